@@ -6,7 +6,7 @@ use gfn::Rng;
 use gfn::env::{Direction, DiscreteEnv};
 use gfn::graph::{
     ActionKind, ActionSet, AddEdge, AddNode, Attributes, Edge, GraphActionType, GraphEnv, GraphKind, GraphRules,
-    GraphSchema, GraphState, GraphStates, Move, MoveMask, Node, Reversed, Semantics, SetEdgeAttr, SetNodeAttr,
+    GraphSchema, GraphState, GraphStates, Move, MoveMask, Node, Reverse, Semantics, SetEdgeAttr, SetNodeAttr,
 };
 
 /// What an environment takes away from the forward masks of its action types.
@@ -75,7 +75,7 @@ fn environments() -> Vec<GraphEnv> {
                 out.push(parts(grown(), GraphState::new(kind), (restriction, false)));
                 out.push(parts(free(), scaffold(kind), (restriction, false)));
                 out.push(parts(free(), GraphState::new(kind), (restriction, true)));
-                let removed = set().with(Reversed(AddEdge::new(1))).with(Reversed(AddNode::free(1, 8)));
+                let removed = set().with(Reverse(AddEdge::new(1))).with(Reverse(AddNode::free(1, 8)));
                 out.push(parts(removed, GraphState::with_nodes(kind, 4), (restriction, false)));
             }
             out.push(parts(edges(), GraphState::with_nodes(kind, 5), (Restriction::Acyclic, false)));

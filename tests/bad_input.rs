@@ -6,7 +6,7 @@ use gfn::distribution::Exploration;
 use gfn::env::{Direction, DiscreteEnv, Env, Slots};
 use gfn::examples::Triangles;
 use gfn::graph::{
-    ActionSet, AddEdge, AddNode, Free, GraphEnv, GraphKind, GraphState, GraphStates, Reversed, Semantics,
+    ActionSet, AddEdge, AddNode, Free, GraphEnv, GraphKind, GraphState, GraphStates, Reverse, Semantics,
 };
 use gfn::nn::{GraphNet, GraphNetConfig};
 use gfn::objective::TrajectoryBalance;
@@ -114,7 +114,7 @@ fn action_types_of_no_class_are_refused() {
         for attached in [AddNode::attached(1, 0, 3), AddNode::attached(0, 1, 3)] {
             refused!(with(attached), Error::Config { .. }, "0 of `add_attached_node`");
         }
-        let removed = ActionSet::new(semantics).with(Reversed(AddEdge::new(0)));
+        let removed = ActionSet::new(semantics).with(Reverse(AddEdge::new(0)));
         refused!(env(removed), Error::Config { .. }, "0 of `remove_edge`");
         assert!(with(AddNode::free(1, 3)).is_ok());
     }

@@ -6,7 +6,7 @@ use gfn::env::Direction;
 use gfn::examples::{Chain, Triangles};
 use gfn::graph::{
     ActionSet, AddEdge, AddNode, BackwardRule, Edge, Free, GraphActionType, GraphEnv, GraphKind, GraphRules,
-    GraphSchema, GraphState, GraphView, Head, Move, MoveMask, Node, Reversed, Semantics, SetEdgeAttr, SetNodeAttr,
+    GraphSchema, GraphState, GraphView, Head, Move, MoveMask, Node, Reverse, Semantics, SetEdgeAttr, SetNodeAttr,
 };
 use gfn::{Result, Rng};
 
@@ -66,7 +66,7 @@ fn right_environments_pass() {
         for (a, b) in [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)] {
             full.add_edge(a, b, Edge::default()).unwrap();
         }
-        let fewer = Reversed(AddEdge::new(1));
+        let fewer = Reverse(AddEdge::new(1));
         let shrinking = ActionSet::new(semantics).with(fewer);
         // `contains` holds the initial graph whole going back, so by type.
         let env = parts(shrinking, full, 4).with_backward(BackwardRule::ByType);
@@ -238,8 +238,8 @@ fn broken_action_types_are_caught_and_right_ones_pass() {
             &AddNode::attached(2, 2, 6),
             &SetNodeAttr::new(&[2, 1]).unwrap(),
             &SetEdgeAttr::new(&[3]).unwrap(),
-            &Reversed(AddEdge::new(2)),
-            &Reversed(SetNodeAttr::new(&[2, 1]).unwrap()),
+            &Reverse(AddEdge::new(2)),
+            &Reverse(SetNodeAttr::new(&[2, 1]).unwrap()),
         ];
         for action_type in right {
             check_action_type(action_type, semantics, &graphs).unwrap();

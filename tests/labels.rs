@@ -6,7 +6,7 @@ use gfn::contract::{Budget, check_graph_env};
 use gfn::env::Env;
 use gfn::graph::{
     ActionSet, AddEdge, AddNode, BackwardRule, Edge, Free, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState,
-    GraphStates, MoveMask, PerGraph, Reversed, Scaffold, Semantics,
+    GraphStates, MoveMask, PerGraph, Reverse, Scaffold, Semantics,
 };
 use gfn::nn::{GraphNet, GraphNetConfig};
 use gfn::objective::Quantities;
@@ -278,10 +278,10 @@ fn nodes_of_the_initial_graph_are_not_taken_away() {
     let of = |semantics, actions: fn(ActionSet) -> ActionSet, edges: &[(u32, u32)]| {
         GraphEnv::new(Free, actions(ActionSet::new(semantics)), start(edges)).unwrap()
     };
-    let loose: fn(ActionSet) -> ActionSet = |set| set.with(Reversed(AddNode::free(1, 4)));
+    let loose: fn(ActionSet) -> ActionSet = |set| set.with(Reverse(AddNode::free(1, 4)));
     let both: fn(ActionSet) -> ActionSet =
-        |set| set.with(Reversed(AddEdge::new(1))).with(Reversed(AddNode::free(1, 4)));
-    let hanging: fn(ActionSet) -> ActionSet = |set| set.with(Reversed(AddNode::attached(1, 1, 4)));
+        |set| set.with(Reverse(AddEdge::new(1))).with(Reverse(AddNode::free(1, 4)));
+    let hanging: fn(ActionSet) -> ActionSet = |set| set.with(Reverse(AddNode::attached(1, 1, 4)));
     let all = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)];
     for (actions, edges) in [(loose, &all[..0]), (both, &all[..]), (hanging, &all[..3])] {
         let words = ["up to isomorphism no move takes a node of the initial graph", "SetNodeAttr", "takes node"];
@@ -291,5 +291,5 @@ fn nodes_of_the_initial_graph_are_not_taken_away() {
     }
     // With labels the last node goes first, and edges alone may go in any case.
     trained(of(Semantics::Labelled, loose, &[])).unwrap();
-    trained(of(Semantics::UpToIsomorphism, |set| set.with(Reversed(AddEdge::new(1))), &all)).unwrap();
+    trained(of(Semantics::UpToIsomorphism, |set| set.with(Reverse(AddEdge::new(1))), &all)).unwrap();
 }

@@ -4,7 +4,7 @@ use gfn::contract::{Budget, check_action_type, check_graph_env};
 use gfn::env::{Direction, EnumerableEnv};
 use gfn::graph::{
     ActionSet, Anchor, Edge, GraphActionType, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, GraphView,
-    Head, Move, Node, Reversed, Semantics, SetNodeAttr,
+    Head, Move, Node, Reverse, Semantics, SetNodeAttr,
 };
 use gfn::policy::UniformPolicy;
 use gfn::rollout::Container;
@@ -108,7 +108,7 @@ fn growing(says: Says) -> GraphEnv {
 /// Pairs that come and go, while what is left gets attributes.
 fn coming_and_going() -> GraphEnv {
     let pairs = AddPair { max_nodes: 6, says: Says::Both };
-    let actions = ActionSet::new(Semantics::UpToIsomorphism).with(pairs).with(Reversed(pairs));
+    let actions = ActionSet::new(Semantics::UpToIsomorphism).with(pairs).with(Reverse(pairs));
     let actions = actions.with(SetNodeAttr::new(&[2]).unwrap());
     GraphEnv::new(Pairs, actions, GraphState::new(GraphKind::Undirected))
         .and_then(|env| env.with_schema(schema(6)))
@@ -129,7 +129,7 @@ fn checkers_pass() {
     for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
         check_action_type(&pairs, semantics, &graphs(&env)).unwrap();
     }
-    check_action_type(&Reversed(pairs), Semantics::UpToIsomorphism, &graphs(&env)).unwrap();
+    check_action_type(&Reverse(pairs), Semantics::UpToIsomorphism, &graphs(&env)).unwrap();
 }
 
 #[test]

@@ -223,7 +223,7 @@ impl GraphRules for Counting {
 fn counts_of_a_step(env: GraphEnv, symmetry: Symmetry) -> usize {
     const BATCH: usize = 4;
     let count = Arc::new(AtomicUsize::new(0));
-    let env = env.with_rules(|rules| Counting(Arc::new(rules), Arc::clone(&count)));
+    let env = env.with_rules(|rules| Counting(rules, Arc::clone(&count)));
     let config = GraphNetConfig { embedding: 8, layers: 1, symmetry, ..GraphNetConfig::default() };
     let mut rng = Rng::seeded(1);
     let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut rng).unwrap();

@@ -34,7 +34,7 @@ pub(crate) fn bench(criterion: &mut Criterion) {
     }
     group.bench_function(BenchmarkId::new("encode", BATCH), |bencher| {
         bencher.iter(|| {
-            let arrays = GraphArrays::of(states.graphs());
+            let arrays = GraphArrays::from_graphs(states.graphs());
             let batch = GraphBatch::new(env.schema(), &arrays, None, tch::Device::Cpu);
             batch.map(|batch| batch.edge_index().size())
         });

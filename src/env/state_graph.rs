@@ -1,7 +1,6 @@
 //! All states of an environment and the moves between them.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 
 use super::measure::count_forms;
 use super::moves::{CHUNK, Moves};
@@ -127,30 +126,9 @@ impl<E: EnumerableEnv> StateGraph<E> {
             let moves = Moves::of(&env.masks(Direction::Forward, &chunk));
             let inner = moves.inner();
             let keys = env.child_keys(&chunk, &inner.rows, &inner.slots)?;
-            let first_child = out.children.len();
-            out.children.resize(first_child + moves.rows.len(), EXIT);
-            // The moves that lead to a new state.
-            let mut new = Vec::new();
-            for (k, key) in keys.into_iter().enumerate() {
-                let next = index.len();
-                let child = match index.entry(key) {
-                    Entry::Occupied(known) => *known.get(),
-                    Entry::Vacant(place) => {
-                        new.push(k);
-                        *place.insert(next as u32)
-                    }
-                };
-                out.children[first_child + inner.places[k]] = child;
-            }
+            let new = out.record_moves(&moves, &inner.places, keys, &mut index);
             if index.len() > limit {
                 return Err(Error::TooManyStates { limit });
-            }
-            let mut row = 0;
-            for k in 0..moves.rows.len() {
-                while row < moves.rows[k] {
-                    out.move_ptr.push(first_child + k);
-                    row += 1;
-                }
             }
             out.move_ptr.resize(end + 1, out.children.len());
             let is_stuck = |&state: &usize| out.raw_children(state).is_empty() && !finished[state];
@@ -170,6 +148,37 @@ impl<E: EnumerableEnv> StateGraph<E> {
         let mut out = if is_topological(&out.move_ptr, &out.children) { out } else { out.reordered()? };
         out.log_multiplicity = count_forms(env, &out)?;
         Ok(out)
+    }
+
+    /// Records the moves of the next states, and returns those that lead to new states, as indices among the
+    /// moves that aren't the exit. These moves are at `places` and lead to states of these keys. `index` has
+    /// the state of each key.
+    fn record_moves(
+        &mut self,
+        moves: &Moves,
+        places: &[usize],
+        keys: Vec<E::Key>,
+        index: &mut HashMap<E::Key, u32>,
+    ) -> Vec<usize> {
+        let first_child = self.children.len();
+        self.children.resize(first_child + moves.rows.len(), EXIT);
+        let mut new = Vec::new();
+        for (k, key) in keys.into_iter().enumerate() {
+            let next = index.len() as u32;
+            let child = *index.entry(key).or_insert_with(|| {
+                new.push(k);
+                next
+            });
+            self.children[first_child + places[k]] = child;
+        }
+        let mut row = 0;
+        for k in 0..moves.rows.len() {
+            while row < moves.rows[k] {
+                self.move_ptr.push(first_child + k);
+                row += 1;
+            }
+        }
+        new
     }
 
     /// Groups the states by object ([`EnumerableEnv::objects`]).

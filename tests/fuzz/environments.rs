@@ -6,7 +6,7 @@ use gfn::contract::{Budget, check_graph_env};
 use gfn::env::StateGraph;
 use gfn::graph::{
     ActionSet, AddEdge, AddNode, BackwardRule, Edge, GraphEnv, GraphKind, GraphRules, GraphState, GraphStates,
-    MoveMask, Node, Reversed, Scaffold, Semantics, SetEdgeAttr, SetNodeAttr,
+    MoveMask, Node, Reverse, Scaffold, Semantics, SetEdgeAttr, SetNodeAttr,
 };
 use gfn::metrics::{Distances, ExactPolicy};
 use gfn::policy::UniformPolicy;
@@ -70,7 +70,7 @@ fn actions(rng: &mut Rng) -> ActionSet {
             6 => set.with(edge.keeping_connected()),
             7 => set.with(SetNodeAttr::new(&[1 + rng.below(2) as u8]).unwrap()),
             8 => set.with(SetEdgeAttr::new(&[1]).unwrap()),
-            _ => set.with(Reversed(AddEdge::new(1))),
+            _ => set.with(Reverse(AddEdge::new(1))),
         };
     }
     set

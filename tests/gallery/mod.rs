@@ -95,7 +95,7 @@ impl Pruning {
                 initial.add_edge(b, a, Edge::default()).unwrap();
             }
         }
-        let remove = gfn::graph::Reversed(AddEdge::new(1));
+        let remove = gfn::graph::Reverse(AddEdge::new(1));
         let actions = ActionSet::new(semantics).with(remove);
         GraphEnv::new(Self, actions, initial).unwrap().with_backward(rule)
     }

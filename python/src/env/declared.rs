@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gfn::env::BatchRules;
 use gfn::graph::{
     ActionSet, AddEdge, AddNode, Attributes, BackwardRule, BatchMove, GraphEnv, GraphKind, GraphRules, GraphSchema,
-    GraphState, GraphStates, MoveMask, Reversed, Scaffold, Semantics, SetEdgeAttr, SetNodeAttr,
+    GraphState, GraphStates, MoveMask, Reverse, Scaffold, Semantics, SetEdgeAttr, SetNodeAttr,
 };
 use gfn::{Error, Result};
 use numpy::IntoPyArray;
@@ -106,14 +106,14 @@ impl GraphDeclaration {
                 Action::SetNodeAttribute {} => actions.with(SetNodeAttr::new(&self.node_attributes)?),
                 Action::SetEdgeAttribute {} => actions.with(SetEdgeAttr::new(&self.edge_attributes)?),
                 Action::RemoveNode { attached: true } => {
-                    actions.with(Reversed(AddNode::attached(node_classes, edge_classes, self.max_nodes)))
+                    actions.with(Reverse(AddNode::attached(node_classes, edge_classes, self.max_nodes)))
                 }
                 Action::RemoveNode { attached: false } => {
-                    actions.with(Reversed(AddNode::free(node_classes, self.max_nodes)))
+                    actions.with(Reverse(AddNode::free(node_classes, self.max_nodes)))
                 }
-                Action::RemoveEdge {} => actions.with(Reversed(AddEdge::new(edge_classes))),
-                Action::ClearNodeAttribute {} => actions.with(Reversed(SetNodeAttr::new(&self.node_attributes)?)),
-                Action::ClearEdgeAttribute {} => actions.with(Reversed(SetEdgeAttr::new(&self.edge_attributes)?)),
+                Action::RemoveEdge {} => actions.with(Reverse(AddEdge::new(edge_classes))),
+                Action::ClearNodeAttribute {} => actions.with(Reverse(SetNodeAttr::new(&self.node_attributes)?)),
+                Action::ClearEdgeAttribute {} => actions.with(Reverse(SetEdgeAttr::new(&self.edge_attributes)?)),
             };
         }
         if self.actions.is_empty() {
@@ -231,9 +231,9 @@ pub(super) fn restrict_by_rules(
 ) -> GraphEnv {
     let names = env.actions().types().map(|(_, action_type)| action_type.name().to_owned()).collect();
     let rules = Rules { object: Some(object), failures: failures.clone() };
-    let restrict = |own| Arc::new(PyRules { own, rules, names, reading, answers: Answers::default() });
+    let restrict = |own| PyRules { own, rules, names, reading, answers: Answers::default() };
     // Backward moves by type know nothing of these rules.
-    env.with_rules(|own| restrict(own) as Arc<dyn GraphRules>).with_backward(BackwardRule::Derived)
+    env.with_rules(restrict).with_backward(BackwardRule::Derived)
 }
 
 /// Rules in Python, asked once about each graph, on top of an environment's own.

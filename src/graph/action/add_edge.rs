@@ -7,7 +7,7 @@ use crate::env::Direction;
 use crate::graph::{Anchor, Edge, GraphActionType, GraphSchema, GraphState, GraphView, Head, Move};
 
 /// Adds an edge of some class between two nodes without an edge. Backward, and forward in
-/// `Reversed(AddEdge)`, it removes an edge.
+/// `Reverse(AddEdge)`, it removes an edge.
 ///
 /// An edge can be removed if it has one of this type's classes and no attributes. With
 /// [`keeping_connected`](Self::keeping_connected) it must not be a bridge, either.
@@ -89,7 +89,7 @@ impl GraphActionType for AddEdge {
                 mask.fill(graph.n_edges() <= self.max_edges);
                 if graph.has_edge_weights() {
                     for (legal, (_, _, edge)) in mask.iter_mut().zip(graph.weighted_edges()) {
-                        *legal &= edge.class < self.classes && edge.attributes.is_unset();
+                        *legal &= edge.has_class_below(self.classes);
                     }
                 }
                 if let (true, Some(undirected)) = (self.keeps_connected, graph.as_undirected()) {

@@ -3,22 +3,7 @@ use crate::Result;
 use crate::env::Direction;
 use crate::graph::{Anchor, Edge, GraphActionType, GraphKind, GraphSchema, GraphState, GraphView, Head, Move, Node};
 
-/// The place of a new node.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Placement {
-    /// The node gets no edge.
-    Free,
-    /// The node is added to the empty graph only, as the first step of growth by attachment.
-    First,
-    /// The node is joined to an existing node by a new edge (directed: from the existing node to the new
-    /// one).
-    Attached {
-        /// The number of classes of that edge.
-        edge_classes: u16,
-    },
-}
-
-/// Adds a node of some class. Backward, and forward in `Reversed(AddNode)`, it removes a node.
+/// Adds a node of some class. Backward, and forward in `Reverse(AddNode)`, it removes a node.
 ///
 /// A free node can be removed if it has no edges, an attached node if the edge that joined it is its only
 /// one. The node and that edge must have no attributes and one of this type's classes. If nodes are labelled,
@@ -27,56 +12,50 @@ enum Placement {
 /// The column of a forward move is `node_class * edge_classes + edge_class`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AddNode {
+    name: &'static str,
     classes: u16,
     max_nodes: usize,
-    placement: Placement,
+    /// The number of classes of the edge from an existing node to the new one; `None` if there is no such
+    /// edge.
+    edge_classes: Option<u16>,
 }
 
 impl AddNode {
     /// Adds nodes without edges, until the graph has `max_nodes` nodes.
     #[must_use]
     pub fn free(classes: u16, max_nodes: usize) -> Self {
-        Self { classes, max_nodes, placement: Placement::Free }
+        Self { name: "add_node", classes, max_nodes, edge_classes: None }
     }
 
     /// Adds the first node of an empty graph.
     #[must_use]
     pub fn first(classes: u16) -> Self {
-        Self { classes, max_nodes: 1, placement: Placement::First }
+        Self { name: "add_first_node", ..Self::free(classes, 1) }
     }
 
     /// Adds nodes that are joined to an existing node, until the graph has `max_nodes` nodes.
     #[must_use]
     pub fn attached(classes: u16, edge_classes: u16, max_nodes: usize) -> Self {
-        Self { classes, max_nodes, placement: Placement::Attached { edge_classes } }
+        Self { name: "add_attached_node", classes, max_nodes, edge_classes: Some(edge_classes) }
     }
 
     /// The number of classes of the new edge; 1 if there is no such edge.
     fn edge_classes(&self) -> u32 {
-        match self.placement {
-            Placement::Attached { edge_classes } => u32::from(edge_classes),
-            Placement::Free | Placement::First => 1,
-        }
+        self.edge_classes.map_or(1, u32::from)
     }
 
     /// `true` if node `a` could have been added last.
     fn is_removable(&self, graph: &GraphState, a: u32) -> bool {
-        let is_addable_node = |node: Node| node.class < self.classes && node.attributes.is_unset();
-        if graph.n_nodes() > self.max_nodes || !graph.node(a).is_some_and(is_addable_node) {
+        let is_addable = |node: Node| node.has_class_below(self.classes);
+        if graph.n_nodes() > self.max_nodes || !graph.node(a).is_some_and(is_addable) {
             return false;
         }
-        match self.placement {
-            Placement::First => graph.n_nodes() == 1,
-            Placement::Free => graph.degree(a) == 0,
-            Placement::Attached { edge_classes } => {
-                let is_addable_edge = |edge: Edge| edge.class < edge_classes && edge.attributes.is_unset();
-                let has_one_edge = match graph.kind() {
-                    GraphKind::Undirected => graph.degree(a) == 1,
-                    GraphKind::Directed => graph.out_degree(a) == 0 && graph.in_degree(a) == 1,
-                };
-                has_one_edge && graph.n_nodes() > 1 && is_addable_edge(find_edge_into(graph, a).1)
-            }
-        }
+        let Some(edge_classes) = self.edge_classes else { return graph.degree(a) == 0 };
+        let has_one_edge = match graph.kind() {
+            GraphKind::Undirected => graph.degree(a) == 1,
+            GraphKind::Directed => graph.out_degree(a) == 0 && graph.in_degree(a) == 1,
+        };
+        has_one_edge && find_edge_into(graph, a).1.has_class_below(edge_classes)
     }
 }
 
@@ -88,11 +67,7 @@ fn find_edge_into(graph: &GraphState, a: u32) -> (u32, Edge) {
 
 impl GraphActionType for AddNode {
     fn name(&self) -> &str {
-        match self.placement {
-            Placement::Free => "add_node",
-            Placement::First => "add_first_node",
-            Placement::Attached { .. } => "add_attached_node",
-        }
+        self.name
     }
 
     fn widen(&self, schema: &mut GraphSchema) {
@@ -103,12 +78,10 @@ impl GraphActionType for AddNode {
 
     fn head(&self, direction: Direction) -> Option<Head> {
         let classes = usize::from(self.classes);
-        Some(match (direction, self.placement) {
+        Some(match (direction, self.edge_classes) {
             (Direction::Backward, _) => Head { anchor: Anchor::Node, width: 1 },
-            (Direction::Forward, Placement::Attached { edge_classes }) => {
-                Head { anchor: Anchor::Node, width: classes * usize::from(edge_classes) }
-            }
-            (Direction::Forward, _) => Head { anchor: Anchor::Graph, width: classes },
+            (Direction::Forward, Some(n)) => Head { anchor: Anchor::Node, width: classes * usize::from(n) },
+            (Direction::Forward, None) => Head { anchor: Anchor::Graph, width: classes },
         })
     }
 
@@ -129,7 +102,7 @@ impl GraphActionType for AddNode {
             return graph.remove_node(action.a).map(|_| ());
         }
         let new = graph.add_node(Node::of_class((action.class / self.edge_classes()) as u16));
-        if !matches!(self.placement, Placement::Attached { .. }) {
+        if self.edge_classes.is_none() {
             return Ok(());
         }
         graph.add_edge(action.a, new, Edge::of_class((action.class % self.edge_classes()) as u16))
@@ -140,13 +113,11 @@ impl GraphActionType for AddNode {
             return Move { a: before.n_nodes() as u32, ..Move::default() };
         }
         let node_class = u32::from(before.node(action.a).unwrap_or_default().class);
-        match self.placement {
-            Placement::Free | Placement::First => Move { class: node_class, ..Move::default() },
-            Placement::Attached { .. } => {
-                let (from, edge) = find_edge_into(before, action.a);
-                Move { a: from, b: 0, class: node_class * self.edge_classes() + u32::from(edge.class) }
-            }
+        if self.edge_classes.is_none() {
+            return Move { class: node_class, ..Move::default() };
         }
+        let (from, edge) = find_edge_into(before, action.a);
+        Move { a: from, b: 0, class: node_class * self.edge_classes() + u32::from(edge.class) }
     }
 
     fn removed_nodes(&self, direction: Direction, _: &GraphState, action: Move) -> Vec<u32> {

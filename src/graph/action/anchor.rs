@@ -89,16 +89,26 @@ impl Head {
     /// Returns the move with node `a` renamed to `names[a]`. The smaller node of an undirected pair or edge
     /// comes first.
     pub(super) fn rename(&self, action: Move, names: &[u32], directed: bool) -> Move {
-        let name = |a: u32| names.get(a as usize).copied().unwrap_or(a);
+        let renamed = self.map_nodes(action, |a| names.get(a as usize).copied().unwrap_or(a));
+        self.order_nodes(renamed, directed)
+    }
+
+    /// Returns the move with a function applied to the nodes that the anchor uses.
+    pub(super) fn map_nodes(&self, action: Move, name: impl Fn(u32) -> u32) -> Move {
         match self.anchor {
             Anchor::Graph => action,
             Anchor::Node => Move { a: name(action.a), ..action },
-            Anchor::Edge | Anchor::NodePair => {
-                let (a, b) = (name(action.a), name(action.b));
-                let (a, b) = if directed { (a, b) } else { (a.min(b), a.max(b)) };
-                Move { a, b, ..action }
-            }
+            Anchor::Edge | Anchor::NodePair => Move { a: name(action.a), b: name(action.b), ..action },
         }
+    }
+
+    /// Returns the move with the smaller node of an undirected pair or edge first.
+    pub(in crate::graph) fn order_nodes(&self, action: Move, directed: bool) -> Move {
+        let is_pair = matches!(self.anchor, Anchor::Edge | Anchor::NodePair);
+        if is_pair && !directed && action.b < action.a {
+            return Move { a: action.b, b: action.a, ..action };
+        }
+        action
     }
 }
 

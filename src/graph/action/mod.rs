@@ -1,6 +1,6 @@
 //! Action types, which edit graphs, and the set of action types of an environment.
 //!
-//! | type | forward: anchor, width | backward, and forward of its [`Reversed`]: anchor, width |
+//! | type | forward: anchor, width | backward, and forward of its [`Reverse`]: anchor, width |
 //! |---|---|---|
 //! | [`AddNode`] free or first | graph, node classes | node, 1 |
 //! | [`AddNode`] attached | node, node classes x edge classes | node, 1 |
@@ -8,7 +8,7 @@
 //! | [`SetNodeAttr`] | node, sum of values | node, attributes |
 //! | [`SetEdgeAttr`] | edge, sum of values | edge, attributes |
 //! | the exit, which every set has | graph, 1 | none (P_B = 1) |
-//! | [`Reversed`] of any type but the exit | backward of the original | forward of the original |
+//! | [`Reverse`] of any type but the exit | backward of the original | forward of the original |
 //!
 //! A backward action has only the columns that distinguish parents: removing an edge doesn't name its class.
 //! The library never matches on an action type: a custom type, in any crate, is a [`GraphActionType`] like
@@ -19,7 +19,7 @@ mod add_edge;
 mod add_node;
 mod anchor;
 mod exit;
-mod reversed;
+mod reverse;
 mod set;
 mod set_attr;
 
@@ -27,7 +27,7 @@ pub use add_edge::AddEdge;
 pub use add_node::AddNode;
 pub use anchor::{Anchor, Head, Move};
 use exit::Exit;
-pub use reversed::Reversed;
+pub use reverse::Reverse;
 pub use set::{ActionKind, ActionSet, Semantics};
 pub use set_attr::{SetAttr, SetEdgeAttr, SetNodeAttr};
 
@@ -47,11 +47,7 @@ pub(crate) fn reverse_move(
     let (false, Some(head)) = (removed.is_empty(), action_type.head(direction.opposite())) else { return undo };
     // Shifting keeps the order of labels, so the smaller node of an undirected pair stays the smaller one.
     let shifted = |a: u32| a.saturating_sub(removed.iter().filter(|&&removed| removed < a).count() as u32);
-    match head.anchor {
-        Anchor::Graph => undo,
-        Anchor::Node => Move { a: shifted(undo.a), ..undo },
-        Anchor::Edge | Anchor::NodePair => Move { a: shifted(undo.a), b: shifted(undo.b), ..undo },
-    }
+    head.map_nodes(undo, shifted)
 }
 
 /// A kind of edit of a graph, and its inverse.

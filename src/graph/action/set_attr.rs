@@ -1,15 +1,14 @@
 use super::Semantics;
 use crate::env::Direction;
 use crate::graph::{
-    Anchor, Attributes, Edge, GraphActionType, GraphSchema, GraphState, GraphView, Head, MAX_ATTRIBUTES, Move, Node,
-    raise,
+    Anchor, Attributes, GraphActionType, GraphSchema, GraphState, GraphView, Head, MAX_ATTRIBUTES, Move, Weight, raise,
 };
 use crate::{Error, Result};
 
-/// Sets an attribute of a node that isn't set yet. Backward, and forward in `Reversed(SetNodeAttr)`, it
+/// Sets an attribute of a node that isn't set yet. Backward, and forward in `Reverse(SetNodeAttr)`, it
 /// unsets an attribute.
 pub type SetNodeAttr = SetAttr<false>;
-/// Sets an attribute of an edge that isn't set yet. Backward, and forward in `Reversed(SetEdgeAttr)`, it
+/// Sets an attribute of an edge that isn't set yet. Backward, and forward in `Reverse(SetEdgeAttr)`, it
 /// unsets an attribute.
 pub type SetEdgeAttr = SetAttr<true>;
 
@@ -56,6 +55,12 @@ impl<const OF_EDGES: bool> SetAttr<OF_EDGES> {
         (0, 0)
     }
 
+    /// Returns the weight of the node or edge of a move.
+    fn weight(graph: &GraphState, action: Move) -> Weight {
+        let weight = if OF_EDGES { graph.edge(action.a, action.b) } else { graph.node(action.a) };
+        weight.unwrap_or_default()
+    }
+
     /// Marks the moves of one row: forward, all values of the attributes that aren't set; backward, the
     /// attributes that are set to a value of this type.
     fn mark_row(&self, direction: Direction, attributes: Attributes, row: &mut [bool]) {
@@ -90,11 +95,11 @@ impl<const OF_EDGES: bool> GraphActionType for SetAttr<OF_EDGES> {
 
     fn mask(&self, direction: Direction, _: Semantics, graph: GraphView<'_>, mask: &mut [bool]) {
         let rows = mask.chunks_exact_mut(self.head(direction).map_or(1, |head| head.width));
+        let mark = |(row, weight): (&mut [bool], Weight)| self.mark_row(direction, weight.attributes, row);
         if OF_EDGES {
-            rows.zip(graph.weighted_edges())
-                .for_each(|(row, (_, _, edge))| self.mark_row(direction, edge.attributes, row));
+            rows.zip(graph.weighted_edges().map(|(_, _, edge)| edge)).for_each(mark);
         } else {
-            rows.zip(graph.nodes()).for_each(|(row, node)| self.mark_row(direction, node.attributes, row));
+            rows.zip(graph.nodes()).for_each(mark);
         }
     }
 
@@ -103,15 +108,9 @@ impl<const OF_EDGES: bool> GraphActionType for SetAttr<OF_EDGES> {
             Direction::Forward => self.decode_column(action.class),
             Direction::Backward => (action.class as usize, 0),
         };
-        let mut attributes = attributes_at::<OF_EDGES>(graph, action);
-        attributes.set(k, value);
-        if OF_EDGES {
-            let edge = graph.edge(action.a, action.b).unwrap_or_default();
-            graph.set_edge(action.a, action.b, Edge { attributes, ..edge })
-        } else {
-            let node = graph.node(action.a).unwrap_or_default();
-            graph.set_node(action.a, Node { attributes, ..node })
-        }
+        let mut weight = Self::weight(graph, action);
+        weight.attributes.set(k, value);
+        if OF_EDGES { graph.set_edge(action.a, action.b, weight) } else { graph.set_node(action.a, weight) }
     }
 
     fn reverse(&self, direction: Direction, before: &GraphState, action: Move) -> Move {
@@ -119,18 +118,10 @@ impl<const OF_EDGES: bool> GraphActionType for SetAttr<OF_EDGES> {
             Direction::Forward => self.decode_column(action.class).0,
             Direction::Backward => {
                 let k = action.class as usize;
-                self.first_column(k) + usize::from(attributes_at::<OF_EDGES>(before, action).get(k)).saturating_sub(1)
+                let value = Self::weight(before, action).attributes.get(k);
+                self.first_column(k) + usize::from(value.saturating_sub(1))
             }
         };
         Move { class: class as u32, ..action }
-    }
-}
-
-/// Returns the attributes of the node or edge of a move.
-fn attributes_at<const OF_EDGES: bool>(graph: &GraphState, action: Move) -> Attributes {
-    if OF_EDGES {
-        graph.edge(action.a, action.b).unwrap_or_default().attributes
-    } else {
-        graph.node(action.a).unwrap_or_default().attributes
     }
 }

@@ -3,6 +3,7 @@
 mod arrays;
 mod view;
 
+pub(in crate::graph) use arrays::new_ptr;
 pub use arrays::{GraphArrays, Neighbours};
 pub use view::GraphView;
 
@@ -10,7 +11,7 @@ use std::cell::OnceCell;
 
 use tch::{Device, Tensor};
 
-use super::{Edge, GraphSchema, MoveSymmetries, Node};
+use super::{Edge, GraphSchema, MoveSymmetries, Node, Weight};
 use crate::Result;
 use crate::env::Direction;
 
@@ -49,7 +50,6 @@ struct TensorCache {
     node_labels: OnceCell<Tensor>,
     node_graph: OnceCell<Tensor>,
     edge_index: OnceCell<Tensor>,
-    edge_rows: OnceCell<Tensor>,
     edge_classes: OnceCell<Tensor>,
     edge_attributes: OnceCell<Tensor>,
 }
@@ -136,12 +136,8 @@ impl<'a> GraphBatch<'a> {
 
     /// The attributes of each node, `[N, K]`; 0 if an attribute isn't set.
     pub fn node_attributes(&self) -> &Tensor {
-        let rows = self.arrays.nodes.len();
         let columns = self.schema.node_attributes.len();
-        self.tensors.node_attributes.get_or_init(|| {
-            let values = |node: &Node| node.attributes.columns(columns);
-            self.tensor(self.arrays.nodes.iter().flat_map(values)).view([rows as i64, columns as i64])
-        })
+        self.tensors.node_attributes.get_or_init(|| self.attributes(self.arrays.nodes.iter(), columns))
     }
 
     /// The label of each node within its graph, `[N]`, for networks in environments whose nodes are
@@ -165,11 +161,6 @@ impl<'a> GraphBatch<'a> {
         })
     }
 
-    /// The nodes of each edge, `[2, E]`: from, to. Rows of edge logits have the same order.
-    pub fn edge_rows(&self) -> &Tensor {
-        self.tensors.edge_rows.get_or_init(|| self.ends(&self.arrays.edges))
-    }
-
     /// The class of each message's edge, `[M]`.
     pub fn edge_classes(&self) -> &Tensor {
         self.tensors.edge_classes.get_or_init(|| self.tensor(self.messages().map(|edge| i64::from(edge.class))))
@@ -177,16 +168,19 @@ impl<'a> GraphBatch<'a> {
 
     /// The attributes of each message's edge, `[M, K]`; 0 if an attribute isn't set.
     pub fn edge_attributes(&self) -> &Tensor {
-        let rows = self.arrays.edges.len() * self.arrays.messages_per_edge();
         let columns = self.schema.edge_attributes.len();
-        self.tensors.edge_attributes.get_or_init(|| {
-            let values = self.messages().flat_map(|edge| edge.attributes.columns(columns));
-            self.tensor(values).view([rows as i64, columns as i64])
-        })
+        self.tensors.edge_attributes.get_or_init(|| self.attributes(self.messages(), columns))
+    }
+
+    /// Returns the first attributes of some weights as a tensor, `[weights, columns]`.
+    fn attributes<'w>(&self, weights: impl Iterator<Item = &'w Weight> + Clone, columns: usize) -> Tensor {
+        let rows = weights.clone().count();
+        let values = weights.flat_map(|weight| weight.attributes.columns(columns));
+        self.tensor(values).view([rows as i64, columns as i64])
     }
 
     /// Returns the weight of each message's edge.
-    fn messages(&self) -> impl Iterator<Item = &Edge> {
+    fn messages(&self) -> impl Iterator<Item = &Edge> + Clone {
         let each = self.arrays.messages_per_edge();
         self.arrays.weights.iter().flat_map(move |edge| std::iter::repeat_n(edge, each))
     }

@@ -29,12 +29,6 @@ pub struct GraphView<'a> {
 }
 
 impl<'a> GraphView<'a> {
-    /// The graph itself.
-    #[must_use]
-    pub fn state(&self) -> &'a GraphState {
-        self.graph
-    }
-
     /// Returns the edges (from, to, weight) in the order of [`GraphState::edges`].
     pub fn weighted_edges(&self) -> impl Iterator<Item = (u32, u32, Edge)> + 'a {
         let graph = self.graph;

@@ -1,41 +1,21 @@
 //! The environment traits of `GraphEnv`: steps, masks and symmetry of batches of graphs.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-
+use super::GraphEnv;
 use super::backward::fill_mask;
-use super::{GraphEnv, GraphRules, classes, relabel};
 use crate::distribution::GraphActionCategorical;
-use crate::env::{
-    Block, Classes, Direction, DiscreteEnv, EnumerableEnv, Env, Forms, Masks, Rows, Slots, Step, Symmetry, restrict,
-};
+use crate::env::{Block, Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step, Symmetry, restrict};
+use crate::graph::batch::new_ptr;
 use crate::graph::state::MIN_GRAPHS_PER_THREAD;
-use crate::graph::symmetry::MIN_SEARCHES_PER_THREAD;
-use crate::graph::{BatchMove, GraphActionType, GraphState, GraphStates, GraphView, Move, reverse_move};
-use crate::{Error, Result, Rng, parallel};
+use crate::graph::{BatchMove, GraphState, GraphStates, GraphView, Move, reverse_move};
+use crate::{Error, Result, parallel};
 
 /// Steps one graph. Returns the reverse slot, and `true` if the action is the exit.
 fn step_graph(env: &GraphEnv, direction: Direction, graph: &mut GraphState, slot: u32) -> Result<(u32, bool)> {
-    let actions = env.actions();
-    let (kind, action_type, action) = actions.decode(direction, graph, slot)?;
+    let (kind, action_type, action) = env.actions.decode(direction, graph, slot)?;
     if action_type.is_exit() {
         return Ok((0, true));
     }
-    check_removed(env, direction, action_type, graph, action)?;
-    let reverse = reverse_move(action_type, direction, graph, action);
-    action_type.apply(direction, graph, action)?;
-    Ok((actions.encode(direction.opposite(), graph, kind, reverse)?, false))
-}
-
-/// Checks that a move doesn't remove a node of the initial graph, if labels have no meaning. Nodes of the
-/// initial graph come first, so the next node would take the place of the removed one.
-fn check_removed(
-    env: &GraphEnv,
-    direction: Direction,
-    action_type: &dyn GraphActionType,
-    graph: &GraphState,
-    action: Move,
-) -> Result<()> {
+    // Nodes of the initial graph come first, so the next node would take the place of a removed one.
     let n_protected = if env.merges_isomorphic() { env.initial_of(graph).n_nodes() } else { 0 };
     let removed = action_type.removed_nodes(direction, graph, action);
     if let Some(a) = removed.into_iter().find(|&a| (a as usize) < n_protected) {
@@ -45,7 +25,9 @@ fn check_removed(
             format!("{} takes node {a} of {graph}", action_type.name()),
         ));
     }
-    Ok(())
+    let reverse = reverse_move(action_type, direction, graph, action);
+    action_type.apply(direction, graph, action)?;
+    Ok((env.actions.encode(direction.opposite(), graph, kind, reverse)?, false))
 }
 
 impl Env for GraphEnv {
@@ -102,93 +84,15 @@ impl Env for GraphEnv {
     }
 }
 
-impl Symmetry<GraphStates, Slots> for GraphEnv {
-    fn log_symmetry(&self, states: &GraphStates) -> Result<Option<Vec<f64>>> {
-        if !self.merges_isomorphic() || !self.corrects_symmetry() {
-            return Ok(None);
-        }
-        let count = |row: usize| self.log_automorphisms(&states.graphs()[row]);
-        let mut out = parallel::try_map_range(states.graphs().len(), MIN_SEARCHES_PER_THREAD, count)?;
-        // ln |Aut| of the initial graph is subtracted, so that log Z is that of the uncorrected reward.
-        let mut of_initial = HashMap::new();
-        for (graph, log) in states.graphs().iter().zip(&mut out) {
-            *log -= match of_initial.entry(graph.instance()) {
-                Entry::Occupied(cached) => *cached.get(),
-                Entry::Vacant(new) => *new.insert(self.log_automorphisms(self.initial_of(graph))?),
-            };
-        }
-        Ok(Some(out))
-    }
-
-    fn log_multiplicity(&self, states: &GraphStates) -> Result<Option<Vec<f64>>> {
-        let multiplicity = |row: usize| self.rules.log_multiplicity(&states.graphs()[row]);
-        let logs = parallel::try_map_range(states.graphs().len(), MIN_SEARCHES_PER_THREAD, multiplicity)?;
-        Ok(logs.iter().any(|log| *log != 0.0).then_some(logs))
-    }
-
-    fn forms(&self, states: &GraphStates) -> Result<Option<Forms<GraphStates>>> {
-        let list_forms = |row: usize| self.rules.forms(&states.graphs()[row]);
-        let lists = parallel::try_map_range(states.graphs().len(), MIN_SEARCHES_PER_THREAD, list_forms)?;
-        if lists.iter().all(Option::is_none) {
-            return Ok(None);
-        }
-        let mut all = Vec::with_capacity(lists.len());
-        let mut offsets = vec![0];
-        for (graph, forms) in states.graphs().iter().zip(lists) {
-            all.extend(forms.unwrap_or_else(|| vec![graph.clone()]));
-            offsets.push(all.len());
-        }
-        Ok(Some(Forms { states: all.into(), offsets }))
-    }
-
-    fn classes(&self, states: &GraphStates) -> Option<Classes> {
-        if self.merges_isomorphic() { classes::group_isomorphic(self, states) } else { None }
-    }
-
-    fn relabelled(&self, states: &GraphStates, rng: &mut Rng) -> Option<(GraphStates, Classes)> {
-        self.merges_isomorphic().then(|| relabel::append_relabelled(self, states, rng))
-    }
-
-    fn translate(
-        &self,
-        direction: Direction,
-        states: &GraphStates,
-        classes: &Classes,
-        rows: &[usize],
-        actions: &Slots,
-        back: bool,
-    ) -> Result<Slots> {
-        classes::translate(self, direction, states, classes, rows, actions, back)
-    }
-
-    fn to_insertion_order(
-        &self,
-        states: &GraphStates,
-        actions: &Slots,
-        reverse: &Slots,
-        offsets: &[usize],
-    ) -> Result<Option<(Slots, GraphStates)>> {
-        let renamed = || relabel::to_insertion_order(self, states, actions, reverse, offsets);
-        self.merges_isomorphic().then(renamed).transpose()
-    }
-}
-
 impl DiscreteEnv for GraphEnv {
     fn masks(&self, direction: Direction, states: &GraphStates) -> Masks {
         let heads: Vec<_> = self.actions().heads(direction).collect();
-        let ptr = || {
-            let mut ptr = Vec::with_capacity(states.len() + 1);
-            ptr.push(0);
-            ptr
-        };
-        let block = |action_type: &dyn GraphActionType, width: usize| Block {
-            name: action_type.name().to_owned(),
-            width,
-            row_ptr: ptr(),
-        };
-        let mut blocks: Vec<Block> =
-            heads.iter().map(|&(_, action_type, head)| block(action_type, head.width)).collect();
-        let mut slot_ptr = ptr();
+        let mut slot_ptr = new_ptr(states.len());
+        let mut blocks = Vec::with_capacity(heads.len());
+        for (_, action_type, head) in &heads {
+            let row_ptr = new_ptr(states.len());
+            blocks.push(Block { name: action_type.name().to_owned(), width: head.width, row_ptr });
+        }
         let mut n_slots = 0;
         for graph in states.graphs() {
             for (block, (_, _, head)) in blocks.iter_mut().zip(&heads) {
@@ -199,13 +103,6 @@ impl DiscreteEnv for GraphEnv {
             slot_ptr.push(n_slots);
         }
         let mut legal = vec![false; n_slots];
-        let fill_graph = |graph: GraphView<'_>, mut mask: &mut [bool]| {
-            for &(kind, action_type, head) in &heads {
-                let (block, rest) = mask.split_at_mut(head.anchor.rows(&graph) * head.width);
-                fill_mask(self, direction, graph, kind, action_type, head, block);
-                mask = rest;
-            }
-        };
         let mut rest = legal.as_mut_slice();
         let mut rows = Vec::with_capacity(states.len());
         for (row, slots) in slot_ptr.windows(2).enumerate() {
@@ -213,7 +110,14 @@ impl DiscreteEnv for GraphEnv {
             rows.push((states.view(row), mask));
             rest = tail;
         }
-        parallel::for_each(rows, MIN_GRAPHS_PER_THREAD, |(graph, mask)| fill_graph(graph, mask));
+        parallel::for_each(rows, MIN_GRAPHS_PER_THREAD, |(graph, mut mask): (GraphView<'_>, &mut [bool])| {
+            for &type_head in &heads {
+                let (_, _, head) = type_head;
+                let (block, rest) = mask.split_at_mut(head.anchor.rows(&graph) * head.width);
+                fill_mask(self, direction, graph, type_head, block);
+                mask = rest;
+            }
+        });
         let mut masks = Masks { direction, blocks, slot_ptr, legal, has_exit: direction == Direction::Forward };
         if let Some(rules) = self.rules.batched() {
             // Batch rules take forward moves, so a backward move becomes the forward move of its parent.

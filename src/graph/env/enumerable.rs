@@ -62,14 +62,14 @@ impl EnumerableEnv for GraphEnv {
 mod tests {
     use super::*;
     use crate::env::{DiscreteEnv, Env, Rows};
-    use crate::graph::{ActionSet, AddEdge, AddNode, Edge, Free, GraphKind, GraphSchema, Node, Reversed};
+    use crate::graph::{ActionSet, AddEdge, AddNode, Edge, Free, GraphKind, GraphSchema, Node, Reverse};
 
     fn env(semantics: Semantics, n_initial: usize) -> GraphEnv {
         let schema = GraphSchema { node_classes: 2, ..GraphSchema::plain(GraphKind::Undirected, 5) };
         let actions = ActionSet::new(semantics)
             .with(AddNode::free(2, 5))
             .with(AddEdge::new(1))
-            .with(Reversed(AddNode::free(2, 5)));
+            .with(Reverse(AddNode::free(2, 5)));
         GraphEnv::new(Free, actions, GraphState::with_nodes(GraphKind::Undirected, n_initial))
             .and_then(|env| env.with_schema(schema))
             .unwrap()

@@ -1,22 +1,22 @@
 //! `GraphEnv`: the environment of an action set, a schema, initial graphs, and custom rules.
 
 mod backward;
-mod classes;
 mod dynamics;
 mod enumerable;
 mod move_mask;
-mod reduced;
+mod reduced_graph;
 mod relabel;
 mod rules;
 mod scaffold;
 mod schema;
+mod symmetry;
 
 use std::sync::Arc;
 
 pub(crate) use backward::contains;
 pub use move_mask::MoveMask;
-pub use reduced::ReducedGraph;
-pub(crate) use reduced::{ReducedStates, check_reduced};
+pub use reduced_graph::ReducedGraph;
+pub(crate) use reduced_graph::{ReducedStates, check_reduced};
 pub use rules::{BatchMove, Free, GraphRules};
 pub use scaffold::Scaffold;
 pub use schema::GraphSchema;
@@ -24,7 +24,7 @@ pub(crate) use schema::misfit;
 pub(in crate::graph) use schema::raise;
 
 use crate::env::{Direction, Slots};
-use crate::graph::symmetry::list_symmetries;
+use crate::graph::symmetry::{FixedNodes, list_symmetries};
 use crate::graph::{ActionSet, GraphState, Semantics};
 use crate::{Error, Result};
 
@@ -78,11 +78,11 @@ pub struct GraphEnv {
     initial: Vec<GraphState>,
     /// The argument of [`with_scaffold`](Self::with_scaffold), if it was called.
     requested_scaffold: Option<Scaffold>,
-    /// `true` if the nodes of the initial graphs are equal, unjoined, and freely interchangeable.
-    has_interchangeable_scaffold: bool,
-    /// The symmetries of each initial graph, as orders of its nodes. Empty unless [`Scaffold::Alike`] is set
+    /// The nodes of the initial graphs: a set if they are equal, unjoined, and freely interchangeable.
+    fixed_nodes: FixedNodes,
+    /// The symmetries of the initial graphs, as orders of their nodes. Empty unless [`Scaffold::Alike`] is set
     /// and the nodes are joined or different.
-    scaffold_symmetries: Vec<Vec<Vec<u32>>>,
+    scaffold_symmetries: Vec<Vec<u32>>,
     backward: BackwardRule,
     corrects_symmetry: bool,
 }
@@ -109,7 +109,7 @@ impl GraphEnv {
     /// edges, or a scaffold. [`Free`] are the rules that forbid nothing.
     ///
     /// Graphs are built on the initial graph: undoing moves never removes its nodes and edges. Forward moves
-    /// may remove parts of it, such as those of [`Reversed`](crate::graph::Reversed).
+    /// may remove parts of it, such as those of [`Reverse`](crate::graph::Reverse).
     ///
     /// If states are graphs up to isomorphism, a step that would remove a node of the initial graph is an
     /// error. These nodes are by default interchangeable if they are equal and unjoined, and distinguished
@@ -124,10 +124,7 @@ impl GraphEnv {
     /// [`Error::Config`](crate::Error::Config) if there is no action type, if an action type has no class, or
     /// if graphs are so large that their slots can't be numbered in 32 bits.
     pub fn new(rules: impl GraphRules + 'static, actions: ActionSet, initial: GraphState) -> Result<Self> {
-        let env = Self::assembled(Arc::new(rules), actions, initial);
-        env.check_settings()?;
-        env.check_initial()?;
-        Ok(env)
+        Self::assembled(Arc::new(rules), actions, initial).ensure_valid()
     }
 
     /// Sets the schema of the graphs. This is needed if a custom action type adds more nodes, classes or
@@ -138,25 +135,35 @@ impl GraphEnv {
     /// large that their slots can't be numbered in 32 bits; [`Error::Contract`](crate::Error::Contract) for
     /// an initial graph that doesn't keep to the schema.
     pub fn with_schema(self, schema: GraphSchema) -> Result<Self> {
-        let env = Self { schema, ..self };
-        env.check_settings()?;
-        env.check_initial()?;
-        Ok(env)
+        Self { schema, ..self }.ensure_valid()
     }
 
-    /// Checks what can be known without a state: graphs can hold what the schema says, and slots can be numbered.
-    fn check_settings(&self) -> Result<()> {
-        let schema = self.schema();
+    /// Checks that graphs can hold what the schema says, that there are action types whose slots can be numbered,
+    /// and that there are initial graphs, which keep to the schema and, if labels have no meaning, have the same
+    /// number of nodes.
+    fn ensure_valid(self) -> Result<Self> {
+        let schema = &self.schema;
         schema.check()?;
-        self.actions().check()?;
-        if self.actions().types().len() == 1 {
+        self.actions.check()?;
+        if self.actions.types().len() == 1 {
             let expected = "an action type, such as `AddEdge` (`ActionSet::with`): without one there is but one graph";
             return Err(Error::config("the action types of a graph environment", "none beside the exit", expected));
         }
         for direction in [Direction::Forward, Direction::Backward] {
-            Slots::slot(self.actions().most_slots(direction, schema.kind, schema.max_nodes))?;
+            Slots::slot(self.actions.most_slots(direction, schema.kind, schema.max_nodes))?;
         }
-        Ok(())
+        let n_nodes: Vec<usize> = self.initial.iter().map(GraphState::n_nodes).collect();
+        if n_nodes.is_empty() {
+            return Err(Error::config("initial graphs", "none", "one for each instance"));
+        }
+        // Nodes of the initial graph are distinguished from later ones by their label.
+        if self.actions.semantics() == Semantics::UpToIsomorphism && n_nodes.iter().any(|&n| n != n_nodes[0]) {
+            let expected = "up to isomorphism, as many nodes in each: nodes of the initial graph come first, and are told \
+                            from later ones by their label";
+            return Err(Error::config("nodes of the initial graphs", format!("{n_nodes:?}"), expected));
+        }
+        self.initial.iter().try_for_each(|graph| schema.check_graph(graph))?;
+        Ok(self)
     }
 
     /// Creates an environment like [`new`](Self::new), without checks.
@@ -164,19 +171,18 @@ impl GraphEnv {
         // A graph of another environment may belong to another instance there.
         let initial = vec![initial.with_instance(0)];
         let schema = GraphSchema::from_parts(&actions, &initial);
-        let mut env = Self {
+        let env = Self {
             rules,
             actions,
             schema,
+            fixed_nodes: FixedNodes::InPlace(initial[0].n_nodes()),
             initial,
             requested_scaffold: None,
-            has_interchangeable_scaffold: false,
             scaffold_symmetries: Vec::new(),
             backward: BackwardRule::Derived,
             corrects_symmetry: true,
         };
-        env.has_interchangeable_scaffold = env.has_equal_unjoined_scaffold();
-        env
+        Self { fixed_nodes: env.scaffold_nodes(), ..env }
     }
 
     /// Sets an instance for each of these initial graphs, numbered in this order. Each instance has its own
@@ -210,11 +216,8 @@ impl GraphEnv {
     pub fn with_instances(mut self, initial: Vec<GraphState>) -> Result<Self> {
         self.initial = initial.into_iter().zip(0..).map(|(graph, instance)| graph.with_instance(instance)).collect();
         self.schema.widen(&self.initial);
-        self.check_settings()?;
-        self.check_initial()?;
         self.backward = BackwardRule::Derived;
-        let scaffold = self.scaffold();
-        Ok(Self { requested_scaffold: self.requested_scaffold, ..self.with_scaffold(scaffold)? })
+        self.ensure_valid()?.with_scaffold_symmetries()
     }
 
     /// Sets whether the nodes of the initial graph are distinguished. By default they aren't if they are
@@ -243,16 +246,33 @@ impl GraphEnv {
     /// 256 nodes or 1,000 symmetries and for instances whose symmetries differ, and the errors of
     /// [`Canonizer::try_canonical`](crate::graph::Canonizer::try_canonical).
     pub fn with_scaffold(mut self, scaffold: Scaffold) -> Result<Self> {
-        let is_alike = scaffold == Scaffold::Alike && self.actions.semantics() == Semantics::UpToIsomorphism;
         self.requested_scaffold = Some(scaffold);
-        self.has_interchangeable_scaffold = is_alike && self.has_equal_unjoined_scaffold();
-        let graphs = self.initial.iter().filter(|_| is_alike && !self.has_interchangeable_scaffold);
-        self.scaffold_symmetries = graphs.map(list_symmetries).collect::<Result<_>>()?;
-        if self.scaffold_symmetries.windows(2).any(|pair| pair[0] != pair[1]) {
+        self.with_scaffold_symmetries()
+    }
+
+    /// Sets the treatment of the nodes of the initial graphs by [`scaffold`](Self::scaffold).
+    fn with_scaffold_symmetries(mut self) -> Result<Self> {
+        self.fixed_nodes = self.scaffold_nodes();
+        self.scaffold_symmetries = Vec::new();
+        let is_alike = self.scaffold() == Scaffold::Alike && self.actions.semantics() == Semantics::UpToIsomorphism;
+        if !is_alike || matches!(self.fixed_nodes, FixedNodes::AsSet(_)) {
+            return Ok(self);
+        }
+        let mut symmetries = self.initial.iter().map(list_symmetries).collect::<Result<Vec<_>>>()?;
+        symmetries.dedup();
+        if symmetries.len() > 1 {
             let expected = "instances of one initial shape where nodes are alike, or nodes told apart";
             return Err(Error::config("symmetries of the initial graphs", "different ones", expected));
         }
+        self.scaffold_symmetries = symmetries.concat();
         Ok(self)
+    }
+
+    /// The nodes of the initial graphs, which are freely interchangeable if they are alike, equal and unjoined.
+    fn scaffold_nodes(&self) -> FixedNodes {
+        let n = self.initial[0].n_nodes();
+        let is_set = self.scaffold() == Scaffold::Alike && self.has_equal_unjoined_scaffold();
+        if is_set { FixedNodes::AsSet(n) } else { FixedNodes::InPlace(n) }
     }
 
     /// `true` if the initial graphs have several equal nodes without edges, and labels have no meaning. A
@@ -262,22 +282,6 @@ impl GraphEnv {
         self.actions.semantics() == Semantics::UpToIsomorphism
             && self.n_fixed() > 1
             && self.initial.iter().all(|graph| graph.n_edges() == 0 && has_equal_nodes(graph))
-    }
-
-    /// Checks that there are initial graphs, that they have the same number of nodes if labels have no
-    /// meaning, and that they keep to the schema.
-    fn check_initial(&self) -> Result<()> {
-        let n_nodes: Vec<usize> = self.initial.iter().map(GraphState::n_nodes).collect();
-        if n_nodes.is_empty() {
-            return Err(Error::config("initial graphs", "none", "one for each instance"));
-        }
-        // Nodes of the initial graph are distinguished from later ones by their label.
-        if self.actions.semantics() == Semantics::UpToIsomorphism && n_nodes.iter().any(|&n| n != n_nodes[0]) {
-            let expected = "up to isomorphism, as many nodes in each: nodes of the initial graph come first, and are told \
-                            from later ones by their label";
-            return Err(Error::config("nodes of the initial graphs", format!("{n_nodes:?}"), expected));
-        }
-        self.initial.iter().try_for_each(|graph| self.schema.check_graph(graph))
     }
 
     /// Sets the method by which legal backward moves are found. The default is [`BackwardRule::Derived`].

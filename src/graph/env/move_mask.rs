@@ -1,3 +1,4 @@
+use super::backward::TypeHead;
 use crate::graph::{ActionKind, Anchor, GraphActionType, GraphView, Head, Move};
 
 /// The legal moves of one action type in a graph, which [`GraphRules`](super::GraphRules) restrict.
@@ -14,13 +15,8 @@ pub struct MoveMask<'a> {
 }
 
 impl<'a> MoveMask<'a> {
-    pub(super) fn new(
-        graph: GraphView<'a>,
-        kind: ActionKind,
-        action_type: &'a dyn GraphActionType,
-        head: Head,
-        legal: &'a mut [bool],
-    ) -> Self {
+    pub(super) fn new(graph: GraphView<'a>, type_head: TypeHead<'a>, legal: &'a mut [bool]) -> Self {
+        let (kind, action_type, head) = type_head;
         Self { graph, kind, action_type, head, legal }
     }
 
@@ -36,32 +32,17 @@ impl<'a> MoveMask<'a> {
         self.action_type.name()
     }
 
-    /// The part of the graph to which a row of moves belongs.
-    #[must_use]
-    pub fn anchor(&self) -> Anchor {
-        self.head.anchor
-    }
-
-    /// The number of columns, which is the number of moves per graph, node, edge or pair of nodes.
-    #[must_use]
-    pub fn width(&self) -> usize {
-        self.head.width
-    }
-
     /// Returns the slot of a move; `None` if the graph doesn't have the move.
     fn slot(&self, action: Move) -> Option<usize> {
         let n = self.graph.n_nodes() as u32;
-        let Move { a, b, class } = action;
-        let (a, b) =
-            if self.graph.is_directed() || self.head.anchor == Anchor::Node { (a, b) } else { (a.min(b), a.max(b)) };
+        let action = self.head.order_nodes(action, self.graph.is_directed());
         let is_there = match self.head.anchor {
             Anchor::Graph => true,
-            Anchor::Node => a < n,
-            Anchor::Edge => self.graph.has_edge(a, b),
-            Anchor::NodePair => a.max(b) < n,
+            Anchor::Node => action.a < n,
+            Anchor::Edge => self.graph.has_edge(action.a, action.b),
+            Anchor::NodePair => action.a.max(action.b) < n,
         };
-        let is_there = is_there && (class as usize) < self.head.width;
-        is_there.then(|| self.head.encode(&self.graph, Move { a, b, class }))
+        (is_there && (action.class as usize) < self.head.width).then(|| self.head.encode(&self.graph, action))
     }
 
     /// Forbids a move. Nothing happens if the graph doesn't have the move, or if it is forbidden already.
@@ -149,7 +130,7 @@ mod tests {
                 let legal: Vec<usize> = (0..all.len()).filter(|&slot| all[slot]).collect();
 
                 let moves: Vec<Move> =
-                    MoveMask::new((&graph).into(), ActionKind(0), action_type, head, &mut all.clone())
+                    MoveMask::new((&graph).into(), (ActionKind(0), action_type, head), &mut all.clone())
                         .allowed()
                         .collect();
                 assert_eq!(moves, legal.iter().map(|&slot| head.decode(&graph, slot)).collect::<Vec<_>>());
@@ -158,11 +139,11 @@ mod tests {
                     let mut expected = all.clone();
                     expected[slot] = false;
                     let (mut forbidden, mut retained) = (all.clone(), all.clone());
-                    let mut mask = MoveMask::new((&graph).into(), ActionKind(0), action_type, head, &mut forbidden);
+                    let mut mask = MoveMask::new((&graph).into(), (ActionKind(0), action_type, head), &mut forbidden);
                     assert!(mask.allows(removed));
                     mask.forbid(removed);
                     assert!(!mask.allows(removed));
-                    MoveMask::new((&graph).into(), ActionKind(0), action_type, head, &mut retained)
+                    MoveMask::new((&graph).into(), (ActionKind(0), action_type, head), &mut retained)
                         .retain(|action| action != removed);
                     assert_eq!((&forbidden, &retained), (&expected, &expected));
                 }
@@ -178,7 +159,7 @@ mod tests {
         let mut legal = vec![false; 32];
         edge.mask(Direction::Forward, Semantics::Labelled, (&graph).into(), &mut legal);
         let all = legal.clone();
-        let mut mask = MoveMask::new((&graph).into(), ActionKind(0), &edge, head, &mut legal);
+        let mut mask = MoveMask::new((&graph).into(), (ActionKind(0), &edge, head), &mut legal);
         for missing in [(0, 4, 0), (4, 0, 0), (0, 3, 2), (0, 1, 0)] {
             mask.forbid(Move { a: missing.0, b: missing.1, class: missing.2 });
         }
@@ -192,7 +173,7 @@ mod tests {
         let set = SetEdgeAttr::new(&[1]).unwrap();
         let head = set.head(Direction::Forward).unwrap();
         let mut legal = vec![true; 4];
-        MoveMask::new((&graph).into(), ActionKind(0), &set, head, &mut legal).forbid(Move { a: 0, b: 3, class: 0 });
+        MoveMask::new((&graph).into(), (ActionKind(0), &set, head), &mut legal).forbid(Move { a: 0, b: 3, class: 0 });
         assert_eq!(legal, [true; 4]);
     }
 }

@@ -1,5 +1,3 @@
-use std::sync::Arc;
-
 use super::{MoveMask, ReducedGraph};
 use crate::Result;
 use crate::env::BatchRules;
@@ -102,45 +100,6 @@ pub struct BatchMove {
     pub kind: ActionKind,
     /// The move.
     pub action: Move,
-}
-
-/// Shared rules, as [`GraphEnv::with_rules`](super::GraphEnv::with_rules) passes them.
-impl<R: GraphRules + ?Sized> GraphRules for Arc<R> {
-    fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
-        (**self).restrict(graph, moves);
-    }
-
-    fn restrict_backward(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
-        (**self).restrict_backward(graph, moves);
-    }
-
-    fn can_exit(&self, graph: &GraphState) -> bool {
-        (**self).can_exit(graph)
-    }
-
-    fn is_reachable(&self, graph: &GraphState) -> bool {
-        (**self).is_reachable(graph)
-    }
-
-    fn reduced(&self, graph: &GraphState) -> Option<ReducedGraph> {
-        (**self).reduced(graph)
-    }
-
-    fn batched(&self) -> Option<&dyn BatchRules<GraphStates, BatchMove>> {
-        (**self).batched()
-    }
-
-    fn log_automorphisms(&self, graph: &GraphState, n_fixed: usize) -> Result<f64> {
-        (**self).log_automorphisms(graph, n_fixed)
-    }
-
-    fn log_multiplicity(&self, graph: &GraphState) -> Result<f64> {
-        (**self).log_multiplicity(graph)
-    }
-
-    fn forms(&self, graph: &GraphState) -> Result<Option<Vec<GraphState>>> {
-        (**self).forms(graph)
-    }
 }
 
 /// The rules that forbid nothing: any move that an action type allows is legal, and so is the exit in any

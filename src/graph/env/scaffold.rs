@@ -22,17 +22,20 @@ impl GraphEnv {
     /// all nodes after the initial ones share the last class.
     pub(crate) fn label_classes(&self) -> Vec<u32> {
         let fixed = self.n_fixed() as u32;
-        match (self.actions.semantics(), self.scaffold_symmetries.first()) {
-            (Semantics::Labelled, _) => (0..self.schema.max_nodes as u32).collect(),
+        let max_nodes = self.schema.max_nodes;
+        match (self.actions.semantics(), self.fixed_nodes) {
+            (Semantics::Labelled, _) => (0..max_nodes as u32).collect(),
             (Semantics::UpToIsomorphism, _) if fixed == 0 => Vec::new(),
-            (Semantics::UpToIsomorphism, _) if self.has_interchangeable_scaffold => {
-                (0..=fixed).map(|a| u32::from(a == fixed)).take(self.schema.max_nodes).collect()
+            (Semantics::UpToIsomorphism, FixedNodes::AsSet(_)) => {
+                (0..=fixed).map(|a| u32::from(a == fixed)).take(max_nodes).collect()
             }
-            (Semantics::UpToIsomorphism, None) => (0..=fixed).take(self.schema.max_nodes).collect(),
+            (Semantics::UpToIsomorphism, _) if self.scaffold_symmetries.is_empty() => {
+                (0..=fixed).take(max_nodes).collect()
+            }
             // The class is the smallest label that a symmetry takes to this one.
-            (Semantics::UpToIsomorphism, Some(symmetries)) => {
-                let orbit = |a: usize| symmetries.iter().map(|order| order[a]).min().unwrap_or(a as u32);
-                (0..fixed as usize).map(orbit).chain([fixed]).collect()
+            (Semantics::UpToIsomorphism, _) => {
+                let labels = |a: u32| self.scaffold_symmetries.iter().map(move |order| order[a as usize]);
+                (0..fixed).filter_map(|a| labels(a).min()).chain([fixed]).collect()
             }
         }
     }
@@ -63,29 +66,18 @@ impl GraphEnv {
 
     /// Finds the canonical form like [`canonical`](Self::canonical), with a limit of the search.
     pub(crate) fn try_canonical(&self, graph: &GraphState) -> Result<Canonical> {
-        let mut budget = Budget::LIMITED;
-        let form = self.canonical_within(graph, &mut budget);
-        budget.check(graph).map(|()| form)
-    }
-
-    /// The nodes that are distinguished from later ones.
-    fn fixed_nodes(&self) -> FixedNodes {
-        if self.has_interchangeable_scaffold {
-            FixedNodes::AsSet(self.n_fixed())
-        } else {
-            FixedNodes::InPlace(self.n_fixed())
-        }
+        Budget::limit(graph, |budget| self.canonical_within(graph, budget))
     }
 
     /// Finds the canonical form of smallest key among the forms under all symmetries of the initial graph.
     fn canonical_within(&self, graph: &GraphState, budget: &mut Budget) -> Canonical {
         with_canonizer(|canonizer| {
-            let mut best = canonizer.find_form(graph, self.fixed_nodes(), budget);
+            let mut best = canonizer.find_form(graph, self.fixed_nodes, budget);
             for (order, relabelled) in self.relabel_by_symmetries(graph) {
                 if budget.is_exceeded {
                     break;
                 }
-                let other = canonizer.find_form(&relabelled, self.fixed_nodes(), budget);
+                let other = canonizer.find_form(&relabelled, self.fixed_nodes, budget);
                 if other.key < best.key {
                     let order = other.order.iter().map(|&k| order[k as usize]).collect();
                     best = Canonical { order, ..other };
@@ -99,21 +91,21 @@ impl GraphEnv {
     /// this number times the number of automorphisms that fix the initial nodes (orbit-stabilizer theorem).
     pub(super) fn log_scaffold_symmetries(&self, graph: &GraphState) -> Result<f64> {
         with_canonizer(|canonizer| {
-            if self.has_interchangeable_scaffold {
-                let log_all = canonizer.log_automorphisms_fixing(graph, self.fixed_nodes())?;
+            if let FixedNodes::AsSet(n_fixed) = self.fixed_nodes {
+                let log_all = canonizer.log_automorphisms_fixing(graph, self.fixed_nodes)?;
                 // Without symmetries no second search is needed.
                 if log_all == 0.0 {
                     return Ok(0.0);
                 }
-                return Ok(log_all - canonizer.log_automorphisms_fixing(graph, FixedNodes::InPlace(self.n_fixed()))?);
+                return Ok(log_all - canonizer.log_automorphisms_fixing(graph, FixedNodes::InPlace(n_fixed))?);
             }
             if self.scaffold_symmetries.is_empty() {
                 return Ok(0.0);
             }
-            let key = canonizer.try_find_form(graph, self.fixed_nodes())?.key;
+            let key = canonizer.try_find_form(graph, self.fixed_nodes)?.key;
             let mut count = 1;
             for (_, relabelled) in self.relabel_by_symmetries(graph) {
-                count += u32::from(canonizer.try_find_form(&relabelled, self.fixed_nodes())?.key == key);
+                count += u32::from(canonizer.try_find_form(&relabelled, self.fixed_nodes)?.key == key);
             }
             Ok(f64::from(count).ln())
         })
@@ -123,14 +115,15 @@ impl GraphEnv {
     /// sampled at random if they are alike.
     pub(super) fn scaffold_order(&self, graph: &GraphState, rng: &mut Rng) -> Vec<u32> {
         let n_fixed = self.n_fixed().min(graph.n_nodes());
-        if let Some(all) = self.scaffold_symmetries.get(graph.instance() as usize).filter(|all| !all.is_empty()) {
-            let order = &all[rng.below(all.len())];
+        let symmetries = &self.scaffold_symmetries;
+        if !symmetries.is_empty() {
+            let order = &symmetries[rng.below(symmetries.len())];
             if order.len() <= graph.n_nodes() {
                 return order.clone();
             }
         }
         let mut order: Vec<u32> = (0..n_fixed as u32).collect();
-        if self.has_interchangeable_scaffold {
+        if matches!(self.fixed_nodes, FixedNodes::AsSet(_)) {
             (1..n_fixed).rev().for_each(|last| order.swap(last, rng.below(last + 1)));
         }
         order
@@ -139,9 +132,8 @@ impl GraphEnv {
     /// Returns the graph relabelled by each symmetry of its initial graph except the identity, with the order
     /// of its nodes.
     fn relabel_by_symmetries(&self, graph: &GraphState) -> impl Iterator<Item = (Vec<u32>, GraphState)> {
-        let symmetries = self.scaffold_symmetries.get(graph.instance() as usize).map_or(&[][..], Vec::as_slice);
         // A graph that has lost nodes of the scaffold may have fewer nodes than the symmetries.
-        let fitting = symmetries.iter().skip(1).filter(|symmetry| symmetry.len() <= graph.n_nodes());
+        let fitting = self.scaffold_symmetries.iter().skip(1).filter(|symmetry| symmetry.len() <= graph.n_nodes());
         fitting.map(|symmetry| {
             let mut order = symmetry.clone();
             order.extend(symmetry.len() as u32..graph.n_nodes() as u32);

@@ -1,7 +1,7 @@
 //! The limits of the graphs of an environment. Networks use classes and attributes as indices of tables, so a
 //! graph beyond the limits would read entries of other classes.
 
-use crate::graph::{ActionSet, Attributes, GraphArrays, GraphKind, GraphState, MAX_ATTRIBUTES};
+use crate::graph::{ActionSet, Edge, GraphArrays, GraphKind, GraphState, MAX_ATTRIBUTES, Node, Weight};
 use crate::{Error, Result};
 
 /// The limits of the graphs of an environment: kind, nodes, classes and attributes. Networks size their
@@ -45,7 +45,7 @@ impl GraphSchema {
     /// classes or attributes. The error names the first of these.
     pub fn check_graph(&self, graph: &GraphState) -> Result<()> {
         let too_many = || format!("has {} nodes, of at most {}", graph.n_nodes(), self.max_nodes);
-        let misfit = self.misfit(&GraphArrays::of(std::slice::from_ref(graph))).map(|(_, what)| what);
+        let misfit = self.misfit(&GraphArrays::from_graphs(std::slice::from_ref(graph))).map(|(_, what)| what);
         let Some(what) = misfit.or_else(|| (graph.n_nodes() > self.max_nodes).then(too_many)) else {
             return Ok(());
         };
@@ -77,8 +77,7 @@ impl GraphSchema {
                 self.node_classes = self.node_classes.max(usize::from(node.class) + 1);
                 raise(&mut self.node_attributes, node.attributes.set_values());
             }
-            let edges = graph.edges().filter(|_| graph.has_edge_weights()).filter_map(|(a, b)| graph.edge(a, b));
-            for edge in edges {
+            for (_, _, edge) in graph.stored_edges().filter(|(_, _, edge)| !edge.is_plain()) {
                 self.edge_classes = self.edge_classes.max(usize::from(edge.class) + 1);
                 raise(&mut self.edge_attributes, edge.attributes.set_values());
             }
@@ -142,19 +141,15 @@ impl GraphSchema {
         }
         // The graph of a node or an edge, by its index in the batch.
         let row = |ptr: &[usize], at: usize| ptr.partition_point(|&first| first <= at) - 1;
-        for (at, node) in graphs.nodes.iter().enumerate() {
-            let excess = describe_excess(node.class, node.attributes, self.node_classes, &self.node_attributes);
-            if let Some(excess) = excess {
-                return Some((row(&graphs.node_ptr, at), format!("has a node, {}, with {excess}", graphs.labels[at])));
-            }
+        let node_excess = |node: &Node| describe_excess(*node, self.node_classes, &self.node_attributes);
+        let node = graphs.nodes.iter().enumerate().find_map(|(at, node)| Some((at, node_excess(node)?)));
+        if let Some((at, excess)) = node {
+            return Some((row(&graphs.node_ptr, at), format!("has a node, {}, with {excess}", graphs.labels[at])));
         }
-        for (at, edge) in graphs.weights.iter().enumerate().filter(|(_, edge)| !edge.is_plain()) {
-            let excess = describe_excess(edge.class, edge.attributes, self.edge_classes, &self.edge_attributes);
-            if let Some(excess) = excess {
-                return Some((row(&graphs.edge_ptr, at), format!("has an edge with {excess}")));
-            }
-        }
-        None
+        let edge_excess = |edge: &Edge| describe_excess(*edge, self.edge_classes, &self.edge_attributes);
+        let mut marked = graphs.weights.iter().enumerate().filter(|(_, edge)| !edge.is_plain());
+        let (at, excess) = marked.find_map(|(at, edge)| Some((at, edge_excess(edge)?)))?;
+        Some((row(&graphs.edge_ptr, at), format!("has an edge with {excess}")))
     }
 }
 
@@ -166,16 +161,17 @@ pub(in crate::graph) fn raise(limits: &mut Vec<u8>, values: &[u8]) {
 
 /// Describes a class, or else the first value of an attribute, that exceeds its limit; `None` if there is
 /// none.
-fn describe_excess(class: u16, attributes: Attributes, classes: usize, limits: &[u8]) -> Option<String> {
-    if usize::from(class) >= classes {
-        return Some(format!("class {class} of {classes}"));
+fn describe_excess(weight: Weight, classes: usize, limits: &[u8]) -> Option<String> {
+    if usize::from(weight.class) >= classes {
+        return Some(format!("class {} of {classes}", weight.class));
     }
-    if attributes.is_unset() {
-        return None;
+    for (k, &value) in weight.attributes.set_values().iter().enumerate() {
+        let limit = limits.get(k).copied().unwrap_or(0);
+        if value > limit {
+            return Some(format!("value {value} of attribute {k}, whose last is {limit}"));
+        }
     }
-    let limit = |k: usize| limits.get(k).copied().unwrap_or(0);
-    let (k, value) = attributes.values().iter().enumerate().find(|&(k, &value)| value > limit(k))?;
-    Some(format!("value {value} of attribute {k}, whose last is {}", limit(k)))
+    None
 }
 
 /// Returns the error for graphs that don't fit a schema, or a network.
@@ -190,7 +186,7 @@ pub(crate) fn misfit(detail: String) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::{Edge, GraphState, Node};
+    use crate::graph::Attributes;
 
     fn schema() -> GraphSchema {
         GraphSchema {
@@ -214,7 +210,7 @@ mod tests {
         let fits =
             graph(Node { class: 1, attributes: attributes(&[1]) }, Edge { class: 1, attributes: attributes(&[2]) });
         let two = [fits.clone(), GraphState::with_nodes(GraphKind::Directed, 9)];
-        schema().check_graphs(&GraphArrays::of(&two)).unwrap();
+        schema().check_graphs(&GraphArrays::from_graphs(&two)).unwrap();
         let cases = [
             (GraphState::new(GraphKind::Undirected), "is Undirected, not Directed"),
             (graph(Node::of_class(2), Edge::default()), "class 2 of 2"),
@@ -224,7 +220,8 @@ mod tests {
             (graph(Node::default(), Edge { class: 0, attributes: attributes(&[3]) }), "value 3 of attribute 0"),
         ];
         for (graph, words) in cases {
-            let message = schema().check_graphs(&GraphArrays::of(&[fits.clone(), graph])).unwrap_err().to_string();
+            let message =
+                schema().check_graphs(&GraphArrays::from_graphs(&[fits.clone(), graph])).unwrap_err().to_string();
             assert!(message.contains("graph 1") && message.contains(words), "{message}");
         }
     }

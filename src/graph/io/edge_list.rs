@@ -1,11 +1,12 @@
 //! The library's edge list: a line for each graph, node and edge.
 
 use std::fmt::Write;
+use std::iter::Peekable;
 use std::str::SplitAsciiWhitespace;
 
 use super::words::{quote, quote_or_missing};
 use crate::graph::state::MAX_NODES_OF_BIT_ROWS;
-use crate::graph::{Attributes, Edge, GraphKind, GraphState, MAX_ATTRIBUTES, MAX_EDGE_LIST_NODES, NamedGraph, Node};
+use crate::graph::{Attributes, GraphKind, GraphState, MAX_EDGE_LIST_NODES, NamedGraph, Weight};
 use crate::{Error, Result};
 
 const EXPECTED_GRAPH: &str = "`graph directed N` or `graph undirected N`, N at most 16384";
@@ -28,15 +29,13 @@ pub(in crate::graph) fn write(graphs: &[GraphState]) -> Result<String> {
         // Writing to a string can't fail, so the result is ignored.
         let _ = writeln!(text, "graph {kind} {}", graph.n_nodes());
         for (a, node) in graph.nodes().enumerate() {
-            if node != Node::default() {
-                let _ = write!(text, "node {a}");
-                write_weight(&mut text, node.class, node.attributes);
+            if !node.is_plain() {
+                let _ = writeln!(text, "node {a} {node}");
             }
         }
         for (a, b) in graph.edges() {
-            let edge = graph.edge(a, b).unwrap_or_default();
-            let _ = write!(text, "edge {a} {b}");
-            write_weight(&mut text, edge.class, edge.attributes);
+            let line = format!("edge {a} {b} {}", graph.edge(a, b).unwrap_or_default());
+            let _ = writeln!(text, "{}", line.trim_end());
         }
     }
     if !is_in_proportion(graphs.iter().map(|graph| estimate_memory(graph.n_nodes())).sum(), text.len()) {
@@ -62,39 +61,22 @@ fn is_in_proportion(memory: u64, length: usize) -> bool {
     memory <= (32 << 20) + ((length as u64) << 12)
 }
 
-/// Writes a class and attributes, without those that are 0, and ends the line.
-fn write_weight(text: &mut String, class: u16, attributes: Attributes) {
-    if class > 0 {
-        let _ = write!(text, " class {class}");
-    }
-    for (k, value) in attributes.set_values().iter().enumerate() {
-        let _ = write!(text, "{} {value}", if k == 0 { " attributes" } else { "" });
-    }
-    text.push('\n');
-}
-
-/// The graph to which the current lines belong.
-struct OpenGraph {
-    graph: GraphState,
-    /// The nodes that a line has set, as `true` per node.
-    has_line: Vec<bool>,
-}
-
 /// Reads the graphs of a text. If its first line begins like a line of another format,
 /// [`NamedGraph::from_edges`] reads the text.
 pub(in crate::graph) fn read(text: &[u8]) -> Result<Vec<GraphState>> {
-    let mut graphs = Vec::new();
-    let mut open: Option<OpenGraph> = None;
+    let mut graphs: Vec<GraphState> = Vec::new();
+    // The nodes of the last graph that a line has set.
+    let mut has_line = Vec::new();
     let mut needed_memory = 0;
     for (number, content) in super::strip_comments(text) {
         let content = content?.trim_ascii();
         let is_foreign = content.starts_with(|c: char| c.is_ascii_digit() || "%<*{[:>&".contains(c));
         let mut line = Line {
             number,
-            words: content.split_ascii_whitespace(),
+            words: content.split_ascii_whitespace().peekable(),
             expected: "a line that begins with `graph`, `node`, `edge` or `#` (or in all lines two numbers of nodes)",
         };
-        match (line.words.next(), &mut open) {
+        match (line.words.next(), graphs.last_mut()) {
             (None, _) => {}
             (Some(word), None) if is_foreign || matches!(word, "c" | "e" | "p") || content.ends_with(['[', '{']) => {
                 return Ok(vec![NamedGraph::from_edges(text)?.graph]);
@@ -106,16 +88,16 @@ pub(in crate::graph) fn read(text: &[u8]) -> Result<Vec<GraphState>> {
                 if !is_in_proportion(needed_memory, text.len()) {
                     return Err(line.error("more nodes in all than a text of this length can be about"));
                 }
-                let has_line = vec![false; graph.n_nodes()];
-                graphs.extend(open.replace(OpenGraph { graph, has_line }).map(|open| open.graph));
+                has_line = vec![false; graph.n_nodes()];
+                graphs.push(graph);
             }
-            (Some("node"), Some(open)) => {
+            (Some("node"), Some(graph)) => {
                 line.expected = EXPECTED_NODE;
-                line.read_node(open)?;
+                line.read_node(graph, &mut has_line)?;
             }
-            (Some("edge"), Some(open)) => {
+            (Some("edge"), Some(graph)) => {
                 line.expected = EXPECTED_EDGE;
-                line.read_edge(&mut open.graph)?;
+                line.read_edge(graph)?;
             }
             (Some("node" | "edge"), None) => {
                 line.expected = EXPECTED_GRAPH;
@@ -124,7 +106,6 @@ pub(in crate::graph) fn read(text: &[u8]) -> Result<Vec<GraphState>> {
             (Some(word), _) => return Err(line.error(format!("unknown word {}", quote(word)))),
         }
     }
-    graphs.extend(open.map(|open| open.graph));
     Ok(graphs)
 }
 
@@ -132,7 +113,7 @@ pub(in crate::graph) fn read(text: &[u8]) -> Result<Vec<GraphState>> {
 struct Line<'a> {
     number: usize,
     /// The words that haven't been read yet.
-    words: SplitAsciiWhitespace<'a>,
+    words: Peekable<SplitAsciiWhitespace<'a>>,
     /// The correct form of the line, for errors.
     expected: &'static str,
 }
@@ -152,21 +133,19 @@ impl Line<'_> {
         Ok(GraphState::with_nodes(kind, n))
     }
 
-    fn read_node(&mut self, open: &mut OpenGraph) -> Result<()> {
+    fn read_node(&mut self, graph: &mut GraphState, has_line: &mut [bool]) -> Result<()> {
         let a: u32 = self.read_number("node")?;
-        let n = open.graph.n_nodes();
-        match open.has_line.get_mut(a as usize) {
+        match has_line.get_mut(a as usize) {
             Some(has_line) if !*has_line => *has_line = true,
             Some(_) => return Err(self.error(format!("node {a} for the second time"))),
-            None => return Err(self.error(format!("node {a} in a graph of {n} nodes"))),
+            None => return Err(self.error(format!("node {a} in a graph of {} nodes", has_line.len()))),
         }
-        let (class, attributes) = self.read_weight()?;
-        open.graph.set_node(a, Node { class, attributes })
+        graph.set_node(a, self.read_weight()?)
     }
 
     fn read_edge(&mut self, graph: &mut GraphState) -> Result<()> {
         let (a, b): (u32, u32) = (self.read_number("node")?, self.read_number("node")?);
-        let (class, attributes) = self.read_weight()?;
+        let weight = self.read_weight()?;
         let n = graph.n_nodes();
         let problem = if a.max(b) as usize >= n {
             format!("edge ({a}, {b}) in a graph of {n} nodes")
@@ -175,32 +154,23 @@ impl Line<'_> {
         } else {
             format!("edge ({a}, {b}) for the second time")
         };
-        graph.add_edge(a, b, Edge { class, attributes }).map_err(|_| self.error(problem))
+        graph.add_edge(a, b, weight).map_err(|_| self.error(problem))
     }
 
     /// Reads `[class C] [attributes V..]` and checks that the line ends there.
-    fn read_weight(&mut self) -> Result<(u16, Attributes)> {
-        let mut next = self.words.next();
-        let mut class = 0;
-        if next == Some("class") {
-            class = self.read_number("class")?;
-            next = self.words.next();
+    fn read_weight(&mut self) -> Result<Weight> {
+        let mut weight = Weight::default();
+        if self.words.next_if_eq(&"class").is_some() {
+            weight.class = self.read_number("class")?;
         }
-        let mut attributes = Attributes::default();
-        if next == Some("attributes") {
+        if self.words.next_if_eq(&"attributes").is_some() {
             // Without a value, `read_number` returns the error.
-            for k in 0..self.words.clone().count().max(1) {
-                if k == MAX_ATTRIBUTES {
-                    return Err(self.error("more than 7 attributes"));
-                }
-                attributes.set(k, self.read_number("attribute")?);
-            }
-            next = None;
+            let n_values = self.words.clone().count().max(1);
+            let values = (0..n_values).map(|_| self.read_number("attribute")).collect::<Result<Vec<u8>>>()?;
+            weight.attributes = Attributes::new(&values).map_err(|_| self.error("more than 7 attributes"))?;
         }
-        match next {
-            None => Ok((class, attributes)),
-            Some(word) => Err(self.error(format!("unknown word {}", quote(word)))),
-        }
+        self.check_end()?;
+        Ok(weight)
     }
 
     fn read_number<T: std::str::FromStr>(&mut self, what: &str) -> Result<T> {
@@ -226,6 +196,7 @@ impl Line<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::graph::Edge;
 
     #[test]
     fn the_format_of_the_documentation_is_read() {

@@ -1,7 +1,7 @@
 //! graph6 and digraph6, as in nauty's `formats.txt`: the size, then the bits of the adjacency matrix, six per
 //! printable byte.
 
-use crate::graph::{Edge, GraphKind, GraphState, Node};
+use crate::graph::{Edge, GraphKind, GraphState};
 use crate::{Error, Result};
 
 /// The largest size that can be written in four bytes.
@@ -22,7 +22,7 @@ pub(in crate::graph) fn write(graphs: &[GraphState]) -> Result<String> {
         if n > MAX_NODES {
             return Err(Error::contract("a graph6 graph has at most 258,047 nodes", format!("graph {row} has {n}")));
         }
-        if graph.has_edge_weights() || graph.nodes().any(|node| node != Node::default()) {
+        if graph.has_edge_weights() || graph.nodes().any(|node| !node.is_plain()) {
             return Err(Error::contract(
                 "graph6 has no room for classes and attributes",
                 format!("graph {row} has some: write it with GraphFormat::EdgeList (any extension but g6 and d6)"),
@@ -33,19 +33,14 @@ pub(in crate::graph) fn write(graphs: &[GraphState]) -> Result<String> {
         }
         write_size(&mut text, n);
         let adjacency = graph.adjacency();
-        let mut group = 0;
-        let mut filled = 0;
-        for (a, b) in list_pairs(graph.kind(), n) {
-            group = group << 1 | u8::from(adjacency.get(a, b));
-            filled += 1;
-            if filled == 6 {
-                text.push(char::from(group + BIAS));
-                group = 0;
-                filled = 0;
+        let mut pairs = list_pairs(graph.kind(), n).peekable();
+        while pairs.peek().is_some() {
+            let mut group = 0;
+            for place in (0..6).rev() {
+                let is_joined = pairs.next().is_some_and(|(a, b)| adjacency.get(a, b));
+                group |= u8::from(is_joined) << place;
             }
-        }
-        if filled > 0 {
-            text.push(char::from((group << (6 - filled)) + BIAS));
+            text.push(char::from(group + BIAS));
         }
         text.push('\n');
     }
@@ -135,6 +130,7 @@ fn read_line(line: usize, bytes: &[u8]) -> Result<GraphState> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::graph::Node;
 
     fn undirected(n: usize, edges: &[(u32, u32)]) -> GraphState {
         graph(GraphKind::Undirected, n, edges)

@@ -107,7 +107,7 @@ fn read_edges_within<'a>(
         }
         pairs.push(pair);
     }
-    build_graph(number_names(nodes), &pairs, true)
+    build_graph(&number_names(nodes), &pairs)
 }
 
 /// Reads DIMACS: a line `p KIND NODES EDGES`, then edges `e A B`, arcs `a A B WEIGHT` or, as in PACE, `A B`.
@@ -186,7 +186,7 @@ fn read_matrix(rows: &[Row<'_>]) -> Result<Layout> {
             pairs.push(Pair { line: row.line, ends: [b, a].map(|end| end.to_string()), weight: values[a][b] });
         }
     }
-    Ok(Some((build_graph(number_names(0..n as u64), &pairs, true)?, true)))
+    Ok(Some((build_graph(&number_names(0..n as u64), &pairs)?, true)))
 }
 
 /// Reads edges below a line `n m` or `n n m`, as in files of Gset and rudy.
@@ -236,8 +236,7 @@ fn read_neighbour_lists(rows: &[Row<'_>]) -> Result<Layout> {
         return Ok(None);
     }
     let is_certain = arcs.iter().all(|[a, b]| arcs.contains(&[b.clone(), a.clone()]));
-    let is_numbered = nodes.iter().all(|node| parse_number(node).is_some());
-    Ok(Some((build_graph(nodes, &pairs, is_numbered)?, is_certain)))
+    Ok(Some((build_graph(&nodes, &pairs)?, is_certain)))
 }
 
 /// Reads an `edge_index`: two lines with the same number of numbers. Two lines of three numbers could also be
@@ -246,14 +245,13 @@ fn read_edge_index(rows: &[Row<'_>]) -> Result<Layout> {
     let [sources, targets] = rows else { return Ok(None) };
     let from = sources.numbers().unwrap_or_default();
     let to = targets.numbers().unwrap_or_default();
-    let loops = from.iter().zip(&to).find(|(a, b)| a == b);
-    match (from.len(), loops) {
-        (0..=2, _) | (3, Some(_)) => return Ok(None),
-        (n, _) if n != to.len() => return Ok(None),
-        (_, Some((a, _))) => return Err(Error::parse(targets.line, format!("self-loop ({a}, {a})"), EXPECTED_NUMBERS)),
-        _ => {}
+    if from.len() < 3 || from.len() != to.len() {
+        return Ok(None);
     }
-    let pair = |(a, b): (&u64, &u64)| Pair { line: targets.line, ends: [a, b].map(u64::to_string), weight: 1.0 };
-    let pairs: Vec<Pair> = from.iter().zip(&to).map(pair).collect();
-    Ok(Some((build_graph(Vec::new(), &pairs, true)?, from.len() > 3)))
+    let edges: Vec<String> = from.iter().zip(&to).map(|(a, b)| format!("{a} {b}")).collect();
+    let rows: Vec<Row<'_>> = edges.iter().map(|content| Row { line: targets.line, content }).collect();
+    match read_edges(&rows) {
+        Err(_) if from.len() == 3 => Ok(None),
+        graph => Ok(Some((graph?, from.len() > 3))),
+    }
 }

@@ -1,17 +1,18 @@
 //! Lists of pairs of nodes, as networkx, SNAP and PyG write edges: an undirected graph per file, whose nodes
 //! have names.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::words::{quote, quote_or_missing};
 use super::{MAX_EDGE_LIST_NODES, layouts};
-use crate::graph::{Edge, GraphKind, GraphState};
+use crate::graph::{Edge, GraphState};
 use crate::{Error, Result};
 
 pub(super) const EXPECTED_NUMBERS: &str = "`A B`, the whole numbers of two different nodes, with nothing behind \
     them but weights or `{..}`; at most 16,384 nodes in all";
 const EXPECTED_NAMES: &str = "`A B`, the names of two different nodes, with nothing behind them but weights or \
     `{..}`; at most 16,384 nodes in all";
+const EXPECTED_SIZE: &str = "at most 16,384 nodes in all";
 const EXPECTED_HEADER: &str =
     "names of nodes like those of the other lines, which are numbers: begin a header with `#`";
 pub(super) const EXPECTED_ONE_READING: &str = "what can be read in one way. If each line is an edge with a \
@@ -171,11 +172,8 @@ pub(super) fn read_edges(rows: &[Row<'_>]) -> Result<NamedGraph> {
         && !rest.is_empty()
         && rest.iter().all(|pair| pair.ends.iter().all(|name| parse_number(name).is_some()))
     {
-        return Err(Error::parse(
-            header.line,
-            format!("the header {}", quote(&header.ends.join(" "))),
-            EXPECTED_HEADER,
-        ));
+        let problem = format!("the header {}", quote(&header.ends.join(" ")));
+        return Err(Error::parse(header.line, problem, EXPECTED_HEADER));
     }
     let width = rows.first().map_or(0, |row| row.words().count());
     if let Some(row) = rows.iter().find(|row| row.words().count() != width)
@@ -185,36 +183,31 @@ pub(super) fn read_edges(rows: &[Row<'_>]) -> Result<NamedGraph> {
         let problem = format!("a line of {n_words} words in a text whose first line has {width}");
         return Err(Error::parse(row.line, problem, EXPECTED_COLUMNS));
     }
-    build_graph(Vec::new(), &pairs, is_numbered)
+    build_graph(&[], &pairs)
 }
 
-/// Builds the graph of these edges, on these nodes and all nodes that edges name.
-pub(super) fn build_graph(nodes: Vec<String>, pairs: &[Pair], is_numbered: bool) -> Result<NamedGraph> {
-    let expected = if is_numbered { EXPECTED_NUMBERS } else { EXPECTED_NAMES };
+/// Builds the graph of these edges, on these nodes and all nodes that edges name. Nodes are sorted by their
+/// names if all of these are numbers.
+pub(super) fn build_graph(nodes: &[String], pairs: &[Pair]) -> Result<NamedGraph> {
     if nodes.len() > MAX_EDGE_LIST_NODES {
-        return Err(Error::parse(1, format!("a graph of {} nodes", nodes.len()), expected));
+        return Err(Error::parse(1, format!("a graph of {} nodes", nodes.len()), EXPECTED_SIZE));
     }
-    let mut names = nodes;
-    let mut places: HashMap<String, u32> = names.iter().cloned().zip(0..).collect();
+    let mut names: Vec<&str> = nodes.iter().map(String::as_str).collect();
+    let mut known: HashSet<&str> = names.iter().copied().collect();
     for Pair { line, ends, .. } in pairs {
-        for name in ends {
-            if !places.contains_key(name) {
-                if names.len() == MAX_EDGE_LIST_NODES {
-                    let problem = format!("node {name} after as many others as a graph may have");
-                    return Err(Error::parse(*line, problem, expected));
-                }
-                places.insert(name.clone(), names.len() as u32);
-                names.push(name.clone());
+        for name in ends.iter().filter(|name| known.insert(name)) {
+            if names.len() == MAX_EDGE_LIST_NODES {
+                let problem = format!("node {name} after as many others as a graph may have");
+                return Err(Error::parse(*line, problem, EXPECTED_SIZE));
             }
+            names.push(name);
         }
     }
-    if is_numbered {
+    if names.iter().all(|name| parse_number(name).is_some()) {
         names.sort_by_key(|name| parse_number(name));
-        for (name, place) in names.iter().zip(0..) {
-            places.entry(name.clone()).and_modify(|at| *at = place);
-        }
     }
-    let mut graph = GraphState::with_nodes(GraphKind::Undirected, names.len());
+    let places: HashMap<&str, u32> = names.iter().copied().zip(0..).collect();
+    let mut graph = GraphState::undirected(names.len());
     for Pair { ends: [a, b], .. } in pairs {
         let (a, b) = (places[a.as_str()], places[b.as_str()]);
         // Many files name each edge in both directions.
@@ -222,6 +215,7 @@ pub(super) fn build_graph(nodes: Vec<String>, pairs: &[Pair], is_numbered: bool)
             graph.add_edge(a, b, Edge::default())?;
         }
     }
+    let names = names.into_iter().map(str::to_owned).collect();
     Ok(NamedGraph { graph, names, has_weights: pairs.iter().any(|pair| pair.weight != 1.0) })
 }
 

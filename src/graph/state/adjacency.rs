@@ -130,11 +130,11 @@ impl Adjacency {
     #[inline]
     #[must_use]
     pub fn count(&self, i: usize) -> usize {
-        match (self.bits(i), &self.rows) {
-            (_, NeighbourRows::Lists(lists)) => lists[i].len(),
-            (words, NeighbourRows::Bits(_)) => {
-                words.unwrap_or_default().iter().map(|word| word.count_ones() as usize).sum()
+        match &self.rows {
+            NeighbourRows::Bits(_) => {
+                self.bits(i).unwrap_or_default().iter().map(|word| word.count_ones() as usize).sum()
             }
+            NeighbourRows::Lists(lists) => lists[i].len(),
         }
     }
 
@@ -142,8 +142,7 @@ impl Adjacency {
     ///
     /// # Panics
     /// If there is no row `i`.
-    #[must_use]
-    pub fn count_between(&self, i: usize, from: usize, to: usize) -> usize {
+    pub(super) fn count_between(&self, i: usize, from: usize, to: usize) -> usize {
         if let NeighbourRows::Lists(lists) = &self.rows {
             let before = |bound: usize| lists[i].partition_point(|&j| (j as usize) < bound);
             return before(to).saturating_sub(before(from));

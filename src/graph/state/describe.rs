@@ -1,9 +1,8 @@
 //! The description of a graph in one line, for messages.
 
-use std::fmt::{Display, Formatter, Result, Write};
+use std::fmt::{Display, Formatter, Result};
 
-use super::Attributes;
-use crate::graph::GraphState;
+use super::{Attributes, GraphState, Weight};
 
 /// The largest number of nodes, and of edges, that are named one by one.
 const MAX_NAMED: usize = 64;
@@ -33,8 +32,7 @@ impl Display for GraphState {
         }
         let marked = self.nodes().enumerate().filter(|(_, node)| !node.attributes.is_unset());
         for (a, node) in marked.take(MAX_NAMED) {
-            write!(f, ", node {a} has ")?;
-            write_attributes(f, node.attributes)?;
+            write!(f, ", node {a} has {}", node.attributes)?;
         }
         if self.n_edges() == 0 {
             return f.write_str(", no edges");
@@ -46,15 +44,7 @@ impl Display for GraphState {
             write!(f, "{comma}{a}{arrow}{b}")?;
             let edge = self.edge(a, b).unwrap_or_default();
             if !edge.is_plain() {
-                f.write_str(" (")?;
-                if edge.class > 0 {
-                    write!(f, "class {}", edge.class)?;
-                }
-                if !edge.attributes.is_unset() {
-                    f.write_str(if edge.class > 0 { ", " } else { "" })?;
-                    write_attributes(f, edge.attributes)?;
-                }
-                f.write_char(')')?;
+                write!(f, " ({edge})")?;
             }
         }
         match self.n_edges().saturating_sub(MAX_NAMED) {
@@ -64,49 +54,21 @@ impl Display for GraphState {
     }
 }
 
-/// Writes the values of attributes up to the last one that is set.
-fn write_attributes(f: &mut Formatter<'_>, attributes: Attributes) -> Result {
-    f.write_str("attributes")?;
-    attributes.set_values().iter().try_for_each(|value| write!(f, " {value}"))
+/// Writes the class, if it isn't 0, and the attributes.
+impl Display for Weight {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        if self.class > 0 {
+            write!(f, "class {}", self.class)?;
+            f.write_str(if self.attributes.is_unset() { "" } else { " " })?;
+        }
+        self.attributes.fmt(f)
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::super::{Edge, Node};
-    use super::*;
-    use crate::graph::GraphKind;
-
-    #[test]
-    fn zero_classes_and_attributes_are_left_out() {
-        assert_eq!(GraphState::new(GraphKind::Directed).to_string(), "0 nodes, no edges");
-        let mut graph = GraphState::with_nodes(GraphKind::Directed, 2);
-        graph.add_edge(1, 0, Edge::default()).unwrap();
-        assert_eq!(graph.to_string(), "2 nodes, edge 1->0");
-    }
-
-    #[test]
-    fn attributes_and_classes_are_named() {
-        let mut node = Node::of_class(2);
-        node.attributes.set(1, 3);
-        let mut edge = Edge::of_class(1);
-        edge.attributes.set(0, 2);
-        let plain = Edge { class: 0, ..edge };
-        let nodes = [Node::default(), node, Node::default()];
-        let edges = [(0, 1, edge), (1, 2, plain), (0, 2, Edge::default())];
-        let graph = GraphState::from_parts(GraphKind::Undirected, &nodes, &edges).unwrap();
-        let expected = "3 nodes (classes 0 2 0), node 1 has attributes 0 3, \
-                        edges 0-1 (class 1, attributes 2), 0-2, 1-2 (attributes 2)";
-        assert_eq!(graph.to_string(), expected);
-    }
-
-    #[test]
-    fn large_graphs_are_cut_short() {
-        let mut graph = GraphState::with_nodes(GraphKind::Undirected, 100);
-        graph.set_node(99, Node::of_class(1)).unwrap();
-        for a in 0..99 {
-            graph.add_edge(a, a + 1, Edge::default()).unwrap();
-        }
-        let text = graph.to_string();
-        assert!(text.contains("0 0 ...)") && text.ends_with("63-64 and 35 more"), "{text}");
+/// Writes the values up to the last one that is set.
+impl Display for Attributes {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        f.write_str(if self.is_unset() { "" } else { "attributes" })?;
+        self.set_values().iter().try_for_each(|value| write!(f, " {value}"))
     }
 }

@@ -5,59 +5,29 @@
 //! updates a sum in constant time, so hashing a state doesn't read its nodes and edges.
 
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
 
-use super::{Attributes, Edge, GraphState, Node};
+use super::{GraphState, Weight};
 
-/// Scrambles a number by the finalizer of splitmix64 (Steele, Lea and Flood, 2014): each bit of the result
-/// depends on each bit of `x`.
-fn mix(mut x: u64) -> u64 {
-    x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ x >> 31
+/// Scrambles a number: a change of one of its bits changes about half of the bits of the result.
+pub(in crate::graph) fn mix(number: u64) -> u64 {
+    let mixed = (number ^ number >> 32).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9)
 }
 
 /// Returns the digest of a node or an edge at a place. It depends on the place alone if class and attributes
 /// are 0.
-fn digest(place: u64, class: u16, attributes: Attributes) -> u64 {
-    if class == 0 && attributes.is_unset() {
+pub(super) fn digest(place: u64, weight: Weight) -> u64 {
+    if weight.is_plain() {
         return mix(place);
     }
-    let [a, b, c, d, e, f, g] = *attributes.values();
-    mix(place ^ mix(mix(u64::from_le_bytes([1, a, b, c, d, e, f, g])) ^ u64::from(class)))
+    let [a, b, c, d, e, f, g] = *weight.attributes.values();
+    mix(place ^ mix(mix(u64::from_le_bytes([1, a, b, c, d, e, f, g])) ^ u64::from(weight.class)))
 }
 
-pub(super) fn digest_of_node(label: u32, node: Node) -> u64 {
-    digest(u64::from(label), node.class, node.attributes)
+/// Returns the digest of a node.
+pub(super) fn digest_of_node(label: u32, node: Weight) -> u64 {
+    digest(u64::from(label), node)
 }
-
-pub(super) fn digest_of_edge(a: u32, b: u32, edge: Edge) -> u64 {
-    digest(u64::from(a) << 32 | u64::from(b), edge.class, edge.attributes)
-}
-
-impl PartialEq for GraphState {
-    fn eq(&self, other: &Self) -> bool {
-        self.digest == other.digest
-            && self.instance == other.instance
-            && self.nodes == other.nodes
-            && self.has_same_edges(other)
-    }
-}
-
-impl GraphState {
-    fn has_same_edges(&self, other: &Self) -> bool {
-        let has_weights = self.has_edge_weights();
-        Arc::ptr_eq(&self.topology, &other.topology)
-            || self.topology.digest == other.topology.digest
-                && self.kind() == other.kind()
-                && has_weights == other.has_edge_weights()
-                && self.adjacency() == other.adjacency()
-                && (!has_weights || self.edges().all(|(a, b)| self.edge(a, b) == other.edge(a, b)))
-    }
-}
-
-impl Eq for GraphState {}
 
 impl Hash for GraphState {
     fn hash<H: Hasher>(&self, state: &mut H) {
@@ -70,6 +40,7 @@ impl Hash for GraphState {
 #[cfg(test)]
 mod tests {
     use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+    use std::sync::Arc;
 
     use super::*;
     use crate::Rng;

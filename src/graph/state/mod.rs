@@ -1,7 +1,7 @@
 //! A graph state: a petgraph graph, whose methods keep node labels and the cached adjacency consistent.
 
 mod adjacency;
-mod batched;
+mod batch;
 mod describe;
 mod equality;
 mod topology;
@@ -9,9 +9,10 @@ mod weights;
 
 pub use adjacency::Adjacency;
 pub(in crate::graph) use adjacency::MAX_NODES_OF_BIT_ROWS;
-pub use batched::GraphStates;
-pub(in crate::graph) use batched::MIN_GRAPHS_PER_THREAD;
-pub use weights::{Attributes, Edge, GraphKind, MAX_ATTRIBUTES, Node};
+pub use batch::GraphStates;
+pub(in crate::graph) use batch::MIN_GRAPHS_PER_THREAD;
+pub(in crate::graph) use equality::mix;
+pub use weights::{Attributes, Edge, GraphKind, MAX_ATTRIBUTES, Node, Weight};
 
 use std::sync::Arc;
 
@@ -43,13 +44,13 @@ use topology::{Storage, Topology};
 /// assert_eq!(petgraph::algo::connected_components(graph.as_undirected().unwrap()), 1);
 /// # Ok::<(), gfn::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GraphState {
-    nodes: SmallVec<[Node; 8]>,
     /// The wrapping sum of the digests of all nodes.
     digest: u64,
-    topology: Arc<Topology>,
     instance: u32,
+    nodes: SmallVec<[Node; 8]>,
+    topology: Arc<Topology>,
 }
 
 impl GraphState {
@@ -113,16 +114,13 @@ impl GraphState {
     /// The kind of the graph: directed or undirected.
     #[must_use]
     pub fn kind(&self) -> GraphKind {
-        match self.topology.storage {
-            Storage::Directed(_) => GraphKind::Directed,
-            Storage::Undirected(_) => GraphKind::Undirected,
-        }
+        if self.is_directed() { GraphKind::Directed } else { GraphKind::Undirected }
     }
 
     /// `true` if edges have a direction.
     #[must_use]
     pub fn is_directed(&self) -> bool {
-        self.kind() == GraphKind::Directed
+        self.topology.is_directed()
     }
 
     /// Returns the petgraph graph if it is directed. It has no weights of nodes: [`node`](Self::node) returns
@@ -154,7 +152,7 @@ impl GraphState {
     /// The number of edges; an undirected edge counts once.
     #[must_use]
     pub fn n_edges(&self) -> usize {
-        self.topology.n_edges()
+        self.topology.stored_edges().len()
     }
 
     /// The adjacency: row `a` contains node `b` if there is an edge from `a` to `b` (undirected: between
@@ -199,6 +197,11 @@ impl GraphState {
         self.topology.n_weighted_edges > 0
     }
 
+    /// Returns the endpoints and the weights of all edges, in petgraph's order of storage.
+    pub(in crate::graph) fn stored_edges(&self) -> impl ExactSizeIterator<Item = (usize, usize, Edge)> + Clone + '_ {
+        self.topology.stored_edges()
+    }
+
     /// Returns the endpoints `(a, b)` of all edges, ascending; of undirected edges with `a < b`.
     pub fn edges(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         let directed = self.is_directed();
@@ -217,8 +220,8 @@ impl GraphState {
         let (a, b) = (a as usize, b as usize);
         let first_column = |row: usize| if directed { 0 } else { row + 1 };
         let n = self.n_nodes();
-        let before: usize = (0..a.min(n)).map(|row| self.adjacency().count_between(row, first_column(row), n)).sum();
-        if a < n { before + self.adjacency().count_between(a, first_column(a), b) } else { before }
+        let end_column = |row: usize| if row == a { b } else { n };
+        (0..n.min(a + 1)).map(|row| self.adjacency().count_between(row, first_column(row), end_column(row))).sum()
     }
 
     /// The number of edges into node `a` (undirected: its degree).
@@ -349,9 +352,14 @@ impl GraphState {
     /// # Errors
     /// [`Error::Contract`] if there is no such edge.
     pub fn remove_edge(&mut self, a: u32, b: u32) -> Result<Edge> {
-        // `replace_edge` would copy shared edges even if there is nothing to remove.
-        let removed = if self.has_edge(a, b) { self.replace_edge(a, b, None) } else { None };
-        removed.ok_or_else(|| no_such("edge", &format!("({a}, {b})")))
+        self.change_edge(a, b, None)
+    }
+
+    /// Sets or removes (`None`) an edge that exists, and returns its weight.
+    fn change_edge(&mut self, a: u32, b: u32, edge: Option<Edge>) -> Result<Edge> {
+        // `replace_edge` would copy shared edges even if there is nothing to change.
+        let old = if self.has_edge(a, b) { self.replace_edge(a, b, edge) } else { None };
+        old.ok_or_else(|| no_such("edge", &format!("({a}, {b})")))
     }
 
     /// Replaces the weight of a node.
@@ -370,8 +378,7 @@ impl GraphState {
     /// # Errors
     /// [`Error::Contract`] if there is no such edge.
     pub fn set_edge(&mut self, a: u32, b: u32, edge: Edge) -> Result<()> {
-        let old = if self.has_edge(a, b) { self.replace_edge(a, b, Some(edge)) } else { None };
-        old.map(drop).ok_or_else(|| no_such("edge", &format!("({a}, {b})")))
+        self.change_edge(a, b, Some(edge)).map(drop)
     }
 
     /// Returns the endpoints of an edge, the smaller one first if the graph is undirected.

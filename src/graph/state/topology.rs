@@ -3,7 +3,7 @@
 use petgraph::EdgeType;
 use petgraph::graph::{DiGraph, Graph, NodeIndex, UnGraph};
 
-use super::equality::digest_of_edge;
+use super::equality::digest;
 use super::{Adjacency, Edge, GraphKind};
 
 /// The edges as a petgraph graph.
@@ -64,8 +64,14 @@ impl Topology {
         Self { storage, adjacency: Adjacency::new(n), n_weighted_edges: 0, digest: 0 }
     }
 
-    pub(super) fn n_edges(&self) -> usize {
-        with_graph!(&self.storage, graph => graph.edge_count())
+    pub(super) fn is_directed(&self) -> bool {
+        matches!(self.storage, Storage::Directed(_))
+    }
+
+    /// Returns the endpoints and the weights of all edges, in petgraph's order of storage.
+    pub(super) fn stored_edges(&self) -> impl ExactSizeIterator<Item = (usize, usize, Edge)> + Clone + '_ {
+        let edges = with_graph!(&self.storage, graph => graph.raw_edges());
+        edges.iter().map(|edge| (edge.source().index(), edge.target().index(), edge.weight))
     }
 
     pub(super) fn edge(&self, a: u32, b: u32) -> Option<Edge> {
@@ -99,20 +105,34 @@ impl Topology {
             }
             (None, None) => None,
         });
+        let place = u64::from(a) << 32 | u64::from(b);
         if let Some(edge) = edge {
-            self.digest = self.digest.wrapping_add(digest_of_edge(a, b, edge));
+            self.digest = self.digest.wrapping_add(digest(place, edge));
             self.n_weighted_edges += u32::from(!edge.is_plain());
         }
         if let Some(old) = old {
-            self.digest = self.digest.wrapping_sub(digest_of_edge(a, b, old));
+            self.digest = self.digest.wrapping_sub(digest(place, old));
             self.n_weighted_edges -= u32::from(!old.is_plain());
         }
         if old.is_some() != edge.is_some() {
             self.adjacency.set(a as usize, b as usize, edge.is_some());
-            if matches!(self.storage, Storage::Undirected(_)) {
+            if !self.is_directed() {
                 self.adjacency.set(b as usize, a as usize, edge.is_some());
             }
         }
         old
     }
 }
+
+impl PartialEq for Topology {
+    fn eq(&self, other: &Self) -> bool {
+        self.digest == other.digest
+            && self.is_directed() == other.is_directed()
+            && self.n_weighted_edges == other.n_weighted_edges
+            && self.adjacency == other.adjacency
+            && (self.n_weighted_edges == 0
+                || self.stored_edges().all(|(a, b, edge)| other.edge(a as u32, b as u32) == Some(edge)))
+    }
+}
+
+impl Eq for Topology {}

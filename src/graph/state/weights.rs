@@ -75,37 +75,30 @@ impl Attributes {
     }
 }
 
-/// The weight of a node: its class (an element, a colour) and its further attributes.
+/// The weight of a node or an edge: its class and its further attributes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Debug, Serialize, Deserialize)]
-pub struct Node {
+pub struct Weight {
     /// The class, from 0.
     pub class: u16,
     /// Further categorical attributes.
     pub attributes: Attributes,
 }
 
-impl Node {
-    /// Creates a node of a class, without attributes.
+/// The weight of a node, whose class is an element or a colour, for example.
+pub type Node = Weight;
+/// The weight of an edge, whose class is a bond type or a relation, for example.
+pub type Edge = Weight;
+
+impl Weight {
+    /// Creates the weight of a class, without attributes.
     #[must_use]
     pub fn of_class(class: u16) -> Self {
         Self { class, attributes: Attributes::default() }
     }
-}
 
-/// The weight of an edge: its class (a bond type, a relation) and its further attributes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Debug, Serialize, Deserialize)]
-pub struct Edge {
-    /// The class, from 0.
-    pub class: u16,
-    /// Further categorical attributes.
-    pub attributes: Attributes,
-}
-
-impl Edge {
-    /// Creates an edge of a class, without attributes.
-    #[must_use]
-    pub fn of_class(class: u16) -> Self {
-        Self { class, attributes: Attributes::default() }
+    /// `true` if no attribute is set and the class is one of the first `classes`.
+    pub(in crate::graph) fn has_class_below(self, classes: u16) -> bool {
+        self.class < classes && self.attributes.is_unset()
     }
 
     /// `true` if the class is 0 and no attribute is set.

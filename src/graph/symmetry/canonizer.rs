@@ -1,14 +1,15 @@
 //! The canonical order, the key and |Aut| of a graph, computed with reusable buffers.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use smallvec::SmallVec;
 
 use super::group_order::GroupOrder;
-use super::key::{CanonicalKey, raw_edges};
-use super::reduce::{Core, Reduction};
+use super::key::CanonicalKey;
+use super::reduce::Reduction;
 use super::search::{Budget, Canonaut, SortKey};
-use super::signatures::{count_duplicates, node_signatures};
+use super::signatures::{count_duplicates, list_colours, node_signatures};
 use crate::Result;
 use crate::graph::{Edge, GraphState};
 
@@ -107,7 +108,7 @@ impl FixedNodes {
 pub struct Canonizer {
     /// The searches, one per number of words in a row. canonaut 1.0.0 doesn't clear the later words of its
     /// buffers: after a graph of 100 nodes it would take vertex 64 for one of a graph of 10 nodes, and panic.
-    searches: Vec<Canonaut>,
+    searches: BTreeMap<usize, Canonaut>,
     /// The nodes sorted by weight (by signature if the graph is directed), fixed nodes first.
     sorted: Vec<SortKey>,
     /// The distinct weights of edges, sorted.
@@ -140,7 +141,8 @@ impl Canonizer {
         fixed_nodes: FixedNodes,
         budget: &mut Budget,
     ) -> Canonical {
-        let (order, count) = self.search(graph, fixed_nodes, budget);
+        self.sort_nodes(graph, fixed_nodes);
+        let (order, count) = self.search_sorted(graph, fixed_nodes, budget);
         if budget.is_exceeded {
             // `order` may lack nodes. Any order will do, because callers with a budget discard the result.
             return Canonical::new(graph, &(0..graph.n_nodes() as u32).collect::<Vec<_>>(), count);
@@ -158,9 +160,7 @@ impl Canonizer {
     }
 
     pub(in crate::graph) fn try_find_form(&mut self, graph: &GraphState, fixed_nodes: FixedNodes) -> Result<Canonical> {
-        let mut budget = Budget::LIMITED;
-        let form = self.find_form(graph, fixed_nodes, &mut budget);
-        budget.check(graph).map(|()| form)
+        Budget::limit(graph, |budget| self.find_form(graph, fixed_nodes, budget))
     }
 
     /// Returns ln |Aut| of a graph whose first `fixed` nodes stay in place, without creating the key.
@@ -183,10 +183,7 @@ impl Canonizer {
         if self.has_distinct_signatures(graph, fixed_nodes.n_in_place()) {
             return Ok(0.0);
         }
-        let mut budget = Budget::LIMITED;
-        let log = self.search_sorted(graph, fixed_nodes, &mut budget).1.log();
-        budget.check(graph)?;
-        Ok(log)
+        Budget::limit(graph, |budget| self.search_sorted(graph, fixed_nodes, budget).1.log())
     }
 
     /// `true` if all nodes have different signatures. The nodes must have been sorted.
@@ -197,13 +194,8 @@ impl Canonizer {
         count_duplicates(node_signatures(graph, &self.number_cells(fixed), &self.colours)) == 0
     }
 
-    /// Returns the graph's nodes in canonical order, and |Aut|. Both are wrong if the budget is exceeded.
-    fn search(&mut self, graph: &GraphState, fixed_nodes: FixedNodes, budget: &mut Budget) -> (&[u32], GroupOrder) {
-        self.sort_nodes(graph, fixed_nodes);
-        self.search_sorted(graph, fixed_nodes, budget)
-    }
-
-    /// Searches like [`search`](Self::search), after the nodes have been sorted.
+    /// Returns the graph's nodes in canonical order, and |Aut|. The nodes must have been sorted. Both results
+    /// are wrong if the budget is exceeded.
     fn search_sorted(
         &mut self,
         graph: &GraphState,
@@ -223,7 +215,7 @@ impl Canonizer {
         (&self.order, count)
     }
 
-    /// Searches like [`search`](Self::search) in the graph without pendant trees and twins, part by part.
+    /// Searches like [`search_sorted`](Self::search_sorted) in the graph without pendant trees and twins, part by part.
     pub(in crate::graph) fn search_reduced(
         &mut self,
         graph: &GraphState,
@@ -234,7 +226,7 @@ impl Canonizer {
         let reduction = Reduction::new(graph, cells, &self.colours);
         let mut group_order = reduction.group_order;
         let mut parts = Vec::new();
-        for Core { graph, nodes } in reduction.list_cores(graph, &self.colours) {
+        for (graph, nodes) in reduction.list_cores(graph, &self.colours) {
             self.sort_nodes(&graph, FixedNodes::InPlace(0));
             let (order, count) = self.search_whole(&graph, 0, budget);
             if budget.is_exceeded {
@@ -253,7 +245,7 @@ impl Canonizer {
         (&self.order, group_order)
     }
 
-    /// Searches like [`search`](Self::search) in the whole graph, after the nodes have been sorted.
+    /// Searches like [`search_sorted`](Self::search_sorted) in the whole graph.
     pub(in crate::graph) fn search_whole(
         &mut self,
         graph: &GraphState,
@@ -268,12 +260,7 @@ impl Canonizer {
         }
         let layers = count_layers(graph, self.colours.len());
         let words = (n * layers).div_ceil(64).max(1);
-        let place = self.searches.iter().position(|search| search.words() == words);
-        let place = place.unwrap_or_else(|| {
-            self.searches.push(Canonaut::new(words));
-            self.searches.len() - 1
-        });
-        let search = &mut self.searches[place];
+        let search = self.searches.entry(words).or_insert_with(|| Canonaut::new(words));
         if layers > 1 {
             search.set_layers(graph, layers, &self.colours);
         } else {
@@ -287,12 +274,7 @@ impl Canonizer {
     /// Sorts the weights of edges, and the nodes by weight (by signature, too, if the graph is directed).
     pub(in crate::graph) fn sort_nodes(&mut self, graph: &GraphState, fixed_nodes: FixedNodes) {
         let fixed = fixed_nodes.n_in_place();
-        self.colours.clear();
-        if graph.has_edge_weights() {
-            self.colours.extend(raw_edges(graph).iter().map(|edge| edge.weight));
-            self.colours.sort_unstable();
-            self.colours.dedup();
-        }
+        list_colours(graph, &mut self.colours);
         self.sorted.clear();
         self.sorted.extend(graph.nodes().zip(0..).map(|(node, a)| SortKey::new(node, a, fixed_nodes.is_after(a))));
         if let Some(free) = self.sorted.get_mut(fixed..) {

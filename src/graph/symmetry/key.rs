@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-use crate::graph::{Attributes, Edge, GraphState, MAX_ATTRIBUTES, Node};
+use crate::graph::{GraphState, MAX_ATTRIBUTES, Weight};
 
 /// An exact encoding of a labelled graph and its instance: two keys are equal if and only if the graphs are
 /// equal.
@@ -32,9 +32,9 @@ impl CanonicalKey {
         let n = graph.n_nodes();
         let directed = graph.is_directed();
         let has_weights = graph.has_edge_weights();
-        let nodes = BitWidths::new(graph.nodes().map(Weight::from));
+        let nodes = BitWidths::new(graph.nodes());
         let edges = if has_weights {
-            BitWidths::new(raw_edges(graph).iter().map(|edge| edge.weight.into()))
+            BitWidths::new(graph.stored_edges().map(|(_, _, weight)| weight))
         } else {
             BitWidths::default()
         };
@@ -48,7 +48,7 @@ impl CanonicalKey {
         }
         if !nodes.is_zero() {
             for k in 0..n {
-                nodes.write(graph.node(order(k)).unwrap_or_default().into(), &mut out);
+                nodes.write(graph.node(order(k)).unwrap_or_default(), &mut out);
             }
         }
         for i in 0..n {
@@ -75,7 +75,7 @@ impl CanonicalKey {
                 let first = if directed { 0 } else { i + 1 };
                 for j in first..n {
                     if let Some(weight) = graph.edge(order(i), order(j)) {
-                        edges.write(weight.into(), &mut out);
+                        edges.write(weight, &mut out);
                     }
                 }
             }
@@ -101,33 +101,6 @@ impl CanonicalKey {
 #[must_use]
 pub fn labelled_key(graph: &GraphState) -> CanonicalKey {
     CanonicalKey::encode(graph, |k| k as u32)
-}
-
-/// Returns the edges of the underlying petgraph graph, in its order of storage.
-pub(in crate::graph) fn raw_edges(graph: &GraphState) -> &[petgraph::graph::Edge<Edge>] {
-    match (graph.as_undirected(), graph.as_directed()) {
-        (Some(graph), _) => graph.raw_edges(),
-        (None, Some(graph)) => graph.raw_edges(),
-        (None, None) => &[],
-    }
-}
-
-/// The weight of a node or an edge.
-struct Weight {
-    class: u16,
-    attributes: Attributes,
-}
-
-impl From<Node> for Weight {
-    fn from(node: Node) -> Self {
-        Self { class: node.class, attributes: node.attributes }
-    }
-}
-
-impl From<Edge> for Weight {
-    fn from(edge: Edge) -> Self {
-        Self { class: edge.class, attributes: edge.attributes }
-    }
 }
 
 /// The numbers of bits that the weights of nodes or edges of a graph need.
@@ -206,7 +179,7 @@ impl BitWriter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::GraphKind;
+    use crate::graph::{Edge, GraphKind, Node};
 
     /// Returns the bits of words, most significant bit first.
     fn bits(words: &[u64]) -> Vec<u64> {

@@ -5,7 +5,7 @@ mod group_order;
 mod key;
 mod moves;
 mod reduce;
-mod refined;
+mod refinement;
 mod search;
 mod signatures;
 

@@ -5,7 +5,7 @@ use crate::graph::{GraphEnv, GraphState, GraphStates};
 use crate::{Error, Result, parallel};
 
 use super::MIN_SEARCHES_PER_THREAD;
-use super::refined::log_refined;
+use super::refinement::log_refined;
 
 /// The method by which the automorphisms of graphs are counted for a network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,7 +81,10 @@ impl MoveSymmetries {
             let of_graph = log_automorphisms(graph)?;
             let mut slots = vec![0.0; masks.slot_ptr[row + 1] - masks.slot_ptr[row]];
             for slot in masks.legal_slots(row) {
-                if let Some(child) = apply_slot(env, masks.direction, graph, slot)? {
+                let (_, action_type, action) = env.actions().decode(masks.direction, graph, slot)?;
+                if !action_type.is_exit() {
+                    let mut child = graph.clone();
+                    action_type.apply(masks.direction, &mut child, action)?;
                     slots[slot as usize] = log_automorphisms(&child)? - of_graph;
                 }
             }
@@ -101,17 +104,6 @@ impl MoveSymmetries {
         let of_graphs = rows.into_iter().map(|(of_graph, _)| of_graph).collect();
         Ok(Self { direction: masks.direction, of_graphs, blocks: masks.blocks.clone(), of_slots })
     }
-}
-
-/// Returns the graph to which a legal slot leads; `None` for the exit.
-fn apply_slot(env: &GraphEnv, direction: Direction, graph: &GraphState, slot: u32) -> Result<Option<GraphState>> {
-    let (_, action_type, action) = env.actions().decode(direction, graph, slot)?;
-    if action_type.is_exit() {
-        return Ok(None);
-    }
-    let mut child = graph.clone();
-    action_type.apply(direction, &mut child, action)?;
-    Ok(Some(child))
 }
 
 impl GraphEnv {

@@ -14,7 +14,8 @@ mod tests;
 use std::collections::{BTreeMap, HashMap};
 
 use super::group_order::GroupOrder;
-use super::key::raw_edges;
+use super::signatures::ranked_edges;
+use crate::graph::state::mix;
 use crate::graph::{Attributes, Edge, GraphState, Node};
 
 /// Rounds continue while a round removes more than one node in this number, so that all rounds together cost
@@ -39,10 +40,12 @@ impl Link {
     }
 }
 
-/// Scrambles the bits of a number.
-pub(super) fn mix(number: u64) -> u64 {
-    let mixed = (number ^ number >> 32).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9)
+/// A node that absorbs others, with a description of them and of their edges to it.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Absorption {
+    description: Vec<u32>,
+    node: u32,
+    absorbed: Vec<u32>,
 }
 
 /// A graph in sparse form, from which leaves and twins are removed.
@@ -59,14 +62,6 @@ pub(in crate::graph) struct Reduction {
     /// The number of automorphisms that exchange only removed nodes, or removed nodes and the node that
     /// absorbed them.
     pub(in crate::graph) group_order: GroupOrder,
-}
-
-/// A connected part of the remaining graph.
-pub(in crate::graph) struct Core {
-    /// The part as a graph, whose nodes have their colours as weights.
-    pub(in crate::graph) graph: GraphState,
-    /// The labels of its nodes in the whole graph.
-    pub(in crate::graph) nodes: Vec<u32>,
 }
 
 impl Reduction {
@@ -110,10 +105,7 @@ impl Reduction {
             // After sorting, equal leaves of a node are consecutive. Their order among themselves doesn't
             // matter.
             folds.sort_unstable();
-            for (_, _, leaf) in &folds {
-                self.is_remaining[*leaf as usize] = false;
-            }
-            let mut descriptions = Vec::new();
+            let mut absorptions = Vec::new();
             for leaves_of_a in folds.chunk_by(|first, second| first.0 == second.0) {
                 let a = leaves_of_a[0].0;
                 for equal in leaves_of_a.chunk_by(|first, second| first.1 == second.1) {
@@ -121,11 +113,10 @@ impl Reduction {
                 }
                 let mut description = vec![self.colour[a as usize]];
                 description.extend(leaves_of_a.iter().flat_map(|(_, attachment, _)| attachment));
-                descriptions.push((description, a));
-                self.absorbed[a as usize].extend(leaves_of_a.iter().map(|(_, _, leaf)| leaf));
-                self.links[a as usize].retain(|link| self.is_remaining[link.to as usize]);
+                let absorbed = leaves_of_a.iter().map(|(_, _, leaf)| *leaf).collect();
+                absorptions.push(Absorption { description, node: a, absorbed });
             }
-            leaves = self.recolour(descriptions);
+            leaves = self.absorb(absorptions);
         }
     }
 
@@ -170,8 +161,15 @@ impl Reduction {
                 }
             }
         }
-        let n_removed = merged.values().map(Vec::len).sum();
-        self.remove_twins(merged);
+        let mut absorptions = Vec::with_capacity(merged.len());
+        for (a, twins) in merged {
+            self.group_order = self.group_order.times_factorial(1 + twins.len());
+            let rank = self.links[a as usize].iter().find(|link| link.to == twins[0]).map_or(0, |link| link.out);
+            let description = vec![self.colour[a as usize], rank, twins.len() as u32];
+            absorptions.push(Absorption { description, node: a, absorbed: twins });
+        }
+        let n_removed = absorptions.iter().map(|absorption| absorption.absorbed.len()).sum();
+        self.absorb(absorptions);
         n_removed
     }
 
@@ -182,39 +180,35 @@ impl Reduction {
         between.is_none_or(|link| link.out == link.back) && links_except(a, b).eq(links_except(b, a))
     }
 
-    /// Removes all twins except the first node of each set; `merged` maps it to the others.
-    fn remove_twins(&mut self, merged: BTreeMap<u32, Vec<u32>>) {
-        let mut descriptions = Vec::with_capacity(merged.len());
-        for (a, twins) in merged {
-            self.group_order = self.group_order.times_factorial(1 + twins.len());
-            let rank = self.links[a as usize].iter().find(|link| link.to == twins[0]).map_or(0, |link| link.out);
-            descriptions.push((vec![self.colour[a as usize], rank, twins.len() as u32], a));
-            for &twin in &twins {
-                self.is_remaining[twin as usize] = false;
+    /// Removes absorbed nodes, and gives the nodes that absorb them new colours, equal for equal descriptions.
+    /// Returns these nodes.
+    fn absorb(&mut self, mut absorptions: Vec<Absorption>) -> Vec<u32> {
+        let mut neighbours = Vec::new();
+        for Absorption { node, absorbed, .. } in &absorptions {
+            for &a in absorbed {
+                self.is_remaining[a as usize] = false;
+                neighbours.extend(self.links[a as usize].iter().map(|link| link.to));
             }
-            self.absorbed[a as usize].extend(twins);
+            self.absorbed[*node as usize].extend(absorbed);
         }
-        for links in &mut self.links {
-            links.retain(|link| self.is_remaining[link.to as usize]);
+        neighbours.sort_unstable();
+        neighbours.dedup();
+        for a in neighbours {
+            self.links[a as usize].retain(|link| self.is_remaining[link.to as usize]);
         }
-        self.recolour(descriptions);
-    }
-
-    /// Gives nodes new colours, equal for equal descriptions, and returns the nodes.
-    fn recolour(&mut self, mut descriptions: Vec<(Vec<u32>, u32)>) -> Vec<u32> {
-        descriptions.sort_unstable();
-        for equal in descriptions.chunk_by(|first, second| first.0 == second.0) {
-            for (_, a) in equal {
-                self.colour[*a as usize] = self.n_colours;
+        absorptions.sort_unstable();
+        for equal in absorptions.chunk_by(|first, second| first.description == second.description) {
+            for absorption in equal {
+                self.colour[absorption.node as usize] = self.n_colours;
             }
             self.n_colours += 1;
         }
-        descriptions.into_iter().map(|(_, a)| a).collect()
+        absorptions.into_iter().map(|absorption| absorption.node).collect()
     }
 
-    /// Returns the connected parts of the remaining graph. Nodes have equal weights if they have equal
-    /// colours, also in different parts.
-    pub(in crate::graph) fn list_cores(&self, graph: &GraphState, weights: &[Edge]) -> Vec<Core> {
+    /// Returns the connected parts of the remaining graph, and the nodes of the whole graph that each of them
+    /// has. Nodes have equal weights if they have equal colours, also in different parts.
+    pub(in crate::graph) fn list_cores(&self, graph: &GraphState, weights: &[Edge]) -> Vec<(GraphState, Vec<u32>)> {
         let mut colours: Vec<u32> = self.remaining_nodes().map(|a| self.colour[a as usize]).collect();
         colours.sort_unstable();
         colours.dedup();
@@ -235,7 +229,7 @@ impl Reduction {
                     core.insert_edge(a, b, edge);
                 }
             }
-            out.push(Core { graph: core, nodes });
+            out.push((core, nodes));
         }
         out
     }
@@ -276,9 +270,8 @@ impl Reduction {
 /// Returns the links of each node, ascending.
 fn list_links(graph: &GraphState, weights: &[Edge]) -> Vec<Vec<Link>> {
     let mut out = vec![Vec::new(); graph.n_nodes()];
-    for edge in raw_edges(graph) {
-        let (a, b) = (edge.source().index(), edge.target().index());
-        let rank = 1 + weights.partition_point(|weight| *weight < edge.weight) as u32;
+    for (a, b, rank) in ranked_edges(graph, weights) {
+        let rank = 1 + rank as u32;
         let back = if graph.is_directed() { 0 } else { rank };
         out[a].push(Link { to: b as u32, out: rank, back });
         out[b].push(Link { to: a as u32, out: back, back: rank });

@@ -10,7 +10,7 @@ use canonaut::structs::{CanonautOptions, Statistics};
 use canonaut::support::KILL_REQUEST;
 
 use super::group_order::GroupOrder;
-use super::key::raw_edges;
+use super::signatures::ranked_edges;
 use crate::graph::{Edge, GraphState, Node};
 use crate::{Error, Result};
 
@@ -65,12 +65,15 @@ impl Budget {
     /// The limit of some seconds of work, and of a depth for which the stack of a thread has room (2 MiB).
     pub(in crate::graph) const LIMITED: Self = Self { work: 1 << 36, depth: 800, is_exceeded: false };
 
-    /// Returns an error if the search of this graph exceeded its budget. Its results are wrong then.
-    pub(in crate::graph) fn check(self, graph: &GraphState) -> Result<()> {
-        if self.is_exceeded {
+    /// Searches a graph within [`LIMITED`](Self::LIMITED). The results of a search that exceeds the budget are
+    /// wrong, so an error is returned instead.
+    pub(in crate::graph) fn limit<T>(graph: &GraphState, search: impl FnOnce(&mut Self) -> T) -> Result<T> {
+        let mut budget = Self::LIMITED;
+        let found = search(&mut budget);
+        if budget.is_exceeded {
             return Err(Error::SymmetryLimit { n_nodes: graph.n_nodes(), n_edges: graph.n_edges() });
         }
-        Ok(())
+        Ok(found)
     }
 }
 
@@ -198,11 +201,6 @@ impl Canonaut {
         }
     }
 
-    /// The number of words per row.
-    pub(in crate::graph) fn words(&self) -> usize {
-        self.words
-    }
-
     /// Returns the vertices in canonical order, after a run.
     pub(in crate::graph) fn labelling(&self) -> &[u32] {
         &self.labelling
@@ -239,9 +237,8 @@ impl Canonaut {
         self.adjacency.clear();
         self.adjacency.resize(n * layers * self.words, 0);
         let directed = usize::from(graph.is_directed());
-        for edge in raw_edges(graph) {
-            let (a, b) = (edge.source().index(), edge.target().index());
-            let colour = 1 + directed + colours.partition_point(|other| *other < edge.weight);
+        for (a, b, rank) in ranked_edges(graph, colours) {
+            let colour = 1 + directed + rank;
             for layer in (0..layers - directed).filter(|layer| colour >> layer & 1 == 1) {
                 if graph.is_directed() {
                     self.join(a, (layer + 1) * n + b);
@@ -270,12 +267,10 @@ impl Canonaut {
         let n = sorted.len();
         self.labelling.clear();
         self.partition.clear();
+        let weight = |k: usize| sorted.get(k).map(|key| key.weight());
         for layer in 0..layers {
             let first = (layer * n) as u32;
             self.labelling.extend(sorted.iter().map(|key| first + key.label()));
-        }
-        let weight = |k: usize| sorted.get(k).map(|key| key.weight());
-        for _ in 0..layers {
             self.partition.extend((0..n).map(|k| {
                 let last = k < fixed || weight(k) != weight(k + 1);
                 if last { 0 } else { ALGORITHM_INFINITY }
@@ -306,7 +301,20 @@ impl Canonaut {
             self.set_cells(sorted, fixed, layers);
             PROGRESS.set(SearchProgress { group_order: Some(1), budget: *budget });
             let guard = KillRequestGuard;
-            self.canonicalize(n);
+            canonicalize(
+                &self.adjacency,
+                &mut self.labelling,
+                &mut self.partition,
+                None,
+                &mut self.orbits,
+                &mut self.options,
+                &mut self.statistics,
+                &mut [],
+                self.words as u32,
+                n as u32,
+                Some(&mut self.canonical),
+                &mut self.context,
+            );
             drop(guard);
             let SearchProgress { group_order: exact, budget: remaining } = PROGRESS.get();
             let status = self.statistics.error_status_code;
@@ -319,23 +327,6 @@ impl Canonaut {
             let (mantissa, exponent) = (self.statistics.group_size1, self.statistics.group_size2);
             return GroupOrder { exact, log: mantissa.ln() + f64::from(exponent) * std::f64::consts::LN_10 };
         }
-    }
-
-    fn canonicalize(&mut self, n: usize) {
-        canonicalize(
-            &self.adjacency,
-            &mut self.labelling,
-            &mut self.partition,
-            None,
-            &mut self.orbits,
-            &mut self.options,
-            &mut self.statistics,
-            &mut [],
-            self.words as u32,
-            n as u32,
-            Some(&mut self.canonical),
-            &mut self.context,
-        );
     }
 }
 

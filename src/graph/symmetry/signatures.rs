@@ -1,13 +1,50 @@
-//! The signatures of nodes. If all nodes of a graph have different signatures, no search is needed.
+//! The signatures of nodes, which are equal for nodes that an isomorphism takes to each other. If all nodes
+//! of a graph have different signatures, no search is needed.
 
-use super::key::raw_edges;
-use super::reduce::mix;
+use crate::graph::state::mix;
 use crate::graph::{Edge, GraphState};
 
 /// The number of rounds of refinement; more rounds hardly distinguish more nodes.
 const N_ROUNDS: usize = 3;
 /// The bit that distinguishes incoming edges from outgoing ones.
 const INCOMING: u64 = 1 << 63;
+
+/// Replaces the list by the distinct weights of the edges of a graph, sorted. It is empty if no edge has a
+/// class or an attribute.
+pub(super) fn list_colours(graph: &GraphState, colours: &mut Vec<Edge>) {
+    colours.clear();
+    if graph.has_edge_weights() {
+        colours.extend(graph.stored_edges().map(|(_, _, weight)| weight));
+        colours.sort_unstable();
+        colours.dedup();
+    }
+}
+
+/// Returns the two nodes of each edge, and the rank of its weight among the colours.
+pub(super) fn ranked_edges<'a>(
+    graph: &'a GraphState,
+    colours: &'a [Edge],
+) -> impl ExactSizeIterator<Item = (usize, usize, usize)> + 'a {
+    let rank = |weight: Edge| colours.partition_point(|other| *other < weight);
+    graph.stored_edges().map(move |(a, b, weight)| (a, b, rank(weight)))
+}
+
+/// Mixes the signatures of its neighbours into the signature of each node. `edges` has the two nodes of each
+/// edge and its colour, and `around` is a buffer of the same size.
+pub(super) fn refine_signatures(
+    edges: impl Iterator<Item = (usize, usize, u64)>,
+    is_directed: bool,
+    signatures: &mut [u64],
+    around: &mut [u64],
+) {
+    let incoming = if is_directed { INCOMING } else { 0 };
+    around.copy_from_slice(signatures);
+    for (a, b, colour) in edges {
+        around[a] = around[a].wrapping_add(mix(signatures[b] ^ colour));
+        around[b] = around[b].wrapping_add(mix(signatures[a] ^ colour ^ incoming));
+    }
+    signatures.iter_mut().zip(around).for_each(|(signature, around)| *signature = mix(*around));
+}
 
 /// Computes a signature for each node from its cell and from the outgoing and incoming edges, their colours,
 /// and the nodes at their other ends.
@@ -17,16 +54,9 @@ const INCOMING: u64 = 1 << 63;
 pub(super) fn node_signatures(graph: &GraphState, cells: &[u32], colours: &[Edge]) -> Vec<u64> {
     let mut signatures: Vec<u64> = cells.iter().map(|&cell| mix(cell.into())).collect();
     let mut around = vec![0_u64; signatures.len()];
-    let incoming = if graph.is_directed() { INCOMING } else { 0 };
     for _ in 0..N_ROUNDS {
-        around.copy_from_slice(&signatures);
-        for edge in raw_edges(graph) {
-            let (a, b) = (edge.source().index(), edge.target().index());
-            let colour = mix(colours.partition_point(|other| *other < edge.weight) as u64);
-            around[a] = around[a].wrapping_add(mix(signatures[b] ^ colour));
-            around[b] = around[b].wrapping_add(mix(signatures[a] ^ colour ^ incoming));
-        }
-        signatures.iter_mut().zip(&around).for_each(|(signature, &around)| *signature = mix(around));
+        let edges = ranked_edges(graph, colours).map(|(a, b, rank)| (a, b, mix(rank as u64)));
+        refine_signatures(edges, graph.is_directed(), &mut signatures, &mut around);
     }
     signatures
 }

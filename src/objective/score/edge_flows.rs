@@ -26,22 +26,7 @@ pub(in crate::objective) fn edge_flows<E: Env>(
     trajectories: &Trajectories<E>,
 ) -> Result<Values> {
     let (inner, after) = visited.inner();
-    // Flows must balance in each state after a transition, that is, in all visited states except the initial
-    // one.
-    let mut children = visited.group_of(after);
-    children.sort_unstable();
-    children.dedup();
-    let (offsets, undo) = pb.support(&children)?;
-    let repeated: Vec<usize> = offsets
-        .windows(2)
-        .zip(&children)
-        .flat_map(|(ends, &child)| std::iter::repeat_n(child, ends[1] - ends[0]))
-        .collect();
-    let mut parents = visited.distinct().select(&repeated);
-    let forward = env.step(Direction::Backward, &mut parents, &undo)?.reverse;
-    let weights = parent_weights(env, policy, visited, pf, &parents, &repeated, &forward)?;
-    let inflow = logsumexp(&weights, &offsets);
-
+    let (children, inflow) = log_inflows(env, policy, visited, after, pf, pb)?;
     let device = inflow.device();
     let position = |group: usize| {
         let position = children.binary_search(&group);
@@ -80,6 +65,32 @@ pub(in crate::objective) fn edge_flows<E: Env>(
     }
     let log_terminal = Tensor::cat(&[out, inflow], 0).index_select(0, &index_tensor(&sources, device));
     Ok(EDGE_FLOWS.into_iter().zip([log_inflow, log_outflow, log_initial, log_terminal]).collect())
+}
+
+/// Returns the distinct states after the transitions, ascending, and the log-sum of the flows into each of
+/// them. Flows must balance in all of these, that is, in all visited states except the initial one.
+fn log_inflows<E: Env>(
+    env: &E,
+    policy: &dyn Policy<E>,
+    visited: &Visited<'_, E>,
+    after: &[usize],
+    pf: &E::Dist,
+    pb: &E::Dist,
+) -> Result<(Vec<usize>, Tensor)> {
+    let mut children = visited.group_of(after);
+    children.sort_unstable();
+    children.dedup();
+    let (offsets, undo) = pb.support(&children)?;
+    let repeated: Vec<usize> = offsets
+        .windows(2)
+        .zip(&children)
+        .flat_map(|(ends, &child)| std::iter::repeat_n(child, ends[1] - ends[0]))
+        .collect();
+    let mut parents = visited.distinct().select(&repeated);
+    let forward = env.step(Direction::Backward, &mut parents, &undo)?.reverse;
+    let weights = parent_weights(env, policy, visited, pf, &parents, &repeated, &forward)?;
+    let inflow = logsumexp(&weights, &offsets);
+    Ok((children, inflow))
 }
 
 /// Returns the log flow of the forward action from each parent to its child, `[parents]`. `children` holds

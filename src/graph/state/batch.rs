@@ -37,7 +37,7 @@ impl GraphStates {
     /// Returns the nodes and edges of all graphs, which are listed on the first call after an edit.
     #[must_use]
     pub fn arrays(&self) -> &GraphArrays {
-        self.arrays.get_or_init(|| GraphArrays::of(&self.graphs))
+        self.arrays.get_or_init(|| GraphArrays::from_graphs(&self.graphs))
     }
 
     /// Returns the graphs for editing in place, and discards the cached [`arrays`](Self::arrays).

@@ -1,12 +1,10 @@
 //! An upper bound of |Aut| by colour refinement, in polynomial time.
 
-use super::key::raw_edges;
-use super::reduce::mix;
 use super::search::SortKey;
-use crate::graph::{Edge, GraphState, Node};
+use super::signatures::{list_colours, ranked_edges, refine_signatures};
+use crate::graph::state::mix;
+use crate::graph::{GraphState, Node};
 
-/// The bit that distinguishes incoming edges from outgoing ones.
-const INCOMING: u64 = 1 << 63;
 /// The bit that distinguishes a fixed node from the other nodes of its signature.
 const FIXED: u64 = 1 << 62;
 /// The bit that distinguishes edges of the initial graph from added ones: symmetries of the scaffold keep its
@@ -16,18 +14,11 @@ const INITIAL: u64 = 1 << 61;
 /// interchangeable.
 const MAX_REFINEMENTS: usize = 256;
 
-/// An edge by its two nodes, and its colour.
-struct ColouredEdge {
-    a: usize,
-    b: usize,
-    colour: u64,
-}
-
 /// The colour refinement of a graph (the one-dimensional Weisfeiler-Leman test).
 struct Refinement {
-    edges: Vec<ColouredEdge>,
-    /// [`INCOMING`] if the graph is directed, otherwise 0.
-    incoming: u64,
+    /// The two nodes of each edge, and its colour.
+    edges: Vec<(usize, usize, u64)>,
+    is_directed: bool,
     /// The buffer of new signatures.
     around: Vec<u64>,
     /// The buffer of sorted signatures.
@@ -40,12 +31,7 @@ impl Refinement {
     fn refine(&mut self, signatures: &mut [u64]) -> usize {
         let mut n_different = self.count(signatures);
         loop {
-            self.around.copy_from_slice(signatures);
-            for &ColouredEdge { a, b, colour } in &self.edges {
-                self.around[a] = self.around[a].wrapping_add(mix(signatures[b] ^ colour));
-                self.around[b] = self.around[b].wrapping_add(mix(signatures[a] ^ colour ^ self.incoming));
-            }
-            signatures.iter_mut().zip(&self.around).for_each(|(signature, &around)| *signature = mix(around));
+            refine_signatures(self.edges.iter().copied(), self.is_directed, signatures, &mut self.around);
             let n_refined = self.count(signatures);
             if n_refined <= n_different {
                 return n_refined;
@@ -84,16 +70,10 @@ impl Refinement {
 /// except through nodes whose fixing results in the same signatures though they aren't interchangeable.
 pub(super) fn log_refined(graph: &GraphState, initial: &GraphState, classes: &[u32]) -> f64 {
     let mut colours = Vec::new();
-    if graph.has_edge_weights() {
-        colours.extend(raw_edges(graph).iter().map(|edge| edge.weight));
-        colours.sort_unstable();
-        colours.dedup();
-    }
-    let edge = |edge: &petgraph::graph::Edge<Edge, u32>| {
-        let (a, b) = (edge.source().index(), edge.target().index());
-        let is_initial = a.max(b) < initial.n_nodes() && initial.adjacency().get(a, b);
-        let colour = mix(colours.partition_point(|other| *other < edge.weight) as u64);
-        ColouredEdge { a, b, colour: if is_initial { colour ^ INITIAL } else { colour } }
+    list_colours(graph, &mut colours);
+    let mark = |(a, b, rank): (usize, usize, usize)| {
+        let mark = if initial.has_edge(a as u32, b as u32) { INITIAL } else { 0 };
+        (a, b, mix(rank as u64) ^ mark)
     };
     let start = |(a, node): (usize, Node)| {
         let weight = SortKey::new(node, 0, false).weight();
@@ -103,8 +83,8 @@ pub(super) fn log_refined(graph: &GraphState, initial: &GraphState, classes: &[u
     let mut signatures: Vec<u64> = graph.nodes().enumerate().map(start).collect();
     let n = signatures.len();
     let mut refinement = Refinement {
-        edges: raw_edges(graph).iter().map(edge).collect(),
-        incoming: if graph.is_directed() { INCOMING } else { 0 },
+        edges: ranked_edges(graph, &colours).map(mark).collect(),
+        is_directed: graph.is_directed(),
         around: vec![0; n],
         sorted: Vec::with_capacity(n),
     };
@@ -126,13 +106,11 @@ pub(super) fn log_refined(graph: &GraphState, initial: &GraphState, classes: &[u
             refined[a] = mix(signature ^ FIXED);
             let n_refined = refinement.refine(&mut refined);
             let hash = refined.iter().fold(0, |sum: u64, &signature| sum.wrapping_add(mix(signature)));
-            match &best {
-                Some((least, ..)) if hash > *least => {}
-                Some((least, ..)) if hash == *least => n_equal += 1,
-                _ => {
-                    best = Some((hash, refined, n_refined));
-                    n_equal = 1;
-                }
+            let least = best.as_ref().map(|(least, ..)| *least);
+            n_equal += u32::from(least == Some(hash));
+            if least.is_none_or(|least| hash < least) {
+                best = Some((hash, refined, n_refined));
+                n_equal = 1;
             }
         }
         let Some((_, refined, n_refined)) = best else { break };

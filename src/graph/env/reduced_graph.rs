@@ -58,13 +58,12 @@ impl ReducedGraph {
         let node = |a: u32| graph.node(a).unwrap_or_default();
         let mut labels = self.nodes.clone();
         if !sees_labels {
-            labels.sort_by_key(|&a| (node(a).class, *node(a).attributes.values()));
+            labels.sort_by_key(|&a| node(a));
         }
         let mut place = vec![0; graph.n_nodes()];
         (0..).zip(&labels).for_each(|(k, &a)| place[a as usize] = k);
-        let has_weights = graph.has_edge_weights();
         let edge = |&(a, b): &(u32, u32)| {
-            let weight = if has_weights { graph.edge(a, b).unwrap_or_default() } else { Edge::default() };
+            let weight = graph.edge(a, b).unwrap_or_default();
             let (a, b) = (place[a as usize], place[b as usize]);
             if graph.is_directed() || a < b { (a, b, weight) } else { (b, a, weight) }
         };
@@ -110,10 +109,7 @@ impl ReducedStates {
             |graph: &GraphState| ReducedGraph::new(graph, |_| true, |_, _| true).list_for_network(graph, sees_labels);
         let listed: Vec<NetworkGraph> =
             graphs.iter().zip(reduced).map(|(graph, listed)| listed.unwrap_or_else(|| whole(graph))).collect();
-        let content = |k: usize| {
-            let NetworkGraph { nodes, edges, labels } = &listed[k];
-            (nodes, edges, sees_labels.then_some(labels))
-        };
+        let content = |k: usize| (&listed[k].nodes, &listed[k].edges, sees_labels.then_some(&listed[k].labels));
         let grouping = if merges {
             let hasher = BuildHasherDefault::<DefaultHasher>::default();
             let hashes: Vec<u64> = (0..listed.len()).map(|k| hasher.hash_one(content(k))).collect();
@@ -121,9 +117,9 @@ impl ReducedStates {
         } else {
             Grouping::identity(graphs.len())
         };
-        let mut arrays = GraphArrays::new(graphs[0].kind());
+        let mut arrays = GraphArrays::with_capacity(graphs[0].kind(), grouping.first.len(), 0, 0);
         for NetworkGraph { nodes, edges, labels } in grouping.first.iter().map(|&first| &listed[first]) {
-            arrays.push_unchecked(nodes.iter().copied(), edges.iter().copied());
+            arrays.push(nodes.iter().copied(), edges.iter().copied());
             if sees_labels {
                 let start = arrays.labels.len() - labels.len();
                 arrays.labels[start..].copy_from_slice(labels);
@@ -155,9 +151,8 @@ impl ReducedStates {
                     for (state, start) in starts.iter().enumerate() {
                         let nodes = &self.rows[self.node_ptr[state]..self.node_ptr[state + 1]];
                         let legal = masks.legal[*start..*start + nodes.len() * head.width].chunks(head.width);
-                        let lost =
-                            nodes.iter().zip(legal).position(|(row, legal)| row.is_none() && legal.contains(&true));
-                        if let Some(node) = lost {
+                        let is_lost = |(row, legal): (&Option<usize>, &[bool])| row.is_none() && legal.contains(&true);
+                        if let Some(node) = nodes.iter().zip(legal).position(is_lost) {
                             let detail = format!("{} at node {node} of state {state} is legal", action_type.name());
                             return Err(Error::contract(EXPECTED_NO_MOVE_LEFT_OUT, detail));
                         }
@@ -194,8 +189,10 @@ pub(crate) struct BlockRows {
 /// Returns the errors of [`ReducedStates::rows_of_blocks`].
 pub(crate) fn check_reduced(env: &GraphEnv, states: &GraphStates) -> Result<()> {
     let Some(reduced) = ReducedStates::of(env, states, true, true) else { return Ok(()) };
-    let directions = [Direction::Forward, Direction::Backward];
-    directions.iter().try_for_each(|&direction| reduced.rows_of_blocks(env, &env.masks(direction, states)).map(drop))
+    for direction in [Direction::Forward, Direction::Backward] {
+        reduced.rows_of_blocks(env, &env.masks(direction, states))?;
+    }
+    Ok(())
 }
 
 const EXPECTED_NO_MOVE_LEFT_OUT: &str = "no move is legal at a node that `GraphRules::reduced` leaves out";

@@ -5,12 +5,12 @@ use crate::graph::{GraphActionType, GraphSchema, GraphState, GraphView, Head, Mo
 
 /// An action type with its two directions exchanged: its backward moves become forward moves.
 ///
-/// `Reversed(AddEdge::new(1))` is the forward action *remove an edge*, for environments that start from a
+/// `Reverse(AddEdge::new(1))` is the forward action *remove an edge*, for environments that start from a
 /// full graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Reversed<T>(pub T);
+pub struct Reverse<T>(pub T);
 
-impl<T: GraphActionType> GraphActionType for Reversed<T> {
+impl<T: GraphActionType> GraphActionType for Reverse<T> {
     fn name(&self) -> &str {
         match self.0.name() {
             "add_node" => "remove_node",

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::checkpoint::{check_name, parts, to_json};
-use super::companions::{Averaged, GradientSum, TargetNetwork};
+use super::companions::{Averaged, GradientSum};
 use super::config::check_interval;
 use super::sources::{Relabelling, Replay, Share};
 use super::{AverageFor, Companion, Refill, Source, TrainEnv, Trainer};
@@ -142,7 +142,7 @@ impl<E: TrainEnv> Trainer<E> {
                 "an objective that needs a quantity which the companion supplies; this one would ignore the companion";
             return Err(Error::config("the objective of a trainer with a companion", objective.name(), expected));
         }
-        self.companions.0.push(Box::new(companion));
+        self.companions.push(Box::new(companion));
         Ok(self)
     }
 
@@ -152,7 +152,7 @@ impl<E: TrainEnv> Trainer<E> {
     /// [`Error::Missing`] for a policy without parameters; [`Error::Config`] unless `0 <= decay < 1`.
     pub fn with_average(mut self, decay: f64, purpose: AverageFor) -> Result<Self> {
         let average = Average::new(self.parameters("a moving average")?, decay)?;
-        self.context.average = Some(Averaged { average, purpose });
+        self.context.average = Some(Averaged { name: "average", average, every: 1, purpose });
         Ok(self)
     }
 
@@ -185,9 +185,10 @@ impl<E: TrainEnv> Trainer<E> {
     /// [`Error::Missing`] for a policy without parameters; [`Error::Config`] for every 0 steps.
     pub fn with_target_network(mut self, every: usize) -> Result<Self> {
         check_interval("steps between copies", Some(every))?;
-        let copy = Average::new(self.parameters("a target network")?, 0.0)?;
-        self.companions.0.retain(|companion| companion.name() != "target_network");
-        self.companions.0.push(Box::new(TargetNetwork { copy, every }));
+        let average = Average::new(self.parameters("a target network")?, 0.0)?;
+        let (name, purpose) = ("target_network", AverageFor::Evaluation);
+        self.companions.retain(|companion| companion.name() != name);
+        self.companions.push(Box::new(Averaged { name, average, every, purpose }));
         Ok(self)
     }
 
@@ -235,8 +236,8 @@ impl<E: TrainEnv> Trainer<E> {
         self.context.group = group;
         self.check_equal_replicas()?;
         self.run_id = self.context.broadcast_from_first(self.run_id as f64)? as u64;
-        self.companions.0.retain(|companion| companion.name() != "gradient_sum");
-        self.companions.0.insert(0, Box::new(GradientSum));
+        self.companions.retain(|companion| companion.name() != "gradient_sum");
+        self.companions.insert(0, Box::new(GradientSum));
         Ok(self)
     }
 

@@ -162,22 +162,6 @@ impl<E: Env> Context<E> {
         }
         squares.sqrt()
     }
-
-    /// Restarts the average from the parameters, after log Z got its first value.
-    pub(super) fn restart_average(&mut self) -> Result<()> {
-        match (&mut self.average, self.policy.parameters()) {
-            (Some(averaged), Some(parameters)) => averaged.average.restart(parameters),
-            _ => Ok(()),
-        }
-    }
-
-    /// Updates the average after a step.
-    pub(super) fn update_average(&mut self) -> Result<()> {
-        match (&mut self.average, self.policy.parameters()) {
-            (Some(averaged), Some(parameters)) => averaged.average.update(parameters),
-            _ => Ok(()),
-        }
-    }
 }
 
 /// An environment that a [`Trainer`] can train on.
@@ -242,21 +226,11 @@ pub(super) fn next_check(step: usize) -> usize {
     CHECKED_AGAIN.into_iter().find(|&again| again > step).unwrap_or(usize::MAX)
 }
 
-/// The arguments of [`Trainer::new`].
-pub(super) struct TrainerParts<E: Env> {
-    pub(super) env: E,
-    pub(super) reward: Box<dyn Reward<E::States>>,
-    pub(super) policy: Box<dyn OwnedPolicy<E> + Send>,
-    pub(super) objective: Box<dyn Objective>,
-    pub(super) config: TrainerConfig,
-    pub(super) rng: Rng,
-}
-
 /// The large functions of a [`Trainer`]; each public method calls the one of its name.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct TrainerCode<E: Env> {
-    pub(super) build: fn(TrainerParts<E>) -> Result<Trainer<E>>,
+    pub(super) build: fn(Context<E>, Rng) -> Result<Trainer<E>>,
     pub(super) step: fn(&mut Trainer<E>) -> Result<StepStats>,
     pub(super) draw: fn(&mut Trainer<E>) -> Result<Batch<E>>,
     pub(super) score: fn(&mut Trainer<E>, &mut Batch<E>) -> Result<BatchScores>,

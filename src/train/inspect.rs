@@ -7,8 +7,9 @@ use std::path::Path;
 use serde_json::Value;
 use tch::Tensor;
 
+use super::checkpoint::{LAYOUT, no_parameters, replica_path};
 use super::sources::Replay;
-use super::{Batch, Checkpoint, Context, TrainEnv, Trainer, checkpoint};
+use super::{Batch, Checkpoint, Context, TrainEnv, Trainer};
 use crate::env::{Env, Reward, log_rewards};
 use crate::error::Warning;
 use crate::nn::Parameters;
@@ -53,24 +54,15 @@ impl<E: Env> Trainer<E> {
         policy.downcast_ref()
     }
 
-    /// Lets log Z keep its first value, whatever becomes of the step.
-    pub(super) fn keep_first_log_z(&mut self) {
-        if let Some(first_log_z) = self.progress.first_log_z.take() {
-            first_log_z.leave();
-        }
-    }
-
     /// Returns the policy by value.
     #[must_use]
-    pub fn into_policy(mut self) -> Box<dyn Policy<E> + Send> {
-        self.keep_first_log_z();
+    pub fn into_policy(self) -> Box<dyn Policy<E> + Send> {
         self.context.policy
     }
 
     /// Returns the policy by value as the type `P` that the trainer was built with; `None` for another type.
     #[must_use]
-    pub fn into_policy_as<P: 'static>(mut self) -> Option<P> {
-        self.keep_first_log_z();
+    pub fn into_policy_as<P: 'static>(self) -> Option<P> {
         let policy: Box<dyn Any> = self.context.policy;
         policy.downcast().ok().map(|policy| *policy)
     }
@@ -144,7 +136,7 @@ impl<E: Env> Trainer<E> {
 
     /// Returns the state that was [attached](Self::attach) by this name, also before a resume.
     pub fn attachment(&self, name: &str) -> Option<(&Value, &[(String, Tensor)])> {
-        self.attachments.get(name)
+        self.attachments.get(name).map(|(state, tensors)| (state, tensors.as_slice()))
     }
 
     /// Attaches the state of code around the trainer to its checkpoints: JSON, and tensors for values that are too large for it. A state with
@@ -153,7 +145,17 @@ impl<E: Env> Trainer<E> {
     /// # Errors
     /// [`Error::Config`] for a name with a `/` and tensors.
     pub fn attach(&mut self, name: &str, state: Value, tensors: Vec<(String, Tensor)>) -> Result<()> {
-        self.attachments.set(name, state, tensors)
+        if !tensors.is_empty() && name.contains('/') {
+            let setting = "the name of an observer that keeps tensors";
+            let expected = "a name without `/`, which divides the names of a checkpoint's sections";
+            return Err(Error::config(setting, format!("`{name}`"), expected));
+        }
+        if state.is_null() && tensors.is_empty() {
+            self.attachments.remove(name);
+        } else {
+            self.attachments.insert(name.to_owned(), (state, tensors));
+        }
+        Ok(())
     }
 
     /// Replaces the policy's parameters by their average, after training. Evaluations, samples and checkpoints are then those of the average.
@@ -163,11 +165,10 @@ impl<E: Env> Trainer<E> {
     pub fn take_average(&mut self) -> Result<()> {
         match (&self.context.average, self.context.policy.parameters()) {
             (Some(averaged), Some(parameters)) => averaged.average.give(parameters),
-            _ => Err(Error::missing(
-                "taking the average",
-                "an average of the parameters",
-                "keep one while training (`with_average`)",
-            )),
+            _ => {
+                let remedy = "keep one while training (`with_average`)";
+                Err(Error::missing("taking the average", "an average of the parameters", remedy))
+            }
         }
     }
 
@@ -200,7 +201,7 @@ impl<E: TrainEnv> Trainer<E> {
     #[must_use]
     pub fn companion<T: 'static>(&self) -> Option<&T> {
         self.companions.iter().find_map(|companion| {
-            let companion: &dyn Any = companion;
+            let companion: &dyn Any = companion.as_ref();
             companion.downcast_ref()
         })
     }
@@ -245,7 +246,11 @@ impl<E: TrainEnv> Trainer<E> {
     /// [`Error::Missing`] for a policy without parameters; [`Error::File`] or [`Error::Io`] if the files can't be written, and for numbers
     /// that aren't finite; [`Error::Peer`] if another replica has ended.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        checkpoint::save(self, path.as_ref())
+        let path = replica_path(self, path.as_ref());
+        LAYOUT.check_target(&path)?;
+        self.checkpoint()?.stage(&path)?;
+        self.context.broadcast_from_first(0.0)?;
+        LAYOUT.publish(&path)
     }
 
     /// Returns a checkpoint of this trainer, which isn't written yet.
@@ -261,7 +266,8 @@ impl<E: TrainEnv> Trainer<E> {
     /// # Errors
     /// [`Error::Missing`] for a policy without parameters, and those of [`Checkpoint::try_path`].
     pub fn check_savable(&self, path: impl AsRef<Path>) -> Result<()> {
-        checkpoint::check_savable(self, path.as_ref())
+        self.context.policy.parameters().ok_or_else(no_parameters)?;
+        Checkpoint::try_path(replica_path(self, path.as_ref()))
     }
 
     /// Continues from a checkpoint, bit for bit as the run that wrote it would have.

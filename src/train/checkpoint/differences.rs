@@ -13,12 +13,17 @@ const LONGEST: usize = 80;
 pub(super) fn describe_changes(whole: &str, there: &Value, here: &Value) -> String {
     let mut found = Vec::new();
     collect(whole, "", Some(there), Some(here), &mut found);
-    let more = found.len().saturating_sub(SHOWN);
-    found.truncate(SHOWN);
+    join_first(found, SHOWN)
+}
+
+/// Joins the first differences to one text, and counts the others.
+pub(super) fn join_first(mut differences: Vec<String>, shown: usize) -> String {
+    let more = differences.len().saturating_sub(shown);
+    differences.truncate(shown);
     if more > 0 {
-        found.push(format!("and {more} more differences"));
+        differences.push(format!("and {more} more differences"));
     }
-    found.join("; ")
+    differences.join("; ")
 }
 
 fn collect(whole: &str, key: &str, there: Option<&Value>, here: Option<&Value>, found: &mut Vec<String>) {

@@ -1,16 +1,10 @@
 //! The states of a trainer's parts (optimizer, sources, companions) in a checkpoint.
 
-use std::collections::BTreeMap;
-
 use tch::Tensor;
 
-use super::Checkpoint;
 use crate::env::Env;
 use crate::optim::Optimizer;
 use crate::{Error, Result};
-
-/// The state of a part: tensors by name.
-pub(super) type Tensors = Vec<(String, Tensor)>;
 
 /// The sections of a trainer's own parts, and of the model.
 const RESERVED: [&str; 8] =
@@ -51,7 +45,7 @@ impl<E: Env> Persist<E> for Box<dyn Optimizer> {
     fn describe(&self) -> String {
         format!("an optimiser's state (`{}`)", self.as_ref().name())
     }
-    fn state(&self, _env: &E) -> Result<Tensors> {
+    fn state(&self, _env: &E) -> Result<Vec<(String, Tensor)>> {
         self.as_ref().state()
     }
     fn load_state(&mut self, _env: &E, state: &[(String, Tensor)]) -> Result<()> {
@@ -70,57 +64,4 @@ pub(in crate::train) fn check_name<'a>(name: &str, mut taken: impl Iterator<Item
     } else {
         Ok(())
     }
-}
-
-/// Returns the state of every part that has any.
-pub(super) fn states<'a, E: Env + 'a>(
-    env: &E,
-    parts: impl IntoIterator<Item = &'a (dyn Persist<E> + 'a)>,
-) -> Result<Vec<(&'a dyn Persist<E>, Tensors)>> {
-    let mut states = Vec::new();
-    for part in parts {
-        let tensors = part.state(env)?;
-        if !tensors.is_empty() {
-            states.push((part, tensors));
-        }
-    }
-    Ok(states)
-}
-
-/// Restores all parts from a checkpoint with these parts (nouns by name). If one of them fails, none of them is changed.
-pub(super) fn restore<E: Env>(
-    env: &E,
-    parts: &mut [&mut dyn Persist<E>],
-    checkpoint: &Checkpoint,
-    saved: &BTreeMap<String, String>,
-    refuse: impl Fn(String) -> Error,
-) -> Result<()> {
-    let before: Vec<Tensors> = parts.iter().map(|part| part.state(env)).collect::<Result<_>>()?;
-    let mut present = BTreeMap::new();
-    for (part, tensors) in parts.iter().zip(&before) {
-        if !tensors.is_empty() {
-            present.insert(part.name().to_owned(), part.describe());
-        }
-    }
-    let only = |one: &BTreeMap<_, String>, other: &BTreeMap<String, String>| {
-        one.iter().find(|(name, _)| !other.contains_key(*name)).map(|(_, noun)| noun.clone())
-    };
-    if let Some(noun) = only(saved, &present).or_else(|| only(&present, saved)) {
-        return Err(refuse(format!("one of the two runs has {noun}, the other has none")));
-    }
-    for i in 0..parts.len() {
-        if before[i].is_empty() {
-            continue;
-        }
-        let part = &mut parts[i];
-        let Err(error) = part.load_state(env, &checkpoint.section(part.name())) else { continue };
-        let problem = format!("{} can't be used here ({error})", part.describe());
-        for (part, tensors) in parts[..i].iter_mut().zip(&before) {
-            if !tensors.is_empty() {
-                part.load_state(env, tensors)?;
-            }
-        }
-        return Err(refuse(problem));
-    }
-    Ok(())
 }

@@ -8,12 +8,15 @@ use serde_json::Value;
 use tch::Tensor;
 
 use super::differences::describe_changes;
-use super::persist::{restore, states};
-use super::{Attachments, LAYOUT, Persist};
+use super::{LAYOUT, Persist};
+use crate::env::Env;
 use crate::error::Warning;
 use crate::policy::Policy;
 use crate::train::{Checkpoint, Context, TrainEnv, Trainer};
 use crate::{Error, Result, Rng};
+
+/// The section of attached tensors; each attachment has a section below it.
+const ATTACHED: &str = "attached";
 
 /// The JSON half of a trainer's checkpoint.
 #[derive(Serialize, Deserialize)]
@@ -30,7 +33,8 @@ struct State {
     description: Value,
     /// Text for readers of the checkpoint.
     note: Value,
-    attachments: Value,
+    /// The JSON states of attachments by their names.
+    attachments: BTreeMap<String, Value>,
     /// The trainer's settings.
     settings: Value,
     /// The number of replicas that train as one.
@@ -49,53 +53,52 @@ pub(in crate::train) fn parts<E: TrainEnv>(trainer: &Trainer<E>) -> Vec<&dyn Per
     let mut parts: Vec<&dyn Persist<E>> = Vec::new();
     parts.extend(trainer.optimizer.iter().map(|part| part as &dyn Persist<E>));
     parts.extend(trainer.context.average.iter().map(|part| part as &dyn Persist<E>));
-    parts.extend(trainer.companions.iter().map(|part| part as &dyn Persist<E>));
+    parts.extend(trainer.companions.iter().map(|part| part.as_ref() as &dyn Persist<E>));
     parts.extend(trainer.sources.iter().rev().map(|part| part as &dyn Persist<E>));
     parts
-}
-
-/// Saves a trainer's checkpoint; several replicas save together.
-pub(in crate::train) fn save<E: TrainEnv>(trainer: &Trainer<E>, path: &Path) -> Result<()> {
-    let path = replica_path(trainer, path);
-    LAYOUT.check_target(&path)?;
-    trainer.checkpoint()?.stage(&path)?;
-    trainer.context.broadcast_from_first(0.0)?;
-    LAYOUT.publish(&path)
 }
 
 /// Makes the checkpoint of a trainer.
 pub(in crate::train) fn make_checkpoint<E: TrainEnv>(trainer: &Trainer<E>) -> Result<Checkpoint> {
     let Context { env, policy, objective, config, step, .. } = &trainer.context;
     let parameters = policy.parameters().ok_or_else(no_parameters)?;
-    let states = states(env, parts(trainer))?;
+    let mut nouns = BTreeMap::new();
+    let mut sections = Vec::new();
+    for part in parts(trainer) {
+        let tensors = part.state(env)?;
+        if !tensors.is_empty() {
+            nouns.insert(part.name().to_owned(), part.describe());
+            sections.push((part.name().to_owned(), tensors));
+        }
+    }
+    let mut attachments = BTreeMap::new();
+    for (name, (state, tensors)) in &trainer.attachments {
+        attachments.insert(name.clone(), state.clone());
+        let shared = tensors.iter().map(|(name, tensor)| (name.clone(), tensor.shallow_clone()));
+        sections.push((format!("{ATTACHED}/{name}"), shared.collect()));
+    }
     let state = to_json(&State {
         rng: trainer.rng.clone(),
         run_id: trainer.run_id,
-        parts: states.iter().map(|(part, _)| (part.name().to_owned(), part.describe())).collect(),
+        parts: nouns,
         objective: objective.name().to_owned(),
         objective_settings: objective.settings(),
         reward_calls: trainer.reward_calls(),
         description: trainer.description.clone(),
         note: trainer.note.clone(),
-        attachments: trainer.attachments.states(),
+        attachments,
         settings: serde_json::to_value(config).unwrap_or_default(),
         replicas: trainer.n_replicas(),
     })?;
     let mut checkpoint = Checkpoint::new(parameters, *step as u64, state)?;
-    for (part, tensors) in states {
-        checkpoint = checkpoint.with(part.name(), tensors);
+    for (section, tensors) in sections {
+        checkpoint = checkpoint.with(&section, tensors);
     }
-    Ok(trainer.attachments.add_to(checkpoint))
-}
-
-/// Checks that checkpoints can be saved at `path`.
-pub(in crate::train) fn check_savable<E: TrainEnv>(trainer: &Trainer<E>, path: &Path) -> Result<()> {
-    trainer.context.policy.parameters().ok_or_else(no_parameters)?;
-    Checkpoint::try_path(replica_path(trainer, path))
+    Ok(checkpoint)
 }
 
 /// The folder of this replica's checkpoint.
-fn replica_path<E: TrainEnv>(trainer: &Trainer<E>, path: &Path) -> PathBuf {
+pub(in crate::train) fn replica_path<E: TrainEnv>(trainer: &Trainer<E>, path: &Path) -> PathBuf {
     match trainer.replica() {
         0 => path.to_owned(),
         replica => path.with_file_name(format!("{}.{replica}", path.file_name().unwrap_or_default().display())),
@@ -114,7 +117,6 @@ pub(in crate::train) fn resume<E: TrainEnv>(trainer: &mut Trainer<E>, path: &Pat
         checkpoint = Checkpoint::load(&path)?;
         state = State::from_checkpoint(&checkpoint, &path)?;
     }
-    trainer.keep_first_log_z();
     let Trainer { context, optimizer, companions, sources, .. } = trainer;
     let Context { env, policy, average, config, .. } = context;
     let parameters = policy.parameters().ok_or_else(no_parameters)?;
@@ -123,9 +125,9 @@ pub(in crate::train) fn resume<E: TrainEnv>(trainer: &mut Trainer<E>, path: &Pat
     let mut parts: Vec<&mut dyn Persist<E>> = Vec::new();
     parts.extend(optimizer.iter_mut().map(|part| part as &mut dyn Persist<E>));
     parts.extend(average.iter_mut().map(|part| part as &mut dyn Persist<E>));
-    parts.extend(companions.iter_mut().map(|part| part as &mut dyn Persist<E>));
+    parts.extend(companions.iter_mut().map(|part| part.as_mut() as &mut dyn Persist<E>));
     parts.extend(sources.iter_mut().rev().map(|part| part as &mut dyn Persist<E>));
-    restore(env, &mut parts, &checkpoint, &state.parts, |problem| other_run(&path, problem))?;
+    restore_parts(env, &mut parts, &checkpoint, &state.parts, &path)?;
     checkpoint.restore(parameters)?;
     let settings = serde_json::to_value(config).unwrap_or_default();
     let step = checkpoint.manifest().step as usize;
@@ -133,7 +135,11 @@ pub(in crate::train) fn resume<E: TrainEnv>(trainer: &mut Trainer<E>, path: &Pat
     let is_changed = !state.settings.is_null() && !settings.is_null() && state.settings != settings;
     let changes = is_changed.then(|| describe_changes("its settings", &state.settings, &settings));
     trainer.resume_warning = changes.map(|changes| Warning::Resumed { step, changes });
-    trainer.attachments = Attachments::read(&state.attachments, &checkpoint);
+    trainer.attachments.clear();
+    for (name, state) in state.attachments {
+        let tensors = checkpoint.section(&format!("{ATTACHED}/{name}"));
+        trainer.attachments.insert(name, (state, tensors));
+    }
     trainer.rng = state.rng;
     trainer.run_id = state.run_id;
     trainer.sources.reward_calls = state.reward_calls;
@@ -144,28 +150,63 @@ pub(in crate::train) fn resume<E: TrainEnv>(trainer: &mut Trainer<E>, path: &Pat
     trainer.context.broadcast_from_first(0.0).map(drop)
 }
 
-/// Refuses the checkpoint of another run.
-fn check_same_run<E: TrainEnv>(trainer: &Trainer<E>, state: &State, path: &Path) -> Result<()> {
-    let refuse = |problem: String| Err(other_run(path, problem));
-    let (there, here) = (state.replicas, trainer.n_replicas());
-    if there != here {
-        return refuse(format!("the checkpoint of one of {there} trainers that train as one, here they are {here}"));
+/// Restores all parts from a checkpoint that has `saved` (nouns by name). If one of them fails, none of them is changed.
+fn restore_parts<E: Env>(
+    env: &E,
+    parts: &mut [&mut dyn Persist<E>],
+    checkpoint: &Checkpoint,
+    saved: &BTreeMap<String, String>,
+    path: &Path,
+) -> Result<()> {
+    let mut before = Vec::new();
+    let mut present = BTreeMap::new();
+    for part in parts.iter() {
+        let tensors = part.state(env)?;
+        if !tensors.is_empty() {
+            present.insert(part.name().to_owned(), part.describe());
+        }
+        before.push(tensors);
     }
-    if state.description != trainer.description {
-        let changes = describe_changes("its description", &state.description, &trainer.description);
-        return refuse(format!("the checkpoint of another run: {changes}"));
+    let is_common = |name: &String| saved.contains_key(name) && present.contains_key(name);
+    if let Some((_, noun)) = saved.iter().chain(&present).find(|(name, _)| !is_common(name)) {
+        return Err(other_run(path, format!("one of the two runs has {noun}, the other has none")));
     }
-    let objective = trainer.context.objective.as_ref();
-    let name = objective.name();
-    if state.objective != name {
-        return refuse(format!("the checkpoint of a run by {}, this one is by {name}", state.objective));
-    }
-    let settings = objective.settings();
-    if state.objective_settings != settings {
-        let changes = describe_changes("it", &state.objective_settings, &settings);
-        return refuse(format!("the checkpoint of a run by another {name}: {changes}"));
+    for i in 0..parts.len() {
+        let part = &mut parts[i];
+        if before[i].is_empty() {
+            continue;
+        }
+        let Err(error) = part.load_state(env, &checkpoint.section(part.name())) else { continue };
+        let problem = format!("{} can't be used here ({error})", part.describe());
+        for (part, tensors) in parts[..i].iter_mut().zip(&before) {
+            if !tensors.is_empty() {
+                part.load_state(env, tensors)?;
+            }
+        }
+        return Err(other_run(path, problem));
     }
     Ok(())
+}
+
+/// Refuses the checkpoint of another run.
+fn check_same_run<E: TrainEnv>(trainer: &Trainer<E>, state: &State, path: &Path) -> Result<()> {
+    let objective = trainer.context.objective.as_ref();
+    let (name, settings) = (objective.name(), objective.settings());
+    let (there, here) = (state.replicas, trainer.n_replicas());
+    let problem = if there != here {
+        format!("the checkpoint of one of {there} trainers that train as one, here they are {here}")
+    } else if state.description != trainer.description {
+        let changes = describe_changes("its description", &state.description, &trainer.description);
+        format!("the checkpoint of another run: {changes}")
+    } else if state.objective != name {
+        format!("the checkpoint of a run by {}, this one is by {name}", state.objective)
+    } else if state.objective_settings != settings {
+        let changes = describe_changes("it", &state.objective_settings, &settings);
+        format!("the checkpoint of a run by another {name}: {changes}")
+    } else {
+        return Ok(());
+    };
+    Err(other_run(path, problem))
 }
 
 /// Makes replicas resume from the same step. A run that was stopped while replicas replaced their checkpoints leaves some with an older one, beside
@@ -217,6 +258,6 @@ fn other_run(path: &Path, problem: String) -> Error {
     Error::file(path, problem, "resume with the settings that the checkpoint was made with")
 }
 
-fn no_parameters() -> Error {
+pub(in crate::train) fn no_parameters() -> Error {
     Error::missing("a checkpoint", "a policy with parameters", "there is nothing to save")
 }

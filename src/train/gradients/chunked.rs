@@ -9,9 +9,8 @@ use std::collections::BTreeMap;
 use tch::Tensor;
 
 use crate::Result;
-use crate::env::{Env, Reward};
+use crate::env::Env;
 use crate::objective::{Scores, Scoring, score_as};
-use crate::policy::Policy;
 use crate::quantity::Quantity;
 use crate::rollout::{Container, Trajectories};
 use crate::runtime;
@@ -33,13 +32,12 @@ pub(super) fn split<E: Env>(trajectories: &Trajectories<E>, limit: usize) -> Res
 
 /// Scores all chunks and joins the scores, detached from the parameters. They are leaf tensors, which collect the gradient of the loss.
 pub(super) fn leaf_scores<E: Env>(
-    env: &E,
-    reward: &dyn Reward<E::States>,
-    policy: &dyn Policy<E>,
+    context: &Context<E>,
     chunks: &[Trajectories<E>],
     scoring: &Scoring<'_>,
 ) -> Result<Scores> {
-    let scores = chunks.iter().map(|chunk| score_as(env, reward, policy, chunk, scoring));
+    let (env, reward) = (&context.env, context.reward.as_ref());
+    let scores = chunks.iter().map(|chunk| score_as(env, reward, context.policy(), chunk, scoring));
     let parts: Vec<Scores> = tch::no_grad(|| scores.collect::<Result<_>>())?;
     Scores::joined(
         &parts,
@@ -64,23 +62,18 @@ impl QuantityOffsets {
     /// Propagates the gradients of the leaves from this part's scores into the parameters, and moves past the part. Returns whether any of
     /// its scores depends on the parameters.
     pub(super) fn propagate(&mut self, part: &Scores, leaves: &Scores) -> Result<bool> {
-        let mut sum: Option<Tensor> = None;
+        let mut terms = Vec::new();
         for (quantity, values) in part.all() {
             let start = self.0.get(&quantity).copied().unwrap_or(0);
             let gradient = leaves.get(quantity).filter(|_| values.requires_grad()).map(Tensor::grad);
             if let Some(gradient) = gradient.filter(Tensor::defined) {
                 let gradient = gradient.narrow(0, start, values.numel() as i64).to_kind(values.kind());
-                let term = (values * gradient).sum(values.kind());
-                sum = Some(match sum {
-                    None => term,
-                    Some(sum) => sum + term,
-                });
+                terms.push((values * gradient).sum(values.kind()));
             }
         }
         self.skip(part);
-        if let Some(sum) = &sum {
-            runtime::backward(sum)?;
-        }
+        let sum = terms.into_iter().reduce(|sum, term| sum + term);
+        sum.as_ref().map(runtime::backward).transpose()?;
         Ok(sum.is_some())
     }
 }

@@ -5,13 +5,11 @@
 //! into the parameters. The sum over replicas is the gradient of the whole batch for every objective, also for objectives that compare
 //! trajectories with the batch's mean.
 
-use tch::{Kind, Tensor, no_grad};
+use tch::{Kind, Tensor};
 
 use super::chunked::QuantityOffsets;
 use crate::group::Group;
-use crate::nn::Parameters;
 use crate::objective::Scores;
-use crate::runtime::backward;
 use crate::tensor::{from_host, to_host};
 use crate::{Error, Result};
 
@@ -91,72 +89,4 @@ fn unpack(packed: &[f64], like: &Scores) -> Option<Scores> {
     tensors.into_iter().try_for_each(|(quantity, tensor)| scores.set(quantity, tensor)).ok()?;
     // Other quantities, or conditions that this replica has none of, are left.
     (lists().is_none() && (like.conditions.is_some() || conditions.is_empty())).then_some(scores)
-}
-
-/// Puts the sum over all replicas into each gradient. One that no replica has stays undefined, as it would in one process.
-pub(in crate::train) fn sum_gradients(group: &dyn Group, parameters: &Parameters) -> Result<()> {
-    let trained: Vec<&Tensor> = parameters.iter().map(|p| &p.tensor).filter(|tensor| tensor.requires_grad()).collect();
-    let gradients: Vec<Tensor> = trained.iter().map(|tensor| tensor.grad()).collect();
-    no_grad(|| {
-        let flat = |(tensor, gradient): (&&Tensor, &Tensor)| {
-            if gradient.defined() { gradient.reshape([-1]) } else { tensor.zeros_like().reshape([-1]) }
-        };
-        let mut all: Vec<Tensor> = trained.iter().zip(&gradients).map(flat).collect();
-        let Some(first) = all.first() else { return Ok(()) };
-        let defined: Vec<f64> = gradients.iter().map(|gradient| f64::from(u8::from(gradient.defined()))).collect();
-        all.push(from_host(&defined, first.kind(), first.device()));
-        let mut sum = Tensor::cat(&all, 0);
-        group.sum(&mut sum)?;
-        let n = sum.numel() - trained.len();
-        let defined = to_host(&sum.narrow(0, n as i64, trained.len() as i64));
-        let mut start = 0;
-        for ((tensor, gradient), defined) in trained.into_iter().zip(gradients).zip(defined) {
-            let length = tensor.numel() as i64;
-            let summed = sum.narrow(0, start, length).reshape(tensor.size());
-            start += length;
-            if gradient.defined() {
-                gradient.shallow_clone().copy_(&summed);
-            } else if defined > 0.0 {
-                // A gradient comes into being by a backward pass alone.
-                tch::with_grad(|| backward(&(tensor * 0.0).sum(tensor.kind())))?;
-                tensor.grad().copy_(&summed);
-            }
-        }
-        Ok(())
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use tch::Device;
-
-    use super::*;
-    use crate::Rng;
-    use crate::group::replicate;
-
-    /// The shares of a batch may reach different parameters: the part of a network that reads edges has no gradient for graphs without edges.
-    #[test]
-    fn a_gradient_of_one_replica_is_everybodys() {
-        replicate(3, |replica| {
-            let (mut parameters, mut rng) = (Parameters::new(Device::Cpu, Kind::Float), Rng::seeded(0));
-            let mut scope = parameters.scope(&mut rng);
-            let [by_one, by_two, by_none] = ["one", "two", "none"].map(|name| scope.constant(name, &[2], 1.0));
-            let rank = replica.rank();
-            if rank == 1 {
-                (&by_one * 5.0).sum(Kind::Float).backward();
-            }
-            if rank > 0 {
-                (&by_two * rank as f64).sum(Kind::Float).backward();
-            }
-            sum_gradients(&replica, &parameters)?;
-            assert_eq!(
-                (to_host(&by_one.grad()), to_host(&by_two.grad())),
-                (vec![5.0; 2], vec![3.0; 2]),
-                "replica {rank}"
-            );
-            assert!(!by_none.grad().defined(), "what nobody moves stays as it is");
-            Ok(())
-        })
-        .unwrap();
-    }
 }

@@ -1,28 +1,24 @@
 //! The scores of a batch, its loss, and the gradients of the parameters.
 
-mod checks;
 mod chunked;
-mod first_log_z;
 mod joined;
-mod single;
 
-pub(in crate::train) use checks::{check_batch, check_transitions};
-pub(in crate::train) use first_log_z::start_log_z;
-pub(in crate::train) use joined::{REPLICAS_MUST_MATCH, sum_gradients};
-pub(in crate::train) use single::SingleTransitions;
+pub(in crate::train) use joined::REPLICAS_MUST_MATCH;
 
 use std::any::Any;
 
-use tch::Tensor;
+use tch::{Tensor, no_grad};
 
-use super::companions::Companions;
-use super::{Context, TrainEnv};
+use super::companions::supply;
+use super::{Companion, Context, TrainEnv};
 use crate::env::Env;
-use crate::objective::{Scores, Scoring, score_as};
+use crate::nn::Parameters;
+use crate::objective::{Objective, SCORING, Scores, Scoring, score_as};
 use crate::policy::Policy;
-use crate::quantity::{Quantity, Values};
-use crate::rollout::Trajectories;
-use crate::{Error, Result, runtime};
+use crate::quantity::{Quantities, Quantity, Values};
+use crate::rollout::{Container, Trajectories};
+use crate::tensor::{log_sum_exp, to_host};
+use crate::{Error, Result, Rng, runtime};
 
 /// The scores of a batch ([`Trainer::score`](super::Trainer::score)).
 pub struct BatchScores {
@@ -45,8 +41,6 @@ struct ScoredPart {
     offsets: chunked::QuantityOffsets,
     /// The trajectories in chunks (`Vec<Trajectories<E>>`), if they must be scored again to compute gradients.
     chunks: Option<Box<dyn Any + Send>>,
-    /// log Z of `whole` and of `replica` before an update: the scores share memory with the parameter.
-    log_z: [Option<Tensor>; 2],
 }
 
 impl std::fmt::Debug for BatchScores {
@@ -77,24 +71,22 @@ impl BatchScores {
     /// Returns the same scores without gradients. They don't change with the parameters.
     #[must_use]
     pub fn detached(&self) -> Scores {
-        let log_z = self.parts[0].log_z[0].as_ref().filter(|_| self.joined.is_none());
-        self.whole().detached_with(log_z)
+        self.whole().detached()
     }
 
     /// Removes the gradients.
     #[must_use]
     pub fn without_gradients(mut self) -> Self {
         for part in &mut self.parts {
-            part.whole = part.whole.detached_with(part.log_z[0].as_ref());
+            part.whole = part.whole.detached();
         }
-        self.joined = self.joined.map(|joined| joined.detached_with(None));
+        self.joined = self.joined.as_ref().map(Scores::detached);
         self
     }
 
     /// Returns the scores of this replica's trajectories without gradients, if there are several replicas.
     pub(super) fn of_replica(&self) -> Option<Scores> {
-        let part = &self.parts[0];
-        Some(part.replica.as_ref()?.detached_with(part.log_z[1].as_ref()))
+        self.parts[0].replica.as_ref().map(Scores::detached)
     }
 
     /// Refuses scores of single transitions or of parts of a batch if a source learns from the losses of whole batches.
@@ -127,34 +119,44 @@ impl BatchScores {
     }
 }
 
-/// Scores a batch; several replicas join their scores.
+/// Scores a batch; several replicas join their scores. With [`TrainerConfig::transitions`](super::TrainerConfig::transitions) it scores single
+/// transitions, which it draws by `rng`.
 pub(super) fn score<E: TrainEnv>(
     context: &Context<E>,
-    companions: &Companions<E>,
-    trajectories: &Trajectories<E>,
-    single: Option<SingleTransitions<E>>,
+    companions: &[Box<dyn Companion<E>>],
+    batch: &Trajectories<E>,
     old: Option<Values>,
+    rng: &mut Rng,
 ) -> Result<BatchScores> {
-    let Context { env, policy, config, .. } = context;
     let objective = context.objective.as_ref();
-    let reward = context.reward.as_ref();
-    let is_partial = single.is_some();
-    let (trajectories, scoring) = match &single {
-        None => (trajectories, context.scoring()),
-        Some(single) => (&single.pieces, Scoring { ahead: Some(&single.ahead), ..context.scoring() }),
-    };
-    let supplied = supply(context, companions, trajectories)?;
-    let chunks = config.chunk.map(|limit| chunked::split(trajectories, limit)).transpose()?;
+    let mut scoring = context.scoring();
+    let (pieces, ahead);
+    let mut trajectories = batch;
+    if let Some(settings) = context.config.transitions {
+        let all = batch.transitions();
+        let drawn = if settings.size < all.len() { all.sample(settings.size, rng)? } else { all };
+        (pieces, ahead) = drawn.cut_out(context.reward.as_ref())?;
+        trajectories = &pieces;
+        scoring.ahead = Some(&ahead);
+    }
+    let supplied = supply(companions, trajectories, context)?;
+    let chunks = context.config.chunk.map(|limit| chunked::split(trajectories, limit)).transpose()?;
     let scored = match &chunks {
-        None => score_as(env, reward, policy, trajectories, &scoring),
-        Some(chunks) => chunked::leaf_scores(env, reward, policy, chunks, &scoring),
+        None => score_as(&context.env, context.reward.as_ref(), context.policy(), trajectories, &scoring),
+        Some(chunks) => chunked::leaf_scores(context, chunks, &scoring),
     };
-    let mut whole = scored.map_err(|error| checks::name_objective(objective, error))?;
+    let mut whole = scored.map_err(|error| name_objective(objective, error))?;
     for (quantity, tensor) in supplied {
         if objective.needs().has(quantity) {
             let tensor = tensor.to_kind(whole.log_pf.kind()).to_device(whole.log_pf.device());
             whole.set(quantity, tensor)?;
         }
+    }
+    // The original may share memory with the parameter, which the update changes.
+    if chunks.is_none()
+        && let Some(log_z) = whole.get(Quantity::LogZ).map(Tensor::copy)
+    {
+        whole.set(Quantity::LogZ, log_z)?;
     }
     let mut replica = None;
     let mut offsets = chunked::QuantityOffsets::default();
@@ -164,46 +166,28 @@ pub(super) fn score<E: TrainEnv>(
         offsets = place;
     }
     whole.old = old;
-    let log_z = |scores: &Scores| scores.get(Quantity::LogZ).map(|log_z| log_z.detach().copy());
-    let log_z = [log_z(&whole), replica.as_ref().and_then(log_z)];
     let chunks = chunks.map(|chunks| -> Box<dyn Any + Send> { Box::new(chunks) });
-    Ok(BatchScores { parts: vec![ScoredPart { whole, replica, offsets, chunks, log_z }], joined: None, is_partial })
-}
-
-/// Returns the quantities that companions supply. This must happen before the forward pass: a target network swaps parameters temporarily,
-/// which would corrupt autograd.
-fn supply<E: TrainEnv>(
-    context: &Context<E>,
-    companions: &Companions<E>,
-    trajectories: &Trajectories<E>,
-) -> Result<Values> {
-    let mut supplied = Values::default();
-    for companion in companions.iter() {
-        companion.supply(trajectories, context, &mut supplied)?;
-    }
-    let objective = context.objective.as_ref();
-    for quantity in [Quantity::TargetLogFlow, Quantity::TargetLogExit] {
-        if objective.needs().has(quantity) && supplied.get(quantity).is_none() {
-            return Err(quantity.missing(objective.name()));
-        }
-    }
-    Ok(supplied)
+    let is_partial = context.config.transitions.is_some();
+    Ok(BatchScores { parts: vec![ScoredPart { whole, replica, offsets, chunks }], joined: None, is_partial })
 }
 
 /// Returns the loss of scores and its value, one finite number: the mean over the parts that were scored.
 pub(super) fn loss<E: Env>(context: &Context<E>, scores: &BatchScores) -> Result<(Tensor, f64)> {
     let objective = context.objective.as_ref();
-    let mut sum: Option<Tensor> = None;
+    let mut losses = Vec::new();
     for part in &scores.parts {
         let loss = objective.loss(&part.whole, context.config.regression)?;
-        checks::check_loss(objective, &loss)?;
-        sum = Some(match sum {
-            None => loss,
-            Some(sum) => sum + loss,
-        });
+        if loss.numel() != 1 {
+            let what = format!("the loss of {}", objective.name());
+            let remedy = "an objective gives one number for the whole batch: take the mean of its losses";
+            return Err(Error::shape(what, vec![], loss.size(), remedy));
+        }
+        losses.push(loss);
     }
+    let n = losses.len();
+    let sum = losses.into_iter().reduce(|sum, loss| sum + loss);
     let sum = sum.ok_or_else(|| Error::missing(objective.name(), "scores", "score at least one part of a batch"))?;
-    let loss = if scores.parts.len() > 1 { sum / scores.parts.len() as f64 } else { sum };
+    let loss = if n > 1 { sum / n as f64 } else { sum };
     let value = loss.double_value(&[]);
     if value.is_finite() {
         return Ok((loss, value));
@@ -223,7 +207,7 @@ pub(super) fn backward<E: TrainEnv>(context: &Context<E>, loss: &Tensor, scores:
             }
         }
     }
-    let mut has_gradient = loss.requires_grad();
+    let has_gradient = loss.requires_grad();
     if has_gradient {
         runtime::backward(loss)?;
     }
@@ -240,6 +224,53 @@ pub(super) fn backward<E: TrainEnv>(context: &Context<E>, loss: &Tensor, scores:
             (None, None) => true,
         };
     }
-    has_gradient &= reaches_parameters;
-    checks::check_gradient(context.objective.as_ref(), context.policy.parameters(), has_gradient)
+    let mut parameters = context.policy.parameters().into_iter().flat_map(Parameters::iter);
+    let is_trained = parameters.any(|parameter| parameter.tensor.requires_grad());
+    if is_trained && !(has_gradient && reaches_parameters) {
+        return Err(Error::missing(
+            context.objective.name(),
+            "a loss with a gradient",
+            "train outside of `tch::no_grad`, and let policy and objective neither detach nor copy what they compute",
+        ));
+    }
+    Ok(())
+}
+
+/// Names the objective in an error about a missing quantity, because the objective needs it.
+fn name_objective(objective: &dyn Objective, error: Error) -> Error {
+    match error {
+        Error::Missing { needed_by: SCORING, missing, remedy } => Error::missing(objective.name(), missing, remedy),
+        other => other,
+    }
+}
+
+/// Sets log Z to the importance estimate of the first batch, unless the user chose a value: the log of the mean importance weight. A log Z that
+/// starts hundreds too low needs thousands of steps to get there, and the policy learns to bridge the gap meanwhile. Returns log Z if it was set.
+///
+/// The weights are those of the `fresh` trajectories, which come first, because the policy didn't sample the others. If they explore or come
+/// from another policy, the value is a start and no estimate. Replicas use the mean over all.
+pub(super) fn start_log_z<E: TrainEnv>(
+    context: &Context<E>,
+    trajectories: &Trajectories<E>,
+    fresh: usize,
+) -> Result<Option<Tensor>> {
+    let objective = context.objective.as_ref();
+    let unset = context.policy.parameters().and_then(Parameters::unset_log_z);
+    let Some(mut log_z) = unset.filter(|_| context.step == 0 && objective.needs().has(Quantity::LogZ)) else {
+        return Ok(None);
+    };
+    let n = if fresh > 0 { fresh } else { trajectories.len() };
+    let chunks = chunked::split(&trajectories.select(0..n)?, context.config.chunk.unwrap_or(usize::MAX))?;
+    let has_prior = objective.needs().has(Quantity::LogPrior);
+    let needs = if has_prior { Quantity::LogPrior.into() } else { Quantities::NONE };
+    let scores = chunked::leaf_scores(context, &chunks, &Scoring { needs, ..context.scoring() });
+    let mine = scores.map_err(|error| name_objective(objective, error))?.log_weights(objective.reward_exponent());
+    let all: Vec<f64> = context.group.join(&Tensor::from_slice(&mine))?.iter().flat_map(to_host).collect();
+    let estimate = log_sum_exp(all.iter().copied()) - (all.len() as f64).ln();
+    // `score` refuses such values and names their cause.
+    if estimate.is_nan() || estimate.abs() > f64::from(f32::MAX) {
+        return Ok(None);
+    }
+    let _ = no_grad(|| log_z.fill_(estimate));
+    Ok(Some(log_z))
 }

@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use crate::env::Env;
-use crate::objective::Scores;
 use crate::quantity::Values;
 use crate::rollout::Trajectories;
 
@@ -23,7 +22,7 @@ pub struct Batch<E: Env> {
     /// The row range of each source; empty for a batch that no trainer drew.
     pub(super) rows: Vec<Range<usize>>,
     /// The scores of the first update on this batch, for objectives that compare later updates with it.
-    pub(super) old: Option<Values>,
+    pub(in crate::train) old: Option<Values>,
     /// The id of the draw; `None` for a batch that no trainer drew.
     pub(super) draw: Option<u64>,
 }
@@ -62,11 +61,6 @@ impl<E: Env> Batch<E> {
     /// Returns `true` for a whole batch that a trainer drew.
     pub(in crate::train) fn is_drawn(&self) -> bool {
         self.draw.is_some()
-    }
-
-    /// Stores the scores of the first update; later calls change nothing.
-    pub(in crate::train) fn keep_old(&mut self, scores: &Scores) {
-        self.old.get_or_insert_with(|| scores.to_old());
     }
 }
 

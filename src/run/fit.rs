@@ -78,15 +78,10 @@ pub struct Fit<'a, E: Env> {
     every: Option<usize>,
     is_interruptible: bool,
     shows_progress: bool,
-    warnings: RunWarnings<'a, E>,
-    /// The keys of a record that no metric may use.
-    reserved_keys: Vec<String>,
-}
-
-/// The warnings of a run: of the caller, or of the run alone.
-enum RunWarnings<'a, E: Env> {
-    Borrowed(&'a mut Warnings<E::States>),
-    Owned(Warnings<E::States>),
+    /// The warnings of the caller.
+    warnings: Option<&'a mut Warnings<E::States>>,
+    /// The warnings of this run alone, if the caller gave none.
+    own_warnings: Warnings<E::States>,
 }
 
 impl<E: Env> std::fmt::Debug for Fit<'_, E> {
@@ -94,8 +89,7 @@ impl<E: Env> std::fmt::Debug for Fit<'_, E> {
         let names: Vec<_> = self.observers.iter().map(|observer| observer.name()).collect();
         let mut out = f.debug_struct("Fit");
         out.field("steps", &self.steps).field("observers", &names).field("checkpoint", &self.checkpoint);
-        out.field("every", &self.every).field("is_interruptible", &self.is_interruptible);
-        out.field("shows_progress", &self.shows_progress).finish_non_exhaustive()
+        out.finish_non_exhaustive()
     }
 }
 
@@ -111,8 +105,8 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
             every: None,
             is_interruptible: false,
             shows_progress: true,
-            warnings: RunWarnings::Owned(Warnings::default()),
-            reserved_keys: Vec::new(),
+            warnings: None,
+            own_warnings: Warnings::default(),
         }
     }
 
@@ -127,7 +121,7 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
     /// which prints them on stderr. It is called before all other observers.
     #[must_use]
     pub fn warnings(mut self, warnings: &'a mut Warnings<E::States>) -> Self {
-        self.warnings = RunWarnings::Borrowed(warnings);
+        self.warnings = Some(warnings);
         self
     }
 
@@ -217,7 +211,6 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
         let is_interrupted = || interrupt.as_ref().is_some_and(Interrupt::has_arrived);
         #[cfg(not(feature = "signals"))]
         let is_interrupted = || false;
-        self.reserved_keys = Record::own_keys()?;
         if trainer.replica() == 0 {
             self.run_warnings().start(trainer, None)?;
         }
@@ -243,10 +236,7 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
     }
 
     fn run_warnings(&mut self) -> &mut Warnings<E::States> {
-        match &mut self.warnings {
-            RunWarnings::Borrowed(warnings) => warnings,
-            RunWarnings::Owned(warnings) => warnings,
-        }
+        self.warnings.as_deref_mut().unwrap_or(&mut self.own_warnings)
     }
 
     /// Attaches the states of all observers to the trainer, for its next checkpoint.
@@ -326,7 +316,7 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
             if observer.after_step(trainer, record)?.is_break() {
                 flow = ControlFlow::Break(());
             }
-            record.check_metrics(&self.reserved_keys)?;
+            record.check_metrics()?;
         }
         let requested = std::mem::take(&mut record.checkpoints);
         if requested.is_empty() {

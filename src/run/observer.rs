@@ -10,7 +10,6 @@ use tch::Tensor;
 
 use crate::env::Env;
 use crate::error::Warning;
-use crate::train::to_json;
 use crate::train::{StepStats, Trainer};
 use crate::{Error, Result};
 
@@ -73,17 +72,11 @@ impl Record {
         self.checkpoints.push(path.into());
     }
 
-    /// A figure by name: one of the [`metrics`](Self::metrics), or the step's own `loss`, `log_z`, `mean_len` or
-    /// `grad_norm`.
+    /// A figure by name: one of the [`metrics`](Self::metrics), or one of the step's own (`loss`, `log_z`, `mean_len` or `grad_norm`, for
+    /// example).
     #[must_use]
     pub fn figure(&self, name: &str) -> Option<f64> {
-        match name {
-            "loss" => Some(self.stats.loss),
-            "log_z" => Some(self.stats.log_z),
-            "mean_len" => Some(self.stats.mean_len),
-            "grad_norm" => Some(self.stats.grad_norm),
-            _ => self.metrics.get(name).copied(),
-        }
+        self.figures().into_iter().find(|(tag, _)| *tag == name).map(|(_, value)| value)
     }
 
     /// Returns the figure that an observer uses; `None` at steps at which it isn't measured.
@@ -102,16 +95,16 @@ impl Record {
         Ok(figure)
     }
 
-    /// Makes an empty record.
-    pub(super) fn bare() -> Self {
-        Self::new(0, 0, StepStats::default(), false)
+    /// Returns all figures that are one number: first those of the step itself, then the metrics.
+    pub(super) fn figures(&self) -> Vec<(&str, f64)> {
+        self.own_figures().into_iter().chain(self.metrics.iter().map(|(name, &value)| (name.as_str(), value))).collect()
     }
 
-    /// Returns all figures that are one number: first those of the step itself, then the metrics. The seconds of a phase have the tag `seconds/PHASE`.
-    pub(super) fn figures(&self) -> Vec<(&str, f64)> {
+    /// Returns the figures of the step itself. The seconds of a phase have the tag `seconds/PHASE`.
+    fn own_figures(&self) -> [(&'static str, f64); 11] {
         let stats = &self.stats;
         let [sample, score, backward, update] = stats.seconds;
-        let own = [
+        [
             ("reward_calls", self.reward_calls as f64),
             ("loss", stats.loss),
             ("log_z", stats.log_z),
@@ -123,21 +116,17 @@ impl Record {
             ("seconds/score", score),
             ("seconds/backward", backward),
             ("seconds/update", update),
-        ];
-        own.into_iter().chain(self.metrics.iter().map(|(name, &value)| (name.as_str(), value))).collect()
-    }
-
-    /// Returns the keys of a record that aren't metrics.
-    pub(super) fn own_keys() -> Result<Vec<String>> {
-        let bare = Self::bare();
-        let keys = to_json(&bare)?;
-        let keys = keys.as_object().into_iter().flat_map(|object| object.keys().cloned());
-        Ok(keys.chain(bare.figures().into_iter().map(|(tag, _)| tag.to_owned())).collect())
+        ]
     }
 
     /// Refuses metrics with the name of another key of the record, because a line of metrics has each key once.
-    pub(super) fn check_metrics(&self, own_keys: &[String]) -> Result<()> {
-        match self.metrics.keys().find(|name| own_keys.contains(name)) {
+    pub(super) fn check_metrics(&self) -> Result<()> {
+        let own = self.own_figures().map(|(tag, _)| tag);
+        match self
+            .metrics
+            .keys()
+            .find(|name| own.contains(&name.as_str()) || ["step", "seconds"].contains(&name.as_str()))
+        {
             None => Ok(()),
             Some(name) => Err(Error::config(
                 "the name of a metric",

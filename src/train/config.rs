@@ -160,7 +160,8 @@ impl TrainerConfig {
             return Err(Error::config("transitions", got, "at least one transition an update, and one update a step"));
         }
         if !objective.learns_from_transitions() {
-            let remedy = "leave `TrainerConfig::transitions` out, or choose detailed balance, modified or forward-looking";
+            let remedy =
+                "leave `TrainerConfig::transitions` out, or choose detailed balance, modified or forward-looking";
             return Err(Error::missing(objective.name(), "whole trajectories", remedy));
         }
         if self.chunk.is_some() {

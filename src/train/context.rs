@@ -3,7 +3,7 @@
 use tch::Tensor;
 
 use super::companions::Averaged;
-use super::{Batch, BatchScores, StepStats, Trainer, TrainerConfig, checkpoint};
+use super::{AverageFor, Batch, BatchScores, StepStats, Trainer, TrainerConfig, checkpoint};
 use crate::condition::{ConditionSource, Conditions};
 use crate::contract::{Budget, check_env, check_graph_env};
 use crate::distribution::Exploration;
@@ -12,6 +12,7 @@ use crate::graph::GraphEnv;
 use crate::group::Group;
 use crate::nn::Parameters;
 use crate::objective::{Objective, Scoring};
+use crate::optim::Average;
 use crate::policy::{OwnedPolicy, Policy};
 use crate::rollout::{ReplayEnv, Trajectories};
 use crate::{Error, Result, Rng};
@@ -53,6 +54,17 @@ impl<E: Env> Context<E> {
     /// [`Error::Config`] for a schedule that leaves its bounds.
     pub fn exploration(&self) -> Result<Exploration> {
         self.config.exploration(self.step)
+    }
+
+    /// Returns the average of the parameters, and the parameters, if there is one.
+    pub(super) fn averaged(&self) -> Option<(&Averaged, &Parameters)> {
+        self.average.as_ref().zip(self.policy.parameters())
+    }
+
+    /// Returns the average that fresh trajectories are sampled by, and the parameters, if there is one.
+    pub(super) fn sampling_average(&self) -> Option<(&Average, &Parameters)> {
+        let (averaged, parameters) = self.averaged().filter(|(one, _)| one.purpose == AverageFor::Sampling)?;
+        Some((&averaged.average, parameters))
     }
 
     /// Returns the group if it has several members.

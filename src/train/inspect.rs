@@ -163,13 +163,11 @@ impl<E: Env> Trainer<E> {
     /// # Errors
     /// [`Error::Missing`] without an average ([`with_average`](Self::with_average)).
     pub fn take_average(&mut self) -> Result<()> {
-        match (&self.context.average, self.context.policy.parameters()) {
-            (Some(averaged), Some(parameters)) => averaged.average.give(parameters),
-            _ => {
-                let remedy = "keep one while training (`with_average`)";
-                Err(Error::missing("taking the average", "an average of the parameters", remedy))
-            }
-        }
+        let Some((averaged, parameters)) = self.context.averaged() else {
+            let remedy = "keep one while training (`with_average`)";
+            return Err(Error::missing("taking the average", "an average of the parameters", remedy));
+        };
+        averaged.average.give(parameters)
     }
 
     /// Runs `f` on the policy with averaged parameters, or with the current ones if there is no average.
@@ -177,10 +175,9 @@ impl<E: Env> Trainer<E> {
     /// # Errors
     /// Those of `f`.
     pub fn averaged<T>(&self, f: impl FnOnce(&dyn Policy<E>) -> Result<T>) -> Result<T> {
-        let policy = self.context.policy();
-        match (&self.context.average, policy.parameters()) {
-            (Some(averaged), Some(parameters)) => averaged.average.with(parameters, || f(policy))?,
-            _ => f(policy),
+        match self.context.averaged() {
+            Some((averaged, parameters)) => averaged.average.with(parameters, || f(self.policy()))?,
+            None => f(self.policy()),
         }
     }
 }
@@ -208,7 +205,7 @@ impl<E: TrainEnv> Trainer<E> {
 
     /// Returns `true` if fresh trajectories come from outside of the trainer ([`with_fresh`](Self::with_fresh)).
     pub fn is_sampled_outside(&self) -> bool {
-        self.sources.are_external(&self.context)
+        self.sources.fresh_traits(&self.context).is_external
     }
 
     /// Checks for an observer that it can see every trajectory. The first replica, which alone has observers, sees its own share of each batch,

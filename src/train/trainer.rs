@@ -214,7 +214,7 @@ impl<E: TrainEnv> Trainer<E> {
         self.progress.replica_rng = self.context.split_stream(&mut self.rng);
         let Self { context, sources, rng, progress, .. } = self;
         let batch = sources.draw(context, progress.replica_rng.as_mut().unwrap_or(rng))?;
-        if needs_reward_check && !sources.are_external(context) {
+        if needs_reward_check && !sources.fresh_traits(context).is_external {
             check_reward(&context.env, context.reward.as_ref(), &batch.trajectories, batch.fresh, Budget::quick())?;
         }
         progress.first_log_z = start_log_z(context, &batch.trajectories, batch.fresh)?;
@@ -232,7 +232,7 @@ impl<E: TrainEnv> Trainer<E> {
         if self.latest.is_none() {
             // Replicas resume from separate files, so they compare what they train.
             self.check_equal_replicas()?;
-            check_equal_tasks(&self.context, self.sources.are_external(&self.context))?;
+            check_equal_tasks(&self.context, self.is_sampled_outside())?;
         }
         let Context { env, policy, conditions, step, .. } = &self.context;
         if *step >= self.next_check {
@@ -262,7 +262,7 @@ impl<E: TrainEnv> Trainer<E> {
         if !batch.is_drawn() {
             context.check_conditions(&batch.trajectories)?;
         }
-        if batch.is_drawn() && sources.score_in_parts(context) {
+        if batch.is_drawn() && sources.fresh_traits(context).is_scored_in_parts {
             let missing = "a step that scores each part of a batch by itself";
             let remedy = "make steps by its own function (`thompson_step`)";
             return Err(Error::missing("a source of the trainer", missing, remedy));

@@ -30,16 +30,15 @@ pub struct Batch<E: Env> {
 // Written by hand: derive would require `E: Clone + Debug`.
 impl<E: Env> Clone for Batch<E> {
     fn clone(&self) -> Self {
-        let Self { trajectories, fresh, on_policy, replayed, log_weights, rows, old: _, draw } = self;
         Self {
-            trajectories: trajectories.clone(),
-            fresh: *fresh,
-            on_policy: *on_policy,
-            replayed: replayed.clone(),
-            log_weights: log_weights.clone(),
-            rows: rows.clone(),
+            fresh: self.fresh,
+            on_policy: self.on_policy,
+            replayed: self.replayed.clone(),
+            log_weights: self.log_weights.clone(),
+            rows: self.rows.clone(),
             old: self.old_values(),
-            draw: *draw,
+            draw: self.draw,
+            ..Self::from(self.trajectories.clone())
         }
     }
 }

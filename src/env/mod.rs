@@ -41,6 +41,7 @@ pub(crate) use state_graph::EXIT;
 pub use state_graph::{Child, StateGraph};
 use symmetry::NoSymmetry;
 pub use symmetry::Symmetry;
+pub(crate) use topological::topological;
 pub use vector_env::{VectorEnv, VectorKey};
 pub use vector_rules::VectorRules;
 

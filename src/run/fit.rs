@@ -174,8 +174,12 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
     /// answer; resume from the last checkpoint ([`Trainer::resume`]). [`Error::Config`], before the first step, for two observers of one name
     /// that both have a state; after a step, for a metric with the name of one of the step's own figures, and for an observer that saves to
     /// the folder of the run's own checkpoint.
-    pub fn run(self, trainer: &mut Trainer<E>) -> Result<Ended> {
-        self.fit(trainer, &mut Trainer::step, true)
+    pub fn run(mut self, trainer: &mut Trainer<E>) -> Result<Ended> {
+        let ended = self.fit(trainer, &mut Trainer::step)?;
+        if ended == Ended::Done && trainer.context().group.rank() == 0 {
+            self.run_warnings().check_end(trainer.steps_done())?;
+        }
+        Ok(ended)
     }
 
     /// Makes the remaining steps by `step` instead of [`Trainer::step`]: a custom loop, which ends in [`Trainer::advance`]. Observers see its
@@ -184,21 +188,20 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
     /// # Errors
     /// As for [`run`](Self::run), and those of `step`.
     pub fn run_by(
-        self,
-        trainer: &mut Trainer<E>,
-        step: &mut dyn FnMut(&mut Trainer<E>) -> Result<StepStats>,
-    ) -> Result<Ended> {
-        self.fit(trainer, step, false)
-    }
-
-    fn fit(
         mut self,
         trainer: &mut Trainer<E>,
         step: &mut dyn FnMut(&mut Trainer<E>) -> Result<StepStats>,
-        checks_end: bool,
+    ) -> Result<Ended> {
+        self.fit(trainer, step)
+    }
+
+    fn fit(
+        &mut self,
+        trainer: &mut Trainer<E>,
+        step: &mut dyn FnMut(&mut Trainer<E>) -> Result<StepStats>,
     ) -> Result<Ended> {
         trainer.check_equal_replicas()?;
-        if trainer.replica() > 0 {
+        if trainer.context().group.rank() > 0 {
             // The first replica speaks for all of them. A signal that reaches all processes must not end one before their common step.
             self.observers.clear();
         }
@@ -211,7 +214,7 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
         let is_interrupted = || interrupt.as_ref().is_some_and(Interrupt::has_arrived);
         #[cfg(not(feature = "signals"))]
         let is_interrupted = || false;
-        if trainer.replica() == 0 {
+        if trainer.context().group.rank() == 0 {
             self.run_warnings().start(trainer, None)?;
         }
         for observer in &mut self.observers {
@@ -228,11 +231,7 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
             // The states stay with the trainer, for a run that continues with it. The first error is the one to report.
             drop(self.attach_states(trainer));
         }
-        let ended = ended?;
-        if checks_end && ended == Ended::Done && trainer.replica() == 0 {
-            self.run_warnings().check_end(trainer.steps_done())?;
-        }
-        Ok(ended)
+        ended
     }
 
     fn run_warnings(&mut self) -> &mut Warnings<E::States> {
@@ -269,7 +268,7 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Ended> {
         let mut saved = None;
-        let mut progress = (self.shows_progress && trainer.replica() == 0).then(|| {
+        let mut progress = (self.shows_progress && trainer.context().group.rank() == 0).then(|| {
             let line = Progress::new(self.steps as u64, trainer.context().objective.name());
             line.resumed_at(trainer.steps_done() as u64).after(PROGRESS_DELAY)
         });
@@ -308,7 +307,7 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
     /// Calls all observers for a step, then writes the checkpoints that they requested, with their states after the step.
     fn call_observers(&mut self, trainer: &mut Trainer<E>, record: &mut Record) -> Result<ControlFlow<()>> {
         let mut flow = ControlFlow::Continue(());
-        if trainer.replica() > 0 {
+        if trainer.context().group.rank() > 0 {
             return Ok(flow);
         }
         let _ = self.run_warnings().after_step(trainer, record)?;

@@ -32,12 +32,6 @@ pub struct Progress {
     last_redraw: Option<Instant>,
     /// The time before which the line isn't shown.
     hidden_until: Option<Instant>,
-    state: State,
-}
-
-/// The values that the line shows.
-#[derive(Debug)]
-struct State {
     label: String,
     total: u64,
     /// The number of steps made before this run, which took none of its time.
@@ -72,7 +66,10 @@ impl Progress {
                 })
             });
         }
-        let state = State {
+        Self {
+            bar,
+            last_redraw: None,
+            hidden_until: None,
             label: label.to_owned(),
             total: total_steps,
             before: 0,
@@ -80,21 +77,20 @@ impl Progress {
             step: 0,
             loss: None,
             log_z: None,
-        };
-        Self { bar, last_redraw: None, hidden_until: None, state }
+        }
     }
 
     /// Shows the line only after this time, and not at all if the run has ended by then.
     #[must_use]
     pub fn after(mut self, wait: Duration) -> Self {
-        self.hidden_until = self.state.started.checked_add(wait);
+        self.hidden_until = self.started.checked_add(wait);
         self
     }
 
     /// Continues from `step`. Steps before it don't count as steps of this run.
     #[must_use]
     pub fn resumed_at(mut self, step: u64) -> Self {
-        (self.state.before, self.state.step) = (step, step);
+        (self.before, self.step) = (step, step);
         self
     }
 
@@ -104,7 +100,7 @@ impl Progress {
         if self.bar.is_none() {
             return;
         }
-        (self.state.step, self.state.loss, self.state.log_z) = (step, Some(loss), log_z);
+        (self.step, self.loss, self.log_z) = (step, Some(loss), log_z);
         let now = Instant::now();
         if self.hidden_until.is_some_and(|start| now < start) {
             return;
@@ -128,13 +124,11 @@ impl Progress {
 
     fn draw(&self) {
         if let Some(bar) = &self.bar {
-            bar.set_message(self.state.message(self.state.started.elapsed()));
-            bar.set_position(self.state.step);
+            bar.set_message(self.message(self.started.elapsed()));
+            bar.set_position(self.step);
         }
     }
-}
 
-impl State {
     /// The line without the bar, `elapsed` after the run started.
     fn message(&self, elapsed: Duration) -> String {
         let (seconds, made) = (elapsed.as_secs_f64(), self.step.saturating_sub(self.before));
@@ -220,10 +214,10 @@ mod tests {
     #[test]
     fn a_resumed_run_counts_its_own_steps() {
         let mut progress = Progress::on(None, 2_000, "ring").resumed_at(1_000);
-        progress.state.step = 1_200;
-        let message = progress.state.message(Duration::from_secs(2));
+        progress.step = 1_200;
+        let message = progress.message(Duration::from_secs(2));
         assert_eq!(message, "1200/2000  100.000 it/s  8s left  ring");
-        assert_eq!(Progress::on(None, 10, "ring").resumed_at(10).state.message(Duration::from_secs(2)), "10/10  ring");
+        assert_eq!(Progress::on(None, 10, "ring").resumed_at(10).message(Duration::from_secs(2)), "10/10  ring");
     }
 
     #[test]
@@ -258,7 +252,7 @@ mod tests {
         let mut progress = Progress::on(None, 10, "quiet");
         progress.update(3, 1.0, None);
         assert!(progress.last_redraw.is_none());
-        assert!(!progress.state.message(Duration::ZERO).contains("loss"));
+        assert!(!progress.message(Duration::ZERO).contains("loss"));
         progress.finish();
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::checkpoint::{check_name, parts, to_json};
+use super::checkpoint::{RESERVED, parts, to_json};
 use super::companions::{Averaged, GradientSum};
 use super::config::check_interval;
 use super::sources::{Relabelling, Replay, Share};
@@ -78,11 +78,7 @@ impl<E: TrainEnv> Trainer<E> {
     /// # Errors
     /// [`Error::Missing`] without a replay buffer; [`Error::Config`] for a replay share of 0.
     pub fn with_refill(mut self, refill: impl Refill<E> + 'static) -> Result<Self> {
-        let Some(replay) = self.sources.replay_mut() else {
-            let remedy = "give the trainer one before (`with_replay`)";
-            return Err(Error::missing("a search among objects", "a replay buffer", remedy));
-        };
-        replay.refill = Some(Box::new(refill));
+        self.sources.replay_for("a search among objects")?.refill = Some(Box::new(refill));
         if self.context.config.source.replay() == 0.0 {
             let expected = "a share above 0 (`TrainerConfig::source`), because entries are added to be drawn";
             return Err(Error::config("the replay share of a batch", "0", expected));
@@ -185,10 +181,10 @@ impl<E: TrainEnv> Trainer<E> {
     /// [`Error::Missing`] for a policy without parameters; [`Error::Config`] for every 0 steps.
     pub fn with_target_network(mut self, every: usize) -> Result<Self> {
         check_interval("steps between copies", Some(every))?;
+        let name = "target_network";
         let average = Average::new(self.parameters("a target network")?, 0.0)?;
-        let (name, purpose) = ("target_network", AverageFor::Evaluation);
         self.companions.retain(|companion| companion.name() != name);
-        self.companions.push(Box::new(Averaged { name, average, every, purpose }));
+        self.companions.push(Box::new(Averaged { name, average, every, purpose: AverageFor::Evaluation }));
         Ok(self)
     }
 
@@ -285,6 +281,12 @@ impl<E: TrainEnv> Trainer<E> {
 
     /// Refuses the name of another part, because a checkpoint tells parts apart by their names.
     fn check_name(&self, name: &str) -> Result<()> {
-        check_name(name, parts(self).iter().map(|part| part.name()))
+        let is_taken = || RESERVED.contains(&name) || parts(self).iter().any(|part| part.name() == name);
+        if name.is_empty() || name.contains('/') || is_taken() {
+            let expected =
+                "a name without `/` that no other part of the trainer has: a checkpoint tells them apart by it";
+            return Err(Error::config("the name of a source or companion", format!("`{name}`"), expected));
+        }
+        Ok(())
     }
 }

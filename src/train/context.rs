@@ -248,7 +248,6 @@ pub struct TrainerCode<E: Env> {
     pub(super) score: fn(&mut Trainer<E>, &mut Batch<E>) -> Result<BatchScores>,
     pub(super) apply: fn(&mut Trainer<E>, &Tensor, &BatchScores) -> Result<()>,
     pub(super) advance: fn(&mut Trainer<E>, Batch<E>, &BatchScores) -> Result<StepStats>,
-    pub(super) prefill: fn(&mut Trainer<E>, usize) -> Result<usize>,
     pub(super) checkpoint: fn(&Trainer<E>) -> Result<super::Checkpoint>,
     pub(super) resume: fn(&mut Trainer<E>, &std::path::Path) -> Result<()>,
 }
@@ -263,7 +262,6 @@ impl<E: TrainEnv> TrainerCode<E> {
             score: Trainer::score_batch,
             apply: Trainer::apply_loss,
             advance: Trainer::advance_batch,
-            prefill: Trainer::fill_replay,
             checkpoint: checkpoint::make_checkpoint,
             resume: checkpoint::resume,
         }

@@ -109,18 +109,6 @@ impl<E: Env> Trainer<E> {
         self.rng.clone().split()
     }
 
-    /// The number of replicas that train as one; 1 for a trainer by itself.
-    #[must_use]
-    pub fn n_replicas(&self) -> usize {
-        self.context.group.size()
-    }
-
-    /// The number of this replica, from 0.
-    #[must_use]
-    pub fn replica(&self) -> usize {
-        self.context.group.rank()
-    }
-
     /// Compares the trainers of all replicas, as each run does before its first step.
     ///
     /// # Errors
@@ -219,7 +207,7 @@ impl<E: TrainEnv> Trainer<E> {
                 "all fresh trajectories: some go into the replay buffer alone",
                 "train without a replay buffer, or evaluate samples of the trained policy",
             )
-        } else if self.n_replicas() > 1 {
+        } else if self.context.replicas().is_some() {
             (
                 "all trajectories of a batch, of which each replica sees its share",
                 "train with one replica, or evaluate samples of the trained policy",
@@ -291,7 +279,7 @@ impl<E: TrainEnv> Trainer<E> {
     /// [`Error::Missing`] without a buffer, and those of reward and buffer.
     pub fn remember(&mut self, trajectories: &Trajectories<E>) -> Result<usize> {
         let Self { context, sources, .. } = self;
-        let Replay { buffer, .. } = sources.replay_mut().ok_or_else(|| no_buffer("keeping trajectories"))?;
+        let Replay { buffer, .. } = sources.replay_for("keeping trajectories")?;
         context.check_conditions(trajectories)?;
         let walks = trajectories.walks(&context.env)?;
         if let Some(known) = trajectories.recorded_log_rewards() {
@@ -309,10 +297,6 @@ impl<E: TrainEnv> Trainer<E> {
     /// # Errors
     /// [`Error::Missing`] without a buffer, and those of sampler and reward.
     pub fn prefill(&mut self, n: usize) -> Result<usize> {
-        (E::trainer_code().prefill)(self, n)
-    }
-
-    pub(super) fn fill_replay(&mut self, n: usize) -> Result<usize> {
         const CHUNK: usize = 8192;
         let Self { context, sources, rng, .. } = self;
         let env = &context.env;
@@ -322,8 +306,7 @@ impl<E: TrainEnv> Trainer<E> {
         let rng = replica_rng.as_mut().unwrap_or(rng);
         let n = context.share_of(n);
         let mut kept = 0;
-        let Replay { buffer, .. } = sources.replay_mut().ok_or_else(|| no_buffer("prefilling"))?;
-        let mut calls = 0;
+        let Replay { buffer, .. } = sources.replay_for("prefilling")?;
         for start in (0..n).step_by(CHUNK) {
             let chunk = CHUNK.min(n - start);
             let mut walks = sampler.walks(chunk, rng)?;
@@ -332,13 +315,8 @@ impl<E: TrainEnv> Trainer<E> {
             }
             let rewards = log_rewards(context.reward.as_ref(), &walks.terminal, walks.conditions())?;
             kept += buffer.add(env, &walks, &rewards)?;
-            calls += chunk as u64;
         }
-        sources.reward_calls += calls;
+        sources.reward_calls += n as u64;
         Ok(kept)
     }
-}
-
-fn no_buffer(needed_by: &'static str) -> Error {
-    Error::missing(needed_by, "a replay buffer", "give the trainer one (`with_replay`)")
 }

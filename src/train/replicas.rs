@@ -66,23 +66,24 @@ pub(super) fn check_equal_tasks<E: TrainEnv>(context: &Context<E>, has_own_rewar
     mine.extend(walks.conditions().map_or_else(Vec::new, to_host));
     for (other, theirs) in group.join(&Tensor::from_slice(&mine))?.iter().enumerate() {
         let theirs = Vec::<f64>::try_from(theirs)?;
-        let close = |k: usize| {
-            let rounded = (mine[k] - theirs[k]).abs() <= TOLERANCE * (1.0 + mine[k].abs());
-            mine[k] == theirs[k] || rounded || (mine[k].is_nan() && theirs[k].is_nan())
-        };
         let (rank, n) = (group.rank(), mine.len());
-        if theirs.len() != n || !(N_PROBES..n).all(close) {
-            let detail = format!("replica {other} has other conditions, drawn by the same stream, than replica {rank}");
-            return Err(Error::contract(REPLICAS_MUST_MATCH, detail));
-        }
-        if let Some(row) = (0..N_PROBES).find(|&row| !close(row)) {
-            let object = walks.terminal.describe(row).unwrap_or_else(|| format!("object {row} of random walks"));
-            let (theirs, mine) = (theirs[row], mine[row]);
-            let detail = format!(
+        let differs = |&k: &usize| {
+            let is_rounded = (mine[k] - theirs[k]).abs() <= TOLERANCE * (1.0 + mine[k].abs());
+            !(mine[k] == theirs[k] || is_rounded || (mine[k].is_nan() && theirs[k].is_nan()))
+        };
+        // Conditions come behind the rewards, and are their cause.
+        let differing = if theirs.len() == n { (N_PROBES..n).chain(0..N_PROBES).find(differs) } else { Some(n) };
+        let Some(k) = differing else { continue };
+        let detail = if k < N_PROBES {
+            let object = walks.terminal.describe(k).unwrap_or_else(|| format!("object {k} of random walks"));
+            let (theirs, mine) = (theirs[k], mine[k]);
+            format!(
                 "replica {other} has another reward: log R of {object} is {theirs} there and {mine} at replica {rank}"
-            );
-            return Err(Error::contract(REPLICAS_MUST_MATCH, detail));
-        }
+            )
+        } else {
+            format!("replica {other} has other conditions, drawn by the same stream, than replica {rank}")
+        };
+        return Err(Error::contract(REPLICAS_MUST_MATCH, detail));
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ mod persist;
 mod resume;
 
 pub use persist::Persist;
-pub(super) use persist::check_name;
+pub(super) use persist::RESERVED;
 pub(crate) use resume::to_json;
 pub(super) use resume::{make_checkpoint, no_parameters, parts, replica_path, resume};
 

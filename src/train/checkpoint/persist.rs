@@ -2,12 +2,12 @@
 
 use tch::Tensor;
 
+use crate::Result;
 use crate::env::Env;
 use crate::optim::Optimizer;
-use crate::{Error, Result};
 
 /// The sections of a trainer's own parts, and of the model.
-const RESERVED: [&str; 8] =
+pub(in crate::train) const RESERVED: [&str; 8] =
     ["model", "attached", "policy", "replay", "data", "average", "target_network", "gradient_sum"];
 
 /// A part of a trainer with a section of the checkpoint for its state, so that a resumed run equals the uninterrupted one bit for bit. A part
@@ -50,18 +50,5 @@ impl<E: Env> Persist<E> for Box<dyn Optimizer> {
     }
     fn load_state(&mut self, _env: &E, state: &[(String, Tensor)]) -> Result<()> {
         self.as_mut().load_state(state)
-    }
-}
-
-/// Refuses the name of another part, and a name that a section can't have.
-pub(in crate::train) fn check_name<'a>(name: &str, mut taken: impl Iterator<Item = &'a str>) -> Result<()> {
-    if name.is_empty() || name.contains('/') || RESERVED.contains(&name) || taken.any(|other| other == name) {
-        Err(Error::config(
-            "the name of a source or companion",
-            format!("`{name}`"),
-            "a name without `/` that no other part of the trainer has: a checkpoint tells them apart by it",
-        ))
-    } else {
-        Ok(())
     }
 }

@@ -88,7 +88,7 @@ pub(in crate::train) fn make_checkpoint<E: TrainEnv>(trainer: &Trainer<E>) -> Re
         note: trainer.note.clone(),
         attachments,
         settings: serde_json::to_value(config).unwrap_or_default(),
-        replicas: trainer.n_replicas(),
+        replicas: trainer.context.group.size(),
     })?;
     let mut checkpoint = Checkpoint::new(parameters, *step as u64, state)?;
     for (section, tensors) in sections {
@@ -99,7 +99,7 @@ pub(in crate::train) fn make_checkpoint<E: TrainEnv>(trainer: &Trainer<E>) -> Re
 
 /// The folder of this replica's checkpoint.
 pub(in crate::train) fn replica_path<E: TrainEnv>(trainer: &Trainer<E>, path: &Path) -> PathBuf {
-    match trainer.replica() {
+    match trainer.context.group.rank() {
         0 => path.to_owned(),
         replica => path.with_file_name(format!("{}.{replica}", path.file_name().unwrap_or_default().display())),
     }
@@ -109,7 +109,7 @@ pub(in crate::train) fn replica_path<E: TrainEnv>(trainer: &Trainer<E>, path: &P
 pub(in crate::train) fn resume<E: TrainEnv>(trainer: &mut Trainer<E>, path: &Path) -> Result<()> {
     let path = replica_path(trainer, path);
     // A run that was stopped while it saved for the first time has nothing but a staged checkpoint.
-    let staged = LAYOUT.staged(&path).filter(|_| trainer.n_replicas() > 1 && !Checkpoint::exists(&path));
+    let staged = LAYOUT.staged(&path).filter(|_| trainer.context.replicas().is_some() && !Checkpoint::exists(&path));
     let mut checkpoint = staged.map_or_else(|| Checkpoint::load(&path), Checkpoint::load_folder)?;
     let mut state = State::from_checkpoint(&checkpoint, &path)?;
     check_same_run(trainer, &state, &path)?;
@@ -192,7 +192,7 @@ fn restore_parts<E: Env>(
 fn check_same_run<E: TrainEnv>(trainer: &Trainer<E>, state: &State, path: &Path) -> Result<()> {
     let objective = trainer.context.objective.as_ref();
     let (name, settings) = (objective.name(), objective.settings());
-    let (there, here) = (state.replicas, trainer.n_replicas());
+    let (there, here) = (state.replicas, trainer.context.group.size());
     let problem = if there != here {
         format!("the checkpoint of one of {there} trainers that train as one, here they are {here}")
     } else if state.description != trainer.description {

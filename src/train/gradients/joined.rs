@@ -38,8 +38,7 @@ pub(super) fn join_scores(group: &dyn Group, mine: &Scores) -> Result<(Scores, Q
     Ok((leaves, offsets))
 }
 
-/// The message of one replica to the others: the number of lists, their lengths, and the lists themselves. Doubles hold every number
-/// exactly.
+/// The message of one replica to the others: lists, each behind its length. Doubles hold every number exactly.
 fn pack(scores: &Scores) -> Vec<f64> {
     let rows = |rows: &[usize]| rows.iter().map(|&row| row as f64).collect::<Vec<_>>();
     let wide = f64::from(u8::from(scores.log_pf.kind() == Kind::Double));
@@ -48,45 +47,37 @@ fn pack(scores: &Scores) -> Vec<f64> {
     let conditions = scores.conditions.as_ref().map(to_host).unwrap_or_default();
     let mut lists = vec![facts, rows(&scores.offsets), rows(&scores.inner), conditions];
     lists.extend(scores.all().map(|(_, tensor)| to_host(tensor)));
-    let lengths = lists.iter().map(|list| list.len() as f64);
-    std::iter::once(lists.len() as f64).chain(lengths).chain(lists.concat()).collect()
+    lists.into_iter().flat_map(|list| std::iter::once(list.len() as f64).chain(list)).collect()
 }
 
 /// Reads the scores of a message that [`pack`] made. Returns `None` unless they are scores of the same quantities as `like`.
-fn unpack(packed: &[f64], like: &Scores) -> Option<Scores> {
-    let (&count, mut rest) = packed.split_first()?;
-    let lengths;
-    (lengths, rest) = rest.split_at_checked(count as usize)?;
-    let mut next = lengths.iter().map(|&length| {
-        let (list, others) = rest.split_at_checked(length as usize)?;
-        rest = others;
+fn unpack(mut packed: &[f64], like: &Scores) -> Option<Scores> {
+    let mut next = || {
+        let (&length, behind) = packed.split_first()?;
+        let list;
+        (list, packed) = behind.split_at_checked(length as usize)?;
         Some(list)
-    });
-    let mut lists = || next.next().flatten();
-    let &[wide, distinct, visited, instance] = lists()? else { return None };
+    };
+    let &[wide, distinct, visited, instance] = next()? else { return None };
     let rows = |list: &[f64]| list.iter().map(|&row| row as usize).collect::<Vec<_>>();
-    let (offsets, inner, conditions) = (rows(lists()?), rows(lists()?), lists()?);
+    let (offsets, inner, conditions) = (rows(next()?), rows(next()?), next()?);
     // `pack` writes lists of rows in order; anything else isn't a message of `pack`.
     let n = offsets.last().copied()?;
     if !offsets.is_sorted() || !inner.is_sorted() || inner.last().is_some_and(|&row| row >= n) {
         return None;
     }
     let (kind, device) = (if wide > 0.0 { Kind::Double } else { Kind::Float }, like.log_pf.device());
-    let mut tensors = Vec::new();
-    for (quantity, _) in like.all() {
-        tensors.push((quantity, from_host(lists()?, kind, device)));
-    }
-    let [(_, log_pf), (_, log_pb), (_, log_reward), ..] = tensors.as_slice() else { return None };
-    let [log_pf, log_pb, log_reward] = [log_pf, log_pb, log_reward].map(Tensor::shallow_clone);
-    let mut scores = Scores::new(offsets, log_pf, log_pb, log_reward);
+    let mut scores = Scores::new(offsets, Tensor::new(), Tensor::new(), Tensor::new());
     scores.inner = inner;
+    for (quantity, _) in like.all() {
+        scores.set(quantity, from_host(next()?, kind, device)).ok()?;
+    }
     if let Some(like) = &like.conditions {
         let all = from_host(conditions, like.kind(), device);
         scores.conditions = Some(all.f_reshape([scores.len() as i64, like.size()[1]]).ok()?);
     }
     scores.instance = (instance >= 0.0).then_some(instance as u32);
     scores.distinct = (distinct as usize, visited as usize);
-    tensors.into_iter().try_for_each(|(quantity, tensor)| scores.set(quantity, tensor)).ok()?;
     // Other quantities, or conditions that this replica has none of, are left.
-    (lists().is_none() && (like.conditions.is_some() || conditions.is_empty())).then_some(scores)
+    (packed.is_empty() && (like.conditions.is_some() || conditions.is_empty())).then_some(scores)
 }

@@ -85,6 +85,12 @@ impl<E: TrainEnv> Sources<E> {
         source.downcast_mut()
     }
 
+    /// Returns the replay buffer for something that can't work without it.
+    pub(in crate::train) fn replay_for(&mut self, needed_by: &'static str) -> Result<&mut Replay<E>> {
+        let none = || Error::missing(needed_by, "a replay buffer", "give the trainer one (`with_replay`)");
+        self.replay_mut().ok_or_else(none)
+    }
+
     /// Returns `true` if a custom source supplies fresh trajectories instead of the policy.
     pub(in crate::train) fn has_replacement(&self) -> bool {
         self.list[0].1.name() != POLICY

@@ -179,16 +179,13 @@ impl<E: TrainEnv> Trainer<E> {
     /// Returns the first source of type `T`, for example a custom one.
     #[must_use]
     pub fn source<T: 'static>(&self) -> Option<&T> {
-        self.sources.find()
+        self.sources.iter().find_map(|source| downcast(source))
     }
 
     /// Returns the first companion of type `T`.
     #[must_use]
     pub fn companion<T: 'static>(&self) -> Option<&T> {
-        self.companions.iter().find_map(|companion| {
-            let companion: &dyn Any = companion.as_ref();
-            companion.downcast_ref()
-        })
+        self.companions.iter().find_map(|companion| downcast(companion.as_ref()))
     }
 
     /// Returns `true` if fresh trajectories come from outside of the trainer ([`with_fresh`](Self::with_fresh)).
@@ -281,13 +278,13 @@ impl<E: TrainEnv> Trainer<E> {
         let Self { context, sources, .. } = self;
         let Replay { buffer, .. } = sources.replay_for("keeping trajectories")?;
         context.check_conditions(trajectories)?;
-        let walks = trajectories.walks(&context.env)?;
-        if let Some(known) = trajectories.recorded_log_rewards() {
-            return buffer.add(&context.env, &walks, known);
+        let known = trajectories.recorded_log_rewards();
+        let rewards =
+            known.map_or_else(|| trajectories.log_rewards(context.reward.as_ref()), |known| Ok(known.to_vec()))?;
+        let added = buffer.add(&context.env, &trajectories.walks(&context.env)?, &rewards)?;
+        if known.is_none() {
+            sources.reward_calls += rewards.len() as u64;
         }
-        let rewards = trajectories.log_rewards(context.reward.as_ref())?;
-        let added = buffer.add(&context.env, &walks, &rewards)?;
-        sources.reward_calls += rewards.len() as u64;
         Ok(added)
     }
 
@@ -319,4 +316,8 @@ impl<E: TrainEnv> Trainer<E> {
         sources.reward_calls += n as u64;
         Ok(kept)
     }
+}
+
+fn downcast<T: 'static>(part: &dyn Any) -> Option<&T> {
+    part.downcast_ref()
 }

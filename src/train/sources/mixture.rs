@@ -59,14 +59,6 @@ impl<E: TrainEnv> Sources<E> {
         self.list.insert(at, (share, source));
     }
 
-    /// Returns the first source of type `T`.
-    pub(in crate::train) fn find<T: 'static>(&self) -> Option<&T> {
-        self.list.iter().find_map(|(_, source)| {
-            let source: &dyn Any = source.as_ref();
-            source.downcast_ref()
-        })
-    }
-
     /// Returns the place in the list of the only source with this share.
     fn place(&self, share: Share) -> Option<usize> {
         self.list.iter().position(|(other, _)| *other == share)

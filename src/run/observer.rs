@@ -17,7 +17,7 @@ use crate::{Error, Result};
 pub type Metrics = BTreeMap<String, f64>;
 
 /// The figures of one step. It is passed from observer to observer, and each may add metrics.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Record {
     /// The number of steps made, this one included.
     pub step: usize,
@@ -52,18 +52,7 @@ pub struct Record {
 impl Record {
     /// Makes the record of a step, without metrics.
     pub(super) fn new(step: usize, reward_calls: u64, stats: StepStats, last: bool) -> Self {
-        Self {
-            step,
-            reward_calls,
-            stats,
-            warnings: Vec::new(),
-            metrics: Metrics::new(),
-            validated: false,
-            last,
-            partial: false,
-            at_end: Vec::new(),
-            checkpoints: Vec::new(),
-        }
+        Self { step, reward_calls, stats, last, ..Self::default() }
     }
 
     /// Requests a checkpoint in this folder. It is written after all observers were called for this step, so that it holds their states. If

@@ -30,7 +30,7 @@ pub(super) fn split<E: Env>(trajectories: &Trajectories<E>, limit: usize) -> Res
     Ok(chunks)
 }
 
-/// Scores all chunks and joins the scores, detached from the parameters. They are leaf tensors, which collect the gradient of the loss.
+/// Scores all chunks and joins the scores to leaves.
 pub(super) fn leaf_scores<E: Env>(
     context: &Context<E>,
     chunks: &[Trajectories<E>],
@@ -39,12 +39,16 @@ pub(super) fn leaf_scores<E: Env>(
     let (env, reward) = (&context.env, context.reward.as_ref());
     let scores = chunks.iter().map(|chunk| score_as(env, reward, context.policy(), chunk, scoring));
     let parts: Vec<Scores> = tch::no_grad(|| scores.collect::<Result<_>>())?;
-    Scores::joined(
-        &parts,
-        |quantity, tensor| {
-            if quantity.is_differentiated() { tensor.detach().set_requires_grad(true) } else { tensor }
-        },
-    )
+    join_leaves(&parts)
+}
+
+/// Joins the scores of parts of a batch, detached from the parameters. They are leaf tensors, which collect the gradient of the loss.
+pub(super) fn join_leaves(parts: &[Scores]) -> Result<Scores> {
+    let leaf = |quantity: Quantity, tensor: Tensor| match quantity.is_differentiated() {
+        true => tensor.detach().set_requires_grad(true),
+        false => tensor,
+    };
+    Scores::joined(parts, leaf)
 }
 
 /// The index, for each quantity, of the next part's first number among the numbers of the whole batch.

@@ -7,7 +7,7 @@
 
 use tch::{Kind, Tensor};
 
-use super::chunked::QuantityOffsets;
+use super::chunked::{QuantityOffsets, join_leaves};
 use crate::group::Group;
 use crate::objective::Scores;
 use crate::tensor::{from_host, to_host};
@@ -18,24 +18,16 @@ pub(in crate::train) const REPLICAS_MUST_MATCH: &str = "replicas must train the 
 /// Returns the scores of all replicas as the scores of one batch, and the place of this replica's scores among them. They are leaves, which collect the
 /// loss's gradient.
 pub(super) fn join_scores(group: &dyn Group, mine: &Scores) -> Result<(Scores, QuantityOffsets)> {
-    let packed = Tensor::from_slice(&pack(mine));
-    let parts: Vec<Scores> = group
-        .join(&packed)?
-        .iter()
-        .map(|packed| {
-            unpack(&to_host(packed), mine).ok_or_else(|| Error::contract(REPLICAS_MUST_MATCH, "they have other scores"))
-        })
-        .collect::<Result<_>>()?;
+    let mut parts = Vec::new();
+    for packed in &group.join(&Tensor::from_slice(&pack(mine)))? {
+        let scores = unpack(&to_host(packed), mine);
+        parts.push(scores.ok_or_else(|| Error::contract(REPLICAS_MUST_MATCH, "they have other scores"))?);
+    }
     let mut offsets = QuantityOffsets::default();
     for part in &parts[..group.rank()] {
         offsets.skip(part);
     }
-    let wide = parts.iter().any(|part| part.log_pf.kind() == Kind::Double);
-    let kind = if wide { Kind::Double } else { mine.log_pf.kind() };
-    let leaves = Scores::joined(&parts, |quantity, tensor| {
-        if quantity.is_differentiated() { tensor.to_kind(kind).set_requires_grad(true) } else { tensor.to_kind(kind) }
-    })?;
-    Ok((leaves, offsets))
+    Ok((join_leaves(&parts)?, offsets))
 }
 
 /// The message of one replica to the others: lists, each behind its length. Doubles hold every number exactly.

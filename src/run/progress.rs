@@ -1,11 +1,10 @@
 //! A progress line on the terminal.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
-
-use super::terminal;
 
 /// The shortest time between two redraws of the line.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -58,10 +57,10 @@ impl Progress {
         });
         if let Some(bar) = &bar {
             let bar = bar.downgrade();
-            terminal::print_through(move |line| {
+            print_through(move |line| {
                 let drawing = bar.upgrade().filter(|bar| !bar.is_finished());
                 drawing.is_some_and(|bar| {
-                    bar.suspend(|| terminal::write(line));
+                    bar.suspend(|| write(line));
                     true
                 })
             });
@@ -154,10 +153,34 @@ fn short(value: f64) -> String {
     if value != 0.0 && value.abs() < 1e-3 { format!("{value:.2e}") } else { format!("{value:.3}") }
 }
 
+/// Prints a line above a progress line. Returns `false` if there is no progress line any more.
+type Printer = Box<dyn Fn(&str) -> bool + Send>;
+
+static PRINTER: Mutex<Option<Printer>> = Mutex::new(None);
+
+/// Prints lines through `printer` from now on, until it returns false.
+fn print_through(printer: impl Fn(&str) -> bool + Send + 'static) {
+    *PRINTER.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(printer));
+}
+
+/// Prints a line on stderr.
+pub(super) fn say(line: &str) {
+    let printer = PRINTER.lock().unwrap_or_else(PoisonError::into_inner);
+    if !printer.as_ref().is_some_and(|print| print(line)) {
+        write(line);
+    }
+}
+
+/// Writes a line to stderr. Errors are ignored, because a closed terminal must not end a run.
+fn write(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
 #[cfg(test)]
 mod tests {
     use std::io;
-    use std::sync::{Arc, Mutex};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use indicatif::TermLike;
 
@@ -254,5 +277,23 @@ mod tests {
         assert!(progress.last_redraw.is_none());
         assert!(!progress.message(Duration::ZERO).contains("loss"));
         progress.finish();
+    }
+
+    #[test]
+    fn lines_go_through_the_printer_until_it_returns_false() {
+        let drawing = Arc::new(AtomicBool::new(true));
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let (draws, printed) = (Arc::clone(&drawing), Arc::clone(&lines));
+        print_through(move |line| {
+            let draws = draws.load(Ordering::Relaxed);
+            if draws {
+                printed.lock().unwrap().push(line.to_owned());
+            }
+            draws
+        });
+        say("beside the bar");
+        drawing.store(false, Ordering::Relaxed);
+        say("this line of a test goes to stderr, since nothing draws any more");
+        assert_eq!(*lines.lock().unwrap(), ["beside the bar"]);
     }
 }

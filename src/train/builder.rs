@@ -3,8 +3,9 @@
 use serde::Serialize;
 
 use super::checkpoint::{RESERVED, parts, to_json};
-use super::companions::{Averaged, GradientSum};
+use super::companions::Averaged;
 use super::config::check_interval;
+use super::replicas::GradientSum;
 use super::sources::{Relabelling, Replay, Share};
 use super::{AverageFor, Companion, Refill, Source, TrainEnv, Trainer};
 use crate::condition::{ConditionSource, Hindsight};

@@ -1,22 +1,19 @@
-//! Companions of training: the target network, gradient sums of replicas, and custom ones; and the moving average.
+//! Companions of training: the target network and custom ones; and the moving average.
 
 use std::any::Any;
 
 use serde::{Deserialize, Serialize};
-use tch::{Tensor, no_grad};
+use tch::Tensor;
 
 use super::{Context, Persist, TrainEnv};
 use crate::Result;
 use crate::env::Env;
-use crate::group::Group;
 use crate::nn::Parameters;
 use crate::objective::score_target;
 use crate::optim::Average;
 use crate::policy::Policy;
 use crate::quantity::{Quantity, Values};
 use crate::rollout::Trajectories;
-use crate::runtime::backward;
-use crate::tensor::{from_host, to_host};
 
 /// Runs beside training: it sees each batch, may supply quantities that the objective needs, and stores its state in checkpoints. The target
 /// network is a companion; [`Trainer::with_companion`](super::Trainer::with_companion) adds custom ones.
@@ -171,91 +168,5 @@ pub(super) fn supply<E: TrainEnv>(
     match OF_TARGETS.into_iter().find(|&one| objective.needs().has(one) && supplied.get(one).is_none()) {
         Some(missing) => Err(missing.missing(objective.name())),
         None => Ok(supplied),
-    }
-}
-
-/// Replaces each gradient by its sum over all replicas, before other companions and the optimizer see it.
-pub(super) struct GradientSum;
-
-impl<E: Env> Persist<E> for GradientSum {
-    fn name(&self) -> &str {
-        "gradient_sum"
-    }
-}
-
-impl<E: Env> Companion<E> for GradientSum {
-    fn before_update(&mut self, context: &Context<E>) -> Result<()> {
-        match (context.replicas(), context.policy.parameters()) {
-            (Some(group), Some(parameters)) => sum_gradients(group, parameters),
-            _ => Ok(()),
-        }
-    }
-}
-
-/// Puts the sum over all replicas into each gradient. One that no replica has stays undefined, as it would in one process.
-fn sum_gradients(group: &dyn Group, parameters: &Parameters) -> Result<()> {
-    let trained: Vec<&Tensor> = parameters.iter().map(|p| &p.tensor).filter(|tensor| tensor.requires_grad()).collect();
-    let gradients: Vec<Tensor> = trained.iter().map(|tensor| tensor.grad()).collect();
-    no_grad(|| {
-        let flat = |(tensor, gradient): (&&Tensor, &Tensor)| {
-            if gradient.defined() { gradient.reshape([-1]) } else { tensor.zeros_like().reshape([-1]) }
-        };
-        let mut all: Vec<Tensor> = trained.iter().zip(&gradients).map(flat).collect();
-        let Some(first) = all.first() else { return Ok(()) };
-        let defined: Vec<f64> = gradients.iter().map(|gradient| f64::from(u8::from(gradient.defined()))).collect();
-        all.push(from_host(&defined, first.kind(), first.device()));
-        let mut sum = Tensor::cat(&all, 0);
-        group.sum(&mut sum)?;
-        let n = sum.numel() - trained.len();
-        let defined = to_host(&sum.narrow(0, n as i64, trained.len() as i64));
-        let mut start = 0;
-        for ((tensor, gradient), defined) in trained.into_iter().zip(gradients).zip(defined) {
-            let length = tensor.numel() as i64;
-            let summed = sum.narrow(0, start, length).reshape(tensor.size());
-            start += length;
-            if gradient.defined() {
-                gradient.shallow_clone().copy_(&summed);
-            } else if defined > 0.0 {
-                // A gradient comes into being by a backward pass alone.
-                tch::with_grad(|| backward(&(tensor * 0.0).sum(tensor.kind())))?;
-                tensor.grad().copy_(&summed);
-            }
-        }
-        Ok(())
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use tch::{Device, Kind};
-
-    use super::*;
-    use crate::Rng;
-    use crate::group::replicate;
-
-    /// The shares of a batch may reach different parameters: the part of a network that reads edges has no gradient for graphs without edges.
-    #[test]
-    fn a_gradient_of_one_replica_is_everybodys() {
-        replicate(3, |replica| {
-            let (mut parameters, mut rng) = (Parameters::new(Device::Cpu, Kind::Float), Rng::seeded(0));
-            let mut scope = parameters.scope(&mut rng);
-            let [by_one, by_two, by_none] = ["one", "two", "none"].map(|name| scope.constant(name, &[2], 1.0));
-            let rank = replica.rank();
-            if rank == 1 {
-                (&by_one * 5.0).sum(Kind::Float).backward();
-            }
-            if rank > 0 {
-                (&by_two * rank as f64).sum(Kind::Float).backward();
-            }
-            sum_gradients(&replica, &parameters)?;
-            assert_eq!(
-                (to_host(&by_one.grad()), to_host(&by_two.grad())),
-                (vec![5.0; 2], vec![3.0; 2]),
-                "replica {rank}"
-            );
-            assert!(!by_none.grad().defined(), "what nobody moves stays as it is");
-            Ok(())
-        })
-        .unwrap();
     }
 }

@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stored_rewards::find_changed_reward;
 
-use super::{Observer, Record, terminal};
+use super::progress::say;
+use super::{Observer, Record};
 use crate::error::Warning;
 use crate::train::{TrainEnv, Trainer};
 use crate::{Error, Result};
@@ -136,7 +137,7 @@ impl<S> Warnings<S> {
         for warning in &self.raised[n_before..] {
             match self.on_warning {
                 OnWarning::Keep => {}
-                OnWarning::Print => terminal::say(&format!("warning: {warning}")),
+                OnWarning::Print => say(&format!("warning: {warning}")),
                 OnWarning::Fail => return Err(Error::Warned(warning.clone())),
             }
         }

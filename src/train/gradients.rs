@@ -1,15 +1,16 @@
 //! The scores of a batch, its loss, and the gradients of the parameters.
-
-mod chunked;
-mod joined;
-
-pub(in crate::train) use joined::REPLICAS_MUST_MATCH;
+//!
+//! A loss is a function of scores alone. With gradients in chunks the scores are first computed chunk by chunk without gradients, then the loss
+//! and its gradient with respect to each score, and a second pass over the chunks propagates that gradient into the parameters. This is the
+//! exact chain rule, with the scores computed twice; memory for gradients is that of one chunk.
 
 use std::any::Any;
+use std::collections::BTreeMap;
 
 use tch::{Tensor, no_grad};
 
 use super::companions::supply;
+use super::replicas::join_scores;
 use super::{Companion, Context, TrainEnv};
 use crate::env::Env;
 use crate::nn::Parameters;
@@ -38,7 +39,7 @@ struct ScoredPart {
     /// The scores of this replica's share, if there are several replicas.
     replica: Option<Scores>,
     /// The place of this replica's scores among those of all replicas.
-    offsets: chunked::QuantityOffsets,
+    offsets: QuantityOffsets,
     /// The trajectories in chunks (`Vec<Trajectories<E>>`), if they must be scored again to compute gradients.
     chunks: Option<Box<dyn Any + Send>>,
 }
@@ -140,10 +141,10 @@ pub(super) fn score<E: TrainEnv>(
         scoring.ahead = Some(&ahead);
     }
     let supplied = supply(companions, trajectories, context)?;
-    let chunks = context.config.chunk.map(|limit| chunked::split(trajectories, limit)).transpose()?;
+    let chunks = context.config.chunk.map(|limit| split_to_chunks(trajectories, limit)).transpose()?;
     let scored = match &chunks {
         None => score_as(&context.env, context.reward.as_ref(), context.policy(), trajectories, &scoring),
-        Some(chunks) => chunked::leaf_scores(context, chunks, &scoring),
+        Some(chunks) => leaf_scores(context, chunks, &scoring),
     };
     let mut whole = scored.map_err(|error| name_objective(objective, error))?;
     for (quantity, tensor) in supplied {
@@ -159,9 +160,9 @@ pub(super) fn score<E: TrainEnv>(
         whole.set(Quantity::LogZ, log_z)?;
     }
     let mut replica = None;
-    let mut offsets = chunked::QuantityOffsets::default();
+    let mut offsets = QuantityOffsets::default();
     if let Some(group) = context.replicas() {
-        let (leaves, place) = joined::join_scores(group, &whole)?;
+        let (leaves, place) = join_scores(group, &whole)?;
         replica = Some(std::mem::replace(&mut whole, leaves));
         offsets = place;
     }
@@ -218,7 +219,7 @@ pub(super) fn backward<E: TrainEnv>(context: &Context<E>, loss: &Tensor, scores:
             (Some(chunks), _) => {
                 let other = || Error::contract("scores are of this trainer's environment", "they are of another one");
                 let chunks = chunks.downcast_ref::<Vec<Trajectories<E>>>().ok_or_else(other)?;
-                chunked::backward(context, chunks, &part.whole, &mut offsets)?
+                backward_chunks(context, chunks, &part.whole, &mut offsets)?
             }
             (None, Some(replica)) => offsets.propagate(replica, &part.whole)?,
             (None, None) => true,
@@ -260,10 +261,10 @@ pub(super) fn start_log_z<E: TrainEnv>(
         return Ok(None);
     };
     let n = if fresh > 0 { fresh } else { trajectories.len() };
-    let chunks = chunked::split(&trajectories.select(0..n)?, context.config.chunk.unwrap_or(usize::MAX))?;
+    let chunks = split_to_chunks(&trajectories.select(0..n)?, context.config.chunk.unwrap_or(usize::MAX))?;
     let has_prior = objective.needs().has(Quantity::LogPrior);
     let needs = if has_prior { Quantity::LogPrior.into() } else { Quantities::NONE };
-    let scores = chunked::leaf_scores(context, &chunks, &Scoring { needs, ..context.scoring() });
+    let scores = leaf_scores(context, &chunks, &Scoring { needs, ..context.scoring() });
     let mine = scores.map_err(|error| name_objective(objective, error))?.log_weights(objective.reward_exponent());
     let all: Vec<f64> = context.group.join(&Tensor::from_slice(&mine))?.iter().flat_map(to_host).collect();
     let estimate = log_sum_exp(all.iter().copied()) - (all.len() as f64).ln();
@@ -273,4 +274,81 @@ pub(super) fn start_log_z<E: TrainEnv>(
     }
     let _ = no_grad(|| log_z.fill_(estimate));
     Ok(Some(log_z))
+}
+
+/// Splits trajectories into chunks of at most `limit` transitions, or of one trajectory that has more.
+fn split_to_chunks<E: Env>(trajectories: &Trajectories<E>, limit: usize) -> Result<Vec<Trajectories<E>>> {
+    let offsets = trajectories.offsets();
+    let mut chunks = Vec::new();
+    let mut start = 0;
+    for end in 1..=trajectories.len() {
+        if end == trajectories.len() || offsets[end + 1] - offsets[start] > limit {
+            chunks.push(trajectories.select(start..end)?);
+            start = end;
+        }
+    }
+    Ok(chunks)
+}
+
+/// Scores all chunks and joins the scores to leaves.
+fn leaf_scores<E: Env>(context: &Context<E>, chunks: &[Trajectories<E>], scoring: &Scoring<'_>) -> Result<Scores> {
+    let (env, reward) = (&context.env, context.reward.as_ref());
+    let scores = chunks.iter().map(|chunk| score_as(env, reward, context.policy(), chunk, scoring));
+    let parts: Vec<Scores> = tch::no_grad(|| scores.collect::<Result<_>>())?;
+    join_leaves(&parts)
+}
+
+/// Joins the scores of parts of a batch, detached from the parameters. They are leaf tensors, which collect the gradient of the loss.
+pub(super) fn join_leaves(parts: &[Scores]) -> Result<Scores> {
+    let leaf = |quantity: Quantity, tensor: Tensor| match quantity.is_differentiated() {
+        true => tensor.detach().set_requires_grad(true),
+        false => tensor,
+    };
+    Scores::joined(parts, leaf)
+}
+
+/// The index, for each quantity, of the next part's first number among the numbers of the whole batch.
+#[derive(Clone, Debug, Default)]
+pub(super) struct QuantityOffsets(BTreeMap<Quantity, i64>);
+
+impl QuantityOffsets {
+    /// Moves past a part.
+    pub(super) fn skip(&mut self, part: &Scores) {
+        for (quantity, values) in part.all() {
+            *self.0.entry(quantity).or_default() += values.numel() as i64;
+        }
+    }
+
+    /// Propagates the gradients of the leaves from this part's scores into the parameters, and moves past the part. Returns whether any of
+    /// its scores depends on the parameters.
+    pub(super) fn propagate(&mut self, part: &Scores, leaves: &Scores) -> Result<bool> {
+        let mut terms = Vec::new();
+        for (quantity, values) in part.all() {
+            let start = self.0.get(&quantity).copied().unwrap_or(0);
+            let gradient = leaves.get(quantity).filter(|_| values.requires_grad()).map(Tensor::grad);
+            if let Some(gradient) = gradient.filter(Tensor::defined) {
+                let gradient = gradient.narrow(0, start, values.numel() as i64).to_kind(values.kind());
+                terms.push((values * gradient).sum(values.kind()));
+            }
+        }
+        self.skip(part);
+        let sum = terms.into_iter().reduce(|sum, term| sum + term);
+        sum.as_ref().map(runtime::backward).transpose()?;
+        Ok(sum.is_some())
+    }
+}
+
+/// Propagates the gradients of the leaves into the parameters, chunk by chunk. Returns whether any score depends on the parameters.
+fn backward_chunks<E: Env>(
+    context: &Context<E>,
+    chunks: &[Trajectories<E>],
+    leaves: &Scores,
+    offsets: &mut QuantityOffsets,
+) -> Result<bool> {
+    let mut has_gradient = false;
+    for chunk in chunks {
+        let part = score_as(&context.env, context.reward.as_ref(), context.policy(), chunk, &context.scoring())?;
+        has_gradient |= offsets.propagate(&part, leaves)?;
+    }
+    Ok(has_gradient)
 }

@@ -6,9 +6,8 @@ use std::collections::HashMap;
 use super::Budget;
 use super::env::{BATCH, batches};
 use super::moves::Expansion;
-use crate::env::{
-    Direction, EnumerableEnv, KEEP_BACK, Rows, Slots, describe_move, describe_state, random_moves, topological,
-};
+use crate::env::topological::topological;
+use crate::env::{Direction, EnumerableEnv, KEEP_BACK, Rows, Slots, describe_move, describe_state, random_moves};
 use crate::{Error, Result, Rng};
 
 /// The number of backward walks that are sampled from each examined state; 1 if the budget is limited.

@@ -23,7 +23,7 @@ mod moves;
 mod reward;
 mod state_graph;
 mod symmetry;
-mod topological;
+pub(crate) mod topological;
 mod vector_env;
 mod vector_rules;
 
@@ -41,7 +41,6 @@ pub(crate) use state_graph::EXIT;
 pub use state_graph::{Child, StateGraph};
 use symmetry::NoSymmetry;
 pub use symmetry::Symmetry;
-pub(crate) use topological::topological;
 pub use vector_env::{VectorEnv, VectorKey};
 pub use vector_rules::VectorRules;
 

@@ -44,7 +44,8 @@ pub struct Record {
     /// Metrics that are measured only because the run ends here.
     #[serde(skip)]
     pub(super) at_end: Vec<String>,
-    /// Folders of checkpoints that observers requested; [`Fit`](crate::run::Fit) writes them after all observers were called.
+    /// Folders of checkpoints that observers requested; [`Fit`](crate::run::Fit) writes them after all observers were
+    /// called.
     #[serde(skip)]
     pub(super) checkpoints: Vec<PathBuf>,
 }
@@ -55,14 +56,15 @@ impl Record {
         Self { step, reward_calls, stats, last, ..Self::default() }
     }
 
-    /// Requests a checkpoint in this folder. It is written after all observers were called for this step, so that it holds their states. If
-    /// several replicas train, it is the first one's alone: its parameters can be restored, but the run can't resume from it.
+    /// Requests a checkpoint in this folder. It is written after all observers were called for this step, so that it
+    /// holds their states. If several replicas train, it is the first one's alone: its parameters can be restored, but
+    /// the run can't resume from it.
     pub fn save_checkpoint(&mut self, path: impl Into<PathBuf>) {
         self.checkpoints.push(path.into());
     }
 
-    /// A figure by name: one of the [`metrics`](Self::metrics), or one of the step's own (`loss`, `log_z`, `mean_len` or `grad_norm`, for
-    /// example).
+    /// A figure by name: one of the [`metrics`](Self::metrics), or one of the step's own (`loss`, `log_z`, `mean_len`
+    /// or `grad_norm`, for example).
     #[must_use]
     pub fn figure(&self, name: &str) -> Option<f64> {
         self.figures().into_iter().find(|(tag, _)| *tag == name).map(|(_, value)| value)
@@ -131,7 +133,8 @@ impl Record {
 /// Closures `FnMut(&Trainer<E>, &mut Record) -> Result<ControlFlow<()>>` implement it. A run may have any number of
 /// observers; those with a state in checkpoints need different names.
 ///
-/// [`Record::save_checkpoint`] requests a checkpoint; [`KeepBest`](crate::run::KeepBest) saves the best step so far in this way.
+/// [`Record::save_checkpoint`] requests a checkpoint; [`KeepBest`](crate::run::KeepBest) saves the best step so far in
+/// this way.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -169,8 +172,8 @@ pub trait Observer<E: Env> {
     /// The name of its state in checkpoints.
     fn name(&self) -> &str;
 
-    /// Called once, before the first step of [`Fit::run`](crate::run::Fit::run). `state` is the value that [`save`](Self::save)
-    /// returned for the checkpoint that the run resumes from, if there is one.
+    /// Called once, before the first step of [`Fit::run`](crate::run::Fit::run). `state` is the value that
+    /// [`save`](Self::save) returned for the checkpoint that the run resumes from, if there is one.
     ///
     /// # Errors
     /// Any error, which ends the run before its first step.
@@ -184,9 +187,9 @@ pub trait Observer<E: Env> {
     /// Any error, which ends the run.
     fn after_step(&mut self, trainer: &Trainer<E>, record: &mut Record) -> Result<ControlFlow<()>>;
 
-    /// Returns the state that a checkpoint must hold; `null` (the default) for none. Called when a run has started and before each
-    /// checkpoint. The state is written to the checkpoint's manifest, which has room for settings and counts. Return growing lists by
-    /// [`save_tensors`](Self::save_tensors).
+    /// Returns the state that a checkpoint must hold; `null` (the default) for none. Called when a run has started and
+    /// before each checkpoint. The state is written to the checkpoint's manifest, which has room for settings and
+    /// counts. Return growing lists by [`save_tensors`](Self::save_tensors).
     ///
     /// # Errors
     /// Any error that prevents saving.
@@ -194,8 +197,8 @@ pub trait Observer<E: Env> {
         Ok(Value::Null)
     }
 
-    /// Returns state that is too large for JSON: named tensors of the kinds f32, f64, i64 or u8, of any size. Called after
-    /// [`save`](Self::save). The default is none.
+    /// Returns state that is too large for JSON: named tensors of the kinds f32, f64, i64 or u8, of any size. Called
+    /// after [`save`](Self::save). The default is none.
     ///
     /// # Errors
     /// Any error that prevents saving.
@@ -203,8 +206,8 @@ pub trait Observer<E: Env> {
         Ok(Vec::new())
     }
 
-    /// Called before [`start`](Self::start) with the tensors that [`save_tensors`](Self::save_tensors) returned for the checkpoint that
-    /// the run resumes from, sorted by name. It isn't called if there were none.
+    /// Called before [`start`](Self::start) with the tensors that [`save_tensors`](Self::save_tensors) returned for the
+    /// checkpoint that the run resumes from, sorted by name. It isn't called if there were none.
     ///
     /// # Errors
     /// Any error about tensors that it can't read.

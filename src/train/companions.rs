@@ -15,8 +15,9 @@ use crate::policy::Policy;
 use crate::quantity::{Quantity, Values};
 use crate::rollout::Trajectories;
 
-/// Runs beside training: it sees each batch, may supply quantities that the objective needs, and stores its state in checkpoints. The target
-/// network is a companion; [`Trainer::with_companion`](super::Trainer::with_companion) adds custom ones.
+/// Runs beside training: it sees each batch, may supply quantities that the objective needs, and stores its state in
+/// checkpoints. The target network is a companion; [`Trainer::with_companion`](super::Trainer::with_companion) adds
+/// custom ones.
 ///
 /// ```
 /// use gfn::{env::{Env, Rows, VectorStates}, objective::TrajectoryBalance, rollout::Trajectories, examples::word_env, Result, Rng};
@@ -56,7 +57,8 @@ pub trait Companion<E: Env>: Persist<E> + Any {
         &[]
     }
 
-    /// Inserts quantities that the objective needs and [`score`](crate::objective::score) can't compute, before a batch is scored.
+    /// Inserts quantities that the objective needs and [`score`](crate::objective::score) can't compute, before a batch
+    /// is scored.
     ///
     /// # Errors
     /// Any error that must end the step before it updates anything.
@@ -65,8 +67,8 @@ pub trait Companion<E: Env>: Persist<E> + Any {
     }
 
     /// Called before each update, when the parameters have their gradients. With several replicas
-    /// ([`Trainer::with_group`](super::Trainer::with_group)) they are the gradients of the whole batch, and all replicas must change them in the
-    /// same way.
+    /// ([`Trainer::with_group`](super::Trainer::with_group)) they are the gradients of the whole batch, and all
+    /// replicas must change them in the same way.
     ///
     /// # Errors
     /// Any error that must end the step before it updates anything.
@@ -92,7 +94,8 @@ pub enum AverageFor {
     Sampling,
 }
 
-/// A copy of the parameters that follows them in steps of its own: the moving average, or a target network (an average without memory).
+/// A copy of the parameters that follows them in steps of its own: the moving average, or a target network (an average
+/// without memory).
 pub(super) struct Averaged {
     /// The name of its section in a checkpoint.
     pub(super) name: &'static str,
@@ -153,8 +156,8 @@ impl<E: Env> Companion<E> for Averaged {
     }
 }
 
-/// Puts the quantities that companions supply and the objective needs into a map. This must happen before the forward pass: a target network swaps
-/// parameters temporarily, which would corrupt autograd.
+/// Puts the quantities that companions supply and the objective needs into a map. This must happen before the forward
+/// pass: a target network swaps parameters temporarily, which would corrupt autograd.
 pub(super) fn supply<E: TrainEnv>(
     companions: &[Box<dyn Companion<E>>],
     batch: &Trajectories<E>,

@@ -1,8 +1,9 @@
 //! The scores of a batch, its loss, and the gradients of the parameters.
 //!
-//! A loss is a function of scores alone. With gradients in chunks the scores are first computed chunk by chunk without gradients, then the loss
-//! and its gradient with respect to each score, and a second pass over the chunks propagates that gradient into the parameters. This is the
-//! exact chain rule, with the scores computed twice; memory for gradients is that of one chunk.
+//! A loss is a function of scores alone. With gradients in chunks the scores are first computed chunk by chunk without
+//! gradients, then the loss and its gradient with respect to each score, and a second pass over the chunks propagates
+//! that gradient into the parameters. This is the exact chain rule, with the scores computed twice; memory for
+//! gradients is that of one chunk.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -33,8 +34,8 @@ pub struct BatchScores {
 
 /// The scores of trajectories that are scored together.
 struct ScoredPart {
-    /// The scores of all trajectories, over all replicas. If they were scored in chunks or by several replicas, they are leaf tensors, which
-    /// collect the gradient of the loss.
+    /// The scores of all trajectories, over all replicas. If they were scored in chunks or by several replicas, they
+    /// are leaf tensors, which collect the gradient of the loss.
     whole: Scores,
     /// The scores of this replica's share, if there are several replicas.
     replica: Option<Scores>,
@@ -51,8 +52,8 @@ impl std::fmt::Debug for BatchScores {
 }
 
 impl BatchScores {
-    /// Joins the scores of several parts of a batch, which may overlap, for a step that scores its batch in parts. The loss of joined scores is the
-    /// mean of the parts' losses. Sources don't learn from joined scores.
+    /// Joins the scores of several parts of a batch, which may overlap, for a step that scores its batch in parts. The
+    /// loss of joined scores is the mean of the parts' losses. Sources don't learn from joined scores.
     ///
     /// # Errors
     /// [`Error::Missing`] for no part.
@@ -120,8 +121,9 @@ impl BatchScores {
     }
 }
 
-/// Scores a batch; several replicas join their scores. With [`TrainerConfig::transitions`](super::TrainerConfig::transitions) it scores single
-/// transitions, which it draws by `rng`.
+/// Scores a batch; several replicas join their scores. With
+/// [`TrainerConfig::transitions`](super::TrainerConfig::transitions) it scores single transitions, which it draws by
+/// `rng`.
 pub(super) fn score<E: TrainEnv>(
     context: &Context<E>,
     companions: &[Box<dyn Companion<E>>],
@@ -197,7 +199,8 @@ pub(super) fn loss<E: Env>(context: &Context<E>, scores: &BatchScores) -> Result
     Err(Error::non_finite("loss", context.step, value, remedy))
 }
 
-/// Adds the gradients of a loss of these scores to the parameters. Of several replicas each adds the part of its own trajectories.
+/// Adds the gradients of a loss of these scores to the parameters. Of several replicas each adds the part of its own
+/// trajectories.
 pub(super) fn backward<E: TrainEnv>(context: &Context<E>, loss: &Tensor, scores: &BatchScores) -> Result<()> {
     // Leaves collect gradients; those of an earlier call must not count twice.
     for part in scores.parts.iter().filter(|part| part.chunks.is_some() || part.replica.is_some()) {
@@ -245,11 +248,12 @@ fn name_objective(objective: &dyn Objective, error: Error) -> Error {
     }
 }
 
-/// Sets log Z to the importance estimate of the first batch, unless the user chose a value: the log of the mean importance weight. A log Z that
-/// starts hundreds too low needs thousands of steps to get there, and the policy learns to bridge the gap meanwhile. Returns log Z if it was set.
+/// Sets log Z to the importance estimate of the first batch, unless the user chose a value: the log of the mean
+/// importance weight. A log Z that starts hundreds too low needs thousands of steps to get there, and the policy learns
+/// to bridge the gap meanwhile. Returns log Z if it was set.
 ///
-/// The weights are those of the `fresh` trajectories, which come first, because the policy didn't sample the others. If they explore or come
-/// from another policy, the value is a start and no estimate. Replicas use the mean over all.
+/// The weights are those of the `fresh` trajectories, which come first, because the policy didn't sample the others. If
+/// they explore or come from another policy, the value is a start and no estimate. Replicas use the mean over all.
 pub(super) fn start_log_z<E: TrainEnv>(
     context: &Context<E>,
     trajectories: &Trajectories<E>,
@@ -298,7 +302,8 @@ fn leaf_scores<E: Env>(context: &Context<E>, chunks: &[Trajectories<E>], scoring
     join_leaves(&parts)
 }
 
-/// Joins the scores of parts of a batch, detached from the parameters. They are leaf tensors, which collect the gradient of the loss.
+/// Joins the scores of parts of a batch, detached from the parameters. They are leaf tensors, which collect the
+/// gradient of the loss.
 pub(super) fn join_leaves(parts: &[Scores]) -> Result<Scores> {
     let leaf = |quantity: Quantity, tensor: Tensor| match quantity.is_differentiated() {
         true => tensor.detach().set_requires_grad(true),
@@ -319,8 +324,8 @@ impl QuantityOffsets {
         }
     }
 
-    /// Propagates the gradients of the leaves from this part's scores into the parameters, and moves past the part. Returns whether any of
-    /// its scores depends on the parameters.
+    /// Propagates the gradients of the leaves from this part's scores into the parameters, and moves past the part.
+    /// Returns whether any of its scores depends on the parameters.
     pub(super) fn propagate(&mut self, part: &Scores, leaves: &Scores) -> Result<bool> {
         let mut terms = Vec::new();
         for (quantity, values) in part.all() {
@@ -338,7 +343,8 @@ impl QuantityOffsets {
     }
 }
 
-/// Propagates the gradients of the leaves into the parameters, chunk by chunk. Returns whether any score depends on the parameters.
+/// Propagates the gradients of the leaves into the parameters, chunk by chunk. Returns whether any score depends on the
+/// parameters.
 fn backward_chunks<E: Env>(
     context: &Context<E>,
     chunks: &[Trajectories<E>],

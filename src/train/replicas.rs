@@ -1,9 +1,10 @@
-//! Replicas that train as one: they compare what they train before the first step, join their scores, and sum their gradients.
+//! Replicas that train as one: they compare what they train before the first step, join their scores, and sum their
+//! gradients.
 //!
-//! A loss is a function of scores alone, so replicas tell each other their scores, a few numbers per transition. Each then computes
-//! the loss of the whole batch and its gradient with respect to every score, and propagates the part that belongs to its own trajectories
-//! into the parameters. The sum over replicas is the gradient of the whole batch for every objective, also for objectives that compare
-//! trajectories with the batch's mean.
+//! A loss is a function of scores alone, so replicas tell each other their scores, a few numbers per transition. Each
+//! then computes the loss of the whole batch and its gradient with respect to every score, and propagates the part that
+//! belongs to its own trajectories into the parameters. The sum over replicas is the gradient of the whole batch for
+//! every objective, also for objectives that compare trajectories with the batch's mean.
 
 use rand::RngCore;
 use tch::{Kind, Tensor, no_grad};
@@ -21,14 +22,16 @@ use crate::runtime::backward;
 use crate::tensor::{from_host, to_host};
 use crate::{Error, Result, Rng};
 
-const REPLICAS_MUST_MATCH: &str = "replicas must train the same model for the same reward, by the same objective and settings: build them alike, from one seed";
+const REPLICAS_MUST_MATCH: &str = "replicas must train the same model for the same reward, by the same objective and \
+     settings: build them alike, from one seed";
 /// The number of objects that each replica's reward is asked about before the first step.
 const N_PROBES: usize = 8;
-/// Allowed difference of two replicas' log-rewards, per unit of their size if that is above 1: machines round differently.
+/// Allowed difference of two replicas' log-rewards, per unit of their size if that is above 1: machines round
+/// differently.
 const TOLERANCE: f64 = 1e-4;
 
-/// Compares the trainers of all replicas: parameters, objective, description, settings, step and position of the random stream. Custom schedules
-/// can't be compared.
+/// Compares the trainers of all replicas: parameters, objective, description, settings, step and position of the random
+/// stream. Custom schedules can't be compared.
 ///
 /// # Errors
 /// [`Error::Contract`] for two that differ; [`Error::Peer`] if another replica has ended.
@@ -48,11 +51,12 @@ pub(crate) fn check_equal_replicas<E: Env>(trainer: &Trainer<E>) -> Result<()> {
     compare(&trainer.context, &mine)
 }
 
-/// Compares the environments of all replicas, and their rewards on a few objects of random walks, the same for all. `has_own_rewards` is `true` if
-/// trajectories bring their log-rewards; this trainer may then have no reward to ask.
+/// Compares the environments of all replicas, and their rewards on a few objects of random walks, the same for all.
+/// `has_own_rewards` is `true` if trajectories bring their log-rewards; this trainer may then have no reward to ask.
 ///
 /// # Errors
-/// [`Error::Contract`] for environments, rewards or conditions that differ; [`Error::Peer`] if another replica has ended; those of the reward.
+/// [`Error::Contract`] for environments, rewards or conditions that differ; [`Error::Peer`] if another replica has
+/// ended; those of the reward.
 pub(super) fn check_equal_tasks<E: TrainEnv>(context: &Context<E>, has_own_rewards: bool) -> Result<()> {
     let Context { env, reward, config, conditions, .. } = context;
     let Some(group) = context.replicas() else { return Ok(()) };
@@ -115,8 +119,8 @@ fn hash_text(text: &str) -> u64 {
     hash(text.bytes().map(u64::from))
 }
 
-/// Returns the scores of all replicas as the scores of one batch, and the place of this replica's scores among them. They are leaves, which collect the
-/// loss's gradient.
+/// Returns the scores of all replicas as the scores of one batch, and the place of this replica's scores among them.
+/// They are leaves, which collect the loss's gradient.
 pub(super) fn join_scores(group: &dyn Group, mine: &Scores) -> Result<(Scores, QuantityOffsets)> {
     let mut parts = Vec::new();
     for packed in &group.join(&Tensor::from_slice(&pack(mine)))? {
@@ -142,7 +146,8 @@ fn pack(scores: &Scores) -> Vec<f64> {
     lists.into_iter().flat_map(|list| std::iter::once(list.len() as f64).chain(list)).collect()
 }
 
-/// Reads the scores of a message that [`pack`] made. Returns `None` unless they are scores of the same quantities as `like`.
+/// Reads the scores of a message that [`pack`] made. Returns `None` unless they are scores of the same quantities as
+/// `like`.
 fn unpack(mut packed: &[f64], like: &Scores) -> Option<Scores> {
     let mut next = || {
         let (&length, behind) = packed.split_first()?;
@@ -192,7 +197,8 @@ impl<E: Env> Companion<E> for GradientSum {
     }
 }
 
-/// Puts the sum over all replicas into each gradient. One that no replica has stays undefined, as it would in one process.
+/// Puts the sum over all replicas into each gradient. One that no replica has stays undefined, as it would in one
+/// process.
 fn sum_gradients(group: &dyn Group, parameters: &Parameters) -> Result<()> {
     let trained: Vec<&Tensor> = parameters.iter().map(|p| &p.tensor).filter(|tensor| tensor.requires_grad()).collect();
     let gradients: Vec<Tensor> = trained.iter().map(|tensor| tensor.grad()).collect();
@@ -233,7 +239,8 @@ mod tests {
     use crate::Rng;
     use crate::group::replicate;
 
-    /// The shares of a batch may reach different parameters: the part of a network that reads edges has no gradient for graphs without edges.
+    /// The shares of a batch may reach different parameters: the part of a network that reads edges has no gradient for
+    /// graphs without edges.
     #[test]
     fn a_gradient_of_one_replica_is_everybodys() {
         replicate(3, |replica| {

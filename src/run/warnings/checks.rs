@@ -11,9 +11,11 @@ use crate::train::StepStats;
 const NEARLY_ALL: f64 = 0.95;
 /// Consecutive steps on one object before they count as a collapse.
 const ONE_OBJECT_STEPS: usize = 50;
-/// The same if no other sampled object is as good: the target may be that peaked, or the other objects were never found.
+/// The same if no other sampled object is as good: the target may be that peaked, or the other objects were never
+/// found.
 const UNPROVEN_STEPS: usize = 200;
-/// The largest difference in log R to another object that still counts as comparable: if one object has 95 % of the mass, all others together have exp(-2.9) of it.
+/// The largest difference in log R to another object that still counts as comparable: if one object has 95 % of the
+/// mass, all others together have exp(-2.9) of it.
 const COMPARABLE: f64 = 2.0;
 /// Consecutive steps with a loss near 0 before training counts as stalled.
 const STILL_STEPS: usize = 100;
@@ -87,7 +89,8 @@ impl<S: Rows> Warnings<S> {
         }
     }
 
-    /// Returns the object that nearly all trajectories end in: their share, its log-reward, and the best log-reward of any other object so far.
+    /// Returns the object that nearly all trajectories end in: their share, its log-reward, and the best log-reward of
+    /// any other object so far.
     fn one_object<E: Env<States = S>>(&self, step: &StepDiagnostics<'_, E>) -> Option<(f64, f64, Option<f64>)> {
         let best = self.best.as_ref()?;
         let n = step.log_rewards.len();

@@ -66,8 +66,8 @@ impl<E: Env> StepDiagnostics<'_, E> {
         (0..self.log_rewards.len()).filter(|&row| self.log_rewards[row] == log_reward).collect()
     }
 
-    /// Returns `true` if Z is at least each reward. It may be smaller if no two objects are ever equal, because R may be
-    /// a density, and if symmetry isn't corrected for, because Z then sums R / |Aut|.
+    /// Returns `true` if Z is at least each reward. It may be smaller if no two objects are ever equal, because R may
+    /// be a density, and if symmetry isn't corrected for, because Z then sums R / |Aut|.
     pub(super) fn bounds_log_z(&self) -> bool {
         let symmetry = self.env.symmetry();
         self.objects.group().merges()

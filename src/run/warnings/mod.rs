@@ -22,8 +22,8 @@ use crate::{Error, Result};
 /// The smallest number of fresh trajectories whose shares are checked.
 const MIN_BATCH: usize = 8;
 
-/// The reaction to a [`Warning`](crate::error::Warning). Every warning is also recorded: [`Warnings::raised`](crate::run::Warnings::raised),
-/// [`Record::warnings`](crate::run::Record::warnings).
+/// The reaction to a [`Warning`](crate::error::Warning). Every warning is also recorded:
+/// [`Warnings::raised`](crate::run::Warnings::raised), [`Record::warnings`](crate::run::Record::warnings).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum OnWarning {
     /// Prints one line on stderr, too, above a progress line if there is one.
@@ -107,8 +107,9 @@ impl<S> Warnings<S> {
         &self.raised
     }
 
-    /// Raises [`Warning::FewEffective`] if the latest trajectories are worth few samples of the target. [`Fit::run`](super::Fit::run) calls it at
-    /// the end. A warning of this kind from an earlier end is replaced: the policy may have learned since.
+    /// Raises [`Warning::FewEffective`] if the latest trajectories are worth few samples of the target.
+    /// [`Fit::run`](super::Fit::run) calls it at the end. A warning of this kind from an earlier end is replaced: the
+    /// policy may have learned since.
     ///
     /// # Errors
     /// [`Error::Warned`] with [`OnWarning::Fail`].
@@ -121,7 +122,8 @@ impl<S> Warnings<S> {
         self.report(n_before)
     }
 
-    /// Adds a warning unless there is a warning of its kind. There may be several about resumed runs, because each resume may change other settings.
+    /// Adds a warning unless there is a warning of its kind. There may be several about resumed runs, because each
+    /// resume may change other settings.
     fn raise(&mut self, warning: Warning) {
         let is_known = |known: &Warning| match known {
             Warning::Resumed { .. } => *known == warning,

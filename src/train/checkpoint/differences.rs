@@ -8,8 +8,8 @@ const SHOWN: usize = 5;
 /// Number of characters of a value that are shown.
 const LONGEST: usize = 80;
 
-/// Lists the keys whose values differ between a checkpoint and this run, with both values: `network.layers` is 2 there and 3 here. `whole` names a
-/// value without keys.
+/// Lists the keys whose values differ between a checkpoint and this run, with both values: `network.layers` is 2 there
+/// and 3 here. `whole` names a value without keys.
 pub(super) fn describe_changes(whole: &str, there: &Value, here: &Value) -> String {
     let mut found = Vec::new();
     collect(whole, "", there, here, &mut found);

@@ -21,7 +21,8 @@ use crate::nn::{Parameter, Parameters};
 use crate::{Error, Result};
 use differences::join_first;
 
-/// The states of code around a trainer (of observers, for example), by their names: JSON, and tensors for values that are too large for it.
+/// The states of code around a trainer (of observers, for example), by their names: JSON, and tensors for values that
+/// are too large for it.
 pub(super) type Attachments = BTreeMap<String, (Value, Vec<(String, Tensor)>)>;
 
 pub(crate) const LAYOUT: FolderKind = FolderKind {
@@ -71,8 +72,8 @@ impl Manifest {
 ///
 /// Tensors may be f32, f64, i64 or u8, and come back bit for bit. On disk a checkpoint is a folder with two files.
 /// [`Checkpoint::save`] writes a new folder beside it and then swaps the two, so that an interruption leaves the old
-/// checkpoint or the new one, whole. [`Checkpoint::load`] and [`Checkpoint::restore`] check everything before they change
-/// anything.
+/// checkpoint or the new one, whole. [`Checkpoint::load`] and [`Checkpoint::restore`] check everything before they
+/// change anything.
 ///
 /// ```
 /// use gfn::{nn::Parameters, optim::{Adam, AdamConfig}, train::Checkpoint, Rng};
@@ -104,7 +105,8 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// Makes a checkpoint of a model after `step` training steps. `state` is the trainer's other state. Values are copied.
+    /// Makes a checkpoint of a model after `step` training steps. `state` is the trainer's other state. Values are
+    /// copied.
     ///
     /// Floating-point numbers in `state` come back exactly, but JSON has no NaN or infinity: they would become `null`.
     ///
@@ -125,8 +127,8 @@ impl Checkpoint {
         Ok(new.with("model", values))
     }
 
-    /// Adds named tensors as a section of their own, all their numbers finite. Tensors are shared, not copied, until they are
-    /// saved.
+    /// Adds named tensors as a section of their own, all their numbers finite. Tensors are shared, not copied, until
+    /// they are saved.
     #[must_use]
     pub fn with(mut self, section: &str, tensors: Vec<(String, Tensor)>) -> Self {
         let named = tensors.into_iter().map(|(name, t)| (format!("{section}/{name}"), t));
@@ -139,7 +141,8 @@ impl Checkpoint {
         &self.manifest
     }
 
-    /// The description that the run that saved it gave of itself ([`Trainer::described_by`](crate::train::Trainer::described_by)).
+    /// The description that the run that saved it gave of itself
+    /// ([`Trainer::described_by`](crate::train::Trainer::described_by)).
     ///
     /// # Errors
     /// [`crate::Error::File`] for a checkpoint without a description, or with one of another form.
@@ -169,8 +172,8 @@ impl Checkpoint {
     /// Copies the parameters' values into a model that has the same names, shapes and kinds.
     ///
     /// # Errors
-    /// [`crate::Error::File`] for another model (with the first differences) and for values that aren't finite. The model is
-    /// unchanged then.
+    /// [`crate::Error::File`] for another model (with the first differences) and for values that aren't finite. The
+    /// model is unchanged then.
     pub fn restore(&self, parameters: &Parameters) -> Result<()> {
         let found = self.fitting(parameters)?;
         no_grad(|| {
@@ -227,8 +230,9 @@ impl Checkpoint {
     /// Writes the checkpoint to a folder, replacing the checkpoint that is there, if any.
     ///
     /// # Errors
-    /// [`crate::Error::File`] if a parameter or a number of any section isn't finite, if something that isn't a checkpoint (or
-    /// holds other files too) is in the way, or if writing fails. An earlier checkpoint in this place is untouched then.
+    /// [`crate::Error::File`] if a parameter or a number of any section isn't finite, if something that isn't a
+    /// checkpoint (or holds other files too) is in the way, or if writing fails. An earlier checkpoint in this place is
+    /// untouched then.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         self.stage(path.as_ref())?;
         LAYOUT.publish(path.as_ref())
@@ -242,7 +246,8 @@ impl Checkpoint {
         LAYOUT.stage(path, &data, &self.manifest.sealed(&data, path)?)
     }
 
-    /// Checks whether a checkpoint could be saved at `path`, by making and removing a folder beside it. A run does so before its first step.
+    /// Checks whether a checkpoint could be saved at `path`, by making and removing a folder beside it. A run does so
+    /// before its first step.
     ///
     /// # Errors
     /// [`crate::Error::File`] if something that isn't a checkpoint is in the way, and if no folder can be made there.
@@ -250,13 +255,15 @@ impl Checkpoint {
         LAYOUT.try_target(path.as_ref())
     }
 
-    /// Returns `true` if there is a checkpoint that [`load`](Self::load) would read. It may be the older one that an interrupted save moved away.
+    /// Returns `true` if there is a checkpoint that [`load`](Self::load) would read. It may be the older one that an
+    /// interrupted save moved away.
     #[must_use]
     pub fn exists(path: impl AsRef<Path>) -> bool {
         LAYOUT.resolve(path.as_ref()).exists()
     }
 
-    /// Reads a checkpoint onto the host and checks that it is whole: format, length and checksum before any tensor is made.
+    /// Reads a checkpoint onto the host and checks that it is whole: format, length and checksum before any tensor is
+    /// made.
     ///
     /// If a save was interrupted between moving the old checkpoint away and the new one in, the old one is read.
     ///

@@ -10,8 +10,8 @@ use crate::optim::Optimizer;
 pub(in crate::train) const RESERVED: [&str; 8] =
     ["model", "attached", "policy", "replay", "data", "average", "target_network", "gradient_sum"];
 
-/// A part of a trainer with a section of the checkpoint for its state, so that a resumed run equals the uninterrupted one bit for bit. A part
-/// without a state needs only a name.
+/// A part of a trainer with a section of the checkpoint for its state, so that a resumed run equals the uninterrupted
+/// one bit for bit. A part without a state needs only a name.
 pub trait Persist<E: Env>: Send {
     /// The name of its section in a checkpoint, which no other part has.
     fn name(&self) -> &str;

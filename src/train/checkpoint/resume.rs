@@ -187,12 +187,13 @@ impl Saved {
         Err(other_run(&self.path, problem))
     }
 
-    /// Makes replicas resume from the same step. A run that was stopped while replicas replaced their checkpoints leaves some with an older one,
-    /// beside a complete newer one, which is published here. Returns whether that happened.
+    /// Makes replicas resume from the same step. A run that was stopped while replicas replaced their checkpoints
+    /// leaves some with an older one, beside a complete newer one, which is published here. Returns whether that
+    /// happened.
     ///
     /// # Errors
-    /// [`Error::File`] for checkpoints of different runs, and if there is no step that all replicas have; [`Error::Peer`] if another replica has
-    /// ended.
+    /// [`Error::File`] for checkpoints of different runs, and if there is no step that all replicas have;
+    /// [`Error::Peer`] if another replica has ended.
     fn publish_common_step<E: TrainEnv>(&self, context: &Context<E>) -> Result<bool> {
         let Some(group) = context.replicas() else { return Ok(false) };
         let path = &self.path;

@@ -144,8 +144,8 @@ impl<E: TrainEnv> Sources<E> {
     ) -> Result<Option<Trajectories<E>>> {
         let replaces_policy = k == 0 && self.has_replacement();
         let max = counts[k];
-        // A source in the policy's place is called even for 0 trajectories, so that it can send parameters to its samplers and exchange
-        // tensors with the sources of other replicas.
+        // A source in the policy's place is called even for 0 trajectories, so that it can send parameters to its
+        // samplers and exchange tensors with the sources of other replicas.
         if max == 0 && !replaces_policy {
             return Ok(None);
         }
@@ -201,7 +201,8 @@ impl<E: TrainEnv> Sources<E> {
         Ok(())
     }
 
-    /// Returns the number of trajectories of each source. Fixed shares are subtracted first; the setting `source` divides the rest.
+    /// Returns the number of trajectories of each source. Fixed shares are subtracted first; the setting `source`
+    /// divides the rest.
     fn counts(&self, context: &Context<E>) -> Result<Vec<usize>> {
         let source = context.config.source;
         let batch = context.share();
@@ -243,8 +244,8 @@ impl<E: TrainEnv> Sources<E> {
         Ok(counts)
     }
 
-    /// Refuses sources that the objective can't learn from, in the first step already, not only once a buffer is drawn from. Returns whether
-    /// the current policy samples all trajectories.
+    /// Refuses sources that the objective can't learn from, in the first step already, not only once a buffer is drawn
+    /// from. Returns whether the current policy samples all trajectories.
     fn check(&self, context: &Context<E>, fresh: usize) -> Result<bool> {
         let samples_average = context.sampling_average().is_some();
         if self.has_replacement() && (samples_average || context.config.local_search.is_some()) {
@@ -267,7 +268,8 @@ impl<E: TrainEnv> Sources<E> {
         let objective = context.objective.as_ref();
         if objective.needs_taken_paths() && traits.iter().any(|one| !one.keeps_paths) {
             let missing = "paths that a policy took, as uniform steps back would teach it to be uniform";
-            let remedy = "set `TrainerConfig::replay_path` to `ReplayPath::Stored`, or to `ReplayPath::PolicyBackward` where no paths are kept";
+            let remedy = "set `TrainerConfig::replay_path` to `ReplayPath::Stored`, or to `ReplayPath::PolicyBackward` where \
+                          no paths are kept";
             return Err(Error::missing("an objective of P_B", missing, remedy));
         }
         match objective.origin() {

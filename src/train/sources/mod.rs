@@ -18,9 +18,10 @@ use crate::quantity::Values;
 use crate::rollout::Trajectories;
 use crate::{Error, Result, Rng};
 
-/// A source of training trajectories. A trainer has a list of them, each with its share of a batch: the policy, a replay buffer and given data
-/// are sources. [`Trainer::with_source`](super::Trainer::with_source) adds a custom one, and
-/// [`Trainer::with_fresh`](super::Trainer::with_fresh) replaces the policy, for example by processes that sample with a copy of it.
+/// A source of training trajectories. A trainer has a list of them, each with its share of a batch: the policy, a
+/// replay buffer and given data are sources. [`Trainer::with_source`](super::Trainer::with_source) adds a custom one,
+/// and [`Trainer::with_fresh`](super::Trainer::with_fresh) replaces the policy, for example by processes that sample
+/// with a copy of it.
 ///
 /// ```
 /// use gfn::{env::{Rows, Slots, VectorEnv, VectorStates}, objective::TrajectoryBalance, rollout::Trajectories, examples::word_env, Result, Rng};
@@ -56,17 +57,17 @@ pub trait Source<E: Env>: Persist<E> + Any {
         SourceTraits::default()
     }
 
-    /// Returns `false` while the source has nothing to draw from. The policy, the replay buffer and given data then divide its share. The source of
-    /// fresh trajectories is always ready.
+    /// Returns `false` while the source has nothing to draw from. The policy, the replay buffer and given data then
+    /// divide its share. The source of fresh trajectories is always ready.
     fn is_ready(&self, _context: &Context<E>) -> bool {
         true
     }
 
     /// Draws trajectories, at least [`BatchRequest::min`] of them. `None` means no trajectory.
     ///
-    /// If the trajectories have log-rewards ([`Trajectories::with_log_rewards`]), the trainer uses them. Otherwise it asks its reward, counts the calls
-    /// and offers the trajectories to all sources ([`remember`](Self::remember)). It offers everything that comes from the policy or from the source
-    /// that replaces it.
+    /// If the trajectories have log-rewards ([`Trajectories::with_log_rewards`]), the trainer uses them. Otherwise it
+    /// asks its reward, counts the calls and offers the trajectories to all sources ([`remember`](Self::remember)). It
+    /// offers everything that comes from the policy or from the source that replaces it.
     ///
     /// # Errors
     /// Any error that must end the step.
@@ -94,8 +95,8 @@ pub trait Source<E: Env>: Persist<E> + Any {
         Ok(())
     }
 
-    /// The number of objects that the last [`draw`](Self::draw) asked the reward about by itself. For a source of fresh trajectories that returns 0 here
-    /// and brings log-rewards, the trainer counts its trajectories.
+    /// The number of objects that the last [`draw`](Self::draw) asked the reward about by itself. For a source of fresh
+    /// trajectories that returns 0 here and brings log-rewards, the trainer counts its trajectories.
     fn reward_calls(&self) -> u64 {
         0
     }
@@ -110,10 +111,11 @@ pub struct SourceTraits {
     pub keeps_paths: bool,
     /// `true` if the source must see the scores of whole batches ([`Source::learn`]).
     pub needs_losses: bool,
-    /// `true` if the trajectories come from outside of the trainer. They may bring the log-rewards of another reward, so a trainer whose fresh
-    /// trajectories are external doesn't check its own reward.
+    /// `true` if the trajectories come from outside of the trainer. They may bring the log-rewards of another reward,
+    /// so a trainer whose fresh trajectories are external doesn't check its own reward.
     pub is_external: bool,
-    /// `true` if a batch must be scored in parts, by a custom step. [`Trainer::step`](super::Trainer::step) refuses such a source.
+    /// `true` if a batch must be scored in parts, by a custom step. [`Trainer::step`](super::Trainer::step) refuses
+    /// such a source.
     pub is_scored_in_parts: bool,
 }
 
@@ -128,12 +130,14 @@ impl Default for SourceTraits {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct BatchRequest {
-    /// The smallest number that the trainer accepts. It equals `max`, except for a source that replaces the policy once the replay buffer can fill
-    /// the rest of the batch. The replayed share is then larger than [`TrainerConfig::source`](crate::train::TrainerConfig::source).
+    /// The smallest number that the trainer accepts. It equals `max`, except for a source that replaces the policy once
+    /// the replay buffer can fill the rest of the batch. The replayed share is then larger than
+    /// [`TrainerConfig::source`](crate::train::TrainerConfig::source).
     pub min: usize,
     /// The number of trajectories that enter the batch.
     pub max: usize,
-    /// `true` if the source may return more than `max`: only the last `max` enter the batch, the others are offered to the replay buffer.
+    /// `true` if the source may return more than `max`: only the last `max` enter the batch, the others are offered to
+    /// the replay buffer.
     pub allow_more: bool,
 }
 
@@ -161,13 +165,15 @@ impl BatchRequest {
 pub struct Batch<E: Env> {
     /// The trajectories that the policy learns from: fresh ones first, then those of the other sources in their order.
     pub trajectories: Trajectories<E>,
-    /// The number of fresh trajectories: those that the policy, local search or the source in the policy's place supplied in this step.
+    /// The number of fresh trajectories: those that the policy, local search or the source in the policy's place
+    /// supplied in this step.
     pub fresh: usize,
     /// `true` if the current policy sampled all of them.
     pub on_policy: bool,
     /// The rows that the replay buffer supplied.
     pub replayed: Range<usize>,
-    /// The log importance weight of each trajectory, known once the step is made; empty if the trajectories weren't scored together.
+    /// The log importance weight of each trajectory, known once the step is made; empty if the trajectories weren't
+    /// scored together.
     pub log_weights: Vec<f64>,
     /// The row range of each source; empty for a batch that no trainer drew.
     rows: Vec<Range<usize>>,

@@ -16,7 +16,8 @@ use crate::train::{Context, Persist, ReplayPath, TrainEnv};
 use crate::{Error, Result, Rng};
 
 /// Adds entries to a replay buffer before the draws of each step, for example by a search that starts from its objects
-/// ([`Trainer::with_refill`](crate::train::Trainer::with_refill)). It has no state, so that a resumed run continues with the same one.
+/// ([`Trainer::with_refill`](crate::train::Trainer::with_refill)). It has no state, so that a resumed run continues
+/// with the same one.
 pub trait Refill<E: Env>: Send {
     /// Adds entries. Returns the number of objects that the reward was asked about.
     ///

@@ -2,8 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::counts::check_counts;
-use super::moves::{Expansion, check_shape};
+use super::moves::{Expansion, check_counts, check_shape};
 use super::ways_back::Search;
 use super::{Budget, Coverage};
 use crate::env::{Direction, EnumerableEnv, Forms, Rows, dead_end, describe_state, instances_in_turn, random_moves};

@@ -38,7 +38,6 @@
 //! environment has no masks to check.
 
 mod action_type;
-mod counts;
 mod env;
 mod graph;
 mod moves;

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use super::Budget;
 use super::env::{BATCH, batches};
 use super::moves::Expansion;
+use crate::env::topological::topological;
 use crate::env::{Direction, EnumerableEnv, KEEP_BACK, Rows, Slots, describe_move, describe_state, random_moves};
 use crate::{Error, Result, Rng};
 
@@ -105,43 +106,32 @@ impl<E: EnumerableEnv> Search<E> {
     /// Checks that only the initial state has no backward move, and that backward moves lead in no cycle.
     fn check_ends(&self, env: &E) -> Result<()> {
         let n = self.states.len();
-        let mut n_parents = vec![0; n];
-        let mut children = vec![Vec::new(); n];
+        let mut children: Vec<Vec<u32>> = vec![Vec::new(); n];
+        let mut has_parent = vec![false; n];
         for &(child, parent, _) in &self.moves {
-            n_parents[child as usize] += 1;
-            children[parent as usize].push(child as usize);
-        }
-        let is_initial = env.is_initial(&self.states);
-        // States whose ancestors all lead back.
-        let mut open: Vec<usize> = (0..n).filter(|&state| n_parents[state] == 0).collect();
-        let stuck = open.iter().copied().find(|&state| !is_initial[state]);
-        while let Some(parent) = open.pop() {
-            for &child in &children[parent] {
-                n_parents[child] -= 1;
-                if n_parents[child] == 0 {
-                    open.push(child);
-                }
-            }
-        }
-        let n_cyclic = n_parents.iter().filter(|&&n| n > 0).count();
-        if stuck.is_none() && n_cyclic == 0 {
-            return Ok(());
+            children[parent as usize].push(child);
+            has_parent[child as usize] = true;
         }
         // States from which some backward trajectory comes to the initial state.
-        let mut leads_back = is_initial.clone();
-        let mut open: Vec<usize> = (0..n).filter(|&state| is_initial[state]).collect();
+        let mut leads_back = env.is_initial(&self.states);
+        let stuck = (0..n).find(|&state| !has_parent[state] && !leads_back[state]);
+        let mut open: Vec<usize> = (0..n).filter(|&state| leads_back[state]).collect();
         while let Some(parent) = open.pop() {
             for &child in &children[parent] {
-                if !std::mem::replace(&mut leads_back[child], true) {
-                    open.push(child);
+                if !std::mem::replace(&mut leads_back[child as usize], true) {
+                    open.push(child as usize);
                 }
             }
         }
         let why = if stuck.is_some() { NO_MOVE } else { "from which backward moves lead round and round" };
         let mut found_first = (self.n_examined..n).chain(0..self.n_examined);
         let Some(state) = stuck.or_else(|| found_first.find(|&state| !leads_back[state])) else {
-            let detail = format!("{n_cyclic} of {n} states lie on or behind a cycle");
-            return Err(Error::contract("no sequence of forward moves leads back to where it was", detail));
+            let mut move_ptr = vec![0];
+            move_ptr.extend(children.iter().scan(0, |end, children| {
+                *end += children.len();
+                Some(*end)
+            }));
+            return topological(&move_ptr, &children.concat()).map(drop);
         };
         let by = self.moves.iter().find(|&&(_, parent, _)| parent as usize == state);
         let from = by.map(|&(child, _, slot)| (&self.states, child as usize, slot));

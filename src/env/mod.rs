@@ -23,7 +23,7 @@ mod moves;
 mod reward;
 mod state_graph;
 mod symmetry;
-mod topological;
+pub(crate) mod topological;
 mod vector_env;
 mod vector_rules;
 

@@ -12,7 +12,7 @@ pub(super) fn is_topological(move_ptr: &[usize], children: &[u32]) -> bool {
 }
 
 /// Returns the states in topological order (Kahn's algorithm), starting with state 0.
-pub(super) fn topological(move_ptr: &[usize], children: &[u32]) -> Result<Vec<usize>> {
+pub(crate) fn topological(move_ptr: &[usize], children: &[u32]) -> Result<Vec<usize>> {
     let n = move_ptr.len() - 1;
     let mut parents = vec![0u32; n];
     for &child in children.iter().filter(|&&child| child != EXIT) {

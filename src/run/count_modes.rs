@@ -87,34 +87,32 @@ where
     fn save_tensors(&mut self) -> Result<Vec<(String, Tensor)>> {
         let keys = serde_json::to_vec(self.tracker.set())
             .map_err(|error| Error::contract("keys of modes can be written as JSON", error))?;
-        let column = |of: &dyn Fn(&ModeCount) -> i64| {
-            Tensor::from_slice(&self.tracker.curve().iter().map(of).collect::<Vec<_>>())
+        let column = |value: fn(&ModeCount) -> i64| {
+            Tensor::from_slice(&self.tracker.curve().iter().map(value).collect::<Vec<_>>())
         };
         Ok(vec![
             ("keys".into(), Tensor::from_slice(&keys)),
-            ("steps".into(), column(&|point| point.step as i64)),
-            ("reward_calls".into(), column(&|point| point.reward_calls as i64)),
-            ("modes".into(), column(&|point| point.modes as i64)),
+            ("steps".into(), column(|point| point.step as i64)),
+            ("reward_calls".into(), column(|point| point.reward_calls as i64)),
+            ("modes".into(), column(|point| point.modes as i64)),
         ])
     }
 
     fn load_tensors(&mut self, tensors: &[(String, Tensor)]) -> Result<()> {
         let named = Named(tensors);
         let keys = serde_json::from_slice(&named.bytes("keys")?).map_err(|_| malformed("keys"))?;
-        let column = |name| -> Result<Vec<u64>> {
-            let values = named.ints(name)?.into_iter().map(u64::try_from);
-            values.collect::<std::result::Result<_, _>>().map_err(|_| malformed(name))
+        let n = named.ints("steps")?.len();
+        let column = |name| {
+            let values = named.column(named.ints(name)?, name, n)?;
+            if values.iter().all(|&value| value >= 0) { Ok(values) } else { Err(malformed(name)) }
         };
-        let (steps, modes) = (column("steps")?, column("modes")?);
-        let reward_calls = named.column(column("reward_calls")?, "reward_calls", steps.len())?;
-        let modes = named.column(modes, "modes", steps.len())?;
-        let points = steps.into_iter().zip(reward_calls).zip(modes);
-        let curve = points.map(|((step, reward_calls), modes)| ModeCount {
-            step: step as usize,
-            reward_calls,
-            modes: modes as usize,
-        });
-        self.tracker = ModeTracker::from_parts(keys, curve.collect()).ok_or_else(|| malformed("modes"))?;
+        let [steps, reward_calls, modes] = [column("steps")?, column("reward_calls")?, column("modes")?];
+        let point = |k: usize| ModeCount {
+            step: steps[k] as usize,
+            reward_calls: reward_calls[k] as u64,
+            modes: modes[k] as usize,
+        };
+        self.tracker = ModeTracker::from_parts(keys, (0..n).map(point).collect()).ok_or_else(|| malformed("modes"))?;
         Ok(())
     }
 }

@@ -78,15 +78,10 @@ pub struct Fit<'a, E: Env> {
     every: Option<usize>,
     is_interruptible: bool,
     shows_progress: bool,
-    warnings: RunWarnings<'a, E>,
-    /// The keys of a record that no metric may use.
-    reserved_keys: Vec<String>,
-}
-
-/// The warnings of a run: of the caller, or of the run alone.
-enum RunWarnings<'a, E: Env> {
-    Borrowed(&'a mut Warnings<E::States>),
-    Owned(Warnings<E::States>),
+    /// The warnings of the caller.
+    warnings: Option<&'a mut Warnings<E::States>>,
+    /// The warnings of this run alone, if the caller gave none.
+    own_warnings: Warnings<E::States>,
 }
 
 impl<E: Env> std::fmt::Debug for Fit<'_, E> {
@@ -94,8 +89,7 @@ impl<E: Env> std::fmt::Debug for Fit<'_, E> {
         let names: Vec<_> = self.observers.iter().map(|observer| observer.name()).collect();
         let mut out = f.debug_struct("Fit");
         out.field("steps", &self.steps).field("observers", &names).field("checkpoint", &self.checkpoint);
-        out.field("every", &self.every).field("is_interruptible", &self.is_interruptible);
-        out.field("shows_progress", &self.shows_progress).finish_non_exhaustive()
+        out.finish_non_exhaustive()
     }
 }
 
@@ -111,8 +105,8 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
             every: None,
             is_interruptible: false,
             shows_progress: true,
-            warnings: RunWarnings::Owned(Warnings::default()),
-            reserved_keys: Vec::new(),
+            warnings: None,
+            own_warnings: Warnings::default(),
         }
     }
 
@@ -127,7 +121,7 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
     /// which prints them on stderr. It is called before all other observers.
     #[must_use]
     pub fn warnings(mut self, warnings: &'a mut Warnings<E::States>) -> Self {
-        self.warnings = RunWarnings::Borrowed(warnings);
+        self.warnings = Some(warnings);
         self
     }
 
@@ -180,8 +174,12 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
     /// answer; resume from the last checkpoint ([`Trainer::resume`]). [`Error::Config`], before the first step, for two observers of one name
     /// that both have a state; after a step, for a metric with the name of one of the step's own figures, and for an observer that saves to
     /// the folder of the run's own checkpoint.
-    pub fn run(self, trainer: &mut Trainer<E>) -> Result<Ended> {
-        self.fit(trainer, &mut Trainer::step, true)
+    pub fn run(mut self, trainer: &mut Trainer<E>) -> Result<Ended> {
+        let ended = self.fit(trainer, &mut Trainer::step)?;
+        if ended == Ended::Done && trainer.context().group.rank() == 0 {
+            self.run_warnings().check_end(trainer.steps_done())?;
+        }
+        Ok(ended)
     }
 
     /// Makes the remaining steps by `step` instead of [`Trainer::step`]: a custom loop, which ends in [`Trainer::advance`]. Observers see its
@@ -190,21 +188,20 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
     /// # Errors
     /// As for [`run`](Self::run), and those of `step`.
     pub fn run_by(
-        self,
-        trainer: &mut Trainer<E>,
-        step: &mut dyn FnMut(&mut Trainer<E>) -> Result<StepStats>,
-    ) -> Result<Ended> {
-        self.fit(trainer, step, false)
-    }
-
-    fn fit(
         mut self,
         trainer: &mut Trainer<E>,
         step: &mut dyn FnMut(&mut Trainer<E>) -> Result<StepStats>,
-        checks_end: bool,
+    ) -> Result<Ended> {
+        self.fit(trainer, step)
+    }
+
+    fn fit(
+        &mut self,
+        trainer: &mut Trainer<E>,
+        step: &mut dyn FnMut(&mut Trainer<E>) -> Result<StepStats>,
     ) -> Result<Ended> {
         trainer.check_equal_replicas()?;
-        if trainer.replica() > 0 {
+        if trainer.context().group.rank() > 0 {
             // The first replica speaks for all of them. A signal that reaches all processes must not end one before their common step.
             self.observers.clear();
         }
@@ -217,8 +214,7 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
         let is_interrupted = || interrupt.as_ref().is_some_and(Interrupt::has_arrived);
         #[cfg(not(feature = "signals"))]
         let is_interrupted = || false;
-        self.reserved_keys = Record::own_keys()?;
-        if trainer.replica() == 0 {
+        if trainer.context().group.rank() == 0 {
             self.run_warnings().start(trainer, None)?;
         }
         for observer in &mut self.observers {
@@ -235,18 +231,11 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
             // The states stay with the trainer, for a run that continues with it. The first error is the one to report.
             drop(self.attach_states(trainer));
         }
-        let ended = ended?;
-        if checks_end && ended == Ended::Done && trainer.replica() == 0 {
-            self.run_warnings().check_end(trainer.steps_done())?;
-        }
-        Ok(ended)
+        ended
     }
 
     fn run_warnings(&mut self) -> &mut Warnings<E::States> {
-        match &mut self.warnings {
-            RunWarnings::Borrowed(warnings) => warnings,
-            RunWarnings::Owned(warnings) => warnings,
-        }
+        self.warnings.as_deref_mut().unwrap_or(&mut self.own_warnings)
     }
 
     /// Attaches the states of all observers to the trainer, for its next checkpoint.
@@ -279,7 +268,7 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Ended> {
         let mut saved = None;
-        let mut progress = (self.shows_progress && trainer.replica() == 0).then(|| {
+        let mut progress = (self.shows_progress && trainer.context().group.rank() == 0).then(|| {
             let line = Progress::new(self.steps as u64, trainer.context().objective.name());
             line.resumed_at(trainer.steps_done() as u64).after(PROGRESS_DELAY)
         });
@@ -318,7 +307,7 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
     /// Calls all observers for a step, then writes the checkpoints that they requested, with their states after the step.
     fn call_observers(&mut self, trainer: &mut Trainer<E>, record: &mut Record) -> Result<ControlFlow<()>> {
         let mut flow = ControlFlow::Continue(());
-        if trainer.replica() > 0 {
+        if trainer.context().group.rank() > 0 {
             return Ok(flow);
         }
         let _ = self.run_warnings().after_step(trainer, record)?;
@@ -326,7 +315,7 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
             if observer.after_step(trainer, record)?.is_break() {
                 flow = ControlFlow::Break(());
             }
-            record.check_metrics(&self.reserved_keys)?;
+            record.check_metrics()?;
         }
         let requested = std::mem::take(&mut record.checkpoints);
         if requested.is_empty() {

@@ -20,7 +20,6 @@ mod metrics_file;
 mod observer;
 mod progress;
 mod tensorboard;
-mod terminal;
 mod validation;
 mod warnings;
 

@@ -10,7 +10,6 @@ use tch::Tensor;
 
 use crate::env::Env;
 use crate::error::Warning;
-use crate::train::to_json;
 use crate::train::{StepStats, Trainer};
 use crate::{Error, Result};
 
@@ -18,7 +17,7 @@ use crate::{Error, Result};
 pub type Metrics = BTreeMap<String, f64>;
 
 /// The figures of one step. It is passed from observer to observer, and each may add metrics.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Record {
     /// The number of steps made, this one included.
     pub step: usize,
@@ -45,7 +44,8 @@ pub struct Record {
     /// Metrics that are measured only because the run ends here.
     #[serde(skip)]
     pub(super) at_end: Vec<String>,
-    /// Folders of checkpoints that observers requested; [`Fit`](crate::run::Fit) writes them after all observers were called.
+    /// Folders of checkpoints that observers requested; [`Fit`](crate::run::Fit) writes them after all observers were
+    /// called.
     #[serde(skip)]
     pub(super) checkpoints: Vec<PathBuf>,
 }
@@ -53,37 +53,21 @@ pub struct Record {
 impl Record {
     /// Makes the record of a step, without metrics.
     pub(super) fn new(step: usize, reward_calls: u64, stats: StepStats, last: bool) -> Self {
-        Self {
-            step,
-            reward_calls,
-            stats,
-            warnings: Vec::new(),
-            metrics: Metrics::new(),
-            validated: false,
-            last,
-            partial: false,
-            at_end: Vec::new(),
-            checkpoints: Vec::new(),
-        }
+        Self { step, reward_calls, stats, last, ..Self::default() }
     }
 
-    /// Requests a checkpoint in this folder. It is written after all observers were called for this step, so that it holds their states. If
-    /// several replicas train, it is the first one's alone: its parameters can be restored, but the run can't resume from it.
+    /// Requests a checkpoint in this folder. It is written after all observers were called for this step, so that it
+    /// holds their states. If several replicas train, it is the first one's alone: its parameters can be restored, but
+    /// the run can't resume from it.
     pub fn save_checkpoint(&mut self, path: impl Into<PathBuf>) {
         self.checkpoints.push(path.into());
     }
 
-    /// A figure by name: one of the [`metrics`](Self::metrics), or the step's own `loss`, `log_z`, `mean_len` or
-    /// `grad_norm`.
+    /// A figure by name: one of the [`metrics`](Self::metrics), or one of the step's own (`loss`, `log_z`, `mean_len`
+    /// or `grad_norm`, for example).
     #[must_use]
     pub fn figure(&self, name: &str) -> Option<f64> {
-        match name {
-            "loss" => Some(self.stats.loss),
-            "log_z" => Some(self.stats.log_z),
-            "mean_len" => Some(self.stats.mean_len),
-            "grad_norm" => Some(self.stats.grad_norm),
-            _ => self.metrics.get(name).copied(),
-        }
+        self.figures().into_iter().find(|(tag, _)| *tag == name).map(|(_, value)| value)
     }
 
     /// Returns the figure that an observer uses; `None` at steps at which it isn't measured.
@@ -102,16 +86,16 @@ impl Record {
         Ok(figure)
     }
 
-    /// Makes an empty record.
-    pub(super) fn bare() -> Self {
-        Self::new(0, 0, StepStats::default(), false)
+    /// Returns all figures that are one number: first those of the step itself, then the metrics.
+    pub(super) fn figures(&self) -> Vec<(&str, f64)> {
+        self.own_figures().into_iter().chain(self.metrics.iter().map(|(name, &value)| (name.as_str(), value))).collect()
     }
 
-    /// Returns all figures that are one number: first those of the step itself, then the metrics. The seconds of a phase have the tag `seconds/PHASE`.
-    pub(super) fn figures(&self) -> Vec<(&str, f64)> {
+    /// Returns the figures of the step itself. The seconds of a phase have the tag `seconds/PHASE`.
+    fn own_figures(&self) -> [(&'static str, f64); 11] {
         let stats = &self.stats;
         let [sample, score, backward, update] = stats.seconds;
-        let own = [
+        [
             ("reward_calls", self.reward_calls as f64),
             ("loss", stats.loss),
             ("log_z", stats.log_z),
@@ -123,21 +107,17 @@ impl Record {
             ("seconds/score", score),
             ("seconds/backward", backward),
             ("seconds/update", update),
-        ];
-        own.into_iter().chain(self.metrics.iter().map(|(name, &value)| (name.as_str(), value))).collect()
-    }
-
-    /// Returns the keys of a record that aren't metrics.
-    pub(super) fn own_keys() -> Result<Vec<String>> {
-        let bare = Self::bare();
-        let keys = to_json(&bare)?;
-        let keys = keys.as_object().into_iter().flat_map(|object| object.keys().cloned());
-        Ok(keys.chain(bare.figures().into_iter().map(|(tag, _)| tag.to_owned())).collect())
+        ]
     }
 
     /// Refuses metrics with the name of another key of the record, because a line of metrics has each key once.
-    pub(super) fn check_metrics(&self, own_keys: &[String]) -> Result<()> {
-        match self.metrics.keys().find(|name| own_keys.contains(name)) {
+    pub(super) fn check_metrics(&self) -> Result<()> {
+        let own = self.own_figures().map(|(tag, _)| tag);
+        match self
+            .metrics
+            .keys()
+            .find(|name| own.contains(&name.as_str()) || ["step", "seconds"].contains(&name.as_str()))
+        {
             None => Ok(()),
             Some(name) => Err(Error::config(
                 "the name of a metric",
@@ -153,7 +133,8 @@ impl Record {
 /// Closures `FnMut(&Trainer<E>, &mut Record) -> Result<ControlFlow<()>>` implement it. A run may have any number of
 /// observers; those with a state in checkpoints need different names.
 ///
-/// [`Record::save_checkpoint`] requests a checkpoint; [`KeepBest`](crate::run::KeepBest) saves the best step so far in this way.
+/// [`Record::save_checkpoint`] requests a checkpoint; [`KeepBest`](crate::run::KeepBest) saves the best step so far in
+/// this way.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -191,8 +172,8 @@ pub trait Observer<E: Env> {
     /// The name of its state in checkpoints.
     fn name(&self) -> &str;
 
-    /// Called once, before the first step of [`Fit::run`](crate::run::Fit::run). `state` is the value that [`save`](Self::save)
-    /// returned for the checkpoint that the run resumes from, if there is one.
+    /// Called once, before the first step of [`Fit::run`](crate::run::Fit::run). `state` is the value that
+    /// [`save`](Self::save) returned for the checkpoint that the run resumes from, if there is one.
     ///
     /// # Errors
     /// Any error, which ends the run before its first step.
@@ -206,9 +187,9 @@ pub trait Observer<E: Env> {
     /// Any error, which ends the run.
     fn after_step(&mut self, trainer: &Trainer<E>, record: &mut Record) -> Result<ControlFlow<()>>;
 
-    /// Returns the state that a checkpoint must hold; `null` (the default) for none. Called when a run has started and before each
-    /// checkpoint. The state is written to the checkpoint's manifest, which has room for settings and counts. Return growing lists by
-    /// [`save_tensors`](Self::save_tensors).
+    /// Returns the state that a checkpoint must hold; `null` (the default) for none. Called when a run has started and
+    /// before each checkpoint. The state is written to the checkpoint's manifest, which has room for settings and
+    /// counts. Return growing lists by [`save_tensors`](Self::save_tensors).
     ///
     /// # Errors
     /// Any error that prevents saving.
@@ -216,8 +197,8 @@ pub trait Observer<E: Env> {
         Ok(Value::Null)
     }
 
-    /// Returns state that is too large for JSON: named tensors of the kinds f32, f64, i64 or u8, of any size. Called after
-    /// [`save`](Self::save). The default is none.
+    /// Returns state that is too large for JSON: named tensors of the kinds f32, f64, i64 or u8, of any size. Called
+    /// after [`save`](Self::save). The default is none.
     ///
     /// # Errors
     /// Any error that prevents saving.
@@ -225,8 +206,8 @@ pub trait Observer<E: Env> {
         Ok(Vec::new())
     }
 
-    /// Called before [`start`](Self::start) with the tensors that [`save_tensors`](Self::save_tensors) returned for the checkpoint that
-    /// the run resumes from, sorted by name. It isn't called if there were none.
+    /// Called before [`start`](Self::start) with the tensors that [`save_tensors`](Self::save_tensors) returned for the
+    /// checkpoint that the run resumes from, sorted by name. It isn't called if there were none.
     ///
     /// # Errors
     /// Any error about tensors that it can't read.

@@ -1,11 +1,10 @@
 //! A progress line on the terminal.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
-
-use super::terminal;
 
 /// The shortest time between two redraws of the line.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -32,12 +31,6 @@ pub struct Progress {
     last_redraw: Option<Instant>,
     /// The time before which the line isn't shown.
     hidden_until: Option<Instant>,
-    state: State,
-}
-
-/// The values that the line shows.
-#[derive(Debug)]
-struct State {
     label: String,
     total: u64,
     /// The number of steps made before this run, which took none of its time.
@@ -64,15 +57,18 @@ impl Progress {
         });
         if let Some(bar) = &bar {
             let bar = bar.downgrade();
-            terminal::print_through(move |line| {
+            print_through(move |line| {
                 let drawing = bar.upgrade().filter(|bar| !bar.is_finished());
                 drawing.is_some_and(|bar| {
-                    bar.suspend(|| terminal::write(line));
+                    bar.suspend(|| write(line));
                     true
                 })
             });
         }
-        let state = State {
+        Self {
+            bar,
+            last_redraw: None,
+            hidden_until: None,
             label: label.to_owned(),
             total: total_steps,
             before: 0,
@@ -80,21 +76,20 @@ impl Progress {
             step: 0,
             loss: None,
             log_z: None,
-        };
-        Self { bar, last_redraw: None, hidden_until: None, state }
+        }
     }
 
     /// Shows the line only after this time, and not at all if the run has ended by then.
     #[must_use]
     pub fn after(mut self, wait: Duration) -> Self {
-        self.hidden_until = self.state.started.checked_add(wait);
+        self.hidden_until = self.started.checked_add(wait);
         self
     }
 
     /// Continues from `step`. Steps before it don't count as steps of this run.
     #[must_use]
     pub fn resumed_at(mut self, step: u64) -> Self {
-        (self.state.before, self.state.step) = (step, step);
+        (self.before, self.step) = (step, step);
         self
     }
 
@@ -104,7 +99,7 @@ impl Progress {
         if self.bar.is_none() {
             return;
         }
-        (self.state.step, self.state.loss, self.state.log_z) = (step, Some(loss), log_z);
+        (self.step, self.loss, self.log_z) = (step, Some(loss), log_z);
         let now = Instant::now();
         if self.hidden_until.is_some_and(|start| now < start) {
             return;
@@ -128,13 +123,11 @@ impl Progress {
 
     fn draw(&self) {
         if let Some(bar) = &self.bar {
-            bar.set_message(self.state.message(self.state.started.elapsed()));
-            bar.set_position(self.state.step);
+            bar.set_message(self.message(self.started.elapsed()));
+            bar.set_position(self.step);
         }
     }
-}
 
-impl State {
     /// The line without the bar, `elapsed` after the run started.
     fn message(&self, elapsed: Duration) -> String {
         let (seconds, made) = (elapsed.as_secs_f64(), self.step.saturating_sub(self.before));
@@ -160,10 +153,34 @@ fn short(value: f64) -> String {
     if value != 0.0 && value.abs() < 1e-3 { format!("{value:.2e}") } else { format!("{value:.3}") }
 }
 
+/// Prints a line above a progress line. Returns `false` if there is no progress line any more.
+type Printer = Box<dyn Fn(&str) -> bool + Send>;
+
+static PRINTER: Mutex<Option<Printer>> = Mutex::new(None);
+
+/// Prints lines through `printer` from now on, until it returns false.
+fn print_through(printer: impl Fn(&str) -> bool + Send + 'static) {
+    *PRINTER.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(printer));
+}
+
+/// Prints a line on stderr.
+pub(super) fn say(line: &str) {
+    let printer = PRINTER.lock().unwrap_or_else(PoisonError::into_inner);
+    if !printer.as_ref().is_some_and(|print| print(line)) {
+        write(line);
+    }
+}
+
+/// Writes a line to stderr. Errors are ignored, because a closed terminal must not end a run.
+fn write(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
 #[cfg(test)]
 mod tests {
     use std::io;
-    use std::sync::{Arc, Mutex};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use indicatif::TermLike;
 
@@ -220,10 +237,10 @@ mod tests {
     #[test]
     fn a_resumed_run_counts_its_own_steps() {
         let mut progress = Progress::on(None, 2_000, "ring").resumed_at(1_000);
-        progress.state.step = 1_200;
-        let message = progress.state.message(Duration::from_secs(2));
+        progress.step = 1_200;
+        let message = progress.message(Duration::from_secs(2));
         assert_eq!(message, "1200/2000  100.000 it/s  8s left  ring");
-        assert_eq!(Progress::on(None, 10, "ring").resumed_at(10).state.message(Duration::from_secs(2)), "10/10  ring");
+        assert_eq!(Progress::on(None, 10, "ring").resumed_at(10).message(Duration::from_secs(2)), "10/10  ring");
     }
 
     #[test]
@@ -258,7 +275,25 @@ mod tests {
         let mut progress = Progress::on(None, 10, "quiet");
         progress.update(3, 1.0, None);
         assert!(progress.last_redraw.is_none());
-        assert!(!progress.state.message(Duration::ZERO).contains("loss"));
+        assert!(!progress.message(Duration::ZERO).contains("loss"));
         progress.finish();
+    }
+
+    #[test]
+    fn lines_go_through_the_printer_until_it_returns_false() {
+        let drawing = Arc::new(AtomicBool::new(true));
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let (draws, printed) = (Arc::clone(&drawing), Arc::clone(&lines));
+        print_through(move |line| {
+            let draws = draws.load(Ordering::Relaxed);
+            if draws {
+                printed.lock().unwrap().push(line.to_owned());
+            }
+            draws
+        });
+        say("beside the bar");
+        drawing.store(false, Ordering::Relaxed);
+        say("this line of a test goes to stderr, since nothing draws any more");
+        assert_eq!(*lines.lock().unwrap(), ["beside the bar"]);
     }
 }

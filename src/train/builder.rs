@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
-use super::checkpoint::{check_name, parts, to_json};
-use super::companions::{Averaged, GradientSum, TargetNetwork};
+use super::checkpoint::{RESERVED, parts, to_json};
+use super::companions::Averaged;
 use super::config::check_interval;
+use super::replicas::GradientSum;
 use super::sources::{Relabelling, Replay, Share};
 use super::{AverageFor, Companion, Refill, Source, TrainEnv, Trainer};
 use crate::condition::{ConditionSource, Hindsight};
@@ -78,11 +79,7 @@ impl<E: TrainEnv> Trainer<E> {
     /// # Errors
     /// [`Error::Missing`] without a replay buffer; [`Error::Config`] for a replay share of 0.
     pub fn with_refill(mut self, refill: impl Refill<E> + 'static) -> Result<Self> {
-        let Some(replay) = self.sources.replay_mut() else {
-            let remedy = "give the trainer one before (`with_replay`)";
-            return Err(Error::missing("a search among objects", "a replay buffer", remedy));
-        };
-        replay.refill = Some(Box::new(refill));
+        self.sources.replay_for("a search among objects")?.refill = Some(Box::new(refill));
         if self.context.config.source.replay() == 0.0 {
             let expected = "a share above 0 (`TrainerConfig::source`), because entries are added to be drawn";
             return Err(Error::config("the replay share of a batch", "0", expected));
@@ -142,7 +139,7 @@ impl<E: TrainEnv> Trainer<E> {
                 "an objective that needs a quantity which the companion supplies; this one would ignore the companion";
             return Err(Error::config("the objective of a trainer with a companion", objective.name(), expected));
         }
-        self.companions.0.push(Box::new(companion));
+        self.companions.push(Box::new(companion));
         Ok(self)
     }
 
@@ -152,7 +149,7 @@ impl<E: TrainEnv> Trainer<E> {
     /// [`Error::Missing`] for a policy without parameters; [`Error::Config`] unless `0 <= decay < 1`.
     pub fn with_average(mut self, decay: f64, purpose: AverageFor) -> Result<Self> {
         let average = Average::new(self.parameters("a moving average")?, decay)?;
-        self.context.average = Some(Averaged { average, purpose });
+        self.context.average = Some(Averaged { name: "average", average, every: 1, purpose });
         Ok(self)
     }
 
@@ -185,9 +182,10 @@ impl<E: TrainEnv> Trainer<E> {
     /// [`Error::Missing`] for a policy without parameters; [`Error::Config`] for every 0 steps.
     pub fn with_target_network(mut self, every: usize) -> Result<Self> {
         check_interval("steps between copies", Some(every))?;
-        let copy = Average::new(self.parameters("a target network")?, 0.0)?;
-        self.companions.0.retain(|companion| companion.name() != "target_network");
-        self.companions.0.push(Box::new(TargetNetwork { copy, every }));
+        let name = "target_network";
+        let average = Average::new(self.parameters("a target network")?, 0.0)?;
+        self.companions.retain(|companion| companion.name() != name);
+        self.companions.push(Box::new(Averaged { name, average, every, purpose: AverageFor::Evaluation }));
         Ok(self)
     }
 
@@ -235,8 +233,8 @@ impl<E: TrainEnv> Trainer<E> {
         self.context.group = group;
         self.check_equal_replicas()?;
         self.run_id = self.context.broadcast_from_first(self.run_id as f64)? as u64;
-        self.companions.0.retain(|companion| companion.name() != "gradient_sum");
-        self.companions.0.insert(0, Box::new(GradientSum));
+        self.companions.retain(|companion| companion.name() != "gradient_sum");
+        self.companions.insert(0, Box::new(GradientSum));
         Ok(self)
     }
 
@@ -284,6 +282,12 @@ impl<E: TrainEnv> Trainer<E> {
 
     /// Refuses the name of another part, because a checkpoint tells parts apart by their names.
     fn check_name(&self, name: &str) -> Result<()> {
-        check_name(name, parts(self).iter().map(|part| part.name()))
+        let is_taken = || RESERVED.contains(&name) || parts(self).iter().any(|part| part.name() == name);
+        if name.is_empty() || name.contains('/') || is_taken() {
+            let expected =
+                "a name without `/` that no other part of the trainer has: a checkpoint tells them apart by it";
+            return Err(Error::config("the name of a source or companion", format!("`{name}`"), expected));
+        }
+        Ok(())
     }
 }

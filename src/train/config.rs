@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::distribution::Exploration;
-use crate::objective::{RegressionLoss, Scores};
+use crate::objective::{Objective, RegressionLoss, Scores};
 use crate::optim::{AdamConfig, Schedule};
 use crate::replay::DataSource;
 use crate::rollout::LocalSearch;
@@ -109,34 +109,38 @@ impl TrainerConfig {
     /// lost are sampled again.
     pub const EPSILON: Schedule = Schedule::Linear { from: 0.1, to: 0.01, steps: 2_000 };
 
-    pub(super) fn check(&self) -> Result<()> {
+    /// Checks the settings, by themselves and for an objective.
+    pub(super) fn check(&self, objective: &dyn Objective) -> Result<()> {
         if self.batch == 0 {
             return Err(Error::config("batch", "0", "at least one trajectory"));
+        }
+        if self.batch < objective.smallest_batch() {
+            return Err(Error::missing(
+                objective.name(),
+                "at least two trajectories per batch, which it compares with their mean",
+                "raise `TrainerConfig::batch`, or choose an objective that learns from one",
+            ));
         }
         if self.chunk == Some(0) {
             return Err(Error::config("chunk", "0", "at least one transition"));
         }
-        if let Some(TransitionBatches { size, updates_per_draw }) = self.transitions
-            && (size == 0 || updates_per_draw == 0)
-        {
-            let got = format!("{size} transitions, {updates_per_draw} updates");
-            return Err(Error::config("transitions", got, "at least one transition an update, and one update a step"));
-        }
-        self.reward_exponent.check()?;
-        let end = self.reward_exponent.landmarks().last().map(|&step| self.reward_exponent.at(step));
-        // The end of a custom function is unknown.
-        let known = !matches!(self.reward_exponent, Schedule::Own(_));
-        if known && end.is_some_and(|end| (end - 1.0).abs() > 1e-9) {
-            let expected = "a schedule that ends at 1: the last sharpness is the reward's own";
-            return Err(Error::config("reward_exponent", format!("{:?}", self.reward_exponent), expected));
+        if let Some(transitions) = self.transitions {
+            self.check_transitions(transitions, objective)?;
         }
         self.regression.check()?;
         if let Some(search) = self.local_search {
             search.check()?;
         }
         let explored = || [&self.temperature, &self.exit_bias, &self.noise].into_iter().chain(&self.epsilon);
-        for schedule in explored().chain([&self.lr_scale]) {
+        for schedule in explored().chain([&self.lr_scale, &self.reward_exponent]) {
             schedule.check()?;
+        }
+        let end = self.reward_exponent.landmarks().last().map(|&step| self.reward_exponent.at(step));
+        // The end of a custom function is unknown.
+        let known = !matches!(self.reward_exponent, Schedule::Own(_));
+        if known && end.is_some_and(|end| (end - 1.0).abs() > 1e-9) {
+            let expected = "a schedule that ends at 1: the last sharpness is the reward's own";
+            return Err(Error::config("reward_exponent", format!("{:?}", self.reward_exponent), expected));
         }
         for step in explored().flat_map(Schedule::landmarks) {
             self.exploration(step)?;
@@ -146,6 +150,25 @@ impl TrainerConfig {
             Some(scale) => Err(Error::config("lr_scale", scale, "a factor of at least 0")),
             None => Ok(()),
         }
+    }
+
+    /// Checks updates on single transitions, which need an objective whose residuals span one.
+    fn check_transitions(&self, transitions: TransitionBatches, objective: &dyn Objective) -> Result<()> {
+        let TransitionBatches { size, updates_per_draw } = transitions;
+        if size == 0 || updates_per_draw == 0 {
+            let got = format!("{size} transitions, {updates_per_draw} updates");
+            return Err(Error::config("transitions", got, "at least one transition an update, and one update a step"));
+        }
+        if !objective.learns_from_transitions() {
+            let remedy =
+                "leave `TrainerConfig::transitions` out, or choose detailed balance, modified or forward-looking";
+            return Err(Error::missing(objective.name(), "whole trajectories", remedy));
+        }
+        if self.chunk.is_some() {
+            let remedy = "leave `TrainerConfig::chunk` out: an update on single transitions is a small batch by itself";
+            return Err(Error::missing(objective.name(), "a batch that is scored at once", remedy));
+        }
+        Ok(())
     }
 
     /// The exploration of a step.

@@ -3,7 +3,7 @@
 use tch::Tensor;
 
 use super::companions::Averaged;
-use super::{Batch, BatchScores, StepStats, Trainer, TrainerConfig, checkpoint};
+use super::{AverageFor, Batch, BatchScores, StepStats, Trainer, TrainerConfig, checkpoint};
 use crate::condition::{ConditionSource, Conditions};
 use crate::contract::{Budget, check_env, check_graph_env};
 use crate::distribution::Exploration;
@@ -12,6 +12,7 @@ use crate::graph::GraphEnv;
 use crate::group::Group;
 use crate::nn::Parameters;
 use crate::objective::{Objective, Scoring};
+use crate::optim::Average;
 use crate::policy::{OwnedPolicy, Policy};
 use crate::rollout::{ReplayEnv, Trajectories};
 use crate::{Error, Result, Rng};
@@ -53,6 +54,17 @@ impl<E: Env> Context<E> {
     /// [`Error::Config`] for a schedule that leaves its bounds.
     pub fn exploration(&self) -> Result<Exploration> {
         self.config.exploration(self.step)
+    }
+
+    /// Returns the average of the parameters, and the parameters, if there is one.
+    pub(super) fn averaged(&self) -> Option<(&Averaged, &Parameters)> {
+        self.average.as_ref().zip(self.policy.parameters())
+    }
+
+    /// Returns the average that fresh trajectories are sampled by, and the parameters, if there is one.
+    pub(super) fn sampling_average(&self) -> Option<(&Average, &Parameters)> {
+        let (averaged, parameters) = self.averaged().filter(|(one, _)| one.purpose == AverageFor::Sampling)?;
+        Some((&averaged.average, parameters))
     }
 
     /// Returns the group if it has several members.
@@ -162,22 +174,6 @@ impl<E: Env> Context<E> {
         }
         squares.sqrt()
     }
-
-    /// Restarts the average from the parameters, after log Z got its first value.
-    pub(super) fn restart_average(&mut self) -> Result<()> {
-        match (&mut self.average, self.policy.parameters()) {
-            (Some(averaged), Some(parameters)) => averaged.average.restart(parameters),
-            _ => Ok(()),
-        }
-    }
-
-    /// Updates the average after a step.
-    pub(super) fn update_average(&mut self) -> Result<()> {
-        match (&mut self.average, self.policy.parameters()) {
-            (Some(averaged), Some(parameters)) => averaged.average.update(parameters),
-            _ => Ok(()),
-        }
-    }
 }
 
 /// An environment that a [`Trainer`] can train on.
@@ -242,27 +238,16 @@ pub(super) fn next_check(step: usize) -> usize {
     CHECKED_AGAIN.into_iter().find(|&again| again > step).unwrap_or(usize::MAX)
 }
 
-/// The arguments of [`Trainer::new`].
-pub(super) struct TrainerParts<E: Env> {
-    pub(super) env: E,
-    pub(super) reward: Box<dyn Reward<E::States>>,
-    pub(super) policy: Box<dyn OwnedPolicy<E> + Send>,
-    pub(super) objective: Box<dyn Objective>,
-    pub(super) config: TrainerConfig,
-    pub(super) rng: Rng,
-}
-
 /// The large functions of a [`Trainer`]; each public method calls the one of its name.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct TrainerCode<E: Env> {
-    pub(super) build: fn(TrainerParts<E>) -> Result<Trainer<E>>,
+    pub(super) build: fn(Context<E>, Rng) -> Result<Trainer<E>>,
     pub(super) step: fn(&mut Trainer<E>) -> Result<StepStats>,
     pub(super) draw: fn(&mut Trainer<E>) -> Result<Batch<E>>,
     pub(super) score: fn(&mut Trainer<E>, &mut Batch<E>) -> Result<BatchScores>,
     pub(super) apply: fn(&mut Trainer<E>, &Tensor, &BatchScores) -> Result<()>,
     pub(super) advance: fn(&mut Trainer<E>, Batch<E>, &BatchScores) -> Result<StepStats>,
-    pub(super) prefill: fn(&mut Trainer<E>, usize) -> Result<usize>,
     pub(super) checkpoint: fn(&Trainer<E>) -> Result<super::Checkpoint>,
     pub(super) resume: fn(&mut Trainer<E>, &std::path::Path) -> Result<()>,
 }
@@ -277,7 +262,6 @@ impl<E: TrainEnv> TrainerCode<E> {
             score: Trainer::score_batch,
             apply: Trainer::apply_loss,
             advance: Trainer::advance_batch,
-            prefill: Trainer::fill_replay,
             checkpoint: checkpoint::make_checkpoint,
             resume: checkpoint::resume,
         }

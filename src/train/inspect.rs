@@ -7,8 +7,9 @@ use std::path::Path;
 use serde_json::Value;
 use tch::Tensor;
 
+use super::checkpoint::{LAYOUT, no_parameters, replica_path};
 use super::sources::Replay;
-use super::{Batch, Checkpoint, Context, TrainEnv, Trainer, checkpoint};
+use super::{Batch, Checkpoint, Context, TrainEnv, Trainer};
 use crate::env::{Env, Reward, log_rewards};
 use crate::error::Warning;
 use crate::nn::Parameters;
@@ -53,24 +54,15 @@ impl<E: Env> Trainer<E> {
         policy.downcast_ref()
     }
 
-    /// Lets log Z keep its first value, whatever becomes of the step.
-    pub(super) fn keep_first_log_z(&mut self) {
-        if let Some(first_log_z) = self.progress.first_log_z.take() {
-            first_log_z.leave();
-        }
-    }
-
     /// Returns the policy by value.
     #[must_use]
-    pub fn into_policy(mut self) -> Box<dyn Policy<E> + Send> {
-        self.keep_first_log_z();
+    pub fn into_policy(self) -> Box<dyn Policy<E> + Send> {
         self.context.policy
     }
 
     /// Returns the policy by value as the type `P` that the trainer was built with; `None` for another type.
     #[must_use]
-    pub fn into_policy_as<P: 'static>(mut self) -> Option<P> {
-        self.keep_first_log_z();
+    pub fn into_policy_as<P: 'static>(self) -> Option<P> {
         let policy: Box<dyn Any> = self.context.policy;
         policy.downcast().ok().map(|policy| *policy)
     }
@@ -117,18 +109,6 @@ impl<E: Env> Trainer<E> {
         self.rng.clone().split()
     }
 
-    /// The number of replicas that train as one; 1 for a trainer by itself.
-    #[must_use]
-    pub fn n_replicas(&self) -> usize {
-        self.context.group.size()
-    }
-
-    /// The number of this replica, from 0.
-    #[must_use]
-    pub fn replica(&self) -> usize {
-        self.context.group.rank()
-    }
-
     /// Compares the trainers of all replicas, as each run does before its first step.
     ///
     /// # Errors
@@ -144,7 +124,7 @@ impl<E: Env> Trainer<E> {
 
     /// Returns the state that was [attached](Self::attach) by this name, also before a resume.
     pub fn attachment(&self, name: &str) -> Option<(&Value, &[(String, Tensor)])> {
-        self.attachments.get(name)
+        self.attachments.get(name).map(|(state, tensors)| (state, tensors.as_slice()))
     }
 
     /// Attaches the state of code around the trainer to its checkpoints: JSON, and tensors for values that are too large for it. A state with
@@ -153,7 +133,17 @@ impl<E: Env> Trainer<E> {
     /// # Errors
     /// [`Error::Config`] for a name with a `/` and tensors.
     pub fn attach(&mut self, name: &str, state: Value, tensors: Vec<(String, Tensor)>) -> Result<()> {
-        self.attachments.set(name, state, tensors)
+        if !tensors.is_empty() && name.contains('/') {
+            let setting = "the name of an observer that keeps tensors";
+            let expected = "a name without `/`, which divides the names of a checkpoint's sections";
+            return Err(Error::config(setting, format!("`{name}`"), expected));
+        }
+        if state.is_null() && tensors.is_empty() {
+            self.attachments.remove(name);
+        } else {
+            self.attachments.insert(name.to_owned(), (state, tensors));
+        }
+        Ok(())
     }
 
     /// Replaces the policy's parameters by their average, after training. Evaluations, samples and checkpoints are then those of the average.
@@ -161,14 +151,11 @@ impl<E: Env> Trainer<E> {
     /// # Errors
     /// [`Error::Missing`] without an average ([`with_average`](Self::with_average)).
     pub fn take_average(&mut self) -> Result<()> {
-        match (&self.context.average, self.context.policy.parameters()) {
-            (Some(averaged), Some(parameters)) => averaged.average.give(parameters),
-            _ => Err(Error::missing(
-                "taking the average",
-                "an average of the parameters",
-                "keep one while training (`with_average`)",
-            )),
-        }
+        let Some((averaged, parameters)) = self.context.averaged() else {
+            let remedy = "keep one while training (`with_average`)";
+            return Err(Error::missing("taking the average", "an average of the parameters", remedy));
+        };
+        averaged.average.give(parameters)
     }
 
     /// Runs `f` on the policy with averaged parameters, or with the current ones if there is no average.
@@ -176,10 +163,9 @@ impl<E: Env> Trainer<E> {
     /// # Errors
     /// Those of `f`.
     pub fn averaged<T>(&self, f: impl FnOnce(&dyn Policy<E>) -> Result<T>) -> Result<T> {
-        let policy = self.context.policy();
-        match (&self.context.average, policy.parameters()) {
-            (Some(averaged), Some(parameters)) => averaged.average.with(parameters, || f(policy))?,
-            _ => f(policy),
+        match self.context.averaged() {
+            Some((averaged, parameters)) => averaged.average.with(parameters, || f(self.policy()))?,
+            None => f(self.policy()),
         }
     }
 }
@@ -193,21 +179,18 @@ impl<E: TrainEnv> Trainer<E> {
     /// Returns the first source of type `T`, for example a custom one.
     #[must_use]
     pub fn source<T: 'static>(&self) -> Option<&T> {
-        self.sources.find()
+        self.sources.iter().find_map(|source| downcast(source))
     }
 
     /// Returns the first companion of type `T`.
     #[must_use]
     pub fn companion<T: 'static>(&self) -> Option<&T> {
-        self.companions.iter().find_map(|companion| {
-            let companion: &dyn Any = companion;
-            companion.downcast_ref()
-        })
+        self.companions.iter().find_map(|companion| downcast(companion.as_ref()))
     }
 
     /// Returns `true` if fresh trajectories come from outside of the trainer ([`with_fresh`](Self::with_fresh)).
     pub fn is_sampled_outside(&self) -> bool {
-        self.sources.are_external(&self.context)
+        self.sources.fresh_traits(&self.context).is_external
     }
 
     /// Checks for an observer that it can see every trajectory. The first replica, which alone has observers, sees its own share of each batch,
@@ -221,7 +204,7 @@ impl<E: TrainEnv> Trainer<E> {
                 "all fresh trajectories: some go into the replay buffer alone",
                 "train without a replay buffer, or evaluate samples of the trained policy",
             )
-        } else if self.n_replicas() > 1 {
+        } else if self.context.replicas().is_some() {
             (
                 "all trajectories of a batch, of which each replica sees its share",
                 "train with one replica, or evaluate samples of the trained policy",
@@ -245,7 +228,11 @@ impl<E: TrainEnv> Trainer<E> {
     /// [`Error::Missing`] for a policy without parameters; [`Error::File`] or [`Error::Io`] if the files can't be written, and for numbers
     /// that aren't finite; [`Error::Peer`] if another replica has ended.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        checkpoint::save(self, path.as_ref())
+        let path = replica_path(self, path.as_ref());
+        LAYOUT.check_target(&path)?;
+        self.checkpoint()?.stage(&path)?;
+        self.context.broadcast_from_first(0.0)?;
+        LAYOUT.publish(&path)
     }
 
     /// Returns a checkpoint of this trainer, which isn't written yet.
@@ -261,7 +248,8 @@ impl<E: TrainEnv> Trainer<E> {
     /// # Errors
     /// [`Error::Missing`] for a policy without parameters, and those of [`Checkpoint::try_path`].
     pub fn check_savable(&self, path: impl AsRef<Path>) -> Result<()> {
-        checkpoint::check_savable(self, path.as_ref())
+        self.context.policy.parameters().ok_or_else(no_parameters)?;
+        Checkpoint::try_path(replica_path(self, path.as_ref()))
     }
 
     /// Continues from a checkpoint, bit for bit as the run that wrote it would have.
@@ -288,15 +276,15 @@ impl<E: TrainEnv> Trainer<E> {
     /// [`Error::Missing`] without a buffer, and those of reward and buffer.
     pub fn remember(&mut self, trajectories: &Trajectories<E>) -> Result<usize> {
         let Self { context, sources, .. } = self;
-        let Replay { buffer, .. } = sources.replay_mut().ok_or_else(|| no_buffer("keeping trajectories"))?;
+        let Replay { buffer, .. } = sources.replay_for("keeping trajectories")?;
         context.check_conditions(trajectories)?;
-        let walks = trajectories.walks(&context.env)?;
-        if let Some(known) = trajectories.recorded_log_rewards() {
-            return buffer.add(&context.env, &walks, known);
+        let known = trajectories.recorded_log_rewards();
+        let rewards =
+            known.map_or_else(|| trajectories.log_rewards(context.reward.as_ref()), |known| Ok(known.to_vec()))?;
+        let added = buffer.add(&context.env, &trajectories.walks(&context.env)?, &rewards)?;
+        if known.is_none() {
+            sources.reward_calls += rewards.len() as u64;
         }
-        let rewards = trajectories.log_rewards(context.reward.as_ref())?;
-        let added = buffer.add(&context.env, &walks, &rewards)?;
-        sources.reward_calls += rewards.len() as u64;
         Ok(added)
     }
 
@@ -306,10 +294,6 @@ impl<E: TrainEnv> Trainer<E> {
     /// # Errors
     /// [`Error::Missing`] without a buffer, and those of sampler and reward.
     pub fn prefill(&mut self, n: usize) -> Result<usize> {
-        (E::trainer_code().prefill)(self, n)
-    }
-
-    pub(super) fn fill_replay(&mut self, n: usize) -> Result<usize> {
         const CHUNK: usize = 8192;
         let Self { context, sources, rng, .. } = self;
         let env = &context.env;
@@ -319,8 +303,7 @@ impl<E: TrainEnv> Trainer<E> {
         let rng = replica_rng.as_mut().unwrap_or(rng);
         let n = context.share_of(n);
         let mut kept = 0;
-        let Replay { buffer, .. } = sources.replay_mut().ok_or_else(|| no_buffer("prefilling"))?;
-        let mut calls = 0;
+        let Replay { buffer, .. } = sources.replay_for("prefilling")?;
         for start in (0..n).step_by(CHUNK) {
             let chunk = CHUNK.min(n - start);
             let mut walks = sampler.walks(chunk, rng)?;
@@ -329,13 +312,12 @@ impl<E: TrainEnv> Trainer<E> {
             }
             let rewards = log_rewards(context.reward.as_ref(), &walks.terminal, walks.conditions())?;
             kept += buffer.add(env, &walks, &rewards)?;
-            calls += chunk as u64;
         }
-        sources.reward_calls += calls;
+        sources.reward_calls += n as u64;
         Ok(kept)
     }
 }
 
-fn no_buffer(needed_by: &'static str) -> Error {
-    Error::missing(needed_by, "a replay buffer", "give the trainer one (`with_replay`)")
+fn downcast<T: 'static>(part: &dyn Any) -> Option<&T> {
+    part.downcast_ref()
 }

@@ -1,26 +1,37 @@
-//! Replicas compare what they train before the first step.
+//! Replicas that train as one: they compare what they train before the first step, join their scores, and sum their
+//! gradients.
+//!
+//! A loss is a function of scores alone, so replicas tell each other their scores, a few numbers per transition. Each
+//! then computes the loss of the whole batch and its gradient with respect to every score, and propagates the part that
+//! belongs to its own trajectories into the parameters. The sum over replicas is the gradient of the whole batch for
+//! every objective, also for objectives that compare trajectories with the batch's mean.
 
 use rand::RngCore;
-use tch::{Kind, Tensor};
+use tch::{Kind, Tensor, no_grad};
 
-use super::gradients::REPLICAS_MUST_MATCH;
-use super::{Context, Trainer};
+use super::gradients::{QuantityOffsets, join_leaves};
+use super::{Companion, Context, Persist, TrainEnv, Trainer};
 use crate::env::{Env, Rows, check_count};
+use crate::group::Group;
 use crate::nn::Parameters;
+use crate::objective::Scores;
 use crate::policy::Policy;
 use crate::rng::hash;
 use crate::rollout::{Container, Sampler};
-use crate::tensor::to_host;
-use crate::train::TrainEnv;
+use crate::runtime::backward;
+use crate::tensor::{from_host, to_host};
 use crate::{Error, Result, Rng};
 
+const REPLICAS_MUST_MATCH: &str = "replicas must train the same model for the same reward, by the same objective and \
+     settings: build them alike, from one seed";
 /// The number of objects that each replica's reward is asked about before the first step.
 const N_PROBES: usize = 8;
-/// Allowed difference of two replicas' log-rewards, per unit of their size if that is above 1: machines round differently.
+/// Allowed difference of two replicas' log-rewards, per unit of their size if that is above 1: machines round
+/// differently.
 const TOLERANCE: f64 = 1e-4;
 
-/// Compares the trainers of all replicas: parameters, objective, description, settings, step and position of the random stream. Custom schedules
-/// can't be compared.
+/// Compares the trainers of all replicas: parameters, objective, description, settings, step and position of the random
+/// stream. Custom schedules can't be compared.
 ///
 /// # Errors
 /// [`Error::Contract`] for two that differ; [`Error::Peer`] if another replica has ended.
@@ -40,11 +51,12 @@ pub(crate) fn check_equal_replicas<E: Env>(trainer: &Trainer<E>) -> Result<()> {
     compare(&trainer.context, &mine)
 }
 
-/// Compares the environments of all replicas, and their rewards on a few objects of random walks, the same for all. `has_own_rewards` is `true` if
-/// trajectories bring their log-rewards; this trainer may then have no reward to ask.
+/// Compares the environments of all replicas, and their rewards on a few objects of random walks, the same for all.
+/// `has_own_rewards` is `true` if trajectories bring their log-rewards; this trainer may then have no reward to ask.
 ///
 /// # Errors
-/// [`Error::Contract`] for environments, rewards or conditions that differ; [`Error::Peer`] if another replica has ended; those of the reward.
+/// [`Error::Contract`] for environments, rewards or conditions that differ; [`Error::Peer`] if another replica has
+/// ended; those of the reward.
 pub(super) fn check_equal_tasks<E: TrainEnv>(context: &Context<E>, has_own_rewards: bool) -> Result<()> {
     let Context { env, reward, config, conditions, .. } = context;
     let Some(group) = context.replicas() else { return Ok(()) };
@@ -66,23 +78,24 @@ pub(super) fn check_equal_tasks<E: TrainEnv>(context: &Context<E>, has_own_rewar
     mine.extend(walks.conditions().map_or_else(Vec::new, to_host));
     for (other, theirs) in group.join(&Tensor::from_slice(&mine))?.iter().enumerate() {
         let theirs = Vec::<f64>::try_from(theirs)?;
-        let close = |k: usize| {
-            let rounded = (mine[k] - theirs[k]).abs() <= TOLERANCE * (1.0 + mine[k].abs());
-            mine[k] == theirs[k] || rounded || (mine[k].is_nan() && theirs[k].is_nan())
-        };
         let (rank, n) = (group.rank(), mine.len());
-        if theirs.len() != n || !(N_PROBES..n).all(close) {
-            let detail = format!("replica {other} has other conditions, drawn by the same stream, than replica {rank}");
-            return Err(Error::contract(REPLICAS_MUST_MATCH, detail));
-        }
-        if let Some(row) = (0..N_PROBES).find(|&row| !close(row)) {
-            let object = walks.terminal.describe(row).unwrap_or_else(|| format!("object {row} of random walks"));
-            let (theirs, mine) = (theirs[row], mine[row]);
-            let detail = format!(
+        let differs = |&k: &usize| {
+            let is_rounded = (mine[k] - theirs[k]).abs() <= TOLERANCE * (1.0 + mine[k].abs());
+            !(mine[k] == theirs[k] || is_rounded || (mine[k].is_nan() && theirs[k].is_nan()))
+        };
+        // Conditions come behind the rewards, and are their cause.
+        let differing = if theirs.len() == n { (N_PROBES..n).chain(0..N_PROBES).find(differs) } else { Some(n) };
+        let Some(k) = differing else { continue };
+        let detail = if k < N_PROBES {
+            let object = walks.terminal.describe(k).unwrap_or_else(|| format!("object {k} of random walks"));
+            let (theirs, mine) = (theirs[k], mine[k]);
+            format!(
                 "replica {other} has another reward: log R of {object} is {theirs} there and {mine} at replica {rank}"
-            );
-            return Err(Error::contract(REPLICAS_MUST_MATCH, detail));
-        }
+            )
+        } else {
+            format!("replica {other} has other conditions, drawn by the same stream, than replica {rank}")
+        };
+        return Err(Error::contract(REPLICAS_MUST_MATCH, detail));
     }
     Ok(())
 }
@@ -104,4 +117,152 @@ fn compare<E: Env>(context: &Context<E>, mine: &[(&'static str, u64)]) -> Result
 
 fn hash_text(text: &str) -> u64 {
     hash(text.bytes().map(u64::from))
+}
+
+/// Returns the scores of all replicas as the scores of one batch, and the place of this replica's scores among them.
+/// They are leaves, which collect the loss's gradient.
+pub(super) fn join_scores(group: &dyn Group, mine: &Scores) -> Result<(Scores, QuantityOffsets)> {
+    let mut parts = Vec::new();
+    for packed in &group.join(&Tensor::from_slice(&pack(mine)))? {
+        let scores = unpack(&to_host(packed), mine);
+        parts.push(scores.ok_or_else(|| Error::contract(REPLICAS_MUST_MATCH, "they have other scores"))?);
+    }
+    let mut offsets = QuantityOffsets::default();
+    for part in &parts[..group.rank()] {
+        offsets.skip(part);
+    }
+    Ok((join_leaves(&parts)?, offsets))
+}
+
+/// The message of one replica to the others: lists, each behind its length. Doubles hold every number exactly.
+fn pack(scores: &Scores) -> Vec<f64> {
+    let rows = |rows: &[usize]| rows.iter().map(|&row| row as f64).collect::<Vec<_>>();
+    let wide = f64::from(u8::from(scores.log_pf.kind() == Kind::Double));
+    let (distinct, visited) = scores.distinct;
+    let facts = vec![wide, distinct as f64, visited as f64, scores.instance.map_or(-1.0, f64::from)];
+    let conditions = scores.conditions.as_ref().map(to_host).unwrap_or_default();
+    let mut lists = vec![facts, rows(&scores.offsets), rows(&scores.inner), conditions];
+    lists.extend(scores.all().map(|(_, tensor)| to_host(tensor)));
+    lists.into_iter().flat_map(|list| std::iter::once(list.len() as f64).chain(list)).collect()
+}
+
+/// Reads the scores of a message that [`pack`] made. Returns `None` unless they are scores of the same quantities as
+/// `like`.
+fn unpack(mut packed: &[f64], like: &Scores) -> Option<Scores> {
+    let mut next = || {
+        let (&length, behind) = packed.split_first()?;
+        let list;
+        (list, packed) = behind.split_at_checked(length as usize)?;
+        Some(list)
+    };
+    let &[wide, distinct, visited, instance] = next()? else { return None };
+    let rows = |list: &[f64]| list.iter().map(|&row| row as usize).collect::<Vec<_>>();
+    let (offsets, inner, conditions) = (rows(next()?), rows(next()?), next()?);
+    // `pack` writes lists of rows in order; anything else isn't a message of `pack`.
+    let n = offsets.last().copied()?;
+    if !offsets.is_sorted() || !inner.is_sorted() || inner.last().is_some_and(|&row| row >= n) {
+        return None;
+    }
+    let (kind, device) = (if wide > 0.0 { Kind::Double } else { Kind::Float }, like.log_pf.device());
+    let mut scores = Scores::new(offsets, Tensor::new(), Tensor::new(), Tensor::new());
+    scores.inner = inner;
+    for (quantity, _) in like.all() {
+        scores.set(quantity, from_host(next()?, kind, device)).ok()?;
+    }
+    if let Some(like) = &like.conditions {
+        let all = from_host(conditions, like.kind(), device);
+        scores.conditions = Some(all.f_reshape([scores.len() as i64, like.size()[1]]).ok()?);
+    }
+    scores.instance = (instance >= 0.0).then_some(instance as u32);
+    scores.distinct = (distinct as usize, visited as usize);
+    // Other quantities, or conditions that this replica has none of, are left.
+    (packed.is_empty() && (like.conditions.is_some() || conditions.is_empty())).then_some(scores)
+}
+
+/// Replaces each gradient by its sum over all replicas, before other companions and the optimizer see it.
+pub(super) struct GradientSum;
+
+impl<E: Env> Persist<E> for GradientSum {
+    fn name(&self) -> &str {
+        "gradient_sum"
+    }
+}
+
+impl<E: Env> Companion<E> for GradientSum {
+    fn before_update(&mut self, context: &Context<E>) -> Result<()> {
+        match (context.replicas(), context.policy.parameters()) {
+            (Some(group), Some(parameters)) => sum_gradients(group, parameters),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Puts the sum over all replicas into each gradient. One that no replica has stays undefined, as it would in one
+/// process.
+fn sum_gradients(group: &dyn Group, parameters: &Parameters) -> Result<()> {
+    let trained: Vec<&Tensor> = parameters.iter().map(|p| &p.tensor).filter(|tensor| tensor.requires_grad()).collect();
+    let gradients: Vec<Tensor> = trained.iter().map(|tensor| tensor.grad()).collect();
+    no_grad(|| {
+        let flat = |(tensor, gradient): (&&Tensor, &Tensor)| {
+            if gradient.defined() { gradient.reshape([-1]) } else { tensor.zeros_like().reshape([-1]) }
+        };
+        let mut all: Vec<Tensor> = trained.iter().zip(&gradients).map(flat).collect();
+        let Some(first) = all.first() else { return Ok(()) };
+        let defined: Vec<f64> = gradients.iter().map(|gradient| f64::from(u8::from(gradient.defined()))).collect();
+        all.push(from_host(&defined, first.kind(), first.device()));
+        let mut sum = Tensor::cat(&all, 0);
+        group.sum(&mut sum)?;
+        let n = sum.numel() - trained.len();
+        let defined = to_host(&sum.narrow(0, n as i64, trained.len() as i64));
+        let mut start = 0;
+        for ((tensor, gradient), defined) in trained.into_iter().zip(gradients).zip(defined) {
+            let length = tensor.numel() as i64;
+            let summed = sum.narrow(0, start, length).reshape(tensor.size());
+            start += length;
+            if gradient.defined() {
+                gradient.shallow_clone().copy_(&summed);
+            } else if defined > 0.0 {
+                // A gradient comes into being by a backward pass alone.
+                tch::with_grad(|| backward(&(tensor * 0.0).sum(tensor.kind())))?;
+                tensor.grad().copy_(&summed);
+            }
+        }
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use tch::{Device, Kind};
+
+    use super::*;
+    use crate::Rng;
+    use crate::group::replicate;
+
+    /// The shares of a batch may reach different parameters: the part of a network that reads edges has no gradient for
+    /// graphs without edges.
+    #[test]
+    fn a_gradient_of_one_replica_is_everybodys() {
+        replicate(3, |replica| {
+            let (mut parameters, mut rng) = (Parameters::new(Device::Cpu, Kind::Float), Rng::seeded(0));
+            let mut scope = parameters.scope(&mut rng);
+            let [by_one, by_two, by_none] = ["one", "two", "none"].map(|name| scope.constant(name, &[2], 1.0));
+            let rank = replica.rank();
+            if rank == 1 {
+                (&by_one * 5.0).sum(Kind::Float).backward();
+            }
+            if rank > 0 {
+                (&by_two * rank as f64).sum(Kind::Float).backward();
+            }
+            sum_gradients(&replica, &parameters)?;
+            assert_eq!(
+                (to_host(&by_one.grad()), to_host(&by_two.grad())),
+                (vec![5.0; 2], vec![3.0; 2]),
+                "replica {rank}"
+            );
+            assert!(!by_none.grad().defined(), "what nobody moves stays as it is");
+            Ok(())
+        })
+        .unwrap();
+    }
 }

@@ -4,21 +4,20 @@ use std::hash::{BuildHasher, RandomState};
 use std::time::Instant;
 
 use serde_json::Value;
-use tch::Tensor;
+use tch::{Tensor, no_grad};
 
 use super::checkpoint::Attachments;
-use super::companions::Companions;
-use super::context::{TrainerParts, next_check};
-use super::gradients::{self, BatchScores, SingleTransitions, check_batch, check_transitions, start_log_z};
+use super::context::next_check;
+use super::gradients::{self, BatchScores, start_log_z};
 use super::replicas::check_equal_tasks;
 use super::sources::{Batch, Sources};
-use super::{Context, StepStats, TrainEnv, TrainerConfig};
+use super::{Companion, Context, StepStats, TrainEnv, TrainerConfig};
 use crate::contract::{Budget, check_policy, check_reward};
 use crate::distribution::Distribution;
 use crate::env::{Env, Reward};
 use crate::error::Warning;
 use crate::group::Replica;
-use crate::nn::Restored;
+use crate::nn::UNSET_LOG_Z;
 use crate::objective::{Objective, Origin};
 use crate::optim::{Adam, Optimizer, Schedule};
 use crate::policy::Policy;
@@ -44,7 +43,7 @@ pub struct Trainer<E: Env> {
     pub(super) context: Context<E>,
     pub(super) optimizer: Option<Box<dyn Optimizer>>,
     pub(super) sources: Sources<E>,
-    pub(super) companions: Companions<E>,
+    pub(super) companions: Vec<Box<dyn Companion<E>>>,
     pub(super) rng: Rng,
     /// The id of the run, below 2^53, by which its checkpoints are known. A resumed run keeps it, and replicas share it.
     pub(super) run_id: u64,
@@ -68,8 +67,8 @@ pub(super) struct StepProgress {
     loss: Option<f64>,
     /// The number of updates made on the batch.
     updates: usize,
-    /// Restores log Z to unset if the step fails.
-    pub(super) first_log_z: Option<Restored>,
+    /// log Z, if this step gave it its first value and made no update yet.
+    first_log_z: Option<Tensor>,
     /// The random stream of this replica alone, if there are several.
     replica_rng: Option<Rng>,
 }
@@ -92,39 +91,40 @@ impl<E: TrainEnv> Trainer<E> {
         config: TrainerConfig,
         rng: Rng,
     ) -> Result<Self> {
-        let reward = Box::new(reward);
-        let policy = Box::new(policy);
-        (E::trainer_code().build)(TrainerParts { env, reward, policy, objective: objective.into(), config, rng })
+        let context = Context {
+            env,
+            reward: Box::new(reward),
+            policy: Box::new(policy),
+            conditions: None,
+            objective: objective.into(),
+            config,
+            step: 0,
+            group: Box::new(Replica::alone()),
+            average: None,
+        };
+        (E::trainer_code().build)(context, rng)
     }
 
-    pub(super) fn build(parts: TrainerParts<E>) -> Result<Self> {
-        let TrainerParts { env, reward, policy, objective, mut config, rng } = parts;
+    pub(super) fn build(mut context: Context<E>, rng: Rng) -> Result<Self> {
+        let Context { env, policy, objective, config, .. } = &mut context;
         runtime::prepare();
-        config.check()?;
         objective.check()?;
-        check_batch(objective.as_ref(), &config)?;
-        if config.transitions.is_some() {
-            check_transitions(objective.as_ref(), &config)?;
-        }
+        config.check(objective.as_ref())?;
         env.check_laws()?;
         if config.epsilon.is_none() {
             let explorable = objective.origin() == Origin::Any && E::Dist::MIXES_WITH_UNIFORM;
             config.epsilon = Some(if explorable { TrainerConfig::EPSILON } else { Schedule::Constant(0.0) });
         }
-        let optimizer: Option<Box<dyn Optimizer>> = match policy.parameters() {
-            Some(parameters) => Some(Box::new(Adam::new(parameters, config.adam)?)),
-            None => None,
-        };
-        let is_checked = check_policy(&env, &policy, None, Budget::quick(), &mut Rng::seeded(0))?;
-        let group = Box::new(Replica::alone());
-        let conditions = None;
-        let average = None;
-        let context = Context { env, reward, policy, conditions, objective, config, step: 0, group, average };
+        let mut optimizer: Option<Box<dyn Optimizer>> = None;
+        if let Some(parameters) = policy.parameters() {
+            optimizer = Some(Box::new(Adam::new(parameters, config.adam)?));
+        }
+        let is_checked = check_policy(env, policy.as_ref(), None, Budget::quick(), &mut Rng::seeded(0))?;
         Ok(Self {
             context,
             optimizer,
             sources: Sources::default(),
-            companions: Companions::default(),
+            companions: Vec::new(),
             rng,
             // The keys come from the system, and forked processes inherit them. Nothing else depends on this number.
             run_id: RandomState::new().hash_one(std::process::id()) >> 11,
@@ -132,7 +132,7 @@ impl<E: TrainEnv> Trainer<E> {
             latest: None,
             description: Value::Null,
             note: Value::Null,
-            attachments: Attachments::default(),
+            attachments: Attachments::new(),
             resume_warning: None,
             progress: StepProgress::default(),
         })
@@ -151,7 +151,9 @@ impl<E: TrainEnv> Trainer<E> {
     pub(super) fn make_step(&mut self) -> Result<StepStats> {
         self.update_once().inspect_err(|_| {
             self.context.clear_gradients();
-            self.progress.first_log_z = None;
+            if let Some(mut log_z) = self.progress.first_log_z.take() {
+                let _ = no_grad(|| log_z.fill_(UNSET_LOG_Z));
+            }
         })
     }
 
@@ -206,22 +208,21 @@ impl<E: TrainEnv> Trainer<E> {
 
     pub(super) fn draw_batch(&mut self) -> Result<Batch<E>> {
         let started = Instant::now();
-        // log Z keeps its first value, even if the batch before was never applied.
-        self.keep_first_log_z();
+        self.progress = StepProgress::default();
         let needs_reward_check = self.latest.is_none() || self.context.step >= self.next_check;
         self.prepare()?;
-        let replica_rng = self.context.split_stream(&mut self.rng);
-        self.progress = StepProgress { replica_rng, ..StepProgress::default() };
+        self.progress.replica_rng = self.context.split_stream(&mut self.rng);
         let Self { context, sources, rng, progress, .. } = self;
         let batch = sources.draw(context, progress.replica_rng.as_mut().unwrap_or(rng))?;
-        let first_log_z = start_log_z(context, &batch.trajectories, batch.fresh)?;
-        if first_log_z.is_some() {
-            context.restart_average()?;
-        }
-        if needs_reward_check && !sources.are_external(context) {
+        if needs_reward_check && !sources.fresh_traits(context).is_external {
             check_reward(&context.env, context.reward.as_ref(), &batch.trajectories, batch.fresh, Budget::quick())?;
         }
-        progress.first_log_z = first_log_z;
+        progress.first_log_z = start_log_z(context, &batch.trajectories, batch.fresh)?;
+        if let (Some(averaged), Some(parameters)) = (&mut context.average, context.policy.parameters())
+            && progress.first_log_z.is_some()
+        {
+            averaged.average.restart(parameters)?;
+        }
         progress.stats.seconds[0] = started.elapsed().as_secs_f64();
         Ok(batch)
     }
@@ -231,7 +232,7 @@ impl<E: TrainEnv> Trainer<E> {
         if self.latest.is_none() {
             // Replicas resume from separate files, so they compare what they train.
             self.check_equal_replicas()?;
-            check_equal_tasks(&self.context, self.sources.are_external(&self.context))?;
+            check_equal_tasks(&self.context, self.is_sampled_outside())?;
         }
         let Context { env, policy, conditions, step, .. } = &self.context;
         if *step >= self.next_check {
@@ -261,13 +262,10 @@ impl<E: TrainEnv> Trainer<E> {
         if !batch.is_drawn() {
             context.check_conditions(&batch.trajectories)?;
         }
-        if batch.is_drawn() && sources.score_in_parts(context) {
+        if batch.is_drawn() && sources.fresh_traits(context).is_scored_in_parts {
             let missing = "a step that scores each part of a batch by itself";
-            return Err(Error::missing(
-                "a source of the trainer",
-                missing,
-                "make steps by its own function (`thompson_step`)",
-            ));
+            let remedy = "make steps by its own function (`thompson_step`)";
+            return Err(Error::missing("a source of the trainer", missing, remedy));
         }
         let compares_updates = context.objective.epochs() > 1 && context.config.transitions.is_none();
         if compares_updates && !batch.is_drawn() {
@@ -276,11 +274,9 @@ impl<E: TrainEnv> Trainer<E> {
             return Err(Error::missing(context.objective.name(), missing, remedy));
         }
         let rng = progress.replica_rng.as_mut().unwrap_or(rng);
-        let single = SingleTransitions::draw(context, &batch.trajectories, rng)?;
-        let scores = gradients::score(context, companions, &batch.trajectories, single, batch.old_values())?;
+        let scores = gradients::score(context, companions, &batch.trajectories, batch.old_values(), rng)?;
         if compares_updates {
-            // Without a view of log Z, which the update changes.
-            batch.keep_old(&scores.detached());
+            batch.old.get_or_insert_with(|| scores.whole().to_old());
         }
         progress.stats.seconds[1] += started.elapsed().as_secs_f64();
         Ok(scores)
@@ -336,7 +332,7 @@ impl<E: TrainEnv> Trainer<E> {
     fn update_parameters(&mut self) -> Result<()> {
         let started = Instant::now();
         let Self { context, companions, optimizer, progress, .. } = self;
-        for companion in companions.iter_mut() {
+        for companion in companions {
             companion.before_update(context)?;
         }
         progress.stats.seconds[2] += started.elapsed().as_secs_f64();
@@ -351,7 +347,7 @@ impl<E: TrainEnv> Trainer<E> {
         }
         progress.updates += 1;
         progress.stats.seconds[3] += started.elapsed().as_secs_f64();
-        self.keep_first_log_z();
+        progress.first_log_z = None;
         Ok(())
     }
 
@@ -368,7 +364,6 @@ impl<E: TrainEnv> Trainer<E> {
     }
 
     pub(super) fn advance_batch(&mut self, mut batch: Batch<E>, scores: &BatchScores) -> Result<StepStats> {
-        self.keep_first_log_z();
         let Self { context, sources, companions, progress, .. } = self;
         let StepProgress { mut stats, loss, updates, .. } = std::mem::take(progress);
         stats.loss = loss.unwrap_or(f64::NAN);
@@ -389,10 +384,12 @@ impl<E: TrainEnv> Trainer<E> {
             batch.log_weights = of_batch.log_weights(1.0);
             sources.learn(&batch, of_batch, context)?;
         }
-        for companion in companions.iter_mut() {
+        for companion in companions {
             companion.after_step(&batch.trajectories, context)?;
         }
-        context.update_average()?;
+        if let Some(averaged) = &mut context.average {
+            averaged.follow(context.policy.parameters(), context.step + 1)?;
+        }
         context.step += 1;
         self.latest = Some(batch);
         Ok(stats)

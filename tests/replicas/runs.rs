@@ -88,7 +88,7 @@ fn all_replicas_end_with_the_first() {
         let mut trainer = trainer(replica)?;
         let mut stop = Stop(3);
         assert_eq!(Fit::new(50).observe(&mut stop).run(&mut trainer)?, Ended::Stopped);
-        assert_eq!((trainer.steps_done(), trainer.n_replicas()), (3, 2));
+        assert_eq!((trainer.steps_done(), trainer.context().group.size()), (3, 2));
         Ok(trainer.reward_calls())
     });
     assert_eq!(calls.unwrap(), 3 * 8, "its own");
@@ -101,7 +101,7 @@ fn observers_see_the_first_replica_alone_and_their_errors_end_all() {
         replicate(3, |replica| {
             let mut trainer = trainer(replica)?;
             let mut look = |trainer: &Trainer<VectorEnv>, record: &mut Record| {
-                seen.lock().unwrap().push((trainer.replica(), record.step, record.reward_calls));
+                seen.lock().unwrap().push((trainer.context().group.rank(), record.step, record.reward_calls));
                 match fails && record.step == 2 {
                     true => Err(Error::config("what the observer saw", record.step, "another step")),
                     false => Ok(ControlFlow::Continue(())),

@@ -61,7 +61,7 @@ pub struct Parameters {
 }
 
 /// The value of a log Z without an initial value, until the trainer sets it.
-const UNSET_LOG_Z: f64 = 0.0;
+pub(crate) const UNSET_LOG_Z: f64 = 0.0;
 
 impl Parameters {
     /// Creates an empty list for parameters of one kind (`Kind::Float`, or `Kind::Double` for tests of

@@ -13,11 +13,6 @@ impl Restored {
         let copies = tensors.into_iter().map(|tensor| (tensor.shallow_clone(), tensor.detach().copy()));
         Self(copies.collect())
     }
-
-    /// Discards the copies, so that the tensors keep the values that they have now.
-    pub(crate) fn leave(mut self) {
-        self.0.clear();
-    }
 }
 
 impl Drop for Restored {

@@ -261,14 +261,9 @@ impl Scores {
         differentiated.map(|(quantity, tensor)| (quantity, tensor.detach())).collect()
     }
 
-    /// Returns the scores without gradients. They share memory with these scores, except for log Z, which is
-    /// replaced by `log_z`: the original may share memory with a parameter.
-    pub(crate) fn detached_with(&self, log_z: Option<&Tensor>) -> Self {
-        let mut detached = self.map(Tensor::detach);
-        if let Some(log_z) = log_z {
-            detached.values.insert(Quantity::LogZ, log_z.shallow_clone());
-        }
-        detached
+    /// Returns the scores without gradients. They share memory with these scores.
+    pub(crate) fn detached(&self) -> Self {
+        self.map(Tensor::detach)
     }
 
     /// Returns a copy that shares memory and gradients with these scores.

@@ -2,7 +2,6 @@
 
 use super::diagnostics::StepDiagnostics;
 use super::recent::not_logarithms;
-use super::same_objects::{bounds_log_z, objects, with_best};
 use super::{Best, Warnings};
 use crate::env::{Env, Rows};
 use crate::error::Warning;
@@ -12,9 +11,11 @@ use crate::train::StepStats;
 const NEARLY_ALL: f64 = 0.95;
 /// Consecutive steps on one object before they count as a collapse.
 const ONE_OBJECT_STEPS: usize = 50;
-/// The same if no other sampled object is as good: the target may be that peaked, or the other objects were never found.
+/// The same if no other sampled object is as good: the target may be that peaked, or the other objects were never
+/// found.
 const UNPROVEN_STEPS: usize = 200;
-/// The largest difference in log R to another object that still counts as comparable: if one object has 95 % of the mass, all others together have exp(-2.9) of it.
+/// The largest difference in log R to another object that still counts as comparable: if one object has 95 % of the
+/// mass, all others together have exp(-2.9) of it.
 const COMPARABLE: f64 = 2.0;
 /// Consecutive steps with a loss near 0 before training counts as stalled.
 const STILL_STEPS: usize = 100;
@@ -35,62 +36,50 @@ const AT_FLOOR: f64 = 0.99;
 
 impl<S: Rows> Warnings<S> {
     /// Checks the objects and figures of a step.
-    pub(super) fn check<E: Env<States = S>>(
-        &mut self,
-        env: &E,
-        terminal: &S,
-        is_conditional: bool,
-        log_rewards: &[f64],
-        step: &StepDiagnostics<'_>,
-    ) {
+    pub(super) fn check<E: Env<States = S>>(&mut self, step: &StepDiagnostics<'_, E>) {
         self.has_explored |= step.explores;
         if step.step == 1
-            && let Some(warning) = not_logarithms(log_rewards)
+            && let Some(warning) = not_logarithms(step.log_rewards)
         {
             self.raise(warning);
         }
         // Under conditions each object has several rewards.
-        if is_conditional {
+        if step.is_conditional {
             return;
         }
-        if let Some(warning) = self.recent.add_rewards(step.step, log_rewards) {
+        if let Some(warning) = self.recent.add_rewards(step.step, step.log_rewards) {
             self.raise(warning);
         }
-        self.keep_best(env, terminal, log_rewards);
-        self.check_collapse(env, terminal, log_rewards, step);
-        self.check_sparse(log_rewards, step);
-        self.check_loss(env, terminal, step);
+        self.keep_best(step);
+        self.check_collapse(step);
+        self.check_sparse(step);
+        self.check_loss(step);
     }
 
     /// Keeps the best object and the reward of the best other one.
-    fn keep_best<E: Env<States = S>>(&mut self, env: &E, terminal: &S, log_rewards: &[f64]) {
-        for (row, &log_reward) in log_rewards.iter().enumerate() {
+    fn keep_best<E: Env<States = S>>(&mut self, step: &StepDiagnostics<'_, E>) {
+        for (row, &log_reward) in step.log_rewards.iter().enumerate() {
             let Some(best) = &mut self.best else {
-                self.best = Some(Best { object: terminal.select(&[row]), log_reward, other: None });
+                self.best = Some(Best { object: step.objects.select(&[row]), log_reward, other: None });
                 continue;
             };
             if log_reward > best.log_reward {
-                *best = Best { object: terminal.select(&[row]), log_reward, other: Some(best.log_reward) };
+                *best = Best { object: step.objects.select(&[row]), log_reward, other: Some(best.log_reward) };
             } else if log_reward < best.log_reward && best.other.is_none_or(|other| log_reward > other) {
                 best.other = Some(log_reward);
             }
         }
         let Some(best) = &mut self.best else { return };
         if best.other != Some(best.log_reward) {
-            let ties: Vec<usize> = (0..log_rewards.len()).filter(|&i| log_rewards[i] == best.log_reward).collect();
-            let tie = with_best(env, &best.object, terminal, &ties).is_some_and(|grouping| grouping.first.len() > 1);
-            best.other = if tie { Some(best.log_reward) } else { best.other };
+            let ties = step.rows_with(best.log_reward);
+            if step.with_best(&best.object, &ties).is_some_and(|grouping| grouping.first.len() > 1) {
+                best.other = Some(best.log_reward);
+            }
         }
     }
 
-    fn check_collapse<E: Env<States = S>>(
-        &mut self,
-        env: &E,
-        terminal: &S,
-        log_rewards: &[f64],
-        step: &StepDiagnostics<'_>,
-    ) {
-        let concentrated = self.one_object(env, terminal, log_rewards);
+    fn check_collapse<E: Env<States = S>>(&mut self, step: &StepDiagnostics<'_, E>) {
+        let concentrated = self.one_object(step);
         self.one_object_steps = if concentrated.is_some() { self.one_object_steps + 1 } else { 0 };
         let Some((share, log_reward, other)) = concentrated else { return };
         let other = other.filter(|other| *other > log_reward - COMPARABLE);
@@ -100,24 +89,23 @@ impl<S: Rows> Warnings<S> {
         }
     }
 
-    /// Returns the object that nearly all trajectories end in: their share, its log-reward, and the best log-reward of any other object so far.
-    fn one_object<E: Env<States = S>>(
-        &self,
-        env: &E,
-        terminal: &S,
-        log_rewards: &[f64],
-    ) -> Option<(f64, f64, Option<f64>)> {
+    /// Returns the object that nearly all trajectories end in: their share, its log-reward, and the best log-reward of
+    /// any other object so far.
+    fn one_object<E: Env<States = S>>(&self, step: &StepDiagnostics<'_, E>) -> Option<(f64, f64, Option<f64>)> {
         let best = self.best.as_ref()?;
-        let mut sorted = log_rewards.to_vec();
+        let n = step.log_rewards.len();
+        let mut sorted = step.log_rewards.to_vec();
         sorted.sort_by(f64::total_cmp);
         // A log-reward that more than half of the trajectories have is the median.
-        let log_reward = sorted[sorted.len() / 2];
-        let least = (NEARLY_ALL * log_rewards.len() as f64).ceil() as usize;
-        let rows: Vec<usize> = (0..log_rewards.len()).filter(|&i| log_rewards[i] == log_reward).collect();
+        let log_reward = sorted[n / 2];
+        let least = (NEARLY_ALL * n as f64).ceil() as usize;
+        let rows = step.rows_with(log_reward);
         if rows.len() < least {
             return None;
         }
-        let grouping = objects(env, &terminal.select(&rows));
+        let objects = step.objects.select(&rows);
+        let classes = step.env.symmetry().classes(&objects);
+        let grouping = classes.map_or_else(|| objects.group(), |classes| classes.grouping);
         let mut counts = vec![0; grouping.first.len()];
         grouping.of.iter().for_each(|&group| counts[group] += 1);
         let (group, count) = counts.into_iter().enumerate().max_by_key(|&(_, count)| count)?;
@@ -126,16 +114,16 @@ impl<S: Rows> Warnings<S> {
         }
         let row = rows[grouping.first[group]];
         let is_best = log_reward == best.log_reward
-            && with_best(env, &best.object, terminal, &[row]).is_none_or(|grouping| grouping.first.len() == 1);
+            && step.with_best(&best.object, &[row]).is_none_or(|grouping| grouping.first.len() == 1);
         let other = if is_best { best.other } else { Some(best.log_reward) };
-        Some((count as f64 / log_rewards.len() as f64, log_reward, other))
+        Some((count as f64 / n as f64, log_reward, other))
     }
 
-    fn check_sparse(&mut self, log_rewards: &[f64], step: &StepDiagnostics<'_>) {
+    fn check_sparse<E: Env<States = S>>(&mut self, step: &StepDiagnostics<'_, E>) {
+        let log_rewards = step.log_rewards;
         let floor = log_rewards.iter().copied().chain(self.floor).fold(f64::INFINITY, f64::min);
         let lower = self.floor.replace(floor).is_some_and(|before| floor < before);
-        let at = log_rewards.iter().filter(|&&log_reward| log_reward == floor).count();
-        let share = at as f64 / log_rewards.len() as f64;
+        let share = step.rows_with(floor).len() as f64 / log_rewards.len() as f64;
         let before = if lower { 0 } else { self.floor_steps };
         self.floor_steps = if share >= AT_FLOOR && !self.has_explored { before + 1 } else { 0 };
         // A reward that is the same everywhere isn't rare.
@@ -144,7 +132,7 @@ impl<S: Rows> Warnings<S> {
         }
     }
 
-    fn check_loss<E: Env<States = S>>(&mut self, env: &E, terminal: &S, step: &StepDiagnostics<'_>) {
+    fn check_loss<E: Env<States = S>>(&mut self, step: &StepDiagnostics<'_, E>) {
         let &StepStats { loss, log_z, .. } = step.stats;
         let still = step.has_one_target && !step.explores && loss < STILL_LOSS;
         let (steps, since) = self.still;
@@ -156,10 +144,10 @@ impl<S: Rows> Warnings<S> {
         let Some(&Best { log_reward: best, .. }) = self.best.as_ref() else { return };
         let is_far = step.has_one_target && step.learns_log_z && log_z < best - FAR_BELOW;
         self.far_steps = if is_far { self.far_steps + 1 } else { 0 };
-        if self.still.0 >= STILL_STEPS && log_z < best - BELOW && bounds_log_z(env, terminal) {
+        if self.still.0 >= STILL_STEPS && log_z < best - BELOW && step.bounds_log_z() {
             self.raise(Warning::Stalled { step: step.step, loss, log_z, best });
         }
-        if self.far_steps >= FAR_STEPS && bounds_log_z(env, terminal) {
+        if self.far_steps >= FAR_STEPS && step.bounds_log_z() {
             self.raise(Warning::LogZFarBelow { step: step.step, log_z, best });
         }
     }
@@ -184,6 +172,10 @@ mod tests {
                 self.1 += 1;
                 let stats = StepStats { loss, log_z, ..StepStats::default() };
                 let step = StepDiagnostics {
+                    env: &Chain::new(100),
+                    objects: &Positions(positions.clone()),
+                    log_rewards: &log_rewards,
+                    is_conditional: false,
                     stats: &stats,
                     step: self.1,
                     explores,
@@ -191,7 +183,7 @@ mod tests {
                     learns_log_z: true,
                     learns_nothing: false,
                 };
-                self.0.check(&Chain::new(100), &Positions(positions.clone()), false, &log_rewards, &step);
+                self.0.check(&step);
             }
             self
         }

@@ -1,12 +1,20 @@
 //! The facts about a step that warnings are based on.
 
+use crate::env::{Env, Grouping, Rows};
 use crate::nn::Parameters;
 use crate::objective::Origin;
 use crate::quantity::Quantity;
 use crate::train::{Batch, Context, StepStats, TrainEnv};
 
 /// The facts about one step.
-pub(super) struct StepDiagnostics<'a> {
+pub(super) struct StepDiagnostics<'a, E: Env> {
+    pub(super) env: &'a E,
+    /// The objects of the batch, fresh ones first.
+    pub(super) objects: &'a E::States,
+    /// The log-rewards of the fresh objects; empty if they aren't known.
+    pub(super) log_rewards: &'a [f64],
+    /// `true` if trajectories have conditions.
+    pub(super) is_conditional: bool,
     pub(super) stats: &'a StepStats,
     /// The number of the step, from 1.
     pub(super) step: usize,
@@ -20,9 +28,9 @@ pub(super) struct StepDiagnostics<'a> {
     pub(super) learns_nothing: bool,
 }
 
-impl<'a> StepDiagnostics<'a> {
+impl<'a, E: TrainEnv> StepDiagnostics<'a, E> {
     /// Collects the facts about the last step of a trainer.
-    pub(super) fn new<E: TrainEnv>(context: &Context<E>, batch: &Batch<E>, stats: &'a StepStats) -> Self {
+    pub(super) fn new(context: &'a Context<E>, batch: &'a Batch<E>, stats: &'a StepStats) -> Self {
         let Context { objective, config, step, .. } = context;
         let needs = objective.needs();
         let parameters = context.policy().parameters();
@@ -36,13 +44,46 @@ impl<'a> StepDiagnostics<'a> {
             && !has_intrinsic_rewards
             && context.conditions.is_none()
             && context.env.n_instances() == 1;
+        let trajectories = &batch.trajectories;
         Self {
+            env: &context.env,
+            objects: trajectories.terminal_states(),
+            log_rewards: trajectories.recorded_log_rewards().map_or(&[], |known| &known[..batch.fresh]),
+            is_conditional: trajectories.conditions().is_some(),
             stats,
             step: *step,
             explores: !batch.on_policy || is_noisy || has_intrinsic_rewards,
             has_one_target,
             learns_log_z: needs.has_any(&[Quantity::LogZ, Quantity::LogFlow]),
             learns_nothing: parameters.is_some() && config.lr_scale.stays_zero(last),
+        }
+    }
+}
+
+impl<E: Env> StepDiagnostics<'_, E> {
+    /// Returns the fresh objects with a log-reward.
+    pub(super) fn rows_with(&self, log_reward: f64) -> Vec<usize> {
+        (0..self.log_rewards.len()).filter(|&row| self.log_rewards[row] == log_reward).collect()
+    }
+
+    /// Returns `true` if Z is at least each reward. It may be smaller if no two objects are ever equal, because R may
+    /// be a density, and if symmetry isn't corrected for, because Z then sums R / |Aut|.
+    pub(super) fn bounds_log_z(&self) -> bool {
+        let symmetry = self.env.symmetry();
+        self.objects.group().merges()
+            && (symmetry.classes(self.objects).is_none() || !matches!(symmetry.log_symmetry(self.objects), Ok(None)))
+    }
+
+    /// Groups the best object, which comes first, and these rows by equal objects. Returns `None` if equal objects may
+    /// be labelled differently and the environment doesn't compare them.
+    pub(super) fn with_best(&self, best: &E::States, rows: &[usize]) -> Option<Grouping> {
+        let symmetry = self.env.symmetry();
+        let mut all = best.clone();
+        all.append(self.objects.select(rows));
+        match symmetry.classes(&all) {
+            Some(classes) => Some(classes.grouping),
+            None if !matches!(symmetry.log_symmetry(best), Ok(None)) => None,
+            None => Some(all.group()),
         }
     }
 }

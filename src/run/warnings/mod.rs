@@ -2,27 +2,38 @@
 
 mod checks;
 mod diagnostics;
-mod reaction;
 mod recent;
-mod same_objects;
 mod stored_rewards;
-
-pub use reaction::OnWarning;
 
 use std::ops::ControlFlow;
 
 use diagnostics::StepDiagnostics;
 use recent::Recent;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stored_rewards::find_changed_reward;
 
-use super::{Observer, Record, terminal};
+use super::progress::say;
+use super::{Observer, Record};
 use crate::error::Warning;
 use crate::train::{TrainEnv, Trainer};
 use crate::{Error, Result};
 
 /// The smallest number of fresh trajectories whose shares are checked.
 const MIN_BATCH: usize = 8;
+
+/// The reaction to a [`Warning`](crate::error::Warning). Every warning is also recorded:
+/// [`Warnings::raised`](crate::run::Warnings::raised), [`Record::warnings`](crate::run::Record::warnings).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub enum OnWarning {
+    /// Prints one line on stderr, too, above a progress line if there is one.
+    #[default]
+    Print,
+    /// Only records it.
+    Keep,
+    /// Ends the run with [`Error::Warned`](crate::Error::Warned) after the step that raises it.
+    Fail,
+}
 
 /// An observer that warns if training goes wrong without an error. [`Fit`](super::Fit) has one by default; pass one to
 /// [`Fit::warnings`](super::Fit::warnings) to look at the warnings afterwards, or to keep its memory over several runs.
@@ -96,8 +107,9 @@ impl<S> Warnings<S> {
         &self.raised
     }
 
-    /// Raises [`Warning::FewEffective`] if the latest trajectories are worth few samples of the target. [`Fit::run`](super::Fit::run) calls it at
-    /// the end. A warning of this kind from an earlier end is replaced: the policy may have learned since.
+    /// Raises [`Warning::FewEffective`] if the latest trajectories are worth few samples of the target.
+    /// [`Fit::run`](super::Fit::run) calls it at the end. A warning of this kind from an earlier end is replaced: the
+    /// policy may have learned since.
     ///
     /// # Errors
     /// [`Error::Warned`] with [`OnWarning::Fail`].
@@ -110,7 +122,8 @@ impl<S> Warnings<S> {
         self.report(n_before)
     }
 
-    /// Adds a warning unless there is a warning of its kind. There may be several about resumed runs, because each resume may change other settings.
+    /// Adds a warning unless there is a warning of its kind. There may be several about resumed runs, because each
+    /// resume may change other settings.
     fn raise(&mut self, warning: Warning) {
         let is_known = |known: &Warning| match known {
             Warning::Resumed { .. } => *known == warning,
@@ -126,7 +139,7 @@ impl<S> Warnings<S> {
         for warning in &self.raised[n_before..] {
             match self.on_warning {
                 OnWarning::Keep => {}
-                OnWarning::Print => terminal::say(&format!("warning: {warning}")),
+                OnWarning::Print => say(&format!("warning: {warning}")),
                 OnWarning::Fail => return Err(Error::Warned(warning.clone())),
             }
         }
@@ -154,16 +167,11 @@ impl<E: TrainEnv> Observer<E> for Warnings<E::States> {
         if diagnostics.learns_nothing {
             self.raise(Warning::LearnsNothing { step: diagnostics.step });
         }
-        let trajectories = &batch.trajectories;
-        let fresh = if trainer.is_sampled_outside() { 0 } else { batch.fresh };
-        let is_weighted = diagnostics.has_one_target && batch.log_weights.len() == trajectories.len();
-        self.recent.add_weights(if is_weighted { &batch.log_weights[..fresh] } else { &[] });
-        if let Some(log_rewards) = trajectories.recorded_log_rewards()
-            && batch.fresh >= MIN_BATCH
-        {
-            let is_conditional = trajectories.conditions().is_some();
-            let objects = trajectories.terminal_states();
-            self.check(trainer.env(), objects, is_conditional, &log_rewards[..batch.fresh], &diagnostics);
+        if diagnostics.has_one_target && !trainer.is_sampled_outside() {
+            self.recent.add_weights(batch.log_weights.get(..batch.fresh).unwrap_or_default());
+        }
+        if diagnostics.log_rewards.len() >= MIN_BATCH {
+            self.check(&diagnostics);
         }
         let is_known = self.raised.iter().any(|warning| matches!(warning, Warning::RewardChanged { .. }));
         let changed = if is_known { Ok(None) } else { find_changed_reward(trainer) };

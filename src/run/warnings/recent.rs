@@ -26,7 +26,8 @@ const MAX_WEIGHTS: usize = 256;
 const MIN_WEIGHTS: usize = 64;
 /// The share of effective samples below which means over samples aren't means of the target.
 const MIN_EFFECTIVE_SHARE: f64 = 0.1;
-/// The smallest distance between the quartiles of log-weights that raises the warning: a few explored trajectories may have any weight.
+/// The smallest distance between the quartiles of log-weights that raises the warning: a few explored trajectories may
+/// have any weight.
 const MIN_QUARTILE_SPREAD: f64 = 2.0;
 /// The smallest number of steps after which a run is expected to have learned something.
 const MIN_STEPS: usize = 100;

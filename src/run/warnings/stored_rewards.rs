@@ -19,7 +19,8 @@ const TOLERANCE: f64 = 1e-4;
 /// objects any difference is noise: of few objects, noise may by chance stay below a share.
 const NOISE_SHARE: f64 = 0.05;
 
-/// Asks the reward about a few replayed objects again, after step 10 and after every 100 steps. Draws no random number; the calls aren't counted.
+/// Asks the reward about a few replayed objects again, after step 10 and after every 100 steps. Draws no random number;
+/// the calls aren't counted.
 ///
 /// # Errors
 /// Those of the reward.

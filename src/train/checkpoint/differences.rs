@@ -8,52 +8,52 @@ const SHOWN: usize = 5;
 /// Number of characters of a value that are shown.
 const LONGEST: usize = 80;
 
-/// Lists the keys whose values differ between a checkpoint and this run, with both values: `network.layers` is 2 there and 3 here. `whole` names a
-/// value without keys.
+/// Lists the keys whose values differ between a checkpoint and this run, with both values: `network.layers` is 2 there
+/// and 3 here. `whole` names a value without keys.
 pub(super) fn describe_changes(whole: &str, there: &Value, here: &Value) -> String {
     let mut found = Vec::new();
-    collect(whole, "", Some(there), Some(here), &mut found);
-    let more = found.len().saturating_sub(SHOWN);
-    found.truncate(SHOWN);
+    collect(whole, "", there, here, &mut found);
+    join_first(found, SHOWN)
+}
+
+/// Joins the first differences to one text, and counts the others.
+pub(super) fn join_first(mut differences: Vec<String>, shown: usize) -> String {
+    let more = differences.len().saturating_sub(shown);
+    differences.truncate(shown);
     if more > 0 {
-        found.push(format!("and {more} more differences"));
+        differences.push(format!("and {more} more differences"));
     }
-    found.join("; ")
+    differences.join("; ")
 }
 
-fn collect(whole: &str, key: &str, there: Option<&Value>, here: Option<&Value>, found: &mut Vec<String>) {
-    if there == here {
-        return;
-    }
-    if let (Some(Value::Array(theirs)), Some(Value::Array(ours))) = (there, here)
-        && theirs.len() == ours.len()
-    {
-        for (place, (there, here)) in theirs.iter().zip(ours).enumerate() {
-            collect(whole, &format!("{key}[{place}]"), Some(there), Some(here), found);
+fn collect(whole: &str, key: &str, there: &Value, here: &Value, found: &mut Vec<String>) {
+    match (there, here) {
+        _ if there == here => {}
+        (Value::Object(theirs), Value::Object(ours)) => {
+            let added = ours.keys().filter(|name| !theirs.contains_key(*name));
+            for name in theirs.keys().chain(added) {
+                let inner = if key.is_empty() { name.clone() } else { format!("{key}.{name}") };
+                collect(whole, &inner, &there[name], &here[name], found);
+            }
         }
-        return;
-    }
-    let (Some(Value::Object(theirs)), Some(Value::Object(ours))) = (there, here) else {
-        let say = |value: Option<&Value>| match value {
-            None | Some(Value::Null) => "not given".to_owned(),
-            Some(value) => shortened(&value.to_string()),
-        };
-        let key = if key.is_empty() { whole.to_owned() } else { format!("`{key}`") };
-        found.push(format!("{key} is {} there and {} here", say(there), say(here)));
-        return;
-    };
-    let added = ours.keys().filter(|name| !theirs.contains_key(*name));
-    for name in theirs.keys().chain(added) {
-        let inner = if key.is_empty() { name.clone() } else { format!("{key}.{name}") };
-        collect(whole, &inner, theirs.get(name), ours.get(name), found);
+        (Value::Array(theirs), Value::Array(ours)) if theirs.len() == ours.len() => {
+            for (place, (there, here)) in theirs.iter().zip(ours).enumerate() {
+                collect(whole, &format!("{key}[{place}]"), there, here, found);
+            }
+        }
+        _ => {
+            let key = if key.is_empty() { whole.to_owned() } else { format!("`{key}`") };
+            found.push(format!("{key} is {} there and {} here", describe(there), describe(here)));
+        }
     }
 }
 
-/// The first characters of a long text.
-fn shortened(text: &str) -> String {
+/// Returns the first characters of a value.
+fn describe(value: &Value) -> String {
+    let text = if value.is_null() { "not given".to_owned() } else { value.to_string() };
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}...", &text[..end]),
-        None => text.to_owned(),
+        None => text,
     }
 }
 

@@ -1,25 +1,29 @@
 //! Checkpoints: a folder with `model.safetensors` and `manifest.json`, checked before use and replaced as a whole.
 
-mod attachments;
 mod differences;
-mod manifest;
 mod persist;
 mod resume;
 
-pub(in crate::train) use attachments::Attachments;
-pub use manifest::Manifest;
 pub use persist::Persist;
-pub(in crate::train) use persist::check_name;
+pub(super) use persist::RESERVED;
 pub(crate) use resume::to_json;
-pub(in crate::train) use resume::{check_savable, make_checkpoint, parts, resume, save};
+pub(super) use resume::{make_checkpoint, no_parameters, parts, replica_path, resume};
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tch::{Tensor, no_grad};
 
-use crate::Result;
-use crate::io::{FolderKind, TensorKind, deserialise, file_error, serialise};
-use crate::nn::Parameters;
+use crate::io::{FolderKind, TensorKind, TensorSpec, deserialise, digest, file_error, parse, serialise};
+use crate::nn::{Parameter, Parameters};
+use crate::{Error, Result};
+use differences::join_first;
+
+/// The states of code around a trainer (of observers, for example), by their names: JSON, and tensors for values that
+/// are too large for it.
+pub(super) type Attachments = BTreeMap<String, (Value, Vec<(String, Tensor)>)>;
 
 pub(crate) const LAYOUT: FolderKind = FolderKind {
     tensors: "model.safetensors",
@@ -31,13 +35,45 @@ pub(crate) const LAYOUT: FolderKind = FolderKind {
     in_the_way: "choose a new folder: a checkpoint only ever replaces a checkpoint",
 };
 
+/// The format that this version writes, and the only one that it reads.
+const FORMAT: u32 = 2;
+
+/// The JSON half of a checkpoint (`manifest.json`).
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Manifest {
+    /// The version of this format.
+    pub format: u32,
+    /// The version of this library that wrote the checkpoint.
+    pub gfn: String,
+    /// The number of training steps that were done.
+    pub step: u64,
+    /// The parameters that the model has, in its order.
+    pub model: Vec<TensorSpec>,
+    /// The length of `model.safetensors` in bytes.
+    pub bytes: u64,
+    /// The 64-bit FNV-1a hash of this manifest (written compactly, with this field empty) followed by
+    /// `model.safetensors`, in 16 hexadecimal digits: against damage, not against malice.
+    pub checksum: String,
+    /// The other state that a trainer needs to resume: the random stream, its settings, counters.
+    pub state: Value,
+}
+
+impl Manifest {
+    /// Returns the same manifest with length and checksum for these bytes of tensors.
+    fn sealed(&self, data: &[u8], path: &Path) -> Result<Self> {
+        let mut sealed = Self { bytes: data.len() as u64, checksum: String::new(), ..self.clone() };
+        sealed.checksum = digest(&sealed, data, path)?;
+        Ok(sealed)
+    }
+}
+
 /// Everything that a run needs to resume: the model's parameters, further tensors by section (the optimiser's moments,
 /// a replay buffer's arrays), and a JSON state (random stream, settings, counters).
 ///
 /// Tensors may be f32, f64, i64 or u8, and come back bit for bit. On disk a checkpoint is a folder with two files.
 /// [`Checkpoint::save`] writes a new folder beside it and then swaps the two, so that an interruption leaves the old
-/// checkpoint or the new one, whole. [`Checkpoint::load`] and [`Checkpoint::restore`] check everything before they change
-/// anything.
+/// checkpoint or the new one, whole. [`Checkpoint::load`] and [`Checkpoint::restore`] check everything before they
+/// change anything.
 ///
 /// ```
 /// use gfn::{nn::Parameters, optim::{Adam, AdamConfig}, train::Checkpoint, Rng};
@@ -69,24 +105,30 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// Makes a checkpoint of a model after `step` training steps. `state` is the trainer's other state. Values are copied.
+    /// Makes a checkpoint of a model after `step` training steps. `state` is the trainer's other state. Values are
+    /// copied.
     ///
     /// Floating-point numbers in `state` come back exactly, but JSON has no NaN or infinity: they would become `null`.
     ///
     /// # Errors
     /// Those of [`Parameters::check`].
-    pub fn new(parameters: &Parameters, step: u64, state: serde_json::Value) -> Result<Self> {
-        let manifest = Manifest::new(parameters, step, state)?;
-        let values = no_grad(|| {
-            let copies = parameters.iter();
-            copies.map(|p| (p.name.clone(), p.tensor.detach().copy())).collect()
-        });
+    pub fn new(parameters: &Parameters, step: u64, state: Value) -> Result<Self> {
+        let manifest = Manifest {
+            format: FORMAT,
+            gfn: env!("CARGO_PKG_VERSION").to_owned(),
+            step,
+            model: describe_model(parameters)?,
+            bytes: 0,
+            checksum: String::new(),
+            state,
+        };
+        let values = parameters.iter().map(|p| (p.name.clone(), p.tensor.detach().copy())).collect();
         let new = Self { manifest, tensors: Vec::new(), path: PathBuf::new() };
         Ok(new.with("model", values))
     }
 
-    /// Adds named tensors as a section of their own, all their numbers finite. Tensors are shared, not copied, until they are
-    /// saved.
+    /// Adds named tensors as a section of their own, all their numbers finite. Tensors are shared, not copied, until
+    /// they are saved.
     #[must_use]
     pub fn with(mut self, section: &str, tensors: Vec<(String, Tensor)>) -> Self {
         let named = tensors.into_iter().map(|(name, t)| (format!("{section}/{name}"), t));
@@ -99,7 +141,8 @@ impl Checkpoint {
         &self.manifest
     }
 
-    /// The description that the run that saved it gave of itself ([`Trainer::described_by`](crate::train::Trainer::described_by)).
+    /// The description that the run that saved it gave of itself
+    /// ([`Trainer::described_by`](crate::train::Trainer::described_by)).
     ///
     /// # Errors
     /// [`crate::Error::File`] for a checkpoint without a description, or with one of another form.
@@ -115,8 +158,8 @@ impl Checkpoint {
     }
 
     /// The note that the run left ([`Trainer::noted`](crate::train::Trainer::noted)); null without one.
-    pub fn note(&self) -> &serde_json::Value {
-        self.manifest.state.get("note").unwrap_or(&serde_json::Value::Null)
+    pub fn note(&self) -> &Value {
+        self.manifest.state.get("note").unwrap_or(&Value::Null)
     }
 
     /// The tensors of a section, on the host; empty if there is none of that name.
@@ -129,8 +172,8 @@ impl Checkpoint {
     /// Copies the parameters' values into a model that has the same names, shapes and kinds.
     ///
     /// # Errors
-    /// [`crate::Error::File`] for another model (with the first differences) and for values that aren't finite. The model is
-    /// unchanged then.
+    /// [`crate::Error::File`] for another model (with the first differences) and for values that aren't finite. The
+    /// model is unchanged then.
     pub fn restore(&self, parameters: &Parameters) -> Result<()> {
         let found = self.fitting(parameters)?;
         no_grad(|| {
@@ -142,47 +185,69 @@ impl Checkpoint {
     }
 
     /// The saved values of a model's parameters, in its order; fails where [`restore`](Self::restore) would.
-    pub(in crate::train) fn fitting(&self, parameters: &Parameters) -> Result<Vec<Tensor>> {
-        self.manifest.check_model(parameters, &self.path)?;
+    fn fitting(&self, parameters: &Parameters) -> Result<Vec<Tensor>> {
+        self.check_model(parameters)?;
         let saved = self.section("model");
         self.check_finite(&saved)?;
-        let mut found = Vec::with_capacity(saved.len());
-        for parameter in parameters {
-            let value = saved.iter().find(|(name, _)| *name == parameter.name);
+        let find = |parameter: &Parameter| {
             let fits = |t: &Tensor| t.size() == parameter.tensor.size() && t.kind() == parameter.tensor.kind();
-            match value {
-                Some((_, value)) if fits(value) => found.push(value.shallow_clone()),
-                _ => {
-                    return Err(file_error(
-                        &self.path,
-                        format!("no tensor fits parameter `{}`, which the manifest lists", parameter.name),
-                        "the checkpoint is damaged: use another one",
-                    ));
-                }
+            let value = saved.iter().find(|(name, value)| *name == parameter.name && fits(value));
+            value.map(|(_, value)| value.shallow_clone()).ok_or_else(|| {
+                let problem = format!("no tensor fits parameter `{}`, which the manifest lists", parameter.name);
+                file_error(&self.path, problem, "the checkpoint is damaged: use another one")
+            })
+        };
+        parameters.iter().map(find).collect()
+    }
+
+    /// Compares the model that was saved with the one that is to be restored.
+    fn check_model(&self, parameters: &Parameters) -> Result<()> {
+        const SHOWN: usize = 3;
+        let (saved, model) = (&self.manifest.model, describe_model(parameters)?);
+        if *saved == model {
+            return Ok(());
+        }
+        let mut differences = Vec::new();
+        for there in saved {
+            match model.iter().find(|here| here.name == there.name) {
+                Some(here) if here == there => {}
+                Some(here) => differences.push(format!("it has {there}, the model {here}")),
+                None => differences.push(format!("it has {there}, the model lacks it")),
             }
         }
-        Ok(found)
+        let added = model.iter().filter(|here| saved.iter().all(|there| there.name != here.name));
+        differences.extend(added.map(|here| format!("it lacks {here}")));
+        if differences.is_empty() {
+            differences.push("the same parameters in another order".to_owned());
+        }
+        Err(file_error(
+            &self.path,
+            format!("the checkpoint of another model: {}", join_first(differences, SHOWN)),
+            "build the model with the settings of the run that saved it (the manifest's `state` has them)",
+        ))
     }
 
     /// Writes the checkpoint to a folder, replacing the checkpoint that is there, if any.
     ///
     /// # Errors
-    /// [`crate::Error::File`] if a parameter or a number of any section isn't finite, if something that isn't a checkpoint (or
-    /// holds other files too) is in the way, or if writing fails. An earlier checkpoint in this place is untouched then.
+    /// [`crate::Error::File`] if a parameter or a number of any section isn't finite, if something that isn't a
+    /// checkpoint (or holds other files too) is in the way, or if writing fails. An earlier checkpoint in this place is
+    /// untouched then.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         self.stage(path.as_ref())?;
         LAYOUT.publish(path.as_ref())
     }
 
     /// Writes the checkpoint to a hidden folder beside `path`; [`FolderKind::publish`] moves it there.
-    pub(in crate::train) fn stage(&self, path: &Path) -> Result<()> {
+    pub(super) fn stage(&self, path: &Path) -> Result<()> {
         self.check_finite(&self.tensors)?;
         LAYOUT.check_target(path)?;
         let data = serialise(&self.tensors, path)?;
         LAYOUT.stage(path, &data, &self.manifest.sealed(&data, path)?)
     }
 
-    /// Checks whether a checkpoint could be saved at `path`, by making and removing a folder beside it. A run does so before its first step.
+    /// Checks whether a checkpoint could be saved at `path`, by making and removing a folder beside it. A run does so
+    /// before its first step.
     ///
     /// # Errors
     /// [`crate::Error::File`] if something that isn't a checkpoint is in the way, and if no folder can be made there.
@@ -190,13 +255,15 @@ impl Checkpoint {
         LAYOUT.try_target(path.as_ref())
     }
 
-    /// Returns `true` if there is a checkpoint that [`load`](Self::load) would read. It may be the older one that an interrupted save moved away.
+    /// Returns `true` if there is a checkpoint that [`load`](Self::load) would read. It may be the older one that an
+    /// interrupted save moved away.
     #[must_use]
     pub fn exists(path: impl AsRef<Path>) -> bool {
         LAYOUT.resolve(path.as_ref()).exists()
     }
 
-    /// Reads a checkpoint onto the host and checks that it is whole: format, length and checksum before any tensor is made.
+    /// Reads a checkpoint onto the host and checks that it is whole: format, length and checksum before any tensor is
+    /// made.
     ///
     /// If a save was interrupted between moving the old checkpoint away and the new one in, the old one is read.
     ///
@@ -208,9 +275,13 @@ impl Checkpoint {
 
     fn load_folder(path: PathBuf) -> Result<Self> {
         let (file, text) = LAYOUT.manifest(&path)?;
-        let manifest = Manifest::parse(&text, &file)?;
+        let manifest: Manifest = parse(&text, &file, FORMAT, &LAYOUT)?;
         let (file, data) = LAYOUT.tensors(&path, manifest.bytes)?;
-        manifest.check_bytes(&data, &file)?;
+        let found = manifest.sealed(&data, &file)?.checksum;
+        if found != manifest.checksum {
+            let problem = format!("checksum {found}, the manifest says {}", manifest.checksum);
+            return Err(file_error(&file, problem, "the tensors or the manifest are damaged: use another checkpoint"));
+        }
         let tensors = deserialise(&data, &file, &LAYOUT)?;
         Ok(Self { manifest, tensors, path })
     }
@@ -220,13 +291,25 @@ impl Checkpoint {
             let float = TensorKind::of(tensor).is_some_and(TensorKind::is_float);
             if float && tensor.f_isfinite()?.f_all()?.f_int64_value(&[])? == 0 {
                 let name = name.strip_prefix("model/").unwrap_or(name);
-                return Err(file_error(
-                    &self.path,
-                    format!("`{name}` isn't finite"),
-                    "training has diverged: go on from an earlier checkpoint, with a lower learning rate or clipping",
-                ));
+                let remedy =
+                    "training has diverged: go on from an earlier checkpoint, with a lower learning rate or clipping";
+                return Err(file_error(&self.path, format!("`{name}` isn't finite"), remedy));
             }
         }
         Ok(())
     }
+}
+
+/// The model's parameters as the manifest lists them.
+fn describe_model(parameters: &Parameters) -> Result<Vec<TensorSpec>> {
+    parameters.check()?;
+    let mut specs = Vec::new();
+    for Parameter { name, tensor, .. } in parameters {
+        let Some(kind) = TensorKind::of(tensor) else {
+            let got = format!("{:?} for `{name}`", tensor.kind());
+            return Err(Error::config("a parameter's kind", got, "Float or Double"));
+        };
+        specs.push(TensorSpec { name: name.clone(), shape: tensor.size(), kind });
+    }
+    Ok(specs)
 }

@@ -8,12 +8,15 @@ use serde_json::Value;
 use tch::Tensor;
 
 use super::differences::describe_changes;
-use super::persist::{restore, states};
-use super::{Attachments, LAYOUT, Persist};
+use super::{LAYOUT, Persist};
+use crate::env::Env;
 use crate::error::Warning;
 use crate::policy::Policy;
 use crate::train::{Checkpoint, Context, TrainEnv, Trainer};
 use crate::{Error, Result, Rng};
+
+/// The section of attached tensors; each attachment has a section below it.
+const ATTACHED: &str = "attached";
 
 /// The JSON half of a trainer's checkpoint.
 #[derive(Serialize, Deserialize)]
@@ -30,73 +33,72 @@ struct State {
     description: Value,
     /// Text for readers of the checkpoint.
     note: Value,
-    attachments: Value,
+    /// The JSON states of attachments by their names.
+    attachments: BTreeMap<String, Value>,
     /// The trainer's settings.
     settings: Value,
     /// The number of replicas that train as one.
     replicas: usize,
 }
 
-impl State {
-    fn from_checkpoint(checkpoint: &Checkpoint, path: &Path) -> Result<Self> {
-        let state = checkpoint.manifest().state.clone();
-        serde_json::from_value(state).map_err(|error| other_run(path, format!("its state isn't a trainer's ({error})")))
-    }
-}
+/// The states of parts by the names of their sections: a noun for the part, and its tensors.
+type PartStates = BTreeMap<String, (String, Vec<(String, Tensor)>)>;
 
 /// Returns all parts with a section of their own. Sources come last, because a replay buffer takes longest to restore.
 pub(in crate::train) fn parts<E: TrainEnv>(trainer: &Trainer<E>) -> Vec<&dyn Persist<E>> {
     let mut parts: Vec<&dyn Persist<E>> = Vec::new();
     parts.extend(trainer.optimizer.iter().map(|part| part as &dyn Persist<E>));
     parts.extend(trainer.context.average.iter().map(|part| part as &dyn Persist<E>));
-    parts.extend(trainer.companions.iter().map(|part| part as &dyn Persist<E>));
+    parts.extend(trainer.companions.iter().map(|part| part.as_ref() as &dyn Persist<E>));
     parts.extend(trainer.sources.iter().rev().map(|part| part as &dyn Persist<E>));
     parts
 }
 
-/// Saves a trainer's checkpoint; several replicas save together.
-pub(in crate::train) fn save<E: TrainEnv>(trainer: &Trainer<E>, path: &Path) -> Result<()> {
-    let path = replica_path(trainer, path);
-    LAYOUT.check_target(&path)?;
-    trainer.checkpoint()?.stage(&path)?;
-    trainer.context.broadcast_from_first(0.0)?;
-    LAYOUT.publish(&path)
+/// Returns the state of every part that has any.
+fn part_states<E: TrainEnv>(trainer: &Trainer<E>) -> Result<PartStates> {
+    let mut states = PartStates::new();
+    for part in parts(trainer) {
+        let tensors = part.state(trainer.env())?;
+        if !tensors.is_empty() {
+            states.insert(part.name().to_owned(), (part.describe(), tensors));
+        }
+    }
+    Ok(states)
 }
 
 /// Makes the checkpoint of a trainer.
 pub(in crate::train) fn make_checkpoint<E: TrainEnv>(trainer: &Trainer<E>) -> Result<Checkpoint> {
-    let Context { env, policy, objective, config, step, .. } = &trainer.context;
+    let Context { policy, objective, config, step, group, .. } = &trainer.context;
     let parameters = policy.parameters().ok_or_else(no_parameters)?;
-    let states = states(env, parts(trainer))?;
+    let states = part_states(trainer)?;
+    let attachments = trainer.attachments.iter();
     let state = to_json(&State {
         rng: trainer.rng.clone(),
         run_id: trainer.run_id,
-        parts: states.iter().map(|(part, _)| (part.name().to_owned(), part.describe())).collect(),
+        parts: states.iter().map(|(name, (noun, _))| (name.clone(), noun.clone())).collect(),
         objective: objective.name().to_owned(),
         objective_settings: objective.settings(),
         reward_calls: trainer.reward_calls(),
         description: trainer.description.clone(),
         note: trainer.note.clone(),
-        attachments: trainer.attachments.states(),
+        attachments: attachments.map(|(name, (state, _))| (name.clone(), state.clone())).collect(),
         settings: serde_json::to_value(config).unwrap_or_default(),
-        replicas: trainer.n_replicas(),
+        replicas: group.size(),
     })?;
     let mut checkpoint = Checkpoint::new(parameters, *step as u64, state)?;
-    for (part, tensors) in states {
-        checkpoint = checkpoint.with(part.name(), tensors);
+    for (name, (_, tensors)) in states {
+        checkpoint = checkpoint.with(&name, tensors);
     }
-    Ok(trainer.attachments.add_to(checkpoint))
-}
-
-/// Checks that checkpoints can be saved at `path`.
-pub(in crate::train) fn check_savable<E: TrainEnv>(trainer: &Trainer<E>, path: &Path) -> Result<()> {
-    trainer.context.policy.parameters().ok_or_else(no_parameters)?;
-    Checkpoint::try_path(replica_path(trainer, path))
+    for (name, (_, tensors)) in &trainer.attachments {
+        let shared = tensors.iter().map(|(name, tensor)| (name.clone(), tensor.shallow_clone()));
+        checkpoint = checkpoint.with(&format!("{ATTACHED}/{name}"), shared.collect());
+    }
+    Ok(checkpoint)
 }
 
 /// The folder of this replica's checkpoint.
-fn replica_path<E: TrainEnv>(trainer: &Trainer<E>, path: &Path) -> PathBuf {
-    match trainer.replica() {
+pub(in crate::train) fn replica_path<E: TrainEnv>(trainer: &Trainer<E>, path: &Path) -> PathBuf {
+    match trainer.context.group.rank() {
         0 => path.to_owned(),
         replica => path.with_file_name(format!("{}.{replica}", path.file_name().unwrap_or_default().display())),
     }
@@ -106,26 +108,25 @@ fn replica_path<E: TrainEnv>(trainer: &Trainer<E>, path: &Path) -> PathBuf {
 pub(in crate::train) fn resume<E: TrainEnv>(trainer: &mut Trainer<E>, path: &Path) -> Result<()> {
     let path = replica_path(trainer, path);
     // A run that was stopped while it saved for the first time has nothing but a staged checkpoint.
-    let staged = LAYOUT.staged(&path).filter(|_| trainer.n_replicas() > 1 && !Checkpoint::exists(&path));
-    let mut checkpoint = staged.map_or_else(|| Checkpoint::load(&path), Checkpoint::load_folder)?;
-    let mut state = State::from_checkpoint(&checkpoint, &path)?;
-    check_same_run(trainer, &state, &path)?;
-    if publish_common_step(&trainer.context, &path, &checkpoint, &state)? {
-        checkpoint = Checkpoint::load(&path)?;
-        state = State::from_checkpoint(&checkpoint, &path)?;
+    let staged = LAYOUT.staged(&path).filter(|_| trainer.context.replicas().is_some() && !Checkpoint::exists(&path));
+    let mut saved = Saved::load(staged.unwrap_or_else(|| LAYOUT.resolve(&path)), &path)?;
+    saved.check_same_run(trainer)?;
+    if saved.publish_common_step(&trainer.context)? {
+        saved = Saved::load(LAYOUT.resolve(&path), &path)?;
     }
-    trainer.keep_first_log_z();
+    let before = part_states(trainer)?;
     let Trainer { context, optimizer, companions, sources, .. } = trainer;
     let Context { env, policy, average, config, .. } = context;
     let parameters = policy.parameters().ok_or_else(no_parameters)?;
     // Every problem is found before anything changes for good.
-    checkpoint.fitting(parameters)?;
+    saved.checkpoint.fitting(parameters)?;
     let mut parts: Vec<&mut dyn Persist<E>> = Vec::new();
     parts.extend(optimizer.iter_mut().map(|part| part as &mut dyn Persist<E>));
     parts.extend(average.iter_mut().map(|part| part as &mut dyn Persist<E>));
-    parts.extend(companions.iter_mut().map(|part| part as &mut dyn Persist<E>));
+    parts.extend(companions.iter_mut().map(|part| part.as_mut() as &mut dyn Persist<E>));
     parts.extend(sources.iter_mut().rev().map(|part| part as &mut dyn Persist<E>));
-    restore(env, &mut parts, &checkpoint, &state.parts, |problem| other_run(&path, problem))?;
+    saved.restore_parts(env, &mut parts, &before)?;
+    let Saved { checkpoint, state, .. } = saved;
     checkpoint.restore(parameters)?;
     let settings = serde_json::to_value(config).unwrap_or_default();
     let step = checkpoint.manifest().step as usize;
@@ -133,7 +134,11 @@ pub(in crate::train) fn resume<E: TrainEnv>(trainer: &mut Trainer<E>, path: &Pat
     let is_changed = !state.settings.is_null() && !settings.is_null() && state.settings != settings;
     let changes = is_changed.then(|| describe_changes("its settings", &state.settings, &settings));
     trainer.resume_warning = changes.map(|changes| Warning::Resumed { step, changes });
-    trainer.attachments = Attachments::read(&state.attachments, &checkpoint);
+    trainer.attachments.clear();
+    for (name, state) in state.attachments {
+        let tensors = checkpoint.section(&format!("{ATTACHED}/{name}"));
+        trainer.attachments.insert(name, (state, tensors));
+    }
     trainer.rng = state.rng;
     trainer.run_id = state.run_id;
     trainer.sources.reward_calls = state.reward_calls;
@@ -144,67 +149,105 @@ pub(in crate::train) fn resume<E: TrainEnv>(trainer: &mut Trainer<E>, path: &Pat
     trainer.context.broadcast_from_first(0.0).map(drop)
 }
 
-/// Refuses the checkpoint of another run.
-fn check_same_run<E: TrainEnv>(trainer: &Trainer<E>, state: &State, path: &Path) -> Result<()> {
-    let refuse = |problem: String| Err(other_run(path, problem));
-    let (there, here) = (state.replicas, trainer.n_replicas());
-    if there != here {
-        return refuse(format!("the checkpoint of one of {there} trainers that train as one, here they are {here}"));
-    }
-    if state.description != trainer.description {
-        let changes = describe_changes("its description", &state.description, &trainer.description);
-        return refuse(format!("the checkpoint of another run: {changes}"));
-    }
-    let objective = trainer.context.objective.as_ref();
-    let name = objective.name();
-    if state.objective != name {
-        return refuse(format!("the checkpoint of a run by {}, this one is by {name}", state.objective));
-    }
-    let settings = objective.settings();
-    if state.objective_settings != settings {
-        let changes = describe_changes("it", &state.objective_settings, &settings);
-        return refuse(format!("the checkpoint of a run by another {name}: {changes}"));
-    }
-    Ok(())
+/// A checkpoint that was read, and the trainer's state in it.
+struct Saved {
+    checkpoint: Checkpoint,
+    state: State,
+    /// The folder that the run saves to.
+    path: PathBuf,
 }
 
-/// Makes replicas resume from the same step. A run that was stopped while replicas replaced their checkpoints leaves some with an older one, beside
-/// a complete newer one, which is published here. Returns whether that happened.
-///
-/// # Errors
-/// [`Error::File`] for checkpoints of different runs, and if there is no step that all replicas have; [`Error::Peer`] if another replica has ended.
-fn publish_common_step<E: TrainEnv>(
-    context: &Context<E>,
-    path: &Path,
-    checkpoint: &Checkpoint,
-    state: &State,
-) -> Result<bool> {
-    let Some(group) = context.replicas() else { return Ok(false) };
-    let run_id = state.run_id.cast_signed();
-    let step = checkpoint.manifest().step.cast_signed();
-    let staged = LAYOUT.staged(path).and_then(|folder| Checkpoint::load_folder(folder).ok());
-    let staged =
-        staged.filter(|staged| State::from_checkpoint(staged, path).is_ok_and(|other| other.run_id == state.run_id));
-    let staged = staged.map_or(step, |staged| staged.manifest().step.cast_signed().max(step));
-    let mut members = Vec::new();
-    for member in &group.join(&Tensor::from_slice(&[run_id, step, staged]))? {
-        members.push(Vec::<i64>::try_from(member)?);
+impl Saved {
+    /// Reads a folder: the checkpoint at `path`, or one that was staged for it.
+    fn load(folder: PathBuf, path: &Path) -> Result<Self> {
+        let checkpoint = Checkpoint::load_folder(folder)?;
+        let state = serde_json::from_value(checkpoint.manifest().state.clone());
+        let state = state.map_err(|error| other_run(path, format!("its state isn't a trainer's ({error})")))?;
+        Ok(Self { checkpoint, state, path: path.to_owned() })
     }
-    if let Some(other) = members.iter().position(|member| member[0] != run_id) {
-        let problem = format!("of another run than replica {other}'s: step {step} here, {} there", members[other][1]);
-        return Err(Error::file(path, problem, "resume from the checkpoints of one run, or start in a new folder"));
+
+    /// Refuses the checkpoint of another run.
+    fn check_same_run<E: TrainEnv>(&self, trainer: &Trainer<E>) -> Result<()> {
+        let State { objective, objective_settings, description, replicas: there, .. } = &self.state;
+        let Context { objective: own, group, .. } = &trainer.context;
+        let (name, settings, here) = (own.name(), own.settings(), group.size());
+        let problem = if *there != here {
+            format!("the checkpoint of one of {there} trainers that train as one, here they are {here}")
+        } else if *description != trainer.description {
+            let changes = describe_changes("its description", description, &trainer.description);
+            format!("the checkpoint of another run: {changes}")
+        } else if objective != name {
+            format!("the checkpoint of a run by {objective}, this one is by {name}")
+        } else if *objective_settings != settings {
+            let changes = describe_changes("it", objective_settings, &settings);
+            format!("the checkpoint of a run by another {name}: {changes}")
+        } else {
+            return Ok(());
+        };
+        Err(other_run(&self.path, problem))
     }
-    let in_common = |step: &i64| members.iter().all(|member| member[1..].contains(step));
-    match [step, staged].into_iter().find(in_common) {
-        Some(common) if common == step && Checkpoint::exists(path) => Ok(false),
-        Some(_) => LAYOUT.publish(path).map(|()| true),
-        None => {
-            let steps: Vec<&[i64]> = members.iter().map(|member| &member[1..]).collect();
-            let problem = format!(
-                "replicas have checkpoints of different steps: {steps:?}, the current and the next one of each"
-            );
-            Err(Error::file(path, problem, "resume from checkpoints that were saved in one step"))
+
+    /// Makes replicas resume from the same step. A run that was stopped while replicas replaced their checkpoints
+    /// leaves some with an older one, beside a complete newer one, which is published here. Returns whether that
+    /// happened.
+    ///
+    /// # Errors
+    /// [`Error::File`] for checkpoints of different runs, and if there is no step that all replicas have;
+    /// [`Error::Peer`] if another replica has ended.
+    fn publish_common_step<E: TrainEnv>(&self, context: &Context<E>) -> Result<bool> {
+        let Some(group) = context.replicas() else { return Ok(false) };
+        let path = &self.path;
+        let run_id = self.state.run_id.cast_signed();
+        let step = self.checkpoint.manifest().step.cast_signed();
+        let staged = LAYOUT.staged(path).and_then(|folder| Self::load(folder, path).ok());
+        let staged = staged.filter(|staged| staged.state.run_id == self.state.run_id);
+        let staged = staged.map_or(step, |staged| staged.checkpoint.manifest().step.cast_signed().max(step));
+        let mut members = Vec::new();
+        for member in &group.join(&Tensor::from_slice(&[run_id, step, staged]))? {
+            members.push(Vec::<i64>::try_from(member)?);
         }
+        if let Some(other) = members.iter().position(|member| member[0] != run_id) {
+            let there = members[other][1];
+            let problem = format!("of another run than replica {other}'s: step {step} here, {there} there");
+            return Err(Error::file(path, problem, "resume from the checkpoints of one run, or start in a new folder"));
+        }
+        let in_common = |step: &i64| members.iter().all(|member| member[1..].contains(step));
+        match [step, staged].into_iter().find(in_common) {
+            Some(common) if common == step && Checkpoint::exists(path) => Ok(false),
+            Some(_) => LAYOUT.publish(path).map(|()| true),
+            None => {
+                let steps: Vec<&[i64]> = members.iter().map(|member| &member[1..]).collect();
+                let problem = format!(
+                    "replicas have checkpoints of different steps: {steps:?}, the current and the next one of each"
+                );
+                Err(Error::file(path, problem, "resume from checkpoints that were saved in one step"))
+            }
+        }
+    }
+
+    /// Restores all parts, whose states are `before` now. If one of them fails, none of them is changed.
+    fn restore_parts<E: Env>(&self, env: &E, parts: &mut [&mut dyn Persist<E>], before: &PartStates) -> Result<()> {
+        let there = &self.state.parts;
+        let here = before.iter().map(|(name, (noun, _))| (name, noun));
+        let is_common = |name: &String| there.contains_key(name) && before.contains_key(name);
+        if let Some((_, noun)) = there.iter().chain(here).find(|(name, _)| !is_common(name)) {
+            return Err(other_run(&self.path, format!("one of the two runs has {noun}, the other has none")));
+        }
+        for i in 0..parts.len() {
+            let part = &mut parts[i];
+            if !before.contains_key(part.name()) {
+                continue;
+            }
+            let Err(error) = part.load_state(env, &self.checkpoint.section(part.name())) else { continue };
+            let problem = format!("{} can't be used here ({error})", part.describe());
+            for part in &mut parts[..i] {
+                if let Some((_, tensors)) = before.get(part.name()) {
+                    part.load_state(env, tensors)?;
+                }
+            }
+            return Err(other_run(&self.path, problem));
+        }
+        Ok(())
     }
 }
 
@@ -217,6 +260,6 @@ fn other_run(path: &Path, problem: String) -> Error {
     Error::file(path, problem, "resume with the settings that the checkpoint was made with")
 }
 
-fn no_parameters() -> Error {
+pub(in crate::train) fn no_parameters() -> Error {
     Error::missing("a checkpoint", "a policy with parameters", "there is nothing to save")
 }

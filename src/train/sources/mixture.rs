@@ -3,13 +3,13 @@
 use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::policy::PolicySource;
+use super::policy::{POLICY, PolicySource};
 use super::{Batch, BatchRequest, Replay, Source, SourceTraits};
 use crate::env::Env;
 use crate::objective::{Origin, Scores};
 use crate::replay::SourceCounts;
 use crate::rollout::{Container, Trajectories};
-use crate::train::{AverageFor, Context, TrainEnv};
+use crate::train::{Context, TrainEnv};
 use crate::{Error, Result, Rng};
 
 /// The share of a batch that a source supplies.
@@ -29,8 +29,6 @@ pub(in crate::train) enum Share {
 pub(in crate::train) struct Sources<E: Env> {
     /// The sources in the order of their rows in a batch; `Rest`, `Replay` and `Data` occur at most once each.
     list: Vec<(Share, Box<dyn Source<E>>)>,
-    /// `true` if the first source isn't the policy.
-    has_replacement: bool,
     /// The number of new objects that the reward was asked about.
     pub(in crate::train) reward_calls: u64,
     /// The id of the last batch drawn. Only this batch may update what sources learn.
@@ -43,14 +41,13 @@ static DRAWS: AtomicU64 = AtomicU64::new(0);
 impl<E: TrainEnv> Default for Sources<E> {
     fn default() -> Self {
         let list: Vec<(Share, Box<dyn Source<E>>)> = vec![(Share::Rest, Box::new(PolicySource::default()))];
-        Self { list, has_replacement: false, reward_calls: 0, last_draw: None }
+        Self { list, reward_calls: 0, last_draw: None }
     }
 }
 
 impl<E: TrainEnv> Sources<E> {
     /// Adds a source. It replaces a source with the same share, unless the share is fixed.
     pub(in crate::train) fn insert(&mut self, share: Share, source: Box<dyn Source<E>>) {
-        self.has_replacement |= share == Share::Rest;
         let rank = |share: &Share| match share {
             Share::Rest => 0,
             Share::Replay => 1,
@@ -62,41 +59,38 @@ impl<E: TrainEnv> Sources<E> {
         self.list.insert(at, (share, source));
     }
 
-    /// Returns the first source of type `T`.
-    pub(in crate::train) fn find<T: 'static>(&self) -> Option<&T> {
-        self.list.iter().find_map(|(_, source)| {
-            let source: &dyn Any = source.as_ref();
-            source.downcast_ref()
-        })
+    /// Returns the place in the list of the only source with this share.
+    fn place(&self, share: Share) -> Option<usize> {
+        self.list.iter().position(|(other, _)| *other == share)
     }
 
     /// Returns the replay buffer.
     pub(in crate::train) fn replay(&self) -> Option<&Replay<E>> {
-        let (_, source) = self.list.iter().find(|(share, _)| *share == Share::Replay)?;
-        let source: &dyn Any = source.as_ref();
+        let source: &dyn Any = self.list[self.place(Share::Replay)?].1.as_ref();
         source.downcast_ref()
     }
 
     /// Returns the replay buffer.
     pub(in crate::train) fn replay_mut(&mut self) -> Option<&mut Replay<E>> {
-        let (_, source) = self.list.iter_mut().find(|(share, _)| *share == Share::Replay)?;
-        let source: &mut dyn Any = source.as_mut();
+        let place = self.place(Share::Replay)?;
+        let source: &mut dyn Any = self.list[place].1.as_mut();
         source.downcast_mut()
+    }
+
+    /// Returns the replay buffer for something that can't work without it.
+    pub(in crate::train) fn replay_for(&mut self, needed_by: &'static str) -> Result<&mut Replay<E>> {
+        let none = || Error::missing(needed_by, "a replay buffer", "give the trainer one (`with_replay`)");
+        self.replay_mut().ok_or_else(none)
     }
 
     /// Returns `true` if a custom source supplies fresh trajectories instead of the policy.
     pub(in crate::train) fn has_replacement(&self) -> bool {
-        self.has_replacement
+        self.list[0].1.name() != POLICY
     }
 
-    /// Returns `true` if fresh trajectories come from outside of the trainer.
-    pub(in crate::train) fn are_external(&self, context: &Context<E>) -> bool {
-        self.list[0].1.traits(context).is_external
-    }
-
-    /// Returns `true` if a batch must be scored in parts.
-    pub(in crate::train) fn score_in_parts(&self, context: &Context<E>) -> bool {
-        self.list[0].1.traits(context).is_scored_in_parts
+    /// Returns the properties of the source of fresh trajectories.
+    pub(in crate::train) fn fresh_traits(&self, context: &Context<E>) -> SourceTraits {
+        self.list[0].1.traits(context)
     }
 
     pub(in crate::train) fn iter(&self) -> impl DoubleEndedIterator<Item = &dyn Source<E>> {
@@ -112,10 +106,6 @@ impl<E: TrainEnv> Sources<E> {
         self.iter().any(|source| source.traits(context).needs_losses)
     }
 
-    fn has(&self, share: Share) -> bool {
-        self.list.iter().any(|(other, _)| *other == share)
-    }
-
     /// Draws the batch of one step. New trajectories are offered to all sources.
     pub(in crate::train) fn draw(&mut self, context: &Context<E>, rng: &mut Rng) -> Result<Batch<E>> {
         self.last_draw = Some(DRAWS.fetch_add(1, Relaxed));
@@ -125,27 +115,23 @@ impl<E: TrainEnv> Sources<E> {
             let calls = replay.fill(context, rng)?;
             self.reward_calls += calls;
         }
-        let mut parts: Vec<Trajectories<E>> = Vec::new();
+        let mut parts = Vec::new();
         let mut rows = Vec::new();
-        let mut replayed = 0..0;
         let mut end = 0;
         for k in 0..self.list.len() {
             let part = self.draw_part(k, &mut counts, context, rng)?;
             let start = end;
             end += part.as_ref().map_or(0, Trajectories::len);
             rows.push(start..end);
-            if self.list[k].0 == Share::Replay {
-                replayed = start..end;
-            }
             parts.extend(part);
         }
-        let fresh = rows[0].len();
         let mut parts = parts.into_iter();
         let none = || Error::config("batch", "no trajectory", "at least one trajectory");
         let mut trajectories = parts.next().ok_or_else(none)?;
         trajectories.extend(parts)?;
-        let draw = self.last_draw;
-        Ok(Batch { trajectories, fresh, on_policy, replayed, log_weights: Vec::new(), rows, old: None, draw })
+        let fresh = rows[0].len();
+        let replayed = self.place(Share::Replay).map_or(0..0, |replay| rows[replay].clone());
+        Ok(Batch { fresh, on_policy, replayed, rows, draw: self.last_draw, ..Batch::from(trajectories) })
     }
 
     /// Draws the trajectories of source number `k`, with log-rewards.
@@ -156,16 +142,17 @@ impl<E: TrainEnv> Sources<E> {
         context: &Context<E>,
         rng: &mut Rng,
     ) -> Result<Option<Trajectories<E>>> {
-        let replaces_policy = k == 0 && self.has_replacement;
+        let replaces_policy = k == 0 && self.has_replacement();
         let max = counts[k];
-        // A source in the policy's place is called even for 0 trajectories, so that it can send parameters to its samplers and exchange
-        // tensors with the sources of other replicas.
+        // A source in the policy's place is called even for 0 trajectories, so that it can send parameters to its
+        // samplers and exchange tensors with the sources of other replicas.
         if max == 0 && !replaces_policy {
             return Ok(None);
         }
         let mut request = BatchRequest::exactly(max);
-        let replay = self.list.iter().position(|(share, _)| *share == Share::Replay);
-        if let (true, Some(replay)) = (replaces_policy, replay) {
+        // The buffer can hold what doesn't enter the batch, and fill what is missing.
+        let replay = self.place(Share::Replay).filter(|_| replaces_policy);
+        if let Some(replay) = replay {
             request.allow_more = true;
             request.min = if counts[replay] > 0 { 0 } else { max };
         }
@@ -174,14 +161,12 @@ impl<E: TrainEnv> Sources<E> {
         // With local search the policy's own source returns more.
         let drawn = if k == 0 && !replaces_policy { drawn } else { request.check(drawn)? };
         let own_calls = source.reward_calls();
+        self.reward_calls += own_calls;
         let n = drawn.as_ref().map_or(0, Trajectories::len);
-        if let (true, Some(replay)) = (replaces_policy, replay) {
+        if let Some(replay) = replay {
             counts[replay] += max.saturating_sub(n);
         }
-        let Some(mut drawn) = drawn else {
-            self.reward_calls += own_calls;
-            return Ok(None);
-        };
+        let Some(mut drawn) = drawn else { return Ok(None) };
         if replaces_policy {
             context.check_conditions(&drawn)?;
         }
@@ -189,7 +174,6 @@ impl<E: TrainEnv> Sources<E> {
         if is_new {
             drawn = context.rewarded(drawn)?;
         }
-        self.reward_calls += own_calls;
         if is_new || (replaces_policy && own_calls == 0) {
             self.reward_calls += n as u64;
         }
@@ -217,59 +201,54 @@ impl<E: TrainEnv> Sources<E> {
         Ok(())
     }
 
-    /// Returns the number of trajectories of each source. Fixed shares are subtracted first; the setting `source` divides the rest.
+    /// Returns the number of trajectories of each source. Fixed shares are subtracted first; the setting `source`
+    /// divides the rest.
     fn counts(&self, context: &Context<E>) -> Result<Vec<usize>> {
-        let config = &context.config;
+        let source = context.config.source;
         let batch = context.share();
-        let mut counts = Vec::new();
-        for (share, source) in &self.list {
-            counts.push(match share {
-                Share::Fixed(share) if source.is_ready(context) => (share * batch as f64).round() as usize,
-                _ => 0,
-            });
+        let mut counts = vec![0; self.list.len()];
+        let mut is_unfit = false;
+        for (count, (share, source)) in counts.iter_mut().zip(&self.list) {
+            let Share::Fixed(share) = share else { continue };
+            let n = (share * batch as f64).round() as usize;
+            is_unfit |= n == 0;
+            if source.is_ready(context) {
+                *count = n;
+            }
         }
         let sum: usize = counts.iter().sum();
-        let is_unfit =
-            |k: usize| matches!(self.list[k].0, Share::Fixed(share) if (share * batch as f64).round() == 0.0);
-        if sum > batch || (0..counts.len()).any(is_unfit) {
-            return Err(Error::config(
-                "the shares of sources",
-                format!("{sum} trajectories of a batch of {batch}"),
-                "at least one trajectory for each, and no more than a batch for all of them",
-            ));
+        if is_unfit || sum > batch {
+            let got = format!("{sum} trajectories of a batch of {batch}");
+            let expected = "at least one trajectory for each, and no more than a batch for all of them";
+            return Err(Error::config("the shares of sources", got, expected));
         }
-        match (self.has(Share::Data), config.source.offline() > 0.0) {
-            (true, false) => {
+        match (self.place(Share::Data), source.offline() > 0.0) {
+            (Some(_), false) => {
                 let expected = "a share above 0 (`TrainerConfig::source`) for the data that the trainer was given";
                 return Err(Error::config("the offline share of a batch", "0 with given trajectories", expected));
             }
-            (false, true) => {
+            (None, true) => {
                 let remedy = "give the trainer some (`with_data`), or set an offline share of 0";
                 return Err(Error::missing("the offline share of a batch", "given trajectories", remedy));
             }
             _ => {}
         }
-        let is_ready =
-            |(share, source): &(Share, Box<dyn Source<E>>)| *share == Share::Replay && source.is_ready(context);
-        let has_replay = self.list.iter().any(is_ready);
-        let divided = if has_replay { config.source } else { config.source.without_replay() };
+        let has_replay = self.replay().is_some_and(|replay| replay.is_ready(context));
+        let divided = if has_replay { source } else { source.without_replay() };
         let SourceCounts { on_policy, replay, offline } = divided.counts(batch - sum);
-        for ((share, _), count) in self.list.iter().zip(&mut counts) {
-            match share {
-                Share::Rest => *count = on_policy,
-                Share::Replay => *count = replay,
-                Share::Data => *count = offline,
-                Share::Fixed(_) => {}
+        for (share, n) in [(Share::Rest, on_policy), (Share::Replay, replay), (Share::Data, offline)] {
+            if let Some(place) = self.place(share) {
+                counts[place] = n;
             }
         }
         Ok(counts)
     }
 
-    /// Refuses sources that the objective can't learn from, in the first step already, not only once a buffer is drawn from. Returns whether
-    /// the current policy samples all trajectories.
+    /// Refuses sources that the objective can't learn from, in the first step already, not only once a buffer is drawn
+    /// from. Returns whether the current policy samples all trajectories.
     fn check(&self, context: &Context<E>, fresh: usize) -> Result<bool> {
-        let samples_average = context.average.as_ref().is_some_and(|average| average.purpose == AverageFor::Sampling);
-        if self.has_replacement && (samples_average || context.config.local_search.is_some()) {
+        let samples_average = context.sampling_average().is_some();
+        if self.has_replacement() && (samples_average || context.config.local_search.is_some()) {
             let setting = if samples_average { "sampling by the average" } else { "local search" };
             let missing = "a trainer that samples from its policy, which a source replaces";
             let remedy =
@@ -278,7 +257,7 @@ impl<E: TrainEnv> Sources<E> {
         }
         let traits: Vec<SourceTraits> = self.iter().map(|source| source.traits(context)).collect();
         let on_policy = traits.iter().all(|one| one.on_policy);
-        let needs_losses = self.need_losses(context);
+        let needs_losses = traits.iter().any(|one| one.needs_losses);
         if context.config.transitions.is_some() && (needs_losses || context.replicas().is_some()) {
             let setting =
                 if needs_losses { "a source that learns from the losses of a batch" } else { "several replicas" };
@@ -288,18 +267,17 @@ impl<E: TrainEnv> Sources<E> {
         }
         let objective = context.objective.as_ref();
         if objective.needs_taken_paths() && traits.iter().any(|one| !one.keeps_paths) {
-            return Err(Error::missing(
-                "an objective of P_B",
-                "paths that a policy took, as uniform steps back would teach it to be uniform",
-                "set `TrainerConfig::replay_path` to `ReplayPath::Stored`, or to `ReplayPath::PolicyBackward` where no paths are kept",
-            ));
+            let missing = "paths that a policy took, as uniform steps back would teach it to be uniform";
+            let remedy = "set `TrainerConfig::replay_path` to `ReplayPath::Stored`, or to `ReplayPath::PolicyBackward` \
+                          where no paths are kept";
+            return Err(Error::missing("an objective of P_B", missing, remedy));
         }
         match objective.origin() {
             Origin::OnPolicy if !on_policy => Err(Error::missing(
                 objective.name(),
                 "trajectories of the policy itself",
-                "train without exploration (epsilon 0, temperature 1, exit bias 0, noise 0) and local search, keep the average for evaluation, \
-                 leave replay and other sources out, or train by an off-policy objective",
+                "train without exploration (epsilon 0, temperature 1, exit bias 0, noise 0) and local search, keep the \
+                 average for evaluation, leave replay and other sources out, or train by an off-policy objective",
             )),
             Origin::Given if fresh > 0 => Err(Error::missing(
                 objective.name(),

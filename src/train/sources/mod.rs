@@ -1,11 +1,9 @@
 //! The sources of training trajectories: the policy, replay, given data, and custom sources.
 
-mod batch;
 mod mixture;
 mod policy;
 mod replay;
 
-pub use batch::Batch;
 pub(in crate::train) use mixture::{Share, Sources};
 pub use replay::Refill;
 pub(in crate::train) use replay::{Relabelling, Replay};
@@ -16,12 +14,14 @@ use std::ops::Range;
 use super::{Context, Persist};
 use crate::env::Env;
 use crate::objective::Scores;
+use crate::quantity::Values;
 use crate::rollout::Trajectories;
 use crate::{Error, Result, Rng};
 
-/// A source of training trajectories. A trainer has a list of them, each with its share of a batch: the policy, a replay buffer and given data
-/// are sources. [`Trainer::with_source`](super::Trainer::with_source) adds a custom one, and
-/// [`Trainer::with_fresh`](super::Trainer::with_fresh) replaces the policy, for example by processes that sample with a copy of it.
+/// A source of training trajectories. A trainer has a list of them, each with its share of a batch: the policy, a
+/// replay buffer and given data are sources. [`Trainer::with_source`](super::Trainer::with_source) adds a custom one,
+/// and [`Trainer::with_fresh`](super::Trainer::with_fresh) replaces the policy, for example by processes that sample
+/// with a copy of it.
 ///
 /// ```
 /// use gfn::{env::{Rows, Slots, VectorEnv, VectorStates}, objective::TrajectoryBalance, rollout::Trajectories, examples::word_env, Result, Rng};
@@ -57,17 +57,17 @@ pub trait Source<E: Env>: Persist<E> + Any {
         SourceTraits::default()
     }
 
-    /// Returns `false` while the source has nothing to draw from. The policy, the replay buffer and given data then divide its share. The source of
-    /// fresh trajectories is always ready.
+    /// Returns `false` while the source has nothing to draw from. The policy, the replay buffer and given data then
+    /// divide its share. The source of fresh trajectories is always ready.
     fn is_ready(&self, _context: &Context<E>) -> bool {
         true
     }
 
     /// Draws trajectories, at least [`BatchRequest::min`] of them. `None` means no trajectory.
     ///
-    /// If the trajectories have log-rewards ([`Trajectories::with_log_rewards`]), the trainer uses them. Otherwise it asks its reward, counts the calls
-    /// and offers the trajectories to all sources ([`remember`](Self::remember)). It offers everything that comes from the policy or from the source
-    /// that replaces it.
+    /// If the trajectories have log-rewards ([`Trajectories::with_log_rewards`]), the trainer uses them. Otherwise it
+    /// asks its reward, counts the calls and offers the trajectories to all sources ([`remember`](Self::remember)). It
+    /// offers everything that comes from the policy or from the source that replaces it.
     ///
     /// # Errors
     /// Any error that must end the step.
@@ -95,8 +95,8 @@ pub trait Source<E: Env>: Persist<E> + Any {
         Ok(())
     }
 
-    /// The number of objects that the last [`draw`](Self::draw) asked the reward about by itself. For a source of fresh trajectories that returns 0 here
-    /// and brings log-rewards, the trainer counts its trajectories.
+    /// The number of objects that the last [`draw`](Self::draw) asked the reward about by itself. For a source of fresh
+    /// trajectories that returns 0 here and brings log-rewards, the trainer counts its trajectories.
     fn reward_calls(&self) -> u64 {
         0
     }
@@ -111,10 +111,11 @@ pub struct SourceTraits {
     pub keeps_paths: bool,
     /// `true` if the source must see the scores of whole batches ([`Source::learn`]).
     pub needs_losses: bool,
-    /// `true` if the trajectories come from outside of the trainer. They may bring the log-rewards of another reward, so a trainer whose fresh
-    /// trajectories are external doesn't check its own reward.
+    /// `true` if the trajectories come from outside of the trainer. They may bring the log-rewards of another reward,
+    /// so a trainer whose fresh trajectories are external doesn't check its own reward.
     pub is_external: bool,
-    /// `true` if a batch must be scored in parts, by a custom step. [`Trainer::step`](super::Trainer::step) refuses such a source.
+    /// `true` if a batch must be scored in parts, by a custom step. [`Trainer::step`](super::Trainer::step) refuses
+    /// such a source.
     pub is_scored_in_parts: bool,
 }
 
@@ -129,12 +130,14 @@ impl Default for SourceTraits {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct BatchRequest {
-    /// The smallest number that the trainer accepts. It equals `max`, except for a source that replaces the policy once the replay buffer can fill
-    /// the rest of the batch. The replayed share is then larger than [`TrainerConfig::source`](crate::train::TrainerConfig::source).
+    /// The smallest number that the trainer accepts. It equals `max`, except for a source that replaces the policy once
+    /// the replay buffer can fill the rest of the batch. The replayed share is then larger than
+    /// [`TrainerConfig::source`](crate::train::TrainerConfig::source).
     pub min: usize,
     /// The number of trajectories that enter the batch.
     pub max: usize,
-    /// `true` if the source may return more than `max`: only the last `max` enter the batch, the others are offered to the replay buffer.
+    /// `true` if the source may return more than `max`: only the last `max` enter the batch, the others are offered to
+    /// the replay buffer.
     pub allow_more: bool,
 }
 
@@ -154,5 +157,80 @@ impl BatchRequest {
         let remedy =
             "draw as many trajectories as were requested, and more only if the request allows it (`BatchRequest`)";
         Err(Error::shape("the trajectories of a source", [self.max as i64], [n as i64], remedy))
+    }
+}
+
+/// A training batch ([`Trainer::draw`](crate::train::Trainer::draw)).
+#[non_exhaustive]
+pub struct Batch<E: Env> {
+    /// The trajectories that the policy learns from: fresh ones first, then those of the other sources in their order.
+    pub trajectories: Trajectories<E>,
+    /// The number of fresh trajectories: those that the policy, local search or the source in the policy's place
+    /// supplied in this step.
+    pub fresh: usize,
+    /// `true` if the current policy sampled all of them.
+    pub on_policy: bool,
+    /// The rows that the replay buffer supplied.
+    pub replayed: Range<usize>,
+    /// The log importance weight of each trajectory, known once the step is made; empty if the trajectories weren't
+    /// scored together.
+    pub log_weights: Vec<f64>,
+    /// The row range of each source; empty for a batch that no trainer drew.
+    rows: Vec<Range<usize>>,
+    /// The scores of the first update on this batch, for objectives that compare later updates with it.
+    pub(super) old: Option<Values>,
+    /// The id of the draw; `None` for a batch that no trainer drew.
+    draw: Option<u64>,
+}
+
+// Written by hand: derive would require `E: Clone + Debug`.
+impl<E: Env> Clone for Batch<E> {
+    fn clone(&self) -> Self {
+        Self {
+            fresh: self.fresh,
+            on_policy: self.on_policy,
+            replayed: self.replayed.clone(),
+            log_weights: self.log_weights.clone(),
+            rows: self.rows.clone(),
+            old: self.old_values(),
+            draw: self.draw,
+            ..Self::from(self.trajectories.clone())
+        }
+    }
+}
+
+impl<E: Env> std::fmt::Debug for Batch<E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut out = f.debug_struct("Batch");
+        out.field("trajectories", &self.trajectories).field("fresh", &self.fresh).finish_non_exhaustive()
+    }
+}
+
+impl<E: Env> Batch<E> {
+    /// Returns the scores of the first update on this batch.
+    pub(super) fn old_values(&self) -> Option<Values> {
+        let old = self.old.as_ref()?;
+        Some(old.iter().map(|(quantity, tensor)| (quantity, tensor.shallow_clone())).collect())
+    }
+
+    /// Returns `true` for a whole batch that a trainer drew.
+    pub(super) fn is_drawn(&self) -> bool {
+        self.draw.is_some()
+    }
+}
+
+impl<E: Env> From<Trajectories<E>> for Batch<E> {
+    /// Makes a batch of trajectories that a custom loop has from elsewhere: none counts as drawn in this step.
+    fn from(trajectories: Trajectories<E>) -> Self {
+        Self {
+            trajectories,
+            fresh: 0,
+            on_policy: false,
+            replayed: 0..0,
+            log_weights: Vec::new(),
+            rows: Vec::new(),
+            old: None,
+            draw: None,
+        }
     }
 }

@@ -3,8 +3,11 @@
 use super::{BatchRequest, Source, SourceTraits};
 use crate::distribution::Exploration;
 use crate::rollout::{Container, Sampler, Trajectories};
-use crate::train::{AverageFor, Context, Persist, TrainEnv};
+use crate::train::{Context, Persist, TrainEnv};
 use crate::{Error, Result, Rng};
+
+/// The name of the policy as a source, which no custom source has.
+pub(super) const POLICY: &str = "policy";
 
 /// The policy as a source of trajectories.
 #[derive(Debug, Default)]
@@ -15,16 +18,15 @@ pub(in crate::train) struct PolicySource {
 
 impl<E: TrainEnv> Persist<E> for PolicySource {
     fn name(&self) -> &str {
-        "policy"
+        POLICY
     }
 }
 
 impl<E: TrainEnv> Source<E> for PolicySource {
     fn traits(&self, context: &Context<E>) -> SourceTraits {
-        let samples_average = context.average.as_ref().is_some_and(|average| average.purpose == AverageFor::Sampling);
         // A schedule that leaves its bounds is an error of `draw`.
         let explores = context.exploration().is_ok_and(|exploration| exploration != Exploration::none());
-        let on_policy = !explores && !samples_average && context.config.local_search.is_none();
+        let on_policy = !explores && context.sampling_average().is_none() && context.config.local_search.is_none();
         SourceTraits { on_policy, is_external: false, ..SourceTraits::default() }
     }
 
@@ -39,10 +41,9 @@ impl<E: TrainEnv> Source<E> for PolicySource {
             Some(conditions) => sampler.forward_conditional(conditions, rng),
             None => sampler.forward(request.max, rng),
         };
-        let average = context.average.as_ref().filter(|average| average.purpose == AverageFor::Sampling);
-        let fresh = match (average, policy.parameters()) {
-            (Some(averaged), Some(parameters)) => averaged.average.with(parameters, sample)??,
-            _ => sample()?,
+        let fresh = match context.sampling_average() {
+            Some((average, parameters)) => average.with(parameters, sample)??,
+            None => sample()?,
         };
         self.search_calls = 0;
         let Some(search) = config.local_search else { return Ok(Some(fresh)) };

@@ -8,15 +8,16 @@ use super::{BatchRequest, Source, SourceTraits};
 use crate::condition::{Conditions, Hindsight};
 use crate::env::{Env, Rows, log_rewards};
 use crate::objective::Scores;
+use crate::policy::Policy;
 use crate::replay::{Draw, Drawn, RankBy, ReplayBuffer};
-use crate::rollout::{Container, Sampler, Trajectories, Walks};
+use crate::rollout::{Sampler, Trajectories, Walks};
 use crate::tensor::index_tensor;
-use crate::train::TrainEnv;
-use crate::train::{Context, Persist, ReplayPath};
+use crate::train::{Context, Persist, ReplayPath, TrainEnv};
 use crate::{Error, Result, Rng};
 
 /// Adds entries to a replay buffer before the draws of each step, for example by a search that starts from its objects
-/// ([`Trainer::with_refill`](crate::train::Trainer::with_refill)). It has no state, so that a resumed run continues with the same one.
+/// ([`Trainer::with_refill`](crate::train::Trainer::with_refill)). It has no state, so that a resumed run continues
+/// with the same one.
 pub trait Refill<E: Env>: Send {
     /// Adds entries. Returns the number of objects that the reward was asked about.
     ///
@@ -81,18 +82,15 @@ impl<E: TrainEnv> Replay<E> {
         let others = relabelling.hindsight.relabel(&objects, &conditions.index_select(0, &at), rng)?;
         let Conditions(others) = Conditions::checked(others, rows.len())?;
         if others.size()[1] != conditions.size()[1] {
-            return Err(Error::shape(
-                "conditions in hindsight",
-                [rows.len() as i64, conditions.size()[1]],
-                others.size(),
-                "give conditions of the width of those that the objects were found under",
-            ));
+            let expected = [rows.len() as i64, conditions.size()[1]];
+            let remedy = "give conditions of the width of those that the objects were found under";
+            return Err(Error::shape("conditions in hindsight", expected, others.size(), remedy));
         }
         let rewards = log_rewards(context.reward.as_ref(), &objects, Some(&others))?;
         for (&row, reward) in rows.iter().zip(rewards) {
             drawn.log_rewards[row] = reward;
         }
-        let others: Tensor = others.to_kind(conditions.kind()).to_device(conditions.device());
+        let others = others.to_kind(conditions.kind()).to_device(conditions.device());
         drawn.walks.conditions = Some(Conditions(conditions.index_copy(0, &at, &others)));
         Ok(drawn)
     }
@@ -152,23 +150,15 @@ impl<E: TrainEnv> Source<E> for Replay<E> {
 
 /// Returns trajectories that end in the stored objects, on the paths of the setting `replay_path`.
 fn sample_paths<E: TrainEnv>(walks: &Walks<E>, context: &Context<E>, rng: &mut Rng) -> Result<Trajectories<E>> {
-    let (env, max_steps) = (&context.env, context.config.max_steps);
-    let (at_random, conditions) = (env.uniform(), walks.conditions());
-    match context.config.replay_path {
-        ReplayPath::Stored => walks.replay(env),
-        ReplayPath::UniformBackward => {
-            let back = Sampler::new(env, &at_random).max_steps(max_steps).backward(&walks.terminal, rng)?;
-            match conditions {
-                None => Ok(back),
-                Some(conditions) => back.with_conditions(conditions.shallow_clone()),
-            }
-        }
-        ReplayPath::PolicyBackward => {
-            let sampler = Sampler::new(env, context.policy()).max_steps(max_steps);
-            match conditions {
-                None => sampler.backward(&walks.terminal, rng),
-                Some(conditions) => sampler.backward_conditional(&walks.terminal, conditions, rng),
-            }
-        }
+    let uniform = context.env.uniform();
+    let policy: &dyn Policy<E> = match context.config.replay_path {
+        ReplayPath::Stored => return walks.replay(&context.env),
+        ReplayPath::UniformBackward => &uniform,
+        ReplayPath::PolicyBackward => context.policy(),
+    };
+    let sampler = Sampler::new(&context.env, policy).max_steps(context.config.max_steps);
+    match walks.conditions() {
+        None => sampler.backward(&walks.terminal, rng),
+        Some(conditions) => sampler.backward_conditional(&walks.terminal, conditions, rng),
     }
 }

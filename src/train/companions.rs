@@ -1,0 +1,175 @@
+//! Companions of training: the target network and custom ones; and the moving average.
+
+use std::any::Any;
+
+use serde::{Deserialize, Serialize};
+use tch::Tensor;
+
+use super::{Context, Persist, TrainEnv};
+use crate::Result;
+use crate::env::Env;
+use crate::nn::Parameters;
+use crate::objective::score_target;
+use crate::optim::Average;
+use crate::policy::Policy;
+use crate::quantity::{Quantity, Values};
+use crate::rollout::Trajectories;
+
+/// Runs beside training: it sees each batch, may supply quantities that the objective needs, and stores its state in
+/// checkpoints. The target network is a companion; [`Trainer::with_companion`](super::Trainer::with_companion) adds
+/// custom ones.
+///
+/// ```
+/// use gfn::{env::{Env, Rows, VectorStates}, objective::TrajectoryBalance, rollout::Trajectories, examples::word_env, Result, Rng};
+/// use gfn::policy::{ByNumber, MlpPolicy, MlpPolicyConfig};
+/// use gfn::train::{Companion, Context, Persist, Trainer, TrainerConfig};
+/// use tch::{Device, Kind, Tensor};
+///
+/// /// Counts the objects of a run, before and after a resume.
+/// struct Seen(i64);
+/// impl<E: Env> Persist<E> for Seen {
+///     fn name(&self) -> &str { "seen" }
+///     fn state(&self, _: &E) -> Result<Vec<(String, Tensor)>> {
+///         Ok(vec![("n".into(), Tensor::from_slice(&[self.0]))])
+///     }
+///     fn load_state(&mut self, _: &E, state: &[(String, Tensor)]) -> Result<()> {
+///         self.0 = state.iter().find(|(name, _)| name == "n").map_or(0, |(_, n)| n.int64_value(&[0]));
+///         Ok(())
+///     }
+/// }
+/// impl<E: Env> Companion<E> for Seen {
+///     fn after_step(&mut self, batch: &Trajectories<E>, _: &Context<E>) -> Result<()> {
+///         self.0 += batch.len() as i64;
+///         Ok(())
+///     }
+/// }
+/// let env = word_env(2, 2);
+/// let policy = MlpPolicy::tabular(&env, ByNumber::new(2, 3), MlpPolicyConfig::default(), Device::Cpu, Kind::Float)?;
+/// let reward = |states: &VectorStates, _: Option<&Tensor>| Ok(vec![0.0; states.len()]);
+/// let mut trainer = Trainer::new(env, reward, policy, TrajectoryBalance, TrainerConfig::default(), Rng::seeded(0))?
+///     .with_companion(Seen(0))?;
+/// assert!(trainer.step()?.loss.is_finite());
+/// # Ok::<(), gfn::Error>(())
+/// ```
+pub trait Companion<E: Env>: Persist<E> + Any {
+    /// The quantities that [`supply`](Self::supply) inserts.
+    fn supplies(&self) -> &'static [Quantity] {
+        &[]
+    }
+
+    /// Inserts quantities that the objective needs and [`score`](crate::objective::score) can't compute, before a batch
+    /// is scored.
+    ///
+    /// # Errors
+    /// Any error that must end the step before it updates anything.
+    fn supply(&self, _batch: &Trajectories<E>, _context: &Context<E>, _supplied: &mut Values) -> Result<()> {
+        Ok(())
+    }
+
+    /// Called before each update, when the parameters have their gradients. With several replicas
+    /// ([`Trainer::with_group`](super::Trainer::with_group)) they are the gradients of the whole batch, and all
+    /// replicas must change them in the same way.
+    ///
+    /// # Errors
+    /// Any error that must end the step before it updates anything.
+    fn before_update(&mut self, _context: &Context<E>) -> Result<()> {
+        Ok(())
+    }
+
+    /// Called once at the end of each step.
+    ///
+    /// # Errors
+    /// Any error that must end the step.
+    fn after_step(&mut self, _batch: &Trajectories<E>, _context: &Context<E>) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// The purpose of a trainer's moving average.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum AverageFor {
+    /// Evaluation only ([`Trainer::averaged`](crate::train::Trainer::averaged)): training doesn't change.
+    Evaluation,
+    /// Sampling of fresh trajectories, too. The behaviour changes, so the objective must be off-policy.
+    Sampling,
+}
+
+/// A copy of the parameters that follows them in steps of its own: the moving average, or a target network (an average
+/// without memory).
+pub(super) struct Averaged {
+    /// The name of its section in a checkpoint.
+    pub(super) name: &'static str,
+    pub(super) average: Average,
+    /// The number of steps between two updates.
+    pub(super) every: usize,
+    pub(super) purpose: AverageFor,
+}
+
+impl Averaged {
+    /// Follows the parameters after step number `step`.
+    pub(super) fn follow(&mut self, parameters: Option<&Parameters>, step: usize) -> Result<()> {
+        match parameters {
+            Some(parameters) if step.is_multiple_of(self.every) => self.average.update(parameters),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<E: Env> Persist<E> for Averaged {
+    fn name(&self) -> &str {
+        self.name
+    }
+    fn describe(&self) -> String {
+        format!("a part that keeps an average of its parameters (`{}`)", self.name)
+    }
+    fn state(&self, _env: &E) -> Result<Vec<(String, Tensor)>> {
+        Ok(self.average.state())
+    }
+    fn load_state(&mut self, _env: &E, state: &[(String, Tensor)]) -> Result<()> {
+        self.average.load_state(state)
+    }
+}
+
+/// The quantities of target networks.
+const OF_TARGETS: [Quantity; 2] = [Quantity::TargetLogFlow, Quantity::TargetLogExit];
+
+/// A target network.
+impl<E: Env> Companion<E> for Averaged {
+    fn supplies(&self) -> &'static [Quantity] {
+        &OF_TARGETS
+    }
+
+    /// Evaluates the policy with the copied parameters.
+    fn supply(&self, batch: &Trajectories<E>, context: &Context<E>, supplied: &mut Values) -> Result<()> {
+        let needs = context.objective.needs();
+        if let (true, Some(parameters)) = (needs.has_any(&OF_TARGETS), context.policy.parameters()) {
+            let scored = || score_target(&context.env, context.policy(), batch, needs);
+            for (quantity, tensor) in self.average.with(parameters, scored)?? {
+                supplied.insert(quantity, tensor);
+            }
+        }
+        Ok(())
+    }
+
+    fn after_step(&mut self, _batch: &Trajectories<E>, context: &Context<E>) -> Result<()> {
+        self.follow(context.policy.parameters(), context.step + 1)
+    }
+}
+
+/// Puts the quantities that companions supply and the objective needs into a map. This must happen before the forward
+/// pass: a target network swaps parameters temporarily, which would corrupt autograd.
+pub(super) fn supply<E: TrainEnv>(
+    companions: &[Box<dyn Companion<E>>],
+    batch: &Trajectories<E>,
+    context: &Context<E>,
+) -> Result<Values> {
+    let mut supplied = Values::default();
+    for companion in companions {
+        companion.supply(batch, context, &mut supplied)?;
+    }
+    let objective = context.objective.as_ref();
+    match OF_TARGETS.into_iter().find(|&one| objective.needs().has(one) && supplied.get(one).is_none()) {
+        Some(missing) => Err(missing.missing(objective.name())),
+        None => Ok(supplied),
+    }
+}

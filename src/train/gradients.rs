@@ -1,0 +1,360 @@
+//! The scores of a batch, its loss, and the gradients of the parameters.
+//!
+//! A loss is a function of scores alone. With gradients in chunks the scores are first computed chunk by chunk without
+//! gradients, then the loss and its gradient with respect to each score, and a second pass over the chunks propagates
+//! that gradient into the parameters. This is the exact chain rule, with the scores computed twice; memory for
+//! gradients is that of one chunk.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+
+use tch::{Tensor, no_grad};
+
+use super::companions::supply;
+use super::replicas::join_scores;
+use super::{Companion, Context, TrainEnv};
+use crate::env::Env;
+use crate::nn::Parameters;
+use crate::objective::{Objective, SCORING, Scores, Scoring, score_as};
+use crate::policy::Policy;
+use crate::quantity::{Quantities, Quantity, Values};
+use crate::rollout::{Container, Trajectories};
+use crate::tensor::{log_sum_exp, to_host};
+use crate::{Error, Result, Rng, runtime};
+
+/// The scores of a batch ([`Trainer::score`](super::Trainer::score)).
+pub struct BatchScores {
+    /// The scored parts: a single one, unless the batch was scored in parts.
+    parts: Vec<ScoredPart>,
+    /// The scores of several parts together.
+    joined: Option<Scores>,
+    /// `true` for scores of single transitions, or of parts of a batch.
+    is_partial: bool,
+}
+
+/// The scores of trajectories that are scored together.
+struct ScoredPart {
+    /// The scores of all trajectories, over all replicas. If they were scored in chunks or by several replicas, they
+    /// are leaf tensors, which collect the gradient of the loss.
+    whole: Scores,
+    /// The scores of this replica's share, if there are several replicas.
+    replica: Option<Scores>,
+    /// The place of this replica's scores among those of all replicas.
+    offsets: QuantityOffsets,
+    /// The trajectories in chunks (`Vec<Trajectories<E>>`), if they must be scored again to compute gradients.
+    chunks: Option<Box<dyn Any + Send>>,
+}
+
+impl std::fmt::Debug for BatchScores {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BatchScores").field("whole", self.whole()).finish_non_exhaustive()
+    }
+}
+
+impl BatchScores {
+    /// Joins the scores of several parts of a batch, which may overlap, for a step that scores its batch in parts. The
+    /// loss of joined scores is the mean of the parts' losses. Sources don't learn from joined scores.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] for no part.
+    pub fn join(all: Vec<Self>) -> Result<Self> {
+        let parts: Vec<ScoredPart> = all.into_iter().flat_map(|scores| scores.parts).collect();
+        let wholes: Vec<Scores> = parts.iter().map(|part| part.whole.shared()).collect();
+        let joined = Scores::joined(&wholes, |_, tensor| tensor)?;
+        Ok(Self { parts, joined: Some(joined), is_partial: true })
+    }
+
+    /// The scores of the whole batch, with gradients.
+    #[must_use]
+    pub fn whole(&self) -> &Scores {
+        self.joined.as_ref().unwrap_or(&self.parts[0].whole)
+    }
+
+    /// Returns the same scores without gradients. They don't change with the parameters.
+    #[must_use]
+    pub fn detached(&self) -> Scores {
+        self.whole().detached()
+    }
+
+    /// Removes the gradients.
+    #[must_use]
+    pub fn without_gradients(mut self) -> Self {
+        for part in &mut self.parts {
+            part.whole = part.whole.detached();
+        }
+        self.joined = self.joined.as_ref().map(Scores::detached);
+        self
+    }
+
+    /// Returns the scores of this replica's trajectories without gradients, if there are several replicas.
+    pub(super) fn of_replica(&self) -> Option<Scores> {
+        self.parts[0].replica.as_ref().map(Scores::detached)
+    }
+
+    /// Refuses scores of single transitions or of parts of a batch if a source learns from the losses of whole batches.
+    pub(super) fn check_learners(&self, needs_losses: bool) -> Result<()> {
+        if !self.is_partial || !needs_losses {
+            return Ok(());
+        }
+        let remedy = "train without it, or from whole trajectories that are scored together";
+        Err(Error::missing("a source that learns from losses", "the scores of whole batches", remedy))
+    }
+
+    /// Refuses scores of other trajectories. Returns `false` for scores of single transitions or of parts of the batch.
+    pub(super) fn check_batch<E: Env>(&self, trajectories: &Trajectories<E>) -> Result<bool> {
+        if trajectories.is_empty() {
+            return Err(Error::config("batch", "no trajectory", "at least one trajectory"));
+        }
+        let part = &self.parts[0];
+        let got = part.replica.as_ref().unwrap_or(&part.whole).offsets.as_slice();
+        let expected = trajectories.offsets();
+        if self.is_partial || got == expected {
+            return Ok(!self.is_partial);
+        }
+        let size = |offsets: &[usize]| vec![offsets.len() as i64 - 1, offsets.last().map_or(0, |&n| n as i64)];
+        Err(Error::shape(
+            "scores, as trajectories and transitions,",
+            size(expected),
+            size(got),
+            "advance a batch with its own scores, which `score` returned",
+        ))
+    }
+}
+
+/// Scores a batch; several replicas join their scores. With
+/// [`TrainerConfig::transitions`](super::TrainerConfig::transitions) it scores single transitions, which it draws by
+/// `rng`.
+pub(super) fn score<E: TrainEnv>(
+    context: &Context<E>,
+    companions: &[Box<dyn Companion<E>>],
+    batch: &Trajectories<E>,
+    old: Option<Values>,
+    rng: &mut Rng,
+) -> Result<BatchScores> {
+    let objective = context.objective.as_ref();
+    let mut scoring = context.scoring();
+    let (pieces, ahead);
+    let mut trajectories = batch;
+    if let Some(settings) = context.config.transitions {
+        let all = batch.transitions();
+        let drawn = if settings.size < all.len() { all.sample(settings.size, rng)? } else { all };
+        (pieces, ahead) = drawn.cut_out(context.reward.as_ref())?;
+        trajectories = &pieces;
+        scoring.ahead = Some(&ahead);
+    }
+    let supplied = supply(companions, trajectories, context)?;
+    let chunks = context.config.chunk.map(|limit| split_to_chunks(trajectories, limit)).transpose()?;
+    let scored = match &chunks {
+        None => score_as(&context.env, context.reward.as_ref(), context.policy(), trajectories, &scoring),
+        Some(chunks) => leaf_scores(context, chunks, &scoring),
+    };
+    let mut whole = scored.map_err(|error| name_objective(objective, error))?;
+    for (quantity, tensor) in supplied {
+        if objective.needs().has(quantity) {
+            let tensor = tensor.to_kind(whole.log_pf.kind()).to_device(whole.log_pf.device());
+            whole.set(quantity, tensor)?;
+        }
+    }
+    // The original may share memory with the parameter, which the update changes.
+    if chunks.is_none()
+        && let Some(log_z) = whole.get(Quantity::LogZ).map(Tensor::copy)
+    {
+        whole.set(Quantity::LogZ, log_z)?;
+    }
+    let mut replica = None;
+    let mut offsets = QuantityOffsets::default();
+    if let Some(group) = context.replicas() {
+        let (leaves, place) = join_scores(group, &whole)?;
+        replica = Some(std::mem::replace(&mut whole, leaves));
+        offsets = place;
+    }
+    whole.old = old;
+    let chunks = chunks.map(|chunks| -> Box<dyn Any + Send> { Box::new(chunks) });
+    let is_partial = context.config.transitions.is_some();
+    Ok(BatchScores { parts: vec![ScoredPart { whole, replica, offsets, chunks }], joined: None, is_partial })
+}
+
+/// Returns the loss of scores and its value, one finite number: the mean over the parts that were scored.
+pub(super) fn loss<E: Env>(context: &Context<E>, scores: &BatchScores) -> Result<(Tensor, f64)> {
+    let objective = context.objective.as_ref();
+    let mut losses = Vec::new();
+    for part in &scores.parts {
+        let loss = objective.loss(&part.whole, context.config.regression)?;
+        if loss.numel() != 1 {
+            let what = format!("the loss of {}", objective.name());
+            let remedy = "an objective gives one number for the whole batch: take the mean of its losses";
+            return Err(Error::shape(what, vec![], loss.size(), remedy));
+        }
+        losses.push(loss);
+    }
+    let n = losses.len();
+    let sum = losses.into_iter().reduce(|sum, loss| sum + loss);
+    let sum = sum.ok_or_else(|| Error::missing(objective.name(), "scores", "score at least one part of a batch"))?;
+    let loss = if n > 1 { sum / n as f64 } else { sum };
+    let value = loss.double_value(&[]);
+    if value.is_finite() {
+        return Ok((loss, value));
+    }
+    let remedy = "lower the learning rate, clip gradients (`max_norm`), or check the reward's scale";
+    Err(Error::non_finite("loss", context.step, value, remedy))
+}
+
+/// Adds the gradients of a loss of these scores to the parameters. Of several replicas each adds the part of its own
+/// trajectories.
+pub(super) fn backward<E: TrainEnv>(context: &Context<E>, loss: &Tensor, scores: &BatchScores) -> Result<()> {
+    // Leaves collect gradients; those of an earlier call must not count twice.
+    for part in scores.parts.iter().filter(|part| part.chunks.is_some() || part.replica.is_some()) {
+        for (_, leaf) in part.whole.all() {
+            let mut gradient = leaf.grad();
+            if gradient.defined() {
+                let _ = gradient.zero_();
+            }
+        }
+    }
+    let has_gradient = loss.requires_grad();
+    if has_gradient {
+        runtime::backward(loss)?;
+    }
+    let mut reaches_parameters = false;
+    for part in &scores.parts {
+        let mut offsets = part.offsets.clone();
+        reaches_parameters |= match (&part.chunks, &part.replica) {
+            (Some(chunks), _) => {
+                let other = || Error::contract("scores are of this trainer's environment", "they are of another one");
+                let chunks = chunks.downcast_ref::<Vec<Trajectories<E>>>().ok_or_else(other)?;
+                backward_chunks(context, chunks, &part.whole, &mut offsets)?
+            }
+            (None, Some(replica)) => offsets.propagate(replica, &part.whole)?,
+            (None, None) => true,
+        };
+    }
+    let mut parameters = context.policy.parameters().into_iter().flat_map(Parameters::iter);
+    let is_trained = parameters.any(|parameter| parameter.tensor.requires_grad());
+    if is_trained && !(has_gradient && reaches_parameters) {
+        return Err(Error::missing(
+            context.objective.name(),
+            "a loss with a gradient",
+            "train outside of `tch::no_grad`, and let policy and objective neither detach nor copy what they compute",
+        ));
+    }
+    Ok(())
+}
+
+/// Names the objective in an error about a missing quantity, because the objective needs it.
+fn name_objective(objective: &dyn Objective, error: Error) -> Error {
+    match error {
+        Error::Missing { needed_by: SCORING, missing, remedy } => Error::missing(objective.name(), missing, remedy),
+        other => other,
+    }
+}
+
+/// Sets log Z to the importance estimate of the first batch, unless the user chose a value: the log of the mean
+/// importance weight. A log Z that starts hundreds too low needs thousands of steps to get there, and the policy learns
+/// to bridge the gap meanwhile. Returns log Z if it was set.
+///
+/// The weights are those of the `fresh` trajectories, which come first, because the policy didn't sample the others. If
+/// they explore or come from another policy, the value is a start and no estimate. Replicas use the mean over all.
+pub(super) fn start_log_z<E: TrainEnv>(
+    context: &Context<E>,
+    trajectories: &Trajectories<E>,
+    fresh: usize,
+) -> Result<Option<Tensor>> {
+    let objective = context.objective.as_ref();
+    let unset = context.policy.parameters().and_then(Parameters::unset_log_z);
+    let Some(mut log_z) = unset.filter(|_| context.step == 0 && objective.needs().has(Quantity::LogZ)) else {
+        return Ok(None);
+    };
+    let n = if fresh > 0 { fresh } else { trajectories.len() };
+    let chunks = split_to_chunks(&trajectories.select(0..n)?, context.config.chunk.unwrap_or(usize::MAX))?;
+    let has_prior = objective.needs().has(Quantity::LogPrior);
+    let needs = if has_prior { Quantity::LogPrior.into() } else { Quantities::NONE };
+    let scores = leaf_scores(context, &chunks, &Scoring { needs, ..context.scoring() });
+    let mine = scores.map_err(|error| name_objective(objective, error))?.log_weights(objective.reward_exponent());
+    let all: Vec<f64> = context.group.join(&Tensor::from_slice(&mine))?.iter().flat_map(to_host).collect();
+    let estimate = log_sum_exp(all.iter().copied()) - (all.len() as f64).ln();
+    // `score` refuses such values and names their cause.
+    if estimate.is_nan() || estimate.abs() > f64::from(f32::MAX) {
+        return Ok(None);
+    }
+    let _ = no_grad(|| log_z.fill_(estimate));
+    Ok(Some(log_z))
+}
+
+/// Splits trajectories into chunks of at most `limit` transitions, or of one trajectory that has more.
+fn split_to_chunks<E: Env>(trajectories: &Trajectories<E>, limit: usize) -> Result<Vec<Trajectories<E>>> {
+    let offsets = trajectories.offsets();
+    let mut chunks = Vec::new();
+    let mut start = 0;
+    for end in 1..=trajectories.len() {
+        if end == trajectories.len() || offsets[end + 1] - offsets[start] > limit {
+            chunks.push(trajectories.select(start..end)?);
+            start = end;
+        }
+    }
+    Ok(chunks)
+}
+
+/// Scores all chunks and joins the scores to leaves.
+fn leaf_scores<E: Env>(context: &Context<E>, chunks: &[Trajectories<E>], scoring: &Scoring<'_>) -> Result<Scores> {
+    let (env, reward) = (&context.env, context.reward.as_ref());
+    let scores = chunks.iter().map(|chunk| score_as(env, reward, context.policy(), chunk, scoring));
+    let parts: Vec<Scores> = tch::no_grad(|| scores.collect::<Result<_>>())?;
+    join_leaves(&parts)
+}
+
+/// Joins the scores of parts of a batch, detached from the parameters. They are leaf tensors, which collect the
+/// gradient of the loss.
+pub(super) fn join_leaves(parts: &[Scores]) -> Result<Scores> {
+    let leaf = |quantity: Quantity, tensor: Tensor| match quantity.is_differentiated() {
+        true => tensor.detach().set_requires_grad(true),
+        false => tensor,
+    };
+    Scores::joined(parts, leaf)
+}
+
+/// The index, for each quantity, of the next part's first number among the numbers of the whole batch.
+#[derive(Clone, Debug, Default)]
+pub(super) struct QuantityOffsets(BTreeMap<Quantity, i64>);
+
+impl QuantityOffsets {
+    /// Moves past a part.
+    pub(super) fn skip(&mut self, part: &Scores) {
+        for (quantity, values) in part.all() {
+            *self.0.entry(quantity).or_default() += values.numel() as i64;
+        }
+    }
+
+    /// Propagates the gradients of the leaves from this part's scores into the parameters, and moves past the part.
+    /// Returns whether any of its scores depends on the parameters.
+    pub(super) fn propagate(&mut self, part: &Scores, leaves: &Scores) -> Result<bool> {
+        let mut terms = Vec::new();
+        for (quantity, values) in part.all() {
+            let start = self.0.get(&quantity).copied().unwrap_or(0);
+            let gradient = leaves.get(quantity).filter(|_| values.requires_grad()).map(Tensor::grad);
+            if let Some(gradient) = gradient.filter(Tensor::defined) {
+                let gradient = gradient.narrow(0, start, values.numel() as i64).to_kind(values.kind());
+                terms.push((values * gradient).sum(values.kind()));
+            }
+        }
+        self.skip(part);
+        let sum = terms.into_iter().reduce(|sum, term| sum + term);
+        sum.as_ref().map(runtime::backward).transpose()?;
+        Ok(sum.is_some())
+    }
+}
+
+/// Propagates the gradients of the leaves into the parameters, chunk by chunk. Returns whether any score depends on the
+/// parameters.
+fn backward_chunks<E: Env>(
+    context: &Context<E>,
+    chunks: &[Trajectories<E>],
+    leaves: &Scores,
+    offsets: &mut QuantityOffsets,
+) -> Result<bool> {
+    let mut has_gradient = false;
+    for chunk in chunks {
+        let part = score_as(&context.env, context.reward.as_ref(), context.policy(), chunk, &context.scoring())?;
+        has_gradient |= offsets.propagate(&part, leaves)?;
+    }
+    Ok(has_gradient)
+}

@@ -45,6 +45,7 @@
 
 pub mod bit_sequence;
 pub mod boxes;
+mod cells;
 pub mod colored_graphs;
 mod continuous;
 pub mod diffusion;

@@ -2,14 +2,14 @@
 
 #![allow(dead_code, reason = "tests call less of them than gfn-gym does")]
 
-use gf2::{LinearSystem, parity};
 use gfn::Rng;
 use gfn_gym::hypergrid::HyperGrid;
+use linear_system::{LinearSystem, parity};
 use point_hash::PointHash;
 use proptest::prelude::*;
 
-#[path = "../src/hypergrid/reward/tiered/gf2.rs"]
-mod gf2;
+#[path = "../src/hypergrid/reward/linear_system.rs"]
+mod linear_system;
 #[path = "../src/hypergrid/reward/point_hash.rs"]
 mod point_hash;
 

@@ -61,12 +61,6 @@ impl Words {
         1 << self.word_size
     }
 
-    /// Entries of a state, one per word.
-    #[must_use]
-    pub fn entries(&self) -> usize {
-        self.n_words
-    }
-
     /// Values of an entry: the words, and "empty".
     #[must_use]
     pub fn values(&self) -> usize {

@@ -9,9 +9,9 @@ use tch::Tensor;
 
 use super::chart::{Axes, Permitted, inner, is_source};
 use super::env::illegal;
-use super::heads::{Head, Heads, Numbers, OfState, ScoredStep};
+use super::heads::{Head, Heads, ScoredStep};
 use super::{BoxEnv, Geometry};
-use crate::continuous::{check_asked, check_width, component, finite};
+use crate::continuous::{check_asked, check_mixture, check_width, component, finite};
 
 /// The components of a mixture: joint, or each axis its own.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -43,16 +43,7 @@ pub struct BetaMixtures {
 
 impl BetaMixtures {
     pub(super) fn check(&self) -> Result<()> {
-        let refuse = |setting, got: String, expected| Err(Error::config(setting, got, expected));
-        let Self { components, min_concentration: min, max_concentration: max, .. } = *self;
-        if components == 0 {
-            return refuse("components", "0".into(), "at least 1 component");
-        }
-        if min > 0.0 && min < max && max.is_finite() {
-            Ok(())
-        } else {
-            refuse("concentrations", format!("{min} to {max}"), "0 < min < max, both finite")
-        }
+        check_mixture(self.components, "concentrations", self.min_concentration, self.max_concentration)
     }
 
     /// Numbers per state that a network gives.
@@ -130,7 +121,7 @@ impl BoxDist {
         check_width(&states, env.ndim())?;
         let expected = [states.len() as i64, mixtures.width(env.ndim()) as i64];
         if outputs.size() == expected {
-            let each = Head { axes: 0..env.ndim(), numbers: Numbers::Device(outputs) };
+            let each = Head::on_device(0..env.ndim(), outputs);
             Ok(Self::of_heads(env, direction, states, Heads { mixtures, each, source: None }))
         } else {
             Err(Error::shape(
@@ -219,7 +210,6 @@ impl Distribution for BoxDist {
                 "0: points of a box are explored by epsilon, temperature and exit bias",
             ));
         }
-        let host = self.heads.as_ref().map(Heads::on_host);
         let mut actions = Reals::filled(n + 1, rows.len(), 0.0);
         let mut unit = vec![0.0; n];
         for (action, &row) in actions.values_mut().chunks_exact_mut(n + 1).zip(rows) {
@@ -230,15 +220,15 @@ impl Distribution for BoxDist {
             }
             let uniform = exploration.epsilon_value() > 0.0 && rng.uniform() < exploration.epsilon_value();
             let axes = env.axes(self.direction, state);
-            let head = host.as_ref().filter(|_| !uniform).map(|host| host.row(&axes, row));
+            let heads = self.heads.as_ref().filter(|_| !uniform);
             let free = permitted.atom && permitted.points;
-            let atom = match head {
+            let atom = match heads {
                 _ if !free => permitted.atom,
                 None => rng.uniform() < 0.5,
-                Some(head) => {
+                Some(heads) => {
                     let forward = self.direction == Direction::Forward;
                     let bias = if forward { exploration.exit_bias() } else { 0.0 };
-                    let logit = (finite(row, head.numbers[0])? + bias) / exploration.temperature();
+                    let logit = (finite(row, heads.numbers_of(&axes, row).0[0])? + bias) / exploration.temperature();
                     rng.uniform() < 1.0 / (1.0 + (-logit).exp())
                 }
             };
@@ -251,9 +241,9 @@ impl Distribution for BoxDist {
                 // The coordinates are 0 already: those of the source.
                 (true, Direction::Backward) => {}
                 (false, _) => {
-                    match head {
+                    match heads {
                         None => self.draw_uniform(state, &mut unit, rng),
-                        Some(head) => draw(head, row, axes, exploration.temperature(), &mut unit, rng)?,
+                        Some(heads) => draw(heads, row, axes, exploration.temperature(), &mut unit, rng)?,
                     }
                     unit.iter_mut().for_each(|u| *u = inner(*u));
                     env.place(self.direction, state, &unit, point);
@@ -295,8 +285,9 @@ impl Distribution for BoxDist {
 }
 
 /// Draws the unit coordinates in use from a state's mixture.
-fn draw(head: OfState<'_>, row: usize, axes: Axes, temperature: f64, unit: &mut [f64], rng: &mut Rng) -> Result<()> {
-    let OfState { mixtures, axes: stored, numbers: values } = head;
+fn draw(heads: &Heads, row: usize, axes: Axes, temperature: f64, unit: &mut [f64], rng: &mut Rng) -> Result<()> {
+    let mixtures = &heads.mixtures;
+    let (values, stored) = heads.numbers_of(&axes, row);
     let (k, n) = (mixtures.components, stored.len());
     let choose = |choice: usize, rng: &mut Rng| component(row, &values[1 + choice * k..][..k], temperature, rng);
     let joint = match mixtures.coupling {

@@ -7,6 +7,7 @@ use tch::{Device, Kind, Tensor};
 
 use super::chart::is_source;
 use super::{BoxDist, BoxUniform};
+use crate::continuous::{check_widths, read_actions};
 
 /// The length of a step of [`BoxEnv`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -104,7 +105,7 @@ impl BoxEnv {
     /// [`Error::Shape`] for states or actions of another width; [`Error::Contract`] for states outside the box;
     /// [`Error::IllegalStep`] for the first step that isn't permitted, NaN included.
     pub fn check(&self, direction: Direction, states: &Reals, actions: &Reals) -> Result<()> {
-        self.check_widths(states, actions)?;
+        check_widths(states, actions, [self.ndim, self.ndim + 1])?;
         let mut unit = vec![0.0; self.ndim];
         for (row, (state, action)) in states.rows().zip(actions.rows()).enumerate() {
             self.check_state(row, state)?;
@@ -145,21 +146,6 @@ impl BoxEnv {
     /// The point of an action, and its flag.
     pub(super) fn split<'a>(&self, action: &'a [f64]) -> (&'a [f64], f64) {
         (&action[..self.ndim], action[self.ndim])
-    }
-
-    fn check_widths(&self, states: &Reals, actions: &Reals) -> Result<()> {
-        let got = [states.width(), actions.width(), actions.len()];
-        let expected = [self.ndim, self.ndim + 1, states.len()];
-        if got == expected {
-            Ok(())
-        } else {
-            Err(Error::shape(
-                "states and actions of the box (width, width, number of actions)",
-                expected.map(|n| n as i64).to_vec(),
-                got.map(|n| n as i64).to_vec(),
-                "a state has a number per axis, its action one more: the exit flag",
-            ))
-        }
     }
 
     /// Actions that lead to these points, or leave them.
@@ -261,16 +247,8 @@ impl ReplayEnv for BoxEnv {
     }
 
     fn read_actions(&self, tensor: &Tensor) -> Result<Reals> {
-        let width = self.ndim as i64 + 1;
-        match (tensor.kind(), tensor.size().as_slice()) {
-            (Kind::Double, [_, w]) if *w == width => Reals::from_tensor(tensor),
-            (kind, size) => Err(Error::contract(
-                "actions of the box are rows of f64, one number more than axes",
-                format!("{kind:?} {size:?} where {width} columns are needed"),
-            )),
-        }
+        read_actions(tensor, self.ndim + 1)
     }
-
     fn fingerprint(&self) -> Result<String> {
         Ok(format!("box {:?} {} {}", self.geometry, self.ndim, self.delta))
     }

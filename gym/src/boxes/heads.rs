@@ -1,6 +1,6 @@
 //! A network's outputs for the states of a box, and the log-probabilities that follow from them, with derivatives.
 
-use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::ops::Range;
 
 use gfn::tensor::{from_host, index_tensor, to_host};
@@ -10,34 +10,27 @@ use super::beta::Betas;
 use super::chart::Axes;
 use super::dist::{BetaMixtures, Coupling};
 
-/// A network's numbers, `[states, width]`: on its device, or on the host for a roll-out.
-#[derive(Debug)]
-pub(super) enum Numbers {
-    Device(Tensor),
-    Host(Vec<f64>),
-}
-
-impl Numbers {
-    fn host(&self) -> Cow<'_, [f64]> {
-        match self {
-            Self::Device(tensor) => to_host(tensor).into(),
-            Self::Host(values) => values.into(),
-        }
-    }
-
-    fn options(&self) -> (Kind, Device) {
-        match self {
-            Self::Device(tensor) => (tensor.kind(), tensor.device()),
-            Self::Host(_) => (Kind::Float, Device::Cpu),
-        }
-    }
-}
-
-/// Numbers for some of the axes, laid out as those of [`BetaMixtures`] for a box that has no others.
+/// A network's numbers for some of the axes, `[states, width]`, laid out as those of [`BetaMixtures`] for a box that has no others.
 #[derive(Debug)]
 pub(super) struct Head {
     pub(super) axes: Axes,
-    pub(super) numbers: Numbers,
+    /// The numbers on the network's device; none in a roll-out on the host.
+    tensor: Option<Tensor>,
+    host: OnceCell<Vec<f64>>,
+}
+
+impl Head {
+    pub(super) fn on_device(axes: Axes, tensor: Tensor) -> Self {
+        Self { axes, tensor: Some(tensor), host: OnceCell::new() }
+    }
+
+    pub(super) fn on_host(axes: Axes, numbers: Vec<f64>) -> Self {
+        Self { axes, tensor: None, host: numbers.into() }
+    }
+
+    fn numbers(&self) -> &[f64] {
+        self.host.get_or_init(|| self.tensor.as_ref().map(to_host).unwrap_or_default())
+    }
 }
 
 /// The numbers of a batch of states.
@@ -51,34 +44,33 @@ pub(super) struct Heads {
 }
 
 impl Heads {
-    /// The head of a state whose steps use these axes, and the state's row in it.
+    /// Returns the head of a state whose steps use these axes, and the state's row in it.
     pub(super) fn of(&self, axes: &Axes, row: usize) -> (&Head, usize) {
-        match self.at_source(axes) {
+        match self.source.as_ref().filter(|_| axes.start < self.each.axes.start) {
             Some(source) => (source, 0),
             None => (&self.each, row),
         }
     }
 
-    fn at_source(&self, axes: &Axes) -> Option<&Head> {
-        self.source.as_ref().filter(|_| axes.start < self.each.axes.start)
-    }
-
-    pub(super) fn on_host(&self) -> OnHost<'_> {
-        let source = self.source.as_ref().map(|source| source.numbers.host());
-        OnHost { heads: self, each: self.each.numbers.host(), source }
+    /// Returns the numbers of a state whose steps use these axes, and the axes that the numbers are for.
+    pub(super) fn numbers_of(&self, axes: &Axes, row: usize) -> (&[f64], &Axes) {
+        let (head, row) = self.of(axes, row);
+        let width = self.mixtures.width(head.axes.len());
+        (&head.numbers()[row * width..][..width], &head.axes)
     }
 
     /// log-probabilities of actions, `[asked]`. The actions of a group use the same axes.
     pub(super) fn log_probs(&self, n: usize, groups: &[(Axes, Vec<ScoredStep<'_>>)]) -> Tensor {
-        let (kind, device) = self.each.numbers.options();
+        let options = |tensor: &Tensor| (tensor.kind(), tensor.device());
+        let (kind, device) = self.each.tensor.as_ref().map_or((Kind::Float, Device::Cpu), options);
         let mut values = vec![0.0; n];
         let mut slopes = Vec::new();
         for (axes, asked) in groups {
             let (head, _) = self.of(axes, 0);
             let layout = Layout { mixtures: &self.mixtures, stored: &head.axes, used: axes };
-            let scored = layout.score(&head.numbers.host(), asked);
+            let scored = layout.score(head.numbers(), asked);
             asked.iter().zip(&scored.values).for_each(|(asked, &value)| values[asked.at] = value);
-            let Numbers::Device(numbers) = &head.numbers else { continue };
+            let Some(numbers) = &head.tensor else { continue };
             // The value computed on the host, with the gradient of its derivatives.
             let rows: Vec<usize> = asked.iter().map(|asked| asked.row).collect();
             let by_numbers = from_host(&scored.by_numbers, kind, device).view([asked.len() as i64, -1]);
@@ -93,37 +85,6 @@ impl Heads {
             _ => slopes
                 .iter()
                 .fold(values, |values, (slope, places)| values.index_add(0, &index_tensor(places, device), slope)),
-        }
-    }
-}
-
-/// Heads to draw from.
-pub(super) struct OnHost<'a> {
-    heads: &'a Heads,
-    each: Cow<'a, [f64]>,
-    source: Option<Cow<'a, [f64]>>,
-}
-
-/// A head's numbers of one state.
-#[derive(Clone, Copy)]
-pub(super) struct OfState<'a> {
-    pub(super) mixtures: &'a BetaMixtures,
-    /// The axes that the numbers are for.
-    pub(super) axes: &'a Axes,
-    pub(super) numbers: &'a [f64],
-}
-
-impl OnHost<'_> {
-    /// The numbers of a state from which a step uses these axes.
-    pub(super) fn row(&self, axes: &Axes, row: usize) -> OfState<'_> {
-        let mixtures = &self.heads.mixtures;
-        match self.heads.at_source(axes).zip(self.source.as_ref()) {
-            Some((head, numbers)) => OfState { mixtures, axes: &head.axes, numbers },
-            None => {
-                let stored = &self.heads.each.axes;
-                let width = mixtures.width(stored.len());
-                OfState { mixtures, axes: stored, numbers: &self.each[row * width..][..width] }
-            }
         }
     }
 }

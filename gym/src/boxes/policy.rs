@@ -4,14 +4,13 @@ use gfn::objective::Quantities;
 use gfn::policy::{Evaluation, HostPolicy, Policy};
 use gfn::tensor::{from_host, to_host};
 use gfn::{Error, Result, Rng};
-use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
 use super::chart::{Axes, is_source};
 use super::dist::{BetaMixtures, BoxDist, Coupling};
-use super::heads::{Head, Heads, Numbers};
+use super::heads::{Head, Heads};
 use super::{BoxEnv, Geometry};
-use crate::continuous::{Perceptrons, PerceptronsConfig, check_no_conditions, check_width};
+use crate::continuous::{MixturePolicyConfig, Perceptrons, check_no_conditions, check_width};
 
 /// Uniform actions both ways, without parameters: see [`BoxDist::uniform`].
 ///
@@ -41,17 +40,7 @@ impl Policy<BoxEnv> for BoxUniform {
 }
 
 /// Settings of a [`BoxPolicy`].
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct BoxPolicyConfig {
-    /// The hidden layers.
-    pub mlp: MlpConfig,
-    /// The mixtures of P_F, and of P_B where it is learned.
-    pub mixtures: BetaMixtures,
-    /// The kind of backward policy.
-    pub backward: BackwardPolicy,
-    /// The state-flow head, and log Z, which is the flow of the source. It takes no conditions.
-    pub estimators: EstimatorsConfig,
-}
+pub type BoxPolicyConfig = MixturePolicyConfig<BetaMixtures>;
 
 impl Default for BoxPolicyConfig {
     /// Four hidden layers of 128 with ReLU, P_F and P_B on one torso, 32 joint components with concentrations from 0.6 to 1000, no
@@ -108,14 +97,7 @@ impl BoxPolicy {
     pub fn new(env: &BoxEnv, config: BoxPolicyConfig, device: Device, kind: Kind, rng: &mut Rng) -> Result<Self> {
         config.mixtures.check()?;
         let ndim = env.ndim();
-        let networks = PerceptronsConfig {
-            inputs: ndim as i64,
-            width: config.mixtures.width(ndim) as i64,
-            mlp: &config.mlp,
-            backward: config.backward,
-            estimators: &config.estimators,
-        };
-        let networks = Perceptrons::new(&networks, device, kind, rng)?;
+        let networks = Perceptrons::new(ndim, config.mixtures.width(ndim), &config, device, kind, rng)?;
         let geometry = env.geometry();
         let axes = match geometry {
             Geometry::Cartesian => 0..ndim,
@@ -211,11 +193,10 @@ impl Policy<BoxEnv> for BoxPolicy {
         let columns = self.some_columns();
         self.networks.evaluate(&x, states.rows().map(is_source), wants, columns, |direction, outputs| {
             let Some(outputs) = outputs else { return Ok(BoxDist::uniform(*env, direction, states.clone())) };
-            let head = |axes, values| Head { axes, numbers: Numbers::Device(values) };
-            let each = head(self.axes.clone(), self.started(&outputs.values, columns));
+            let each = Head::on_device(self.axes.clone(), self.started(&outputs.values, columns));
             let lacks = columns.is_some() && direction == Direction::Forward;
             let source = states.rows().position(is_source).filter(|_| lacks);
-            let source = source.map(|row| head(0..self.ndim, self.started(&outputs.row(row), None)));
+            let source = source.map(|row| Head::on_device(0..self.ndim, self.started(&outputs.row(row), None)));
             let heads = Heads { mixtures: self.config.mixtures, each, source };
             Ok(BoxDist::of_heads(*env, direction, states.clone(), heads))
         })
@@ -260,9 +241,9 @@ impl HostPolicy<BoxEnv> for FrozenBox<'_> {
         let outputs = self.network.forward(x, states.len());
         let starts = self.start.iter().cycle();
         let numbers = outputs.iter().zip(starts).map(|(&output, start)| f64::from(output) + start).collect();
-        let each = Head { axes: policy.axes.clone(), numbers: Numbers::Host(numbers) };
+        let each = Head::on_host(policy.axes.clone(), numbers);
         let numbers = self.source.as_ref().filter(|_| states.rows().any(is_source)).cloned();
-        let source = numbers.map(|numbers| Head { axes: 0..policy.ndim, numbers: Numbers::Host(numbers) });
+        let source = numbers.map(|numbers| Head::on_host(0..policy.ndim, numbers));
         let heads = Heads { mixtures: policy.config.mixtures, each, source };
         Ok(BoxDist::of_heads(*env, direction, states.clone(), heads))
     }

@@ -5,6 +5,7 @@ use gfn::{Error, Result};
 use tch::{Device, Kind, Tensor};
 
 use super::{DiffusionStates, GaussianSteps, Process, ReferencePolicy};
+use crate::continuous::read_actions;
 
 /// Sampling from a density on R^d by a controlled diffusion (Lahlou et al. 2023; Sendera et al. 2024): the origin is the initial state,
 /// `steps` Gaussian steps lead to the object.
@@ -18,8 +19,7 @@ use super::{DiffusionStates, GaussianSteps, Process, ReferencePolicy};
 /// use gfn::{env::{Env, Rows}, rollout::Sampler, Rng};
 /// use gfn_gym::diffusion::{DiffusionSampling, Process, ProcessKind, ReferencePolicy};
 /// let env = DiffusionSampling::new(2, Process::new(ProcessKind::PinnedBrownian, 1.0, 10)?)?;
-/// let policy = ReferencePolicy::new(&env);
-/// let trajectories = Sampler::new(&env, &policy).forward(5, &mut Rng::seeded(0))?;
+/// let trajectories = Sampler::new(&env, &ReferencePolicy).forward(5, &mut Rng::seeded(0))?;
 /// assert_eq!((trajectories.len(), trajectories.mean_len()), (5, 10.0));
 /// # Ok::<(), gfn::Error>(())
 /// ```
@@ -134,7 +134,7 @@ impl ReplayEnv for DiffusionSampling {
 
     /// The process without drift.
     fn uniform(&self) -> ReferencePolicy {
-        ReferencePolicy::new(self)
+        ReferencePolicy
     }
 
     fn check_actions(&self, states: &DiffusionStates, actions: &Reals) -> Result<()> {
@@ -165,15 +165,8 @@ impl ReplayEnv for DiffusionSampling {
     }
 
     fn read_actions(&self, tensor: &Tensor) -> Result<Reals> {
-        match (tensor.kind(), &tensor.size()[..]) {
-            (Kind::Double, [_, width]) if *width == self.dim as i64 => Reals::from_tensor(tensor),
-            (kind, size) => Err(Error::contract(
-                "recorded points are f64 rows of the environment's dimension",
-                format!("{size:?} of kind {kind:?} for points of {} coordinates", self.dim),
-            )),
-        }
+        read_actions(tensor, self.dim)
     }
-
     fn fingerprint(&self) -> Result<String> {
         let Self { dim, process } = self;
         Ok(format!("diffusion {dim} {:?} sigma {} steps {}", process.kind(), process.sigma(), process.steps()))

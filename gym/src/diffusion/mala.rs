@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::kernel::Normals;
 use super::target::{Target, check_dim, checked_gradient, checked_log_density, gradient, log_density};
 use super::{DiffusionSampling, DiffusionStates};
+use crate::rewards::positive;
 
 /// Settings of a [`Mala`].
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -71,20 +72,16 @@ impl Mala {
     pub fn new(env: &DiffusionSampling, target: Arc<dyn Target>, config: MalaConfig) -> Result<Self> {
         check_dim(env, target.as_ref())?;
         let MalaConfig { steps, burn_in, thin, step_size, acceptance } = config;
-        let refuse = |setting, got: String, expected| Err(Error::config(setting, got, expected));
         if thin == 0 || steps < burn_in + thin {
-            let expected = "a thinning of at least 1, and steps for at least one point behind the burn-in";
-            return refuse(
+            return Err(Error::config(
                 "the search's steps",
                 format!("{steps} with a burn-in of {burn_in}, thinned by {thin}"),
-                expected,
-            );
+                "a thinning of at least 1, and steps for at least one point behind the burn-in",
+            ));
         }
-        if !(step_size > 0.0 && step_size.is_finite()) {
-            return refuse("the search's step size", step_size.to_string(), "a positive number");
-        }
+        positive("the search's step size", step_size)?;
         if !(acceptance > 0.0 && acceptance < 1.0) {
-            return refuse("the search's acceptance", acceptance.to_string(), "a share between 0 and 1");
+            return Err(Error::config("the search's acceptance", acceptance, "a share between 0 and 1"));
         }
         Ok(Self { target, config })
     }

@@ -1,6 +1,8 @@
 use gfn::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+use crate::rewards::positive;
+
 /// The linear diffusion that the forward kernels steer and the fixed backward kernels reverse.
 ///
 /// All of them start in the origin and are discretised exactly over the unit of time, `dt = 1 / steps`.
@@ -78,13 +80,6 @@ impl Process {
     /// # Errors
     /// [`Error::Config`] for no step, a sigma or a rate that isn't positive and finite, and betas outside `(0, 1)` or out of order.
     pub fn new(kind: ProcessKind, sigma: f64, steps: usize) -> Result<Self> {
-        let positive = |setting, value: f64| {
-            if value > 0.0 && value.is_finite() {
-                Ok(())
-            } else {
-                Err(Error::config(setting, value, "a positive number"))
-            }
-        };
         if steps == 0 || u32::try_from(steps).is_err() {
             let expected = "at least one, and fewer than 2^32";
             return Err(Error::config("the process's number of steps", steps, expected));
@@ -153,21 +148,21 @@ impl Process {
         self.variances[step]
     }
 
-    /// The kernel from `step` to the next.
-    ///
-    /// # Panics
-    /// If the process has no further step.
+    /// Returns the kernel from `step` to the next. After the last step it is a point mass that keeps its place.
     #[must_use]
     pub fn forward(&self, step: usize) -> ForwardKernel {
-        self.forward[step]
+        self.forward.get(step).copied().unwrap_or(ForwardKernel { decay: 1.0, gain: 0.0, sd: 0.0 })
     }
 
-    /// The kernel from `step` back to the one before.
+    /// Returns the kernel from `step` back to the one before. At step 0 it is a point mass at the origin.
     ///
     /// # Panics
-    /// At step 0, and behind the last.
+    /// If the process has fewer steps.
     #[must_use]
     pub fn backward(&self, step: usize) -> BackwardKernel {
+        if step == 0 {
+            return BackwardKernel { shrink: 0.0, sd: 0.0 };
+        }
         let ForwardKernel { decay, sd, .. } = self.forward[step - 1];
         let (before, after) = (self.variances[step - 1], self.variances[step]);
         BackwardKernel { shrink: decay * before / after, sd: sd * (before / after).sqrt() }

@@ -29,9 +29,6 @@ fn steps(
 /// The process without drift. A finished object has no further step and keeps its place.
 pub(super) fn forward_steps(env: &DiffusionSampling, states: &DiffusionStates) -> GaussianSteps {
     steps(env, Direction::Forward, states, |step| {
-        if step == env.process().steps() {
-            return (1.0, 0.0, 0.0);
-        }
         let ForwardKernel { decay, sd, .. } = env.process().forward(step);
         (decay, 0.0, sd)
     })
@@ -40,26 +37,15 @@ pub(super) fn forward_steps(env: &DiffusionSampling, states: &DiffusionStates) -
 /// The process reversed; the origin stays where it is.
 pub(super) fn backward_steps(env: &DiffusionSampling, states: &DiffusionStates) -> GaussianSteps {
     steps(env, Direction::Backward, states, |step| {
-        if step == 0 {
-            return (0.0, 0.0, 0.0);
-        }
         let BackwardKernel { shrink, sd } = env.process().backward(step);
         (shrink, 0.0, sd)
     })
 }
 
-/// The process itself, without drift: exact for the target N(0, v), v being the variance that it ends with, and what fills buffers
-/// and bridges to data for any other.
+/// The process itself, without drift. It is exact for the target N(0, v), with v the variance at the end of the process. For other
+/// targets it fills buffers and builds bridges to data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct ReferencePolicy(());
-
-impl ReferencePolicy {
-    /// The process of an environment.
-    #[must_use]
-    pub fn new(_: &DiffusionSampling) -> Self {
-        Self(())
-    }
-}
+pub struct ReferencePolicy;
 
 impl Policy<DiffusionSampling> for ReferencePolicy {
     fn evaluate(

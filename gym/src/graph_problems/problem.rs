@@ -40,7 +40,7 @@ impl Problem {
     pub fn state(self, graph: &GraphState, nodes: &[u32]) -> Result<GraphState> {
         let n = graph.n_nodes();
         if let Some(a) = nodes.iter().find(|a| **a as usize >= n) {
-            return Err(wrong("a solution is of nodes of the graph", format!("node {a} of {n}")));
+            return Err(Error::contract("a solution is of nodes of the graph", format!("node {a} of {n}")));
         }
         let mut chosen = NodeSet::new(n);
         if self == Self::DominatingSet {
@@ -90,22 +90,25 @@ impl Problem {
         for &a in nodes {
             match is_in.get_mut(a as usize) {
                 Some(seen) if !*seen => *seen = true,
-                Some(_) => return Err(wrong("a solution names each of its nodes once", format!("node {a} twice"))),
-                None => return Err(wrong("a solution is of nodes of the graph", format!("node {a} of {n}"))),
+                Some(_) => {
+                    return Err(Error::contract("a solution names each of its nodes once", format!("node {a} twice")));
+                }
+                None => return Err(Error::contract("a solution is of nodes of the graph", format!("node {a} of {n}"))),
             }
         }
         let mut pairs = nodes.iter().enumerate().flat_map(|(k, &a)| nodes[..k].iter().map(move |&b| (b, a)));
         match self {
             Self::IndependentSet => match graph.edges().find(|&(a, b)| is_in[a as usize] && is_in[b as usize]) {
                 Some((a, b)) => {
-                    Err(wrong("no two nodes of an independent set have an edge", format!("edge ({a}, {b})")))
+                    Err(Error::contract("no two nodes of an independent set have an edge", format!("edge ({a}, {b})")))
                 }
                 None => Ok(nodes.len()),
             },
             Self::Clique => match pairs.find(|&(a, b)| !graph.has_edge(a, b)) {
-                Some((a, b)) => {
-                    Err(wrong("any two nodes of a clique have an edge", format!("no edge between {a} and {b}")))
-                }
+                Some((a, b)) => Err(Error::contract(
+                    "any two nodes of a clique have an edge",
+                    format!("no edge between {a} and {b}"),
+                )),
                 None => Ok(nodes.len()),
             },
             Self::DominatingSet => {
@@ -114,7 +117,7 @@ impl Problem {
                     graph.adjacency().ones(a as usize).for_each(|b| dominated[b] = true);
                 }
                 match dominated.iter().position(|is_dominated| !is_dominated) {
-                    Some(a) => Err(wrong(
+                    Some(a) => Err(Error::contract(
                         "each node is in a dominating set, or has an edge to one that is",
                         format!("node {a} isn't, and has none"),
                     )),
@@ -135,8 +138,4 @@ impl std::fmt::Display for Problem {
             Self::Cut => "cut",
         })
     }
-}
-
-fn wrong(expected: &'static str, got: String) -> Error {
-    Error::contract(expected, got)
 }

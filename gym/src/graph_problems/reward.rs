@@ -1,9 +1,10 @@
+use gfn::Result;
 use gfn::env::Reward;
 use gfn::graph::{GraphState, GraphStates};
 use gfn::runtime::Threads;
-use gfn::{Error, Result};
 
 use super::{Mark, Problem};
+use crate::rewards::positive;
 
 /// `log R = beta size`, with a minus where the smallest solution is the best; of unfinished states, too.
 ///
@@ -40,11 +41,7 @@ impl SizeReward {
     /// # Errors
     /// [`Error::Config`] unless beta is finite and positive.
     pub fn new(problem: Problem, beta: f64) -> Result<Self> {
-        if beta.is_finite() && beta > 0.0 {
-            Ok(Self { problem, beta })
-        } else {
-            Err(Error::config("beta", beta, "a positive number; what is minimised has its minus already"))
-        }
+        Ok(Self { problem, beta: positive("beta", beta)? })
     }
 
     /// The log-reward of a unit of size.

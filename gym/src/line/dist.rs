@@ -9,7 +9,7 @@ use tch::Tensor;
 
 use super::Line;
 use super::env::illegal;
-use crate::continuous::{check_asked, check_no_exit_bias, check_width, component, finite};
+use crate::continuous::{check_asked, check_mixture, check_no_exit_bias, check_width, component, finite};
 
 /// Standard deviation of the steps of a policy without a network. The line has no uniform distribution: a wide Gaussian stands in.
 const WIDE: f64 = 3.0;
@@ -30,16 +30,7 @@ pub struct NormalMixtures {
 
 impl NormalMixtures {
     pub(super) fn check(&self) -> Result<()> {
-        let refuse = |setting, got: String, expected| Err(Error::config(setting, got, expected));
-        let Self { components, min_std, max_std } = *self;
-        if components == 0 {
-            return refuse("components", "0".into(), "at least 1 component");
-        }
-        if min_std > 0.0 && min_std < max_std && max_std.is_finite() {
-            Ok(())
-        } else {
-            refuse("standard deviations", format!("{min_std} to {max_std}"), "0 < min < max, both finite")
-        }
+        check_mixture(self.components, "standard deviations", self.min_std, self.max_std)
     }
 
     fn std(&self, raw: f64) -> f64 {

@@ -5,6 +5,7 @@ use gfn::{Error, Result};
 use tch::{Device, Kind, Tensor};
 
 use super::{LineDist, LineUniform};
+use crate::continuous::{check_widths, read_actions};
 
 /// The real line, walked along in a fixed number of steps of any length, from 0 (torchgfn's `Line`).
 ///
@@ -57,16 +58,7 @@ impl Line {
     /// # Errors
     /// [`Error::Shape`] for states or actions of another width; [`Error::IllegalStep`] for the first step that isn't permitted.
     pub fn check(&self, direction: Direction, states: &Reals, actions: &Reals) -> Result<()> {
-        let got = [states.width(), actions.width(), actions.len()];
-        let expected = [2, 1, states.len()];
-        if got != expected {
-            return Err(Error::shape(
-                "states and actions of the line (width, width, number of actions)",
-                expected.map(|n| n as i64).to_vec(),
-                got.map(|n| n as i64).to_vec(),
-                "a state is a position and a number of steps, an action a position",
-            ));
-        }
+        check_widths(states, actions, [2, 1])?;
         for (row, (state, action)) in states.rows().zip(actions.rows()).enumerate() {
             let (x, t, to) = (state[0], state[1], action[0]);
             let problem = if !x.is_finite() || t.fract() != 0.0 || !(0.0..=self.n_steps as f64).contains(&t) {
@@ -161,12 +153,8 @@ impl ReplayEnv for Line {
     }
 
     fn read_actions(&self, tensor: &Tensor) -> Result<Reals> {
-        match (tensor.kind(), tensor.size().as_slice()) {
-            (Kind::Double, [_, 1]) => Reals::from_tensor(tensor),
-            (kind, size) => Err(Error::contract("actions of the line are one f64 each", format!("{kind:?} {size:?}"))),
-        }
+        read_actions(tensor, 1)
     }
-
     fn fingerprint(&self) -> Result<String> {
         Ok(format!("line {}", self.n_steps))
     }

@@ -4,11 +4,10 @@ use gfn::objective::Quantities;
 use gfn::policy::{Evaluation, Policy};
 use gfn::tensor::from_host;
 use gfn::{Result, Rng};
-use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
 use super::{Line, LineDist, NormalMixtures};
-use crate::continuous::{Perceptrons, PerceptronsConfig, check_no_conditions, check_width};
+use crate::continuous::{MixturePolicyConfig, Perceptrons, check_no_conditions, check_width};
 
 /// Gaussian steps both ways, without parameters: see [`LineDist::uniform`].
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,17 +27,7 @@ impl Policy<Line> for LineUniform {
 }
 
 /// Settings of a [`LinePolicy`].
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct LinePolicyConfig {
-    /// The hidden layers.
-    pub mlp: MlpConfig,
-    /// The mixtures of P_F, and of P_B where it is learned.
-    pub mixtures: NormalMixtures,
-    /// The kind of backward policy.
-    pub backward: BackwardPolicy,
-    /// The state-flow head, and log Z, which is the flow of the source. It takes no conditions.
-    pub estimators: EstimatorsConfig,
-}
+pub type LinePolicyConfig = MixturePolicyConfig<NormalMixtures>;
 
 impl Default for LinePolicyConfig {
     /// Three hidden layers of 64 with ELU, P_F and P_B on one torso, two components with deviations from 0.1 to 2, no flow head, log Z from 0.
@@ -77,14 +66,7 @@ impl LinePolicy {
     /// [`gfn::Error::Config`] for settings that make no sense.
     pub fn new(_: &Line, config: LinePolicyConfig, device: Device, kind: Kind, rng: &mut Rng) -> Result<Self> {
         config.mixtures.check()?;
-        let networks = PerceptronsConfig {
-            inputs: 2,
-            width: 3 * config.mixtures.components as i64,
-            mlp: &config.mlp,
-            backward: config.backward,
-            estimators: &config.estimators,
-        };
-        let networks = Perceptrons::new(&networks, device, kind, rng)?;
+        let networks = Perceptrons::new(2, 3 * config.mixtures.components, &config, device, kind, rng)?;
         Ok(Self { config, networks })
     }
 

@@ -1,4 +1,4 @@
-use gfn::env::{Reward, Rows, VectorRules, VectorStates};
+use gfn::env::{Reward, VectorRules, VectorStates};
 use gfn::runtime::Threads;
 use gfn::tensor::log_sum_exp;
 use gfn::{Error, Result};
@@ -79,14 +79,7 @@ impl ParsimonyReward {
     /// # Errors
     /// [`Error::Shape`] for states of another number of species; [`Error::Contract`] for a row that is no forest of theirs.
     pub fn parsimony(&self, states: &VectorStates) -> Result<Vec<u64>> {
-        if states.width() != self.env.entries() {
-            return Err(Error::shape(
-                "states",
-                [states.len() as i64, self.env.entries() as i64],
-                [states.len() as i64, states.width() as i64],
-                "give the reward states of the environment that it was made for",
-            ));
-        }
+        rewards::check_width(states, self.env.entries())?;
         let rows: Vec<&[u16]> = states.rows().collect();
         Threads::try_map(&rows, 64, |row| {
             if self.env.is_forest(row) {

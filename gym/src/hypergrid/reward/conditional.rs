@@ -2,7 +2,7 @@ use gfn::env::{Reward, Rows, VectorStates};
 use gfn::{Error, Result, Rng};
 use tch::{Kind, Tensor};
 
-use super::{GridReward, OriginalReward, check_points};
+use super::{OriginalReward, check_points};
 use crate::hypergrid::HyperGrid;
 
 /// From a flat reward to that of Bengio et al. (2021), by a condition `c` in `[0, 1]` of each trajectory.
@@ -22,7 +22,7 @@ use crate::hypergrid::HyperGrid;
 /// assert!((reward.log_z(0.0)? - (64.0 * 2.6f64).ln()).abs() < 1e-12);
 /// # Ok::<(), gfn::Error>(())
 /// ```
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Debug)]
 pub struct ConditionalReward {
     original: OriginalReward,
 }
@@ -65,7 +65,7 @@ impl ConditionalReward {
     /// [`Error::Config`] for a condition outside `[0, 1]`.
     pub fn log_z(&self, condition: f64) -> Result<f64> {
         check_condition(condition, None)?;
-        let flat = self.original.mode_threshold() * self.grid().n_states() as f64;
+        let flat = self.original.grid_reward().mode_threshold() * self.grid().n_states() as f64;
         Ok(((1.0 - condition) * flat + condition * self.original.log_z().exp()).ln())
     }
 
@@ -81,11 +81,11 @@ impl ConditionalReward {
     }
 
     fn grid(&self) -> &HyperGrid {
-        self.original.grid()
+        self.original.grid_reward().grid()
     }
 
     fn mixed(&self, original: f64, condition: f64) -> f64 {
-        (1.0 - condition) * self.original.mode_threshold() + condition * original
+        (1.0 - condition) * self.original.grid_reward().mode_threshold() + condition * original
     }
 }
 

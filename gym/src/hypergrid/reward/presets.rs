@@ -3,9 +3,8 @@
 use gfn::{Error, Result};
 
 use super::{
-    BitwiseXor, ConditionalMultiscale, CoprimeTier, CorruptedReward, CosineReward, DeceptiveReward, GridReward,
-    LcmTarget, MultiplicativeCoprime, MultiscaleTier, OriginalReward, ParityRules, Preset, RewardKind, SparseReward,
-    UniformRandomReward,
+    BitwiseXor, ConditionalMultiscale, CoprimeTier, GridReward, LcmTarget, MultiplicativeCoprime, MultiscaleTier,
+    OriginalReward, Preset, RewardKind,
 };
 use crate::hypergrid::HyperGrid;
 
@@ -17,29 +16,26 @@ const RULE_SEED: u64 = 2025;
 const CORRUPTION_SEED: u64 = 137;
 
 impl RewardKind {
-    /// The reward with its usual parameters, which its `standard` function names.
+    /// Returns the reward with its usual parameters. Those of the families of tiers stand at their `standard` functions,
+    /// [`corrupted`](GridReward::corrupted) has a rate of 0.2 on the standard `conditional_multiscale`, and the other rewards
+    /// are those of [`Preset::Medium`].
     ///
     /// # Errors
     /// [`Error::Config`] if the reward can't be on this grid: `conditional_multiscale` and `corrupted` need a height that is a
     /// power of 4.
-    pub fn standard(self, grid: &HyperGrid) -> Result<Box<dyn GridReward>> {
-        Ok(match self {
-            Self::Original => Box::new(OriginalReward::standard(grid)?),
-            Self::Cosine => Box::new(CosineReward::standard(grid)?),
-            Self::Sparse => Box::new(SparseReward::new(grid)),
-            Self::Deceptive => Box::new(DeceptiveReward::standard(grid)?),
-            Self::BitwiseXor => Box::new(BitwiseXor::standard(grid).build(grid)?),
-            Self::MultiplicativeCoprime => Box::new(MultiplicativeCoprime::standard(grid).build(grid)?),
-            Self::ConditionalMultiscale => Box::new(ConditionalMultiscale::standard(grid).build(grid)?),
-            Self::UniformRandom => Box::new(UniformRandomReward::standard(grid)?),
-            Self::Corrupted => {
-                let base = ConditionalMultiscale::standard(grid).build(grid)?;
-                Box::new(CorruptedReward::new(Box::new(base), 0.2, CORRUPTION_SEED)?)
+    pub fn standard(self, grid: &HyperGrid) -> Result<GridReward> {
+        match self {
+            Self::BitwiseXor => BitwiseXor::standard(grid).build(grid),
+            Self::MultiplicativeCoprime => MultiplicativeCoprime::standard(grid).build(grid),
+            Self::ConditionalMultiscale => ConditionalMultiscale::standard(grid).build(grid),
+            Self::Corrupted => GridReward::corrupted(Self::ConditionalMultiscale.standard(grid)?, 0.2, CORRUPTION_SEED),
+            Self::Original | Self::Cosine | Self::Sparse | Self::Deceptive | Self::UniformRandom => {
+                self.preset(grid, Preset::Medium)
             }
-        })
+        }
     }
 
-    /// The reward as a preset of torchgfn has it; seeds are fixed, but what is drawn from them differs from torchgfn's.
+    /// Returns the reward of a preset of torchgfn. Seeds are fixed, but the numbers drawn from them differ from torchgfn's.
     ///
     /// | reward | sets | easy | medium | hard | challenging | impossible |
     /// |---|---|---|---|---|---|---|
@@ -62,38 +58,36 @@ impl RewardKind {
     /// # Errors
     /// [`Error::Config`] for a preset that the reward hasn't, or hasn't on so small a grid; otherwise as
     /// [`standard`](Self::standard).
-    pub fn preset(self, grid: &HyperGrid, preset: Preset) -> Result<Box<dyn GridReward>> {
-        Ok(match self {
+    pub fn preset(self, grid: &HyperGrid, preset: Preset) -> Result<GridReward> {
+        let level = || level(self, preset);
+        match self {
             Self::Original => {
                 let [r0, r1, r2] =
-                    [[0.1, 0.3, 1.0], [0.1, 0.5, 2.0], [0.05, 0.6, 3.0], [0.01, 0.6, 4.0], [0.0, 0.7, 5.0]]
-                        [level(self, preset)?];
-                Box::new(OriginalReward::new(grid, r0, r1, r2)?)
+                    [[0.1, 0.3, 1.0], [0.1, 0.5, 2.0], [0.05, 0.6, 3.0], [0.01, 0.6, 4.0], [0.0, 0.7, 5.0]][level()?];
+                Ok(OriginalReward::new(grid, r0, r1, r2)?.grid_reward().clone())
             }
             Self::Cosine => {
                 let [r0, r1, gamma] =
-                    [[0.1, 0.3, 0.7], [0.1, 0.5, 0.8], [0.05, 0.6, 0.85], [0.01, 0.7, 0.9], [0.0, 0.8, 0.92]]
-                        [level(self, preset)?];
-                Box::new(CosineReward::new(grid, r0, r1, gamma)?)
+                    [[0.1, 0.3, 0.7], [0.1, 0.5, 0.8], [0.05, 0.6, 0.85], [0.01, 0.7, 0.9], [0.0, 0.8, 0.92]][level()?];
+                GridReward::cosine(grid, r0, r1, gamma)
             }
-            Self::Sparse => level(self, preset).map(|_| Box::new(SparseReward::new(grid)))?,
+            Self::Sparse => level().map(|_| GridReward::sparse(grid)),
             Self::Deceptive => {
-                let [r1, r2] = [[0.05, 1.0], [0.1, 2.0], [0.15, 3.0], [0.2, 4.0], [0.25, 5.0]][level(self, preset)?];
-                Box::new(DeceptiveReward::new(grid, 1e-5, r1, r2)?)
+                let [r1, r2] = [[0.05, 1.0], [0.1, 2.0], [0.15, 3.0], [0.2, 4.0], [0.25, 5.0]][level()?];
+                GridReward::deceptive(grid, 1e-5, r1, r2)
             }
-            Self::BitwiseXor => Box::new(BitwiseXor::preset(grid, preset)?.build(grid)?),
-            Self::MultiplicativeCoprime => Box::new(MultiplicativeCoprime::preset(grid, preset)?.build(grid)?),
-            Self::ConditionalMultiscale => Box::new(ConditionalMultiscale::preset(grid, preset)?.build(grid)?),
+            Self::BitwiseXor => BitwiseXor::preset(grid, preset)?.build(grid),
+            Self::MultiplicativeCoprime => MultiplicativeCoprime::preset(grid, preset)?.build(grid),
+            Self::ConditionalMultiscale => ConditionalMultiscale::preset(grid, preset)?.build(grid),
             Self::UniformRandom => {
-                let mode_prob = [0.1, 0.01, 0.001, 1e-4, 1e-5][level(self, preset)?];
-                Box::new(UniformRandomReward::new(grid, 0.1, 2.0, mode_prob, SEED)?)
+                GridReward::uniform_random(grid, 0.1, 2.0, [0.1, 0.01, 0.001, 1e-4, 1e-5][level()?], SEED)
             }
             Self::Corrupted => {
-                let rate = [0.1, 0.3, 0.5, 0.7, 0.9][level(self, preset)?];
-                let base = ConditionalMultiscale::preset(grid, Preset::Medium)?.build(grid)?;
-                Box::new(CorruptedReward::new(Box::new(base), rate, CORRUPTION_SEED)?)
+                let rate = [0.1, 0.3, 0.5, 0.7, 0.9][level()?];
+                let base = Self::ConditionalMultiscale.preset(grid, Preset::Medium)?;
+                GridReward::corrupted(base, rate, CORRUPTION_SEED)
             }
-        })
+        }
     }
 }
 
@@ -109,8 +103,7 @@ impl BitwiseXor {
             let trunk = Self::drawn(grid, 10, &[1, 1, 2], SEED)?;
             let top = (grid.height() - 1).ilog2();
             let (n_checks, planes) = if matched { (2, (0, 2)) } else { (1, (0, top)) };
-            let rules = ParityRules::drawn(&trunk, grid, 1000.0, n_rules, n_checks, planes, RULE_SEED)?;
-            return Ok(Self { rules: Some(rules), ..trunk });
+            return trunk.with_drawn_rules(grid, 1000.0, n_rules, n_checks, planes, RULE_SEED);
         }
         let level = level(kind, preset)?;
         let (n_dims, n_checks) =

@@ -9,8 +9,8 @@ use gfn::{Error, Result, Rng};
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
-/// Settings of a policy of perceptrons whose distributions are mixtures: [`BoxPolicyConfig`](crate::boxes::BoxPolicyConfig) or
-/// [`LinePolicyConfig`](crate::line::LinePolicyConfig).
+/// Settings of a policy of perceptrons whose distributions are mixtures:
+/// [`BoxPolicyConfig`](crate::boxes::BoxPolicyConfig) or [`LinePolicyConfig`](crate::line::LinePolicyConfig).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct MixturePolicyConfig<M> {
     /// The hidden layers.
@@ -25,7 +25,7 @@ pub struct MixturePolicyConfig<M> {
 
 /// Outputs of a network for one direction.
 pub(crate) struct Outputs<'a> {
-    /// The columns that were asked for, `[states, columns]`.
+    /// The requested columns, `[states, columns]`.
     pub(crate) values: Tensor,
     network: &'a Mlp,
     hidden: &'a Tensor,
@@ -41,7 +41,8 @@ impl Outputs<'_> {
     }
 }
 
-/// The networks of a policy on points. The torso gives P_F, the state flow, and P_B where P_B shares it; a separate P_B has a network of its own.
+/// The networks of a policy on points. The torso gives P_F, the state flow, and P_B if it shares the torso; a
+/// separate P_B has another network.
 #[derive(Debug)]
 pub(crate) struct Perceptrons {
     width: i64,
@@ -78,8 +79,8 @@ impl Perceptrons {
         Ok(Self { width, shared_pb, flow, torso, separate, estimators, parameters })
     }
 
-    /// Evaluates the states whose inputs are `x`. `dist` makes a distribution of a network's outputs; it gets `None` where there is no
-    /// network, for a uniform one.
+    /// Evaluates the states whose inputs are `x`. `dist` makes a distribution of a network's outputs; it gets `None`
+    /// if there is no network, for a uniform one.
     ///
     /// `columns` names the outputs of one direction that are needed; `None` for all.
     pub(crate) fn evaluate<D>(
@@ -138,7 +139,8 @@ impl Perceptrons {
         self.torso.forward(x).narrow(1, 0, self.width)
     }
 
-    /// A copy on the host of the network for a direction, with these of its outputs; `None` where there is no network or no such copy.
+    /// A copy on the host of the network for a direction, with these of its outputs; `None` if there is no network or
+    /// no such copy.
     pub(crate) fn on_host(&self, direction: Direction, columns: &[i64]) -> Option<HostMlp> {
         let (network, start) = match (direction, &self.separate) {
             (Direction::Forward, _) => (&self.torso, 0),
@@ -159,7 +161,7 @@ impl Perceptrons {
     }
 }
 
-/// log F, with log Z in place of the head's output at the source: the flow of the source is Z.
+/// Returns log F, with log Z instead of the head's output at the source: the flow of the source is Z.
 fn with_log_z(estimators: &Estimators, flow: &Tensor, is_source: impl Iterator<Item = bool>) -> Tensor {
     let sources: Vec<bool> = is_source.collect();
     let at_source = Tensor::from_slice(&sources).to_device(flow.device());
@@ -183,7 +185,8 @@ pub(crate) fn check_width(states: &Reals, width: usize) -> Result<()> {
     }
 }
 
-/// Checks the arguments of a distribution over `n` states: rows below `n`, and for each row an action of the right width.
+/// Checks the arguments of a distribution over `n` states: rows below `n`, and for each row an action of the right
+/// width.
 pub(crate) fn check_asked(n: usize, rows: &[usize], actions: Option<(&Reals, usize)>) -> Result<()> {
     if let Some((actions, width)) =
         actions.filter(|(actions, width)| (actions.len(), actions.width()) != (rows.len(), *width))
@@ -238,7 +241,7 @@ pub(crate) fn check_mixture(components: usize, bounds: &'static str, min: f64, m
     Err(Error::config(bounds, format!("{min} to {max}"), "0 < min < max, both finite"))
 }
 
-/// Refuses an exit bias in an environment without an exit; `expected` says how else to explore.
+/// Refuses an exit bias in an environment without an exit; `expected` names other ways to explore.
 pub(crate) fn check_no_exit_bias(exploration: &Exploration, expected: &'static str) -> Result<()> {
     match exploration.exit_bias() {
         0.0 => Ok(()),

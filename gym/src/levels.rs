@@ -1,4 +1,4 @@
-//! Rewards of two values: one for the objects that are sought, a floor for all others.
+//! Rewards of two values: one for the objects that are sought, a floor for the rest.
 
 use gfn::{Error, Result};
 

@@ -10,8 +10,8 @@ use crate::sequence::TokenSequence;
 /// A perfect binary tree: node `i` has the children `2 i + 1` and `2 i + 2`, trajectories go from the root 0 to a leaf.
 ///
 /// *States.* The way from the root: entry `d` is 0 below the node's depth, else 1 for left and 2 for right;
-/// `KHot::new(env.depth(), 3)`. torchgfn's state is the node's index, which [`node`](Self::node) gives: as an entry it would leave a
-/// network an entry of `2^(depth + 1)` values, or a number.
+/// `KHot::new(env.depth(), 3)`. torchgfn's state is the node's index, which [`node`](Self::node) gives: as an entry
+/// it would leave a network an entry of `2^(depth + 1)` values, or a number.
 /// *Forward slots.* 0 left, 1 right. *Backward slots.* 0 up.
 /// *End.* No exit action: a leaf ends the trajectory (torchgfn has a forced exit on top).
 ///

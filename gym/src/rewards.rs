@@ -3,7 +3,8 @@
 use gfn::env::{Rows, VectorStates};
 use gfn::{Error, Result};
 
-/// log R of each state of `width` entries. `log_reward` gives `None` for a vector that no trajectory ends in, which is an error here.
+/// log R of each state of `width` entries. `log_reward` gives `None` for a vector that no trajectory ends in, which
+/// is an error here.
 ///
 /// # Errors
 /// [`Error::Shape`] for states of another width, [`Error::Config`] for a vector without a reward.

@@ -101,7 +101,8 @@ impl Ring {
         graph.n_nodes() == self.n && graph.kind() == self.kind && is_ring(graph)
     }
 
-    /// The number of the ring that the graph is: `0..n_rings`, in the order of [`rings`](Self::rings); `None` for a graph that isn't a ring.
+    /// The number of the ring that the graph is: `0..n_rings`, in the order of [`rings`](Self::rings); `None` for a
+    /// graph that isn't a ring.
     #[must_use]
     pub fn ring_index(&self, graph: &GraphState) -> Option<usize> {
         if graph.n_nodes() != self.n || graph.kind() != self.kind {
@@ -122,7 +123,8 @@ impl Ring {
         usize::try_from(index).ok()
     }
 
-    /// The number of rings that begin with some nodes of which the second in the ring is `first`, and go on with `left`.
+    /// The number of rings that begin with some nodes of which the second in the ring is `first`, and go on with
+    /// `left`.
     fn completions(&self, first: u32, left: impl Iterator<Item = u32>) -> u64 {
         let (n_left, after_first) = left.fold((0, 0), |(n, after), node| (n + 1, after + u64::from(node > first)));
         match self.kind {

@@ -6,13 +6,14 @@ use gfn::{Error, Result};
 
 use crate::rewards;
 
-/// Subsets of `n_items` items, at most `max_items` large (or exactly so large), added one at a time.
+/// Subsets of `n_items` items, of at most (or exactly) `max_items` items, added one at a time.
 ///
-/// *States.* Entry `i` is 1 where item `i` is in the set: `KHot::new(env.n_items(), 2)`.
-/// *Forward slots.* `0..n_items` add that item; where any size can be finished, slot `n_items` exits. *Backward slots.* The item
-/// to be taken out.
-/// *End.* With `fixed_length` there is no exit action: the last item ends the trajectory (torchgfn has a forced exit on top).
-/// Otherwise every set can be finished by the exit, the empty one too, and at `max_items` nothing else is legal.
+/// *States.* Entry `i` is 1 if item `i` is in the set: `KHot::new(env.n_items(), 2)`.
+/// *Forward slots.* `0..n_items` add that item; if any size can be finished, slot `n_items` exits. *Backward
+/// slots.* The item to be taken out.
+/// *End.* With `fixed_length` there is no exit action: the last item ends the trajectory (torchgfn has a forced exit
+/// on top). Otherwise every set can be finished by the exit, the empty one too, and at `max_items` nothing else is
+/// legal.
 ///
 /// ```
 /// use gfn::env::{Direction, DiscreteEnv, Env, Slots};
@@ -32,7 +33,7 @@ pub struct SetAddition {
 }
 
 impl SetAddition {
-    /// Sets of at most `max_items` of `n_items` items; with `fixed_length`, of exactly so many.
+    /// Sets of at most `max_items` of `n_items` items; with `fixed_length`, of exactly `max_items`.
     ///
     /// # Errors
     /// [`Error::Config`] unless `1 <= max_items <= n_items`.
@@ -65,8 +66,8 @@ impl SetAddition {
         if self.fixed_length { self.max_items..=self.max_items } else { 0..=self.max_items }
     }
 
-    /// The number of states, `sum of C(n_items, k)` for `k` up to `max_items`; `None` if it passes `u64`. (torchgfn counts sets
-    /// that can't be reached, too.)
+    /// The number of states, `sum of C(n_items, k)` for `k` up to `max_items`; `None` if it passes `u64`. (torchgfn
+    /// counts sets that can't be reached, too.)
     #[must_use]
     pub fn n_states(&self) -> Option<u64> {
         self.n_sets(0..=self.max_items)
@@ -158,8 +159,8 @@ impl WeightReward {
     /// The reward on the sets of an environment.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there is a weight per item; [`Error::Config`] unless `base` is above 0 (the empty set has no finite
-    /// log-reward without it), no weight is below 0, and all are finite.
+    /// [`Error::Shape`] unless there is a weight per item; [`Error::Config`] unless `base` is above 0 (the empty set
+    /// has no finite log-reward without it), no weight is below 0, and all are finite.
     pub fn new(env: &SetAddition, base: f64, weights: &[f64]) -> Result<Self> {
         if weights.len() != env.n_items() {
             return Err(Error::shape(
@@ -180,7 +181,8 @@ impl WeightReward {
         (self.base + weights.sum::<f64>()).ln()
     }
 
-    /// The true log Z: each of the `C(n, k)` sets of size `k` is worth `base`, and an item is in `C(n - 1, k - 1)` of them.
+    /// The true log Z: each of the `C(n, k)` sets of size `k` is worth `base`, and an item is in `C(n - 1, k - 1)` of
+    /// them.
     #[must_use]
     pub fn log_z(&self) -> f64 {
         let n = self.env.n_items() as f64;

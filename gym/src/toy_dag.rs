@@ -5,7 +5,8 @@ use gfn::env::{Direction, Reward, VectorEnv, VectorRules, VectorStates};
 
 use crate::rewards;
 
-/// The 11 states of figure 2 of Bengio et al. (JMLR 2023), with the edges as alexhernandezgarcia/gflownet's `Toy` has them.
+/// The 11 states of figure 2 of Bengio et al. (JMLR 2023), with the edges as alexhernandezgarcia/gflownet's `Toy` has
+/// them.
 ///
 /// ```text
 /// s0 -> s1 s2    s1 -> s3    s2 -> s3 s4    s3 -> s5    s4 -> s6    s5 -> s7 s8
@@ -14,8 +15,8 @@ use crate::rewards;
 ///
 /// Several paths lead to s3, s8 and s9; s0, s1, s2, s5 and s7 can't be the end.
 ///
-/// *States.* One entry, the state's number: `KHot::new(1, 11)`. *Forward slots.* 0 to the first of the children above, 1 to the
-/// second, 2 exits. *Backward slots.* 0 to the parent with the lowest number, 1 to the other.
+/// *States.* One entry, the state's number: `KHot::new(1, 11)`. *Forward slots.* 0 to the first of the children
+/// above, 1 to the second, 2 exits. *Backward slots.* 0 to the parent with the lowest number, 1 to the other.
 ///
 /// ```
 /// use gfn::env::{Direction, DiscreteEnv, Env, Slots};

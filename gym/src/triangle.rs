@@ -6,14 +6,16 @@ use gfn::{Error, Result};
 
 use crate::levels::Levels;
 
-/// The most colours: beyond, the exact counts are no whole numbers in f64.
+/// The most colours for which the exact counts are whole numbers in f64.
 const MAX_CLASSES: u16 = 1000;
 
-/// Graphs of at most three nodes of some classes, grown from the empty graph by adding a node or an edge; any can be finished.
+/// Graphs of at most three nodes of some classes, grown from the empty graph by adding a node or an edge; any can be
+/// finished.
 ///
-/// The task of torchgfn's `train_graph_triangle.py` (undirected, 5 classes there). Nodes of a class can't be told apart, so
-/// states are graphs up to isomorphism, training corrects for symmetry, and any isolated node may have been the last to come.
-/// A *triangle* has three nodes and exactly three edges: all three undirected ones, or a directed cycle.
+/// The task of torchgfn's `train_graph_triangle.py` (undirected, 5 classes there). Nodes of a class can't be told
+/// apart, so states are graphs up to isomorphism, training corrects for symmetry, and any isolated node may have been
+/// the last to come. A *triangle* has three nodes and exactly three edges: all three undirected ones, or a directed
+/// cycle.
 ///
 /// ```
 /// use gfn::graph::GraphKind;
@@ -30,7 +32,7 @@ pub struct Triangle {
 }
 
 impl Triangle {
-    /// Triangles of nodes of so many classes.
+    /// Triangles of nodes of `classes` classes.
     ///
     /// # Errors
     /// [`Error::Config`] for no class, or more than 1,000.
@@ -119,7 +121,7 @@ impl TriangleReward {
     #[must_use]
     pub fn is_triangle(graph: &GraphState) -> bool {
         let each = if graph.is_directed() { 1 } else { 2 };
-        // A directed 3-cycle is the only one with three edges where each node has one edge out and one in.
+        // A directed 3-cycle is the only graph with three edges in which each node has one edge out and one in.
         graph.n_nodes() == 3
             && graph.n_edges() == 3
             && (0..3).all(|a| graph.out_degree(a) == each && graph.in_degree(a) == each)

@@ -76,7 +76,8 @@ fn the_golden_path_telescopes() {
     near(&difference.view([1]), &[case["sum_log_pf_minus_log_pb"].as_f64().unwrap()]);
 }
 
-/// Without drift, the process and its reversal balance for the Gaussian that it ends in: the residual is 0 on every path.
+/// Without drift, the process and its reversal balance for the Gaussian that it ends in: the residual is 0 on every
+/// path.
 #[test]
 fn every_process_is_its_own_reversal() {
     for kind in KINDS {

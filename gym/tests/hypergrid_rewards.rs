@@ -1,4 +1,5 @@
-//! What is known of the hyper-grid's rewards in closed form against visiting every point, their rules, presets and bad input.
+//! What is known of the hyper-grid's rewards in closed form against visiting every point, their rules, presets and
+//! bad input.
 
 use gfn::Error;
 use gfn::env::{Reward, VectorStates};
@@ -38,7 +39,7 @@ fn counts_agree(reward: &GridReward) {
         for point in points(reward.grid()).rows().filter(|point| tiers.passed(point) & set == set) {
             counts[tiers.rule(point)] += 1;
         }
-        assert_eq!(tiers.counts_of(set), Some(counts), "{set:b} {reward:?}");
+        assert_eq!(tiers.counts_of_tiers(set), Some(counts), "{set:b} {reward:?}");
     }
 }
 
@@ -61,12 +62,12 @@ proptest! {
     #[test]
     fn parity(ndim in 2usize..5, log_height in 1u32..4, n_dims in 1usize..5, n_rules in 1usize..7, seed in any::<u64>()) {
         let grid = grid(ndim, 1 << log_height);
-        let xor = BitwiseXor::drawn(&grid, n_dims.min(ndim), &[1, 2], seed).unwrap();
+        let xor = BitwiseXor::random(&grid, n_dims.min(ndim), &[1, 2], seed).unwrap();
         let reward = xor.build(&grid).unwrap();
         prop_assert!(agrees_with_enumeration(&reward));
         prop_assert!(reward.n_modes().unwrap() > 0);
         counts_agree(&reward);
-        if let Ok(xor) = xor.with_drawn_rules(&grid, 1000.0, n_rules, 1, (0, 0), seed) {
+        if let Ok(xor) = xor.with_random_rules(&grid, 1000.0, n_rules, 1, (0, 0), seed) {
             let reward = xor.build(&grid).unwrap();
             prop_assert!(agrees_with_enumeration(&reward));
             counts_agree(&reward);
@@ -256,26 +257,26 @@ fn first_rules_are_shared() {
 #[test]
 fn corruption_moves_the_share_it_says() {
     let grid = grid(4, 16);
-    let base = ConditionalMultiscale::drawn(&grid, 2, 2, &[1.0, 10.0].map(MultiscaleTier::new), 1, 3);
+    let base = ConditionalMultiscale::random(&grid, 2, 2, &[1.0, 10.0].map(MultiscaleTier::new), 1, 3);
     let base = base.build(&grid).unwrap();
-    let same = GridReward::corrupted(base.clone(), 0.0, 1).unwrap();
+    let same = base.clone().with_corruption(0.0, 1).unwrap();
     let states = points(&grid);
     assert_eq!(same.reward(&states), base.reward(&states));
     assert_eq!((same.n_modes(), same.log_z()), (base.n_modes(), base.log_z()));
 
     let tenth = |reward: &GridReward| {
-        let corrupted = GridReward::corrupted(reward.clone(), 0.1, 1).unwrap();
+        let corrupted = reward.clone().with_corruption(0.1, 1).unwrap();
         assert_eq!((corrupted.n_modes(), corrupted.log_z()), (None, None));
         let (before, after) = (reward.is_mode(&states), corrupted.is_mode(&states));
         let n_before = before.iter().filter(|mode| **mode).count() as f64;
         let kept = before.iter().zip(&after).filter(|(b, a)| **b && **a).count() as f64;
         let n_after = after.iter().filter(|mode| **mode).count() as f64;
-        let other = GridReward::corrupted(reward.clone(), 0.1, 2).unwrap();
+        let other = reward.clone().with_corruption(0.1, 2).unwrap();
         assert_ne!(other.is_mode(&states), after);
         (kept / n_before, n_after / n_before)
     };
     // One tier: 90 % stay (of 4,096 modes, within five standard errors), and as many others come.
-    let one = BitwiseXor::drawn(&grid, 4, &[1], 0).unwrap().build(&grid).unwrap();
+    let one = BitwiseXor::random(&grid, 4, &[1], 0).unwrap().build(&grid).unwrap();
     assert_eq!(one.n_modes(), Some(4096));
     let (kept, total) = tenth(&one);
     assert!((kept - 0.9).abs() < 5.0 * (0.09f64 / 4096.0).sqrt(), "{kept}");
@@ -316,7 +317,7 @@ fn senseless_parameters_are_typed_errors() {
     assert_eq!(message(GridReward::deceptive(&grid, 0.1, -0.5, 0.9).unwrap_err()), "r0, r1, r2");
     assert_eq!(message(GridReward::uniform_random(&grid, 0.1, 2.0, 0.0, 0).unwrap_err()), "bonus, mode_prob");
     let base = || GridReward::sparse(&grid);
-    assert_eq!(message(GridReward::corrupted(base(), 1.0, 0).unwrap_err()), "the rate of corruption");
+    assert_eq!(message(base().with_corruption(1.0, 0).unwrap_err()), "the rate of corruption");
 
     let xor = || BitwiseXor::standard(&grid);
     let build = |xor: BitwiseXor| message(xor.build(&grid).unwrap_err());
@@ -324,7 +325,7 @@ fn senseless_parameters_are_typed_errors() {
     assert_eq!(build(BitwiseXor { dims: vec![2], ..xor() }), "the constrained dimensions");
     assert_eq!(build(BitwiseXor { dims: vec![1], ..xor() }), "a parity check");
     assert_eq!(build(BitwiseXor { tiers: vec![], ..xor() }), "the tiers");
-    let rules = |n_rules, n_checks, planes| xor().with_drawn_rules(&grid, 1.0, n_rules, n_checks, planes, 0);
+    let rules = |n_rules, n_checks, planes| xor().with_random_rules(&grid, 1.0, n_rules, n_checks, planes, 0);
     // 6 bits, 3 of them checked: 3 are left to select 8 rules by, not 16.
     assert_eq!(rules(8, 1, (0, 2)).unwrap().tiers[3].checks.len(), 8);
     for refused in [rules(16, 1, (0, 2)), rules(0, 1, (0, 2)), rules(2, 3, (0, 2)), rules(2, 1, (0, 3))] {
@@ -339,7 +340,7 @@ fn senseless_parameters_are_typed_errors() {
     assert_eq!(build(MultiplicativeCoprime { primes: vec![2, 2], ..coprime() }), "the primes");
     assert_eq!(build(MultiplicativeCoprime { pairs: vec![(0, 2)], ..coprime() }), "the coprime pairs");
     assert_eq!(build(MultiplicativeCoprime { rules: vec![Some(7)], ..coprime() }), "a least common multiple");
-    assert_eq!(message(coprime().with_drawn_rules(&grid, 2, 0).unwrap_err()), "the number of rules");
+    assert_eq!(message(coprime().with_random_rules(&grid, 2, 0).unwrap_err()), "the number of rules");
 
     let wide = HyperGrid::new(2, 16).unwrap();
     let multiscale = || ConditionalMultiscale::standard(&wide);

@@ -7,7 +7,8 @@ use crate::sequence::{TokenSequence, filled};
 
 /// Sequences of bits, written word by word from left to right: a tree.
 ///
-/// *States.* Entry `i` is 0 while word `i` is empty, and the word plus 1 afterwards: `KHot::new(words.n_words(), words.values())`.
+/// *States.* Entry `i` is 0 while word `i` is empty, and the word plus 1 afterwards: `KHot::new(words.n_words(),
+/// words.values())`.
 /// *Forward slots.* `0..2^word_size` append that word. *Backward slots.* 0 removes the last word.
 /// *End.* No exit action: the last word ends the trajectory (torchgfn has a forced exit on top).
 ///
@@ -60,8 +61,10 @@ impl BitSequence {
 
 /// Sequences of bits whose words are set in any order.
 ///
-/// *States.* Entry `i` is 0 while word `i` is empty, and the word plus 1 afterwards: `KHot::new(words.n_words(), words.values())`.
-/// *Forward slots.* `position * 2^word_size + word` sets an empty position. *Backward slots.* The position to be emptied.
+/// *States.* Entry `i` is 0 while word `i` is empty, and the word plus 1 afterwards: `KHot::new(words.n_words(),
+/// words.values())`.
+/// *Forward slots.* `position * 2^word_size + word` sets an empty position. *Backward slots.* The position to be
+/// emptied.
 /// *End.* No exit action: the last word ends the trajectory (torchgfn has a forced exit on top).
 ///
 /// ```
@@ -108,8 +111,9 @@ impl NonAutoregressiveBitSequence {
 ///
 /// *States.* The words so far stand first: an entry is a word plus 1, and 0 behind the last;
 /// `KHot::new(words.n_words(), words.values())`.
-/// *Forward slots.* `0..2^word_size` append that word, `2^word_size..2^(word_size + 1)` prepend it. *Backward slots.* 0 removes the
-/// last word, 1 the first. Of a sequence of one word, or of equal words, both lead to one parent, by as many moves as lead on.
+/// *Forward slots.* `0..2^word_size` append that word, `2^word_size..2^(word_size + 1)` prepend it. *Backward slots.*
+/// 0 removes the last word, 1 the first. Of a sequence of one word, or of equal words, both lead to one parent, by as
+/// many moves as lead on.
 /// *End.* No exit action: the last word ends the trajectory. (torchgfn's `BitSequencePlus` can't be stepped.)
 ///
 /// ```

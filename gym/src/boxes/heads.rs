@@ -10,7 +10,8 @@ use super::beta::Betas;
 use super::chart::Axes;
 use super::dist::{BetaMixtures, Coupling};
 
-/// A network's numbers for some of the axes, `[states, width]`, laid out as those of [`BetaMixtures`] for a box that has no others.
+/// A network's numbers for some of the axes, `[states, width]`, laid out as those of [`BetaMixtures`] for a box that
+/// has no others.
 #[derive(Debug)]
 pub(super) struct Head {
     pub(super) axes: Axes,
@@ -59,23 +60,23 @@ impl Heads {
         (&head.numbers()[row * width..][..width], &head.axes)
     }
 
-    /// log-probabilities of actions, `[asked]`. The actions of a group use the same axes.
+    /// Returns log-probabilities of actions. The actions of a group use the same axes.
     pub(super) fn log_probs(&self, n: usize, groups: &[(Axes, Vec<ScoredStep<'_>>)]) -> Tensor {
         let options = |tensor: &Tensor| (tensor.kind(), tensor.device());
         let (kind, device) = self.each.tensor.as_ref().map_or((Kind::Float, Device::Cpu), options);
         let mut values = vec![0.0; n];
         let mut slopes = Vec::new();
-        for (axes, asked) in groups {
+        for (axes, actions) in groups {
             let (head, _) = self.of(axes, 0);
             let layout = Layout { mixtures: &self.mixtures, stored: &head.axes, used: axes };
-            let scored = layout.score(head.numbers(), asked);
-            asked.iter().zip(&scored.values).for_each(|(asked, &value)| values[asked.at] = value);
+            let scores = layout.score(head.numbers(), actions);
+            actions.iter().zip(&scores.values).for_each(|(action, &value)| values[action.at] = value);
             let Some(numbers) = &head.tensor else { continue };
             // The value computed on the host, with the gradient of its derivatives.
-            let rows: Vec<usize> = asked.iter().map(|asked| asked.row).collect();
-            let by_numbers = from_host(&scored.by_numbers, kind, device).view([asked.len() as i64, -1]);
+            let rows: Vec<usize> = actions.iter().map(|action| action.row).collect();
+            let by_numbers = from_host(&scores.by_numbers, kind, device).view([actions.len() as i64, -1]);
             let slope = (in_order(numbers, &rows) * by_numbers).sum_dim_intlist(1, false, kind);
-            let places: Vec<usize> = asked.iter().map(|asked| asked.at).collect();
+            let places: Vec<usize> = actions.iter().map(|action| action.at).collect();
             slopes.push((&slope - slope.detach(), places));
         }
         let values = from_host(&values, kind, device);
@@ -95,9 +96,9 @@ fn in_order(tensor: &Tensor, rows: &[usize]) -> Tensor {
     if same { tensor.shallow_clone() } else { tensor.index_select(0, &index_tensor(rows, tensor.device())) }
 }
 
-/// An action whose log-probability is asked for.
+/// An action to be scored.
 pub(super) struct ScoredStep<'a> {
-    /// Where the answer goes.
+    /// The place of its log-probability in the result.
     pub(super) at: usize,
     /// The row of the head.
     pub(super) row: usize,
@@ -109,13 +110,13 @@ pub(super) struct ScoredStep<'a> {
     pub(super) unit: Option<&'a [f64]>,
 }
 
-/// log-probabilities, and their derivatives by the numbers of their rows, `[asked, width]`.
-struct Scored {
+/// log-probabilities, and their derivatives by the numbers of their rows, `[actions, width]`.
+struct Scores {
     values: Vec<f64>,
     by_numbers: Vec<f64>,
 }
 
-/// Where numbers lie.
+/// The places of numbers.
 struct Layout<'a> {
     mixtures: &'a BetaMixtures,
     /// The axes that there are numbers for.
@@ -125,20 +126,20 @@ struct Layout<'a> {
 }
 
 impl Layout<'_> {
-    fn score(&self, numbers: &[f64], asked: &[ScoredStep<'_>]) -> Scored {
+    fn score(&self, numbers: &[f64], actions: &[ScoredStep<'_>]) -> Scores {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") {
-            #[allow(unsafe_code, reason = "wide registers can only be asked for at run time")]
-            // SAFETY: the processor has AVX2, all that the function asks for.
-            return unsafe { self.score_wide(numbers, asked) };
+            #[allow(unsafe_code, reason = "wide registers can only be requested at run time")]
+            // SAFETY: the processor has AVX2, the only feature that the function needs.
+            return unsafe { self.score_wide(numbers, actions) };
         }
-        self.score_all(numbers, asked)
+        self.score_all(numbers, actions)
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
-    fn score_wide(&self, numbers: &[f64], asked: &[ScoredStep<'_>]) -> Scored {
-        self.score_all(numbers, asked)
+    fn score_wide(&self, numbers: &[f64], actions: &[ScoredStep<'_>]) -> Scores {
+        self.score_all(numbers, actions)
     }
 
     /// Raw alphas (part 0) or betas (part 1) of an axis.
@@ -147,7 +148,7 @@ impl Layout<'_> {
         start..start + self.mixtures.components
     }
 
-    /// Where the logits of each choice of a component are, and the axes that it is made for.
+    /// Returns the places of the logits of each choice of a component, and the axes that the choice is for.
     fn choices(&self) -> Vec<(Range<usize>, Axes)> {
         let k = self.mixtures.components;
         match self.mixtures.coupling {
@@ -161,37 +162,37 @@ impl Layout<'_> {
 
     /// The same numbers on every processor: nothing is fused, and sums have one order.
     #[inline(always)]
-    fn score_all(&self, numbers: &[f64], asked: &[ScoredStep<'_>]) -> Scored {
+    fn score_all(&self, numbers: &[f64], actions: &[ScoredStep<'_>]) -> Scores {
         let (k, width) = (self.mixtures.components, self.mixtures.width(self.stored.len()));
         let choices = self.choices();
-        // The parts that don't depend on the point are computed once for each state. They are in f64, because log-gammas of large
-        // concentrations cancel down to the rounding of f32.
+        // The parts that don't depend on the point are computed once for each state. They are in f64, because
+        // log-gammas of large concentrations cancel down to the rounding of f32.
         let mut place = vec![usize::MAX; numbers.len() / width];
         let (mut n_distinct, mut raw) = (0, [Vec::new(), Vec::new()]);
-        for asked in asked.iter().filter(|asked| asked.unit.is_some()) {
-            if place[asked.row] == usize::MAX {
-                place[asked.row] = n_distinct;
+        for action in actions.iter().filter(|action| action.unit.is_some()) {
+            if place[action.row] == usize::MAX {
+                place[action.row] = n_distinct;
                 n_distinct += 1;
-                let row = &numbers[asked.row * width..][..width];
+                let row = &numbers[action.row * width..][..width];
                 for (part, raw) in raw.iter_mut().enumerate() {
                     self.used.clone().for_each(|axis| raw.extend_from_slice(&row[self.raw(part, axis)]));
                 }
             }
         }
         let betas = Betas::new(self.mixtures, [&raw[0], &raw[1]]);
-        let mut values = Vec::with_capacity(asked.len());
-        let mut by_numbers = vec![0.0; asked.len() * width];
+        let mut values = Vec::with_capacity(actions.len());
+        let mut by_numbers = vec![0.0; actions.len() * width];
         let (mut total, mut share) = (vec![0.0; k], vec![0.0; k]);
-        for (asked, by_numbers) in asked.iter().zip(by_numbers.chunks_exact_mut(width)) {
-            let row = &numbers[asked.row * width..][..width];
-            let (choice, by_choice) = log_sigmoid(asked.sign * row[0]);
-            let mut value = choice + asked.constant;
-            by_numbers[0] = asked.sign * by_choice;
-            for (logits, axes) in choices.iter().filter(|_| asked.unit.is_some()) {
-                let unit = asked.unit.unwrap_or_default();
+        for (action, by_numbers) in actions.iter().zip(by_numbers.chunks_exact_mut(width)) {
+            let row = &numbers[action.row * width..][..width];
+            let (choice, by_choice) = log_sigmoid(action.sign * row[0]);
+            let mut value = choice + action.constant;
+            by_numbers[0] = action.sign * by_choice;
+            for (logits, axes) in choices.iter().filter(|_| action.unit.is_some()) {
+                let unit = action.unit.unwrap_or_default();
                 let step = |axis: usize| {
                     let (used, u) = (axis - self.used.start, unit[axis - self.used.start]);
-                    let first = (place[asked.row] * self.used.len() + used) * k;
+                    let first = (place[action.row] * self.used.len() + used) * k;
                     (first..first + k, [u.ln(), (-u).ln_1p()])
                 };
                 share.copy_from_slice(&row[logits.clone()]);
@@ -214,7 +215,7 @@ impl Layout<'_> {
             }
             values.push(value);
         }
-        Scored { values, by_numbers }
+        Scores { values, by_numbers }
     }
 }
 

@@ -43,8 +43,8 @@ impl Policy<BoxEnv> for BoxUniform {
 pub type BoxPolicyConfig = MixturePolicyConfig<BetaMixtures>;
 
 impl Default for BoxPolicyConfig {
-    /// Four hidden layers of 128 with ReLU, P_F and P_B on one torso, 32 joint components with concentrations from 0.6 to 1000, no
-    /// flow head, log Z from 0.
+    /// Four hidden layers of 128 with ReLU, P_F and P_B on one torso, 32 joint components with concentrations from
+    /// 0.6 to 1000, no flow head, log Z from 0.
     fn default() -> Self {
         Self {
             mlp: MlpConfig { hidden: vec![128; 4], activation: Activation::Relu, ..MlpConfig::default() },
@@ -62,8 +62,8 @@ impl Default for BoxPolicyConfig {
 
 /// A perceptron on the coordinates as the policy of the [box](BoxEnv).
 ///
-/// At first the components of each mixture stand side by side and cover their axis, and the exit has probability about one half. (In
-/// torchgfn they all start at the middle, with concentrations half way to the largest.)
+/// At first the components of each mixture stand side by side and cover their axis, and the exit has probability
+/// about one half. (In torchgfn they all start at the middle, with concentrations half way to the largest.)
 ///
 /// ```
 /// use gfn::{Rng, objective::TrajectoryBalance, train::{Trainer, TrainerConfig}};
@@ -83,7 +83,8 @@ pub struct BoxPolicy {
     networks: Perceptrons,
     /// Initial outputs of a mixture, which are added to the network's.
     start: Vec<f64>,
-    /// The axes along which steps are taken from states other than the source. Outputs of other axes are computed for the source alone.
+    /// The axes along which steps are taken from states other than the source. Outputs of other axes are computed for
+    /// the source alone.
     axes: Axes,
     /// The outputs for these axes.
     columns: Vec<i64>,
@@ -229,7 +230,7 @@ struct FrozenBox<'a> {
     network: HostMlp,
     /// Initial values of its outputs.
     start: Vec<f64>,
-    /// The outputs for the source, where `network` lacks some of them.
+    /// The outputs for the source, if `network` lacks some of them.
     source: Option<Vec<f64>>,
 }
 

@@ -10,16 +10,17 @@ use serde::{Deserialize, Serialize};
 
 use self::cliques::{maximal_cliques, neighbours};
 
-/// Connected graphs with so many two-coloured nodes, up to isomorphism (Burnside and inverse Euler transform).
+/// The numbers of connected graphs of 1, 2, ... two-coloured nodes, up to isomorphism (Burnside and inverse Euler
+/// transform).
 const CONNECTED: [u64; 9] = [2, 3, 10, 50, 354, 3_883, 67_994, 2_038_236, 109_141_344];
-/// More nodes than that don't fit the reward's bit sets.
+/// The most nodes that fit the reward's bit sets.
 const MAX_NODES: usize = 64;
 
 /// Connected undirected graphs of at most `max_nodes` nodes of two colours, up to isomorphism.
 ///
-/// Growth starts from the empty graph with a first node, goes on with nodes attached to one that is there and with edges, and
-/// stays connected both ways. Any graph but the empty one can be finished; training corrects for symmetry. The environment
-/// is that of recursionpharma/gflownet's basic graph task.
+/// Growth starts from the empty graph with a first node, goes on with nodes attached to one that is there and with
+/// edges, and stays connected both ways. Any graph but the empty one can be finished; training corrects for symmetry.
+/// The environment is that of recursionpharma/gflownet's basic graph task.
 ///
 /// ```
 /// use gfn::{env::{Direction, DiscreteEnv, Env}};
@@ -51,7 +52,7 @@ impl ColoredGraphs {
         Self::of(max_nodes, false)
     }
 
-    /// The same, where the empty graph may be a finished object, too.
+    /// The same; the empty graph may be a finished object, too.
     ///
     /// # Errors
     /// Those of [`new`](Self::new).
@@ -118,8 +119,8 @@ pub enum ColoredGraphReward {
     /// log R = 10/7 (e - n) for more than 3 nodes, else -50/7, with e the nodes whose number of neighbours of the other
     /// colour is even and not zero.
     Even,
-    /// log R = max(m - s + n - 1, -10), with s the sum of the sizes of all maximal cliques and m the number of those of size
-    /// 4, each counted 1 if at least 3 of its nodes share a colour and 1/2 otherwise.
+    /// log R = max(m - s + n - 1, -10), with s the sum of the sizes of all maximal cliques and m the number of those
+    /// of size 4, each counted 1 if at least 3 of its nodes share a colour and 1/2 otherwise.
     Clique,
 }
 

@@ -7,13 +7,13 @@ use tch::{Device, Kind, Tensor};
 use super::{DiffusionStates, GaussianSteps, Process, ReferencePolicy};
 use crate::continuous::read_actions;
 
-/// Sampling from a density on R^d by a controlled diffusion (Lahlou et al. 2023; Sendera et al. 2024): the origin is the initial state,
-/// `steps` Gaussian steps lead to the object.
+/// Sampling from a density on R^d by a controlled diffusion (Lahlou et al. 2023; Sendera et al. 2024): the origin is
+/// the initial state, `steps` Gaussian steps lead to the object.
 ///
-/// *States.* A point and the number of steps made. *Actions.* Forwards the next point, backwards the one before, both absolute: a walk
-/// that is recorded is taken again bit for bit. There is no exit action: a trajectory ends with its last step. The first step back
-/// from step 1 leads to the origin, with probability 1. torchgfn's actions are increments, and its last step counts as the exit, with
-/// log P_F = 0; here all steps count.
+/// *States.* A point and the number of steps made. *Actions.* Forwards the next point, backwards the one before, both
+/// absolute: a walk that is recorded is taken again bit for bit. There is no exit action: a trajectory ends with its
+/// last step. The first step back from step 1 leads to the origin, with probability 1. torchgfn's actions are
+/// increments, and its last step counts as the exit, with log P_F = 0; here all steps count.
 ///
 /// ```
 /// use gfn::{env::{Env, Rows}, rollout::Sampler, Rng};

@@ -24,15 +24,17 @@ pub enum BackwardSteps {
     /// The process reversed: nothing is learned.
     #[default]
     Fixed,
-    /// With s the reversed process's standard deviation, the mean is shifted by `range s tanh(m)` and the standard deviation becomes
-    /// `s exp(range tanh(v))`, m and v being outputs of a network. The step into the origin stays a point mass.
+    /// With s the reversed process's standard deviation, the mean is shifted by `range s tanh(m)` and the standard
+    /// deviation becomes `s exp(range tanh(v))`, m and v being outputs of a network. The step into the origin stays a
+    /// point mass.
     Learned {
         /// The distance from the process that it may go.
         range: f64,
     },
-    /// torchgfn's learned kernel: the mean is shifted by `-scale m` and the standard deviation is `sqrt(s^2 + exp(scale v)^2)`, m and v being
-    /// squeezed into (-1, 1) and (-4, 4). With its scale of 0.1 it adds 0.67 to 1.5 of standard deviation however small s is (with
-    /// v >= -1, 0.9): P_F can't match that, so take it for comparison only. Unlike torchgfn's, the step into the origin stays a point mass.
+    /// torchgfn's learned kernel: the mean is shifted by `-scale m` and the standard deviation is `sqrt(s^2 +
+    /// exp(scale v)^2)`, m and v being squeezed into (-1, 1) and (-4, 4). With its scale of 0.1 it adds 0.67 to 1.5
+    /// of standard deviation however small s is (with v >= -1, 0.9): P_F can't match that, so take it for comparison
+    /// only. Unlike torchgfn's, the step into the origin stays a point mass.
     Torchgfn {
         /// `pb_scale_range` there.
         scale: f64,
@@ -46,11 +48,11 @@ pub struct DiffusionPolicyConfig {
     pub network: GradNetConfig,
     /// The largest absolute value of the drift, which is clamped.
     pub drift_clip: f64,
-    /// The standard deviation of P_F is multiplied by `exp(range tanh(v) / 2)`, v being an output of the network for the row; `None` for the
-    /// process's own. torchgfn's learned one forgets sigma; this one starts near it.
+    /// The standard deviation of P_F is multiplied by `exp(range tanh(v) / 2)`, v being an output of the network for
+    /// the row; `None` for the process's own. torchgfn's learned one forgets sigma; this one starts near it.
     pub log_variance_range: Option<f64>,
-    /// Adds the target's gradient at the point, times a learned factor of the time, to the drift (Langevin parametrisation): what
-    /// the gradient is cut off at. Give the policy a target, then.
+    /// Adds the target's gradient at the point, times a learned factor of the time, to the drift (Langevin
+    /// parametrisation): what the gradient is cut off at. Give the policy a target, then.
     pub langevin_clip: Option<f64>,
     /// The kind of backward kernel.
     pub backward: BackwardSteps,
@@ -72,10 +74,11 @@ impl Default for DiffusionPolicyConfig {
     }
 }
 
-/// Gaussian steps whose drift is a network of point and time (PIS-GradNet; Zhang and Chen, *Path Integral Sampler*, 2022).
+/// Gaussian steps whose drift is a network of point and time (PIS-GradNet; Zhang and Chen, *Path Integral Sampler*,
+/// 2022).
 ///
-/// P_F is `N(a x + g u(x, t), b^2)`, a, g and b being the [process's](super::Process) of that step. All points of a batch are evaluated
-/// at once, and each time is embedded once.
+/// P_F is `N(a x + g u(x, t), b^2)`, a, g and b being the [process's](super::Process) of that step. All points of a
+/// batch are evaluated at once, and each time is embedded once.
 ///
 /// ```
 /// use gfn::{objective::TrajectoryBalance, train::{Trainer, TrainerConfig}, Rng};
@@ -112,7 +115,7 @@ impl std::fmt::Debug for DiffusionPolicy {
 }
 
 impl DiffusionPolicy {
-    /// Networks for an environment, with weights drawn from `rng`; the Langevin parametrisation asks for the target.
+    /// Networks for an environment, with weights drawn from `rng`; the Langevin parametrisation needs the target.
     ///
     /// # Errors
     /// [`Error::Config`] for sizes below 1, clips and ranges that aren't positive, and a target of another dimension;
@@ -167,12 +170,6 @@ impl DiffusionPolicy {
         parameters.check()?;
         let made_for = (env.dim(), env.process().steps());
         Ok(Self { config, made_for, times, drift, langevin, backward, flow, estimators, parameters })
-    }
-
-    /// The settings.
-    #[must_use]
-    pub fn config(&self) -> &DiffusionPolicyConfig {
-        &self.config
     }
 
     /// Refuses an environment that the networks weren't made for.

@@ -6,12 +6,13 @@ use gfn::runtime::Threads;
 use super::{Mark, Problem};
 use crate::rewards::positive;
 
-/// `log R = beta size`, with a minus where the smallest solution is the best; of unfinished states, too.
+/// `log R = beta size`, with a minus if the smallest solution is the best; also for unfinished states.
 ///
-/// The size is that of [`Problem::check`]. What a state that isn't finished is worth is the size of its solution as it stands, as
-/// forward-looking objectives want it (Pan et al. 2023; Zhang et al. 2023, section 3.3).
+/// The size is that of [`Problem::check`]. What a state that isn't finished is worth is the size of its solution as
+/// it stands, as forward-looking objectives want it (Pan et al. 2023; Zhang et al. 2023, section 3.3).
 ///
-/// With beta as a condition of one policy, the reward at beta = 1 is what a `ConditionedReward` of the package `gfn-extras` takes:
+/// With beta as a condition of one policy, the reward at beta = 1 is what a `ConditionedReward` of the package
+/// `gfn-extras` takes:
 ///
 /// ```
 /// use std::sync::Arc;

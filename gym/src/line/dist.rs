@@ -11,7 +11,8 @@ use super::Line;
 use super::env::illegal;
 use crate::continuous::{check_asked, check_mixture, check_no_exit_bias, check_width, component, finite};
 
-/// Standard deviation of the steps of a policy without a network. The line has no uniform distribution: a wide Gaussian stands in.
+/// Standard deviation of the steps of a policy without a network. The line has no uniform distribution: a wide
+/// Gaussian stands in.
 const WIDE: f64 = 3.0;
 
 /// Mixtures of Gaussians on the length of a step.
@@ -38,7 +39,8 @@ impl NormalMixtures {
     }
 }
 
-/// P_F or P_B of the line: the length of a step follows a mixture of Gaussians; back from the first step there is no choice.
+/// P_F or P_B of the line: the length of a step follows a mixture of Gaussians; back from the first step there is no
+/// choice.
 ///
 /// Without a network a step is Gaussian with mean 0 and deviation 3.
 #[derive(Debug)]
@@ -106,8 +108,8 @@ impl LineDist {
 impl Distribution for LineDist {
     type Actions = Reals;
 
-    /// With probability epsilon a step of the wide Gaussian, N(0, 3^2). The temperature divides logits and multiplies variances, and the
-    /// noise is added to every deviation in quadrature. An exit bias is refused: there is no exit.
+    /// With probability epsilon a step of the wide Gaussian, N(0, 3^2). The temperature divides logits and multiplies
+    /// variances, and the noise is added to every deviation in quadrature. An exit bias is refused: there is no exit.
     fn sample(&self, rows: &[usize], exploration: &Exploration, rng: &mut Rng) -> Result<Reals> {
         check_width(&self.states, 2)?;
         check_asked(self.states.len(), rows, None)?;

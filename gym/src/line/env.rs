@@ -9,9 +9,10 @@ use crate::continuous::{check_widths, read_actions};
 
 /// The real line, walked along in a fixed number of steps of any length, from 0 (torchgfn's `Line`).
 ///
-/// A state is a position and the number of steps made, `[x, t]`; an action is the position that the step leads to, or, going back,
-/// came from: one number. There is no exit: the last step ends the trajectory. The way back from the first step leads to 0, with
-/// probability 1. (torchgfn leaves the number of steps to the policy; here the environment keeps it.)
+/// A state is a position and the number of steps made, `[x, t]`; an action is the position that the step leads to,
+/// or, going back, came from: one number. There is no exit: the last step ends the trajectory. The way back from the
+/// first step leads to 0, with probability 1. (torchgfn leaves the number of steps to the policy; here the
+/// environment keeps it.)
 ///
 /// ```
 /// use gfn::env::{Direction, Env, Reals};
@@ -56,7 +57,8 @@ impl Line {
     /// Checks that each action can be taken in its state.
     ///
     /// # Errors
-    /// [`Error::Shape`] for states or actions of another width; [`Error::IllegalStep`] for the first step that isn't permitted.
+    /// [`Error::Shape`] for states or actions of another width; [`Error::IllegalStep`] for the first step that isn't
+    /// permitted.
     pub fn check(&self, direction: Direction, states: &Reals, actions: &Reals) -> Result<()> {
         check_widths(states, actions, [2, 1])?;
         for (row, (state, action)) in states.rows().zip(actions.rows()).enumerate() {

@@ -30,7 +30,8 @@ impl Policy<Line> for LineUniform {
 pub type LinePolicyConfig = MixturePolicyConfig<NormalMixtures>;
 
 impl Default for LinePolicyConfig {
-    /// Three hidden layers of 64 with ELU, P_F and P_B on one torso, two components with deviations from 0.1 to 2, no flow head, log Z from 0.
+    /// Three hidden layers of 64 with ELU, P_F and P_B on one torso, two components with deviations from 0.1 to 2, no
+    /// flow head, log Z from 0.
     fn default() -> Self {
         Self {
             mlp: MlpConfig { hidden: vec![64; 3], activation: Activation::Elu, ..MlpConfig::default() },
@@ -55,7 +56,7 @@ impl Default for LinePolicyConfig {
 /// ```
 #[derive(Debug)]
 pub struct LinePolicy {
-    config: LinePolicyConfig,
+    mixtures: NormalMixtures,
     networks: Perceptrons,
 }
 
@@ -67,13 +68,7 @@ impl LinePolicy {
     pub fn new(_: &Line, config: LinePolicyConfig, device: Device, kind: Kind, rng: &mut Rng) -> Result<Self> {
         config.mixtures.check()?;
         let networks = Perceptrons::new(2, 3 * config.mixtures.components, &config, device, kind, rng)?;
-        Ok(Self { config, networks })
-    }
-
-    /// The settings.
-    #[must_use]
-    pub fn config(&self) -> &LinePolicyConfig {
-        &self.config
+        Ok(Self { mixtures: config.mixtures, networks })
     }
 
     /// The network's input: position, and the share of the steps that are made, `[states, 2]`.
@@ -97,7 +92,7 @@ impl Policy<Line> for LinePolicy {
         check_width(states, 2)?;
         let is_source = states.rows().map(|state| state[1] == 0.0);
         self.networks.evaluate(&self.inputs(env, states), is_source, wants, None, |direction, outputs| match outputs {
-            Some(outputs) => LineDist::new(*env, direction, states.clone(), self.config.mixtures, outputs.values),
+            Some(outputs) => LineDist::new(*env, direction, states.clone(), self.mixtures, outputs.values),
             None => Ok(LineDist::uniform(*env, direction, states.clone())),
         })
     }

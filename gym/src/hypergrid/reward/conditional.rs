@@ -7,8 +7,8 @@ use crate::hypergrid::HyperGrid;
 
 /// From a flat reward to that of Bengio et al. (2021), by a condition `c` in `[0, 1]` of each trajectory.
 ///
-/// `R(x | c) = (1 - c) (r0 + r1 + r2) + c R_original(x)`: at 0 every point is worth as much as a mode, at 1 the reward is the
-/// [`OriginalReward`]. Conditions are a tensor `[n, 1]` beside the `n` points.
+/// `R(x | c) = (1 - c) (r0 + r1 + r2) + c R_original(x)`: at 0 every point is worth as much as a mode, at 1 the
+/// reward is the [`OriginalReward`]. Conditions are a tensor `[n, 1]` beside the `n` points.
 ///
 /// ```
 /// use gfn::env::{Reward, VectorStates};
@@ -31,7 +31,7 @@ impl ConditionalReward {
     /// The entries of a condition.
     pub const CONDITION_DIM: i64 = 1;
 
-    /// Between a flat reward and this one.
+    /// Builds the reward between a flat one and this one.
     #[must_use]
     pub fn new(original: OriginalReward) -> Self {
         Self { original }
@@ -72,8 +72,8 @@ impl ConditionalReward {
     /// The target of a condition: log of `R(x | c) / Z(c)` for each point.
     ///
     /// # Errors
-    /// [`Error::Config`] for a condition outside `[0, 1]`; [`Error::Shape`] or [`Error::Config`] for points that aren't of the
-    /// grid.
+    /// [`Error::Config`] for a condition outside `[0, 1]`; [`Error::Shape`] or [`Error::Config`] for points that
+    /// aren't of the grid.
     pub fn log_target(&self, states: &VectorStates, condition: f64) -> Result<Vec<f64>> {
         check_points(self.grid(), states)?;
         let log_z = self.log_z(condition)?;

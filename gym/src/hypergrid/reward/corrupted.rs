@@ -50,7 +50,7 @@ fn shares(base: &GridReward, sample: &mut Rng) -> Vec<f64> {
             None => sampled(&|point| base.is_mode_at(point)),
         }];
     };
-    let share = |t: usize| match tiered.counts_of(1 << t) {
+    let share = |t: usize| match tiered.counts_of_tiers(1 << t) {
         Some(counts) => counts.iter().sum::<u64>() as f64 / n,
         None => sampled(&|point| tiered.passed(point) >> t & 1 == 1),
     };
@@ -83,17 +83,19 @@ impl PointReward for Corrupted {
 }
 
 impl GridReward {
-    /// Another reward, part of whose structure is moved to random points.
+    /// Returns a reward with part of this reward's structure moved to random points.
     ///
-    /// For each tier of the base reward: of the points that meet its conditions, a share `rate` (by a hash) doesn't count as
-    /// meeting them, and as many of the others on average do: a share `rate s / (1 - s)`, with `s` the share of all points
-    /// that meet them. Then `R = r0 + sum_t w_t [tiers 0..=t count]`, and modes are points for which as many tiers count as
-    /// for a mode of the base reward. A base reward without tiers is taken as having one, being a mode: demoted points are
-    /// worth its `r0`, promoted ones its mode threshold, and the rest stays as it is.
+    /// For each tier of this reward, the base: of the points that meet its conditions, a share `rate` (by a hash)
+    /// doesn't count as meeting them, and as many of the others on average do: a share `rate s / (1 - s)`, with `s`
+    /// the share of all points that meet them. Then `R = r0 + sum_t w_t [tiers 0..=t count]`, and modes are points
+    /// for which as many tiers count as for a mode of the base reward. A base reward without tiers is taken as having
+    /// one, being a mode: demoted points are worth its `r0`, promoted ones its mode threshold, and the rest stays as
+    /// it is.
     ///
-    /// Shares come from closed forms, and from a fixed random sample if there is none. (torchgfn always samples; without
-    /// tiers it takes the share of the batch at hand, so that a point's reward depends on the points beside it, and for some
-    /// rewards a wrong mode threshold.) log Z and the number of modes aren't known in closed form, except at a rate of 0.
+    /// Shares come from closed forms, and from a fixed random sample if there is none. (torchgfn always samples;
+    /// without tiers it takes the share of the batch at hand, so that a point's reward depends on the points beside
+    /// it, and for some rewards a wrong mode threshold.) log Z and the number of modes aren't known in closed form,
+    /// except at a rate of 0.
     ///
     /// # Errors
     /// [`Error::Config`] for a rate outside `[0, 1)`.
@@ -101,31 +103,31 @@ impl GridReward {
     /// ```
     /// use gfn_gym::hypergrid::{GridReward, HyperGrid, RewardKind};
     /// let original = RewardKind::Original.standard(&HyperGrid::new(2, 64)?)?;
-    /// let corrupted = GridReward::corrupted(original.clone(), 0.5, 137)?;
+    /// let corrupted = original.clone().with_corruption(0.5, 137)?;
     /// let kept = (0..64).flat_map(|x| (0..64).map(move |y| [x, y]))
     ///     .filter(|p| original.is_mode_at(p) && corrupted.is_mode_at(p)).count();
     /// assert_eq!(original.n_modes(), Some(144));
     /// assert!((50..95).contains(&kept));
     /// # Ok::<(), gfn::Error>(())
     /// ```
-    pub fn corrupted(base: Self, rate: f64, seed: u64) -> Result<Self> {
+    pub fn with_corruption(self, rate: f64, seed: u64) -> Result<Self> {
         if !(0.0..1.0).contains(&rate) {
             return Err(Error::config("the rate of corruption", rate, "a share of at least 0 and below 1"));
         }
         let mut rng = Rng::seeded(seed);
         let mut sample = rng.split();
         let mut tiers = Vec::new();
-        for share in shares(&base, &mut sample) {
+        for share in shares(&self, &mut sample) {
             tiers.push(Corruption {
-                demotes: PointHash::drawn(&mut rng),
-                promotes: PointHash::drawn(&mut rng),
+                demotes: PointHash::random(&mut rng),
+                promotes: PointHash::random(&mut rng),
                 promoted: if share < 1.0 { (rate * share / (1.0 - share)).min(1.0) } else { 0.0 },
             });
         }
         Ok(Self {
             kind: RewardKind::Corrupted,
-            points: Arc::new(Corrupted { base: base.clone(), rate, tiers }),
-            ..base
+            points: Arc::new(Corrupted { base: self.clone(), rate, tiers }),
+            ..self
         })
     }
 }

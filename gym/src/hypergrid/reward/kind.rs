@@ -31,7 +31,7 @@ pub enum RewardKind {
     ConditionalMultiscale,
     /// [`GridReward::uniform_random`](super::GridReward::uniform_random).
     UniformRandom,
-    /// [`GridReward::corrupted`](super::GridReward::corrupted).
+    /// [`GridReward::with_corruption`](super::GridReward::with_corruption).
     Corrupted,
 }
 

@@ -45,7 +45,7 @@ impl LinearSystem {
     }
 
     /// Returns the system with the equations of all these systems.
-    pub(super) fn joined<'a>(systems: impl IntoIterator<Item = &'a Self>) -> Self {
+    pub(super) fn from_all<'a>(systems: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut out = Self::new();
         for system in systems {
             out.consistent &= system.consistent;
@@ -72,7 +72,7 @@ impl LinearSystem {
     /// Returns the solution that takes the unknowns that the equations leave open from `free`, if there is one.
     pub(super) fn solution(&self, free: u128) -> Option<u128> {
         let solve = |bits: u128, &(mask, odd): &(u128, bool)| {
-            // No other row holds this row's lowest unknown.
+            // This row's lowest unknown is in no other row.
             if parity(mask & bits) == odd { bits } else { bits ^ lowest(mask) }
         };
         self.consistent.then(|| self.rows.iter().fold(free, solve))

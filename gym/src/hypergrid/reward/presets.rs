@@ -3,8 +3,8 @@
 use gfn::{Error, Result};
 
 use super::{
-    BitwiseXor, ConditionalMultiscale, CoprimeTier, GridReward, LcmTarget, MultiplicativeCoprime, MultiscaleTier,
-    OriginalReward, Preset, RewardKind,
+    BitwiseXor, ConditionalMultiscale, GridReward, LcmTarget, MultiplicativeCoprime, MultiscaleTier, OriginalReward,
+    Preset, RewardKind,
 };
 use crate::hypergrid::HyperGrid;
 
@@ -16,26 +16,27 @@ const RULE_SEED: u64 = 2025;
 const CORRUPTION_SEED: u64 = 137;
 
 impl RewardKind {
-    /// Returns the reward with its usual parameters. Those of the families of tiers stand at their `standard` functions,
-    /// [`corrupted`](GridReward::corrupted) has a rate of 0.2 on the standard `conditional_multiscale`, and the other rewards
-    /// are those of [`Preset::Medium`].
+    /// Returns the reward with its usual parameters. Those of the families of tiers stand at their `standard`
+    /// functions, [`corrupted`](GridReward::with_corruption) has a rate of 0.2 on the standard
+    /// `conditional_multiscale`, and the other rewards are those of [`Preset::Medium`].
     ///
     /// # Errors
-    /// [`Error::Config`] if the reward can't be on this grid: `conditional_multiscale` and `corrupted` need a height that is a
-    /// power of 4.
+    /// [`Error::Config`] if the reward can't be on this grid: `conditional_multiscale` and `corrupted` need a height
+    /// that is a power of 4.
     pub fn standard(self, grid: &HyperGrid) -> Result<GridReward> {
         match self {
             Self::BitwiseXor => BitwiseXor::standard(grid).build(grid),
             Self::MultiplicativeCoprime => MultiplicativeCoprime::standard(grid).build(grid),
             Self::ConditionalMultiscale => ConditionalMultiscale::standard(grid).build(grid),
-            Self::Corrupted => GridReward::corrupted(Self::ConditionalMultiscale.standard(grid)?, 0.2, CORRUPTION_SEED),
+            Self::Corrupted => Self::ConditionalMultiscale.standard(grid)?.with_corruption(0.2, CORRUPTION_SEED),
             Self::Original | Self::Cosine | Self::Sparse | Self::Deceptive | Self::UniformRandom => {
                 self.preset(grid, Preset::Medium)
             }
         }
     }
 
-    /// Returns the reward of a preset of torchgfn. Seeds are fixed, but the numbers drawn from them differ from torchgfn's.
+    /// Returns the reward of a preset of torchgfn. Seeds are fixed, but the numbers drawn from them differ from
+    /// torchgfn's.
     ///
     /// | reward | sets | easy | medium | hard | challenging | impossible |
     /// |---|---|---|---|---|---|---|
@@ -49,9 +50,10 @@ impl RewardKind {
     /// | `uniform_random` | share of modes | .1 | .01 | .001 | 1e-4 | 1e-5 |
     /// | `corrupted` | rate, on `conditional_multiscale` medium | .1 | .3 | .5 | .7 | .9 |
     ///
-    /// Grids of fewer dimensions constrain all they have; tiers that the height has no digits for are left out. Only the three
-    /// families with rules have the `k` presets: `bitwise_xor` on at least 10 dimensions (matched: and a height of 8),
-    /// `multiplicative_coprime` on at least 6 (no `k64`; matched: 10), `conditional_multiscale` on any (matched: at least 24).
+    /// Grids of fewer dimensions constrain all they have; tiers that the height has no digits for are left out. Only
+    /// the three families with rules have the `k` presets: `bitwise_xor` on at least 10 dimensions (matched: and a
+    /// height of 8), `multiplicative_coprime` on at least 6 (no `k64`; matched: 10), `conditional_multiscale` on any
+    /// (matched: at least 24).
     ///
     /// Not every preset has a mode on every grid: see [`check_modes`](GridReward::check_modes).
     ///
@@ -85,7 +87,7 @@ impl RewardKind {
             Self::Corrupted => {
                 let rate = [0.1, 0.3, 0.5, 0.7, 0.9][level()?];
                 let base = Self::ConditionalMultiscale.preset(grid, Preset::Medium)?;
-                GridReward::corrupted(base, rate, CORRUPTION_SEED)
+                base.with_corruption(rate, CORRUPTION_SEED)
             }
         }
     }
@@ -100,41 +102,28 @@ impl BitwiseXor {
         let kind = RewardKind::BitwiseXor;
         if let Some((n_rules, matched)) = rules_of(preset) {
             needs(kind, preset, grid, 10)?;
-            let trunk = Self::drawn(grid, 10, &[1, 1, 2], SEED)?;
+            let trunk = Self::random(grid, 10, &[1, 1, 2], SEED)?;
             let top = (grid.height() - 1).ilog2();
             let (n_checks, planes) = if matched { (2, (0, 2)) } else { (1, (0, top)) };
-            return trunk.with_drawn_rules(grid, 1000.0, n_rules, n_checks, planes, RULE_SEED);
+            return trunk.with_random_rules(grid, 1000.0, n_rules, n_checks, planes, RULE_SEED);
         }
         let level = level(kind, preset)?;
         let (n_dims, n_checks) =
             [(3, [1, 1, 1]), (5, [1, 2, 2]), (8, [1, 2, 3]), (10, [1, 2, 4]), (12, [2, 4, 6])][level];
-        Self::drawn(grid, grid.ndim().min(n_dims), &n_checks, SEED + level as u64)
+        Self::random(grid, grid.ndim().min(n_dims), &n_checks, SEED + level as u64)
     }
 }
 
 impl MultiplicativeCoprime {
-    /// The parameters of a [preset](RewardKind::preset): neighbouring dimensions are to be coprime from the third tier on, and the
-    /// last tier asks for the full least common multiple (easy: any; `k`: that of the rule). Matched presets sort points by rules
-    /// that all ask for the same.
+    /// The parameters of a [preset](RewardKind::preset): neighbouring dimensions must be coprime from the third
+    /// tier on, and the last tier needs the full least common multiple (easy: any; `k`: that of the rule). Matched
+    /// presets sort points by rules that all need the same.
     ///
     /// # Errors
     /// [`Error::Config`] for `k64` without matching, or a `k` preset on fewer than 6 dimensions (matched: 10).
     pub fn preset(grid: &HyperGrid, preset: Preset) -> Result<Self> {
         let kind = RewardKind::MultiplicativeCoprime;
-        let of = |n_dims: usize, n_primes: usize, caps: &[u32], last: LcmTarget| {
-            let n_dims = grid.ndim().min(n_dims);
-            let lcm = |t| if t + 1 == caps.len() { last } else { LcmTarget::Any };
-            let tier = |(t, &cap)| CoprimeTier { weight: 10f64.powi(t as i32), cap, lcm: lcm(t) };
-            Self {
-                r0: 0.0,
-                dims: (0..n_dims).collect(),
-                primes: [2, 3, 5, 7, 11, 13, 17, 19, 23, 29][..n_primes].to_vec(),
-                tiers: caps.iter().enumerate().map(tier).collect(),
-                pairs: (1..n_dims).map(|d| (d - 1, d)).collect(),
-                pairs_from: 2,
-                rules: Vec::new(),
-            }
-        };
+        let of = |n_dims, n_primes, caps: &[u32], last| Self::chain(grid, n_dims, n_primes, caps, last);
         match rules_of(preset) {
             Some((n_rules, true)) => {
                 needs(kind, preset, grid, 10)?;
@@ -143,7 +132,7 @@ impl MultiplicativeCoprime {
             Some((64, false)) => refuse(kind, preset),
             Some((n_rules, false)) => {
                 needs(kind, preset, grid, 6)?;
-                of(6, 4, &[2; 4], LcmTarget::Any).with_drawn_rules(grid, n_rules, RULE_SEED)
+                of(6, 4, &[2; 4], LcmTarget::Any).with_random_rules(grid, n_rules, RULE_SEED)
             }
             None => Ok(match level(kind, preset)? {
                 0 => of(3, 3, &[2; 3], LcmTarget::Any),
@@ -157,18 +146,18 @@ impl MultiplicativeCoprime {
 }
 
 impl ConditionalMultiscale {
-    /// The parameters of a [preset](RewardKind::preset), in base 4: a filter of width 2 (matched: 3), and from hard on digits of
-    /// the finer tiers that add up to multiples of 2 (matched: of all tiers, to multiples of 3).
+    /// The parameters of a [preset](RewardKind::preset), in base 4: a filter of width 2 (matched: 3), and from hard
+    /// on digits of the finer tiers that add up to multiples of 2 (matched: of all tiers, to multiples of 3).
     ///
     /// # Errors
-    /// [`Error::Config`] for a matched preset on fewer than 24 dimensions. On 24 and more only a height of 4 keeps a grid below
-    /// 2^64 points.
+    /// [`Error::Config`] for a matched preset on fewer than 24 dimensions. On 24 and more only a height of 4 keeps a
+    /// grid below 2^64 points.
     pub fn preset(grid: &HyperGrid, preset: Preset) -> Result<Self> {
         let kind = RewardKind::ConditionalMultiscale;
         let of = |n_dims: usize, width, mods: &[Option<u32>], n_rules, seed| {
             let tier = |(t, &cross_mod)| MultiscaleTier { weight: 10f64.powi(t as i32), shift: 0, cross_mod };
             let tiers: Vec<MultiscaleTier> = mods.iter().enumerate().map(tier).collect();
-            Self::drawn(grid, grid.ndim().min(n_dims), width, &tiers, n_rules, seed)
+            Self::random(grid, grid.ndim().min(n_dims), width, &tiers, n_rules, seed)
         };
         let even = Some(2);
         match rules_of(preset) {
@@ -188,7 +177,7 @@ impl ConditionalMultiscale {
     }
 }
 
-/// The number of rules of a preset that has some, and whether it is a matched one.
+/// Returns the number of rules of a preset with rules, and `true` for a matched one.
 fn rules_of(preset: Preset) -> Option<(usize, bool)> {
     match preset {
         Preset::K1 => Some((1, false)),
@@ -201,7 +190,7 @@ fn rules_of(preset: Preset) -> Option<(usize, bool)> {
     }
 }
 
-/// The place of a preset among those that every reward has.
+/// Returns the place of a preset among the presets that every reward has.
 fn level(kind: RewardKind, preset: Preset) -> Result<usize> {
     Preset::LEVELS.iter().position(|level| *level == preset).map_or_else(|| refuse(kind, preset), Ok)
 }

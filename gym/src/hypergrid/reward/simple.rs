@@ -95,12 +95,13 @@ impl PointReward for UniformRandom {
 impl GridReward {
     /// A product of waves under a bell, highest in the middle of the grid.
     ///
-    /// With `a_d = |x_d / (height - 1) - 1/2|` and `f(a) = (cos(50 a) + 1) N(5 a; 0, 1)`, `R = r0 + r1 prod_d f(a_d)`. The
-    /// sum over all points factors, so that `Z = r0 H^D + r1 (sum_x f)^D`.
+    /// With `a_d = |x_d / (height - 1) - 1/2|` and `f(a) = (cos(50 a) + 1) N(5 a; 0, 1)`, `R = r0 + r1 prod_d
+    /// f(a_d)`. The sum over all points factors, so that `Z = r0 H^D + r1 (sum_x f)^D`.
     ///
-    /// A *mode* is a point whose product reaches `(gamma f(0))^D`, with `f(0) = 2 / sqrt(2 pi)`: `gamma` is the share of the
-    /// peak that each factor of a mode reaches. On a coarse grid of even height no point comes near enough to the middle and
-    /// there is no mode, see [`check_modes`](Self::check_modes). An `r0` below [`REWARD_FLOOR`] stands for that floor.
+    /// A *mode* is a point whose product reaches `(gamma f(0))^D`, with `f(0) = 2 / sqrt(2 pi)`: `gamma` is the share
+    /// of the peak that each factor of a mode reaches. On a coarse grid of even height no point comes near enough to
+    /// the middle and there is no mode, see [`check_modes`](Self::check_modes). An `r0` below [`REWARD_FLOOR`] stands
+    /// for that floor.
     ///
     /// # Errors
     /// [`Error::Config`] unless `r0` and `r1` are finite and not negative and `gamma` lies in `(0, 1]`.
@@ -139,12 +140,12 @@ impl GridReward {
         })
     }
 
-    /// The sparse reward of Pan et al. (*Generative Augmented Flow Networks*, 2022): 1 at a few points near the corners, and
-    /// [`REWARD_FLOOR`] more at every point.
+    /// The sparse reward of Pan et al. (*Generative Augmented Flow Networks*, 2022): 1 at a few points near the
+    /// corners, and [`REWARD_FLOOR`] more at every point.
     ///
-    /// The points worth 1, the *modes*, have coordinates of 1 and `H - 2` only, at least one of them `H - 2`: `2^D - 1`
-    /// points (one point at height 3, where 1 is `H - 2`). They are recognised by their coordinates, not listed, so that the
-    /// cost doesn't grow with their number. The mode threshold is one half.
+    /// The points worth 1, the *modes*, have coordinates of 1 and `H - 2` only, at least one of them `H - 2`: `2^D -
+    /// 1` points (one point at height 3, where 1 is `H - 2`). They are recognised by their coordinates, not listed,
+    /// so that the cost doesn't grow with their number. The mode threshold is one half.
     ///
     /// ```
     /// use gfn_gym::hypergrid::{GridReward, HyperGrid};
@@ -161,12 +162,12 @@ impl GridReward {
 
     /// Modes without any structure: each point is one with the same probability, by a hash of its coordinates.
     ///
-    /// `R = r0 + bonus [hash(x) < mode_prob]`. Nothing can be learnt here but by heart: a control for rewards with structure.
-    /// The number of modes is near `mode_prob H^D`, and only [`totals`](Self::totals) counts it. An `r0` below
-    /// [`REWARD_FLOOR`] stands for that floor.
+    /// `R = r0 + bonus [hash(x) < mode_prob]`. Nothing can be learnt here but by heart: a control for rewards with
+    /// structure. The number of modes is near `mode_prob H^D`, and only [`totals`](Self::totals) counts it. An `r0`
+    /// below [`REWARD_FLOOR`] stands for that floor.
     ///
-    /// The hash is keyed from the seed and mixes all bits. (torchgfn takes a polynomial of the coordinates modulo 2^31 - 1 in
-    /// single precision; the points drawn differ.)
+    /// The hash is keyed from the seed and mixes all bits. (torchgfn takes a polynomial of the coordinates modulo
+    /// 2^31 - 1 in single precision; the points drawn differ.)
     ///
     /// # Errors
     /// [`Error::Config`] unless `r0` is finite and not negative, the bonus finite and positive, and the probability in
@@ -188,7 +189,7 @@ impl GridReward {
             ));
         }
         let r0 = floored(r0)?;
-        let hash = PointHash::drawn(&mut Rng::seeded(seed));
+        let hash = PointHash::random(&mut Rng::seeded(seed));
         Ok(Self {
             kind: RewardKind::UniformRandom,
             grid: *grid,

@@ -18,8 +18,8 @@ const TRIES: usize = 64;
 
 /// The conditions of a table of tiers, and the counts of points that meet them.
 ///
-/// Tiers are numbered from 0 and sets of them are bits, tier `t` the bit `1 << t`. A family with several *rules* sorts the
-/// points by a selector, and some tiers have another condition for each rule.
+/// Tiers are numbered from 0 and sets of them are bits, tier `t` the bit `1 << t`. A family with several *rules*
+/// sorts the points by a selector, and some tiers have another condition for each rule.
 trait Conditions: Debug + Send + Sync {
     /// Returns the number of rules.
     fn n_rules(&self) -> usize;
@@ -30,17 +30,17 @@ trait Conditions: Debug + Send + Sync {
     /// Returns `true` if a point with this rule meets the condition of a tier.
     fn is_met(&self, tier: usize, rule: usize, point: &[u16]) -> bool;
 
-    /// Returns the number of points that meet all these tiers, by rule, with all unconstrained dimensions at 0. `None` if only
-    /// visiting all points would count them.
+    /// Returns the number of points that meet all these tiers, by rule, with all unconstrained dimensions at 0.
+    /// `None` if only visiting all points would count them.
     fn counts(&self, tiers: &[usize]) -> Option<Vec<u64>>;
 }
 
-/// A table of tiers. The reward grows with each tier that a point passes, and a point passes a tier only with all before it:
-/// `R = r0 + sum_t w_t [x meets the conditions of tiers 0..=t]`.
+/// A table of tiers. The reward grows with each tier that a point passes, and a point passes a tier only with all
+/// before it: `R = r0 + sum_t w_t [x meets the conditions of tiers 0..=t]`.
 ///
-/// [`BitwiseXor`], [`MultiplicativeCoprime`] and [`ConditionalMultiscale`] fill the table; [`GridReward::tiered`] returns it.
-/// With `n_t` the points that pass the tiers up to `t`, `Z = r0 H^D + sum_t w_t n_t`. A *mode* passes the first `mode_tiers`
-/// tiers, for most families all.
+/// [`BitwiseXor`], [`MultiplicativeCoprime`] and [`ConditionalMultiscale`] fill the table; [`GridReward::tiered`]
+/// returns it. With `n_t` the points that pass the tiers up to `t`, `Z = r0 H^D + sum_t w_t n_t`. A *mode* passes the
+/// first `mode_tiers` tiers, for most families all.
 ///
 /// ```
 /// use gfn_gym::hypergrid::{BitwiseXor, HyperGrid};
@@ -105,19 +105,20 @@ impl TieredReward {
         (tiers.trailing_ones() as usize).min(self.weights.len())
     }
 
-    /// Returns the numbers of points that meet the conditions of a set of tiers, by rule, if they are known without visiting
-    /// all points.
+    /// Returns the numbers of points that meet the conditions of a set of tiers, by rule, if they are known without
+    /// visiting all points.
     #[must_use]
-    pub fn counts_of(&self, tiers: u32) -> Option<Vec<u64>> {
+    pub fn counts_of_tiers(&self, tiers: u32) -> Option<Vec<u64>> {
         let tiers: Vec<usize> = (0..self.weights.len()).filter(|t| tiers >> t & 1 == 1).collect();
         let free = power(self.grid.height() as u64, self.n_free);
         Some(self.conditions.counts(&tiers)?.into_iter().map(|count| count * free).collect())
     }
 
-    /// Returns the numbers of points that pass the first `n` tiers, by rule, if they are known without visiting all points.
+    /// Returns the numbers of points that pass the first `n` tiers, by rule, if they are known without visiting all
+    /// points.
     #[must_use]
     pub fn counts(&self, n: usize) -> Option<Vec<u64>> {
-        self.counts_of(u32::MAX.checked_shr(32 - n.min(self.weights.len()) as u32).unwrap_or(0))
+        self.counts_of_tiers(u32::MAX.checked_shr(32 - n.min(self.weights.len()) as u32).unwrap_or(0))
     }
 
     fn n_passing(&self, n: usize) -> Option<u64> {
@@ -150,8 +151,8 @@ impl PointReward for TieredReward {
 /// Builds the reward of a table whose conditions constrain some dimensions of the grid.
 ///
 /// # Errors
-/// [`Error::Config`] unless there are 1 to 32 tiers with finite and positive weights, at least one and at most all of them for a
-/// mode, and `r0` is finite and not negative.
+/// [`Error::Config`] unless there are 1 to 32 tiers with finite and positive weights, at least one and at most all of
+/// them for a mode, and `r0` is finite and not negative.
 fn build_table(
     kind: RewardKind,
     grid: &HyperGrid,
@@ -197,17 +198,18 @@ fn check_dims(grid: &HyperGrid, dims: &[usize]) -> Result<()> {
 /// coordinate isn't allowed. The arguments are the tier, the rule and the coordinate.
 type Cover = Box<dyn Fn(usize, usize, usize) -> Option<u64> + Send + Sync>;
 
-/// Conditions on coordinates that tables describe: a point meets a tier if all its constrained coordinates are allowed,
-/// together cover all 64 bits, add up to a multiple of the tier's modulus, and share no factor if they are a coprime pair.
+/// Conditions on coordinates that tables describe: a point meets a tier if all its constrained coordinates are
+/// allowed, together cover all 64 bits, add up to a multiple of the tier's modulus, and share no factor if they are a
+/// coprime pair.
 ///
-/// A point is judged dimension by dimension, and points with the same state so far are counted together. A state has, for
-/// each tier, the covered bits; for each tier, the sum; the sum of the selector; and for each dimension, the factors of the
-/// coordinate if it has a partner in a later dimension.
+/// A point is judged dimension by dimension, and points with the same state so far are counted together. A state has,
+/// for each tier, the covered bits; for each tier, the sum; the sum of the selector; and for each dimension, the
+/// factors of the coordinate if it has a partner in a later dimension.
 struct CoordinateConditions {
     dims: Vec<usize>,
     height: usize,
     cover: Cover,
-    /// By tier: the number that each coordinate adds to the sum, and the modulus.
+    /// The number that each coordinate adds to the sum, and the modulus, by tier.
     sums: Vec<(Vec<u64>, u64)>,
     /// The prime factors of each coordinate, as bits.
     factors: Vec<u64>,
@@ -227,7 +229,8 @@ impl Debug for CoordinateConditions {
 }
 
 impl CoordinateConditions {
-    /// Returns the state after the coordinate `x` alone, in the `d`-th constrained dimension; `None` if it isn't allowed.
+    /// Returns the state after the coordinate `x` alone, in the `d`-th constrained dimension; `None` if it isn't
+    /// allowed.
     fn state_of(&self, tiers: &[usize], rule: usize, d: usize, x: usize) -> Option<Vec<u64>> {
         let mut state = tiers.iter().map(|&t| (self.cover)(t, rule, x)).collect::<Option<Vec<u64>>>()?;
         state.extend(tiers.iter().map(|&t| self.sums[t].0[x] % self.sums[t].1));
@@ -237,8 +240,8 @@ impl CoordinateConditions {
         Some(state)
     }
 
-    /// Returns the state after dimension `d` from the states of the earlier dimensions and of this one; `None` if a coprime pair
-    /// shares a factor.
+    /// Returns the state after dimension `d` from the states of the earlier dimensions and of this one; `None` if a
+    /// coprime pair shares a factor.
     fn join(&self, tiers: &[usize], d: usize, before: &[u64], here: &[u64]) -> Option<Vec<u64>> {
         let n = tiers.len();
         let mut state: Vec<u64> = before.iter().zip(here).map(|(a, b)| a | b).collect();
@@ -264,8 +267,8 @@ impl CoordinateConditions {
         covered.iter().all(|bits| *bits == u64::MAX) && rest[..tiers.len()].iter().all(|sum| *sum == 0)
     }
 
-    /// Counts the points that meet the tiers, by the rule that the selector gives, from the number of coordinates with each state
-    /// in each dimension.
+    /// Counts the points that meet the tiers, by the rule that the selector gives, from the number of coordinates
+    /// with each state in each dimension.
     fn count(&self, tiers: &[usize], dimensions: &[BTreeMap<Vec<u64>, u64>]) -> Option<Vec<u64>> {
         let mut out = vec![0; self.n_rules];
         for t in 0..tiers.len() {
@@ -340,16 +343,17 @@ impl Conditions for CoordinateConditions {
 
 /// Tiers of conditions on the prime factors of the coordinates.
 ///
-/// With `v = x + 1`, tier `t` needs that every constrained `v` is a product of the allowed primes, each with an exponent of at
-/// most the tier's cap; from [`pairs_from`](Self::pairs_from) on, that the `v` of the given pairs have no allowed prime in
-/// common; and that the least common multiple of all constrained `v` is the tier's target, if it has one. Modes pass all tiers.
+/// With `v = x + 1`, tier `t` needs that every constrained `v` is a product of the allowed primes, each with an
+/// exponent of at most the tier's cap; from [`pairs_from`](Self::pairs_from) on, that the `v` of the given pairs have
+/// no allowed prime in common; and that the least common multiple of all constrained `v` is the tier's target, if it
+/// has one. Modes pass all tiers.
 ///
-/// With [`rules`](Self::rules), the last tier also needs the least common multiple of the point's rule, which is the sum of the
-/// constrained `v` modulo the number of rules.
+/// With [`rules`](Self::rules), the last tier also needs the least common multiple of the point's rule, which is the
+/// sum of the constrained `v` modulo the number of rules.
 ///
-/// Primes above the height are left out, and caps are cut to the greatest exponent that all remaining primes reach within the
-/// height. log Z and the number of modes are counted exactly by dynamic programming over the dimensions; it takes too many steps
-/// only with many primes and targets, or pairs of dimensions far apart.
+/// Primes above the height are left out, and caps are cut to the greatest exponent that all remaining primes reach
+/// within the height. log Z and the number of modes are counted exactly by dynamic programming over the dimensions;
+/// it takes too many steps only with many primes and targets, or pairs of dimensions far apart.
 ///
 /// ```
 /// use gfn_gym::hypergrid::{HyperGrid, MultiplicativeCoprime, Preset};
@@ -372,7 +376,8 @@ pub struct MultiplicativeCoprime {
     pub pairs: Vec<(usize, usize)>,
     /// The first tier that needs coprime pairs.
     pub pairs_from: usize,
-    /// The least common multiple that the last tier needs for each rule, if any; no rules is the same as one without a target.
+    /// The least common multiple that the last tier needs for each rule, if any; no rules is the same as one without
+    /// a target.
     pub rules: Vec<Option<u64>>,
 }
 
@@ -399,28 +404,37 @@ pub enum LcmTarget {
 }
 
 impl MultiplicativeCoprime {
-    /// All dimensions, the primes 2, 3 and 5, three tiers of weights 1, 10 and 100, all of cap 2 and without further conditions.
+    /// All dimensions, the primes 2, 3 and 5, three tiers of weights 1, 10 and 100, all of cap 2 and without further
+    /// conditions.
     #[must_use]
     pub fn standard(grid: &HyperGrid) -> Self {
-        let tier = |weight| CoprimeTier { weight, cap: 2, lcm: LcmTarget::Any };
+        Self { pairs: Vec::new(), ..Self::chain(grid, grid.ndim(), 3, &[2; 3], LcmTarget::Any) }
+    }
+
+    /// The first `n_dims` dimensions and `n_primes` primes, a tier of weight `10^t` for each cap, neighbouring
+    /// dimensions coprime from the third tier on, and a target of the last tier.
+    pub(super) fn chain(grid: &HyperGrid, n_dims: usize, n_primes: usize, caps: &[u32], last: LcmTarget) -> Self {
+        let n_dims = grid.ndim().min(n_dims);
+        let lcm = |t| if t + 1 == caps.len() { last } else { LcmTarget::Any };
+        let tier = |(t, &cap)| CoprimeTier { weight: 10f64.powi(t as i32), cap, lcm: lcm(t) };
         Self {
             r0: 0.0,
-            dims: (0..grid.ndim()).collect(),
-            primes: vec![2, 3, 5],
-            tiers: [1.0, 10.0, 100.0].map(tier).to_vec(),
-            pairs: Vec::new(),
-            pairs_from: 0,
+            dims: (0..n_dims).collect(),
+            primes: [2, 3, 5, 7, 11, 13, 17, 19, 23, 29][..n_primes].to_vec(),
+            tiers: caps.iter().enumerate().map(tier).collect(),
+            pairs: (1..n_dims).map(|d| (d - 1, d)).collect(),
+            pairs_from: 2,
             rules: Vec::new(),
         }
     }
 
-    /// Adds rules: `n_rules` different targets, drawn from the products of all allowed primes with exponents from 1 to the last
-    /// tier's cap.
+    /// Adds rules: `n_rules` different targets, drawn from the products of all allowed primes with exponents from 1
+    /// to the last tier's cap.
     ///
     /// # Errors
     /// [`Error::Config`] if there are fewer such products than rules, for more than 1,024 rules, and for what
     /// [`build`](Self::build) refuses of primes.
-    pub fn with_drawn_rules(mut self, grid: &HyperGrid, n_rules: usize, seed: u64) -> Result<Self> {
+    pub fn with_random_rules(mut self, grid: &HyperGrid, n_rules: usize, seed: u64) -> Result<Self> {
         let primes = self.primes_within(grid)?;
         let cap = self.tiers.last().map_or(0, |tier| cut(tier.cap, &primes, grid));
         let n_products = u64::from(cap).saturating_pow(primes.len() as u32);
@@ -447,10 +461,10 @@ impl MultiplicativeCoprime {
     /// Builds the reward on the points of a grid.
     ///
     /// # Errors
-    /// [`Error::Config`] for dimensions that the grid lacks, for pairs beyond the constrained dimensions, for a number among the
-    /// primes that is not prime or repeated, if none or more than 32 of them are left, for a target with other prime factors
-    /// than the allowed ones, unless there are 1 to 32 tiers with finite and positive weights, and for an `r0` that is negative
-    /// or not finite.
+    /// [`Error::Config`] for dimensions that the grid lacks, for pairs beyond the constrained dimensions, for a
+    /// number among the primes that is not prime or repeated, if none or more than 32 of them are left, for a target
+    /// with other prime factors than the allowed ones, unless there are 1 to 32 tiers with finite and positive
+    /// weights, and for an `r0` that is negative or not finite.
     pub fn build(&self, grid: &HyperGrid) -> Result<GridReward> {
         check_dims(grid, &self.dims)?;
         let primes = self.primes_within(grid)?;
@@ -543,7 +557,8 @@ fn exponents(number: u64, primes: &[u32]) -> Option<Vec<u32>> {
     (rest == 1).then_some(out)
 }
 
-/// Returns all bits but those of the primes of which a number has less than the target, or `None` if it doesn't divide the target.
+/// Returns all bits but those of the primes of which a number has less than the target, or `None` if it doesn't
+/// divide the target.
 fn covered_primes(number: &[u32], target: Option<&Vec<u32>>) -> Option<u64> {
     let mut missing = 0;
     for (p, (exponent, most)) in number.iter().zip(target.into_iter().flatten()).enumerate() {
@@ -557,16 +572,17 @@ fn covered_primes(number: &[u32], target: Option<&Vec<u32>>) -> Option<u64> {
 
 /// Tiers of digits, from coarse to fine; the condition on a digit depends on the coarser ones.
 ///
-/// Coordinates are written in base `b` with `L` digits, `H = b^L`; `d_t` is the `(t+1)`-th most significant one. Tier `t` needs
-/// for every constrained coordinate `(d_t + s_t + sum_{k<t} a_tk d_k) mod b < f`, with a shift `s_t`, a filter width `f` and
-/// coefficients `a`; and, if it has a `cross_mod` m, that the `d_t` of all constrained coordinates add up to 0 modulo m.
+/// Coordinates are written in base `b` with `L` digits, `H = b^L`; `d_t` is the `(t+1)`-th most significant one. Tier
+/// `t` needs for every constrained coordinate `(d_t + s_t + sum_{k<t} a_tk d_k) mod b < f`, with a shift `s_t`, a
+/// filter width `f` and coefficients `a`; and, if it has a `cross_mod` m, that the `d_t` of all constrained
+/// coordinates add up to 0 modulo m.
 ///
-/// There may be several rules, each with its coefficients. The rule is `sum_i u_i f^i` modulo their number, with `u_i` the
-/// number `(d_0 + s_0) mod b mod f` of the `i`-th constrained coordinate.
+/// There may be several rules, each with its coefficients. The rule is `sum_i u_i f^i` modulo their number, with
+/// `u_i` the number `(d_0 + s_0) mod b mod f` of the `i`-th constrained coordinate.
 ///
-/// A *mode* passes enough tiers that `(f / b)^(tiers x dims)` falls below a tenth, or all of them. log Z and the number of modes
-/// are counted exactly by dynamic programming over the dimensions. (torchgfn's closed form is wrong if a `cross_mod` doesn't
-/// divide the base.)
+/// A *mode* passes enough tiers that `(f / b)^(tiers x dims)` falls below a tenth, or all of them. log Z and the
+/// number of modes are counted exactly by dynamic programming over the dimensions. (torchgfn's closed form is wrong
+/// if a `cross_mod` doesn't divide the base.)
 ///
 /// ```
 /// use gfn_gym::hypergrid::{ConditionalMultiscale, HyperGrid, Preset};
@@ -612,17 +628,17 @@ impl MultiscaleTier {
 }
 
 impl ConditionalMultiscale {
-    /// All dimensions in base 4 with a filter of width 2, weights 1, 10 and 100 (fewer, if the height has fewer digits), and
-    /// coefficients from seed 42.
+    /// All dimensions in base 4 with a filter of width 2, weights 1, 10 and 100 (fewer, if the height has fewer
+    /// digits), and coefficients from seed 42.
     #[must_use]
     pub fn standard(grid: &HyperGrid) -> Self {
-        Self::drawn(grid, grid.ndim(), 2, &[1.0, 10.0, 100.0].map(MultiscaleTier::new), 1, 42)
+        Self::random(grid, grid.ndim(), 2, &[1.0, 10.0, 100.0].map(MultiscaleTier::new), 1, 42)
     }
 
-    /// The first `n_dims` dimensions in base 4, the first of these tiers that the height has digits for, and random coefficients.
-    /// The first rules of a seed are the same for any number of rules.
+    /// The first `n_dims` dimensions in base 4, the first of these tiers that the height has digits for, and random
+    /// coefficients. The first rules of a seed are the same for any number of rules.
     #[must_use]
-    pub fn drawn(
+    pub fn random(
         grid: &HyperGrid,
         n_dims: usize,
         filter_width: u32,
@@ -648,10 +664,10 @@ impl ConditionalMultiscale {
     /// Builds the reward on the points of a grid.
     ///
     /// # Errors
-    /// [`Error::Config`] for dimensions that the grid lacks, a height that is no power of the base, more tiers than digits, a
-    /// filter width outside `1..=base`, coefficients that don't fit the tiers, a cross-dimensional modulus outside
-    /// `2..=65536`, more rules than the filter leaves patterns for, a rule that no point of the first tier has, weights that
-    /// aren't finite and positive, and an `r0` that is negative or not finite.
+    /// [`Error::Config`] for dimensions that the grid lacks, a height that is no power of the base, more tiers than
+    /// digits, a filter width outside `1..=base`, coefficients that don't fit the tiers, a cross-dimensional modulus
+    /// outside `2..=65536`, more rules than the filter leaves patterns for, a rule that no point of the first tier
+    /// has, weights that aren't finite and positive, and an `r0` that is negative or not finite.
     pub fn build(&self, grid: &HyperGrid) -> Result<GridReward> {
         check_dims(grid, &self.dims)?;
         let n_digits = self.check(grid)?;
@@ -743,17 +759,18 @@ impl ConditionalMultiscale {
 
 /// Tiers of parity checks on the bits of the coordinates: equations over GF(2), the field of two elements.
 ///
-/// Each tier lays its checks on every bit-plane of its range: at bit `b`, the bits of the constrained coordinates that a check
-/// names add up to an odd or an even number. Modes pass all tiers. They are spread over the whole grid: the structure to learn
-/// is algebra, not a place.
+/// Each tier lays its checks on every bit-plane of its range: at bit `b`, the bits of the constrained coordinates
+/// that a check names add up to an odd or an even number. Modes pass all tiers. They are spread over the whole grid:
+/// the structure to learn is algebra, not a place.
 ///
-/// There may be several rules: parities of a point's bits, the [`selector`](Self::selector), choose one, and a tier may have
-/// other checks for each.
+/// There may be several rules: parities of a point's bits, the [`selector`](Self::selector), choose one, and a tier
+/// may have other checks for each.
 ///
-/// If the height is a power of 2, a consistent system of rank `r` on `M` coordinates of `B` bits has `2^(M B - r)` solutions,
-/// so that log Z and the number of modes are known on any grid. At other heights they aren't: part of the solutions lies outside
-/// the grid. (torchgfn counts those as well, and with a number of rules that is no power of 2 leaves some points of rules out.
-/// There the checks of rules aren't a tier, so that [`GridReward::corrupted`] drops them.)
+/// If the height is a power of 2, a consistent system of rank `r` on `M` coordinates of `B` bits has `2^(M B - r)`
+/// solutions, so that log Z and the number of modes are known on any grid. At other heights they aren't: part of the
+/// solutions lies outside the grid. (torchgfn counts those as well, and with a number of rules that is no power of 2
+/// leaves some points of rules out. There the checks of rules aren't a tier, so that [`GridReward::with_corruption`]
+/// drops them.)
 ///
 /// ```
 /// use gfn_gym::hypergrid::{BitwiseXor, HyperGrid, Preset};
@@ -770,8 +787,9 @@ pub struct BitwiseXor {
     pub dims: Vec<usize>,
     /// The tiers.
     pub tiers: Vec<ParityTier>,
-    /// Sets of bits whose parities, lowest first, are the binary digits of a number; modulo the number of rules it is the rule.
-    /// Bit `b` of the `i`-th constrained coordinate is `i * B + b`, with `B` the bits that the height needs (4 at height 16).
+    /// Sets of bits whose parities, lowest first, are the binary digits of a number; modulo the number of rules it is
+    /// the rule. Bit `b` of the `i`-th constrained coordinate is `i * B + b`, with `B` the bits that the height needs
+    /// (4 at height 16).
     pub selector: Vec<u128>,
 }
 
@@ -805,14 +823,16 @@ impl BitwiseXor {
         Self { r0: 0.0, dims: (0..grid.ndim()).collect(), tiers, selector: Vec::new() }
     }
 
-    /// The first `n_dims` dimensions, with random checks on all bit-planes: `n_checks[t]` for tier `t` of weight `10^t`.
+    /// The first `n_dims` dimensions, with random checks on all bit-planes: `n_checks[t]` for tier `t` of weight
+    /// `10^t`.
     ///
-    /// Checks are drawn independent of each other, tier upon tier, as long as one dimension stays free; later tiers then get
-    /// fewer or none. So there always are modes. (torchgfn draws each tier alone, and tiers may contradict each other.)
+    /// Checks are drawn independent of each other, tier upon tier, as long as one dimension stays free; later tiers
+    /// then get fewer or none. So there always are modes. (torchgfn draws each tier alone, and tiers may contradict
+    /// each other.)
     ///
     /// # Errors
     /// [`Error::Config`] for no dimension, or more than the grid has.
-    pub fn drawn(grid: &HyperGrid, n_dims: usize, n_checks: &[usize], seed: u64) -> Result<Self> {
+    pub fn random(grid: &HyperGrid, n_dims: usize, n_checks: &[usize], seed: u64) -> Result<Self> {
         let dims: Vec<usize> = (0..n_dims.min(grid.ndim() + 1)).collect();
         check_dims(grid, &dims)?;
         let mut rng = Rng::seeded(seed);
@@ -832,16 +852,17 @@ impl BitwiseXor {
 
     /// Adds random rules and a tier of this weight with other checks for each.
     ///
-    /// The selector is drawn independent of the tiers so far, so that each selected number has an equal part of the points that
-    /// pass them. All rules check the same `n_checks` sets of coordinates on the planes `bits`, with right-hand sides read off a
-    /// random point that passes the tiers and has this rule: every rule can be met (at heights that are a power of 2). If the
-    /// tiers leave room, the checks follow neither from them nor from the rule's number.
+    /// The selector is drawn independent of the tiers so far, so that each selected number has an equal part of the
+    /// points that pass them. All rules check the same `n_checks` sets of coordinates on the planes `bits`, with
+    /// right-hand sides read off a random point that passes the tiers and has this rule: every rule can be met (at
+    /// heights that are a power of 2). If the tiers leave room, the checks follow neither from them nor from the
+    /// rule's number.
     ///
     /// # Errors
-    /// [`Error::Config`] for no rule or more than 65,536, for planes that the height lacks, for no check or more than constrained
-    /// dimensions, for tiers that contradict each other, if the tiers leave too few bits free to select by, and for what
-    /// [`build`](Self::build) refuses of dimensions and checks.
-    pub fn with_drawn_rules(
+    /// [`Error::Config`] for no rule or more than 65,536, for planes that the height lacks, for no check or more than
+    /// constrained dimensions, for tiers that contradict each other, if the tiers leave too few bits free to select
+    /// by, and for what [`build`](Self::build) refuses of dimensions and checks.
+    pub fn with_random_rules(
         mut self,
         grid: &HyperGrid,
         weight: f64,
@@ -852,7 +873,7 @@ impl BitwiseXor {
     ) -> Result<Self> {
         check_dims(grid, &self.dims)?;
         let (n_dims, n_bits) = (self.dims.len(), n_bits(grid));
-        let trunk = LinearSystem::joined(self.systems(grid)?.iter().flatten());
+        let trunk = LinearSystem::from_all(self.systems(grid)?.iter().flatten());
         let width = n_dims * n_bits as usize;
         let n_select = n_rules.clamp(1, 1 << 17).next_power_of_two().ilog2();
         let fits = (1..=1 << 16).contains(&n_rules) && (1..=n_dims).contains(&n_checks);
@@ -897,9 +918,10 @@ impl BitwiseXor {
     /// Builds the reward on the points of a grid.
     ///
     /// # Errors
-    /// [`Error::Config`] for dimensions that the grid lacks, checks or a selector on coordinates beyond the constrained ones, a
-    /// tier with neither one list of checks nor one for each rule, rules that the selector can't choose, unless there are 1 to 32
-    /// tiers with finite and positive weights, and for an `r0` that is negative or not finite.
+    /// [`Error::Config`] for dimensions that the grid lacks, checks or a selector on coordinates beyond the
+    /// constrained ones, a tier with neither one list of checks nor one for each rule, rules that the selector can't
+    /// choose, unless there are 1 to 32 tiers with finite and positive weights, and for an `r0` that is negative or
+    /// not finite.
     pub fn build(&self, grid: &HyperGrid) -> Result<GridReward> {
         check_dims(grid, &self.dims)?;
         let systems = self.systems(grid)?;
@@ -970,8 +992,8 @@ fn random_bits(width: usize, rng: &mut Rng) -> u128 {
     (0..width).fold(0, |mask, bit| mask | (rng.below(2) as u128) << bit)
 }
 
-/// Draws `n` masks of `width` bits that are independent of the system's rows and of each other, and adds them to it (with right
-/// sides of 0); the width is above the system's rank by at least `n`.
+/// Draws `n` masks of `width` bits that are independent of the system's rows and of each other, and adds them to it
+/// (with right sides of 0); the width is above the system's rank by at least `n`.
 fn independent_rows(system: &mut LinearSystem, n: usize, width: usize, rng: &mut Rng) -> Vec<u128> {
     let mut rows = Vec::new();
     while rows.len() < n {
@@ -1003,8 +1025,8 @@ struct ParityConditions {
 }
 
 impl ParityConditions {
-    /// Returns the bits of the constrained coordinates, one coordinate after another: fewer than 128, because `height^ndim` is
-    /// below 2^64.
+    /// Returns the bits of the constrained coordinates, one coordinate after another: fewer than 128, because
+    /// `height^ndim` is below 2^64.
     fn bits(&self, point: &[u16]) -> u128 {
         let shift = |d: usize| d as u32 * self.n_bits;
         self.dims.iter().enumerate().fold(0, |bits, (d, &dim)| bits | u128::from(point[dim]) << shift(d))
@@ -1038,7 +1060,7 @@ impl Conditions for ParityConditions {
         let mut counts = vec![0; self.n_rules];
         for selected in 0..1 << self.selector.len() {
             let rule = selected % self.n_rules;
-            let system = LinearSystem::joined(tiers.iter().map(|&t| self.system(t, rule)));
+            let system = LinearSystem::from_all(tiers.iter().map(|&t| self.system(t, rule)));
             let system = system.with(digits(&self.selector, selected));
             if system.is_consistent() {
                 counts[rule] += 1 << (self.dims.len() as u32 * self.n_bits - system.rank());

@@ -20,8 +20,8 @@ enum Zone {
 
 /// A reward by zone. A point lies in the lowest zone of its coordinates.
 ///
-/// Thresholds are compared in integers: in floating point `0.3 < a` depends on rounding, and a grid of height 16 would have
-/// 9 modes instead of 4.
+/// Thresholds are compared in integers: in floating point `0.3 < a` depends on rounding, and a grid of height 16
+/// would have 9 modes instead of 4.
 #[derive(Debug)]
 struct ZoneReward {
     ndim: usize,
@@ -92,10 +92,10 @@ impl GridReward {
     /// The deceptive reward of Kim et al. (*Adaptive Teachers for Amortized Samplers*, 2025): `r1` draws towards the
     /// middle, away from the bands.
     ///
-    /// With `a_d = |x_d / (height - 1) - 1/2|`, `R = r0 + r1 - r1 [all a_d > 0.1] + r2 [all 0.3 < a_d < 0.4]`, as in the
-    /// authors' program (the paper's equation 9 differs). A *mode* is a point with all coordinates in the band, worth
-    /// `r0 + r2`; with `r1 >= r2` the middle is worth as much and the name no longer fits. Thresholds are compared in
-    /// integers. An `r0` below [`REWARD_FLOOR`](super::REWARD_FLOOR) stands for that floor.
+    /// With `a_d = |x_d / (height - 1) - 1/2|`, `R = r0 + r1 - r1 [all a_d > 0.1] + r2 [all 0.3 < a_d < 0.4]`, as in
+    /// the authors' program (the paper's equation 9 differs). A *mode* is a point with all coordinates in the band,
+    /// worth `r0 + r2`; with `r1 >= r2` the middle is worth as much and the name no longer fits. Thresholds are
+    /// compared in integers. An `r0` below [`REWARD_FLOOR`](super::REWARD_FLOOR) stands for that floor.
     ///
     /// # Errors
     /// [`Error::Config`] unless all three are finite and not negative.
@@ -123,9 +123,9 @@ impl GridReward {
 
 /// The reward of Bengio et al. (2021): a flat `r0`, a plateau `r1` in the corners, a band `r2` inside each corner.
 ///
-/// With `a_d = |x_d / (height - 1) - 1/2|`,
-/// `R = r0 + r1 [all a_d > 0.25] + r2 [all 0.3 < a_d < 0.4]`. The thresholds are compared in integers: in floating point
-/// `0.3 < a` depends on rounding, and a grid of height 16 would have 9 modes instead of 4.
+/// With `a_d = |x_d / (height - 1) - 1/2|`, `R = r0 + r1 [all a_d > 0.25] + r2 [all 0.3 < a_d < 0.4]`. The thresholds
+/// are compared in integers: in floating point `0.3 < a` depends on rounding, and a grid of height 16 would have 9
+/// modes instead of 4.
 ///
 /// A *mode* is a point with all three terms.
 ///
@@ -173,8 +173,8 @@ impl OriginalReward {
         Self::new(grid, 0.1, 0.5, 2.0)
     }
 
-    /// Returns log Z, for a grid of any size: `log(r0 h^D + r1 p^D + r2 b^D)` with `p` and `b` the numbers of coordinates
-    /// of one dimension in the plateau and in the band.
+    /// Returns log Z, for a grid of any size: `log(r0 h^D + r1 p^D + r2 b^D)` with `p` and `b` the numbers of
+    /// coordinates of one dimension in the plateau and in the band.
     #[must_use]
     pub fn log_z(&self) -> f64 {
         self.log_z

@@ -11,7 +11,7 @@ use super::chart::{Axes, Support, inner, is_source};
 use super::env::illegal;
 use super::heads::{Head, Heads, ScoredStep};
 use super::{BoxEnv, Geometry};
-use crate::continuous::{check_asked, check_mixture, check_width, component, finite};
+use crate::continuous::{check_mixture, check_rows, check_width, component, finite};
 
 /// The components of a mixture: joint, or each axis its own.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -151,7 +151,7 @@ impl BoxDist {
     fn step_parts(&self, rows: &[usize], actions: &Reals) -> Result<(Vec<StepParts>, Reals)> {
         let n = self.env.ndim();
         check_width(&self.states, n)?;
-        check_asked(self.states.len(), rows, Some((actions, n + 1)))?;
+        check_rows(self.states.len(), rows, Some((actions, n + 1)))?;
         let mut units = Reals::filled(n, rows.len(), 0.5);
         let mut steps = Vec::with_capacity(rows.len());
         for (k, (unit, action)) in units.values_mut().chunks_exact_mut(n).zip(actions.rows()).enumerate() {
@@ -205,7 +205,7 @@ impl Distribution for BoxDist {
     fn sample(&self, rows: &[usize], exploration: &Exploration, rng: &mut Rng) -> Result<Reals> {
         let (env, n) = (self.env, self.env.ndim());
         check_width(&self.states, n)?;
-        check_asked(self.states.len(), rows, None)?;
+        check_rows(self.states.len(), rows, None)?;
         if exploration.noise() != 0.0 {
             return Err(Error::config(
                 "noise",
@@ -278,7 +278,7 @@ impl Distribution for BoxDist {
                 (true, true) => (1.0, 0.0),
                 (true, false) => (-1.0, 0.0),
             };
-            let (_, row) = heads.of(&axes, row);
+            let (_, row) = heads.head_of(&axes, row);
             let unit = (!step.atom).then(|| &unit[axes.clone()]);
             let action = ScoredStep { at, row, sign, constant: forced - step.log_volume, unit };
             groups.entry(axes.start).or_insert_with(|| (axes, Vec::new())).1.push(action);

@@ -46,7 +46,7 @@ pub(super) struct Heads {
 
 impl Heads {
     /// Returns the head of a state whose steps use these axes, and the state's row in it.
-    pub(super) fn of(&self, axes: &Axes, row: usize) -> (&Head, usize) {
+    pub(super) fn head_of(&self, axes: &Axes, row: usize) -> (&Head, usize) {
         match self.source.as_ref().filter(|_| axes.start < self.each.axes.start) {
             Some(source) => (source, 0),
             None => (&self.each, row),
@@ -55,7 +55,7 @@ impl Heads {
 
     /// Returns the numbers of a state whose steps use these axes, and the axes that the numbers are for.
     pub(super) fn numbers_of(&self, axes: &Axes, row: usize) -> (&[f64], &Axes) {
-        let (head, row) = self.of(axes, row);
+        let (head, row) = self.head_of(axes, row);
         let width = self.mixtures.width(head.axes.len());
         (&head.numbers()[row * width..][..width], &head.axes)
     }
@@ -67,7 +67,7 @@ impl Heads {
         let mut values = vec![0.0; n];
         let mut slopes = Vec::new();
         for (axes, actions) in groups {
-            let (head, _) = self.of(axes, 0);
+            let (head, _) = self.head_of(axes, 0);
             let layout = Layout { mixtures: &self.mixtures, stored: &head.axes, used: axes };
             let scores = layout.score(head.numbers(), actions);
             actions.iter().zip(&scores.values).for_each(|(action, &value)| values[action.at] = value);

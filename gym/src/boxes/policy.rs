@@ -126,7 +126,7 @@ impl BoxPolicy {
     }
 
     /// Outputs plus their initial values. `columns` names the outputs that there are; `None` for all.
-    fn started(&self, outputs: &Tensor, columns: Option<&[i64]>) -> Tensor {
+    fn with_start(&self, outputs: &Tensor, columns: Option<&[i64]>) -> Tensor {
         let start = match columns {
             Some(columns) => columns.iter().map(|&column| self.start[column as usize]).collect(),
             None => self.start.clone(),
@@ -194,10 +194,10 @@ impl Policy<BoxEnv> for BoxPolicy {
         let columns = self.some_columns();
         self.networks.evaluate(&x, states.rows().map(is_source), wants, columns, |direction, outputs| {
             let Some(outputs) = outputs else { return Ok(BoxDist::uniform(*env, direction, states.clone())) };
-            let each = Head::on_device(self.axes.clone(), self.started(&outputs.values, columns));
+            let each = Head::on_device(self.axes.clone(), self.with_start(&outputs.values, columns));
             let lacks = columns.is_some() && direction == Direction::Forward;
             let source = states.rows().position(is_source).filter(|_| lacks);
-            let source = source.map(|row| Head::on_device(0..self.ndim, self.started(&outputs.row(row), None)));
+            let source = source.map(|row| Head::on_device(0..self.ndim, self.with_start(&outputs.row(row), None)));
             let heads = Heads { mixtures: self.config.mixtures, each, source };
             Ok(BoxDist::of_heads(*env, direction, states.clone(), heads))
         })
@@ -209,7 +209,7 @@ impl Policy<BoxEnv> for BoxPolicy {
         let source = self.some_columns().filter(|_| direction == Direction::Forward).map(|_| {
             let parameters = self.networks.parameters();
             let x = Tensor::full([1, self.ndim as i64], -1.0, (parameters.kind(), parameters.device()));
-            to_host(&tch::no_grad(|| self.started(&self.networks.forward(&x), None)))
+            to_host(&tch::no_grad(|| self.with_start(&self.networks.forward(&x), None)))
         });
         Some(Box::new(FrozenBox { policy: self, direction, network, start, source }))
     }

@@ -49,7 +49,7 @@ impl ColoredGraphs {
     /// # Errors
     /// [`Error::Config`] for no node, or more than 64.
     pub fn new(max_nodes: usize) -> Result<Self> {
-        Self::of(max_nodes, false)
+        Self::build(max_nodes, false)
     }
 
     /// The same; the empty graph may be a finished object, too.
@@ -57,10 +57,10 @@ impl ColoredGraphs {
     /// # Errors
     /// Those of [`new`](Self::new).
     pub fn with_empty(max_nodes: usize) -> Result<Self> {
-        Self::of(max_nodes, true)
+        Self::build(max_nodes, true)
     }
 
-    fn of(max_nodes: usize, empty_can_exit: bool) -> Result<Self> {
+    fn build(max_nodes: usize, empty_can_exit: bool) -> Result<Self> {
         if !(1..=MAX_NODES).contains(&max_nodes) {
             return Err(Error::config("max_nodes", max_nodes, "1 to 64 nodes"));
         }

@@ -97,7 +97,7 @@ impl Default for DiffusionPolicyConfig {
 pub struct DiffusionPolicy {
     config: DiffusionPolicyConfig,
     /// The environment's dimension and number of steps.
-    made_for: (usize, usize),
+    expected_size: (usize, usize),
     /// Harmonics of each step's time.
     times: Tensor,
     drift: JointNet,
@@ -168,13 +168,13 @@ impl DiffusionPolicy {
         let flow = config.estimators.flow.then(|| net(&mut scope, "flow", 1));
         let estimators = Estimators::new(&mut scope, &config.estimators, None)?;
         parameters.check()?;
-        let made_for = (env.dim(), env.process().steps());
-        Ok(Self { config, made_for, times, drift, langevin, backward, flow, estimators, parameters })
+        let expected_size = (env.dim(), env.process().steps());
+        Ok(Self { config, expected_size, times, drift, langevin, backward, flow, estimators, parameters })
     }
 
     /// Refuses an environment that the networks weren't made for.
     fn check_env(&self, env: &DiffusionSampling) -> Result<()> {
-        let (dim, steps) = self.made_for;
+        let (dim, steps) = self.expected_size;
         if (env.dim(), env.process().steps()) == (dim, steps) {
             return Ok(());
         }

@@ -51,7 +51,7 @@ impl SizeReward {
         self.beta
     }
 
-    fn of(&self, state: &GraphState) -> f64 {
+    fn log_reward_of(&self, state: &GraphState) -> f64 {
         let size = match self.problem {
             Problem::Cut => {
                 let adjacency = state.adjacency();
@@ -68,7 +68,7 @@ impl SizeReward {
 
 impl Reward<GraphStates> for SizeReward {
     fn log_reward(&self, states: &GraphStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
-        Threads::try_map(states.graphs(), 256, |graph| Ok(self.of(graph)))
+        Threads::try_map(states.graphs(), 256, |graph| Ok(self.log_reward_of(graph)))
     }
 
     fn partial_log_reward(&self, states: &GraphStates, conditions: Option<&tch::Tensor>) -> Result<Option<Vec<f64>>> {

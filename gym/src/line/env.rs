@@ -50,7 +50,7 @@ impl Line {
     }
 
     /// `true` if the way back from a state is the first step undone: to 0, at time 0.
-    pub(super) fn forced_back(&self, state: &[f64]) -> bool {
+    pub(super) fn is_forced_back(&self, state: &[f64]) -> bool {
         state[1] == 1.0
     }
 
@@ -71,7 +71,7 @@ impl Line {
                 "all steps are made"
             } else if direction == Direction::Backward && t == 0.0 {
                 "no step was made"
-            } else if direction == Direction::Backward && self.forced_back(state) && to != 0.0 {
+            } else if direction == Direction::Backward && self.is_forced_back(state) && to != 0.0 {
                 "the first step came from 0"
             } else {
                 continue;

@@ -84,24 +84,18 @@ impl ParsimonyReward {
         rewards::check_width(states, self.env.entries())?;
         let rows: Vec<&[u16]> = states.rows().collect();
         Threads::try_map(&rows, 64, |row| {
-            if self.env.is_forest(row) {
-                Ok(self.mutations(row))
-            } else {
-                Err(Error::contract(
+            let children = self.env.children(row).ok_or_else(|| {
+                Error::contract(
                     "states are forests that the environment builds: take them from it, or from a file of it",
                     format!("{row:?} is none"),
-                ))
+                )
+            })?;
+            let mut total = 0;
+            for species in (0..self.env.n()).filter(|&species| super::env::is_smallest(row, species)) {
+                self.fitch(&children, self.env.root(row, species), &mut total);
             }
+            Ok(total)
         })
-    }
-
-    fn mutations(&self, row: &[u16]) -> u64 {
-        let children = self.env.children(row);
-        let mut total = 0;
-        for species in (0..self.env.n()).filter(|&species| super::env::is_smallest(row, species)) {
-            self.fitch(&children, self.env.root(row, species), &mut total);
-        }
-        total
     }
 
     /// The states of a node that need the fewest mutations below it, which are added to `total`.

@@ -1,5 +1,3 @@
-use std::sync::Arc;
-
 use gfn::{Error, Result, Rng};
 
 use super::point_hash::PointHash;
@@ -124,10 +122,7 @@ impl GridReward {
                 promoted: if share < 1.0 { (rate * share / (1.0 - share)).min(1.0) } else { 0.0 },
             });
         }
-        Ok(Self {
-            kind: RewardKind::Corrupted,
-            points: Arc::new(Corrupted { base: self.clone(), rate, tiers }),
-            ..self
-        })
+        let (grid, base, threshold) = (self.grid, self.base, self.mode_threshold);
+        Ok(Self::new(RewardKind::Corrupted, &grid, base, threshold, Corrupted { base: self, rate, tiers }))
     }
 }

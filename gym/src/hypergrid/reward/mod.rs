@@ -86,6 +86,17 @@ pub struct GridReward {
 }
 
 impl GridReward {
+    /// Builds a reward from its kind, base reward, mode threshold and points.
+    fn new(
+        kind: RewardKind,
+        grid: &HyperGrid,
+        base: f64,
+        mode_threshold: f64,
+        points: impl PointReward + 'static,
+    ) -> Self {
+        Self { kind, grid: *grid, base, mode_threshold, points: Arc::new(points) }
+    }
+
     /// Returns the name of the reward.
     #[must_use]
     pub fn kind(&self) -> RewardKind {

@@ -1,7 +1,6 @@
 //! The cosine, the sparse and the random reward: each a formula of the point.
 
 use std::f64::consts::TAU;
-use std::sync::Arc;
 
 use gfn::{Error, Result, Rng};
 
@@ -131,13 +130,8 @@ impl GridReward {
         };
         let factors = (0..grid.height()).map(factor).collect();
         let mode_product = (gamma * 2.0 / TAU.sqrt()).powi(grid.ndim() as i32);
-        Ok(Self {
-            kind: RewardKind::Cosine,
-            grid: *grid,
-            base: r0,
-            mode_threshold: r0 + r1 * mode_product,
-            points: Arc::new(Cosine { grid: *grid, r0, r1, factors, mode_product }),
-        })
+        let points = Cosine { grid: *grid, r0, r1, factors, mode_product };
+        Ok(Self::new(RewardKind::Cosine, grid, r0, r0 + r1 * mode_product, points))
     }
 
     /// The sparse reward of Pan et al. (*Generative Augmented Flow Networks*, 2022): 1 at a few points near the
@@ -156,8 +150,7 @@ impl GridReward {
     /// ```
     #[must_use]
     pub fn sparse(grid: &HyperGrid) -> Self {
-        let points = Arc::new(Sparse(*grid));
-        Self { kind: RewardKind::Sparse, grid: *grid, base: REWARD_FLOOR, mode_threshold: 0.5, points }
+        Self::new(RewardKind::Sparse, grid, REWARD_FLOOR, 0.5, Sparse(*grid))
     }
 
     /// Modes without any structure: each point is one with the same probability, by a hash of its coordinates.
@@ -190,12 +183,7 @@ impl GridReward {
         }
         let r0 = floored(r0)?;
         let hash = PointHash::random(&mut Rng::seeded(seed));
-        Ok(Self {
-            kind: RewardKind::UniformRandom,
-            grid: *grid,
-            base: r0,
-            mode_threshold: r0 + bonus,
-            points: Arc::new(UniformRandom { grid: *grid, r0, bonus, mode_prob, hash }),
-        })
+        let points = UniformRandom { grid: *grid, r0, bonus, mode_prob, hash };
+        Ok(Self::new(RewardKind::UniformRandom, grid, r0, r0 + bonus, points))
     }
 }

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::{self, Debug, Formatter};
-use std::sync::Arc;
 
 use gfn::{Error, Result, Rng};
 
@@ -51,7 +50,7 @@ trait Conditions: Debug + Send + Sync {
 /// assert_eq!(table.passed(&[1, 2, 3]), 0b111);
 /// # Ok::<(), gfn::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct TieredReward {
     grid: HyperGrid,
     n_free: usize,
@@ -61,7 +60,7 @@ pub struct TieredReward {
     values: Vec<f64>,
     /// The number of tiers, from the first on, that a mode passes.
     pub mode_tiers: usize,
-    conditions: Arc<dyn Conditions>,
+    conditions: Box<dyn Conditions>,
 }
 
 impl TieredReward {
@@ -160,7 +159,7 @@ fn build_table(
     n_constrained: usize,
     weights: Vec<f64>,
     mode_tiers: usize,
-    conditions: Arc<dyn Conditions>,
+    conditions: impl Conditions + 'static,
 ) -> Result<GridReward> {
     let n = weights.len();
     let are_positive = weights.iter().all(|weight| weight.is_finite() && *weight > 0.0);
@@ -177,8 +176,8 @@ fn build_table(
     }
     let n_free = grid.ndim() - n_constrained;
     let (base, mode_threshold) = (values[0], values[mode_tiers]);
-    let points = Arc::new(TieredReward { grid: *grid, n_free, weights, values, mode_tiers, conditions });
-    Ok(GridReward { kind, grid: *grid, base, mode_threshold, points })
+    let points = TieredReward { grid: *grid, n_free, weights, values, mode_tiers, conditions: Box::new(conditions) };
+    Ok(GridReward::new(kind, grid, base, mode_threshold, points))
 }
 
 /// Refuses dimensions that the grid lacks or that are named twice.
@@ -520,7 +519,7 @@ impl MultiplicativeCoprime {
         };
         let weights: Vec<f64> = self.tiers.iter().map(|tier| tier.weight).collect();
         let (kind, mode_tiers) = (RewardKind::MultiplicativeCoprime, weights.len());
-        build_table(kind, grid, self.r0, n, weights, mode_tiers, Arc::new(conditions))
+        build_table(kind, grid, self.r0, n, weights, mode_tiers, conditions)
     }
 
     /// Returns the primes that a coordinate of this grid can be a multiple of.
@@ -688,7 +687,7 @@ impl ConditionalMultiscale {
         let mode_tiers = (1..=n_tiers).find(is_rare).unwrap_or(n_tiers);
         let weights = self.tiers.iter().map(|tier| tier.weight).collect();
         let kind = RewardKind::ConditionalMultiscale;
-        build_table(kind, grid, self.r0, n_constrained, weights, mode_tiers, Arc::new(conditions))
+        build_table(kind, grid, self.r0, n_constrained, weights, mode_tiers, conditions)
     }
 
     /// Checks the parameters against a grid and returns the number of digits of its coordinates.
@@ -947,7 +946,7 @@ impl BitwiseXor {
         };
         let weights: Vec<f64> = self.tiers.iter().map(|tier| tier.weight).collect();
         let (kind, mode_tiers) = (RewardKind::BitwiseXor, weights.len());
-        build_table(kind, grid, self.r0, self.dims.len(), weights, mode_tiers, Arc::new(conditions))
+        build_table(kind, grid, self.r0, self.dims.len(), weights, mode_tiers, conditions)
     }
 
     /// Returns the equations of each tier, by rule.

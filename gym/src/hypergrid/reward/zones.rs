@@ -1,7 +1,5 @@
 //! The rewards with zones: the plateau and the band of the original reward, and the deceptive one.
 
-use std::sync::Arc;
-
 use gfn::env::{Reward, VectorStates};
 use gfn::{Error, Result};
 
@@ -111,13 +109,8 @@ impl GridReward {
     /// ```
     pub fn deceptive(grid: &HyperGrid, r0: f64, r1: f64, r2: f64) -> Result<Self> {
         let r0 = checked(r0, r1, r2)?;
-        Ok(Self {
-            kind: RewardKind::Deceptive,
-            grid: *grid,
-            base: r0,
-            mode_threshold: r0 + r2,
-            points: Arc::new(ZoneReward::new(grid, 2, [r0 + r1, r0, r0 + r2])),
-        })
+        let zones = ZoneReward::new(grid, 2, [r0 + r1, r0, r0 + r2]);
+        Ok(Self::new(RewardKind::Deceptive, grid, r0, r0 + r2, zones))
     }
 }
 
@@ -155,13 +148,7 @@ impl OriginalReward {
         let r0 = checked(r0, r1, r2)?;
         let zones = ZoneReward::new(grid, 5, [r0, r0 + r1, r0 + r1 + r2]);
         let (log_z, n_modes) = (zones.exact_log_z(), zones.n_at_least(Zone::Band));
-        let reward = GridReward {
-            kind: RewardKind::Original,
-            grid: *grid,
-            base: r0,
-            mode_threshold: r0 + r1 + r2,
-            points: Arc::new(zones),
-        };
+        let reward = GridReward::new(RewardKind::Original, grid, r0, r0 + r1 + r2, zones);
         Ok(Self { reward, log_z, n_modes })
     }
 

@@ -63,6 +63,14 @@ impl DiffusionSampling {
         states.check(self.dim, self.process.steps())
     }
 
+    /// Returns the number of steps at the end of a trajectory in this direction.
+    fn last_step(&self, direction: Direction) -> u32 {
+        match direction {
+            Direction::Forward => self.process.steps() as u32,
+            Direction::Backward => 0,
+        }
+    }
+
     fn check(&self, direction: Direction, states: &DiffusionStates, actions: &Reals) -> Result<()> {
         self.check_states(states)?;
         if actions.width() != self.dim || actions.len() != states.len() {
@@ -73,10 +81,7 @@ impl DiffusionSampling {
                 "give one point for each state, of the environment's dimension",
             ));
         }
-        let end = match direction {
-            Direction::Forward => self.process.steps() as u32,
-            Direction::Backward => 0,
-        };
+        let end = self.last_step(direction);
         for (row, (&step, point)) in states.steps.iter().zip(actions.rows()).enumerate() {
             let problem = if step == end {
                 "no step leads on from where a trajectory ends"
@@ -106,10 +111,7 @@ impl Env for DiffusionSampling {
     fn step(&self, direction: Direction, states: &mut DiffusionStates, actions: &Reals) -> Result<Step<Reals>> {
         self.check(direction, states, actions)?;
         let reverse = std::mem::replace(&mut states.points, actions.clone());
-        let end = match direction {
-            Direction::Forward => self.process.steps() as u32,
-            Direction::Backward => 0,
-        };
+        let end = self.last_step(direction);
         for step in &mut states.steps {
             match direction {
                 Direction::Forward => *step += 1,

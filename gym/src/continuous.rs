@@ -6,22 +6,26 @@ use gfn::nn::{BackwardPolicy, Estimators, EstimatorsConfig, HostMlp, Mlp, MlpCon
 use gfn::objective::{Quantities, Quantity};
 use gfn::policy::Evaluation;
 use gfn::{Error, Result, Rng};
+use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
-/// Settings of [`Perceptrons`].
-pub(crate) struct PerceptronsConfig<'a> {
-    /// Width of a state's input.
-    pub(crate) inputs: i64,
-    /// Width of a state's output for P_F, and for P_B.
-    pub(crate) width: i64,
-    pub(crate) mlp: &'a MlpConfig,
-    pub(crate) backward: BackwardPolicy,
-    pub(crate) estimators: &'a EstimatorsConfig,
+/// Settings of a policy of perceptrons whose distributions are mixtures:
+/// [`BoxPolicyConfig`](crate::boxes::BoxPolicyConfig) or [`LinePolicyConfig`](crate::line::LinePolicyConfig).
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct MixturePolicyConfig<M> {
+    /// The hidden layers.
+    pub mlp: MlpConfig,
+    /// The mixtures of P_F, and of P_B if it is learned.
+    pub mixtures: M,
+    /// The kind of backward policy.
+    pub backward: BackwardPolicy,
+    /// The state-flow head, and log Z, which is the flow of the source. It takes no conditions.
+    pub estimators: EstimatorsConfig,
 }
 
 /// Outputs of a network for one direction.
 pub(crate) struct Outputs<'a> {
-    /// The columns that were asked for, `[states, columns]`.
+    /// The requested columns, `[states, columns]`.
     pub(crate) values: Tensor,
     network: &'a Mlp,
     hidden: &'a Tensor,
@@ -37,7 +41,8 @@ impl Outputs<'_> {
     }
 }
 
-/// The networks of a policy on points. The torso gives P_F, the state flow, and P_B where P_B shares it; a separate P_B has a network of its own.
+/// The networks of a policy on points. The torso gives P_F, the state flow, and P_B if it shares the torso; a
+/// separate P_B has another network.
 #[derive(Debug)]
 pub(crate) struct Perceptrons {
     width: i64,
@@ -50,23 +55,32 @@ pub(crate) struct Perceptrons {
 }
 
 impl Perceptrons {
-    pub(crate) fn new(config: &PerceptronsConfig<'_>, device: Device, kind: Kind, rng: &mut Rng) -> Result<Self> {
-        let &PerceptronsConfig { inputs, width, mlp, backward, estimators } = config;
-        let shared_pb = backward == BackwardPolicy::SharedTorso;
+    /// Draws networks from `inputs` numbers of a state to `width` outputs for P_F, and for P_B.
+    pub(crate) fn new<M>(
+        inputs: usize,
+        width: usize,
+        config: &MixturePolicyConfig<M>,
+        device: Device,
+        kind: Kind,
+        rng: &mut Rng,
+    ) -> Result<Self> {
+        let (inputs, width) = (inputs as i64, width as i64);
+        let MixturePolicyConfig { mlp, backward, estimators, .. } = config;
+        let shared_pb = *backward == BackwardPolicy::SharedTorso;
         let outputs = width * (1 + i64::from(shared_pb)) + i64::from(estimators.flow);
         let mut parameters = Parameters::new(device, kind);
         let mut scope = parameters.scope(rng);
         let torso = Mlp::new(&mut scope.sub("torso"), inputs, outputs, mlp);
         let separate =
-            (backward == BackwardPolicy::Separate).then(|| Mlp::new(&mut scope.sub("pb"), inputs, width, mlp));
+            (*backward == BackwardPolicy::Separate).then(|| Mlp::new(&mut scope.sub("pb"), inputs, width, mlp));
         let flow = estimators.flow;
         let estimators = Estimators::new(&mut scope, estimators, None)?;
         parameters.check()?;
         Ok(Self { width, shared_pb, flow, torso, separate, estimators, parameters })
     }
 
-    /// Evaluates the states whose inputs are `x`. `dist` makes a distribution of a network's outputs; it gets `None` where there is no
-    /// network, for a uniform one.
+    /// Evaluates the states whose inputs are `x`. `dist` makes a distribution of a network's outputs; it gets `None`
+    /// if there is no network, for a uniform one.
     ///
     /// `columns` names the outputs of one direction that are needed; `None` for all.
     pub(crate) fn evaluate<D>(
@@ -125,7 +139,8 @@ impl Perceptrons {
         self.torso.forward(x).narrow(1, 0, self.width)
     }
 
-    /// A copy on the host of the network for a direction, with these of its outputs; `None` where there is no network or no such copy.
+    /// A copy on the host of the network for a direction, with these of its outputs; `None` if there is no network or
+    /// no such copy.
     pub(crate) fn on_host(&self, direction: Direction, columns: &[i64]) -> Option<HostMlp> {
         let (network, start) = match (direction, &self.separate) {
             (Direction::Forward, _) => (&self.torso, 0),
@@ -146,7 +161,7 @@ impl Perceptrons {
     }
 }
 
-/// log F, with log Z in place of the head's output at the source: the flow of the source is Z.
+/// Returns log F, with log Z instead of the head's output at the source: the flow of the source is Z.
 fn with_log_z(estimators: &Estimators, flow: &Tensor, is_source: impl Iterator<Item = bool>) -> Tensor {
     let sources: Vec<bool> = is_source.collect();
     let at_source = Tensor::from_slice(&sources).to_device(flow.device());
@@ -170,8 +185,9 @@ pub(crate) fn check_width(states: &Reals, width: usize) -> Result<()> {
     }
 }
 
-/// Checks the arguments of a distribution over `n` states: rows below `n`, and for each row an action of the right width.
-pub(crate) fn check_asked(n: usize, rows: &[usize], actions: Option<(&Reals, usize)>) -> Result<()> {
+/// Checks the arguments of a distribution over `n` states: rows below `n`, and for each row an action of the right
+/// width.
+pub(crate) fn check_rows(n: usize, rows: &[usize], actions: Option<(&Reals, usize)>) -> Result<()> {
     if let Some((actions, width)) =
         actions.filter(|(actions, width)| (actions.len(), actions.width()) != (rows.len(), *width))
     {
@@ -188,7 +204,44 @@ pub(crate) fn check_asked(n: usize, rows: &[usize], actions: Option<(&Reals, usi
     }
 }
 
-/// Refuses an exit bias in an environment without an exit; `expected` says how else to explore.
+/// Checks that there are an action for each state and that both have the widths of the environment.
+pub(crate) fn check_widths(states: &Reals, actions: &Reals, widths: [usize; 2]) -> Result<()> {
+    let got = [states.width(), actions.width(), actions.len()];
+    let expected = [widths[0], widths[1], states.len()];
+    if got == expected {
+        return Ok(());
+    }
+    Err(Error::shape(
+        "states and actions of a continuous environment (width, width, number of actions)",
+        expected.map(|n| n as i64).to_vec(),
+        got.map(|n| n as i64).to_vec(),
+        "give states of the environment, and one action of the environment for each",
+    ))
+}
+
+/// Reads actions that were written as rows of doubles.
+pub(crate) fn read_actions(tensor: &Tensor, width: usize) -> Result<Reals> {
+    match (tensor.kind(), tensor.size().as_slice()) {
+        (Kind::Double, [_, columns]) if *columns == width as i64 => Reals::from_tensor(tensor),
+        (kind, size) => Err(Error::contract(
+            "actions of a continuous environment are rows of f64, as wide as its actions",
+            format!("{kind:?} {size:?}, and {width} columns are needed"),
+        )),
+    }
+}
+
+/// Checks the number of components of a mixture and the bounds of their scale, which `bounds` names.
+pub(crate) fn check_mixture(components: usize, bounds: &'static str, min: f64, max: f64) -> Result<()> {
+    if components == 0 {
+        return Err(Error::config("components", 0, "at least 1 component"));
+    }
+    if min > 0.0 && min < max && max.is_finite() {
+        return Ok(());
+    }
+    Err(Error::config(bounds, format!("{min} to {max}"), "0 < min < max, both finite"))
+}
+
+/// Refuses an exit bias in an environment without an exit; `expected` names other ways to explore.
 pub(crate) fn check_no_exit_bias(exploration: &Exploration, expected: &'static str) -> Result<()> {
     match exploration.exit_bias() {
         0.0 => Ok(()),

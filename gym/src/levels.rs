@@ -1,4 +1,4 @@
-//! Rewards of two values: one for the objects that are sought, a floor for all others.
+//! Rewards of two values: one for the objects that are sought, a floor for the rest.
 
 use gfn::{Error, Result};
 
@@ -9,9 +9,13 @@ pub(crate) struct Levels {
     pub(crate) floor: f64,
 }
 
-impl Levels {
-    pub(crate) const DEFAULT: Self = Self { high: 100.0, floor: 1e-6 };
+impl Default for Levels {
+    fn default() -> Self {
+        Self { high: 100.0, floor: 1e-6 }
+    }
+}
 
+impl Levels {
     pub(crate) fn new(high: f64, floor: f64) -> Result<Self> {
         if floor > 0.0 && high > floor && high.is_finite() {
             return Ok(Self { high, floor });

@@ -3,19 +3,13 @@
 use gfn::env::{Rows, VectorStates};
 use gfn::{Error, Result};
 
-/// log R of each state of `width` entries. `log_reward` gives `None` for a vector that no trajectory ends in, which is an error here.
+/// log R of each state of `width` entries. `log_reward` gives `None` for a vector that no trajectory ends in, which
+/// is an error here.
 ///
 /// # Errors
 /// [`Error::Shape`] for states of another width, [`Error::Config`] for a vector without a reward.
 pub fn of_rows(states: &VectorStates, width: usize, log_reward: impl Fn(&[u16]) -> Option<f64>) -> Result<Vec<f64>> {
-    if states.width() != width {
-        return Err(Error::shape(
-            "states",
-            [states.len() as i64, width as i64],
-            [states.len() as i64, states.width() as i64],
-            "give the reward states of the environment that it was made for",
-        ));
-    }
+    check_width(states, width)?;
     let of_row = |row: &[u16]| {
         log_reward(row).ok_or_else(|| {
             Error::config(
@@ -26,6 +20,19 @@ pub fn of_rows(states: &VectorStates, width: usize, log_reward: impl Fn(&[u16]) 
         })
     };
     states.rows().map(of_row).collect()
+}
+
+/// Refuses states of another width.
+pub(crate) fn check_width(states: &VectorStates, width: usize) -> Result<()> {
+    if states.width() == width {
+        return Ok(());
+    }
+    Err(Error::shape(
+        "states",
+        [states.len() as i64, width as i64],
+        [states.len() as i64, states.width() as i64],
+        "give the reward states of the environment that it was made for",
+    ))
 }
 
 /// Returns `x` if it is finite and above zero.

@@ -64,7 +64,7 @@ fn the_golden_path_telescopes() {
     let actions = Reals::from_flat(2, path[1..].concat()).unwrap();
     let trajectories = Trajectories::replay(&env, &actions, &[0, 8]).unwrap();
     let target = Energy::new(Arc::new(Mixture::gaussian(vec![0.0; 2], 1.5).unwrap()));
-    let scores = score(&env, &target, &ReferencePolicy::new(&env), &trajectories, Quantities::NONE).unwrap();
+    let scores = score(&env, &target, &ReferencePolicy, &trajectories, Quantities::NONE).unwrap();
     let near = |got: &Tensor, expected: &[f64]| {
         let got = Vec::<f64>::try_from(got).unwrap();
         assert!(got.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12), "{got:?} for {expected:?}");
@@ -76,7 +76,8 @@ fn the_golden_path_telescopes() {
     near(&difference.view([1]), &[case["sum_log_pf_minus_log_pb"].as_f64().unwrap()]);
 }
 
-/// Without drift, the process and its reversal balance for the Gaussian that it ends in: the residual is 0 on every path.
+/// Without drift, the process and its reversal balance for the Gaussian that it ends in: the residual is 0 on every
+/// path.
 #[test]
 fn every_process_is_its_own_reversal() {
     for kind in KINDS {
@@ -84,7 +85,7 @@ fn every_process_is_its_own_reversal() {
             let env = environment(3, kind, sigma, steps);
             let sd = env.process().variance(steps).sqrt();
             let target = Energy::new(Arc::new(Mixture::gaussian(vec![0.0; 3], sd).unwrap()));
-            let policy = ReferencePolicy::new(&env);
+            let policy = ReferencePolicy;
             let mut rng = Rng::seeded(1);
             let wild = Exploration::none().with_noise(1.3).unwrap();
             let forward = Sampler::new(&env, &policy).exploration(wild).forward(6, &mut rng).unwrap();
@@ -115,7 +116,7 @@ fn log_z_of_gaussian_targets_is_recovered_by_the_exact_policy() {
         let exact = target.target().sample(50, &mut rng).unwrap();
         let upper = eubo(&env, &policy, &target, &env.terminal(exact), &mut rng).unwrap();
         assert!(upper.mean.abs() < 1e-8);
-        let crude = estimate_log_z(&env, &ReferencePolicy::new(&env), &target, 50, &mut rng).unwrap();
+        let crude = estimate_log_z(&env, &ReferencePolicy, &target, 50, &mut rng).unwrap();
         assert!(crude.elbo.mean < -1.0, "{crude:?}");
     }
 }
@@ -124,7 +125,7 @@ fn log_z_of_gaussian_targets_is_recovered_by_the_exact_policy() {
 fn walks_are_taken_again_bit_for_bit_and_saved() {
     let env = environment(3, ProcessKind::PinnedBrownian, 1.0, 6);
     let mut rng = Rng::seeded(3);
-    let trajectories = Sampler::new(&env, &ReferencePolicy::new(&env)).forward(5, &mut rng).unwrap();
+    let trajectories = Sampler::new(&env, &ReferencePolicy).forward(5, &mut rng).unwrap();
     let walks = trajectories.walks(&env).unwrap();
     let again = walks.replay(&env).unwrap();
     assert_eq!(again.states(), trajectories.states());
@@ -158,10 +159,10 @@ fn steps_that_make_no_sense_are_refused() {
     refused(Direction::Forward, 0, [0.0, f64::NAN], "finite");
     refused(Direction::Backward, 1, [0.0, 1e-9], "origin");
     assert!(env.step(Direction::Forward, &mut states(0), &Reals::from_rows([[1.0]])).is_err());
-    let first = ReferencePolicy::new(&env).evaluate(&env, &states(1), None, Quantities::PB).unwrap().pb.unwrap();
+    let first = ReferencePolicy.evaluate(&env, &states(1), None, Quantities::PB).unwrap().pb.unwrap();
     let error = first.log_prob(&[0], &Reals::from_rows([[0.0, 1e-9]])).unwrap_err();
     assert!(matches!(error, Error::IllegalStep { row: 0, direction: Direction::Backward, .. }), "{error}");
-    let steps = ReferencePolicy::new(&env).evaluate(&env, &states(1), None, Quantities::PF).unwrap().pf.unwrap();
+    let steps = ReferencePolicy.evaluate(&env, &states(1), None, Quantities::PF).unwrap().pf.unwrap();
     let mut rng = Rng::seeded(0);
     let epsilon = Exploration::epsilon(0.1).unwrap();
     assert!(steps.sample(&[0], &epsilon, &mut rng).unwrap_err().to_string().contains("epsilon"));
@@ -206,7 +207,7 @@ fn what_belongs_to_another_environment_is_refused() {
         let error = exact.evaluate(other, &other.initial(&[0]), None, wants).unwrap_err();
         assert!(matches!(error, Error::Config { .. }) && error.to_string().contains("policy"), "{error}");
     }
-    let reference = ReferencePolicy::new(&env);
+    let reference = ReferencePolicy;
     for wants in [Quantities::PF, Quantities::PB] {
         assert!(matches!(exact.evaluate(&env, &two(5), None, wants), Err(Error::Contract { .. })));
         assert!(matches!(reference.evaluate(&env, &two(5), None, wants), Err(Error::Contract { .. })));
@@ -230,7 +231,7 @@ fn what_belongs_to_another_environment_is_refused() {
 fn exploration_widens_steps() {
     let env = environment(1, ProcessKind::PinnedBrownian, 0.8, 4);
     let states = DiffusionStates::at(Reals::from_rows([[0.3]]), 2);
-    let steps = ReferencePolicy::new(&env).evaluate(&env, &states, None, Quantities::PF).unwrap().pf.unwrap();
+    let steps = ReferencePolicy.evaluate(&env, &states, None, Quantities::PF).unwrap().pf.unwrap();
     let n = 20_000;
     let spread = |exploration: Exploration| {
         let drawn = steps.sample(&vec![0; n], &exploration, &mut Rng::seeded(4)).unwrap();

@@ -2,8 +2,8 @@
 
 use gfn::env::{Reward, Rows};
 use gfn_gym::hypergrid::{
-    BitwiseXor, ConditionalMultiscale, CoprimeTier, CosineReward, DeceptiveReward, GridReward, HyperGrid, LcmTarget,
-    MultiplicativeCoprime, MultiscaleTier, OriginalReward, ParityCheck, ParityTier, RewardKind, SparseReward,
+    BitwiseXor, ConditionalMultiscale, CoprimeTier, GridReward, HyperGrid, LcmTarget, MultiplicativeCoprime,
+    MultiscaleTier, OriginalReward, ParityCheck, ParityTier, RewardKind,
 };
 use serde_json::Value;
 
@@ -35,35 +35,31 @@ fn pair(value: &Value) -> (usize, usize) {
 }
 
 /// The case's reward from its effective parameters.
-fn reward(case: &Value, grid: &HyperGrid) -> Box<dyn GridReward> {
+fn reward(case: &Value, grid: &HyperGrid) -> GridReward {
     let (kwargs, resolved) = (&case["kwargs"], &case["resolved"]);
     let setting = |key: &str, default: f64| kwargs[key].as_f64().unwrap_or(default);
     let r0 = setting("R0", 0.0);
     let weights: Vec<f64> = list(&resolved["tier_weights"]).map(|w| w.as_f64().unwrap()).collect();
     match case["reward"].as_str().unwrap().parse::<RewardKind>().unwrap() {
         RewardKind::Original => {
-            Box::new(OriginalReward::new(grid, r0, setting("R1", 0.0), setting("R2", 0.0)).unwrap())
+            OriginalReward::new(grid, r0, setting("R1", 0.0), setting("R2", 0.0)).unwrap().grid_reward().clone()
         }
-        RewardKind::Deceptive => {
-            Box::new(DeceptiveReward::new(grid, r0, setting("R1", 0.0), setting("R2", 0.0)).unwrap())
-        }
-        RewardKind::Cosine => {
-            Box::new(CosineReward::new(grid, r0, setting("R1", 0.0), setting("mode_gamma", 0.8)).unwrap())
-        }
-        RewardKind::Sparse => Box::new(SparseReward::new(grid)),
+        RewardKind::Deceptive => GridReward::deceptive(grid, r0, setting("R1", 0.0), setting("R2", 0.0)).unwrap(),
+        RewardKind::Cosine => GridReward::cosine(grid, r0, setting("R1", 0.0), setting("mode_gamma", 0.8)).unwrap(),
+        RewardKind::Sparse => GridReward::sparse(grid),
         RewardKind::BitwiseXor => {
             let tier = |t: usize| {
                 let (low, high) = pair(&resolved["bits_per_tier_clipped"][t]);
                 let check = |(row, side): (&Value, &Value)| ParityCheck {
                     of: integers(row).iter().enumerate().map(|(i, bit)| bit << i).sum(),
-                    odd: side.as_u64().unwrap() == 1,
+                    odd: if side.as_u64().unwrap() == 1 { u32::MAX } else { 0 },
                 };
                 let checks = list(&resolved["A"][t]).zip(list(&resolved["c"][t])).map(check).collect();
-                ParityTier { weight: weights[t], bits: (low as u32, high as u32), checks }
+                ParityTier { weight: weights[t], bits: (low as u32, high as u32), checks: vec![checks] }
             };
             let tiers = (0..weights.len()).map(tier).collect();
-            let xor = BitwiseXor { r0, dims: places(&resolved["dims_constrained"]), tiers, rules: None };
-            Box::new(xor.build(grid).unwrap())
+            let xor = BitwiseXor { r0, dims: places(&resolved["dims_constrained"]), tiers, selector: Vec::new() };
+            xor.build(grid).unwrap()
         }
         RewardKind::MultiplicativeCoprime => {
             let tier = |t: usize| CoprimeTier {
@@ -80,7 +76,7 @@ fn reward(case: &Value, grid: &HyperGrid) -> Box<dyn GridReward> {
                 pairs_from: resolved["coprime_start_tier"].as_u64().unwrap() as usize,
                 rules: Vec::new(),
             };
-            Box::new(coprime.build(grid).unwrap())
+            coprime.build(grid).unwrap()
         }
         RewardKind::ConditionalMultiscale => {
             let small = |value: &Value| value.as_u64().unwrap() as u32;
@@ -98,8 +94,8 @@ fn reward(case: &Value, grid: &HyperGrid) -> Box<dyn GridReward> {
                 coefficients: vec![list(&resolved["shift_coeffs"]).map(|of| list(of).map(small).collect()).collect()],
             };
             let reward = multiscale.build(grid).unwrap();
-            assert_eq!(reward.mode_tiers() as u64, resolved["mode_tier"].as_u64().unwrap());
-            Box::new(reward)
+            assert_eq!(reward.tiered().unwrap().mode_tiers as u64, resolved["mode_tier"].as_u64().unwrap());
+            reward
         }
         kind => panic!("no golden numbers for {kind}"),
     }

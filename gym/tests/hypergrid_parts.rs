@@ -1,15 +1,16 @@
-//! The hash of points and the linear systems of hypergrid rewards: private parts of gfn-gym, compiled into this program.
+//! The hash of points and the linear systems of hypergrid rewards: private parts of gfn-gym, compiled into this
+//! program.
 
 #![allow(dead_code, reason = "tests call less of them than gfn-gym does")]
 
-use gf2::{LinearSystem, parity};
 use gfn::Rng;
 use gfn_gym::hypergrid::HyperGrid;
+use linear_system::{LinearSystem, parity};
 use point_hash::PointHash;
 use proptest::prelude::*;
 
-#[path = "../src/hypergrid/reward/tiered/gf2.rs"]
-mod gf2;
+#[path = "../src/hypergrid/reward/linear_system.rs"]
+mod linear_system;
 #[path = "../src/hypergrid/reward/point_hash.rs"]
 mod point_hash;
 
@@ -37,7 +38,7 @@ proptest! {
 #[test]
 fn looks_uniform_and_neighbours_are_unrelated() {
     let grid = HyperGrid::new(2, 256).unwrap();
-    let hash = PointHash::drawn(&mut Rng::seeded(3));
+    let hash = PointHash::random(&mut Rng::seeded(3));
     let n = f64::from(1 << 16);
     let values: Vec<f64> =
         (0..=255).flat_map(|x| (0..=255).map(move |y| [x, y])).map(|p| hash.uniform(grid.index(&p)) - 0.5).collect();

@@ -1,11 +1,11 @@
-//! What is known of the hyper-grid's rewards in closed form against visiting every point, their rules, presets and bad input.
+//! What is known of the hyper-grid's rewards in closed form against visiting every point, their rules, presets and
+//! bad input.
 
 use gfn::Error;
-use gfn::env::VectorStates;
+use gfn::env::{Reward, VectorStates};
 use gfn_gym::hypergrid::{
-    BitwiseXor, ConditionalMultiscale, CoprimeTier, CorruptedReward, CosineReward, DeceptiveReward, GridReward,
-    HyperGrid, LcmTarget, MultiplicativeCoprime, MultiscaleTier, OriginalReward, ParityRules, Preset, REWARD_FLOOR,
-    RewardKind, SparseReward, TieredReward, UniformRandomReward,
+    BitwiseXor, ConditionalMultiscale, CoprimeTier, GridReward, HyperGrid, LcmTarget, MultiplicativeCoprime,
+    MultiscaleTier, OriginalReward, Preset, REWARD_FLOOR, RewardKind,
 };
 use proptest::prelude::*;
 
@@ -18,7 +18,7 @@ fn points(grid: &HyperGrid) -> VectorStates {
 }
 
 /// Whatever a reward claims to know, visiting every point confirms; says whether it knew all of it.
-fn agrees_with_enumeration(reward: &dyn GridReward) -> bool {
+fn agrees_with_enumeration(reward: &GridReward) -> bool {
     let totals = reward.totals(1 << 16).unwrap();
     let (log_z, n_modes) = (reward.log_z(), reward.n_modes());
     assert!(log_z.is_none_or(|log_z| (log_z - totals.log_z).abs() < 1e-10), "{log_z:?} {totals:?} {reward:?}");
@@ -32,14 +32,14 @@ fn agrees_with_enumeration(reward: &dyn GridReward) -> bool {
 }
 
 /// The tiers' counts, for every set of tiers and rule by rule.
-fn counts_agree(reward: &TieredReward) {
-    let tiers = reward.tiers();
-    for set in 0..1u32 << tiers.n_tiers() {
+fn counts_agree(reward: &GridReward) {
+    let tiers = reward.tiered().unwrap();
+    for set in 0..1u32 << tiers.weights.len() {
         let mut counts = vec![0; tiers.n_rules()];
         for point in points(reward.grid()).rows().filter(|point| tiers.passed(point) & set == set) {
             counts[tiers.rule(point)] += 1;
         }
-        assert_eq!(tiers.counts(set), Some(counts), "{set:b} {reward:?}");
+        assert_eq!(tiers.counts_of_tiers(set), Some(counts), "{set:b} {reward:?}");
     }
 }
 
@@ -49,10 +49,10 @@ proptest! {
     #[test]
     fn simple_rewards(ndim in 1usize..4, height in 2usize..13, r0 in 0.0..0.5, r1 in 0.0..2.0, r2 in 2.0..4.0, gamma in 0.1..1.0) {
         let grid = grid(ndim, height);
-        prop_assert!(agrees_with_enumeration(&OriginalReward::new(&grid, r0, r1, r2).unwrap()));
-        prop_assert!(agrees_with_enumeration(&DeceptiveReward::new(&grid, r0, r1, r2).unwrap()));
-        prop_assert!(agrees_with_enumeration(&SparseReward::new(&grid)));
-        let cosine = CosineReward::new(&grid, r0, r1, gamma).unwrap();
+        prop_assert!(agrees_with_enumeration(OriginalReward::new(&grid, r0, r1, r2).unwrap().grid_reward()));
+        prop_assert!(agrees_with_enumeration(&GridReward::deceptive(&grid, r0, r1, r2).unwrap()));
+        prop_assert!(agrees_with_enumeration(&GridReward::sparse(&grid)));
+        let cosine = GridReward::cosine(&grid, r0, r1, gamma).unwrap();
         agrees_with_enumeration(&cosine);
         prop_assert!(cosine.log_z().is_some());
         prop_assert_eq!(cosine.n_modes().is_some(), cosine.totals(1 << 16).unwrap().n_modes == 0);
@@ -62,16 +62,16 @@ proptest! {
     #[test]
     fn parity(ndim in 2usize..5, log_height in 1u32..4, n_dims in 1usize..5, n_rules in 1usize..7, seed in any::<u64>()) {
         let grid = grid(ndim, 1 << log_height);
-        let xor = BitwiseXor::drawn(&grid, n_dims.min(ndim), &[1, 2], seed).unwrap();
+        let xor = BitwiseXor::random(&grid, n_dims.min(ndim), &[1, 2], seed).unwrap();
         let reward = xor.build(&grid).unwrap();
         prop_assert!(agrees_with_enumeration(&reward));
         prop_assert!(reward.n_modes().unwrap() > 0);
         counts_agree(&reward);
-        if let Ok(rules) = ParityRules::drawn(&xor, &grid, 1000.0, n_rules, 1, (0, 0), seed) {
-            let reward = BitwiseXor { rules: Some(rules), ..xor }.build(&grid).unwrap();
+        if let Ok(xor) = xor.with_random_rules(&grid, 1000.0, n_rules, 1, (0, 0), seed) {
+            let reward = xor.build(&grid).unwrap();
             prop_assert!(agrees_with_enumeration(&reward));
             counts_agree(&reward);
-            let of_rules = reward.counts(3).unwrap();
+            let of_rules = reward.tiered().unwrap().counts(3).unwrap();
             prop_assert!(of_rules.len() == n_rules && of_rules.iter().all(|&n| n > 0), "{:?}", of_rules);
         }
     }
@@ -146,12 +146,12 @@ fn every_preset_of_every_reward() {
         for preset in Preset::LEVELS {
             let reward = kind.preset(&grid, preset).unwrap();
             assert_eq!((reward.kind(), reward.grid()), (kind, &grid));
-            let known = agrees_with_enumeration(reward.as_ref());
+            let known = agrees_with_enumeration(&reward);
             let expected = !matches!(kind, RewardKind::Corrupted | RewardKind::UniformRandom | RewardKind::Cosine);
             assert!(known == expected || kind == RewardKind::Cosine, "{kind} {preset}");
             assert!(reward.log_reward(&points(&grid), None).unwrap().iter().all(|log| log.is_finite()));
         }
-        agrees_with_enumeration(kind.standard(&grid).unwrap().as_ref());
+        agrees_with_enumeration(&kind.standard(&grid).unwrap());
     }
     for (kind, preset, problem) in [
         (RewardKind::Cosine, Preset::K1, "k1 for the cosine reward"),
@@ -170,7 +170,7 @@ fn presets_have_the_modes_that_they_promise() {
     let modes = |kind: RewardKind, ndim, height, preset| {
         let reward = kind.preset(&grid(ndim, height), preset).unwrap();
         let tiered = reward.tiered().unwrap();
-        let of_rules = tiered.counts(tiered.weights().len()).unwrap();
+        let of_rules = tiered.counts(tiered.weights.len()).unwrap();
         assert!(of_rules.iter().all(|&n| n > 0), "{kind} {preset}");
         assert!(reward.log_z().unwrap().is_finite());
         (of_rules.len(), of_rules.iter().sum::<u64>())
@@ -231,15 +231,15 @@ fn the_largest_grids_are_counted() {
 
 #[test]
 fn a_reward_without_a_mode_is_a_typed_error() {
-    let missing = |reward: &dyn GridReward| reward.check_modes().unwrap_err().to_string();
-    let message = missing(&OriginalReward::standard(&grid(2, 4)).unwrap());
+    let missing = |reward: &GridReward| reward.check_modes().unwrap_err().to_string();
+    let message = missing(OriginalReward::standard(&grid(2, 4)).unwrap().grid_reward());
     assert!(message.contains("none among 16 points of the original reward at height 4 in 2 dimensions"), "{message}");
-    missing(&DeceptiveReward::standard(&grid(3, 11)).unwrap());
-    missing(&CosineReward::standard(&grid(2, 8)).unwrap());
+    missing(&RewardKind::Deceptive.standard(&grid(3, 11)).unwrap());
+    missing(&RewardKind::Cosine.standard(&grid(2, 8)).unwrap());
     // 100 points, each a mode once in a million.
-    missing(&UniformRandomReward::new(&grid(2, 10), 0.1, 2.0, 1e-6, 0).unwrap());
+    missing(&GridReward::uniform_random(&grid(2, 10), 0.1, 2.0, 1e-6, 0).unwrap());
     // Too many points to look at each: a mode in a thousand is found among a million random points.
-    UniformRandomReward::new(&grid(10, 64), 0.1, 2.0, 1e-3, 0).unwrap().check_modes().unwrap();
+    GridReward::uniform_random(&grid(10, 64), 0.1, 2.0, 1e-3, 0).unwrap().check_modes().unwrap();
 }
 
 /// Rules of one seed: the first are the same whatever their number, so that rewards with more rules can be compared.
@@ -257,32 +257,32 @@ fn first_rules_are_shared() {
 #[test]
 fn corruption_moves_the_share_it_says() {
     let grid = grid(4, 16);
-    let base = ConditionalMultiscale::drawn(&grid, 2, 2, &[1.0, 10.0].map(MultiscaleTier::new), 1, 3);
+    let base = ConditionalMultiscale::random(&grid, 2, 2, &[1.0, 10.0].map(MultiscaleTier::new), 1, 3);
     let base = base.build(&grid).unwrap();
-    let same = CorruptedReward::new(Box::new(base.clone()), 0.0, 1).unwrap();
+    let same = base.clone().with_corruption(0.0, 1).unwrap();
     let states = points(&grid);
-    assert_eq!(GridReward::reward(&same, &states), GridReward::reward(&base, &states));
+    assert_eq!(same.reward(&states), base.reward(&states));
     assert_eq!((same.n_modes(), same.log_z()), (base.n_modes(), base.log_z()));
 
-    let tenth = |reward: &dyn GridReward| {
-        let corrupted = CorruptedReward::new(reward.boxed(), 0.1, 1).unwrap();
+    let tenth = |reward: &GridReward| {
+        let corrupted = reward.clone().with_corruption(0.1, 1).unwrap();
         assert_eq!((corrupted.n_modes(), corrupted.log_z()), (None, None));
         let (before, after) = (reward.is_mode(&states), corrupted.is_mode(&states));
         let n_before = before.iter().filter(|mode| **mode).count() as f64;
         let kept = before.iter().zip(&after).filter(|(b, a)| **b && **a).count() as f64;
         let n_after = after.iter().filter(|mode| **mode).count() as f64;
-        let other = CorruptedReward::new(reward.boxed(), 0.1, 2).unwrap();
+        let other = reward.clone().with_corruption(0.1, 2).unwrap();
         assert_ne!(other.is_mode(&states), after);
         (kept / n_before, n_after / n_before)
     };
     // One tier: 90 % stay (of 4,096 modes, within five standard errors), and as many others come.
-    let one = BitwiseXor::drawn(&grid, 4, &[1], 0).unwrap().build(&grid).unwrap();
+    let one = BitwiseXor::random(&grid, 4, &[1], 0).unwrap().build(&grid).unwrap();
     assert_eq!(one.n_modes(), Some(4096));
     let (kept, total) = tenth(&one);
     assert!((kept - 0.9).abs() < 5.0 * (0.09f64 / 4096.0).sqrt(), "{kept}");
     assert!((total - 1.0).abs() < 0.05, "{total}");
     // Without tiers: the modes are the tier.
-    let random = UniformRandomReward::new(&grid, 0.1, 2.0, 0.1, 4).unwrap();
+    let random = GridReward::uniform_random(&grid, 0.1, 2.0, 0.1, 4).unwrap();
     let (kept, total) = tenth(&random);
     assert!((kept - 0.9).abs() < 5.0 * (0.09f64 / 6553.0).sqrt(), "{kept}");
     assert!((total - 1.0).abs() < 0.05, "{total}");
@@ -312,12 +312,12 @@ fn senseless_parameters_are_typed_errors() {
         Error::Config { setting, .. } => setting,
         other => panic!("{other}"),
     };
-    assert_eq!(message(CosineReward::new(&grid, 0.1, 0.5, 1.1).unwrap_err()), "r1, gamma");
-    assert_eq!(message(CosineReward::new(&grid, f64::NAN, 0.5, 0.9).unwrap_err()), "r0");
-    assert_eq!(message(DeceptiveReward::new(&grid, 0.1, -0.5, 0.9).unwrap_err()), "r0, r1, r2");
-    assert_eq!(message(UniformRandomReward::new(&grid, 0.1, 2.0, 0.0, 0).unwrap_err()), "bonus, mode_prob");
-    let base = || Box::new(SparseReward::new(&grid));
-    assert_eq!(message(CorruptedReward::new(base(), 1.0, 0).unwrap_err()), "the rate of corruption");
+    assert_eq!(message(GridReward::cosine(&grid, 0.1, 0.5, 1.1).unwrap_err()), "r1, gamma");
+    assert_eq!(message(GridReward::cosine(&grid, f64::NAN, 0.5, 0.9).unwrap_err()), "r0");
+    assert_eq!(message(GridReward::deceptive(&grid, 0.1, -0.5, 0.9).unwrap_err()), "r0, r1, r2");
+    assert_eq!(message(GridReward::uniform_random(&grid, 0.1, 2.0, 0.0, 0).unwrap_err()), "bonus, mode_prob");
+    let base = || GridReward::sparse(&grid);
+    assert_eq!(message(base().with_corruption(1.0, 0).unwrap_err()), "the rate of corruption");
 
     let xor = || BitwiseXor::standard(&grid);
     let build = |xor: BitwiseXor| message(xor.build(&grid).unwrap_err());
@@ -325,14 +325,13 @@ fn senseless_parameters_are_typed_errors() {
     assert_eq!(build(BitwiseXor { dims: vec![2], ..xor() }), "the constrained dimensions");
     assert_eq!(build(BitwiseXor { dims: vec![1], ..xor() }), "a parity check");
     assert_eq!(build(BitwiseXor { tiers: vec![], ..xor() }), "the tiers");
-    let rules = |n_rules, n_checks, planes| ParityRules::drawn(&xor(), &grid, 1.0, n_rules, n_checks, planes, 0);
+    let rules = |n_rules, n_checks, planes| xor().with_random_rules(&grid, 1.0, n_rules, n_checks, planes, 0);
     // 6 bits, 3 of them checked: 3 are left to select 8 rules by, not 16.
-    assert_eq!(rules(8, 1, (0, 2)).unwrap().heads.len(), 8);
+    assert_eq!(rules(8, 1, (0, 2)).unwrap().tiers[3].checks.len(), 8);
     for refused in [rules(16, 1, (0, 2)), rules(0, 1, (0, 2)), rules(2, 3, (0, 2)), rules(2, 1, (0, 3))] {
         assert_eq!(message(refused.unwrap_err()), "the parity rules");
     }
-    let too_few = ParityRules { selector: vec![], ..rules(8, 1, (0, 2)).unwrap() };
-    assert_eq!(build(BitwiseXor { rules: Some(too_few), ..xor() }), "the parity rules");
+    assert_eq!(build(BitwiseXor { selector: vec![], ..rules(8, 1, (0, 2)).unwrap() }), "the parity rules");
 
     let coprime = || MultiplicativeCoprime::standard(&grid);
     let build = |coprime: MultiplicativeCoprime| message(coprime.build(&grid).unwrap_err());
@@ -341,7 +340,7 @@ fn senseless_parameters_are_typed_errors() {
     assert_eq!(build(MultiplicativeCoprime { primes: vec![2, 2], ..coprime() }), "the primes");
     assert_eq!(build(MultiplicativeCoprime { pairs: vec![(0, 2)], ..coprime() }), "the coprime pairs");
     assert_eq!(build(MultiplicativeCoprime { rules: vec![Some(7)], ..coprime() }), "a least common multiple");
-    assert_eq!(message(coprime().with_drawn_rules(&grid, 2, 0).unwrap_err()), "the number of rules");
+    assert_eq!(message(coprime().with_random_rules(&grid, 2, 0).unwrap_err()), "the number of rules");
 
     let wide = HyperGrid::new(2, 16).unwrap();
     let multiscale = || ConditionalMultiscale::standard(&wide);

@@ -3,7 +3,7 @@
 use gfn::metrics::modes_covered;
 use gfn::replay::Diversity;
 use gfn::rollout::{Acceptance, LocalSearch};
-use gfn_gym::hypergrid::{GridReward, HyperGrid, OriginalReward, RewardKind};
+use gfn_gym::hypergrid::{HyperGrid, OriginalReward, RewardKind};
 
 use crate::prelude::*;
 
@@ -42,7 +42,9 @@ impl Task for Grid {
         let grid = HyperGrid::new(self.ndim, self.height)?;
         let reward = match self.r0 {
             None => self.reward.standard(&grid)?,
-            Some(r0) if self.reward == RewardKind::Original => OriginalReward::new(&grid, r0, 0.5, 2.0)?.boxed(),
+            Some(r0) if self.reward == RewardKind::Original => {
+                OriginalReward::new(&grid, r0, 0.5, 2.0)?.grid_reward().clone()
+            }
             Some(_) => {
                 return Err(Error::config("--r0", format!("with --reward {}", self.reward), "--reward original"));
             }
@@ -141,7 +143,7 @@ impl Task for LocallySearched {
         let trainer = run.perceptron(grid.env(), features, reward.clone(), BackwardPolicy::Uniform, task)?;
         let is_mode = |points: &VectorStates| reward.is_mode(points);
         learn_counting_modes(&run, trainer, "objects", is_mode, |report, _, _| {
-            report.set_log_z(GridReward::log_z(&reward));
+            report.set_log_z(Some(reward.log_z()));
             report.set("local_search", SEARCH);
             Ok(())
         })

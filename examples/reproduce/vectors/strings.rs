@@ -42,12 +42,12 @@ impl Task for BitSequences {
         let (log_z, task) = (reward.log_z(), json!({ "modes": modes }));
         let trainer = match self.policy.value {
             None => {
-                let features = KHot::new(words.entries(), words.values());
+                let features = KHot::new(words.n_words(), words.values());
                 run.perceptron(env, features, reward, BackwardPolicy::Uniform, task)?
             }
             Some(kind) => {
                 refuse(&["--backward"], "no such flag: a sequence has one parent, without its end")?;
-                let layout = SequenceLayout { values: words.values(), length: words.entries(), unset: 0 };
+                let layout = SequenceLayout { values: words.values(), length: words.n_words(), unset: 0 };
                 let (width, layers) = (common.embedding.unwrap_or(64), common.layers.unwrap_or(2) as i64);
                 let net = SequenceNetConfig { kind, width, layers };
                 let config =

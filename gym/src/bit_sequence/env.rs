@@ -2,11 +2,13 @@ use gfn::Result;
 use gfn::env::{Direction, VectorEnv, VectorRules};
 
 use super::Words;
-use crate::sequence::TokenSequence;
+use crate::cells::Cells;
+use crate::sequence::{TokenSequence, filled};
 
 /// Sequences of bits, written word by word from left to right: a tree.
 ///
-/// *States.* Entry `i` is 0 while word `i` is empty, and the word plus 1 afterwards: `KHot::new(words.n_words(), words.values())`.
+/// *States.* Entry `i` is 0 while word `i` is empty, and the word plus 1 afterwards: `KHot::new(words.n_words(),
+/// words.values())`.
 /// *Forward slots.* `0..2^word_size` append that word. *Backward slots.* 0 removes the last word.
 /// *End.* No exit action: the last word ends the trajectory (torchgfn has a forced exit on top).
 ///
@@ -38,7 +40,7 @@ impl BitSequence {
         Ok(Self { words, sequence })
     }
 
-    /// The words that sequences are cut into.
+    /// The words of the sequences.
     #[must_use]
     pub fn words(&self) -> &Words {
         &self.words
@@ -53,30 +55,147 @@ impl BitSequence {
     /// Returns the environment of these rules.
     #[must_use]
     pub fn env(&self) -> VectorEnv {
+        self.sequence.env()
+    }
+}
+
+/// Sequences of bits whose words are set in any order.
+///
+/// *States.* Entry `i` is 0 while word `i` is empty, and the word plus 1 afterwards: `KHot::new(words.n_words(),
+/// words.values())`.
+/// *Forward slots.* `position * 2^word_size + word` sets an empty position. *Backward slots.* The position to be
+/// emptied.
+/// *End.* No exit action: the last word ends the trajectory (torchgfn has a forced exit on top).
+///
+/// ```
+/// use gfn::env::{Direction, Env, Slots};
+/// use gfn_gym::bit_sequence::NonAutoregressiveBitSequence;
+/// let env = NonAutoregressiveBitSequence::new(2, 6)?.env();
+/// let mut states = env.initial(&[0]);
+/// let step = env.step(Direction::Forward, &mut states, &Slots(vec![1 * 4 + 3]))?;
+/// assert_eq!((states.row(0), step.reverse.0[0]), ([0u16, 3 + 1, 0].as_slice(), 1));
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NonAutoregressiveBitSequence(Words);
+
+impl NonAutoregressiveBitSequence {
+    /// Sequences of `seq_size` bits in words of `word_size`.
+    ///
+    /// # Errors
+    /// Those of [`Words::new`].
+    pub fn new(word_size: usize, seq_size: usize) -> Result<Self> {
+        Words::new(word_size, seq_size).map(Self)
+    }
+
+    /// The words of the sequences.
+    #[must_use]
+    pub fn words(&self) -> &Words {
+        &self.0
+    }
+
+    /// The number of states, `(2^word_size + 1)^n_words`; `None` if it passes `u64`.
+    #[must_use]
+    pub fn n_states(&self) -> Option<u64> {
+        (self.0.values() as u64).checked_pow(u32::try_from(self.0.n_words()).ok()?)
+    }
+
+    /// Returns the environment of these rules.
+    #[must_use]
+    pub fn env(&self) -> VectorEnv {
+        VectorEnv::new(Cells { n: self.0.n_words(), n_values: self.0.vocabulary(), by_value: false })
+    }
+}
+
+/// Sequences of bits that grow at both ends, word by word.
+///
+/// *States.* The words so far stand first: an entry is a word plus 1, and 0 behind the last;
+/// `KHot::new(words.n_words(), words.values())`.
+/// *Forward slots.* `0..2^word_size` append that word, `2^word_size..2^(word_size + 1)` prepend it. *Backward slots.*
+/// 0 removes the last word, 1 the first. Of a sequence of one word, or of equal words, both lead to one parent, by as
+/// many moves as lead on.
+/// *End.* No exit action: the last word ends the trajectory. (torchgfn's `BitSequencePlus` can't be stepped.)
+///
+/// ```
+/// use gfn::env::{Direction, Env, Slots};
+/// use gfn_gym::bit_sequence::PrependAppendBitSequence;
+/// let env = PrependAppendBitSequence::new(2, 6)?.env();
+/// let mut states = env.initial(&[0]);
+/// env.step(Direction::Forward, &mut states, &Slots(vec![3]))?;
+/// env.step(Direction::Forward, &mut states, &Slots(vec![4 + 2]))?;
+/// assert_eq!(states.row(0), [2 + 1, 3 + 1, 0]);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PrependAppendBitSequence(BitSequence);
+
+impl PrependAppendBitSequence {
+    /// Sequences of `seq_size` bits in words of `word_size`.
+    ///
+    /// # Errors
+    /// Those of [`Words::new`].
+    pub fn new(word_size: usize, seq_size: usize) -> Result<Self> {
+        BitSequence::new(word_size, seq_size).map(Self)
+    }
+
+    /// The words of the sequences.
+    #[must_use]
+    pub fn words(&self) -> &Words {
+        &self.0.words
+    }
+
+    /// Returns the environment of these rules.
+    #[must_use]
+    pub fn env(&self) -> VectorEnv {
         VectorEnv::new(*self)
     }
 }
 
-impl VectorRules for BitSequence {
+/// The backward slot that removes the first word; 0 removes the last.
+const REMOVE_FIRST: usize = 1;
+
+impl VectorRules for PrependAppendBitSequence {
     fn width(&self) -> usize {
-        self.sequence.width()
+        self.0.words.n_words()
     }
     fn n_moves(&self, direction: Direction) -> usize {
-        self.sequence.n_moves(direction)
+        2 * self.0.sequence.n_moves(direction)
     }
     fn has_exit(&self) -> bool {
-        self.sequence.has_exit()
+        false
     }
     fn can_end(&self, row: &[u16]) -> bool {
-        self.sequence.can_end(row)
+        self.0.sequence.can_end(row)
     }
     fn mark(&self, direction: Direction, row: &[u16], legal: &mut [bool]) {
-        self.sequence.mark(direction, row, legal);
+        self.0.sequence.mark(direction, row, legal);
     }
     fn apply(&self, direction: Direction, row: &mut [u16], slot: usize) -> Option<usize> {
-        self.sequence.apply(direction, row, slot)
+        let (len, vocabulary) = (filled(row), self.0.words.vocabulary());
+        if slot < self.0.sequence.n_moves(direction) {
+            return self.0.sequence.apply(direction, row, slot);
+        }
+        match direction {
+            Direction::Forward if len < row.len() && slot < 2 * vocabulary => {
+                row.copy_within(..len, 1);
+                row[0] = (slot - vocabulary) as u16 + 1;
+                Some(REMOVE_FIRST)
+            }
+            Direction::Backward if len > 0 && slot == REMOVE_FIRST => {
+                let word = usize::from(row[0].checked_sub(1)?);
+                row.copy_within(1..len, 0);
+                row[len - 1] = 0;
+                Some(vocabulary + word)
+            }
+            _ => None,
+        }
     }
     fn describe(&self, direction: Direction, row: &[u16], slot: usize) -> String {
-        self.sequence.describe(direction, row, slot)
+        let (words, vocabulary) = (&row[..filled(row)], self.0.words.vocabulary());
+        match direction {
+            _ if slot < self.0.sequence.n_moves(direction) => self.0.sequence.describe(direction, row, slot),
+            Direction::Forward => format!("prepend the word {} to {words:?} (words + 1)", slot - vocabulary),
+            Direction::Backward => format!("remove the first word of {words:?} (words + 1)"),
+        }
     }
 }

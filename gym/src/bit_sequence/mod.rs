@@ -1,5 +1,5 @@
-//! Sequences of bits, made word by word, with a reward for being near one of several modes (Malkin et al., *Trajectory Balance*,
-//! 2022; the non-autoregressive variant of Tiapkin et al., 2024).
+//! Sequences of bits, made word by word, with a reward for closeness to one of several modes (Malkin et al.,
+//! *Trajectory Balance*, 2022; the non-autoregressive variant of Tiapkin et al., 2024).
 //!
 //! | environment | a move | states |
 //! |---|---|---|
@@ -11,14 +11,10 @@
 
 mod env;
 mod modes;
-mod non_autoregressive;
-mod prepend_append;
 mod reward;
 mod words;
 
-pub use env::BitSequence;
+pub use env::{BitSequence, NonAutoregressiveBitSequence, PrependAppendBitSequence};
 pub use modes::{motif_tilings, noisy_modes, standard_motifs};
-pub use non_autoregressive::NonAutoregressiveBitSequence;
-pub use prepend_append::PrependAppendBitSequence;
 pub use reward::HammingReward;
 pub use words::Words;

@@ -1,8 +1,8 @@
 use gfn::env::VectorStates;
 use gfn::{Error, Result};
 
-/// The layout of sequences of bits as words: entry `i` of a state is 0 while position `i` is empty, else the word plus 1. The first bit of
-/// a word is its highest.
+/// The layout of sequences of bits as words: entry `i` of a state is 0 while position `i` is empty, else the word
+/// plus 1. The first bit of a word is its highest.
 ///
 /// ```
 /// use gfn_gym::bit_sequence::Words;
@@ -22,7 +22,8 @@ impl Words {
     /// Sequences of `seq_size` bits in words of `word_size`.
     ///
     /// # Errors
-    /// [`Error::Config`] for a word of no bit or more than 15, and unless `seq_size` is a multiple of `word_size`, at least one.
+    /// [`Error::Config`] for a word of no bit or more than 15, and unless `seq_size` is a multiple of `word_size`, at
+    /// least one.
     pub fn new(word_size: usize, seq_size: usize) -> Result<Self> {
         if !(1..=15).contains(&word_size) {
             return Err(Error::config("word_size", word_size, "1 to 15 bits"));
@@ -61,13 +62,7 @@ impl Words {
         1 << self.word_size
     }
 
-    /// Entries of a state, one per word.
-    #[must_use]
-    pub fn entries(&self) -> usize {
-        self.n_words
-    }
-
-    /// Values of an entry: the words, and "empty".
+    /// The number of values of an entry: the words, and "empty".
     #[must_use]
     pub fn values(&self) -> usize {
         self.vocabulary() + 1
@@ -100,7 +95,7 @@ impl Words {
         VectorStates::from_flat(self.n_words, entries)
     }
 
-    /// The bits of a complete state; `None` where a word is missing.
+    /// The bits of a complete state; `None` if a word is missing.
     #[must_use]
     pub fn bits(&self, row: &[u16]) -> Option<Vec<bool>> {
         let mut bits = Vec::with_capacity(self.seq_size());

@@ -10,17 +10,29 @@ use super::{BoxEnv, Geometry};
 const TOLERANCE: f64 = 1e-9;
 /// Unit coordinates keep away from 0 and 1, where a Beta density may be infinite.
 const MARGIN: f64 = 1e-9;
-/// The same for the radius of a first step into the disk: nearer to the source, rounding would decide whether the next point is one step
-/// away from the source or two.
+/// The same for the radius of a first step into the disk: nearer to the source, rounding would decide whether the
+/// next point is one step away from the source or two.
 const RADIUS_MARGIN: f64 = 1e-3;
 
 /// The kinds of action that a state permits in one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Permitted {
+pub(super) struct Support {
     /// Forwards the exit, backwards the step to the source.
     pub(super) atom: bool,
     /// A step to another point.
     pub(super) points: bool,
+}
+
+impl Support {
+    /// Returns `true` if both are permitted.
+    pub(super) fn is_free(self) -> bool {
+        self.atom && self.points
+    }
+
+    /// Returns `true` if neither is permitted.
+    pub(super) fn is_empty(self) -> bool {
+        !self.atom && !self.points
+    }
 }
 
 /// A number of the unit interval, away from its ends.
@@ -32,18 +44,18 @@ pub(super) fn inner(u: f64) -> f64 {
 pub(super) type Axes = std::ops::Range<usize>;
 
 impl BoxEnv {
-    pub(super) fn permitted(&self, direction: Direction, state: &[f64]) -> Permitted {
+    pub(super) fn support(&self, direction: Direction, state: &[f64]) -> Support {
         let source = is_source(state);
         match direction {
-            Direction::Forward if source => Permitted { atom: false, points: true },
-            Direction::Backward if source => Permitted { atom: false, points: false },
-            Direction::Forward => Permitted { atom: true, points: self.reaches(direction, state) },
+            Direction::Forward if source => Support { atom: false, points: true },
+            Direction::Backward if source => Support { atom: false, points: false },
+            Direction::Forward => Support { atom: true, points: self.reaches(direction, state) },
             Direction::Backward => match self.geometry() {
-                Geometry::Cartesian => Permitted { atom: true, points: self.reaches(direction, state) },
+                Geometry::Cartesian => Support { atom: true, points: self.reaches(direction, state) },
                 // In the polar box only points of the first disk have a step back to the source.
                 Geometry::Polar => {
                     let atom = self.in_disk(state);
-                    Permitted { atom, points: !atom && self.reaches(direction, state) }
+                    Support { atom, points: !atom && self.reaches(direction, state) }
                 }
             },
         }
@@ -54,7 +66,8 @@ impl BoxEnv {
         let delta = self.delta();
         let room = |x: f64| if direction == Direction::Forward { 1.0 - x } else { x };
         match self.geometry() {
-            // This is the length that unit coordinates are fractions of: it must not round to 0 where a step is permitted.
+            // This is the length that unit coordinates are fractions of: it must not round to 0 where a step is
+            // permitted.
             Geometry::Cartesian => state.iter().all(|&x| room(x) - delta > 0.0),
             // However short the arc: beside a side of the box the whole arc is short.
             Geometry::Polar => Arc::new(room(state[0]), room(state[1]), delta).length() > 0.0,
@@ -104,7 +117,8 @@ impl BoxEnv {
         }
     }
 
-    /// The unit coordinates of a point, and the log of the volume (on an arc: of the length) that a unit of them covers there.
+    /// The unit coordinates of a point, and the log of the volume (on an arc: of the length) that a unit of them
+    /// covers there.
     ///
     /// `None` for a point that no step from this state leads to.
     pub(super) fn unit(&self, direction: Direction, state: &[f64], point: &[f64], unit: &mut [f64]) -> Option<f64> {
@@ -173,7 +187,8 @@ pub(super) fn is_source(state: &[f64]) -> bool {
 
 /// The angles at which a step of length `delta` stays within the room that there is along each axis.
 ///
-/// Angles are taken from whichever axis is nearer: beside a side an arc may be shorter than the rounding of an angle near pi/2.
+/// Angles are taken from whichever axis is nearer: beside a side an arc may be shorter than the rounding of an angle
+/// near pi/2.
 struct Arc {
     /// The largest angle from the first axis.
     from_x: f64,

@@ -7,11 +7,11 @@ use rand_distr::Distribution as _;
 use serde::{Deserialize, Serialize};
 use tch::Tensor;
 
-use super::chart::{Axes, Permitted, inner, is_source};
+use super::chart::{Axes, Support, inner, is_source};
 use super::env::illegal;
-use super::heads::{Head, Heads, Numbers, OfState, ScoredStep};
+use super::heads::{Head, Heads, ScoredStep};
 use super::{BoxEnv, Geometry};
-use crate::continuous::{check_asked, check_width, component, finite};
+use crate::continuous::{check_mixture, check_rows, check_width, component, finite};
 
 /// The components of a mixture: joint, or each axis its own.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -23,12 +23,13 @@ pub enum Coupling {
     PerAxis,
 }
 
-/// Mixtures of Beta distributions on the unit coordinates of a step, and the probability of the exit (backwards: of the way back to the
-/// source).
+/// Mixtures of Beta distributions on the unit coordinates of a step, and the probability of the exit (backwards: of
+/// the way back to the source).
 ///
-/// A network gives `1 + (1 + 2 n) K` numbers for each state if the axes are joined: a logit, `K` logits of the components, then
-/// for each of `n` axes `K` raw numbers for alpha, then as many for beta. With components of their own it gives `1 + 3 n K`: `K` logits for
-/// each axis. A concentration is `min + (max - min) sigmoid(raw)`. On an arc the second axis is the angle and the first is not used.
+/// A network gives `1 + (1 + 2 n) K` numbers for each state if the axes are joined: a logit, `K` logits of the
+/// components, then for each of `n` axes `K` raw numbers for alpha, then as many for beta. With components of their
+/// own it gives `1 + 3 n K`: `K` logits for each axis. A concentration is `min + (max - min) sigmoid(raw)`. On an arc
+/// the second axis is the angle and the first is not used.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct BetaMixtures {
     /// The components: joint, or each axis its own.
@@ -43,16 +44,7 @@ pub struct BetaMixtures {
 
 impl BetaMixtures {
     pub(super) fn check(&self) -> Result<()> {
-        let refuse = |setting, got: String, expected| Err(Error::config(setting, got, expected));
-        let Self { components, min_concentration: min, max_concentration: max, .. } = *self;
-        if components == 0 {
-            return refuse("components", "0".into(), "at least 1 component");
-        }
-        if min > 0.0 && min < max && max.is_finite() {
-            Ok(())
-        } else {
-            refuse("concentrations", format!("{min} to {max}"), "0 < min < max, both finite")
-        }
+        check_mixture(self.components, "concentrations", self.min_concentration, self.max_concentration)
     }
 
     /// Numbers per state that a network gives.
@@ -69,12 +61,12 @@ impl BetaMixtures {
         }
     }
 
-    /// Where the raw alphas (part 0) or betas (part 1) of an axis start among the numbers of a state.
+    /// The first place of the raw alphas (part 0) or betas (part 1) of an axis among the numbers of a state.
     pub(super) fn raw_at(&self, part: usize, axis: usize, ndim: usize) -> usize {
         1 + (self.choices(ndim) + part * ndim + axis) * self.components
     }
 
-    /// Which of the numbers of a state are about these axes.
+    /// The places of the numbers of a state that these axes need.
     pub(super) fn columns(&self, axes: Axes, ndim: usize) -> Vec<i64> {
         let k = self.components;
         let choices = if self.choices(ndim) == 1 { 0..1 } else { axes.clone() };
@@ -93,12 +85,13 @@ impl BetaMixtures {
     }
 }
 
-/// P_F or P_B of the box: the exit (or the way back to the source), or a point whose unit coordinates follow mixtures of Betas.
+/// P_F or P_B of the box: the exit (or the way back to the source), or a point whose unit coordinates follow mixtures
+/// of Betas.
 ///
 /// Without a network everything is uniform: the points that can be reached, and the choice between them and the exit.
 ///
-/// Where the exit or the way back is the only thing that is permitted its probability is 1. (In torchgfn the exit is forced, too, but
-/// scored with the probability that the network gives it.)
+/// If the exit or the way back is the only permitted action, its probability is 1. (In torchgfn the exit is
+/// forced, too, but scored with the probability that the network gives it.)
 #[derive(Debug)]
 pub struct BoxDist {
     env: BoxEnv,
@@ -108,8 +101,8 @@ pub struct BoxDist {
 }
 
 /// An action: its kind and its unit coordinates.
-struct Seen {
-    permitted: Permitted,
+struct StepParts {
+    support: Support,
     atom: bool,
     log_volume: f64,
 }
@@ -130,7 +123,7 @@ impl BoxDist {
         check_width(&states, env.ndim())?;
         let expected = [states.len() as i64, mixtures.width(env.ndim()) as i64];
         if outputs.size() == expected {
-            let each = Head { axes: 0..env.ndim(), numbers: Numbers::Device(outputs) };
+            let each = Head::on_device(0..env.ndim(), outputs);
             Ok(Self::of_heads(env, direction, states, Heads { mixtures, each, source: None }))
         } else {
             Err(Error::shape(
@@ -147,48 +140,49 @@ impl BoxDist {
         Self { env, direction, states, heads: Some(heads) }
     }
 
-    /// Exit (or the way back to the source) with probability one half where both are permitted, else a uniform point.
+    /// The exit (or the way back to the source) with probability one half if a step is permitted, too; else a uniform
+    /// point.
     #[must_use]
     pub fn uniform(env: BoxEnv, direction: Direction, states: Reals) -> Self {
         Self { env, direction, states, heads: None }
     }
 
     /// The kind of each action, and its unit coordinates.
-    fn seen(&self, rows: &[usize], actions: &Reals) -> Result<(Vec<Seen>, Reals)> {
+    fn step_parts(&self, rows: &[usize], actions: &Reals) -> Result<(Vec<StepParts>, Reals)> {
         let n = self.env.ndim();
         check_width(&self.states, n)?;
-        check_asked(self.states.len(), rows, Some((actions, n + 1)))?;
+        check_rows(self.states.len(), rows, Some((actions, n + 1)))?;
         let mut units = Reals::filled(n, rows.len(), 0.5);
-        let mut seen = Vec::with_capacity(rows.len());
+        let mut steps = Vec::with_capacity(rows.len());
         for (k, (unit, action)) in units.values_mut().chunks_exact_mut(n).zip(actions.rows()).enumerate() {
             let row = rows[k];
             let state = self.states.row(row);
-            let permitted = self.env.permitted(self.direction, state);
+            let support = self.env.support(self.direction, state);
             let (point, flag) = self.env.split(action);
             let atom = match self.direction {
                 Direction::Forward => flag == 1.0,
                 Direction::Backward => is_source(point),
             };
             let log_volume = if atom {
-                permitted.atom.then_some(0.0)
-            } else if permitted.points {
+                support.atom.then_some(0.0)
+            } else if support.points {
                 self.env.unit(self.direction, state, point, unit)
             } else {
                 None
             };
             let log_volume = log_volume
                 .ok_or_else(|| illegal(row, self.direction, state, action, "outside the support of the policy"))?;
-            seen.push(Seen { permitted, atom, log_volume });
+            steps.push(StepParts { support, atom, log_volume });
         }
-        Ok((seen, units))
+        Ok((steps, units))
     }
 
     /// The log-density of a uniform action.
-    fn uniform_log_prob(&self, row: usize, seen: &Seen, unit: &[f64]) -> f64 {
-        let choice = if seen.permitted.atom && seen.permitted.points { 0.5f64.ln() } else { 0.0 };
+    fn uniform_log_prob(&self, row: usize, step: &StepParts, unit: &[f64]) -> f64 {
+        let choice = if step.support.is_free() { 0.5f64.ln() } else { 0.0 };
         // Uniform in the disk's area: the density of the radius grows with it.
-        let on_disk = !seen.atom && self.on_disk(self.states.row(row));
-        choice - seen.log_volume + if on_disk { (2.0 * unit[0]).ln() } else { 0.0 }
+        let on_disk = !step.atom && self.on_disk(self.states.row(row));
+        choice - step.log_volume + if on_disk { (2.0 * unit[0]).ln() } else { 0.0 }
     }
 
     fn on_disk(&self, state: &[f64]) -> bool {
@@ -206,12 +200,12 @@ impl BoxDist {
 impl Distribution for BoxDist {
     type Actions = Reals;
 
-    /// With probability epsilon a uniform action. The temperature divides the logits of exit and components, the exit bias is added to that of
-    /// the exit. Noise is refused: there is no Gaussian to be widened.
+    /// Draws a uniform action with probability epsilon. The temperature divides the logits of exit and components,
+    /// the exit bias is added to that of the exit. Noise is refused: there is no Gaussian to be widened.
     fn sample(&self, rows: &[usize], exploration: &Exploration, rng: &mut Rng) -> Result<Reals> {
         let (env, n) = (self.env, self.env.ndim());
         check_width(&self.states, n)?;
-        check_asked(self.states.len(), rows, None)?;
+        check_rows(self.states.len(), rows, None)?;
         if exploration.noise() != 0.0 {
             return Err(Error::config(
                 "noise",
@@ -219,26 +213,25 @@ impl Distribution for BoxDist {
                 "0: points of a box are explored by epsilon, temperature and exit bias",
             ));
         }
-        let host = self.heads.as_ref().map(Heads::on_host);
         let mut actions = Reals::filled(n + 1, rows.len(), 0.0);
         let mut unit = vec![0.0; n];
         for (action, &row) in actions.values_mut().chunks_exact_mut(n + 1).zip(rows) {
             let state = self.states.row(row);
-            let permitted = env.permitted(self.direction, state);
-            if !permitted.atom && !permitted.points {
+            let support = env.support(self.direction, state);
+            if support.is_empty() {
                 return Err(Error::NoLegalAction { row, direction: self.direction });
             }
             let uniform = exploration.epsilon_value() > 0.0 && rng.uniform() < exploration.epsilon_value();
             let axes = env.axes(self.direction, state);
-            let head = host.as_ref().filter(|_| !uniform).map(|host| host.row(&axes, row));
-            let free = permitted.atom && permitted.points;
-            let atom = match head {
-                _ if !free => permitted.atom,
+            let heads = self.heads.as_ref().filter(|_| !uniform);
+            let free = support.is_free();
+            let atom = match heads {
+                _ if !free => support.atom,
                 None => rng.uniform() < 0.5,
-                Some(head) => {
+                Some(heads) => {
                     let forward = self.direction == Direction::Forward;
                     let bias = if forward { exploration.exit_bias() } else { 0.0 };
-                    let logit = (finite(row, head.numbers[0])? + bias) / exploration.temperature();
+                    let logit = (finite(row, heads.numbers_of(&axes, row).0[0])? + bias) / exploration.temperature();
                     rng.uniform() < 1.0 / (1.0 + (-logit).exp())
                 }
             };
@@ -251,9 +244,9 @@ impl Distribution for BoxDist {
                 // The coordinates are 0 already: those of the source.
                 (true, Direction::Backward) => {}
                 (false, _) => {
-                    match head {
+                    match heads {
                         None => self.draw_uniform(state, &mut unit, rng),
-                        Some(head) => draw(head, row, axes, exploration.temperature(), &mut unit, rng)?,
+                        Some(heads) => draw(heads, row, axes, exploration.temperature(), &mut unit, rng)?,
                     }
                     unit.iter_mut().for_each(|u| *u = inner(*u));
                     env.place(self.direction, state, &unit, point);
@@ -264,39 +257,40 @@ impl Distribution for BoxDist {
     }
 
     fn log_prob(&self, rows: &[usize], actions: &Reals) -> Result<Tensor> {
-        let (seen, units) = self.seen(rows, actions)?;
+        let (steps, units) = self.step_parts(rows, actions)?;
         let Some(heads) = &self.heads else {
-            let values: Vec<f64> = seen
+            let values: Vec<f64> = steps
                 .iter()
                 .zip(units.rows())
                 .zip(rows)
-                .map(|((seen, unit), &row)| self.uniform_log_prob(row, seen, unit))
+                .map(|((step, unit), &row)| self.uniform_log_prob(row, step, unit))
                 .collect();
             return Ok(Tensor::from_slice(&values));
         };
         // Steps that use the same axes are scored together: along an arc only the angle's mixture is computed.
         let mut groups: BTreeMap<usize, (Axes, Vec<ScoredStep<'_>>)> = BTreeMap::new();
-        for (at, ((seen, unit), &row)) in seen.iter().zip(units.rows()).zip(rows).enumerate() {
+        for (at, ((step, unit), &row)) in steps.iter().zip(units.rows()).zip(rows).enumerate() {
             let axes = self.env.axes(self.direction, self.states.row(row));
-            let free = seen.permitted.atom && seen.permitted.points;
+            let free = step.support.is_free();
             // A forced choice has sign 0: log sigmoid(0) and the added constant cancel.
-            let (sign, forced) = match (free, seen.atom) {
+            let (sign, forced) = match (free, step.atom) {
                 (false, _) => (0.0, 2f64.ln()),
                 (true, true) => (1.0, 0.0),
                 (true, false) => (-1.0, 0.0),
             };
-            let (_, row) = heads.of(&axes, row);
-            let unit = (!seen.atom).then(|| &unit[axes.clone()]);
-            let asked = ScoredStep { at, row, sign, constant: forced - seen.log_volume, unit };
-            groups.entry(axes.start).or_insert_with(|| (axes, Vec::new())).1.push(asked);
+            let (_, row) = heads.head_of(&axes, row);
+            let unit = (!step.atom).then(|| &unit[axes.clone()]);
+            let action = ScoredStep { at, row, sign, constant: forced - step.log_volume, unit };
+            groups.entry(axes.start).or_insert_with(|| (axes, Vec::new())).1.push(action);
         }
         Ok(heads.log_probs(rows.len(), &groups.into_values().collect::<Vec<_>>()))
     }
 }
 
 /// Draws the unit coordinates in use from a state's mixture.
-fn draw(head: OfState<'_>, row: usize, axes: Axes, temperature: f64, unit: &mut [f64], rng: &mut Rng) -> Result<()> {
-    let OfState { mixtures, axes: stored, numbers: values } = head;
+fn draw(heads: &Heads, row: usize, axes: Axes, temperature: f64, unit: &mut [f64], rng: &mut Rng) -> Result<()> {
+    let mixtures = &heads.mixtures;
+    let (values, stored) = heads.numbers_of(&axes, row);
     let (k, n) = (mixtures.components, stored.len());
     let choose = |choice: usize, rng: &mut Rng| component(row, &values[1 + choice * k..][..k], temperature, rng);
     let joint = match mixtures.coupling {

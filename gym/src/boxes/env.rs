@@ -7,6 +7,7 @@ use tch::{Device, Kind, Tensor};
 
 use super::chart::is_source;
 use super::{BoxDist, BoxUniform};
+use crate::continuous::{check_widths, read_actions};
 
 /// The length of a step of [`BoxEnv`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -18,8 +19,8 @@ pub enum Geometry {
     Polar,
 }
 
-/// The unit box, walked through from the origin in steps that never lead back (Lahlou et al., *A Theory of Continuous Generative Flow
-/// Networks*, 2023).
+/// The unit box, walked through from the origin in steps that never lead back (Lahlou et al., *A Theory of Continuous
+/// Generative Flow Networks*, 2023).
 ///
 /// A state is a point of `[0, 1]^n`, the source is the origin, and every other point can be left by the exit action.
 ///
@@ -33,12 +34,13 @@ pub enum Geometry {
 ///
 /// In the polar box no point of an axis beyond delta can be reached: it has no way back.
 ///
-/// An action is the point that the step leads to, in absolute coordinates, and a flag: `[n + 1]` numbers, the last of them 1 for the exit
-/// and 0 otherwise. Going back it is the point that the step came from. A walk that is replayed therefore meets the very same
-/// points, without rounding. (torchgfn's actions are increments, which only restore a state up to rounding.)
+/// An action is the point that the step leads to, in absolute coordinates, and a flag: `[n + 1]` numbers, the last of
+/// them 1 for the exit and 0 otherwise. Going back it is the point that the step came from. A walk that is replayed
+/// therefore meets the very same points, without rounding. (torchgfn's actions are increments, which only restore a
+/// state up to rounding.)
 ///
-/// Densities are with respect to length, area or volume; along a quarter-circle to arc length, both ways. That of the exit and
-/// of the way back to the source are probabilities.
+/// Densities are with respect to length, area or volume; along a quarter-circle to arc length, both ways. That of the
+/// exit and of the way back to the source are probabilities.
 ///
 /// ```
 /// use gfn::env::{Direction, Env, Reals};
@@ -104,23 +106,23 @@ impl BoxEnv {
     /// [`Error::Shape`] for states or actions of another width; [`Error::Contract`] for states outside the box;
     /// [`Error::IllegalStep`] for the first step that isn't permitted, NaN included.
     pub fn check(&self, direction: Direction, states: &Reals, actions: &Reals) -> Result<()> {
-        self.check_widths(states, actions)?;
+        check_widths(states, actions, [self.ndim, self.ndim + 1])?;
         let mut unit = vec![0.0; self.ndim];
         for (row, (state, action)) in states.rows().zip(actions.rows()).enumerate() {
             self.check_state(row, state)?;
             let (point, exit) = self.split(action);
-            let permitted = self.permitted(direction, state);
+            let support = self.support(direction, state);
             let problem = match direction {
-                Direction::Forward if exit == 1.0 && !permitted.atom => "the source can't be left by the exit",
+                Direction::Forward if exit == 1.0 && !support.atom => "the source can't be left by the exit",
                 Direction::Forward if exit == 1.0 && point == state => continue,
                 Direction::Forward if exit == 1.0 => "an exit holds the point that it is taken at",
                 _ if exit != 0.0 => "the last number is 0 for a step and, forwards, 1 for the exit",
                 Direction::Forward if is_source(point) => "no step leads to the source",
-                Direction::Backward if is_source(point) && permitted.atom => continue,
+                Direction::Backward if is_source(point) && support.atom => continue,
                 Direction::Backward if is_source(state) => "the source has no way back",
-                _ if !permitted.points && direction == Direction::Forward => "only the exit leads on from here",
-                _ if !permitted.points && permitted.atom => "only the source leads here",
-                _ if !permitted.points => "no step leads here",
+                _ if !support.points && direction == Direction::Forward => "only the exit leads on from here",
+                _ if !support.points && support.atom => "only the source leads here",
+                _ if !support.points => "no step leads here",
                 _ => match self.unit(direction, state, point, &mut unit) {
                     Some(_) => continue,
                     None => "no step of this length, within the box, joins the two points",
@@ -145,21 +147,6 @@ impl BoxEnv {
     /// The point of an action, and its flag.
     pub(super) fn split<'a>(&self, action: &'a [f64]) -> (&'a [f64], f64) {
         (&action[..self.ndim], action[self.ndim])
-    }
-
-    fn check_widths(&self, states: &Reals, actions: &Reals) -> Result<()> {
-        let got = [states.width(), actions.width(), actions.len()];
-        let expected = [self.ndim, self.ndim + 1, states.len()];
-        if got == expected {
-            Ok(())
-        } else {
-            Err(Error::shape(
-                "states and actions of the box (width, width, number of actions)",
-                expected.map(|n| n as i64).to_vec(),
-                got.map(|n| n as i64).to_vec(),
-                "a state has a number per axis, its action one more: the exit flag",
-            ))
-        }
     }
 
     /// Actions that lead to these points, or leave them.
@@ -239,11 +226,11 @@ impl ReplayEnv for BoxEnv {
     fn way_back(&self, states: &Reals) -> Result<Reals> {
         let mut points = Reals::filled(self.ndim, states.len(), 0.0);
         for (row, state) in states.rows().enumerate() {
-            let permitted = self.permitted(Direction::Backward, state);
-            if !permitted.atom && !permitted.points {
+            let support = self.support(Direction::Backward, state);
+            if support.is_empty() {
                 return Err(Error::NoLegalAction { row, direction: Direction::Backward });
             }
-            if !permitted.atom {
+            if !support.atom {
                 // The middle of the arc.
                 let point = &mut points.values_mut()[row * self.ndim..(row + 1) * self.ndim];
                 self.place(Direction::Backward, state, &[0.5, 0.5], point);
@@ -261,16 +248,8 @@ impl ReplayEnv for BoxEnv {
     }
 
     fn read_actions(&self, tensor: &Tensor) -> Result<Reals> {
-        let width = self.ndim as i64 + 1;
-        match (tensor.kind(), tensor.size().as_slice()) {
-            (Kind::Double, [_, w]) if *w == width => Reals::from_tensor(tensor),
-            (kind, size) => Err(Error::contract(
-                "actions of the box are rows of f64, one number more than axes",
-                format!("{kind:?} {size:?} where {width} columns are needed"),
-            )),
-        }
+        read_actions(tensor, self.ndim + 1)
     }
-
     fn fingerprint(&self) -> Result<String> {
         Ok(format!("box {:?} {} {}", self.geometry, self.ndim, self.delta))
     }

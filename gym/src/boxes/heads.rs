@@ -1,6 +1,6 @@
 //! A network's outputs for the states of a box, and the log-probabilities that follow from them, with derivatives.
 
-use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::ops::Range;
 
 use gfn::tensor::{from_host, index_tensor, to_host};
@@ -10,34 +10,28 @@ use super::beta::Betas;
 use super::chart::Axes;
 use super::dist::{BetaMixtures, Coupling};
 
-/// A network's numbers, `[states, width]`: on its device, or on the host for a roll-out.
-#[derive(Debug)]
-pub(super) enum Numbers {
-    Device(Tensor),
-    Host(Vec<f64>),
-}
-
-impl Numbers {
-    fn host(&self) -> Cow<'_, [f64]> {
-        match self {
-            Self::Device(tensor) => to_host(tensor).into(),
-            Self::Host(values) => values.into(),
-        }
-    }
-
-    fn options(&self) -> (Kind, Device) {
-        match self {
-            Self::Device(tensor) => (tensor.kind(), tensor.device()),
-            Self::Host(_) => (Kind::Float, Device::Cpu),
-        }
-    }
-}
-
-/// Numbers for some of the axes, laid out as those of [`BetaMixtures`] for a box that has no others.
+/// A network's numbers for some of the axes, `[states, width]`, laid out as those of [`BetaMixtures`] for a box that
+/// has no others.
 #[derive(Debug)]
 pub(super) struct Head {
     pub(super) axes: Axes,
-    pub(super) numbers: Numbers,
+    /// The numbers on the network's device; none in a roll-out on the host.
+    tensor: Option<Tensor>,
+    host: OnceCell<Vec<f64>>,
+}
+
+impl Head {
+    pub(super) fn on_device(axes: Axes, tensor: Tensor) -> Self {
+        Self { axes, tensor: Some(tensor), host: OnceCell::new() }
+    }
+
+    pub(super) fn on_host(axes: Axes, numbers: Vec<f64>) -> Self {
+        Self { axes, tensor: None, host: numbers.into() }
+    }
+
+    fn numbers(&self) -> &[f64] {
+        self.host.get_or_init(|| self.tensor.as_ref().map(to_host).unwrap_or_default())
+    }
 }
 
 /// The numbers of a batch of states.
@@ -51,39 +45,38 @@ pub(super) struct Heads {
 }
 
 impl Heads {
-    /// The head of a state whose steps use these axes, and the state's row in it.
-    pub(super) fn of(&self, axes: &Axes, row: usize) -> (&Head, usize) {
-        match self.at_source(axes) {
+    /// Returns the head of a state whose steps use these axes, and the state's row in it.
+    pub(super) fn head_of(&self, axes: &Axes, row: usize) -> (&Head, usize) {
+        match self.source.as_ref().filter(|_| axes.start < self.each.axes.start) {
             Some(source) => (source, 0),
             None => (&self.each, row),
         }
     }
 
-    fn at_source(&self, axes: &Axes) -> Option<&Head> {
-        self.source.as_ref().filter(|_| axes.start < self.each.axes.start)
+    /// Returns the numbers of a state whose steps use these axes, and the axes that the numbers are for.
+    pub(super) fn numbers_of(&self, axes: &Axes, row: usize) -> (&[f64], &Axes) {
+        let (head, row) = self.head_of(axes, row);
+        let width = self.mixtures.width(head.axes.len());
+        (&head.numbers()[row * width..][..width], &head.axes)
     }
 
-    pub(super) fn on_host(&self) -> OnHost<'_> {
-        let source = self.source.as_ref().map(|source| source.numbers.host());
-        OnHost { heads: self, each: self.each.numbers.host(), source }
-    }
-
-    /// log-probabilities of actions, `[asked]`. The actions of a group use the same axes.
+    /// Returns log-probabilities of actions. The actions of a group use the same axes.
     pub(super) fn log_probs(&self, n: usize, groups: &[(Axes, Vec<ScoredStep<'_>>)]) -> Tensor {
-        let (kind, device) = self.each.numbers.options();
+        let options = |tensor: &Tensor| (tensor.kind(), tensor.device());
+        let (kind, device) = self.each.tensor.as_ref().map_or((Kind::Float, Device::Cpu), options);
         let mut values = vec![0.0; n];
         let mut slopes = Vec::new();
-        for (axes, asked) in groups {
-            let (head, _) = self.of(axes, 0);
+        for (axes, actions) in groups {
+            let (head, _) = self.head_of(axes, 0);
             let layout = Layout { mixtures: &self.mixtures, stored: &head.axes, used: axes };
-            let scored = layout.score(&head.numbers.host(), asked);
-            asked.iter().zip(&scored.values).for_each(|(asked, &value)| values[asked.at] = value);
-            let Numbers::Device(numbers) = &head.numbers else { continue };
+            let scores = layout.score(head.numbers(), actions);
+            actions.iter().zip(&scores.values).for_each(|(action, &value)| values[action.at] = value);
+            let Some(numbers) = &head.tensor else { continue };
             // The value computed on the host, with the gradient of its derivatives.
-            let rows: Vec<usize> = asked.iter().map(|asked| asked.row).collect();
-            let by_numbers = from_host(&scored.by_numbers, kind, device).view([asked.len() as i64, -1]);
+            let rows: Vec<usize> = actions.iter().map(|action| action.row).collect();
+            let by_numbers = from_host(&scores.by_numbers, kind, device).view([actions.len() as i64, -1]);
             let slope = (in_order(numbers, &rows) * by_numbers).sum_dim_intlist(1, false, kind);
-            let places: Vec<usize> = asked.iter().map(|asked| asked.at).collect();
+            let places: Vec<usize> = actions.iter().map(|action| action.at).collect();
             slopes.push((&slope - slope.detach(), places));
         }
         let values = from_host(&values, kind, device);
@@ -97,46 +90,15 @@ impl Heads {
     }
 }
 
-/// Heads to draw from.
-pub(super) struct OnHost<'a> {
-    heads: &'a Heads,
-    each: Cow<'a, [f64]>,
-    source: Option<Cow<'a, [f64]>>,
-}
-
-/// A head's numbers of one state.
-#[derive(Clone, Copy)]
-pub(super) struct OfState<'a> {
-    pub(super) mixtures: &'a BetaMixtures,
-    /// The axes that the numbers are for.
-    pub(super) axes: &'a Axes,
-    pub(super) numbers: &'a [f64],
-}
-
-impl OnHost<'_> {
-    /// The numbers of a state from which a step uses these axes.
-    pub(super) fn row(&self, axes: &Axes, row: usize) -> OfState<'_> {
-        let mixtures = &self.heads.mixtures;
-        match self.heads.at_source(axes).zip(self.source.as_ref()) {
-            Some((head, numbers)) => OfState { mixtures, axes: &head.axes, numbers },
-            None => {
-                let stored = &self.heads.each.axes;
-                let width = mixtures.width(stored.len());
-                OfState { mixtures, axes: stored, numbers: &self.each[row * width..][..width] }
-            }
-        }
-    }
-}
-
 /// These rows of a tensor.
 fn in_order(tensor: &Tensor, rows: &[usize]) -> Tensor {
     let same = rows.len() as i64 == tensor.size()[0] && rows.iter().enumerate().all(|(k, &row)| k == row);
     if same { tensor.shallow_clone() } else { tensor.index_select(0, &index_tensor(rows, tensor.device())) }
 }
 
-/// An action whose log-probability is asked for.
+/// An action to be scored.
 pub(super) struct ScoredStep<'a> {
-    /// Where the answer goes.
+    /// The place of its log-probability in the result.
     pub(super) at: usize,
     /// The row of the head.
     pub(super) row: usize,
@@ -148,13 +110,13 @@ pub(super) struct ScoredStep<'a> {
     pub(super) unit: Option<&'a [f64]>,
 }
 
-/// log-probabilities, and their derivatives by the numbers of their rows, `[asked, width]`.
-struct Scored {
+/// log-probabilities, and their derivatives by the numbers of their rows, `[actions, width]`.
+struct Scores {
     values: Vec<f64>,
     by_numbers: Vec<f64>,
 }
 
-/// Where numbers lie.
+/// The places of numbers.
 struct Layout<'a> {
     mixtures: &'a BetaMixtures,
     /// The axes that there are numbers for.
@@ -164,20 +126,20 @@ struct Layout<'a> {
 }
 
 impl Layout<'_> {
-    fn score(&self, numbers: &[f64], asked: &[ScoredStep<'_>]) -> Scored {
+    fn score(&self, numbers: &[f64], actions: &[ScoredStep<'_>]) -> Scores {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") {
-            #[allow(unsafe_code, reason = "wide registers can only be asked for at run time")]
-            // SAFETY: the processor has AVX2, all that the function asks for.
-            return unsafe { self.score_wide(numbers, asked) };
+            #[allow(unsafe_code, reason = "wide registers can only be requested at run time")]
+            // SAFETY: the processor has AVX2, the only feature that the function needs.
+            return unsafe { self.score_wide(numbers, actions) };
         }
-        self.score_all(numbers, asked)
+        self.score_all(numbers, actions)
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
-    fn score_wide(&self, numbers: &[f64], asked: &[ScoredStep<'_>]) -> Scored {
-        self.score_all(numbers, asked)
+    fn score_wide(&self, numbers: &[f64], actions: &[ScoredStep<'_>]) -> Scores {
+        self.score_all(numbers, actions)
     }
 
     /// Raw alphas (part 0) or betas (part 1) of an axis.
@@ -186,7 +148,7 @@ impl Layout<'_> {
         start..start + self.mixtures.components
     }
 
-    /// Where the logits of each choice of a component are, and the axes that it is made for.
+    /// Returns the places of the logits of each choice of a component, and the axes that the choice is for.
     fn choices(&self) -> Vec<(Range<usize>, Axes)> {
         let k = self.mixtures.components;
         match self.mixtures.coupling {
@@ -200,37 +162,37 @@ impl Layout<'_> {
 
     /// The same numbers on every processor: nothing is fused, and sums have one order.
     #[inline(always)]
-    fn score_all(&self, numbers: &[f64], asked: &[ScoredStep<'_>]) -> Scored {
+    fn score_all(&self, numbers: &[f64], actions: &[ScoredStep<'_>]) -> Scores {
         let (k, width) = (self.mixtures.components, self.mixtures.width(self.stored.len()));
         let choices = self.choices();
-        // The parts that don't depend on the point are computed once for each state. They are in f64, because log-gammas of large
-        // concentrations cancel down to the rounding of f32.
+        // The parts that don't depend on the point are computed once for each state. They are in f64, because
+        // log-gammas of large concentrations cancel down to the rounding of f32.
         let mut place = vec![usize::MAX; numbers.len() / width];
         let (mut n_distinct, mut raw) = (0, [Vec::new(), Vec::new()]);
-        for asked in asked.iter().filter(|asked| asked.unit.is_some()) {
-            if place[asked.row] == usize::MAX {
-                place[asked.row] = n_distinct;
+        for action in actions.iter().filter(|action| action.unit.is_some()) {
+            if place[action.row] == usize::MAX {
+                place[action.row] = n_distinct;
                 n_distinct += 1;
-                let row = &numbers[asked.row * width..][..width];
+                let row = &numbers[action.row * width..][..width];
                 for (part, raw) in raw.iter_mut().enumerate() {
                     self.used.clone().for_each(|axis| raw.extend_from_slice(&row[self.raw(part, axis)]));
                 }
             }
         }
         let betas = Betas::new(self.mixtures, [&raw[0], &raw[1]]);
-        let mut values = Vec::with_capacity(asked.len());
-        let mut by_numbers = vec![0.0; asked.len() * width];
+        let mut values = Vec::with_capacity(actions.len());
+        let mut by_numbers = vec![0.0; actions.len() * width];
         let (mut total, mut share) = (vec![0.0; k], vec![0.0; k]);
-        for (asked, by_numbers) in asked.iter().zip(by_numbers.chunks_exact_mut(width)) {
-            let row = &numbers[asked.row * width..][..width];
-            let (choice, by_choice) = log_sigmoid(asked.sign * row[0]);
-            let mut value = choice + asked.constant;
-            by_numbers[0] = asked.sign * by_choice;
-            for (logits, axes) in choices.iter().filter(|_| asked.unit.is_some()) {
-                let unit = asked.unit.unwrap_or_default();
+        for (action, by_numbers) in actions.iter().zip(by_numbers.chunks_exact_mut(width)) {
+            let row = &numbers[action.row * width..][..width];
+            let (choice, by_choice) = log_sigmoid(action.sign * row[0]);
+            let mut value = choice + action.constant;
+            by_numbers[0] = action.sign * by_choice;
+            for (logits, axes) in choices.iter().filter(|_| action.unit.is_some()) {
+                let unit = action.unit.unwrap_or_default();
                 let step = |axis: usize| {
                     let (used, u) = (axis - self.used.start, unit[axis - self.used.start]);
-                    let first = (place[asked.row] * self.used.len() + used) * k;
+                    let first = (place[action.row] * self.used.len() + used) * k;
                     (first..first + k, [u.ln(), (-u).ln_1p()])
                 };
                 share.copy_from_slice(&row[logits.clone()]);
@@ -253,7 +215,7 @@ impl Layout<'_> {
             }
             values.push(value);
         }
-        Scored { values, by_numbers }
+        Scores { values, by_numbers }
     }
 }
 

@@ -4,14 +4,13 @@ use gfn::objective::Quantities;
 use gfn::policy::{Evaluation, HostPolicy, Policy};
 use gfn::tensor::{from_host, to_host};
 use gfn::{Error, Result, Rng};
-use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
 use super::chart::{Axes, is_source};
 use super::dist::{BetaMixtures, BoxDist, Coupling};
-use super::heads::{Head, Heads, Numbers};
+use super::heads::{Head, Heads};
 use super::{BoxEnv, Geometry};
-use crate::continuous::{Perceptrons, PerceptronsConfig, check_no_conditions, check_width};
+use crate::continuous::{MixturePolicyConfig, Perceptrons, check_no_conditions, check_width};
 
 /// Uniform actions both ways, without parameters: see [`BoxDist::uniform`].
 ///
@@ -41,21 +40,11 @@ impl Policy<BoxEnv> for BoxUniform {
 }
 
 /// Settings of a [`BoxPolicy`].
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct BoxPolicyConfig {
-    /// The hidden layers.
-    pub mlp: MlpConfig,
-    /// The mixtures of P_F, and of P_B where it is learned.
-    pub mixtures: BetaMixtures,
-    /// The kind of backward policy.
-    pub backward: BackwardPolicy,
-    /// The state-flow head, and log Z, which is the flow of the source. It takes no conditions.
-    pub estimators: EstimatorsConfig,
-}
+pub type BoxPolicyConfig = MixturePolicyConfig<BetaMixtures>;
 
 impl Default for BoxPolicyConfig {
-    /// Four hidden layers of 128 with ReLU, P_F and P_B on one torso, 32 joint components with concentrations from 0.6 to 1000, no
-    /// flow head, log Z from 0.
+    /// Four hidden layers of 128 with ReLU, P_F and P_B on one torso, 32 joint components with concentrations from
+    /// 0.6 to 1000, no flow head, log Z from 0.
     fn default() -> Self {
         Self {
             mlp: MlpConfig { hidden: vec![128; 4], activation: Activation::Relu, ..MlpConfig::default() },
@@ -73,8 +62,8 @@ impl Default for BoxPolicyConfig {
 
 /// A perceptron on the coordinates as the policy of the [box](BoxEnv).
 ///
-/// At first the components of each mixture stand side by side and cover their axis, and the exit has probability about one half. (In
-/// torchgfn they all start at the middle, with concentrations half way to the largest.)
+/// At first the components of each mixture stand side by side and cover their axis, and the exit has probability
+/// about one half. (In torchgfn they all start at the middle, with concentrations half way to the largest.)
 ///
 /// ```
 /// use gfn::{Rng, objective::TrajectoryBalance, train::{Trainer, TrainerConfig}};
@@ -94,7 +83,8 @@ pub struct BoxPolicy {
     networks: Perceptrons,
     /// Initial outputs of a mixture, which are added to the network's.
     start: Vec<f64>,
-    /// The axes along which steps are taken from states other than the source. Outputs of other axes are computed for the source alone.
+    /// The axes along which steps are taken from states other than the source. Outputs of other axes are computed for
+    /// the source alone.
     axes: Axes,
     /// The outputs for these axes.
     columns: Vec<i64>,
@@ -108,14 +98,7 @@ impl BoxPolicy {
     pub fn new(env: &BoxEnv, config: BoxPolicyConfig, device: Device, kind: Kind, rng: &mut Rng) -> Result<Self> {
         config.mixtures.check()?;
         let ndim = env.ndim();
-        let networks = PerceptronsConfig {
-            inputs: ndim as i64,
-            width: config.mixtures.width(ndim) as i64,
-            mlp: &config.mlp,
-            backward: config.backward,
-            estimators: &config.estimators,
-        };
-        let networks = Perceptrons::new(&networks, device, kind, rng)?;
+        let networks = Perceptrons::new(ndim, config.mixtures.width(ndim), &config, device, kind, rng)?;
         let geometry = env.geometry();
         let axes = match geometry {
             Geometry::Cartesian => 0..ndim,
@@ -143,7 +126,7 @@ impl BoxPolicy {
     }
 
     /// Outputs plus their initial values. `columns` names the outputs that there are; `None` for all.
-    fn started(&self, outputs: &Tensor, columns: Option<&[i64]>) -> Tensor {
+    fn with_start(&self, outputs: &Tensor, columns: Option<&[i64]>) -> Tensor {
         let start = match columns {
             Some(columns) => columns.iter().map(|&column| self.start[column as usize]).collect(),
             None => self.start.clone(),
@@ -211,11 +194,10 @@ impl Policy<BoxEnv> for BoxPolicy {
         let columns = self.some_columns();
         self.networks.evaluate(&x, states.rows().map(is_source), wants, columns, |direction, outputs| {
             let Some(outputs) = outputs else { return Ok(BoxDist::uniform(*env, direction, states.clone())) };
-            let head = |axes, values| Head { axes, numbers: Numbers::Device(values) };
-            let each = head(self.axes.clone(), self.started(&outputs.values, columns));
+            let each = Head::on_device(self.axes.clone(), self.with_start(&outputs.values, columns));
             let lacks = columns.is_some() && direction == Direction::Forward;
             let source = states.rows().position(is_source).filter(|_| lacks);
-            let source = source.map(|row| head(0..self.ndim, self.started(&outputs.row(row), None)));
+            let source = source.map(|row| Head::on_device(0..self.ndim, self.with_start(&outputs.row(row), None)));
             let heads = Heads { mixtures: self.config.mixtures, each, source };
             Ok(BoxDist::of_heads(*env, direction, states.clone(), heads))
         })
@@ -227,7 +209,7 @@ impl Policy<BoxEnv> for BoxPolicy {
         let source = self.some_columns().filter(|_| direction == Direction::Forward).map(|_| {
             let parameters = self.networks.parameters();
             let x = Tensor::full([1, self.ndim as i64], -1.0, (parameters.kind(), parameters.device()));
-            to_host(&tch::no_grad(|| self.started(&self.networks.forward(&x), None)))
+            to_host(&tch::no_grad(|| self.with_start(&self.networks.forward(&x), None)))
         });
         Some(Box::new(FrozenBox { policy: self, direction, network, start, source }))
     }
@@ -248,7 +230,7 @@ struct FrozenBox<'a> {
     network: HostMlp,
     /// Initial values of its outputs.
     start: Vec<f64>,
-    /// The outputs for the source, where `network` lacks some of them.
+    /// The outputs for the source, if `network` lacks some of them.
     source: Option<Vec<f64>>,
 }
 
@@ -260,9 +242,9 @@ impl HostPolicy<BoxEnv> for FrozenBox<'_> {
         let outputs = self.network.forward(x, states.len());
         let starts = self.start.iter().cycle();
         let numbers = outputs.iter().zip(starts).map(|(&output, start)| f64::from(output) + start).collect();
-        let each = Head { axes: policy.axes.clone(), numbers: Numbers::Host(numbers) };
+        let each = Head::on_host(policy.axes.clone(), numbers);
         let numbers = self.source.as_ref().filter(|_| states.rows().any(is_source)).cloned();
-        let source = numbers.map(|numbers| Head { axes: 0..policy.ndim, numbers: Numbers::Host(numbers) });
+        let source = numbers.map(|numbers| Head::on_host(0..policy.ndim, numbers));
         let heads = Heads { mixtures: policy.config.mixtures, each, source };
         Ok(BoxDist::of_heads(*env, direction, states.clone(), heads))
     }

@@ -5,21 +5,21 @@ use gfn::{Error, Result};
 use tch::{Device, Kind, Tensor};
 
 use super::{DiffusionStates, GaussianSteps, Process, ReferencePolicy};
+use crate::continuous::read_actions;
 
-/// Sampling from a density on R^d by a controlled diffusion (Lahlou et al. 2023; Sendera et al. 2024): the origin is the initial state,
-/// `steps` Gaussian steps lead to the object.
+/// Sampling from a density on R^d by a controlled diffusion (Lahlou et al. 2023; Sendera et al. 2024): the origin is
+/// the initial state, `steps` Gaussian steps lead to the object.
 ///
-/// *States.* A point and the number of steps made. *Actions.* Forwards the next point, backwards the one before, both absolute: a walk
-/// that is recorded is taken again bit for bit. There is no exit action: a trajectory ends with its last step. The first step back
-/// from step 1 leads to the origin, with probability 1. torchgfn's actions are increments, and its last step counts as the exit, with
-/// log P_F = 0; here all steps count.
+/// *States.* A point and the number of steps made. *Actions.* Forwards the next point, backwards the one before, both
+/// absolute: a walk that is recorded is taken again bit for bit. There is no exit action: a trajectory ends with its
+/// last step. The first step back from step 1 leads to the origin, with probability 1. torchgfn's actions are
+/// increments, and its last step counts as the exit, with log P_F = 0; here all steps count.
 ///
 /// ```
 /// use gfn::{env::{Env, Rows}, rollout::Sampler, Rng};
 /// use gfn_gym::diffusion::{DiffusionSampling, Process, ProcessKind, ReferencePolicy};
 /// let env = DiffusionSampling::new(2, Process::new(ProcessKind::PinnedBrownian, 1.0, 10)?)?;
-/// let policy = ReferencePolicy::new(&env);
-/// let trajectories = Sampler::new(&env, &policy).forward(5, &mut Rng::seeded(0))?;
+/// let trajectories = Sampler::new(&env, &ReferencePolicy).forward(5, &mut Rng::seeded(0))?;
 /// assert_eq!((trajectories.len(), trajectories.mean_len()), (5, 10.0));
 /// # Ok::<(), gfn::Error>(())
 /// ```
@@ -63,6 +63,14 @@ impl DiffusionSampling {
         states.check(self.dim, self.process.steps())
     }
 
+    /// Returns the number of steps at the end of a trajectory in this direction.
+    fn last_step(&self, direction: Direction) -> u32 {
+        match direction {
+            Direction::Forward => self.process.steps() as u32,
+            Direction::Backward => 0,
+        }
+    }
+
     fn check(&self, direction: Direction, states: &DiffusionStates, actions: &Reals) -> Result<()> {
         self.check_states(states)?;
         if actions.width() != self.dim || actions.len() != states.len() {
@@ -73,10 +81,7 @@ impl DiffusionSampling {
                 "give one point for each state, of the environment's dimension",
             ));
         }
-        let end = match direction {
-            Direction::Forward => self.process.steps() as u32,
-            Direction::Backward => 0,
-        };
+        let end = self.last_step(direction);
         for (row, (&step, point)) in states.steps.iter().zip(actions.rows()).enumerate() {
             let problem = if step == end {
                 "no step leads on from where a trajectory ends"
@@ -106,10 +111,7 @@ impl Env for DiffusionSampling {
     fn step(&self, direction: Direction, states: &mut DiffusionStates, actions: &Reals) -> Result<Step<Reals>> {
         self.check(direction, states, actions)?;
         let reverse = std::mem::replace(&mut states.points, actions.clone());
-        let end = match direction {
-            Direction::Forward => self.process.steps() as u32,
-            Direction::Backward => 0,
-        };
+        let end = self.last_step(direction);
         for step in &mut states.steps {
             match direction {
                 Direction::Forward => *step += 1,
@@ -134,7 +136,7 @@ impl ReplayEnv for DiffusionSampling {
 
     /// The process without drift.
     fn uniform(&self) -> ReferencePolicy {
-        ReferencePolicy::new(self)
+        ReferencePolicy
     }
 
     fn check_actions(&self, states: &DiffusionStates, actions: &Reals) -> Result<()> {
@@ -165,15 +167,8 @@ impl ReplayEnv for DiffusionSampling {
     }
 
     fn read_actions(&self, tensor: &Tensor) -> Result<Reals> {
-        match (tensor.kind(), &tensor.size()[..]) {
-            (Kind::Double, [_, width]) if *width == self.dim as i64 => Reals::from_tensor(tensor),
-            (kind, size) => Err(Error::contract(
-                "recorded points are f64 rows of the environment's dimension",
-                format!("{size:?} of kind {kind:?} for points of {} coordinates", self.dim),
-            )),
-        }
+        read_actions(tensor, self.dim)
     }
-
     fn fingerprint(&self) -> Result<String> {
         let Self { dim, process } = self;
         Ok(format!("diffusion {dim} {:?} sigma {} steps {}", process.kind(), process.sigma(), process.steps()))

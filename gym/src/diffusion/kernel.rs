@@ -6,7 +6,7 @@ use gfn::tensor::index_tensor;
 use gfn::{Error, Result, Rng};
 use tch::Tensor;
 
-use crate::continuous::{check_asked, check_no_exit_bias};
+use crate::continuous::{check_no_exit_bias, check_rows};
 
 /// A network's corrections to the kernels of a process.
 #[derive(Debug)]
@@ -99,7 +99,7 @@ impl GaussianSteps {
 
     /// Each row's standardised distance from the unsteered mean `[d]`, what a unit of drift takes from it, the constant of its
     /// log-density, and 0 for a point mass, else 1: one flat row of `d + 3` numbers each.
-    fn standardised(&self, rows: &[usize], actions: &Reals) -> Result<Vec<f64>> {
+    fn standardise(&self, rows: &[usize], actions: &Reals) -> Result<Vec<f64>> {
         let half_log_tau = 0.5 * std::f64::consts::TAU.ln();
         let mut out = Vec::with_capacity(rows.len() * (self.dim + 3));
         for (&row, action) in rows.iter().zip(actions.rows()) {
@@ -130,7 +130,7 @@ impl Distribution for GaussianSteps {
             let got = exploration.epsilon_value().to_string();
             return Err(Error::config("epsilon", got, EXPECTED));
         }
-        check_asked(self.len(), rows, None)?;
+        check_rows(self.len(), rows, None)?;
         let (mean, sd) = self.moments()?;
         let mut points = mean.select(rows);
         let mut normals = Normals::default();
@@ -147,8 +147,8 @@ impl Distribution for GaussianSteps {
     }
 
     fn log_prob(&self, rows: &[usize], actions: &Reals) -> Result<Tensor> {
-        check_asked(self.len(), rows, Some((actions, self.dim)))?;
-        let flat = self.standardised(rows, actions)?;
+        check_rows(self.len(), rows, Some((actions, self.dim)))?;
+        let flat = self.standardise(rows, actions)?;
         let columns = self.dim + 3;
         let Some(Steering { drift, log_sd }) = &self.steering else {
             let log_probs: Vec<f64> = flat
@@ -160,11 +160,11 @@ impl Distribution for GaussianSteps {
         let (kind, device) = (drift.kind(), drift.device());
         let flat = Reals::from_flat(columns, flat)?.to_tensor(kind, device);
         let column = |k: usize| flat.narrow(1, k as i64, 1);
-        let z = flat.narrow(1, 0, self.dim as i64) - picked(drift, rows) * column(self.dim);
+        let z = flat.narrow(1, 0, self.dim as i64) - pick_rows(drift, rows) * column(self.dim);
         let constant = column(self.dim + 1).squeeze_dim(1);
         let halved = |z: &Tensor| z.square().sum_dim_intlist([1i64].as_slice(), false, kind) * -0.5;
         let Some(log_sd) = log_sd else { return Ok(halved(&z) + constant) };
-        let log_sd = picked(log_sd, rows);
+        let log_sd = pick_rows(log_sd, rows);
         let total =
             log_sd.sum_dim_intlist([1i64].as_slice(), false, kind) * (self.dim as f64 / log_sd.size()[1] as f64);
         let log_prob = halved(&(z * (-log_sd).exp())) - total + constant;
@@ -173,7 +173,7 @@ impl Distribution for GaussianSteps {
 }
 
 /// Rows of a tensor, without a copy where they are the first ones in order.
-fn picked(values: &Tensor, rows: &[usize]) -> Tensor {
+fn pick_rows(values: &Tensor, rows: &[usize]) -> Tensor {
     if rows.iter().enumerate().all(|(k, &row)| k == row) {
         return values.narrow(0, 0, rows.len() as i64);
     }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::kernel::Normals;
 use super::target::{Target, check_dim, checked_gradient, checked_log_density, gradient, log_density};
 use super::{DiffusionSampling, DiffusionStates};
+use crate::rewards::positive;
 
 /// Settings of a [`Mala`].
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -16,7 +17,7 @@ pub struct MalaConfig {
     pub steps: usize,
     /// Steps before the first point is kept; the step size is adapted during them, and stays as it is afterwards.
     pub burn_in: usize,
-    /// Points are kept every so many steps.
+    /// The number of steps from one kept point to the next.
     pub thin: usize,
     /// The step size to start from.
     pub step_size: f64,
@@ -31,14 +32,16 @@ impl Default for MalaConfig {
     }
 }
 
-/// The Metropolis-adjusted Langevin algorithm as a local search (Sendera et al. 2024): from each object a chain of proposals
-/// `x + h grad log R + sqrt(2 h) e`, accepted by the Metropolis-Hastings rule, which leaves the target's distribution as it is.
+/// The Metropolis-adjusted Langevin algorithm as a local search (Sendera et al. 2024): from each object a chain of
+/// proposals `x + h grad log R + sqrt(2 h) e`, accepted by the Metropolis-Hastings rule, which leaves the target's
+/// distribution as it is.
 ///
-/// One step size serves all chains of a search, and is adapted to an acceptance of 0.574 (Roberts and Rosenthal 1998). After the burn-in it
-/// is fixed, as detailed balance asks (peers go on adapting it). A proposal of density 0 or NaN is never accepted.
+/// One step size serves all chains of a search, and is adapted to an acceptance of 0.574 (Roberts and Rosenthal
+/// 1998). After the burn-in it is fixed, as detailed balance requires (peers go on adapting it). A proposal of
+/// density 0 or NaN is never accepted.
 ///
-/// The chains follow the target's density. What is recorded with the points that they find is the trainer's reward, whatever that makes of
-/// the density; both count as reward calls.
+/// The chains follow the target's density. What is recorded with the points that they find is the trainer's reward,
+/// whatever that makes of the density; both count as reward calls.
 ///
 /// ```
 /// use gfn_gym::diffusion::{DiffusionSampling, Mala, MalaConfig, Mixture, Process, ProcessKind};
@@ -59,40 +62,37 @@ impl std::fmt::Debug for Mala {
     }
 }
 
-/// By how much the log step size changes when every proposal, or none, is accepted.
+/// The change of the log step size if every proposal, or none, is accepted.
 const ADAPTATION: f64 = 0.2;
 
 impl Mala {
     /// A search on a target, whose gradient it follows.
     ///
     /// # Errors
-    /// [`Error::Config`] for a target of another dimension than the environment's, no kept point, a step size that isn't positive and
-    /// an acceptance outside (0, 1).
+    /// [`Error::Config`] for a target of another dimension than the environment's, no kept point, a step size that
+    /// isn't positive and an acceptance outside (0, 1).
     pub fn new(env: &DiffusionSampling, target: Arc<dyn Target>, config: MalaConfig) -> Result<Self> {
         check_dim(env, target.as_ref())?;
         let MalaConfig { steps, burn_in, thin, step_size, acceptance } = config;
-        let refuse = |setting, got: String, expected| Err(Error::config(setting, got, expected));
         if thin == 0 || steps < burn_in + thin {
-            let expected = "a thinning of at least 1, and steps for at least one point behind the burn-in";
-            return refuse(
+            return Err(Error::config(
                 "the search's steps",
                 format!("{steps} with a burn-in of {burn_in}, thinned by {thin}"),
-                expected,
-            );
+                "a thinning of at least 1, and steps for at least one point behind the burn-in",
+            ));
         }
-        if !(step_size > 0.0 && step_size.is_finite()) {
-            return refuse("the search's step size", step_size.to_string(), "a positive number");
-        }
+        positive("the search's step size", step_size)?;
         if !(acceptance > 0.0 && acceptance < 1.0) {
-            return refuse("the search's acceptance", acceptance.to_string(), "a share between 0 and 1");
+            return Err(Error::config("the search's acceptance", acceptance, "a share between 0 and 1"));
         }
         Ok(Self { target, config })
     }
 
-    /// Chains from these points: the points kept, their log-densities, and the share of proposals accepted after the burn-in.
+    /// Chains from these points: the points kept, their log-densities, and the share of proposals accepted after the
+    /// burn-in.
     ///
     /// # Errors
-    /// Those of the target, and [`Error::Contract`] for a start where density or gradient aren't finite.
+    /// The errors of the target, and [`Error::Contract`] for a start whose density or gradient isn't finite.
     pub fn run(&self, start: &Reals, rng: &mut Rng) -> Result<(Reals, Vec<f64>, f64)> {
         let (n, width) = (start.len(), start.width());
         let MalaConfig { steps, burn_in, thin, acceptance, .. } = self.config;
@@ -113,7 +113,7 @@ impl Mala {
             let mut accepted = 0usize;
             for i in 0..n {
                 let u = rng.uniform();
-                // The squared distance from where a step along the gradient leads, over 4 h.
+                // The squared distance from the end of a step along the gradient, over 4 h.
                 let apart = |to: &[f64], from: &[f64], g: &[f64]| -> f64 {
                     to.iter().zip(from).zip(g).map(|((a, b), g)| (a - b - h * g).powi(2)).sum::<f64>() / (4.0 * h)
                 };

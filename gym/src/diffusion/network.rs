@@ -26,6 +26,10 @@ impl Default for GradNetConfig {
 }
 
 impl GradNetConfig {
+    fn mlp(&self, layers: usize) -> MlpConfig {
+        MlpConfig { hidden: vec![self.hidden; layers], activation: Activation::Gelu, ..MlpConfig::default() }
+    }
+
     pub(super) fn check(&self) -> Result<()> {
         for (setting, value) in [("harmonics", self.harmonics), ("the hidden width", self.hidden)] {
             if value < 1 {
@@ -36,7 +40,8 @@ impl GradNetConfig {
     }
 }
 
-/// Sine and cosine of `2 pi k t` for each step's time t and the first harmonics k, `[steps + 1, 2 harmonics]`; constant.
+/// Sine and cosine of `2 pi k t` for each step's time t and the first harmonics k, `[steps + 1, 2 harmonics]`;
+/// constant.
 pub(super) fn harmonics(scope: &Scope<'_>, n: i64, steps: usize) -> Tensor {
     let mut values = Vec::with_capacity((steps + 1) * 2 * n as usize);
     for step in 0..=steps {
@@ -76,8 +81,8 @@ impl Times {
     }
 }
 
-/// A network of point and time: embeddings of both are added, and go through hidden layers with GELU between (Zhang and Chen 2022, as
-/// torchgfn and Sendera et al. have it: the harmonics' phases are fixed).
+/// A network of point and time: embeddings of both are added, and go through hidden layers with GELU between (Zhang
+/// and Chen 2022, as torchgfn and Sendera et al. have it: the harmonics' phases are fixed).
 #[derive(Debug)]
 pub(super) struct JointNet {
     time: Mlp,
@@ -87,18 +92,12 @@ pub(super) struct JointNet {
 
 impl JointNet {
     pub(super) fn new(scope: &mut Scope<'_>, inputs: i64, outputs: i64, config: &GradNetConfig) -> Self {
-        let mlp = |layers| MlpConfig {
-            hidden: vec![config.hidden; layers],
-            activation: Activation::Gelu,
-            layer_norm: false,
-            noise: None,
-        };
-        let joint = Mlp::new(&mut scope.sub("joint"), config.hidden, outputs, &mlp(config.layers));
+        let joint = Mlp::new(&mut scope.sub("joint"), config.hidden, outputs, &config.mlp(config.layers));
         if config.zero_init {
             joint.zero_output();
         }
         Self {
-            time: Mlp::new(&mut scope.sub("time"), 2 * config.harmonics, config.hidden, &mlp(1)),
+            time: Mlp::new(&mut scope.sub("time"), 2 * config.harmonics, config.hidden, &config.mlp(1)),
             point: Linear::new(&mut scope.sub("point"), inputs, config.hidden),
             joint,
         }
@@ -117,9 +116,7 @@ pub(super) struct GradientScale(Mlp);
 
 impl GradientScale {
     pub(super) fn new(scope: &mut Scope<'_>, dim: i64, config: &GradNetConfig) -> Self {
-        let hidden = vec![config.hidden; config.layers];
-        let mlp = MlpConfig { hidden, activation: Activation::Gelu, layer_norm: false, noise: None };
-        let mlp = Mlp::new(&mut scope.sub("gradient_scale"), 2 * config.harmonics, dim, &mlp);
+        let mlp = Mlp::new(&mut scope.sub("gradient_scale"), 2 * config.harmonics, dim, &config.mlp(config.layers));
         mlp.zero_output();
         mlp.fill_output_bias(0.01);
         Self(mlp)

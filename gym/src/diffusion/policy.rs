@@ -4,6 +4,7 @@ use gfn::env::{Reals, Rows};
 use gfn::nn::{Estimators, EstimatorsConfig, Parameters};
 use gfn::objective::{Quantities, Quantity};
 use gfn::policy::{Evaluation, Policy};
+use gfn::tensor::from_host;
 use gfn::{Error, Result, Rng};
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
@@ -14,6 +15,7 @@ use super::reference::{backward_steps, forward_steps};
 use super::target::{Target, checked_gradient};
 use super::{DiffusionSampling, DiffusionStates};
 use crate::continuous::check_no_conditions;
+use crate::rewards::positive;
 
 /// The kind of backward kernel.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -22,15 +24,17 @@ pub enum BackwardSteps {
     /// The process reversed: nothing is learned.
     #[default]
     Fixed,
-    /// With s the reversed process's standard deviation, the mean is shifted by `range s tanh(m)` and the standard deviation becomes
-    /// `s exp(range tanh(v))`, m and v being outputs of a network. The step into the origin stays a point mass.
+    /// With s the reversed process's standard deviation, the mean is shifted by `range s tanh(m)` and the standard
+    /// deviation becomes `s exp(range tanh(v))`, m and v being outputs of a network. The step into the origin stays a
+    /// point mass.
     Learned {
         /// The distance from the process that it may go.
         range: f64,
     },
-    /// torchgfn's learned kernel: the mean is shifted by `-scale m` and the standard deviation is `sqrt(s^2 + exp(scale v)^2)`, m and v being
-    /// squeezed into (-1, 1) and (-4, 4). With its scale of 0.1 it adds 0.67 to 1.5 of standard deviation however small s is (with
-    /// v >= -1, 0.9): P_F can't match that, so take it for comparison only. Unlike torchgfn's, the step into the origin stays a point mass.
+    /// torchgfn's learned kernel: the mean is shifted by `-scale m` and the standard deviation is `sqrt(s^2 +
+    /// exp(scale v)^2)`, m and v being squeezed into (-1, 1) and (-4, 4). With its scale of 0.1 it adds 0.67 to 1.5
+    /// of standard deviation however small s is (with v >= -1, 0.9): P_F can't match that, so take it for comparison
+    /// only. Unlike torchgfn's, the step into the origin stays a point mass.
     Torchgfn {
         /// `pb_scale_range` there.
         scale: f64,
@@ -44,11 +48,11 @@ pub struct DiffusionPolicyConfig {
     pub network: GradNetConfig,
     /// The largest absolute value of the drift, which is clamped.
     pub drift_clip: f64,
-    /// The standard deviation of P_F is multiplied by `exp(range tanh(v) / 2)`, v being an output of the network for the row; `None` for the
-    /// process's own. torchgfn's learned one forgets sigma; this one starts near it.
+    /// The standard deviation of P_F is multiplied by `exp(range tanh(v) / 2)`, v being an output of the network for
+    /// the row; `None` for the process's own. torchgfn's learned one forgets sigma; this one starts near it.
     pub log_variance_range: Option<f64>,
-    /// Adds the target's gradient at the point, times a learned factor of the time, to the drift (Langevin parametrisation): what
-    /// the gradient is cut off at. Give the policy a target, then.
+    /// Adds the target's gradient at the point, times a learned factor of the time, to the drift (Langevin
+    /// parametrisation): what the gradient is cut off at. Give the policy a target, then.
     pub langevin_clip: Option<f64>,
     /// The kind of backward kernel.
     pub backward: BackwardSteps,
@@ -70,10 +74,11 @@ impl Default for DiffusionPolicyConfig {
     }
 }
 
-/// Gaussian steps whose drift is a network of point and time (PIS-GradNet; Zhang and Chen, *Path Integral Sampler*, 2022).
+/// Gaussian steps whose drift is a network of point and time (PIS-GradNet; Zhang and Chen, *Path Integral Sampler*,
+/// 2022).
 ///
-/// P_F is `N(a x + g u(x, t), b^2)`, a, g and b being the [process's](super::Process) of that step. All points of a batch are evaluated
-/// at once, and each time is embedded once.
+/// P_F is `N(a x + g u(x, t), b^2)`, a, g and b being the [process's](super::Process) of that step. All points of a
+/// batch are evaluated at once, and each time is embedded once.
 ///
 /// ```
 /// use gfn::{objective::TrajectoryBalance, train::{Trainer, TrainerConfig}, Rng};
@@ -92,7 +97,7 @@ impl Default for DiffusionPolicyConfig {
 pub struct DiffusionPolicy {
     config: DiffusionPolicyConfig,
     /// The environment's dimension and number of steps.
-    made_for: (usize, usize),
+    expected_size: (usize, usize),
     /// Harmonics of each step's time.
     times: Tensor,
     drift: JointNet,
@@ -110,7 +115,7 @@ impl std::fmt::Debug for DiffusionPolicy {
 }
 
 impl DiffusionPolicy {
-    /// Networks for an environment, with weights drawn from `rng`; the Langevin parametrisation asks for the target.
+    /// Networks for an environment, with weights drawn from `rng`; the Langevin parametrisation needs the target.
     ///
     /// # Errors
     /// [`Error::Config`] for sizes below 1, clips and ranges that aren't positive, and a target of another dimension;
@@ -135,9 +140,7 @@ impl DiffusionPolicy {
             ("langevin_clip", config.langevin_clip),
             ("the range of the backward kernel", range),
         ] {
-            if let Some(value) = value.filter(|value| !(*value > 0.0 && value.is_finite())) {
-                return Err(Error::config(setting, value, "a positive number"));
-            }
+            value.map(|value| positive(setting, value)).transpose()?;
         }
         let dim = env.dim() as i64;
         let mut parameters = Parameters::new(device, kind);
@@ -165,19 +168,13 @@ impl DiffusionPolicy {
         let flow = config.estimators.flow.then(|| net(&mut scope, "flow", 1));
         let estimators = Estimators::new(&mut scope, &config.estimators, None)?;
         parameters.check()?;
-        let made_for = (env.dim(), env.process().steps());
-        Ok(Self { config, made_for, times, drift, langevin, backward, flow, estimators, parameters })
-    }
-
-    /// The settings.
-    #[must_use]
-    pub fn config(&self) -> &DiffusionPolicyConfig {
-        &self.config
+        let expected_size = (env.dim(), env.process().steps());
+        Ok(Self { config, expected_size, times, drift, langevin, backward, flow, estimators, parameters })
     }
 
     /// Refuses an environment that the networks weren't made for.
     fn check_env(&self, env: &DiffusionSampling) -> Result<()> {
-        let (dim, steps) = self.made_for;
+        let (dim, steps) = self.expected_size;
         if (env.dim(), env.process().steps()) == (dim, steps) {
             return Ok(());
         }
@@ -190,7 +187,7 @@ impl DiffusionPolicy {
         points.to_tensor(self.parameters.kind(), self.parameters.device())
     }
 
-    /// P_F of states none of which is finished.
+    /// Returns P_F of unfinished states.
     fn forward(&self, env: &DiffusionSampling, states: &DiffusionStates, points: &Tensor) -> Result<GaussianSteps> {
         let times = Times::new(&states.steps, points.device());
         let out = self.drift.forward(points, &self.times, &times);
@@ -201,9 +198,7 @@ impl DiffusionPolicy {
             drift += scale.forward(&self.times, &times) * self.tensor(&gradient).clamp(-clip, *clip);
         }
         let log_sd = self.config.log_variance_range.map(|range| within(&out.narrow(1, dim, 1), 0.5 * range));
-        let end = env.process().steps();
-        let gain = |&step: &u32| if step as usize == end { 0.0 } else { env.process().forward(step as usize).gain };
-        let gain = states.steps.iter().map(gain).collect();
+        let gain = states.steps.iter().map(|&step| env.process().forward(step as usize).gain).collect();
         Ok(forward_steps(env, states).steered(gain, Steering { drift, log_sd }))
     }
 
@@ -214,52 +209,26 @@ impl DiffusionPolicy {
         let out = network.forward(points, &self.times, &times);
         let dim = env.dim() as i64;
         let (mean, spread) = (out.narrow(1, 0, dim), out.narrow(1, dim, 1));
+        // A number for each row, from the standard deviation of the process's step back; 0 for a point mass.
+        let per_row = |value: &dyn Fn(f64) -> f64| -> Vec<f64> {
+            let sds = states.steps.iter().map(|&step| env.process().backward(step as usize).sd);
+            sds.map(|sd| if sd > 0.0 { value(sd) } else { 0.0 }).collect()
+        };
         match self.config.backward {
             BackwardSteps::Fixed => fixed,
             BackwardSteps::Learned { range } => {
-                corrected(env, states, fixed, &within(&mean, range), &within(&spread, range))
+                let steering = Steering { drift: within(&mean, range), log_sd: Some(within(&spread, range)) };
+                fixed.steered(per_row(&|sd| sd), steering)
             }
             BackwardSteps::Torchgfn { scale } => {
-                torchgfn(env, states, fixed, scale, &within(&mean, 1.0), &within(&spread, 4.0))
+                // log sqrt(s^2 + e^2) - log s = log1p(e^2 / s^2) / 2.
+                let over_s2 = from_host(&per_row(&|sd| sd.powi(-2)), spread.kind(), spread.device()).view([-1, 1]);
+                let log_sd = ((within(&spread, 4.0) * (2.0 * scale)).exp() * over_s2).log1p() * 0.5;
+                let steering = Steering { drift: within(&mean, 1.0), log_sd: Some(log_sd) };
+                fixed.steered(per_row(&|_| -scale), steering)
             }
         }
     }
-}
-
-/// A number for each row, computed from the standard deviation of the process's step back. It is 0 where that step is a point mass, and
-/// in the initial state, which has no step back.
-fn where_free(env: &DiffusionSampling, states: &DiffusionStates, value: impl Fn(f64) -> f64) -> Vec<f64> {
-    let sd = |step: u32| if step == 0 { 0.0 } else { env.process().backward(step as usize).sd };
-    states.steps.iter().map(|&step| sd(step)).map(|sd| if sd > 0.0 { value(sd) } else { 0.0 }).collect()
-}
-
-/// The process's steps back, their means shifted by their standard deviation times `mean`, and these multiplied by `exp(spread)`.
-fn corrected(
-    env: &DiffusionSampling,
-    states: &DiffusionStates,
-    fixed: GaussianSteps,
-    mean: &Tensor,
-    spread: &Tensor,
-) -> GaussianSteps {
-    let steering = Steering { drift: mean.shallow_clone(), log_sd: Some(spread.shallow_clone()) };
-    fixed.steered(where_free(env, states, |sd| sd), steering)
-}
-
-/// The process's steps back as torchgfn corrects them: [`BackwardSteps::Torchgfn`].
-fn torchgfn(
-    env: &DiffusionSampling,
-    states: &DiffusionStates,
-    fixed: GaussianSteps,
-    scale: f64,
-    mean: &Tensor,
-    spread: &Tensor,
-) -> GaussianSteps {
-    // log sqrt(s^2 + e^2) - log s = log1p(e^2 / s^2) / 2.
-    let over_s2 = Tensor::from_slice(&where_free(env, states, |sd| sd.powi(-2))).view([-1, 1]);
-    let over_s2 = over_s2.to_kind(spread.kind()).to_device(spread.device());
-    let log_sd = ((spread * (2.0 * scale)).exp() * over_s2).log1p() * 0.5;
-    let steering = Steering { drift: mean.shallow_clone(), log_sd: Some(log_sd) };
-    fixed.steered(where_free(env, states, |_| -scale), steering)
 }
 
 impl Policy<DiffusionSampling> for DiffusionPolicy {

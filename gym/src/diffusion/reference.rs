@@ -29,37 +29,23 @@ fn steps(
 /// The process without drift. A finished object has no further step and keeps its place.
 pub(super) fn forward_steps(env: &DiffusionSampling, states: &DiffusionStates) -> GaussianSteps {
     steps(env, Direction::Forward, states, |step| {
-        if step == env.process().steps() {
-            return (1.0, 0.0, 0.0);
-        }
         let ForwardKernel { decay, sd, .. } = env.process().forward(step);
         (decay, 0.0, sd)
     })
 }
 
-/// The process reversed; the origin stays where it is.
+/// The process reversed; the origin stays in place.
 pub(super) fn backward_steps(env: &DiffusionSampling, states: &DiffusionStates) -> GaussianSteps {
     steps(env, Direction::Backward, states, |step| {
-        if step == 0 {
-            return (0.0, 0.0, 0.0);
-        }
         let BackwardKernel { shrink, sd } = env.process().backward(step);
         (shrink, 0.0, sd)
     })
 }
 
-/// The process itself, without drift: exact for the target N(0, v), v being the variance that it ends with, and what fills buffers
-/// and bridges to data for any other.
+/// The process itself, without drift. It is exact for the target N(0, v), with v the variance at the end of the
+/// process. For other targets it fills buffers and builds bridges to data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct ReferencePolicy(());
-
-impl ReferencePolicy {
-    /// The process of an environment.
-    #[must_use]
-    pub fn new(_: &DiffusionSampling) -> Self {
-        Self(())
-    }
-}
+pub struct ReferencePolicy;
 
 impl Policy<DiffusionSampling> for ReferencePolicy {
     fn evaluate(
@@ -77,11 +63,13 @@ impl Policy<DiffusionSampling> for ReferencePolicy {
     }
 }
 
-/// The exact policy for a target with independent coordinates N(mean, sd^2): what training should find where P_F has a free variance.
+/// The exact policy for a target with independent coordinates N(mean, sd^2): the result that training should find if
+/// P_F has a free variance.
 ///
 /// From the target the reversed process leads to N(m_k, s_k^2) after k steps, so P_F from k to k + 1 is the Gaussian
-/// `N(m_{k+1} + c s_{k+1}^2 / s_k^2 (x - m_k), s_{k+1}^2 sd^2 / s_k^2)`, c and sd being the backward kernel's. On every path the trajectory
-/// balance residual is then log Z - log of the target's normaliser: this is the check of the kernels.
+/// `N(m_{k+1} + c s_{k+1}^2 / s_k^2 (x - m_k), s_{k+1}^2 sd^2 / s_k^2)`, c and sd being the backward kernel's. On
+/// every path the trajectory balance residual is then log Z - log of the target's normaliser: this is the check of
+/// the kernels.
 ///
 /// ```
 /// use gfn::{metrics::estimate_log_z, Rng};

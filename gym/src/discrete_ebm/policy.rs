@@ -7,6 +7,7 @@ use gfn::{Error, Result, Rng};
 use tch::{Device, Kind, Tensor};
 
 use super::DiscreteEbm;
+use crate::continuous::check_no_conditions;
 
 /// The P_B of an [`EbmPolicy`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -18,13 +19,13 @@ pub enum EbmBackward {
     Learned,
 }
 
-/// The logits of EB-GFN (Zhang et al., *Generative Flow Networks for Discrete Probabilistic Modeling*, 2022): which coordinate is set
-/// next is left to chance, only its value is learned.
+/// The logits of EB-GFN (Zhang et al., *Generative Flow Networks for Discrete Probabilistic Modeling*, 2022): which
+/// coordinate is set next is left to chance, only its value is learned.
 ///
-/// One perceptron takes the spins (-1, 1, and 0 where unset) and gives two logits per coordinate, `l_i0` and `l_i1`, and a third for
-/// P_B: `P_F(set i to b | s) = softmax(l_i)_b / (coordinates that are unset)`. Any distribution can be sampled so, together with a
-/// uniform P_B. Where the order matters for how well it is learned, too, take an [`MlpPolicy`](gfn::policy::MlpPolicy), which has one
-/// softmax over all `2 n` actions.
+/// One perceptron takes the spins (-1, 1, and 0 where unset) and gives two logits per coordinate, `l_i0` and `l_i1`,
+/// and a third for P_B: `P_F(set i to b | s) = softmax(l_i)_b / (coordinates that are unset)`. Any distribution can
+/// be sampled so, together with a uniform P_B. Where the order matters for how well it is learned, too, take an
+/// [`MlpPolicy`](gfn::policy::MlpPolicy), which has one softmax over all `2 n` actions.
 ///
 /// ```
 /// use gfn::{env::Env, nn::MlpConfig, objective::Quantities, policy::Policy, Rng};
@@ -91,23 +92,11 @@ impl Policy<VectorEnv> for EbmPolicy {
         conditions: Option<&Tensor>,
         wants: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
-        let shape = |what: &str, expected: Vec<i64>, got, remedy| Err(Error::shape(what, expected, got, remedy));
-        if let Some(conditions) = conditions {
-            return shape(
-                "the conditions",
-                Vec::new(),
-                conditions.size(),
-                "give none: the logits depend on spins alone",
-            );
-        }
-        let (n, got) = (states.len() as i64, vec![states.len() as i64, states.width() as i64]);
-        if got[1] != self.n {
-            return shape(
-                "the spins",
-                vec![n, self.n],
-                got,
-                "give states of the environment that the policy was made for",
-            );
+        check_no_conditions(conditions)?;
+        let (n, width) = (states.len() as i64, states.width() as i64);
+        if width != self.n {
+            let remedy = "give states of the environment that the policy was made for";
+            return Err(Error::shape("the spins", [n, self.n], [n, width], remedy));
         }
         let learned = wants.has(Quantity::LogPb) && self.backward == EbmBackward::Learned;
         let logits = (wants.has(Quantity::LogPf) || learned).then(|| self.logits(states));

@@ -10,9 +10,9 @@ use super::{Mark, MarkNode};
 /// A problem on an input graph, whose solutions are sets of nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Problem {
-    /// As many nodes as possible of which no two have an edge.
+    /// The largest set of nodes of which no two have an edge.
     IndependentSet,
-    /// As many nodes as possible of which any two have an edge.
+    /// The largest set of nodes of which any two have an edge.
     Clique,
     /// As few nodes as possible, such that each other node has an edge to one of them.
     DominatingSet,
@@ -21,8 +21,9 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// The nodes of the solution that a finished state of [`GraphProblem`](super::GraphProblem) stands for, ascending; of an
-    /// unfinished state, the part of it so far (of a dominating set: all nodes that haven't been removed).
+    /// The nodes of the solution that a finished state of [`GraphProblem`](super::GraphProblem) stands for,
+    /// ascending; of an unfinished state, the part of it so far (of a dominating set: all nodes that haven't been
+    /// removed).
     #[must_use]
     pub fn solution(self, state: &GraphState) -> Vec<u32> {
         let counts = |node| match self {
@@ -32,15 +33,15 @@ impl Problem {
         (0..).zip(state.nodes()).filter(|&(_, node)| counts(node)).map(|(a, _)| a).collect()
     }
 
-    /// Returns the state of [`GraphProblem`](super::GraphProblem) whose [`solution`](Self::solution) so far are these nodes: the graph with
-    /// the marks that follow from them.
+    /// Returns the state of [`GraphProblem`](super::GraphProblem) whose [`solution`](Self::solution) so far are these
+    /// nodes: the graph with the marks that follow from them.
     ///
     /// # Errors
     /// [`Error::Contract`] for a node that the graph doesn't have.
     pub fn state(self, graph: &GraphState, nodes: &[u32]) -> Result<GraphState> {
         let n = graph.n_nodes();
         if let Some(a) = nodes.iter().find(|a| **a as usize >= n) {
-            return Err(wrong("a solution is of nodes of the graph", format!("node {a} of {n}")));
+            return Err(Error::contract("a solution is of nodes of the graph", format!("node {a} of {n}")));
         }
         let mut chosen = NodeSet::new(n);
         if self == Self::DominatingSet {
@@ -52,7 +53,7 @@ impl Problem {
         Ok(state)
     }
 
-    /// All of them.
+    /// All problems.
     pub const ALL: [Self; 4] = [Self::IndependentSet, Self::Clique, Self::DominatingSet, Self::Cut];
 
     /// `true` if the smallest solution is the best one.
@@ -82,46 +83,46 @@ impl Problem {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Contract`] for a node that the graph doesn't have or that is named twice, and for a set that is no solution; it
-    /// names the nodes at fault.
+    /// [`Error::Contract`] for a node that the graph doesn't have or that is named twice, and for a set that is no
+    /// solution; it names the nodes at fault.
     pub fn check(self, graph: &GraphState, nodes: &[u32]) -> Result<usize> {
         let n = graph.n_nodes();
         let mut is_in = vec![false; n];
         for &a in nodes {
             match is_in.get_mut(a as usize) {
                 Some(seen) if !*seen => *seen = true,
-                Some(_) => return Err(wrong("a solution names each of its nodes once", format!("node {a} twice"))),
-                None => return Err(wrong("a solution is of nodes of the graph", format!("node {a} of {n}"))),
+                Some(_) => {
+                    return Err(Error::contract("a solution names each of its nodes once", format!("node {a} twice")));
+                }
+                None => return Err(Error::contract("a solution is of nodes of the graph", format!("node {a} of {n}"))),
             }
         }
         let mut pairs = nodes.iter().enumerate().flat_map(|(k, &a)| nodes[..k].iter().map(move |&b| (b, a)));
-        match self {
-            Self::IndependentSet => match graph.edges().find(|&(a, b)| is_in[a as usize] && is_in[b as usize]) {
-                Some((a, b)) => {
-                    Err(wrong("no two nodes of an independent set have an edge", format!("edge ({a}, {b})")))
-                }
-                None => Ok(nodes.len()),
-            },
-            Self::Clique => match pairs.find(|&(a, b)| !graph.has_edge(a, b)) {
-                Some((a, b)) => {
-                    Err(wrong("any two nodes of a clique have an edge", format!("no edge between {a} and {b}")))
-                }
-                None => Ok(nodes.len()),
-            },
+        let violation = match self {
+            Self::IndependentSet => {
+                let edge = graph.edges().find(|&(a, b)| is_in[a as usize] && is_in[b as usize]);
+                edge.map(|(a, b)| ("no two nodes of an independent set have an edge", format!("edge ({a}, {b})")))
+            }
+            Self::Clique => pairs
+                .find(|&(a, b)| !graph.has_edge(a, b))
+                .map(|(a, b)| ("any two nodes of a clique have an edge", format!("no edge between {a} and {b}"))),
             Self::DominatingSet => {
                 let mut dominated = is_in;
                 for &a in nodes {
                     graph.adjacency().ones(a as usize).for_each(|b| dominated[b] = true);
                 }
-                match dominated.iter().position(|is_dominated| !is_dominated) {
-                    Some(a) => Err(wrong(
-                        "each node is in a dominating set, or has an edge to one that is",
-                        format!("node {a} isn't, and has none"),
-                    )),
-                    None => Ok(nodes.len()),
-                }
+                dominated.iter().position(|is_dominated| !is_dominated).map(|a| {
+                    let law = "each node is in a dominating set, or has an edge to one that is";
+                    (law, format!("node {a} isn't, and has none"))
+                })
             }
-            Self::Cut => Ok(graph.edges().filter(|&(a, b)| is_in[a as usize] != is_in[b as usize]).count()),
+            Self::Cut => {
+                return Ok(graph.edges().filter(|&(a, b)| is_in[a as usize] != is_in[b as usize]).count());
+            }
+        };
+        match violation {
+            None => Ok(nodes.len()),
+            Some((law, detail)) => Err(Error::contract(law, detail)),
         }
     }
 }
@@ -135,8 +136,4 @@ impl std::fmt::Display for Problem {
             Self::Cut => "cut",
         })
     }
-}
-
-fn wrong(expected: &'static str, got: String) -> Error {
-    Error::contract(expected, got)
 }

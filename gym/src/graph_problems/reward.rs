@@ -1,16 +1,18 @@
+use gfn::Result;
 use gfn::env::Reward;
 use gfn::graph::{GraphState, GraphStates};
 use gfn::runtime::Threads;
-use gfn::{Error, Result};
 
 use super::{Mark, Problem};
+use crate::rewards::positive;
 
-/// `log R = beta size`, with a minus where the smallest solution is the best; of unfinished states, too.
+/// `log R = beta size`, with a minus if the smallest solution is the best; also for unfinished states.
 ///
-/// The size is that of [`Problem::check`]. What a state that isn't finished is worth is the size of its solution as it stands, as
-/// forward-looking objectives want it (Pan et al. 2023; Zhang et al. 2023, section 3.3).
+/// The size is that of [`Problem::check`]. What a state that isn't finished is worth is the size of its solution as
+/// it stands, as forward-looking objectives want it (Pan et al. 2023; Zhang et al. 2023, section 3.3).
 ///
-/// With beta as a condition of one policy, the reward at beta = 1 is what a `ConditionedReward` of the package `gfn-extras` takes:
+/// With beta as a condition of one policy, the reward at beta = 1 is what a `ConditionedReward` of the package
+/// `gfn-extras` takes:
 ///
 /// ```
 /// use std::sync::Arc;
@@ -40,11 +42,7 @@ impl SizeReward {
     /// # Errors
     /// [`Error::Config`] unless beta is finite and positive.
     pub fn new(problem: Problem, beta: f64) -> Result<Self> {
-        if beta.is_finite() && beta > 0.0 {
-            Ok(Self { problem, beta })
-        } else {
-            Err(Error::config("beta", beta, "a positive number; what is minimised has its minus already"))
-        }
+        Ok(Self { problem, beta: positive("beta", beta)? })
     }
 
     /// The log-reward of a unit of size.
@@ -53,7 +51,7 @@ impl SizeReward {
         self.beta
     }
 
-    fn of(&self, state: &GraphState) -> f64 {
+    fn log_reward_of(&self, state: &GraphState) -> f64 {
         let size = match self.problem {
             Problem::Cut => {
                 let adjacency = state.adjacency();
@@ -70,7 +68,7 @@ impl SizeReward {
 
 impl Reward<GraphStates> for SizeReward {
     fn log_reward(&self, states: &GraphStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
-        Threads::try_map(states.graphs(), 256, |graph| Ok(self.of(graph)))
+        Threads::try_map(states.graphs(), 256, |graph| Ok(self.log_reward_of(graph)))
     }
 
     fn partial_log_reward(&self, states: &GraphStates, conditions: Option<&tch::Tensor>) -> Result<Option<Vec<f64>>> {

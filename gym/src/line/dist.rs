@@ -9,9 +9,10 @@ use tch::Tensor;
 
 use super::Line;
 use super::env::illegal;
-use crate::continuous::{check_asked, check_no_exit_bias, check_width, component, finite};
+use crate::continuous::{check_mixture, check_no_exit_bias, check_rows, check_width, component, finite};
 
-/// Standard deviation of the steps of a policy without a network. The line has no uniform distribution: a wide Gaussian stands in.
+/// Standard deviation of the steps of a policy without a network. The line has no uniform distribution: a wide
+/// Gaussian stands in.
 const WIDE: f64 = 3.0;
 
 /// Mixtures of Gaussians on the length of a step.
@@ -30,16 +31,7 @@ pub struct NormalMixtures {
 
 impl NormalMixtures {
     pub(super) fn check(&self) -> Result<()> {
-        let refuse = |setting, got: String, expected| Err(Error::config(setting, got, expected));
-        let Self { components, min_std, max_std } = *self;
-        if components == 0 {
-            return refuse("components", "0".into(), "at least 1 component");
-        }
-        if min_std > 0.0 && min_std < max_std && max_std.is_finite() {
-            Ok(())
-        } else {
-            refuse("standard deviations", format!("{min_std} to {max_std}"), "0 < min < max, both finite")
-        }
+        check_mixture(self.components, "standard deviations", self.min_std, self.max_std)
     }
 
     fn std(&self, raw: f64) -> f64 {
@@ -47,7 +39,8 @@ impl NormalMixtures {
     }
 }
 
-/// P_F or P_B of the line: the length of a step follows a mixture of Gaussians; back from the first step there is no choice.
+/// P_F or P_B of the line: the length of a step follows a mixture of Gaussians; back from the first step there is no
+/// choice.
 ///
 /// Without a network a step is Gaussian with mean 0 and deviation 3.
 #[derive(Debug)]
@@ -91,8 +84,8 @@ impl LineDist {
         Self { env, direction, states, heads: None }
     }
 
-    fn forced(&self, state: &[f64]) -> bool {
-        self.direction == Direction::Backward && self.env.forced_back(state)
+    fn is_forced(&self, state: &[f64]) -> bool {
+        self.direction == Direction::Backward && self.env.is_forced_back(state)
     }
 
     /// The length of a step from one state.
@@ -115,11 +108,11 @@ impl LineDist {
 impl Distribution for LineDist {
     type Actions = Reals;
 
-    /// With probability epsilon a step of the wide Gaussian, N(0, 3^2). The temperature divides logits and multiplies variances, and the
-    /// noise is added to every deviation in quadrature. An exit bias is refused: there is no exit.
+    /// With probability epsilon a step of the wide Gaussian, N(0, 3^2). The temperature divides logits and multiplies
+    /// variances, and the noise is added to every deviation in quadrature. An exit bias is refused: there is no exit.
     fn sample(&self, rows: &[usize], exploration: &Exploration, rng: &mut Rng) -> Result<Reals> {
         check_width(&self.states, 2)?;
-        check_asked(self.states.len(), rows, None)?;
+        check_rows(self.states.len(), rows, None)?;
         check_no_exit_bias(exploration, "0: a line has no exit; it is explored by epsilon, temperature and `noise`")?;
         let host = match &self.heads {
             Some((mixtures, outputs)) => Some((mixtures, Reals::from_tensor(outputs)?)),
@@ -129,7 +122,7 @@ impl Distribution for LineDist {
         let mut points = Reals::filled(1, rows.len(), 0.0);
         for (point, &row) in points.values_mut().iter_mut().zip(rows) {
             let state = self.states.row(row);
-            if self.forced(state) {
+            if self.is_forced(state) {
                 continue;
             }
             let wide = epsilon > 0.0 && rng.uniform() < epsilon;
@@ -145,13 +138,13 @@ impl Distribution for LineDist {
 
     fn log_prob(&self, rows: &[usize], actions: &Reals) -> Result<Tensor> {
         check_width(&self.states, 2)?;
-        check_asked(self.states.len(), rows, Some((actions, 1)))?;
+        check_rows(self.states.len(), rows, Some((actions, 1)))?;
         let mut lengths = Vec::with_capacity(rows.len());
         let mut free = Vec::with_capacity(rows.len());
         let sign = if self.direction == Direction::Forward { 1.0 } else { -1.0 };
         for (&row, action) in rows.iter().zip(actions.rows()) {
             let state = self.states.row(row);
-            let forced = self.forced(state);
+            let forced = self.is_forced(state);
             if !action[0].is_finite() || (forced && action[0] != 0.0) {
                 return Err(illegal(row, self.direction, state, action[0], "outside the support of the policy"));
             }

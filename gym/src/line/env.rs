@@ -5,12 +5,14 @@ use gfn::{Error, Result};
 use tch::{Device, Kind, Tensor};
 
 use super::{LineDist, LineUniform};
+use crate::continuous::{check_widths, read_actions};
 
 /// The real line, walked along in a fixed number of steps of any length, from 0 (torchgfn's `Line`).
 ///
-/// A state is a position and the number of steps made, `[x, t]`; an action is the position that the step leads to, or, going back,
-/// came from: one number. There is no exit: the last step ends the trajectory. The way back from the first step leads to 0, with
-/// probability 1. (torchgfn leaves the number of steps to the policy; here the environment keeps it.)
+/// A state is a position and the number of steps made, `[x, t]`; an action is the position that the step leads to,
+/// or, going back, came from: one number. There is no exit: the last step ends the trajectory. The way back from the
+/// first step leads to 0, with probability 1. (torchgfn leaves the number of steps to the policy; here the
+/// environment keeps it.)
 ///
 /// ```
 /// use gfn::env::{Direction, Env, Reals};
@@ -48,25 +50,17 @@ impl Line {
     }
 
     /// `true` if the way back from a state is the first step undone: to 0, at time 0.
-    pub(super) fn forced_back(&self, state: &[f64]) -> bool {
+    pub(super) fn is_forced_back(&self, state: &[f64]) -> bool {
         state[1] == 1.0
     }
 
     /// Checks that each action can be taken in its state.
     ///
     /// # Errors
-    /// [`Error::Shape`] for states or actions of another width; [`Error::IllegalStep`] for the first step that isn't permitted.
+    /// [`Error::Shape`] for states or actions of another width; [`Error::IllegalStep`] for the first step that isn't
+    /// permitted.
     pub fn check(&self, direction: Direction, states: &Reals, actions: &Reals) -> Result<()> {
-        let got = [states.width(), actions.width(), actions.len()];
-        let expected = [2, 1, states.len()];
-        if got != expected {
-            return Err(Error::shape(
-                "states and actions of the line (width, width, number of actions)",
-                expected.map(|n| n as i64).to_vec(),
-                got.map(|n| n as i64).to_vec(),
-                "a state is a position and a number of steps, an action a position",
-            ));
-        }
+        check_widths(states, actions, [2, 1])?;
         for (row, (state, action)) in states.rows().zip(actions.rows()).enumerate() {
             let (x, t, to) = (state[0], state[1], action[0]);
             let problem = if !x.is_finite() || t.fract() != 0.0 || !(0.0..=self.n_steps as f64).contains(&t) {
@@ -77,7 +71,7 @@ impl Line {
                 "all steps are made"
             } else if direction == Direction::Backward && t == 0.0 {
                 "no step was made"
-            } else if direction == Direction::Backward && self.forced_back(state) && to != 0.0 {
+            } else if direction == Direction::Backward && self.is_forced_back(state) && to != 0.0 {
                 "the first step came from 0"
             } else {
                 continue;
@@ -161,12 +155,8 @@ impl ReplayEnv for Line {
     }
 
     fn read_actions(&self, tensor: &Tensor) -> Result<Reals> {
-        match (tensor.kind(), tensor.size().as_slice()) {
-            (Kind::Double, [_, 1]) => Reals::from_tensor(tensor),
-            (kind, size) => Err(Error::contract("actions of the line are one f64 each", format!("{kind:?} {size:?}"))),
-        }
+        read_actions(tensor, 1)
     }
-
     fn fingerprint(&self) -> Result<String> {
         Ok(format!("line {}", self.n_steps))
     }

@@ -4,11 +4,10 @@ use gfn::objective::Quantities;
 use gfn::policy::{Evaluation, Policy};
 use gfn::tensor::from_host;
 use gfn::{Result, Rng};
-use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
 use super::{Line, LineDist, NormalMixtures};
-use crate::continuous::{Perceptrons, PerceptronsConfig, check_no_conditions, check_width};
+use crate::continuous::{MixturePolicyConfig, Perceptrons, check_no_conditions, check_width};
 
 /// Gaussian steps both ways, without parameters: see [`LineDist::uniform`].
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,20 +27,11 @@ impl Policy<Line> for LineUniform {
 }
 
 /// Settings of a [`LinePolicy`].
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct LinePolicyConfig {
-    /// The hidden layers.
-    pub mlp: MlpConfig,
-    /// The mixtures of P_F, and of P_B where it is learned.
-    pub mixtures: NormalMixtures,
-    /// The kind of backward policy.
-    pub backward: BackwardPolicy,
-    /// The state-flow head, and log Z, which is the flow of the source. It takes no conditions.
-    pub estimators: EstimatorsConfig,
-}
+pub type LinePolicyConfig = MixturePolicyConfig<NormalMixtures>;
 
 impl Default for LinePolicyConfig {
-    /// Three hidden layers of 64 with ELU, P_F and P_B on one torso, two components with deviations from 0.1 to 2, no flow head, log Z from 0.
+    /// Three hidden layers of 64 with ELU, P_F and P_B on one torso, two components with deviations from 0.1 to 2, no
+    /// flow head, log Z from 0.
     fn default() -> Self {
         Self {
             mlp: MlpConfig { hidden: vec![64; 3], activation: Activation::Elu, ..MlpConfig::default() },
@@ -66,7 +56,7 @@ impl Default for LinePolicyConfig {
 /// ```
 #[derive(Debug)]
 pub struct LinePolicy {
-    config: LinePolicyConfig,
+    mixtures: NormalMixtures,
     networks: Perceptrons,
 }
 
@@ -77,21 +67,8 @@ impl LinePolicy {
     /// [`gfn::Error::Config`] for settings that make no sense.
     pub fn new(_: &Line, config: LinePolicyConfig, device: Device, kind: Kind, rng: &mut Rng) -> Result<Self> {
         config.mixtures.check()?;
-        let networks = PerceptronsConfig {
-            inputs: 2,
-            width: 3 * config.mixtures.components as i64,
-            mlp: &config.mlp,
-            backward: config.backward,
-            estimators: &config.estimators,
-        };
-        let networks = Perceptrons::new(&networks, device, kind, rng)?;
-        Ok(Self { config, networks })
-    }
-
-    /// The settings.
-    #[must_use]
-    pub fn config(&self) -> &LinePolicyConfig {
-        &self.config
+        let networks = Perceptrons::new(2, 3 * config.mixtures.components, &config, device, kind, rng)?;
+        Ok(Self { mixtures: config.mixtures, networks })
     }
 
     /// The network's input: position, and the share of the steps that are made, `[states, 2]`.
@@ -115,7 +92,7 @@ impl Policy<Line> for LinePolicy {
         check_width(states, 2)?;
         let is_source = states.rows().map(|state| state[1] == 0.0);
         self.networks.evaluate(&self.inputs(env, states), is_source, wants, None, |direction, outputs| match outputs {
-            Some(outputs) => LineDist::new(*env, direction, states.clone(), self.config.mixtures, outputs.values),
+            Some(outputs) => LineDist::new(*env, direction, states.clone(), self.mixtures, outputs.values),
             None => Ok(LineDist::uniform(*env, direction, states.clone())),
         })
     }

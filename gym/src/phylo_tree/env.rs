@@ -3,13 +3,13 @@ use gfn::{Error, Result};
 
 /// Forests of rooted binary trees over `n` species: a move joins two trees under a new root, until one is left.
 ///
-/// A tree goes by its smallest species, and an inner node by the larger of its two children's smallest species, which no other
-/// inner node of the forest has. Two forests are equal if and only if their states are.
+/// A tree goes by its smallest species, and an inner node by the larger of its two children's smallest species, which
+/// no other inner node of the forest has. Two forests are equal if and only if their states are.
 ///
-/// *States.* `2 n - 1` entries, `n` values (`KHot::new(env.entries(), env.n())`): the inner node, by name, above species
-/// `0..n`, then above the inner nodes `1..n`; 0 above a root, and above an inner node that there isn't.
-/// *Forward slots.* `b (b - 1) / 2 + a` joins the trees of the smallest species `a < b`. *Backward slots.* `0..n` split the root
-/// of the tree of that smallest species.
+/// *States.* `2 n - 1` entries, `n` values (`KHot::new(env.entries(), env.n())`): the inner node, by name, above
+/// species `0..n`, then above the inner nodes `1..n`; 0 above a root, and above an inner node that there isn't.
+/// *Forward slots.* `b (b - 1) / 2 + a` joins the trees of the smallest species `a < b`. *Backward slots.* `0..n`
+/// split the root of the tree of that smallest species.
 /// *End.* No exit action: the last join ends the trajectory.
 ///
 /// gfnx keeps the order of joins in its states' node numbers; here orders that lead to one forest lead to one state.
@@ -59,7 +59,8 @@ impl PhyloTree {
         2 * self.n - 1
     }
 
-    /// The number of states, `sum over k < n of (n - 1 + k)! / ((n - 1 - k)! k! 2^k)` (OEIS A001515); `None` if it passes `u64`.
+    /// The number of states, `sum over k < n of (n - 1 + k)! / ((n - 1 - k)! k! 2^k)` (OEIS A001515); `None` if it
+    /// passes `u64`.
     #[must_use]
     pub fn n_states(&self) -> Option<u64> {
         // y(m) = (2 m - 1) y(m - 1) + y(m - 2).
@@ -107,10 +108,11 @@ impl PhyloTree {
         VectorStates::from_flat(self.entries(), trees.concat()).ok()
     }
 
-    /// The trees of a state as Newick text, in the order of their smallest species, which are written as their numbers.
+    /// Returns the trees of a state as Newick text, in the order of their smallest species, which are written as their
+    /// numbers. A row that is no state is written as its numbers.
     #[must_use]
     pub fn newick(&self, row: &[u16]) -> String {
-        let children = self.children(row);
+        let Some(children) = self.children(row) else { return format!("{row:?}") };
         let roots = (0..self.n).filter(|&species| is_smallest(row, species)).map(|species| self.root(row, species));
         let trees: Vec<String> = roots.map(|root| self.text(&children, root) + ";").collect();
         trees.join(" ")
@@ -149,10 +151,14 @@ impl PhyloTree {
         node
     }
 
-    /// `true` if a row is a forest of binary trees whose inner nodes are named as joins name them: by the second tree's smallest species.
-    pub(super) fn is_forest(&self, row: &[u16]) -> bool {
-        let mut first = vec![None; self.n];
-        let mut both = vec![false; self.n];
+    /// Returns the children's entries of each inner node, by name, the one with the smaller species first. Returns
+    /// `None` for a row that is no forest of binary trees whose inner nodes are named as joins name them: by the
+    /// second tree's smallest species.
+    pub(super) fn children(&self, row: &[u16]) -> Option<Vec<Vec<usize>>> {
+        let mut children: Vec<Vec<usize>> = vec![Vec::new(); self.n];
+        let mut first = vec![0; self.n];
+        // Climbing from each species in turn, up to the first node that an earlier one has climbed, meets the smaller
+        // child first.
         for species in 0..self.n {
             let mut node = species;
             loop {
@@ -160,37 +166,21 @@ impl PhyloTree {
                 if parent == 0 {
                     break;
                 }
-                match first.get_mut(parent) {
-                    Some(first @ None) => *first = Some(species),
-                    // Of both children, the one with the smaller species has come before.
-                    Some(Some(other)) if *other < species && species == parent && !both[parent] => {
-                        both[parent] = true;
-                        break;
-                    }
-                    _ => return false,
+                let below = children.get_mut(parent)?;
+                below.push(node);
+                match below.len() {
+                    1 => first[parent] = species,
+                    2 if first[parent] < species && species == parent => break,
+                    _ => return None,
                 }
                 node = self.inner(parent);
             }
         }
-        (1..self.n).all(|name| both[name] == first[name].is_some() && (both[name] || row[self.inner(name)] == 0))
-    }
-
-    /// The children's entries of each inner node, by name, the one with the smaller species first.
-    pub(super) fn children(&self, row: &[u16]) -> Vec<Vec<usize>> {
-        let mut children = vec![Vec::new(); self.n];
-        // Climbing from each species in turn, up to where an earlier one came along, meets the smaller child first.
-        for species in 0..self.n {
-            let mut node = species;
-            loop {
-                let parent = usize::from(row[node]);
-                if parent == 0 || children[parent].contains(&node) {
-                    break;
-                }
-                children[parent].push(node);
-                node = self.inner(parent);
-            }
-        }
-        children
+        let is_complete = |name: usize| match children[name].len() {
+            0 => row[self.inner(name)] == 0,
+            n => n == 2,
+        };
+        (1..self.n).all(is_complete).then_some(children)
     }
 
     /// Returns the environment of these rules.

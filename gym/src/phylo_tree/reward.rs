@@ -1,4 +1,4 @@
-use gfn::env::{Reward, Rows, VectorRules, VectorStates};
+use gfn::env::{Reward, VectorRules, VectorStates};
 use gfn::runtime::Threads;
 use gfn::tensor::log_sum_exp;
 use gfn::{Error, Result};
@@ -6,8 +6,8 @@ use gfn::{Error, Result};
 use super::PhyloTree;
 use crate::rewards;
 
-/// `log R = (offset - parsimony) / temperature`, the parsimony being the fewest mutations by which a tree explains its species'
-/// sequences (Fitch, *Toward Defining the Course of Evolution*, 1971).
+/// `log R = (offset - parsimony) / temperature`, the parsimony being the fewest mutations by which a tree explains
+/// its species' sequences (Fitch, *Toward Defining the Course of Evolution*, 1971).
 ///
 /// A forest's parsimony is the sum over its trees, so that partial states have one
 /// ([`partial_log_reward`](Reward::partial_log_reward)): each join adds the mutations at its root.
@@ -32,7 +32,8 @@ pub struct ParsimonyReward {
 }
 
 impl ParsimonyReward {
-    /// Sequences of sites, one sequence per species, of one length; a site is the set of the states that it may be in, a bit each.
+    /// Sequences of sites, one sequence per species, of one length; a site is the set of the states that it may be
+    /// in, a bit each.
     ///
     /// # Errors
     /// [`Error::Shape`] unless there is one sequence per species, all of one length, which is at least 1;
@@ -63,8 +64,8 @@ impl ParsimonyReward {
         Ok(Self { env: *env, sets, sites, offset, temperature: rewards::positive("temperature", temperature)? })
     }
 
-    /// Sequences of DNA or RNA in the letters of IUPAC: ambiguous ones are the set that they stand for; a gap (`-`), `?` and `N` may
-    /// be anything.
+    /// Sequences of DNA or RNA in the letters of IUPAC: ambiguous ones are the set that they stand for; a gap (`-`),
+    /// `?` and `N` may be anything.
     ///
     /// # Errors
     /// [`Error::Config`] for another letter; those of [`new`](Self::new).
@@ -77,36 +78,24 @@ impl ParsimonyReward {
     /// The fewest mutations that explain each state: of a forest, those of its trees.
     ///
     /// # Errors
-    /// [`Error::Shape`] for states of another number of species; [`Error::Contract`] for a row that is no forest of theirs.
+    /// [`Error::Shape`] for states of another number of species; [`Error::Contract`] for a row that is no forest of
+    /// theirs.
     pub fn parsimony(&self, states: &VectorStates) -> Result<Vec<u64>> {
-        if states.width() != self.env.entries() {
-            return Err(Error::shape(
-                "states",
-                [states.len() as i64, self.env.entries() as i64],
-                [states.len() as i64, states.width() as i64],
-                "give the reward states of the environment that it was made for",
-            ));
-        }
+        rewards::check_width(states, self.env.entries())?;
         let rows: Vec<&[u16]> = states.rows().collect();
         Threads::try_map(&rows, 64, |row| {
-            if self.env.is_forest(row) {
-                Ok(self.mutations(row))
-            } else {
-                Err(Error::contract(
+            let children = self.env.children(row).ok_or_else(|| {
+                Error::contract(
                     "states are forests that the environment builds: take them from it, or from a file of it",
                     format!("{row:?} is none"),
-                ))
+                )
+            })?;
+            let mut total = 0;
+            for species in (0..self.env.n()).filter(|&species| super::env::is_smallest(row, species)) {
+                self.fitch(&children, self.env.root(row, species), &mut total);
             }
+            Ok(total)
         })
-    }
-
-    fn mutations(&self, row: &[u16]) -> u64 {
-        let children = self.env.children(row);
-        let mut total = 0;
-        for species in (0..self.env.n()).filter(|&species| super::env::is_smallest(row, species)) {
-            self.fitch(&children, self.env.root(row, species), &mut total);
-        }
-        total
     }
 
     /// The states of a node that need the fewest mutations below it, which are added to `total`.

@@ -3,15 +3,16 @@ use gfn::{Error, Result};
 
 /// Sequences of tokens, written from left to right; a tree, so that P_B is 1.
 ///
-/// *States.* Entry `i` is 0 while position `i` is empty, and the token plus 1 afterwards: `max_len` entries, `n_tokens + 1` values
-/// (`KHot::new(env.entries(), env.values())`).
-/// *Forward slots.* `0..n_tokens` append that token; with a variable length, `n_tokens` exits, from `min_len` tokens on.
+/// *States.* Entry `i` is 0 while position `i` is empty, and the token plus 1 afterwards: `max_len` entries,
+/// `n_tokens + 1` values (`KHot::new(env.entries(), env.values())`).
+/// *Forward slots.* `0..n_tokens` append that token; with a variable length, `n_tokens` exits, from `min_len` tokens
+/// on.
 /// *Backward slots.* 0 removes the last token.
-/// *End.* A fixed length has no exit action: the last token ends the trajectory. A variable length has one, and at `max_len` only
-/// that.
+/// *End.* A fixed length has no exit action: the last token ends the trajectory. A variable length has one, and at
+/// `max_len` only that.
 ///
-/// torchgfn's sequences end by an exit that is forced; without it there is one state less to evaluate, and no flow to be
-/// learned that is known to be the reward.
+/// torchgfn's sequences end by an exit that is forced; without it there is one state less to evaluate, and no flow to
+/// be learned that is known to be the reward.
 ///
 /// ```
 /// use gfn::env::{Direction, DiscreteEnv, Env, Slots};
@@ -73,12 +74,6 @@ impl TokenSequence {
     #[must_use]
     pub fn n_tokens(&self) -> usize {
         self.n_tokens
-    }
-
-    /// `true` if all finished sequences have one length.
-    #[must_use]
-    pub fn is_fixed(&self) -> bool {
-        self.min_len.is_none()
     }
 
     /// The lengths of finished sequences.

@@ -18,8 +18,8 @@ pub use observations::Observations;
 pub use random_dag::GraphLaw;
 pub use sem::{Mechanism, Sem, SemConfig};
 
-use crate::NodeSet;
 use crate::env::check_size;
+use crate::{Ancestry, NodeSet};
 
 /// Checks the number of cells, whole rows of one cell for each name, and that no name comes twice.
 fn check_table(names: &[String], cells: usize) -> Result<usize> {
@@ -45,6 +45,27 @@ fn constant_column(name: &str, value: &str) -> Error {
 /// Default names of variables: `x0`, `x1`, ...
 fn numbered(n: usize) -> Vec<String> {
     (0..n).map(|i| format!("x{i}")).collect()
+}
+
+/// Draws rows of variables, nodes after their parents, with some of them set to values. `draw` gets the node and the
+/// row so far.
+fn ancestral_rows<T: Copy + Default>(
+    ancestry: &Ancestry,
+    rows: usize,
+    set: &[(usize, T)],
+    mut draw: impl FnMut(usize, &[T]) -> T,
+) -> Vec<T> {
+    let n = ancestry.n_nodes();
+    let order = ancestry.topological_order();
+    let mut cells = vec![T::default(); rows * n];
+    for row in cells.chunks_exact_mut(n) {
+        for &node in &order {
+            // Nodes that are set are drawn, too, so that the random numbers of all other nodes stay the same.
+            let value = draw(node, row);
+            row[node] = set.iter().find(|(target, _)| *target == node).map_or(value, |(_, value)| *value);
+        }
+    }
+    cells
 }
 
 /// The nodes that are set to a value, if they are nodes.

@@ -2,13 +2,13 @@ use gfn::graph::GraphState;
 use gfn::{Error, Result, Rng};
 
 use super::random_dag::pick;
-use super::{DiscreteData, numbered, targets};
+use super::{DiscreteData, ancestral_rows, numbered, targets};
 use crate::Ancestry;
 
 /// A Bayesian network of discrete variables: a graph and a table of probabilities for each node.
 ///
-/// A table has a row for each configuration of the parents (ascending, the last one's value changes fastest), a column for each
-/// value.
+/// A table has a row for each configuration of the parents (ascending, the last one's value changes fastest), a
+/// column for each value.
 ///
 /// ```
 /// use gfn::Rng;
@@ -35,8 +35,9 @@ impl DiscreteNetwork {
     /// A network of an acyclic graph, with the variables' names and the labels of their values.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there are a name, labels and a table of the right size for each node; [`Error::Config`] for a variable of
-    /// fewer than 2 values, more than 16 million entries in all tables, and a row that isn't a distribution; those of [`Ancestry::of`].
+    /// [`Error::Shape`] unless there are a name, labels and a table of the right size for each node;
+    /// [`Error::Config`] for a variable of fewer than 2 values, more than 16 million entries in all tables, and a row
+    /// that isn't a distribution; those of [`Ancestry::of`].
     pub fn new(names: Vec<String>, labels: Vec<Vec<String>>, dag: GraphState, tables: Vec<Vec<f64>>) -> Result<Self> {
         let (n, ancestry) = (dag.n_nodes(), Ancestry::of(&dag)?);
         let given = [names.len(), labels.len(), tables.len()];
@@ -154,15 +155,7 @@ impl DiscreteNetwork {
     }
 
     fn draw_rows(&self, rows: usize, set: &[(usize, u16)], rng: &mut Rng) -> Result<DiscreteData> {
-        let n = self.names.len();
-        let order = self.ancestry.topological_order();
-        let mut cells = vec![0u16; rows * n];
-        for row in cells.chunks_exact_mut(n) {
-            for &node in &order {
-                let drawn = pick(self.probs(node, row), rng) as u16;
-                row[node] = set.iter().find(|(target, _)| *target == node).map_or(drawn, |(_, value)| *value);
-            }
-        }
+        let cells = ancestral_rows(&self.ancestry, rows, set, |node, row| pick(self.probs(node, row), rng) as u16);
         DiscreteData::labelled(self.names.clone(), self.labels.clone(), cells)
     }
 }

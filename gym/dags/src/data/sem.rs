@@ -1,7 +1,7 @@
 use gfn::graph::GraphState;
 use gfn::{Error, Result, Rng};
 
-use super::{ContinuousData, numbered, targets};
+use super::{ContinuousData, ancestral_rows, numbered, targets};
 use crate::Ancestry;
 
 /// A variable as a function of its parents; noise is added to it.
@@ -60,8 +60,8 @@ pub enum SemConfig {
         /// The largest.
         high: f64,
     },
-    /// Random networks of one hidden layer of tanh units, all weights and biases from N(0, 1), the output divided by the root of
-    /// the number of units.
+    /// Random networks of one hidden layer of tanh units, all weights and biases from N(0, 1), the output divided by
+    /// the root of the number of units.
     Mlp {
         /// Hidden units.
         hidden: usize,
@@ -91,8 +91,8 @@ impl Sem {
     /// A model of an acyclic graph; `noise_std` is a standard deviation.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there is a mechanism for each node, with a weight for each of its parents; [`Error::Config`] for a noise
-    /// below 0 or not finite; those of [`Ancestry::of`].
+    /// [`Error::Shape`] unless there is a mechanism for each node, with a weight for each of its parents;
+    /// [`Error::Config`] for a noise below 0 or not finite; those of [`Ancestry::of`].
     pub fn new(dag: GraphState, mechanisms: Vec<Mechanism>, noise_std: f64) -> Result<Self> {
         if !(noise_std >= 0.0 && noise_std.is_finite()) {
             return Err(Error::config("noise_std", noise_std, "a number of at least 0"));
@@ -110,7 +110,8 @@ impl Sem {
     /// A model with random mechanisms.
     ///
     /// # Errors
-    /// Those of [`new`](Self::new), and [`Error::Config`] for sizes of weights that aren't `0 <= low <= high`, and for no hidden unit.
+    /// Those of [`new`](Self::new), and [`Error::Config`] for sizes of weights that aren't `0 <= low <= high`, and
+    /// for no hidden unit.
     pub fn draw(dag: GraphState, config: SemConfig, noise_std: f64, rng: &mut Rng) -> Result<Self> {
         if let SemConfig::LinearAwayFromZero { low, high } = config
             && !(0.0 <= low && low <= high && high.is_finite())
@@ -175,22 +176,13 @@ impl Sem {
 
     fn draw_rows(&self, rows: usize, set: &[(usize, f64)], rng: &mut Rng) -> Result<ContinuousData> {
         let n = self.dag.n_nodes();
-        let order = self.ancestry.topological_order();
         let parents: Vec<Vec<usize>> = (0..n).map(|node| self.ancestry.parents(node).iter().collect()).collect();
-        let mut values = vec![0.0; rows * n];
         let mut known = Vec::with_capacity(n);
-        for row in values.chunks_exact_mut(n) {
-            for &node in &order {
-                // Noise is drawn for nodes that are set, too, so that the random numbers of all other nodes stay the same.
-                let noise = self.noise_std * rng.normal();
-                known.clear();
-                known.extend(parents[node].iter().map(|&parent| row[parent]));
-                row[node] = match set.iter().find(|(target, _)| *target == node) {
-                    Some((_, value)) => *value,
-                    None => self.mechanisms[node].mean(&known) + noise,
-                };
-            }
-        }
+        let values = ancestral_rows(&self.ancestry, rows, set, |node, row| {
+            known.clear();
+            known.extend(parents[node].iter().map(|&parent| row[parent]));
+            self.mechanisms[node].mean(&known) + self.noise_std * rng.normal()
+        });
         ContinuousData::new(numbered(n), values)
     }
 }

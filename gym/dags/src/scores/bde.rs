@@ -3,7 +3,7 @@ use std::collections::HashMap;
 use gfn::{Error, Result};
 use libm::lgamma;
 
-use super::{LocalScore, NodeSet, check_observations, rows_of_nodes};
+use super::{LocalScore, NodeSet, check_observations, check_positive, rows_of_nodes};
 use crate::data::DiscreteData;
 
 /// Tables of counts up to this size are arrays; larger ones are maps of the cells that occur.
@@ -37,17 +37,18 @@ impl Default for BdeConfig {
     }
 }
 
-/// The BDe score: the marginal likelihood of discrete networks under Dirichlet priors that come from one equivalent sample
-/// (Heckerman, Geiger and Chickering 1995).
+/// The BDe score: the marginal likelihood of discrete networks under Dirichlet priors that come from one equivalent
+/// sample (Heckerman, Geiger and Chickering 1995).
 ///
-/// With N_ck observations of value k under the parents' values c, and prior counts a_ck (N_c and a_c are their sums over k):
+/// With N_ck observations of value k under the parents' values c, and prior counts a_ck (N_c and a_c are their sums
+/// over k):
 ///
 /// ```text
 /// score(j | P) = sum_c [ log Gamma(a_c) - log Gamma(a_c + N_c) + sum_k log Gamma(a_ck + N_ck) - log Gamma(a_ck) ]
 /// ```
 ///
-/// BDeu has `a_ck = s / (q r)` for r values and q values of the parents. Rows in which a node was intervened on are left out of
-/// its own scores (Cooper and Yoo 1999).
+/// BDeu has `a_ck = s / (q r)` for r values and q values of the parents. Rows in which a node was intervened on are
+/// left out of its own scores (Cooper and Yoo 1999).
 ///
 /// ```
 /// use gfn_dags::{Bde, BdeConfig, DiscreteData, LocalScore, NodeSet};
@@ -73,17 +74,14 @@ impl Bde {
     /// The scores of some data.
     ///
     /// # Errors
-    /// [`Error::Config`] for an equivalent sample that isn't above 0, probabilities that aren't those of the variables' values, and
-    /// fewer observations than variables (see [`BdeConfig::allow_few_observations`]).
+    /// [`Error::Config`] for an equivalent sample that isn't above 0, probabilities that aren't those of the
+    /// variables' values, and fewer observations than variables (see [`BdeConfig::allow_few_observations`]).
     pub fn new(data: DiscreteData, config: BdeConfig) -> Result<Self> {
         let n = data.n_variables();
         let (sets, set_of) = rows_of_nodes(n, data.n_rows(), data.interventions());
         check_observations(&sets, n, config.allow_few_observations)?;
         let sample_size = config.equivalent_sample_size;
-        if !(sample_size > 0.0 && sample_size.is_finite()) {
-            let got = sample_size.to_string();
-            return Err(Error::config("equivalent_sample_size", got, "a number above 0"));
-        }
+        check_positive("equivalent_sample_size", sample_size)?;
         if let CellPrior::Marginals(marginals) = &config.cells {
             let fits = |(probs, &values): (&Vec<f64>, &usize)| {
                 probs.len() == values

@@ -2,7 +2,7 @@ use gfn::{Error, Result};
 use libm::lgamma;
 
 use super::scatter::{Scatter, family};
-use super::{LocalScore, NodeSet, check_observations, rows_of_nodes};
+use super::{LocalScore, NodeSet, check_observations, check_positive, rows_of_nodes};
 use crate::data::ContinuousData;
 
 /// The normal-Wishart prior of a [`Bge`] score.
@@ -14,8 +14,8 @@ pub struct BgeConfig {
     pub alpha_w: Option<f64>,
     /// nu: the prior mean of each variable, in the units of the data; `None` for zeros.
     pub nu: Option<Vec<f64>>,
-    /// Score data of fewer observations than variables, too (for some node, those of experiments on it left out): the prior is
-    /// proper, but says most.
+    /// Score data of fewer observations than variables, too (for some node, those of experiments on it left out): the
+    /// prior is proper, but says most.
     pub allow_few_observations: bool,
 }
 
@@ -41,9 +41,9 @@ impl Default for BgeConfig {
 /// The prior has mean 0 and the same scale for all variables, so the score depends on the data's units and origin: give
 /// [`standardised`](ContinuousData::standardised) data, or a prior mean in their units.
 ///
-/// Rows in which a node was intervened on don't show its dependence on its parents. They are left out of its own scores (Cooper and
-/// Yoo 1999), so it has an R and an N of its own. torchgfn and jax-dag-gflownet give a graph's score relative to the empty graph;
-/// see [`DagReward::relative_to`](crate::DagReward::relative_to).
+/// Rows in which a node was intervened on don't show its dependence on its parents. They are left out of its own
+/// scores (Cooper and Yoo 1999), so it has an R and an N of its own. torchgfn and jax-dag-gflownet give a graph's
+/// score relative to the empty graph; see [`DagReward::relative_to`](crate::DagReward::relative_to).
 ///
 /// ```
 /// use gfn_dags::{Bge, BgeConfig, ContinuousData, LocalScore, NodeSet};
@@ -74,8 +74,8 @@ impl Bge {
     ///
     /// # Errors
     /// [`Error::Config`] for a prior that isn't one, for fewer observations than variables (see
-    /// [`BgeConfig::allow_few_observations`]), for a variable with one value in all of several rows, and for values whose squares are no
-    /// numbers; [`Error::Shape`] for a prior mean of another length.
+    /// [`BgeConfig::allow_few_observations`]), for a variable with one value in all of several rows, and for values
+    /// whose squares are no numbers; [`Error::Shape`] for a prior mean of another length.
     pub fn new(data: &ContinuousData, config: BgeConfig) -> Result<Self> {
         let n = data.n_variables();
         let (sets, group_of) = rows_of_nodes(n, data.n_rows(), data.interventions());
@@ -84,10 +84,7 @@ impl Bge {
             data.check_varying(&(0..data.n_rows()).collect::<Vec<_>>())?;
         }
         let (alpha_mu, alpha_w) = (config.alpha_mu, config.alpha_w.unwrap_or(n as f64 + 2.0));
-        if !(alpha_mu > 0.0 && alpha_mu.is_finite()) {
-            let got = alpha_mu.to_string();
-            return Err(Error::config("alpha_mu", got, "a number above 0"));
-        }
+        check_positive("alpha_mu", alpha_mu)?;
         if !(alpha_w > n as f64 + 1.0 && alpha_w.is_finite()) {
             let got = format!("{alpha_w} of {n} variables");
             return Err(Error::config("alpha_w", got, "more than the number of variables and one"));

@@ -73,6 +73,10 @@ fn rows_of_nodes(n_nodes: usize, n_rows: usize, targets: Option<&[NodeSet]>) -> 
     (sets, of_node)
 }
 
+fn check_positive(setting: &'static str, value: f64) -> Result<()> {
+    if value > 0.0 && value.is_finite() { Ok(()) } else { Err(Error::config(setting, value, "a number above 0")) }
+}
+
 /// Refuses fewer observations than variables, for any node, unless told that this is meant.
 fn check_observations(sets: &[Vec<usize>], n_nodes: usize, allow_few: bool) -> Result<()> {
     match sets.iter().map(Vec::len).min() {

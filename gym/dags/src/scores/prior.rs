@@ -1,7 +1,10 @@
 use gfn::{Error, Result};
 use libm::lgamma;
 
-/// A prior over structures by the number of parents of each node. It isn't normalised over acyclic graphs, and needn't be.
+use super::check_positive;
+
+/// A prior over structures by the number of parents of each node. It isn't normalised over acyclic graphs, and
+/// needn't be.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum StructurePrior {
     /// The same for all acyclic graphs: 0.
@@ -22,8 +25,8 @@ pub enum StructurePrior {
     },
     /// `-log C(n, l)`: all parent sets of one size together have the same weight, whatever the size.
     ///
-    /// With n, the number of nodes, as in torchgfn and jax-dag-gflownet; a node has only n - 1 candidates, so that the weights of
-    /// its sets of l parents sum to (n - l) / n, not to 1.
+    /// With n, the number of nodes, as in torchgfn and jax-dag-gflownet; a node has only n - 1 candidates, so that
+    /// the weights of its sets of l parents sum to (n - l) / n, not to 1.
     Fair,
 }
 
@@ -60,11 +63,9 @@ impl StructurePrior {
             Self::EdgePenalty { beta } => l * beta.ln(),
             Self::Fair => lgamma(nodes - l + 1.0) + lgamma(l + 1.0) - lgamma(nodes + 1.0),
         };
-        match self {
-            Self::EdgePenalty { beta } if !(beta > 0.0 && beta.is_finite()) => {
-                Err(Error::config("beta", beta, "a number above 0"))
-            }
-            _ => Ok((0..n).map(|l| term(l as f64)).collect()),
+        if let Self::EdgePenalty { beta } = self {
+            check_positive("beta", beta)?;
         }
+        Ok((0..n).map(|l| term(l as f64)).collect())
     }
 }

@@ -2,13 +2,13 @@ use gfn::env::{Reward, Rows, VectorStates};
 use gfn::{Error, Result, Rng};
 use tch::{Kind, Tensor};
 
-use super::{GridReward, OriginalReward, check_points};
+use super::{OriginalReward, check_points};
 use crate::hypergrid::HyperGrid;
 
 /// From a flat reward to that of Bengio et al. (2021), by a condition `c` in `[0, 1]` of each trajectory.
 ///
-/// `R(x | c) = (1 - c) (r0 + r1 + r2) + c R_original(x)`: at 0 every point is worth as much as a mode, at 1 the reward is the
-/// [`OriginalReward`]. Conditions are a tensor `[n, 1]` beside the `n` points.
+/// `R(x | c) = (1 - c) (r0 + r1 + r2) + c R_original(x)`: at 0 every point is worth as much as a mode, at 1 the
+/// reward is the [`OriginalReward`]. Conditions are a tensor `[n, 1]` beside the `n` points.
 ///
 /// ```
 /// use gfn::env::{Reward, VectorStates};
@@ -22,7 +22,7 @@ use crate::hypergrid::HyperGrid;
 /// assert!((reward.log_z(0.0)? - (64.0 * 2.6f64).ln()).abs() < 1e-12);
 /// # Ok::<(), gfn::Error>(())
 /// ```
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Debug)]
 pub struct ConditionalReward {
     original: OriginalReward,
 }
@@ -31,7 +31,7 @@ impl ConditionalReward {
     /// The entries of a condition.
     pub const CONDITION_DIM: i64 = 1;
 
-    /// Between a flat reward and this one.
+    /// Builds the reward between a flat one and this one.
     #[must_use]
     pub fn new(original: OriginalReward) -> Self {
         Self { original }
@@ -65,15 +65,15 @@ impl ConditionalReward {
     /// [`Error::Config`] for a condition outside `[0, 1]`.
     pub fn log_z(&self, condition: f64) -> Result<f64> {
         check_condition(condition, None)?;
-        let flat = self.original.mode_threshold() * self.grid().n_states() as f64;
+        let flat = self.original.grid_reward().mode_threshold() * self.grid().n_states() as f64;
         Ok(((1.0 - condition) * flat + condition * self.original.log_z().exp()).ln())
     }
 
     /// The target of a condition: log of `R(x | c) / Z(c)` for each point.
     ///
     /// # Errors
-    /// [`Error::Config`] for a condition outside `[0, 1]`; [`Error::Shape`] or [`Error::Config`] for points that aren't of the
-    /// grid.
+    /// [`Error::Config`] for a condition outside `[0, 1]`; [`Error::Shape`] or [`Error::Config`] for points that
+    /// aren't of the grid.
     pub fn log_target(&self, states: &VectorStates, condition: f64) -> Result<Vec<f64>> {
         check_points(self.grid(), states)?;
         let log_z = self.log_z(condition)?;
@@ -81,11 +81,11 @@ impl ConditionalReward {
     }
 
     fn grid(&self) -> &HyperGrid {
-        self.original.grid()
+        self.original.grid_reward().grid()
     }
 
     fn mixed(&self, original: f64, condition: f64) -> f64 {
-        (1.0 - condition) * self.original.mode_threshold() + condition * original
+        (1.0 - condition) * self.original.grid_reward().mode_threshold() + condition * original
     }
 }
 

@@ -1,44 +1,19 @@
-use gfn::env::{Reward, VectorStates};
 use gfn::{Error, Result, Rng};
 
 use super::point_hash::PointHash;
-use super::{GridReward, RewardKind, random_point};
-use crate::hypergrid::HyperGrid;
+use super::{GridReward, PointReward, RewardKind, random_point};
 
-/// Random points from which a share is estimated that no closed form gives.
+/// The number of random points from which a share is estimated that no closed form gives.
 const SAMPLES: usize = 1 << 16;
 
-/// Another reward, part of whose structure is moved to random points.
-///
-/// For each tier of the base reward: of the points that meet its conditions, a share `rate` (by a hash) doesn't count as meeting
-/// them, and as many of the others on average do: a share `rate s / (1 - s)`, where `s` is the share of all points that meet
-/// them. Then `R = r0 + sum_t w_t [tiers 0..=t count]`, and modes are points for which as many tiers count as for a mode of the
-/// base reward. A base reward without tiers is taken as having one, being a mode: demoted points are worth its `r0`, promoted ones
-/// its mode threshold, and the rest stays as it is.
-///
-/// Shares come from closed forms, and from a fixed random sample where there is none. (torchgfn always samples; without tiers it
-/// takes the share of the batch at hand, so that a point's reward depends on the points beside it, and for some rewards a wrong
-/// mode threshold.) log Z and the number of modes aren't known in closed form, except at a rate of 0.
-///
-/// ```
-/// use gfn_gym::hypergrid::{CorruptedReward, GridReward, HyperGrid, OriginalReward};
-/// let grid = HyperGrid::new(2, 64)?;
-/// let original = OriginalReward::standard(&grid)?;
-/// let corrupted = CorruptedReward::new(Box::new(original.clone()), 0.5, 137)?;
-/// let kept = (0..64).flat_map(|x| (0..64).map(move |y| [x, y]))
-///     .filter(|p| original.is_mode_at(p) && corrupted.is_mode_at(p)).count();
-/// assert_eq!(original.n_modes(), 144);
-/// assert!((50..95).contains(&kept));
-/// # Ok::<(), gfn::Error>(())
-/// ```
-#[derive(Clone, Debug)]
-pub struct CorruptedReward {
-    base: Box<dyn GridReward>,
+#[derive(Debug)]
+struct Corrupted {
+    base: GridReward,
     rate: f64,
     tiers: Vec<Corruption>,
 }
 
-/// What happens to the points of one tier.
+/// The change to the points of one tier.
 #[derive(Clone, Copy, Debug)]
 struct Corruption {
     demotes: PointHash,
@@ -47,40 +22,21 @@ struct Corruption {
     promoted: f64,
 }
 
-impl CorruptedReward {
-    /// A corrupted form of a reward.
-    ///
-    /// # Errors
-    /// [`Error::Config`] for a rate outside `[0, 1)`.
-    pub fn new(base: Box<dyn GridReward>, rate: f64, seed: u64) -> Result<Self> {
-        if !(0.0..1.0).contains(&rate) {
-            return Err(Error::config("the rate of corruption", rate, "a share of at least 0 and below 1"));
-        }
-        let mut rng = Rng::seeded(seed);
-        let mut sample = rng.split();
-        let corruption = |share: f64| Corruption {
-            demotes: PointHash::drawn(&mut rng),
-            promotes: PointHash::drawn(&mut rng),
-            promoted: if share < 1.0 { (rate * share / (1.0 - share)).min(1.0) } else { 0.0 },
-        };
-        let tiers = shares(base.as_ref(), &mut sample).into_iter().map(corruption).collect();
-        Ok(Self { base, rate, tiers })
-    }
-
-    /// The tiers that count for a point which meets the conditions of these.
+impl Corrupted {
+    /// Returns the tiers that count for a point that meets the conditions of these tiers.
     fn corrupt(&self, point: &[u16], tiers: u32) -> u32 {
-        let grid = self.base.grid();
-        let flips = |(t, tier): (usize, &Corruption)| {
+        let mut out = tiers;
+        for (t, tier) in self.tiers.iter().enumerate() {
             let (hash, share) =
                 if tiers >> t & 1 == 1 { (tier.demotes, self.rate) } else { (tier.promotes, tier.promoted) };
-            u32::from(hash.uniform(grid.index(point)) < share) << t
-        };
-        self.tiers.iter().enumerate().map(flips).fold(tiers, |set, flip| set ^ flip)
+            out ^= u32::from(hash.uniform(self.base.grid().index(point)) < share) << t;
+        }
+        out
     }
 }
 
-/// The share of points in each tier.
-fn shares(base: &dyn GridReward, sample: &mut Rng) -> Vec<f64> {
+/// Returns the share of points in each tier.
+fn shares(base: &GridReward, sample: &mut Rng) -> Vec<f64> {
     let (grid, n) = (base.grid(), base.grid().n_states() as f64);
     let mut sampled = |is_in: &dyn Fn(&[u16]) -> bool| {
         let found = (0..SAMPLES).filter(|_| is_in(&random_point(grid, sample))).count();
@@ -92,42 +48,29 @@ fn shares(base: &dyn GridReward, sample: &mut Rng) -> Vec<f64> {
             None => sampled(&|point| base.is_mode_at(point)),
         }];
     };
-    let tiers = tiered.tiers();
-    let share = |t: usize| match tiers.counts(1 << t) {
+    let share = |t: usize| match tiered.counts_of_tiers(1 << t) {
         Some(counts) => counts.iter().sum::<u64>() as f64 / n,
-        None => sampled(&|point| tiers.passed(point) >> t & 1 == 1),
+        None => sampled(&|point| tiered.passed(point) >> t & 1 == 1),
     };
-    (0..tiers.n_tiers()).map(share).collect()
+    (0..tiered.weights.len()).map(share).collect()
 }
 
-impl GridReward for CorruptedReward {
-    fn kind(&self) -> RewardKind {
-        RewardKind::Corrupted
-    }
-    fn grid(&self) -> &HyperGrid {
-        self.base.grid()
-    }
+impl PointReward for Corrupted {
     fn value(&self, point: &[u16]) -> f64 {
         if let Some(tiered) = self.base.tiered() {
-            return tiered.value_of(self.corrupt(point, tiered.tiers().passed(point)));
+            return tiered.value_of(self.corrupt(point, tiered.passed(point)));
         }
-        match (self.base.is_mode_at(point), self.is_mode_at(point)) {
-            (true, false) => self.base(),
-            (false, true) => self.mode_threshold(),
+        match (self.base.is_mode_at(point), self.is_mode(point)) {
+            (true, false) => self.base.base(),
+            (false, true) => self.base.mode_threshold(),
             _ => self.base.value(point),
         }
     }
-    fn is_mode_at(&self, point: &[u16]) -> bool {
+    fn is_mode(&self, point: &[u16]) -> bool {
         match self.base.tiered() {
-            Some(tiered) => tiered.is_mode_of(self.corrupt(point, tiered.tiers().passed(point))),
+            Some(tiered) => tiered.is_mode_of(self.corrupt(point, tiered.passed(point))),
             None => self.corrupt(point, self.base.is_mode_at(point).into()) == 1,
         }
-    }
-    fn base(&self) -> f64 {
-        self.base.base()
-    }
-    fn mode_threshold(&self) -> f64 {
-        self.base.mode_threshold()
     }
     fn n_modes(&self) -> Option<u64> {
         if self.rate == 0.0 { self.base.n_modes() } else { None }
@@ -135,16 +78,51 @@ impl GridReward for CorruptedReward {
     fn log_z(&self) -> Option<f64> {
         if self.rate == 0.0 { self.base.log_z() } else { None }
     }
-    fn boxed(&self) -> Box<dyn GridReward> {
-        Box::new(self.clone())
-    }
 }
 
-impl Reward<VectorStates> for CorruptedReward {
-    fn log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
-        self.log_rewards(states)
-    }
-    fn partial_log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Option<Vec<f64>>> {
-        self.log_rewards(states).map(Some)
+impl GridReward {
+    /// Returns a reward with part of this reward's structure moved to random points.
+    ///
+    /// For each tier of this reward, the base: of the points that meet its conditions, a share `rate` (by a hash)
+    /// doesn't count as meeting them, and as many of the others on average do: a share `rate s / (1 - s)`, with `s`
+    /// the share of all points that meet them. Then `R = r0 + sum_t w_t [tiers 0..=t count]`, and modes are points
+    /// for which as many tiers count as for a mode of the base reward. A base reward without tiers is taken as having
+    /// one, being a mode: demoted points are worth its `r0`, promoted ones its mode threshold, and the rest stays as
+    /// it is.
+    ///
+    /// Shares come from closed forms, and from a fixed random sample if there is none. (torchgfn always samples;
+    /// without tiers it takes the share of the batch at hand, so that a point's reward depends on the points beside
+    /// it, and for some rewards a wrong mode threshold.) log Z and the number of modes aren't known in closed form,
+    /// except at a rate of 0.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a rate outside `[0, 1)`.
+    ///
+    /// ```
+    /// use gfn_gym::hypergrid::{GridReward, HyperGrid, RewardKind};
+    /// let original = RewardKind::Original.standard(&HyperGrid::new(2, 64)?)?;
+    /// let corrupted = original.clone().with_corruption(0.5, 137)?;
+    /// let kept = (0..64).flat_map(|x| (0..64).map(move |y| [x, y]))
+    ///     .filter(|p| original.is_mode_at(p) && corrupted.is_mode_at(p)).count();
+    /// assert_eq!(original.n_modes(), Some(144));
+    /// assert!((50..95).contains(&kept));
+    /// # Ok::<(), gfn::Error>(())
+    /// ```
+    pub fn with_corruption(self, rate: f64, seed: u64) -> Result<Self> {
+        if !(0.0..1.0).contains(&rate) {
+            return Err(Error::config("the rate of corruption", rate, "a share of at least 0 and below 1"));
+        }
+        let mut rng = Rng::seeded(seed);
+        let mut sample = rng.split();
+        let mut tiers = Vec::new();
+        for share in shares(&self, &mut sample) {
+            tiers.push(Corruption {
+                demotes: PointHash::random(&mut rng),
+                promotes: PointHash::random(&mut rng),
+                promoted: if share < 1.0 { (rate * share / (1.0 - share)).min(1.0) } else { 0.0 },
+            });
+        }
+        let (grid, base, threshold) = (self.grid, self.base, self.mode_threshold);
+        Ok(Self::new(RewardKind::Corrupted, &grid, base, threshold, Corrupted { base: self, rate, tiers }))
     }
 }

@@ -4,7 +4,7 @@ use std::str::FromStr;
 use gfn::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// The rewards of the hyper-grid, by name: what a flag or a configuration file chooses from.
+/// The rewards of the hyper-grid by name, for flags and configuration files.
 ///
 /// ```
 /// use gfn_gym::hypergrid::RewardKind;
@@ -17,11 +17,11 @@ use serde::{Deserialize, Serialize};
 pub enum RewardKind {
     /// [`OriginalReward`](super::OriginalReward).
     Original,
-    /// [`CosineReward`](super::CosineReward).
+    /// [`GridReward::cosine`](super::GridReward::cosine).
     Cosine,
-    /// [`SparseReward`](super::SparseReward).
+    /// [`GridReward::sparse`](super::GridReward::sparse).
     Sparse,
-    /// [`DeceptiveReward`](super::DeceptiveReward).
+    /// [`GridReward::deceptive`](super::GridReward::deceptive).
     Deceptive,
     /// [`BitwiseXor`](super::BitwiseXor).
     BitwiseXor,
@@ -29,14 +29,14 @@ pub enum RewardKind {
     MultiplicativeCoprime,
     /// [`ConditionalMultiscale`](super::ConditionalMultiscale).
     ConditionalMultiscale,
-    /// [`UniformRandomReward`](super::UniformRandomReward).
+    /// [`GridReward::uniform_random`](super::GridReward::uniform_random).
     UniformRandom,
-    /// [`CorruptedReward`](super::CorruptedReward).
+    /// [`GridReward::with_corruption`](super::GridReward::with_corruption).
     Corrupted,
 }
 
 impl RewardKind {
-    /// All of them.
+    /// All rewards.
     pub const ALL: [Self; 9] = [
         Self::Original,
         Self::Cosine,
@@ -48,27 +48,11 @@ impl RewardKind {
         Self::UniformRandom,
         Self::Corrupted,
     ];
-
-    /// Its name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Original => "original",
-            Self::Cosine => "cosine",
-            Self::Sparse => "sparse",
-            Self::Deceptive => "deceptive",
-            Self::BitwiseXor => "bitwise_xor",
-            Self::MultiplicativeCoprime => "multiplicative_coprime",
-            Self::ConditionalMultiscale => "conditional_multiscale",
-            Self::UniformRandom => "uniform_random",
-            Self::Corrupted => "corrupted",
-        }
-    }
 }
 
 impl fmt::Display for RewardKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+        self.serialize(f)
     }
 }
 
@@ -76,14 +60,9 @@ impl FromStr for RewardKind {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
-            Error::config(
-                "the reward's name",
-                format!("`{name}`"),
-                "one of original, cosine, sparse, deceptive, bitwise_xor, multiplicative_coprime, \
-                conditional_multiscale, uniform_random, corrupted",
-            )
-        })
+        let expected = "one of original, cosine, sparse, deceptive, bitwise_xor, multiplicative_coprime, \
+            conditional_multiscale, uniform_random, corrupted";
+        find("the reward's name", name, &Self::ALL, expected)
     }
 }
 
@@ -99,13 +78,13 @@ impl FromStr for RewardKind {
 pub enum Preset {
     /// Many modes, or small differences.
     Easy,
-    /// The default of each reward, or near it.
+    /// The default of each reward, or close to it.
     Medium,
     /// Fewer modes, or greater differences.
     Hard,
-    /// Fewer still.
+    /// Even fewer modes.
     Challenging,
-    /// Next to none, and nothing in between.
+    /// Almost no modes, and nothing in between.
     Impossible,
     /// One rule, to compare with 16 and 64.
     K1,
@@ -122,7 +101,7 @@ pub enum Preset {
 }
 
 impl Preset {
-    /// All of them.
+    /// All presets.
     pub const ALL: [Self; 11] = [
         Self::Easy,
         Self::Medium,
@@ -137,31 +116,13 @@ impl Preset {
         Self::K64Matched,
     ];
 
-    /// Those that every reward has, easiest first.
+    /// The presets that every reward has, easiest first.
     pub const LEVELS: [Self; 5] = [Self::Easy, Self::Medium, Self::Hard, Self::Challenging, Self::Impossible];
-
-    /// Its name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Easy => "easy",
-            Self::Medium => "medium",
-            Self::Hard => "hard",
-            Self::Challenging => "challenging",
-            Self::Impossible => "impossible",
-            Self::K1 => "k1",
-            Self::K16 => "k16",
-            Self::K64 => "k64",
-            Self::K1Matched => "k1_matched",
-            Self::K16Matched => "k16_matched",
-            Self::K64Matched => "k64_matched",
-        }
-    }
 }
 
 impl fmt::Display for Preset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+        self.serialize(f)
     }
 }
 
@@ -169,13 +130,14 @@ impl FromStr for Preset {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
-        Self::ALL.into_iter().find(|preset| preset.name() == name).ok_or_else(|| {
-            Error::config(
-                "the preset's name",
-                format!("`{name}`"),
-                "one of easy, medium, hard, challenging, impossible, k1, k16, k64, k1_matched, k16_matched, \
-                k64_matched",
-            )
-        })
+        let expected = "one of easy, medium, hard, challenging, impossible, k1, k16, k64, k1_matched, k16_matched, \
+            k64_matched";
+        find("the preset's name", name, &Self::ALL, expected)
     }
+}
+
+/// Returns the item with this name.
+fn find<T: Copy + fmt::Display>(setting: &'static str, name: &str, all: &[T], expected: &'static str) -> Result<T> {
+    let found = all.iter().copied().find(|item| item.to_string() == name);
+    found.ok_or_else(|| Error::config(setting, format!("`{name}`"), expected))
 }

@@ -1,54 +1,72 @@
-//! Rewards on the points of the grid, and their shared trait.
+//! Rewards on the points of the grid.
 
 mod conditional;
 mod corrupted;
-mod cosine;
-mod deceptive;
 mod kind;
-mod original;
+mod linear_system;
 mod point_hash;
 mod presets;
-mod sparse;
+mod simple;
 mod tiered;
-mod uniform_random;
 mod zones;
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 pub use conditional::ConditionalReward;
-pub use corrupted::CorruptedReward;
-pub use cosine::CosineReward;
-pub use deceptive::DeceptiveReward;
-use gfn::env::{Reward, Rows, VectorStates};
+use gfn::env::{Reward, VectorStates};
 use gfn::{Error, Result, Rng};
 pub use kind::{Preset, RewardKind};
-pub use original::OriginalReward;
-pub use sparse::SparseReward;
 pub use tiered::{
-    BitEquation, BitwiseXor, ConditionalMultiscale, CoprimeTier, LcmTarget, MultiplicativeCoprime, MultiscaleTier,
-    ParityCheck, ParityRules, ParityTier, TieredReward, Tiers,
+    BitwiseXor, ConditionalMultiscale, CoprimeTier, LcmTarget, MultiplicativeCoprime, MultiscaleTier, ParityCheck,
+    ParityTier, TieredReward,
 };
-pub use uniform_random::UniformRandomReward;
+pub use zones::OriginalReward;
 
 use super::HyperGrid;
+use crate::rewards::check_width;
 
-/// The least reward of any point: an `r0` below it stands for it, for `log 0` can't be balanced.
+/// The least reward of any point. A smaller `r0` is replaced by it, because `log 0` can't be balanced.
 pub const REWARD_FLOOR: f64 = 1e-12;
 
-/// Points looked at when a closed form doesn't tell.
+/// The number of points that [`GridReward::check_modes`] visits without a closed form.
 const SEARCH: u64 = 1 << 20;
 
-/// Points per batch of an enumeration.
+/// The number of points in a batch of an enumeration.
 const CHUNK: u64 = 1 << 14;
 
-/// A reward on the points of a [`HyperGrid`], and what is known about it exactly.
+/// R of single points, and the numbers that are known without visiting all of them.
+trait PointReward: Debug + Send + Sync {
+    /// Returns R of a point of the grid.
+    fn value(&self, point: &[u16]) -> f64;
+
+    /// Returns `true` if a point of the grid is a mode.
+    fn is_mode(&self, point: &[u16]) -> bool;
+
+    /// Returns the number of modes, if a closed form exists.
+    fn n_modes(&self) -> Option<u64> {
+        None
+    }
+
+    /// Returns log Z, if a closed form exists.
+    fn log_z(&self) -> Option<f64> {
+        None
+    }
+
+    /// Returns the tiers of a reward that is built of tiers.
+    fn tiered(&self) -> Option<&TieredReward> {
+        None
+    }
+}
+
+/// A reward on the points of a [`HyperGrid`], with the numbers that are known about it exactly.
 ///
-/// Object-safe: `Box<dyn GridReward>` is itself a [`Reward`], can be cloned, and is what [`RewardKind::preset`] gives. Every point
-/// can be finished, so [`Reward::partial_log_reward`] of any point is its log-reward.
+/// [`RewardKind::preset`] and the constructors here build it. Every point can be the end of a trajectory, so that
+/// [`Reward::partial_log_reward`] of any point is its log-reward. A clone shares the tables of the reward.
 ///
 /// ```
-/// use gfn::env::{Reward, VectorStates};
-/// use gfn_gym::hypergrid::{GridReward, HyperGrid, Preset, RewardKind};
+/// use gfn::env::VectorStates;
+/// use gfn_gym::hypergrid::{HyperGrid, Preset, RewardKind};
 /// let grid = HyperGrid::new(2, 16)?;
 /// let reward = "deceptive".parse::<RewardKind>()?.preset(&grid, Preset::Medium)?;
 /// reward.check_modes()?;
@@ -58,106 +76,141 @@ const CHUNK: u64 = 1 << 14;
 /// assert_eq!(reward.is_mode(&VectorStates::from_rows([[2, 2], [0, 0]])), [true, false]);
 /// # Ok::<(), gfn::Error>(())
 /// ```
-pub trait GridReward: Reward<VectorStates> + Debug + Send + Sync {
-    /// The member of the family; its `Display` is the name.
-    fn kind(&self) -> RewardKind;
+#[derive(Clone, Debug)]
+pub struct GridReward {
+    kind: RewardKind,
+    grid: HyperGrid,
+    base: f64,
+    mode_threshold: f64,
+    points: Arc<dyn PointReward>,
+}
 
-    /// The grid that it is a reward on.
-    fn grid(&self) -> &HyperGrid;
+impl GridReward {
+    /// Builds a reward from its kind, base reward, mode threshold and points.
+    fn new(
+        kind: RewardKind,
+        grid: &HyperGrid,
+        base: f64,
+        mode_threshold: f64,
+        points: impl PointReward + 'static,
+    ) -> Self {
+        Self { kind, grid: *grid, base, mode_threshold, points: Arc::new(points) }
+    }
 
-    /// R of one point of the grid.
+    /// Returns the name of the reward.
+    #[must_use]
+    pub fn kind(&self) -> RewardKind {
+        self.kind
+    }
+
+    /// Returns the grid of the reward's points.
+    #[must_use]
+    pub fn grid(&self) -> &HyperGrid {
+        &self.grid
+    }
+
+    /// Returns the base reward: R of a point that earns nothing.
+    #[must_use]
+    pub fn base(&self) -> f64 {
+        self.base
+    }
+
+    /// Returns the least reward of a mode, up to rounding.
+    #[must_use]
+    pub fn mode_threshold(&self) -> f64 {
+        self.mode_threshold
+    }
+
+    /// Returns R of a point of the grid.
     ///
     /// # Panics
     /// May panic if the point isn't of the grid ([`HyperGrid::contains`]); [`reward`](Self::reward) does not.
-    fn value(&self, point: &[u16]) -> f64;
+    #[must_use]
+    pub fn value(&self, point: &[u16]) -> f64 {
+        self.points.value(point)
+    }
 
-    /// `true` if one point of the grid is a mode.
+    /// Returns `true` if a point of the grid is a mode.
     ///
     /// # Panics
     /// As [`value`](Self::value).
-    fn is_mode_at(&self, point: &[u16]) -> bool;
-
-    /// The base reward: what a point is worth that earns nothing.
-    fn base(&self) -> f64;
-
-    /// The least reward of a mode, up to rounding.
-    fn mode_threshold(&self) -> f64;
-
-    /// The number of modes where it is known without visiting all points.
-    fn n_modes(&self) -> Option<u64>;
-
-    /// log Z where it is known without visiting all points.
-    fn log_z(&self) -> Option<f64>;
-
-    /// The tiers, of a reward that is built of them.
-    fn tiered(&self) -> Option<&TieredReward> {
-        None
+    #[must_use]
+    pub fn is_mode_at(&self, point: &[u16]) -> bool {
+        self.points.is_mode(point)
     }
 
-    /// A copy behind a box.
-    fn boxed(&self) -> Box<dyn GridReward>;
-
-    /// R of each point; 0 for one that isn't of the grid.
-    fn reward(&self, states: &VectorStates) -> Vec<f64> {
-        states.rows().map(|point| if self.grid().contains(point) { self.value(point) } else { 0.0 }).collect()
+    /// Returns the number of modes, if it is known without visiting all points.
+    #[must_use]
+    pub fn n_modes(&self) -> Option<u64> {
+        self.points.n_modes()
     }
 
-    /// For each point, `true` if it is a mode; one that isn't of the grid is none.
-    fn is_mode(&self, states: &VectorStates) -> Vec<bool> {
-        states.rows().map(|point| self.grid().contains(point) && self.is_mode_at(point)).collect()
+    /// Returns log Z, if it is known without visiting all points.
+    #[must_use]
+    pub fn log_z(&self) -> Option<f64> {
+        self.points.log_z()
     }
 
-    /// log R of each point.
-    ///
-    /// # Errors
-    /// [`Error::Shape`] or [`Error::Config`] for points that aren't of the grid.
-    fn log_rewards(&self, states: &VectorStates) -> Result<Vec<f64>> {
-        check_points(self.grid(), states)?;
-        Ok(states.rows().map(|point| self.value(point).ln()).collect())
+    /// Returns the tiers of a reward that is built of tiers.
+    #[must_use]
+    pub fn tiered(&self) -> Option<&TieredReward> {
+        self.points.tiered()
     }
 
-    /// Sums over all points: log Z and the number of modes of any reward.
+    /// Returns R of each point, and 0 for a point that isn't of the grid.
+    #[must_use]
+    pub fn reward(&self, states: &VectorStates) -> Vec<f64> {
+        states.rows().map(|point| if self.grid.contains(point) { self.value(point) } else { 0.0 }).collect()
+    }
+
+    /// Returns `true` for each point that is a mode. A point that isn't of the grid is none.
+    #[must_use]
+    pub fn is_mode(&self, states: &VectorStates) -> Vec<bool> {
+        states.rows().map(|point| self.grid.contains(point) && self.is_mode_at(point)).collect()
+    }
+
+    /// Sums over all points. The result has log Z and the number of modes of any reward.
     ///
     /// # Errors
     /// [`Error::TooManyStates`] for a grid of more than `limit` points.
-    fn totals(&self, limit: u64) -> Result<GridTotals> {
-        let (grid, n) = (self.grid(), self.grid().n_states());
+    pub fn totals(&self, limit: u64) -> Result<GridTotals> {
+        let n = self.grid.n_states();
         if n > limit {
             return Err(Error::TooManyStates { limit: usize::try_from(limit).unwrap_or(usize::MAX) });
         }
         let (mut z, mut n_modes) = (0.0, 0);
         for start in (0..n).step_by(CHUNK as usize) {
-            let states = grid.states_of(start..n.min(start + CHUNK))?;
+            let states = self.grid.states_of(start..n.min(start + CHUNK))?;
             z += self.reward(&states).iter().sum::<f64>();
             n_modes += self.is_mode(&states).iter().filter(|mode| **mode).count() as u64;
         }
         Ok(GridTotals { log_z: z.ln(), n_modes })
     }
 
-    /// Checks that there is a mode to find.
+    /// Checks that the reward has a mode.
     ///
-    /// By the closed form where there is one. Else all points are looked at, or 2^20 random ones (always the same) of a larger
-    /// grid: a mode rarer than that is reported as missing.
+    /// Uses the closed form, if there is one. Otherwise visits all points, or 2^20 random ones (always the same) of a
+    /// larger grid: a mode rarer than that is reported as missing.
     ///
     /// # Errors
-    /// [`Error::Config`] if there is none.
-    fn check_modes(&self) -> Result<()> {
-        let n = self.grid().n_states();
-        let (found, looked_at) = match self.n_modes() {
+    /// [`Error::Config`] if there is no mode.
+    pub fn check_modes(&self) -> Result<()> {
+        let n = self.grid.n_states();
+        let (has_mode, n_visited) = match self.n_modes() {
             Some(modes) => (modes > 0, n),
             None if n <= SEARCH => (self.totals(SEARCH)?.n_modes > 0, n),
             None => {
                 let mut rng = Rng::seeded(0);
-                ((0..SEARCH).any(|_| self.is_mode_at(&random_point(self.grid(), &mut rng))), SEARCH)
+                ((0..SEARCH).any(|_| self.is_mode_at(&random_point(&self.grid, &mut rng))), SEARCH)
             }
         };
-        if found {
+        if has_mode {
             return Ok(());
         }
-        let (kind, height, ndim) = (self.kind(), self.grid().height(), self.grid().ndim());
+        let (kind, height, ndim) = (self.kind, self.grid.height(), self.grid.ndim());
         Err(Error::config(
             "the reward's modes",
-            format!("none among {looked_at} points of the {kind} reward at height {height} in {ndim} dimensions"),
+            format!("none among {n_visited} points of the {kind} reward at height {height} in {ndim} dimensions"),
             "at least one point that earns all of the reward: change the height or the reward's parameters",
         ))
     }
@@ -172,31 +225,19 @@ pub struct GridTotals {
     pub n_modes: u64,
 }
 
-impl Clone for Box<dyn GridReward> {
-    fn clone(&self) -> Self {
-        self.as_ref().boxed()
-    }
-}
-
-impl Reward<VectorStates> for Box<dyn GridReward> {
-    fn log_reward(&self, states: &VectorStates, conditions: Option<&tch::Tensor>) -> Result<Vec<f64>> {
-        self.as_ref().log_reward(states, conditions)
+impl Reward<VectorStates> for GridReward {
+    fn log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
+        check_points(&self.grid, states)?;
+        Ok(states.rows().map(|point| self.value(point).ln()).collect())
     }
     fn partial_log_reward(&self, states: &VectorStates, conditions: Option<&tch::Tensor>) -> Result<Option<Vec<f64>>> {
-        self.as_ref().partial_log_reward(states, conditions)
+        self.log_reward(states, conditions).map(Some)
     }
 }
 
 /// Refuses states that aren't points of the grid.
 fn check_points(grid: &HyperGrid, states: &VectorStates) -> Result<()> {
-    if states.width() != grid.ndim() {
-        return Err(Error::shape(
-            "the points",
-            [states.len() as i64, grid.ndim() as i64],
-            [states.len() as i64, states.width() as i64],
-            "give points of the grid that the reward was made for",
-        ));
-    }
+    check_width(states, grid.ndim())?;
     match states.rows().find(|point| !grid.contains(point)) {
         None => Ok(()),
         Some(point) => Err(Error::config(
@@ -207,7 +248,7 @@ fn check_points(grid: &HyperGrid, states: &VectorStates) -> Result<()> {
     }
 }
 
-/// A base reward that is fit for a logarithm.
+/// Raises a base reward to the floor, so that its logarithm is finite.
 fn floored(r0: f64) -> Result<f64> {
     if r0.is_finite() && r0 >= 0.0 {
         return Ok(r0.max(REWARD_FLOOR));
@@ -215,25 +256,12 @@ fn floored(r0: f64) -> Result<f64> {
     Err(Error::config("r0", r0, "a finite number of at least 0 (below 1e-12 it stands for 1e-12)"))
 }
 
-/// Refuses dimensions that the grid hasn't, or that are named twice.
-fn check_dims(grid: &HyperGrid, dims: &[usize]) -> Result<()> {
-    let twice = dims.iter().enumerate().any(|(i, dim)| dims[..i].contains(dim));
-    if dims.is_empty() || twice || dims.iter().any(|&dim| dim >= grid.ndim()) {
-        return Err(Error::config(
-            "the constrained dimensions",
-            format!("{dims:?} on a grid of {} dimensions", grid.ndim()),
-            "at least one, each below the number of dimensions and named once",
-        ));
-    }
-    Ok(())
-}
-
-/// A uniformly random point.
+/// Draws a uniformly random point.
 fn random_point(grid: &HyperGrid, rng: &mut Rng) -> Vec<u16> {
     (0..grid.ndim()).map(|_| rng.below(grid.height()) as u16).collect()
 }
 
-/// `base^exponent`, a number of points: it doesn't overflow, because a grid has fewer than 2^64 points.
+/// Returns `base^exponent`, a number of points. It can't overflow, because a grid has fewer than 2^64 points.
 fn power(base: u64, exponent: usize) -> u64 {
     base.pow(exponent as u32)
 }

@@ -1,14 +1,14 @@
 use gfn::Rng;
 
-/// A number in `[0, 1)` for each point's key, as good as random but always the same: two rounds of the mixing function of SplitMix64
-/// over it, with keys of the generator's.
+/// A pseudo-random number in `[0, 1)` for each point's key, always the same: two rounds of the mixing function of
+/// SplitMix64 over it, with keys drawn from a generator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct PointHash {
     keys: [u64; 2],
 }
 
 impl PointHash {
-    pub(super) fn drawn(rng: &mut Rng) -> Self {
+    pub(super) fn random(rng: &mut Rng) -> Self {
         let mut bits = || rng.below(1 << 32) as u64;
         Self { keys: [bits() << 32 | bits(), bits() << 32 | bits()] }
     }

@@ -3,9 +3,8 @@
 use gfn::{Error, Result};
 
 use super::{
-    BitwiseXor, ConditionalMultiscale, CoprimeTier, CorruptedReward, CosineReward, DeceptiveReward, GridReward,
-    LcmTarget, MultiplicativeCoprime, MultiscaleTier, OriginalReward, ParityRules, Preset, RewardKind, SparseReward,
-    UniformRandomReward,
+    BitwiseXor, ConditionalMultiscale, GridReward, LcmTarget, MultiplicativeCoprime, MultiscaleTier, OriginalReward,
+    Preset, RewardKind,
 };
 use crate::hypergrid::HyperGrid;
 
@@ -17,29 +16,27 @@ const RULE_SEED: u64 = 2025;
 const CORRUPTION_SEED: u64 = 137;
 
 impl RewardKind {
-    /// The reward with its usual parameters, which its `standard` function names.
+    /// Returns the reward with its usual parameters. Those of the families of tiers stand at their `standard`
+    /// functions, [`corrupted`](GridReward::with_corruption) has a rate of 0.2 on the standard
+    /// `conditional_multiscale`, and the other rewards are those of [`Preset::Medium`].
     ///
     /// # Errors
-    /// [`Error::Config`] if the reward can't be on this grid: `conditional_multiscale` and `corrupted` need a height that is a
-    /// power of 4.
-    pub fn standard(self, grid: &HyperGrid) -> Result<Box<dyn GridReward>> {
-        Ok(match self {
-            Self::Original => Box::new(OriginalReward::standard(grid)?),
-            Self::Cosine => Box::new(CosineReward::standard(grid)?),
-            Self::Sparse => Box::new(SparseReward::new(grid)),
-            Self::Deceptive => Box::new(DeceptiveReward::standard(grid)?),
-            Self::BitwiseXor => Box::new(BitwiseXor::standard(grid).build(grid)?),
-            Self::MultiplicativeCoprime => Box::new(MultiplicativeCoprime::standard(grid).build(grid)?),
-            Self::ConditionalMultiscale => Box::new(ConditionalMultiscale::standard(grid).build(grid)?),
-            Self::UniformRandom => Box::new(UniformRandomReward::standard(grid)?),
-            Self::Corrupted => {
-                let base = ConditionalMultiscale::standard(grid).build(grid)?;
-                Box::new(CorruptedReward::new(Box::new(base), 0.2, CORRUPTION_SEED)?)
+    /// [`Error::Config`] if the reward can't be on this grid: `conditional_multiscale` and `corrupted` need a height
+    /// that is a power of 4.
+    pub fn standard(self, grid: &HyperGrid) -> Result<GridReward> {
+        match self {
+            Self::BitwiseXor => BitwiseXor::standard(grid).build(grid),
+            Self::MultiplicativeCoprime => MultiplicativeCoprime::standard(grid).build(grid),
+            Self::ConditionalMultiscale => ConditionalMultiscale::standard(grid).build(grid),
+            Self::Corrupted => Self::ConditionalMultiscale.standard(grid)?.with_corruption(0.2, CORRUPTION_SEED),
+            Self::Original | Self::Cosine | Self::Sparse | Self::Deceptive | Self::UniformRandom => {
+                self.preset(grid, Preset::Medium)
             }
-        })
+        }
     }
 
-    /// The reward as a preset of torchgfn has it; seeds are fixed, but what is drawn from them differs from torchgfn's.
+    /// Returns the reward of a preset of torchgfn. Seeds are fixed, but the numbers drawn from them differ from
+    /// torchgfn's.
     ///
     /// | reward | sets | easy | medium | hard | challenging | impossible |
     /// |---|---|---|---|---|---|---|
@@ -53,47 +50,46 @@ impl RewardKind {
     /// | `uniform_random` | share of modes | .1 | .01 | .001 | 1e-4 | 1e-5 |
     /// | `corrupted` | rate, on `conditional_multiscale` medium | .1 | .3 | .5 | .7 | .9 |
     ///
-    /// Grids of fewer dimensions constrain all they have; tiers that the height has no digits for are left out. Only the three
-    /// families with rules have the `k` presets: `bitwise_xor` on at least 10 dimensions (matched: and a height of 8),
-    /// `multiplicative_coprime` on at least 6 (no `k64`; matched: 10), `conditional_multiscale` on any (matched: at least 24).
+    /// Grids of fewer dimensions constrain all they have; tiers that the height has no digits for are left out. Only
+    /// the three families with rules have the `k` presets: `bitwise_xor` on at least 10 dimensions (matched: and a
+    /// height of 8), `multiplicative_coprime` on at least 6 (no `k64`; matched: 10), `conditional_multiscale` on any
+    /// (matched: at least 24).
     ///
     /// Not every preset has a mode on every grid: see [`check_modes`](GridReward::check_modes).
     ///
     /// # Errors
     /// [`Error::Config`] for a preset that the reward hasn't, or hasn't on so small a grid; otherwise as
     /// [`standard`](Self::standard).
-    pub fn preset(self, grid: &HyperGrid, preset: Preset) -> Result<Box<dyn GridReward>> {
-        Ok(match self {
+    pub fn preset(self, grid: &HyperGrid, preset: Preset) -> Result<GridReward> {
+        let level = || level(self, preset);
+        match self {
             Self::Original => {
                 let [r0, r1, r2] =
-                    [[0.1, 0.3, 1.0], [0.1, 0.5, 2.0], [0.05, 0.6, 3.0], [0.01, 0.6, 4.0], [0.0, 0.7, 5.0]]
-                        [level(self, preset)?];
-                Box::new(OriginalReward::new(grid, r0, r1, r2)?)
+                    [[0.1, 0.3, 1.0], [0.1, 0.5, 2.0], [0.05, 0.6, 3.0], [0.01, 0.6, 4.0], [0.0, 0.7, 5.0]][level()?];
+                Ok(OriginalReward::new(grid, r0, r1, r2)?.grid_reward().clone())
             }
             Self::Cosine => {
                 let [r0, r1, gamma] =
-                    [[0.1, 0.3, 0.7], [0.1, 0.5, 0.8], [0.05, 0.6, 0.85], [0.01, 0.7, 0.9], [0.0, 0.8, 0.92]]
-                        [level(self, preset)?];
-                Box::new(CosineReward::new(grid, r0, r1, gamma)?)
+                    [[0.1, 0.3, 0.7], [0.1, 0.5, 0.8], [0.05, 0.6, 0.85], [0.01, 0.7, 0.9], [0.0, 0.8, 0.92]][level()?];
+                GridReward::cosine(grid, r0, r1, gamma)
             }
-            Self::Sparse => level(self, preset).map(|_| Box::new(SparseReward::new(grid)))?,
+            Self::Sparse => level().map(|_| GridReward::sparse(grid)),
             Self::Deceptive => {
-                let [r1, r2] = [[0.05, 1.0], [0.1, 2.0], [0.15, 3.0], [0.2, 4.0], [0.25, 5.0]][level(self, preset)?];
-                Box::new(DeceptiveReward::new(grid, 1e-5, r1, r2)?)
+                let [r1, r2] = [[0.05, 1.0], [0.1, 2.0], [0.15, 3.0], [0.2, 4.0], [0.25, 5.0]][level()?];
+                GridReward::deceptive(grid, 1e-5, r1, r2)
             }
-            Self::BitwiseXor => Box::new(BitwiseXor::preset(grid, preset)?.build(grid)?),
-            Self::MultiplicativeCoprime => Box::new(MultiplicativeCoprime::preset(grid, preset)?.build(grid)?),
-            Self::ConditionalMultiscale => Box::new(ConditionalMultiscale::preset(grid, preset)?.build(grid)?),
+            Self::BitwiseXor => BitwiseXor::preset(grid, preset)?.build(grid),
+            Self::MultiplicativeCoprime => MultiplicativeCoprime::preset(grid, preset)?.build(grid),
+            Self::ConditionalMultiscale => ConditionalMultiscale::preset(grid, preset)?.build(grid),
             Self::UniformRandom => {
-                let mode_prob = [0.1, 0.01, 0.001, 1e-4, 1e-5][level(self, preset)?];
-                Box::new(UniformRandomReward::new(grid, 0.1, 2.0, mode_prob, SEED)?)
+                GridReward::uniform_random(grid, 0.1, 2.0, [0.1, 0.01, 0.001, 1e-4, 1e-5][level()?], SEED)
             }
             Self::Corrupted => {
-                let rate = [0.1, 0.3, 0.5, 0.7, 0.9][level(self, preset)?];
-                let base = ConditionalMultiscale::preset(grid, Preset::Medium)?.build(grid)?;
-                Box::new(CorruptedReward::new(Box::new(base), rate, CORRUPTION_SEED)?)
+                let rate = [0.1, 0.3, 0.5, 0.7, 0.9][level()?];
+                let base = Self::ConditionalMultiscale.preset(grid, Preset::Medium)?;
+                base.with_corruption(rate, CORRUPTION_SEED)
             }
-        })
+        }
     }
 }
 
@@ -106,42 +102,28 @@ impl BitwiseXor {
         let kind = RewardKind::BitwiseXor;
         if let Some((n_rules, matched)) = rules_of(preset) {
             needs(kind, preset, grid, 10)?;
-            let trunk = Self::drawn(grid, 10, &[1, 1, 2], SEED)?;
+            let trunk = Self::random(grid, 10, &[1, 1, 2], SEED)?;
             let top = (grid.height() - 1).ilog2();
             let (n_checks, planes) = if matched { (2, (0, 2)) } else { (1, (0, top)) };
-            let rules = ParityRules::drawn(&trunk, grid, 1000.0, n_rules, n_checks, planes, RULE_SEED)?;
-            return Ok(Self { rules: Some(rules), ..trunk });
+            return trunk.with_random_rules(grid, 1000.0, n_rules, n_checks, planes, RULE_SEED);
         }
         let level = level(kind, preset)?;
         let (n_dims, n_checks) =
             [(3, [1, 1, 1]), (5, [1, 2, 2]), (8, [1, 2, 3]), (10, [1, 2, 4]), (12, [2, 4, 6])][level];
-        Self::drawn(grid, grid.ndim().min(n_dims), &n_checks, SEED + level as u64)
+        Self::random(grid, grid.ndim().min(n_dims), &n_checks, SEED + level as u64)
     }
 }
 
 impl MultiplicativeCoprime {
-    /// The parameters of a [preset](RewardKind::preset): neighbouring dimensions are to be coprime from the third tier on, and the
-    /// last tier asks for the full least common multiple (easy: any; `k`: that of the rule). Matched presets sort points by rules
-    /// that all ask for the same.
+    /// The parameters of a [preset](RewardKind::preset): neighbouring dimensions must be coprime from the third
+    /// tier on, and the last tier needs the full least common multiple (easy: any; `k`: that of the rule). Matched
+    /// presets sort points by rules that all need the same.
     ///
     /// # Errors
     /// [`Error::Config`] for `k64` without matching, or a `k` preset on fewer than 6 dimensions (matched: 10).
     pub fn preset(grid: &HyperGrid, preset: Preset) -> Result<Self> {
         let kind = RewardKind::MultiplicativeCoprime;
-        let of = |n_dims: usize, n_primes: usize, caps: &[u32], last: LcmTarget| {
-            let n_dims = grid.ndim().min(n_dims);
-            let lcm = |t| if t + 1 == caps.len() { last } else { LcmTarget::Any };
-            let tier = |(t, &cap)| CoprimeTier { weight: 10f64.powi(t as i32), cap, lcm: lcm(t) };
-            Self {
-                r0: 0.0,
-                dims: (0..n_dims).collect(),
-                primes: [2, 3, 5, 7, 11, 13, 17, 19, 23, 29][..n_primes].to_vec(),
-                tiers: caps.iter().enumerate().map(tier).collect(),
-                pairs: (1..n_dims).map(|d| (d - 1, d)).collect(),
-                pairs_from: 2,
-                rules: Vec::new(),
-            }
-        };
+        let of = |n_dims, n_primes, caps: &[u32], last| Self::chain(grid, n_dims, n_primes, caps, last);
         match rules_of(preset) {
             Some((n_rules, true)) => {
                 needs(kind, preset, grid, 10)?;
@@ -150,7 +132,7 @@ impl MultiplicativeCoprime {
             Some((64, false)) => refuse(kind, preset),
             Some((n_rules, false)) => {
                 needs(kind, preset, grid, 6)?;
-                of(6, 4, &[2; 4], LcmTarget::Any).with_drawn_rules(grid, n_rules, RULE_SEED)
+                of(6, 4, &[2; 4], LcmTarget::Any).with_random_rules(grid, n_rules, RULE_SEED)
             }
             None => Ok(match level(kind, preset)? {
                 0 => of(3, 3, &[2; 3], LcmTarget::Any),
@@ -164,18 +146,18 @@ impl MultiplicativeCoprime {
 }
 
 impl ConditionalMultiscale {
-    /// The parameters of a [preset](RewardKind::preset), in base 4: a filter of width 2 (matched: 3), and from hard on digits of
-    /// the finer tiers that add up to multiples of 2 (matched: of all tiers, to multiples of 3).
+    /// The parameters of a [preset](RewardKind::preset), in base 4: a filter of width 2 (matched: 3), and from hard
+    /// on digits of the finer tiers that add up to multiples of 2 (matched: of all tiers, to multiples of 3).
     ///
     /// # Errors
-    /// [`Error::Config`] for a matched preset on fewer than 24 dimensions. On 24 and more only a height of 4 keeps a grid below
-    /// 2^64 points.
+    /// [`Error::Config`] for a matched preset on fewer than 24 dimensions. On 24 and more only a height of 4 keeps a
+    /// grid below 2^64 points.
     pub fn preset(grid: &HyperGrid, preset: Preset) -> Result<Self> {
         let kind = RewardKind::ConditionalMultiscale;
         let of = |n_dims: usize, width, mods: &[Option<u32>], n_rules, seed| {
             let tier = |(t, &cross_mod)| MultiscaleTier { weight: 10f64.powi(t as i32), shift: 0, cross_mod };
             let tiers: Vec<MultiscaleTier> = mods.iter().enumerate().map(tier).collect();
-            Self::drawn(grid, grid.ndim().min(n_dims), width, &tiers, n_rules, seed)
+            Self::random(grid, grid.ndim().min(n_dims), width, &tiers, n_rules, seed)
         };
         let even = Some(2);
         match rules_of(preset) {
@@ -195,7 +177,7 @@ impl ConditionalMultiscale {
     }
 }
 
-/// The number of rules of a preset that has some, and whether it is a matched one.
+/// Returns the number of rules of a preset with rules, and `true` for a matched one.
 fn rules_of(preset: Preset) -> Option<(usize, bool)> {
     match preset {
         Preset::K1 => Some((1, false)),
@@ -208,7 +190,7 @@ fn rules_of(preset: Preset) -> Option<(usize, bool)> {
     }
 }
 
-/// The place of a preset among those that every reward has.
+/// Returns the place of a preset among the presets that every reward has.
 fn level(kind: RewardKind, preset: Preset) -> Result<usize> {
     Preset::LEVELS.iter().position(|level| *level == preset).map_or_else(|| refuse(kind, preset), Ok)
 }

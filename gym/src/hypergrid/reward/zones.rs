@@ -1,59 +1,202 @@
-use super::power;
+//! The rewards with zones: the plateau and the band of the original reward, and the deceptive one.
+
+use gfn::env::{Reward, VectorStates};
+use gfn::{Error, Result};
+
+use super::{GridReward, PointReward, RewardKind, floored, power};
 use crate::hypergrid::HyperGrid;
 
-/// Where a coordinate lies, by `a = |x / (height - 1) - 1/2|`.
+/// The place of a coordinate, by `a = |x / (height - 1) - 1/2|`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Zone {
+enum Zone {
     Inner,
-    /// Beyond a threshold of the reward's own, which is below 0.3.
+    /// Beyond a threshold of the reward, which is below 0.3.
     Outer,
     /// Inside the outer zone: 0.3 < a < 0.4.
     Band,
 }
 
-/// The zones of all coordinates of a grid; a point lies in the lowest zone of its coordinates.
+/// A reward by zone. A point lies in the lowest zone of its coordinates.
 ///
-/// Thresholds are compared in integers: in floating point `0.3 < a` depends on rounding, and a grid of height 16 would have 9
-/// modes in place of 4.
-#[derive(Clone, PartialEq, Debug)]
-pub(super) struct Zones {
+/// Thresholds are compared in integers: in floating point `0.3 < a` depends on rounding, and a grid of height 16
+/// would have 9 modes instead of 4.
+#[derive(Debug)]
+struct ZoneReward {
     ndim: usize,
-    of: Vec<Zone>,
+    /// The zone of each coordinate.
+    zones: Vec<Zone>,
+    /// R by zone, lowest first.
+    values: [f64; 3],
 }
 
-impl Zones {
-    /// The zones whose outer one is `a > twentieths / 20`.
-    pub(super) fn new(grid: &HyperGrid, twentieths: u64) -> Self {
-        let height = grid.height() as u64;
-        Self { ndim: grid.ndim(), of: (0..height).map(|x| zone(x, height, twentieths)).collect() }
+impl ZoneReward {
+    /// Builds the reward whose outer zone is `a > twentieths / 20`.
+    fn new(grid: &HyperGrid, twentieths: u64, values: [f64; 3]) -> Self {
+        // |2 x - top| is 2 top a, so that a > n/20 reads 10 |2 x - top| > n top.
+        let top = grid.height() as u64 - 1;
+        let zone = |x: u64| {
+            let distance = 10 * (2 * x).abs_diff(top);
+            if distance > 6 * top && distance < 8 * top {
+                Zone::Band
+            } else if distance > twentieths * top {
+                Zone::Outer
+            } else {
+                Zone::Inner
+            }
+        };
+        Self { ndim: grid.ndim(), zones: (0..=top).map(zone).collect(), values }
     }
 
-    /// The zone of a point of the grid.
-    pub(super) fn zone(&self, point: &[u16]) -> Zone {
-        point.iter().map(|&x| self.of[usize::from(x)]).min().unwrap_or(Zone::Inner)
+    fn zone(&self, point: &[u16]) -> Zone {
+        point.iter().map(|&x| self.zones[usize::from(x)]).min().unwrap_or(Zone::Inner)
     }
 
     /// The number of points in this zone or a higher one.
-    pub(super) fn n_at_least(&self, zone: Zone) -> u64 {
-        power(self.of.iter().filter(|z| **z >= zone).count() as u64, self.ndim)
+    fn n_at_least(&self, zone: Zone) -> u64 {
+        power(self.zones.iter().filter(|z| **z >= zone).count() as u64, self.ndim)
     }
 
-    /// The sum over all points of a value by zone.
-    pub(super) fn sum(&self, values: [f64; 3]) -> f64 {
+    fn exact_log_z(&self) -> f64 {
         let [all, outer, band] = [Zone::Inner, Zone::Outer, Zone::Band].map(|zone| self.n_at_least(zone));
-        values[0] * (all - outer) as f64 + values[1] * (outer - band) as f64 + values[2] * band as f64
+        let values = self.values;
+        (values[0] * (all - outer) as f64 + values[1] * (outer - band) as f64 + values[2] * band as f64).ln()
     }
 }
 
-fn zone(x: u64, height: u64, twentieths: u64) -> Zone {
-    // |2 x - top| is 2 top a, so that a > n/20 reads 10 |2 x - top| > n top.
-    let top = height - 1;
-    let distance = 10 * (2 * x).abs_diff(top);
-    if distance > 6 * top && distance < 8 * top {
-        Zone::Band
-    } else if distance > twentieths * top {
-        Zone::Outer
-    } else {
-        Zone::Inner
+impl PointReward for ZoneReward {
+    fn value(&self, point: &[u16]) -> f64 {
+        self.values[self.zone(point) as usize]
+    }
+    fn is_mode(&self, point: &[u16]) -> bool {
+        self.zone(point) == Zone::Band
+    }
+    fn n_modes(&self) -> Option<u64> {
+        Some(self.n_at_least(Zone::Band))
+    }
+    fn log_z(&self) -> Option<f64> {
+        Some(self.exact_log_z())
+    }
+}
+
+/// Returns the base reward raised to the floor, after a check of all three numbers.
+fn checked(r0: f64, r1: f64, r2: f64) -> Result<f64> {
+    if !(r0 >= 0.0 && r1 >= 0.0 && r2 >= 0.0 && (r0 + r1 + r2).is_finite()) {
+        return Err(Error::config("r0, r1, r2", format!("{r0}, {r1}, {r2}"), "finite numbers of at least 0"));
+    }
+    floored(r0)
+}
+
+impl GridReward {
+    /// The deceptive reward of Kim et al. (*Adaptive Teachers for Amortized Samplers*, 2025): `r1` draws towards the
+    /// middle, away from the bands.
+    ///
+    /// With `a_d = |x_d / (height - 1) - 1/2|`, `R = r0 + r1 - r1 [all a_d > 0.1] + r2 [all 0.3 < a_d < 0.4]`, as in
+    /// the authors' program (the paper's equation 9 differs). A *mode* is a point with all coordinates in the band,
+    /// worth `r0 + r2`; with `r1 >= r2` the middle is worth as much and the name no longer fits. Thresholds are
+    /// compared in integers. An `r0` below [`REWARD_FLOOR`](super::REWARD_FLOOR) stands for that floor.
+    ///
+    /// # Errors
+    /// [`Error::Config`] unless all three are finite and not negative.
+    ///
+    /// ```
+    /// use gfn::env::VectorStates;
+    /// use gfn_gym::hypergrid::{GridReward, HyperGrid};
+    /// let grid = HyperGrid::new(2, 16)?;
+    /// let reward = GridReward::deceptive(&grid, 1e-5, 0.1, 2.0)?;
+    /// let rewards = reward.reward(&VectorStates::from_rows([[2, 13], [7, 8], [0, 0]]));
+    /// assert_eq!(rewards, [2.00001, 0.10001, 1e-5]);
+    /// # Ok::<(), gfn::Error>(())
+    /// ```
+    pub fn deceptive(grid: &HyperGrid, r0: f64, r1: f64, r2: f64) -> Result<Self> {
+        let r0 = checked(r0, r1, r2)?;
+        let zones = ZoneReward::new(grid, 2, [r0 + r1, r0, r0 + r2]);
+        Ok(Self::new(RewardKind::Deceptive, grid, r0, r0 + r2, zones))
+    }
+}
+
+/// The reward of Bengio et al. (2021): a flat `r0`, a plateau `r1` in the corners, a band `r2` inside each corner.
+///
+/// With `a_d = |x_d / (height - 1) - 1/2|`, `R = r0 + r1 [all a_d > 0.25] + r2 [all 0.3 < a_d < 0.4]`. The thresholds
+/// are compared in integers: in floating point `0.3 < a` depends on rounding, and a grid of height 16 would have 9
+/// modes instead of 4.
+///
+/// A *mode* is a point with all three terms.
+///
+/// ```
+/// use gfn::env::{Reward, VectorStates};
+/// use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
+/// let grid = HyperGrid::new(2, 8)?;
+/// let reward = OriginalReward::new(&grid, 0.1, 0.5, 2.0)?;
+/// let log_reward = reward.log_reward(&VectorStates::from_rows([[1, 1]]), None)?;
+/// assert!((log_reward[0] - 2.6f64.ln()).abs() < 1e-12);
+/// assert_eq!(reward.n_modes(), 4);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct OriginalReward {
+    reward: GridReward,
+    log_z: f64,
+    n_modes: u64,
+}
+
+impl OriginalReward {
+    /// The reward on the points of a grid. An `r0` below [`REWARD_FLOOR`](super::REWARD_FLOOR) stands for that floor.
+    ///
+    /// # Errors
+    /// [`Error::Config`] unless all three are finite and not negative.
+    pub fn new(grid: &HyperGrid, r0: f64, r1: f64, r2: f64) -> Result<Self> {
+        let r0 = checked(r0, r1, r2)?;
+        let zones = ZoneReward::new(grid, 5, [r0, r0 + r1, r0 + r1 + r2]);
+        let (log_z, n_modes) = (zones.exact_log_z(), zones.n_at_least(Zone::Band));
+        let reward = GridReward::new(RewardKind::Original, grid, r0, r0 + r1 + r2, zones);
+        Ok(Self { reward, log_z, n_modes })
+    }
+
+    /// `r0` = 0.1, `r1` = 0.5, `r2` = 2.
+    ///
+    /// # Errors
+    /// None of those of [`new`](Self::new) arises.
+    pub fn standard(grid: &HyperGrid) -> Result<Self> {
+        Self::new(grid, 0.1, 0.5, 2.0)
+    }
+
+    /// Returns log Z, for a grid of any size: `log(r0 h^D + r1 p^D + r2 b^D)` with `p` and `b` the numbers of
+    /// coordinates of one dimension in the plateau and in the band.
+    #[must_use]
+    pub fn log_z(&self) -> f64 {
+        self.log_z
+    }
+
+    /// Returns the number of modes, `b^D`. It is 0 if no coordinate lies in the band (heights of 6 and below, and 11).
+    #[must_use]
+    pub fn n_modes(&self) -> u64 {
+        self.n_modes
+    }
+
+    /// Returns `true` for each point that is a mode.
+    #[must_use]
+    pub fn is_mode(&self, states: &VectorStates) -> Vec<bool> {
+        self.reward.is_mode(states)
+    }
+
+    /// Returns R of each point, and 0 for a point that isn't of the grid.
+    #[must_use]
+    pub fn reward(&self, states: &VectorStates) -> Vec<f64> {
+        self.reward.reward(states)
+    }
+
+    /// Returns it as one of the rewards that [`RewardKind`] names.
+    #[must_use]
+    pub fn grid_reward(&self) -> &GridReward {
+        &self.reward
+    }
+}
+
+impl Reward<VectorStates> for OriginalReward {
+    fn log_reward(&self, states: &VectorStates, conditions: Option<&tch::Tensor>) -> Result<Vec<f64>> {
+        self.reward.log_reward(states, conditions)
+    }
+    fn partial_log_reward(&self, states: &VectorStates, conditions: Option<&tch::Tensor>) -> Result<Option<Vec<f64>>> {
+        self.reward.partial_log_reward(states, conditions)
     }
 }

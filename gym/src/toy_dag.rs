@@ -1,6 +1,12 @@
-use gfn::env::{Direction, VectorEnv, VectorRules};
+//! The toy DAG of Bengio et al., *GFlowNet Foundations* (JMLR 2023), figure 2: 11 states in plain sight.
 
-/// The 11 states of figure 2 of Bengio et al. (JMLR 2023), with the edges as alexhernandezgarcia/gflownet's `Toy` has them.
+use gfn::Result;
+use gfn::env::{Direction, Reward, VectorEnv, VectorRules, VectorStates};
+
+use crate::rewards;
+
+/// The 11 states of figure 2 of Bengio et al. (JMLR 2023), with the edges as alexhernandezgarcia/gflownet's `Toy` has
+/// them.
 ///
 /// ```text
 /// s0 -> s1 s2    s1 -> s3    s2 -> s3 s4    s3 -> s5    s4 -> s6    s5 -> s7 s8
@@ -9,8 +15,8 @@ use gfn::env::{Direction, VectorEnv, VectorRules};
 ///
 /// Several paths lead to s3, s8 and s9; s0, s1, s2, s5 and s7 can't be the end.
 ///
-/// *States.* One entry, the state's number: `KHot::new(1, 11)`. *Forward slots.* 0 to the first of the children above, 1 to the
-/// second, 2 exits. *Backward slots.* 0 to the parent with the lowest number, 1 to the other.
+/// *States.* One entry, the state's number: `KHot::new(1, 11)`. *Forward slots.* 0 to the first of the children
+/// above, 1 to the second, 2 exits. *Backward slots.* 0 to the parent with the lowest number, 1 to the other.
 ///
 /// ```
 /// use gfn::env::{Direction, DiscreteEnv, Env, Slots};
@@ -62,18 +68,8 @@ impl VectorRules for ToyDag {
     fn n_moves(&self, _: Direction) -> usize {
         2
     }
-    fn has_exit(&self) -> bool {
-        true
-    }
     fn can_end(&self, row: &[u16]) -> bool {
         Self::TERMINATING.contains(&row[0])
-    }
-    fn mark(&self, direction: Direction, row: &[u16], legal: &mut [bool]) {
-        let n = match direction {
-            Direction::Forward => Self::children(row[0]).len(),
-            Direction::Backward => Self::parents(row[0]).count(),
-        };
-        legal[..n].fill(true);
     }
     fn apply(&self, direction: Direction, row: &mut [u16], slot: usize) -> Option<usize> {
         let here = row[0];
@@ -98,5 +94,49 @@ impl VectorRules for ToyDag {
                 format!("go back to parent {slot} of s{}, which are {parents:?}", row[0])
             }
         }
+    }
+}
+
+/// A reward for each terminating state, s3, s4, s6, s8, s9 and s10.
+///
+/// ```
+/// use gfn_gym::toy_dag::ToyReward;
+/// assert!((ToyReward::default().log_z() - 112f64.ln()).abs() < 1e-12);
+/// ```
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ToyReward([f64; 6]);
+
+impl ToyReward {
+    /// R of s3, s4, s6, s8, s9 and s10.
+    ///
+    /// # Errors
+    /// [`Error::Config`](gfn::Error::Config) unless all are above 0 and finite.
+    pub fn new(rewards: [f64; 6]) -> Result<Self> {
+        for reward in rewards {
+            rewards::positive("the reward of a state", reward)?;
+        }
+        Ok(Self(rewards))
+    }
+
+    /// The true log Z.
+    #[must_use]
+    pub fn log_z(&self) -> f64 {
+        self.0.iter().sum::<f64>().ln()
+    }
+}
+
+impl Default for ToyReward {
+    /// 30, 14, 23, 10, 30, 5: the scores of alexhernandezgarcia/gflownet, 112 in all.
+    fn default() -> Self {
+        Self([30.0, 14.0, 23.0, 10.0, 30.0, 5.0])
+    }
+}
+
+impl Reward<VectorStates> for ToyReward {
+    fn log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
+        rewards::of_rows(states, 1, |row| {
+            let place = ToyDag::TERMINATING.iter().position(|&state| state == row[0])?;
+            Some(self.0[place].ln())
+        })
     }
 }

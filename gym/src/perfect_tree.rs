@@ -1,13 +1,17 @@
-use gfn::env::{Direction, VectorEnv, VectorRules, VectorStates};
+//! A perfect binary tree, walked from the root to a leaf.
+
+use gfn::env::{Reward, VectorEnv, VectorStates};
+use gfn::tensor::log_sum_exp;
 use gfn::{Error, Result};
 
+use crate::rewards;
 use crate::sequence::TokenSequence;
 
 /// A perfect binary tree: node `i` has the children `2 i + 1` and `2 i + 2`, trajectories go from the root 0 to a leaf.
 ///
 /// *States.* The way from the root: entry `d` is 0 below the node's depth, else 1 for left and 2 for right;
-/// `KHot::new(env.depth(), 3)`. torchgfn's state is the node's index, which [`node`](Self::node) gives: as an entry it would leave a
-/// network an entry of `2^(depth + 1)` values, or a number.
+/// `KHot::new(env.depth(), 3)`. torchgfn's state is the node's index, which [`node`](Self::node) gives: as an entry
+/// it would leave a network an entry of `2^(depth + 1)` values, or a number.
 /// *Forward slots.* 0 left, 1 right. *Backward slots.* 0 up.
 /// *End.* No exit action: a leaf ends the trajectory (torchgfn has a forced exit on top).
 ///
@@ -88,35 +92,41 @@ impl PerfectBinaryTree {
     /// Returns the environment of these rules.
     #[must_use]
     pub fn env(&self) -> VectorEnv {
-        VectorEnv::new(*self)
+        self.path.env()
     }
 }
 
-impl VectorRules for PerfectBinaryTree {
-    fn width(&self) -> usize {
-        self.path.width()
+/// A reward from a function that gives log R of a node's index.
+///
+/// ```
+/// use gfn::env::Reward;
+/// use gfn_gym::perfect_tree::{PerNode, PerfectBinaryTree};
+/// let rules = PerfectBinaryTree::new(2)?;
+/// let reward = PerNode::SQRT;
+/// assert_eq!(reward.log_reward(&rules.states_of([3])?, None)?, [2f64.ln()]);
+/// assert!((reward.log_z(&rules).unwrap_or(0.0) - 2.2333753084846895).abs() < 1e-12);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct PerNode<F>(pub F);
+
+impl PerNode<fn(u64) -> f64> {
+    /// `R = sqrt(node + 1)`, a smooth reward to try things with.
+    pub const SQRT: Self = Self(|node| 0.5 * (node as f64 + 1.0).ln());
+}
+
+impl<F: Fn(u64) -> f64> PerNode<F> {
+    /// The true log Z, by enumeration of the leaves; `None` beyond a depth of 24.
+    #[must_use]
+    pub fn log_z(&self, env: &PerfectBinaryTree) -> Option<f64> {
+        (env.depth() <= 24).then(|| log_sum_exp(env.leaves().map(&self.0)))
     }
-    fn n_moves(&self, direction: Direction) -> usize {
-        self.path.n_moves(direction)
-    }
-    fn has_exit(&self) -> bool {
-        self.path.has_exit()
-    }
-    fn can_end(&self, row: &[u16]) -> bool {
-        self.path.can_end(row)
-    }
-    fn mark(&self, direction: Direction, row: &[u16], legal: &mut [bool]) {
-        self.path.mark(direction, row, legal);
-    }
-    fn apply(&self, direction: Direction, row: &mut [u16], slot: usize) -> Option<usize> {
-        self.path.apply(direction, row, slot)
-    }
-    fn describe(&self, direction: Direction, row: &[u16], slot: usize) -> String {
-        let node = Self::node(row);
-        match (direction, slot) {
-            (Direction::Forward, 0) => format!("go left from node {node}, of a tree of depth {}", self.depth()),
-            (Direction::Forward, _) => format!("go right from node {node}, of a tree of depth {}", self.depth()),
-            (Direction::Backward, _) => format!("go up from node {node}"),
-        }
+}
+
+impl<F: Fn(u64) -> f64 + Send> Reward<VectorStates> for PerNode<F> {
+    fn log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
+        rewards::of_rows(states, states.width(), |row| {
+            (!row.contains(&0)).then(|| (self.0)(PerfectBinaryTree::node(row)))
+        })
     }
 }

@@ -7,12 +7,12 @@ pub(super) struct LinearSystem {
 }
 
 impl LinearSystem {
-    /// No equation.
+    /// A system without equations.
     pub(super) fn new() -> Self {
         Self { rows: Vec::new(), consistent: true }
     }
 
-    /// Adds an equation, and says whether it is independent of those before.
+    /// Adds an equation. Returns `true` if it is independent of those before.
     pub(super) fn add(&mut self, mut mask: u128, mut odd: bool) -> bool {
         for &(row, side) in &self.rows {
             if mask & lowest(row) != 0 {
@@ -44,12 +44,16 @@ impl LinearSystem {
         system
     }
 
-    /// Adds the equations of another system.
-    pub(super) fn join(&mut self, other: &Self) {
-        self.consistent &= other.consistent;
-        for &(mask, odd) in &other.rows {
-            self.add(mask, odd);
+    /// Returns the system with the equations of all these systems.
+    pub(super) fn from_all<'a>(systems: impl IntoIterator<Item = &'a Self>) -> Self {
+        let mut out = Self::new();
+        for system in systems {
+            out.consistent &= system.consistent;
+            for &(mask, odd) in &system.rows {
+                out.add(mask, odd);
+            }
         }
+        out
     }
 
     pub(super) fn rank(&self) -> u32 {
@@ -60,27 +64,27 @@ impl LinearSystem {
         self.consistent
     }
 
-    /// `true` if these bits solve all equations.
+    /// Returns `true` if these bits solve all equations.
     pub(super) fn holds(&self, bits: u128) -> bool {
         self.consistent && self.rows.iter().all(|&(mask, odd)| parity(mask & bits) == odd)
     }
 
-    /// The solution that takes what the equations leave open from `free`, if there is one.
+    /// Returns the solution that takes the unknowns that the equations leave open from `free`, if there is one.
     pub(super) fn solution(&self, free: u128) -> Option<u128> {
         let solve = |bits: u128, &(mask, odd): &(u128, bool)| {
-            // No other row holds this row's lowest unknown.
+            // This row's lowest unknown is in no other row.
             if parity(mask & bits) == odd { bits } else { bits ^ lowest(mask) }
         };
         self.consistent.then(|| self.rows.iter().fold(free, solve))
     }
 }
 
-/// The lowest set bit.
+/// Returns the lowest set bit.
 fn lowest(mask: u128) -> u128 {
     mask & mask.wrapping_neg()
 }
 
-/// `true` if an odd number of bits is set.
+/// Returns `true` if an odd number of bits is set.
 pub(super) fn parity(bits: u128) -> bool {
     bits.count_ones() % 2 == 1
 }

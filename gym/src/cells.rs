@@ -1,0 +1,69 @@
+//! Vectors whose empty entries are set one at a time, in any order.
+
+use gfn::env::{Direction, VectorRules};
+
+/// The moves: an entry is 0 while it is empty, and its value plus 1 afterwards. Backward slots are the entry to be
+/// emptied. The last entry ends the trajectory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Cells {
+    pub(crate) n: usize,
+    pub(crate) n_values: usize,
+    /// The forward slot of an entry and a value is `value * n + entry` if `true`, else `entry * n_values + value`.
+    pub(crate) by_value: bool,
+}
+
+impl Cells {
+    /// Returns the entry and the value of a forward slot.
+    fn split(&self, slot: usize) -> (usize, usize) {
+        if self.by_value { (slot % self.n, slot / self.n) } else { (slot / self.n_values, slot % self.n_values) }
+    }
+}
+
+impl VectorRules for Cells {
+    fn width(&self) -> usize {
+        self.n
+    }
+    fn n_moves(&self, direction: Direction) -> usize {
+        if direction == Direction::Forward { self.n * self.n_values } else { self.n }
+    }
+    fn has_exit(&self) -> bool {
+        false
+    }
+    fn can_end(&self, row: &[u16]) -> bool {
+        row.iter().all(|&x| x > 0)
+    }
+    fn mark(&self, direction: Direction, row: &[u16], legal: &mut [bool]) {
+        let is_forward = direction == Direction::Forward;
+        if is_forward && !self.by_value {
+            let entries = legal.chunks_exact_mut(self.n_values);
+            entries.zip(row).for_each(|(legal, &x)| legal.fill(x == 0));
+            return;
+        }
+        for values in legal.chunks_exact_mut(self.n) {
+            values.iter_mut().zip(row).for_each(|(legal, &x)| *legal = (x == 0) == is_forward);
+        }
+    }
+    fn apply(&self, direction: Direction, row: &mut [u16], slot: usize) -> Option<usize> {
+        if slot >= self.n_moves(direction) {
+            return None;
+        }
+        if direction == Direction::Forward {
+            let (place, value) = self.split(slot);
+            let entry = row.get_mut(place).filter(|entry| **entry == 0)?;
+            *entry = value as u16 + 1;
+            return Some(place);
+        }
+        let entry = row.get_mut(slot).filter(|entry| **entry > 0)?;
+        let value = usize::from(*entry - 1);
+        *entry = 0;
+        Some(if self.by_value { value * self.n + slot } else { slot * self.n_values + value })
+    }
+    fn describe(&self, direction: Direction, row: &[u16], slot: usize) -> String {
+        match (direction, self.split(slot)) {
+            (Direction::Forward, (place, value)) => {
+                format!("set entry {place} of {row:?} (values + 1, 0 if empty) to the value {value}")
+            }
+            (Direction::Backward, _) => format!("empty entry {slot} of {row:?} (values + 1, 0 if empty)"),
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Sets that items are added to, one by one.
+
+use gfn::env::{Direction, Reward, VectorEnv, VectorRules, VectorStates};
+use gfn::tensor::log_sum_exp;
+use gfn::{Error, Result};
+
+use crate::rewards;
+
+/// Subsets of `n_items` items, of at most (or exactly) `max_items` items, added one at a time.
+///
+/// *States.* Entry `i` is 1 if item `i` is in the set: `KHot::new(env.n_items(), 2)`.
+/// *Forward slots.* `0..n_items` add that item; if any size can be finished, slot `n_items` exits. *Backward
+/// slots.* The item to be taken out.
+/// *End.* With `fixed_length` there is no exit action: the last item ends the trajectory (torchgfn has a forced exit
+/// on top). Otherwise every set can be finished by the exit, the empty one too, and at `max_items` nothing else is
+/// legal.
+///
+/// ```
+/// use gfn::env::{Direction, DiscreteEnv, Env, Slots};
+/// use gfn_gym::set_addition::SetAddition;
+/// let env = SetAddition::new(3, 1, false)?.env();
+/// let mut states = env.initial(&[0]);
+/// env.step(Direction::Forward, &mut states, &Slots(vec![1]))?;
+/// assert_eq!(states.row(0), [0, 1, 0]);
+/// assert_eq!(env.masks(Direction::Forward, &states).row(0), [false, false, false, true]);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SetAddition {
+    n_items: usize,
+    max_items: usize,
+    fixed_length: bool,
+}
+
+impl SetAddition {
+    /// Sets of at most `max_items` of `n_items` items; with `fixed_length`, of exactly `max_items`.
+    ///
+    /// # Errors
+    /// [`Error::Config`] unless `1 <= max_items <= n_items`.
+    pub fn new(n_items: usize, max_items: usize, fixed_length: bool) -> Result<Self> {
+        if max_items == 0 || max_items > n_items {
+            return Err(Error::config(
+                "max_items",
+                format!("{max_items} of {n_items} items"),
+                "at least 1, and no more than there are items",
+            ));
+        }
+        Ok(Self { n_items, max_items, fixed_length })
+    }
+
+    /// The number of items.
+    #[must_use]
+    pub fn n_items(&self) -> usize {
+        self.n_items
+    }
+
+    /// The size of the largest sets.
+    #[must_use]
+    pub fn max_items(&self) -> usize {
+        self.max_items
+    }
+
+    /// The sizes of finished sets.
+    #[must_use]
+    pub fn sizes(&self) -> std::ops::RangeInclusive<usize> {
+        if self.fixed_length { self.max_items..=self.max_items } else { 0..=self.max_items }
+    }
+
+    /// The number of states, `sum of C(n_items, k)` for `k` up to `max_items`; `None` if it passes `u64`. (torchgfn
+    /// counts sets that can't be reached, too.)
+    #[must_use]
+    pub fn n_states(&self) -> Option<u64> {
+        self.n_sets(0..=self.max_items)
+    }
+
+    /// The number of finished sets; `None` if it passes `u64`.
+    #[must_use]
+    pub fn n_terminal(&self) -> Option<u64> {
+        self.n_sets(self.sizes())
+    }
+
+    fn n_sets(&self, sizes: std::ops::RangeInclusive<usize>) -> Option<u64> {
+        let mut of_size = 1u128;
+        let mut sum = 0u64;
+        for k in 0..=*sizes.end() {
+            if sizes.contains(&k) {
+                sum = sum.checked_add(u64::try_from(of_size).ok()?)?;
+            }
+            of_size = of_size.checked_mul((self.n_items - k) as u128)? / (k as u128 + 1);
+        }
+        Some(sum)
+    }
+
+    /// Returns the environment of these rules.
+    #[must_use]
+    pub fn env(&self) -> VectorEnv {
+        VectorEnv::new(*self)
+    }
+}
+
+fn size(row: &[u16]) -> usize {
+    row.iter().filter(|&&x| x > 0).count()
+}
+
+impl VectorRules for SetAddition {
+    fn width(&self) -> usize {
+        self.n_items
+    }
+    fn n_moves(&self, _: Direction) -> usize {
+        self.n_items
+    }
+    fn has_exit(&self) -> bool {
+        !self.fixed_length
+    }
+    fn can_end(&self, row: &[u16]) -> bool {
+        self.sizes().contains(&size(row))
+    }
+    fn mark(&self, direction: Direction, row: &[u16], legal: &mut [bool]) {
+        let forward = direction == Direction::Forward;
+        if !forward || size(row) < self.max_items {
+            legal.iter_mut().zip(row).for_each(|(legal, &x)| *legal = (x == 0) == forward);
+        }
+    }
+    fn apply(&self, direction: Direction, row: &mut [u16], slot: usize) -> Option<usize> {
+        let (before, after) = if direction == Direction::Forward { (0, 1) } else { (1, 0) };
+        if row.get(slot) != Some(&before) || after == 1 && size(row) >= self.max_items {
+            return None;
+        }
+        row[slot] = after;
+        Some(slot)
+    }
+    fn describe(&self, direction: Direction, row: &[u16], slot: usize) -> String {
+        match direction {
+            Direction::Forward => format!("add item {slot} to {row:?}, at most {} items", self.max_items),
+            Direction::Backward => format!("take item {slot} out of {row:?}"),
+        }
+    }
+}
+
+/// `R = base + sum of the weights of the items in the set`; the same of partial sets
+/// ([`partial_log_reward`](Reward::partial_log_reward)).
+///
+/// ```
+/// use gfn_gym::set_addition::{SetAddition, WeightReward};
+/// let rules = SetAddition::new(2, 2, false)?;
+/// let reward = WeightReward::new(&rules, 0.5, &[1.0, 2.0])?;
+/// // The sets are worth 0.5, 1.5, 2.5 and 3.5.
+/// assert!((reward.log_z() - 8f64.ln()).abs() < 1e-12);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Debug)]
+pub struct WeightReward {
+    env: SetAddition,
+    base: f64,
+    weights: Vec<f64>,
+}
+
+impl WeightReward {
+    /// The reward on the sets of an environment.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] unless there is a weight per item; [`Error::Config`] unless `base` is above 0 (the empty set
+    /// has no finite log-reward without it), no weight is below 0, and all are finite.
+    pub fn new(env: &SetAddition, base: f64, weights: &[f64]) -> Result<Self> {
+        if weights.len() != env.n_items() {
+            return Err(Error::shape(
+                "the items' weights",
+                [env.n_items() as i64],
+                [weights.len() as i64],
+                "give one weight per item",
+            ));
+        }
+        if let Some(weight) = weights.iter().find(|weight| !(weight.is_finite() && **weight >= 0.0)) {
+            return Err(Error::config("an item's weight", weight, "a finite number, at least 0"));
+        }
+        Ok(Self { env: *env, base: rewards::positive("base", base)?, weights: weights.to_vec() })
+    }
+
+    fn log_of(&self, row: &[u16]) -> f64 {
+        let weights = row.iter().zip(&self.weights).filter(|(x, _)| **x > 0).map(|(_, weight)| weight);
+        (self.base + weights.sum::<f64>()).ln()
+    }
+
+    /// The true log Z: each of the `C(n, k)` sets of size `k` is worth `base`, and an item is in `C(n - 1, k - 1)` of
+    /// them.
+    #[must_use]
+    pub fn log_z(&self) -> f64 {
+        let n = self.env.n_items() as f64;
+        let total: f64 = self.weights.iter().sum();
+        // log C(n, k); a share k / n of the sets has an item.
+        let mut log_count = 0.0;
+        let mut terms = Vec::new();
+        for k in 0..=self.env.max_items() {
+            if self.env.sizes().contains(&k) {
+                terms.push(log_count + (self.base + total * k as f64 / n).ln());
+            }
+            log_count += (n - k as f64).ln() - (k as f64 + 1.0).ln();
+        }
+        log_sum_exp(terms)
+    }
+}
+
+impl Reward<VectorStates> for WeightReward {
+    fn log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
+        let is_finished = |row: &[u16]| self.env.sizes().contains(&size(row));
+        rewards::of_rows(states, self.weights.len(), |row| is_finished(row).then(|| self.log_of(row)))
+    }
+    fn partial_log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Option<Vec<f64>>> {
+        rewards::of_rows(states, self.weights.len(), |row| Some(self.log_of(row))).map(Some)
+    }
+}

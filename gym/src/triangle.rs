@@ -1,0 +1,136 @@
+//! Triangles: free growth to at most three coloured nodes, a reward for a triangle.
+
+use gfn::env::Reward;
+use gfn::graph::{ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphKind, GraphState, GraphStates, Semantics};
+use gfn::{Error, Result};
+
+use crate::levels::Levels;
+
+/// The most colours for which the exact counts are whole numbers in f64.
+const MAX_CLASSES: u16 = 1000;
+
+/// Graphs of at most three nodes of some classes, grown from the empty graph by adding a node or an edge; any can be
+/// finished.
+///
+/// The task of torchgfn's `train_graph_triangle.py` (undirected, 5 classes there). Nodes of a class can't be told
+/// apart, so states are graphs up to isomorphism, training corrects for symmetry, and any isolated node may have been
+/// the last to come. A *triangle* has three nodes and exactly three edges: all three undirected ones, or a directed
+/// cycle.
+///
+/// ```
+/// use gfn::graph::GraphKind;
+/// use gfn_gym::triangle::Triangle;
+/// let env = Triangle::new(GraphKind::Undirected, 5)?;
+/// assert_eq!((env.n_triangles(), env.n_states()), (35.0, 256.0));
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Triangle {
+    env: GraphEnv,
+    kind: GraphKind,
+    classes: u16,
+}
+
+impl Triangle {
+    /// Triangles of nodes of `classes` classes.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for no class, or more than 1,000.
+    pub fn new(kind: GraphKind, classes: u16) -> Result<Self> {
+        if !(1..=MAX_CLASSES).contains(&classes) {
+            return Err(Error::config("node classes", classes, "1 to 1,000 classes"));
+        }
+        let set = ActionSet::new(Semantics::UpToIsomorphism);
+        let actions = set.with(AddNode::free(classes, 3)).with(AddEdge::new(1));
+        let env = GraphEnv::free(actions, GraphState::new(kind))?.with_backward(BackwardRule::ByType);
+        Ok(Self { env, kind, classes })
+    }
+
+    /// Returns the environment, as trainers and samplers take it.
+    #[must_use]
+    pub fn env(&self) -> &GraphEnv {
+        &self.env
+    }
+
+    /// Returns the environment by value.
+    #[must_use]
+    pub fn into_env(self) -> GraphEnv {
+        self.env
+    }
+
+    /// The number of states up to isomorphism, the empty graph among them (Burnside's lemma).
+    #[must_use]
+    pub fn n_states(&self) -> f64 {
+        let c = f64::from(self.classes);
+        // Per permutation of the nodes: colourings of its cycles times choices for its cycles of pairs.
+        match self.kind {
+            GraphKind::Undirected => {
+                1.0 + c + (2.0 * c * c + 2.0 * c) / 2.0 + (8.0 * c.powi(3) + 3.0 * 4.0 * c * c + 2.0 * 2.0 * c) / 6.0
+            }
+            GraphKind::Directed => {
+                1.0 + c + (4.0 * c * c + 2.0 * c) / 2.0 + (64.0 * c.powi(3) + 3.0 * 8.0 * c * c + 2.0 * 4.0 * c) / 6.0
+            }
+        }
+    }
+
+    /// The number of triangles up to isomorphism: colourings of a triangle, or of a directed 3-cycle.
+    #[must_use]
+    pub fn n_triangles(&self) -> f64 {
+        let c = f64::from(self.classes);
+        match self.kind {
+            GraphKind::Undirected => c * (c + 1.0) * (c + 2.0) / 6.0,
+            GraphKind::Directed => (c.powi(3) + 2.0 * c) / 3.0,
+        }
+    }
+}
+
+/// A reward for triangles, a floor for every other graph; by default 100 and 1e-6.
+///
+/// Directed, a triangle is a directed cycle of three nodes.
+///
+/// ```
+/// use gfn::{env::Reward, graph::{Edge, GraphKind, GraphState, GraphStates}};
+/// use gfn_gym::triangle::TriangleReward;
+/// let mut graph = GraphState::with_nodes(GraphKind::Undirected, 3);
+/// for (a, b) in [(0, 1), (1, 2), (0, 2)] {
+///     graph.add_edge(a, b, Edge::default())?;
+/// }
+/// let log_reward = TriangleReward::default().log_reward(&GraphStates::from(vec![graph]), None)?;
+/// assert_eq!(log_reward, [100f64.ln()]);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct TriangleReward(Levels);
+
+impl TriangleReward {
+    /// R = `triangle` for triangles, `floor` for all other graphs.
+    ///
+    /// # Errors
+    /// [`Error::Config`] unless `0 < floor < triangle`, both finite.
+    pub fn new(triangle: f64, floor: f64) -> Result<Self> {
+        Levels::new(triangle, floor).map(Self)
+    }
+
+    /// The true log Z over all states of `env`, each isomorphism class counted once.
+    #[must_use]
+    pub fn log_z(&self, env: &Triangle) -> f64 {
+        self.0.log_z(env.n_triangles(), env.n_states())
+    }
+
+    /// `true` if the graph is a triangle.
+    #[must_use]
+    pub fn is_triangle(graph: &GraphState) -> bool {
+        let each = if graph.is_directed() { 1 } else { 2 };
+        // A directed 3-cycle is the only graph with three edges in which each node has one edge out and one in.
+        graph.n_nodes() == 3
+            && graph.n_edges() == 3
+            && (0..3).all(|a| graph.out_degree(a) == each && graph.in_degree(a) == each)
+    }
+}
+
+impl Reward<GraphStates> for TriangleReward {
+    fn log_reward(&self, states: &GraphStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
+        let graphs = states.graphs().iter();
+        Ok(graphs.map(|graph| self.0.log_of(Self::is_triangle(graph))).collect())
+    }
+}

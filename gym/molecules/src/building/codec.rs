@@ -5,7 +5,7 @@ use gfn::{Error, Result};
 
 use super::MoleculeConfig;
 use super::scaffold::Fixed;
-use super::small_rings::small_rings_span;
+use crate::molecule::small_rings_span;
 use crate::{AtomSpec, BondOrder, Element, Molecule};
 
 /// The translation between graphs of a [`MoleculeEnv`](super::MoleculeEnv) and molecules; cheap to clone.

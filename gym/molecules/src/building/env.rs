@@ -8,9 +8,9 @@ use gfn::{Error, Result};
 
 use super::scaffold::Fixed;
 use super::signs::SetSign;
-use super::small_rings::small_rings_span;
 use super::{MoleculeCodec, MoleculeConfig};
 use crate::Molecule;
+use crate::molecule::small_rings_span;
 
 /// Molecules that grow atom by atom, up to isomorphism.
 ///

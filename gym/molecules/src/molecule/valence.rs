@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use super::Element;
+use super::{Element, MoleculeError};
 
 /// The numbers of bonds that an atom can have, hydrogens and bond orders counted, by element and charge.
 ///
@@ -71,8 +71,22 @@ impl ValenceTable {
         self.0.get(&(element, charge)).map_or(&[], Vec::as_slice)
     }
 
+    /// Returns the valence of an atom with these bonds and hydrogens when it is filled up; with `exact`, nothing may be filled up.
+    pub(super) fn fill(
+        &self,
+        atom: usize,
+        element: Element,
+        charge: i8,
+        valence: u8,
+        exact: bool,
+    ) -> Result<u8, MoleculeError> {
+        let full = self.filled(element, charge, valence).filter(|full| !exact || *full == valence);
+        let allowed = || self.valences(element, charge).to_vec();
+        full.ok_or_else(|| MoleculeError::Valence { atom, element, charge, valence, allowed: allowed() })
+    }
+
     /// The smallest valence of at least `bonds`.
-    pub(super) fn filled(&self, element: Element, charge: i8, bonds: u8) -> Option<u8> {
+    pub(crate) fn filled(&self, element: Element, charge: i8, bonds: u8) -> Option<u8> {
         self.valences(element, charge).iter().copied().find(|&valence| valence >= bonds)
     }
 }

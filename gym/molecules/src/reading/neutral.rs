@@ -14,10 +14,7 @@ impl Molecule {
             (0..atoms.len()).filter(cation).partition(|&a| atoms[a].hydrogens > 0);
         let table = ValenceTable::default();
         // Boron with four neighbours has no room for one.
-        let takes_proton = |a: usize| {
-            let valence = self.bond_orders(a) + atoms[a].hydrogens + 1;
-            table.valences(atoms[a].element, 0).contains(&valence)
-        };
+        let takes_proton = |a: usize| table.valences(atoms[a].element, 0).contains(&(self.valence(a) + 1));
         let anion = |&a: &usize| atoms[a].charge == -1 && !beside(a, 1..=4) && takes_proton(a);
         let mut anions: Vec<usize> = (0..atoms.len()).filter(anion).collect();
         if anions.is_empty() {

@@ -167,10 +167,7 @@ fn needs_double(
     let one = |(i, atom): (usize, &RawAtom)| {
         let RawAtom { element, charge, .. } = *atom;
         let valence = sigma[i].saturating_add(atom.written_hydrogens());
-        let Some(full) = table.filled(element, charge, valence) else {
-            let allowed = table.valences(element, charge).to_vec();
-            return Err(MoleculeError::Valence { atom: i, element, charge, valence, allowed });
-        };
+        let full = table.fill(i, element, charge, valence, false)?;
         let needs = conjugated[i] && full > valence;
         // Brackets fix the hydrogens, other atoms are filled up.
         let filled = full - sigma[i] - u8::from(needs);

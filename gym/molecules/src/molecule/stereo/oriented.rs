@@ -1,9 +1,9 @@
 //! A marked molecule as a graph: its canonical form and symmetries are those of the molecule with its marks.
 
-use gfn::graph::{Attributes, Canonical, Edge, GraphState, Node, labelled_key, with_canonizer};
+use gfn::graph::{Canonical, Edge, GraphState, Node, labelled_key, with_canonizer};
 
 use super::{StereoElement, StereoMark, is_odd};
-use crate::molecule::Molecule;
+use crate::molecule::{Molecule, ranks};
 
 /// The class of the first kind of these nodes, and of their edges; those of atoms and bonds are smaller.
 const FIRST_CLASS: u16 = 1_000;
@@ -54,9 +54,10 @@ impl Molecule {
                 let heavy = self.heavy_neighbours(a);
                 let atom = |place: usize| (place + heavy.len()).checked_sub(4).map(|k| heavy[k]);
                 let node = |(from, leaves, arrives)| {
-                    let ends =
-                        [(Some(a), OWN), (atom(from), SEEN_FROM), (atom(leaves), LEAVES), (atom(arrives), ARRIVES)];
-                    let edges = ends.into_iter().filter_map(|(atom, class)| Some((atom?, class))).collect();
+                    let mut edges = vec![(a, OWN)];
+                    for (place, class) in [(from, SEEN_FROM), (leaves, LEAVES), (arrives, ARRIVES)] {
+                        edges.extend(atom(place).map(|atom| (atom, class)));
+                    }
                     ExtraNode { class: TURN, edges }
                 };
                 turns(heavy.len(), mark.positive).into_iter().map(node).collect()
@@ -66,8 +67,9 @@ impl Molecule {
                 let (one, other) = (self.beside(bond.a, k), self.beside(bond.b, k));
                 let node = |side: usize| {
                     let across = if mark.positive { side } else { 1 - side };
-                    let beside = [one.get(side), other.get(across)].into_iter().flatten().map(|&a| (a, LEAVES));
-                    ExtraNode { class: SIDE, edges: [(bond.a, OWN), (bond.b, OWN)].into_iter().chain(beside).collect() }
+                    let mut edges = vec![(bond.a, OWN), (bond.b, OWN)];
+                    edges.extend([one.get(side), other.get(across)].into_iter().flatten().map(|&a| (a, LEAVES)));
+                    ExtraNode { class: SIDE, edges }
                 };
                 (0..2).map(node).collect()
             }
@@ -96,11 +98,9 @@ impl Molecule {
         self.orient(&mut oriented, self.marks());
         let mut found = with_canonizer(|canonizer| canonizer.canonical(&oriented, 0));
         found.order.retain(|a| (*a as usize) < n);
-        let mut rank = vec![0; n];
-        found.order.iter().enumerate().for_each(|(place, &a)| rank[a as usize] = place);
+        let rank = ranks(&found.order);
         for mark in self.marks() {
             let value = 1 + u8::from(self.sign_among(*mark, &rank));
-            let mut attributes = Attributes::default();
             // Neither a node nor an edge that isn't there: they are the molecule's.
             let set = match mark.element {
                 StereoElement::Centre(a) => {
@@ -110,8 +110,9 @@ impl Molecule {
                 }
                 StereoElement::DoubleBond(k) => {
                     let (a, b) = (self.bonds()[k].a as u32, self.bonds()[k].b as u32);
-                    attributes.set(0, value);
-                    graph.set_edge(a, b, Edge { attributes, ..graph.edge(a, b).unwrap_or_default() })
+                    let mut edge = graph.edge(a, b).unwrap_or_default();
+                    edge.attributes.set(0, value);
+                    graph.set_edge(a, b, edge)
                 }
             };
             debug_assert!(set.is_ok());

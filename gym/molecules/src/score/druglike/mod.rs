@@ -7,8 +7,9 @@ mod subject;
 
 pub use accessibility::AccessibilityTable;
 pub use patterns::{PatternError, Patterns};
-pub(crate) use subject::Subject;
+pub(crate) use subject::Translations;
 
+use super::property::Subject;
 use crate::Molecule;
 
 impl Subject<'_> {
@@ -18,14 +19,6 @@ impl Subject<'_> {
 
     pub(crate) fn log_p(&self) -> f64 {
         chematic_chem::logp_crippen(self.plain())
-    }
-
-    pub(crate) fn molar_refractivity(&self) -> f64 {
-        chematic_chem::molar_refractivity(self.plain())
-    }
-
-    pub(crate) fn n_rotatable_bonds(&self) -> usize {
-        chematic_chem::rotatable_bond_count(self.plain())
     }
 
     pub(crate) fn n_lipinski_violations(&self) -> usize {
@@ -63,18 +56,6 @@ impl Molecule {
     #[must_use]
     pub fn log_p(&self) -> f64 {
         Subject::of(self).log_p()
-    }
-
-    /// The molar refractivity, in cm³/mol, by the same sum as [`log_p`](Self::log_p).
-    #[must_use]
-    pub fn molar_refractivity(&self) -> f64 {
-        Subject::of(self).molar_refractivity()
-    }
-
-    /// The number of bonds that turn freely, by RDKit's strict definition: amides and the like don't count.
-    #[must_use]
-    pub fn n_rotatable_bonds(&self) -> usize {
-        Subject::of(self).n_rotatable_bonds()
     }
 
     /// The number of Lipinski's rules that it breaks: a weight of at most 500, a log P of at most 5, at most 5 donors and 10 acceptors of

@@ -51,22 +51,18 @@ impl Reader<'_> {
             return self.refuse(if is_unknown { NotRead::UnknownAtom } else { NotRead::Isotope });
         }
         let (element, aromatic) = self.symbol()?;
-        if self.take(b'@') {
-            let counterclockwise = !self.take(b'@');
-            let has_before = self.last.is_some() || self.starts_with_hydrogen;
-            self.marks.centre(self.atoms.len(), has_before, counterclockwise);
-        }
-        let mut hydrogens = 0;
-        if self.take(b'H') {
-            hydrogens = self.digit().unwrap_or(1);
-        }
+        let counterclockwise = if self.take(b'@') { Some(!self.take(b'@')) } else { None };
+        let hydrogens = if self.take(b'H') { self.digit().unwrap_or(1) } else { 0 };
         let charge = self.charge()?;
         self.atom_map();
         if !self.take(b']') {
             return self
                 .fail("`]` was expected: brackets hold an element, @, H and its count, a charge, in this order");
         }
-        self.atom(RawAtom { element, aromatic, charge, hydrogens: Some(hydrogens), hydrogen_atoms: 0 })
+        self.atom(
+            RawAtom { element, aromatic, charge, hydrogens: Some(hydrogens), hydrogen_atoms: 0 },
+            counterclockwise,
+        )
     }
 
     /// The element of a bracket, and whether it is in lower case.

@@ -8,6 +8,7 @@ use gfn::graph::CanonicalKey;
 use gfn::{Error, Result};
 use gfn_plot::PictureSheet;
 
+use crate::similarity::check_ranked;
 use crate::{Fingerprint, Molecule, MoleculeError, diverse_top_k};
 
 /// The side of a drawn molecule.
@@ -57,18 +58,13 @@ impl Ranking {
         if n != given {
             return Err(Error::shape("log-scores of molecules", [n], [given], "give one log-score for each molecule"));
         }
-        if let Some(row) = log_scores.iter().position(|score| score.is_nan()) {
-            let remedy = "check the score: molecules can't be ranked by it";
-            return Err(Error::non_finite("the log-score of a molecule", row, log_scores[row], remedy));
-        }
+        check_ranked("the log-score of a molecule", log_scores)?;
         let mut seen: BTreeSet<CanonicalKey> = BTreeSet::new();
         let scored = molecules.iter().zip(log_scores).filter(|(molecule, _)| seen.insert(molecule.key()));
-        let entry = |(molecule, &log_score): (&Molecule, &f64)| Ranked {
-            molecule: molecule.clone(),
-            log_score,
-            values: Vec::new(),
-        };
-        let mut entries: Vec<_> = scored.map(entry).collect();
+        let mut entries: Vec<Ranked> = Vec::new();
+        for (molecule, &log_score) in scored {
+            entries.push(Ranked { molecule: molecule.clone(), log_score, values: Vec::new() });
+        }
         entries.sort_by(|a, b| b.log_score.total_cmp(&a.log_score));
         Ok(Self { columns: Vec::new(), entries })
     }
@@ -163,11 +159,7 @@ impl Ranking {
     /// [`MoleculeError::Molfile`] for the first molecule that an SD file has no room for: one of more than 999 atoms, or a column whose name
     /// isn't letters, digits and underscores.
     pub fn sdf(&self) -> std::result::Result<String, MoleculeError> {
-        let mut out = String::new();
-        for (k, entry) in self.entries.iter().enumerate() {
-            out.push_str(&self.record(entry, k + 1)?);
-        }
-        Ok(out)
+        self.entries.iter().enumerate().map(|(k, entry)| self.record(entry, k + 1)).collect()
     }
 
     fn record(&self, entry: &Ranked, number: usize) -> std::result::Result<String, MoleculeError> {

@@ -8,6 +8,7 @@ use gfn::{Error, Result};
 
 use super::MoleculeCodec;
 use super::codec::Rules;
+use crate::molecule::ranks;
 use crate::{Molecule, StereoElement, StereoMark};
 
 /// The most nodes that a mark has.
@@ -124,8 +125,7 @@ impl SetSign {
     /// The sign that the first column stands for.
     fn first_sign(graph: &GraphState, molecule: &Molecule, names: &[u32], element: StereoElement) -> bool {
         let order = with_canonizer(|canonizer| canonizer.canonical(graph, 0)).order;
-        let mut places = vec![0; graph.n_nodes()];
-        order.iter().enumerate().for_each(|(place, &a)| places[a as usize] = place);
+        let places = ranks(&order);
         let rank: Vec<usize> = names.iter().map(|&a| places[a as usize]).collect();
         molecule.sign_among(StereoMark { element, positive: true }, &rank)
     }

@@ -132,17 +132,12 @@ impl GraphActionType for Attach {
         let stem_to = |graph: &GraphState, a: u32, b: u32| {
             graph.edge(a, b).map(|edge| usize::from(edge.attributes.get(0)).saturating_sub(1))
         };
-        let neighbours: Vec<(Option<usize>, Option<usize>)> = from
-            .adjacency()
-            .ones(action.a as usize)
-            .map(|b| {
-                let name = names.get(b).copied().unwrap_or(b as u32);
-                (stem_to(from, action.a, b as u32), stem_to(to, a, name))
-            })
-            .collect();
         let carries = |symmetry: &&Vec<u8>| {
-            let image = |stem: usize| symmetry.get(stem).copied().map(usize::from);
-            neighbours.iter().all(|(from, to)| from.and_then(image) == *to)
+            from.adjacency().ones(action.a as usize).all(|b| {
+                let name = names.get(b).copied().unwrap_or(b as u32);
+                let image = stem_to(from, action.a, b as u32).and_then(|stem| symmetry.get(stem).copied());
+                image.map(usize::from) == stem_to(to, a, name)
+            })
         };
         let carried = symmetries.iter().find(carries).and_then(|symmetry| symmetry.get(usize::from(stem)));
         let stem = carried.copied().unwrap_or(stem);

@@ -20,7 +20,7 @@ pub use druglike::{AccessibilityTable, PatternError, Patterns};
 pub use external::{ExternalScorer, ScorerError};
 pub use property::Property;
 pub use proxy::{ProxyOutput, TorchScriptProxy};
-pub use reward::MoleculeReward;
+pub use reward::{GraphReader, MoleculeReward};
 pub use seh::SehProxy;
 pub use shape::Shape;
 
@@ -104,7 +104,12 @@ impl<S: MoleculeScore + ?Sized> MoleculeScore for Arc<S> {
 }
 
 /// Refuses the first of these numbers that isn't `sound`; `what` names them in the error.
-fn check_all(what: &'static str, numbers: &[f64], sound: impl Fn(f64) -> bool, remedy: &'static str) -> Result<()> {
+pub(crate) fn check_all(
+    what: &'static str,
+    numbers: &[f64],
+    sound: impl Fn(f64) -> bool,
+    remedy: &'static str,
+) -> Result<()> {
     match numbers.iter().position(|number| !sound(*number)) {
         None => Ok(()),
         Some(row) => Err(Error::non_finite(what, row, numbers[row], remedy)),
@@ -120,7 +125,7 @@ fn check_logs(what: &'static str, logs: Vec<f64>) -> Result<Vec<f64>> {
 }
 
 /// Returns the logarithms that a score gives, after checking that there is one for each molecule and that none is plus infinity or NaN.
-pub(crate) fn checked_logs(score: &impl MoleculeScore, molecules: &[Molecule]) -> Result<Vec<f64>> {
+fn checked_logs(score: &impl MoleculeScore, molecules: &[Molecule]) -> Result<Vec<f64>> {
     let logs = score.log_scores(molecules)?;
     let (n, got) = (molecules.len() as i64, logs.len() as i64);
     if n != got {

@@ -44,7 +44,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    pub(super) fn checked(self) -> Result<Self> {
+    pub(super) fn check(self) -> Result<()> {
         let (is_sound, expected) = match self {
             Self::Value | Self::Exponential => (true, ""),
             Self::Window { least, most, width } => (
@@ -60,7 +60,7 @@ impl Shape {
                 )
             }
         };
-        if is_sound { Ok(self) } else { Err(Error::config("the shape of a factor", format!("{self:?}"), expected)) }
+        if is_sound { Ok(()) } else { Err(Error::config("the shape of a factor", format!("{self:?}"), expected)) }
     }
 
     /// Returns `true` if a whole range of property values gives the factor 0.

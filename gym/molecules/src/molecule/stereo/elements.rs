@@ -89,7 +89,7 @@ impl Molecule {
     }
 
     /// `true` if a double bond has a neighbour at each end that can be on either side.
-    fn is_open(&self, k: usize) -> bool {
+    pub(crate) fn is_open(&self, k: usize) -> bool {
         let bond = self.bonds()[k];
         let end = |a: usize| {
             let atom = self.atoms()[a];

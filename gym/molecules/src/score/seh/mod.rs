@@ -56,16 +56,14 @@ const SHAPES: [(usize, &[i64]); 18] = [
 
 /// The weights, arranged for use.
 struct Weights {
-    atoms: [Tensor; 2],
+    /// The published arrays, by place.
+    arrays: Vec<Tensor>,
     /// `[W, W]` each: what a bond of each kind makes of a neighbour.
     kinds: Vec<Tensor>,
     /// `[W, (1 + 3) W]`: the atom's own part of a message, the GRU's part of the state.
     state: Tensor,
-    message_bias: Tensor,
-    /// The GRU's part of the message, and both of its biases.
-    gru: [Tensor; 3],
-    lstm: [Tensor; 4],
-    last: [Tensor; 2],
+    /// `[W, 3 W]`: the GRU's part of the message.
+    message: Tensor,
 }
 
 /// The proxy of the affinity to soluble epoxide hydrolase (sEH) by Bengio et al. (*Flow Network based Generative Models for Non-Iterative
@@ -121,8 +119,8 @@ impl SehProxy {
                 )));
             }
         }
-        let weights = Weights::new(|place| arrays[place].to_kind(Kind::Float).to_device(device));
-        Ok(Self { weights: Mutex::new(weights), device })
+        let arrays = arrays.iter().map(|array| array.to_kind(Kind::Float).to_device(device)).collect();
+        Ok(Self { weights: Mutex::new(Weights::new(arrays)), device })
     }
 
     /// The network's output for each molecule; about -1 to 10, the higher the better.
@@ -260,38 +258,33 @@ fn leaky(x: &Tensor) -> Tensor {
 }
 
 impl Weights {
-    fn new(array: impl Fn(usize) -> Tensor) -> Self {
+    fn new(arrays: Vec<Tensor>) -> Self {
+        let turned = |place: usize| arrays[place].transpose(0, 1);
         // One column for each kind of bond; none for the loop.
-        let first = Tensor::cat(&[array(4), array(5).zeros_like().unsqueeze(1)], 1).transpose(0, 1) + array(5);
-        let kinds = leaky(&first).matmul(&array(6).transpose(0, 1)) + array(7);
-        let state = Tensor::cat(&[array(2).transpose(0, 1), array(9).transpose(0, 1)], 1);
-        Self {
-            atoms: [array(0), array(1)],
-            kinds: kinds.view([KINDS as i64, WIDTH, WIDTH]).unbind(0),
-            state: state.contiguous(),
-            message_bias: array(3),
-            gru: [array(8).transpose(0, 1).contiguous(), array(10), array(11)],
-            lstm: [array(16), array(17), array(18), array(19)],
-            last: [array(20), array(21)],
-        }
+        let columns = Tensor::cat(&[&arrays[4], &arrays[5].zeros_like().unsqueeze(1)], 1);
+        let kinds = leaky(&(columns.transpose(0, 1) + &arrays[5])).matmul(&turned(6)) + &arrays[7];
+        let kinds = kinds.view([KINDS as i64, WIDTH, WIDTH]).unbind(0);
+        let state = Tensor::cat(&[turned(2), turned(9)], 1).contiguous();
+        let message = turned(8).contiguous();
+        Self { arrays, kinds, state, message }
     }
 
     fn forward(&self, batch: &Batch) -> Tensor {
-        let mut state = leaky(&batch.features.linear(&self.atoms[0], Some(&self.atoms[1])));
+        let mut state = leaky(&batch.features.linear(&self.arrays[0], Some(&self.arrays[1])));
         for _ in 0..ROUNDS {
             let made = state.matmul(&self.state);
             let seen = |(atoms, kind): (&Tensor, &Tensor)| state.index_select(0, atoms).matmul(kind);
             let rows = Tensor::cat(&batch.of_kind.iter().zip(&self.kinds).map(seen).collect::<Vec<_>>(), 0);
             let (mean, own) = (bags(&rows, &batch.sources, &batch.arrows, Pool::Mean), made.narrow(1, 0, WIDTH));
-            let message = leaky(&(mean + own + &self.message_bias));
-            let from_message = message.matmul(&self.gru[0]) + &self.gru[1];
-            let from_state = made.narrow(1, WIDTH, 3 * WIDTH) + &self.gru[2];
+            let message = leaky(&(mean + own + &self.arrays[3]));
+            let from_message = message.matmul(&self.message) + &self.arrays[10];
+            let from_state = made.narrow(1, WIDTH, 3 * WIDTH) + &self.arrays[11];
             let (message, kept) = (from_message.chunk(3, 1), from_state.chunk(3, 1));
             let (reset, update) = ((&message[0] + &kept[0]).sigmoid(), (&message[1] + &kept[1]).sigmoid());
             let new = (&message[2] + reset * &kept[2]).tanh();
             state = &new + update * (state - &new);
         }
-        self.pooled(&state, batch).linear(&self.last[0], Some(&self.last[1])).squeeze_dim(1)
+        self.pooled(&state, batch).linear(&self.arrays[20], Some(&self.arrays[21])).squeeze_dim(1)
     }
 
     /// Set2Set (Vinyals et al. 2016): an LSTM asks, and attention to the atoms of each molecule answers.
@@ -300,10 +293,10 @@ impl Weights {
         let none = || Tensor::zeros([batch.n, WIDTH], options);
         let mut asked = [none(), none()];
         let mut out = Tensor::zeros([batch.n, 2 * WIDTH], options);
-        let [input, hidden, bias, hidden_bias] = &self.lstm;
+        let lstm = &self.arrays[16..20];
         for _ in 0..POOLING {
             let [h, c] = &asked;
-            let (h, c) = out.lstm_cell(&[h, c], input, hidden, Some(bias), Some(hidden_bias));
+            let (h, c) = out.lstm_cell(&[h, c], &lstm[0], &lstm[1], Some(&lstm[2]), Some(&lstm[3]));
             let fit = (state * h.index_select(0, &batch.molecule)).sum_dim_intlist([1i64].as_slice(), true, None);
             let most = bags(&fit, &batch.atoms, &batch.first, Pool::Max);
             let weight = (fit - most.index_select(0, &batch.molecule)).exp();

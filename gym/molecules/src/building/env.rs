@@ -235,14 +235,11 @@ fn may_have_other_forms(graph: &GraphState) -> bool {
         && bonds.iter().filter(|bond| bond.weight.attributes.get(0) == 1).count() >= 2
 }
 
-fn too_many(molecule: &Molecule, expected: &'static str) -> Error {
+fn too_many(molecule: &Molecule) -> Error {
+    let expected = "one with at most 65,536 placements of the double bonds of all its rings, not so large that the search for them is \
+                    given up (`max_atoms` and `max_rings` keep molecules small)";
     Error::config("a molecule among whose Kekule forms its reward is divided", molecule.smiles(), expected)
 }
-
-const COUNTED: &str = "one whose forms can be counted: ring systems with at most 65,536 placements of double bonds each, not so large \
-     that the search for them is given up, and a number of forms that fits into 64 bits (`max_atoms` and `max_rings` keep molecules small)";
-const LISTED: &str = "one whose forms can be listed: at most 65,536 placements of the double bonds of all its rings, which aren't so large \
-     that the search for them is given up";
 
 impl GraphRules for Chemistry {
     fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
@@ -318,17 +315,15 @@ impl GraphRules for Chemistry {
             return Ok(0.0);
         }
         let molecule = self.with_forms(graph)?;
-        match molecule.n_kekule_forms() {
-            Some(forms) => Ok((forms as f64).ln()),
-            None => Err(too_many(&molecule, COUNTED)),
-        }
+        let forms = molecule.n_kekule_forms().ok_or_else(|| too_many(&molecule))?;
+        Ok((forms as f64).ln())
     }
     fn forms(&self, graph: &GraphState) -> Result<Option<Vec<GraphState>>> {
         if !may_have_other_forms(graph) {
             return Ok(None);
         }
         let molecule = self.with_forms(graph)?;
-        let forms = molecule.kekule_forms().ok_or_else(|| too_many(&molecule, LISTED))?;
+        let forms = molecule.kekule_forms().ok_or_else(|| too_many(&molecule))?;
         let of_form = |form| match &self.codec.rules().scaffold {
             None => self.codec.graph_as_marked(form),
             Some(scaffold) => scaffold.with_form(graph, form),

@@ -1,5 +1,5 @@
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
@@ -42,14 +42,10 @@ impl MoleculeFormat {
     /// The format that a file's name ends in: `.sdf`, `.sd` and `.mol` for SD files, with or without `.gz`.
     #[must_use]
     pub fn of(path: &Path) -> Self {
-        let is_gzipped = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("gz"));
-        let name = path.file_stem().filter(|_| is_gzipped).map_or(path, Path::new);
-        let ending = name.extension().map(|ending| ending.to_ascii_lowercase());
-        if ending.is_some_and(|ending| ["sdf", "sd", "mol"].iter().any(|other| ending == *other)) {
-            Self::Sd
-        } else {
-            Self::Smiles
-        }
+        let name = path.to_string_lossy().to_ascii_lowercase();
+        let name = name.strip_suffix(".gz").unwrap_or(&name);
+        let is_sd = [".sdf", ".sd", ".mol"].iter().any(|ending| name.ends_with(ending));
+        if is_sd { Self::Sd } else { Self::Smiles }
     }
 }
 
@@ -257,28 +253,20 @@ impl<R: BufRead> MoleculeReader<R> {
 
     /// Returns the next line without its end, cut off after [`MAX_LINE`] bytes; what isn't UTF-8 is replaced.
     fn next_line(&mut self) -> Result<Option<String>> {
+        let failed = |source| Error::io(&self.path, source);
         let mut kept = Vec::new();
-        let mut any = false;
-        loop {
-            let read = self.input.fill_buf().map_err(|source| Error::io(&self.path, source))?;
-            if read.is_empty() {
-                break;
-            }
-            any = true;
-            let end = read.iter().position(|&byte| byte == b'\n');
-            let piece = &read[..end.unwrap_or(read.len())];
-            kept.extend_from_slice(&piece[..piece.len().min(MAX_LINE - kept.len())]);
-            let used = piece.len() + usize::from(end.is_some());
-            self.input.consume(used);
-            if end.is_some() {
-                break;
-            }
+        let read = self.input.by_ref().take(MAX_LINE as u64).read_until(b'\n', &mut kept).map_err(failed)?;
+        if read == 0 {
+            return Ok(None);
         }
-        self.line += usize::from(any);
+        if kept.pop_if(|last| *last == b'\n').is_none() && read == MAX_LINE {
+            self.input.skip_until(b'\n').map_err(failed)?;
+        }
+        self.line += 1;
         let text = String::from_utf8_lossy(&kept);
         // Some programs mark a file as UTF-8.
         let text = if self.line == 1 { text.trim_start_matches('\u{feff}') } else { &text };
-        Ok(any.then(|| text.trim_end_matches('\r').to_owned()))
+        Ok(Some(text.trim_end_matches('\r').to_owned()))
     }
 }
 

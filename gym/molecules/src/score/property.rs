@@ -26,9 +26,11 @@ impl<'a> Subject<'a> {
     }
 }
 
+type OfEach = Box<dyn Fn(&Subject<'_>) -> Result<f64> + Send + Sync>;
+
 /// The function that a property is.
 pub(super) enum Measure {
-    Each(Box<dyn Fn(&Subject<'_>) -> Result<f64> + Send + Sync>),
+    Each(OfEach),
     /// A network, which is asked about all molecules at once.
     All(SehProxy),
 }

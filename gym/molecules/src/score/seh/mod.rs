@@ -10,7 +10,7 @@ use tch::{Device, Kind, Tensor};
 
 use weights::read_arrays;
 
-use super::MoleculeScore;
+use super::{MoleculeScore, check_all};
 use crate::Molecule;
 use crate::molecule::Hybridization;
 
@@ -27,8 +27,6 @@ const LOOP: usize = 4;
 const OTHER: usize = 5;
 const AROMATIC: usize = 9;
 const SP: usize = 10;
-const SP2: usize = 11;
-const SP3: usize = 12;
 const HYDROGENS: usize = 13;
 const NUMBER: usize = 13;
 
@@ -135,13 +133,9 @@ impl SehProxy {
         let weights = self.weights.lock().unwrap_or_else(PoisonError::into_inner);
         let output = tch::no_grad(|| weights.forward(&batch));
         let out = Vec::<f64>::try_from(output.to_kind(Kind::Double).to_device(Device::Cpu))?;
-        match out.iter().position(|value| !value.is_finite()) {
-            None => Ok(out),
-            Some(row) => {
-                let remedy = "look at the weights that were loaded";
-                Err(Error::non_finite("the sEH proxy's output of a molecule", row, out[row], remedy))
-            }
-        }
+        let remedy = "look at the weights that were loaded";
+        check_all("the sEH proxy's output of a molecule", &out, f64::is_finite, remedy)?;
+        Ok(out)
     }
 }
 
@@ -172,42 +166,34 @@ struct Batch {
 
 impl Batch {
     fn new(molecules: &[Molecule], device: Device) -> Self {
-        let (mut features, mut links) = (Vec::new(), Vec::new());
-        let (mut arrows, mut of, mut firsts) = (Vec::new(), Vec::new(), Vec::new());
-        let mut of_kind: [Vec<i64>; KINDS] = Default::default();
-        // Places in these lists, by atom and kind.
-        let mut places: Vec<[usize; KINDS]> = Vec::new();
+        let (mut features, mut arrows, mut of, mut firsts) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        // For each arrow, the kind of its bond and the neighbour.
+        let mut links: Vec<(usize, i64)> = Vec::new();
         for (nth, molecule) in molecules.iter().enumerate() {
             let (first, kinds) = (of.len(), molecule.bond_kinds());
             firsts.push(first as i64);
             for (a, hybridization) in molecule.hybridizations().into_iter().enumerate() {
                 features.extend(row(molecule, a, hybridization));
                 arrows.push(links.len() as i64);
-                let kind = |k: usize| kinds[k].map_or(AROMATIC_BOND, |order| usize::from(order.value()) - 1);
-                let bonds = molecule.bonds_at(a).iter();
-                let mut own: Vec<(usize, usize)> =
-                    bonds.map(|&k| (first + molecule.bonds()[k].other(a), kind(k))).collect();
-                if own.is_empty() {
-                    own.push((first + a, LOOP));
-                }
-                let mut place = [usize::MAX; KINDS];
-                for &(_, kind) in &own {
-                    if place[kind] == usize::MAX {
-                        place[kind] = of_kind[kind].len();
-                        of_kind[kind].push((first + a) as i64);
-                    }
-                }
-                places.push(place);
-                links.extend(own);
                 of.push(nth as i64);
+                for &k in molecule.bonds_at(a) {
+                    let kind = kinds[k].map_or(AROMATIC_BOND, |order| usize::from(order.value()) - 1);
+                    links.push((kind, (first + molecule.bonds()[k].other(a)) as i64));
+                }
+                if molecule.bonds_at(a).is_empty() {
+                    links.push((LOOP, (first + a) as i64));
+                }
             }
         }
-        let before: Vec<usize> = (0..KINDS).map(|kind| of_kind[..kind].iter().map(Vec::len).sum()).collect();
-        let sources: Vec<i64> = links.iter().map(|&(b, kind)| (before[kind] + places[b][kind]) as i64).collect();
+        let mut rows = links.clone();
+        rows.sort_unstable();
+        rows.dedup();
+        let sources: Vec<i64> = links.iter().map(|link| rows.partition_point(|row| row < link) as i64).collect();
         let to = |numbers: &[i64]| Tensor::from_slice(numbers).to_device(device);
+        let of_kind = |kind: usize| rows.iter().filter(|row| row.0 == kind).map(|row| row.1).collect::<Vec<i64>>();
         Self {
             features: Tensor::from_slice(&features).view([-1, FEATURES]).to_device(device),
-            of_kind: of_kind.iter().map(|atoms| to(atoms)).collect(),
+            of_kind: (0..KINDS).map(|kind| to(&of_kind(kind))).collect(),
             sources: to(&sources),
             arrows: to(&arrows),
             atoms: Tensor::arange(of.len() as i64, (Kind::Int64, device)),
@@ -228,11 +214,8 @@ fn row(molecule: &Molecule, a: usize, hybridization: Hybridization) -> [f32; FEA
         _ => OTHER,
     }] = 1.0;
     row[AROMATIC] = f32::from(u8::from(atom.aromatic));
-    match hybridization {
-        Hybridization::Sp => row[SP] = 1.0,
-        Hybridization::Sp2 => row[SP2] = 1.0,
-        Hybridization::Sp3 => row[SP3] = 1.0,
-        Hybridization::Other => {}
+    if hybridization != Hybridization::Other {
+        row[SP + hybridization as usize] = 1.0;
     }
     row[HYDROGENS] = f32::from(atom.hydrogens);
     row[NUMBER + number] = 1.0;

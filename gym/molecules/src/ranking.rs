@@ -1,7 +1,6 @@
 //! What is taken home from a run: the best molecules, as a table, an SD file and a sheet of pictures.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 use std::path::Path;
 
 use gfn::graph::CanonicalKey;
@@ -23,6 +22,13 @@ pub struct Ranked {
     pub log_score: f64,
     /// Further numbers of it, by the columns of the ranking.
     pub values: Vec<f64>,
+}
+
+impl Ranked {
+    /// Its log-score and further numbers.
+    fn numbers(&self) -> impl Iterator<Item = f64> {
+        std::iter::once(self.log_score).chain(self.values.iter().copied())
+    }
 }
 
 /// Different molecules, the best first, with their scores and further numbers: to be cut down by score, by diversity or by scaffold, and
@@ -139,16 +145,11 @@ impl Ranking {
     /// Returns the table: SMILES, which have no commas, log-scores and the further columns.
     #[must_use]
     pub fn csv(&self) -> String {
-        let mut out = String::from("smiles,log_score");
-        self.columns.iter().for_each(|column| out.extend([",", column]));
-        out.push('\n');
-        for Ranked { molecule, log_score, values } in &self.entries {
-            out.push_str(&molecule.smiles());
-            for value in [log_score].into_iter().chain(values) {
-                // Writing to a string can't fail.
-                let _ = write!(out, ",{value}");
-            }
-            out.push('\n');
+        let columns = self.columns.iter().map(String::as_str);
+        let mut out = ["smiles", "log_score"].into_iter().chain(columns).collect::<Vec<_>>().join(",") + "\n";
+        for entry in &self.entries {
+            let numbers: String = entry.numbers().map(|value| format!(",{value}")).collect();
+            out += &format!("{}{numbers}\n", entry.molecule.smiles());
         }
         out
     }
@@ -190,15 +191,13 @@ impl Ranking {
         out.push_str("</tr></thead><tbody>");
         for entry in self.entries.iter().take(shown) {
             let (picture, smiles) = (entry.molecule.drawing(SIDE, SIDE).to_svg()?, escaped(&entry.molecule.smiles()));
-            let _ = write!(out, "<tr><td>{picture}</td><td><code>{smiles}</code></td>");
-            for value in [entry.log_score].iter().chain(&entry.values) {
-                let _ = write!(out, "<td>{:.4}</td>", value);
-            }
-            out.push_str("</tr>");
+            out += &format!("<tr><td>{picture}</td><td><code>{smiles}</code></td>");
+            let numbers: String = entry.numbers().map(|value| format!("<td>{value:.4}</td>")).collect();
+            out += &format!("{numbers}</tr>");
         }
         out.push_str("</tbody></table>");
         if self.entries.len() > shown {
-            let _ = write!(out, "<p>the first {shown} of {}</p>", self.entries.len());
+            out += &format!("<p>the first {shown} of {}</p>", self.entries.len());
         }
         Ok(out)
     }

@@ -88,7 +88,7 @@ impl MoleculeCodec {
     /// # Errors
     /// [`Error::Config`] for a graph that isn't a molecule: the empty one, or one of another environment.
     pub fn molecule(&self, graph: &GraphState) -> Result<Molecule> {
-        Ok(self.marked(graph)?.0.normal())
+        Ok(self.marked(graph)?.molecule.normal())
     }
 
     /// The molecule that a state without marks is.

@@ -5,7 +5,7 @@ use gfn::graph::{
 use gfn::{Error, Result};
 
 use super::scaffold::Fixed;
-use super::signs::SetSign;
+use super::signs::{MarkedState, SetSign};
 use super::{MoleculeCodec, MoleculeConfig};
 use crate::molecule::small_rings_span;
 use crate::{BondOrder, Molecule};
@@ -159,7 +159,7 @@ impl Chemistry {
         let rules = self.codec.rules();
         match &rules.scaffold {
             Some(scaffold) => scaffold.marked(rules, graph),
-            None => Ok(self.codec.marked(graph)?.0),
+            None => Ok(self.codec.marked(graph)?.molecule),
         }
     }
 
@@ -293,15 +293,14 @@ impl GraphRules for Chemistry {
         }
     }
     fn can_exit(&self, graph: &GraphState) -> bool {
-        let complete = |(molecule, _): (Molecule, Vec<u32>)| molecule.stereo_elements().len() == molecule.marks().len();
+        let complete = |state: MarkedState| state.molecule.stereo_elements().len() == state.molecule.marks().len();
         graph.n_nodes() > 0 && (!self.codec.config().stereo || self.codec.marked(graph).is_ok_and(complete))
     }
     fn is_reachable(&self, graph: &GraphState) -> bool {
         let rules = self.codec.rules();
         if rules.is_marked(graph) {
-            let whole = |(molecule, names): (Molecule, Vec<u32>)| {
-                let extra: usize = molecule.marks().iter().map(|mark| molecule.extra_nodes(*mark).len()).sum();
-                names.len() + extra == graph.n_nodes() && rules.rings_within(&graph.induced(&names))
+            let whole = |state: MarkedState| {
+                state.n_nodes() == graph.n_nodes() && rules.rings_within(&graph.induced(&state.names))
             };
             return self.codec.marked(graph).is_ok_and(whole);
         }

@@ -51,8 +51,7 @@ impl FragmentLibrary {
         max_fragments: usize,
         most: usize,
     ) -> Result<Vec<GraphState>> {
-        let Some(mut search) = Search::new(self, molecule, most) else { return Ok(Vec::new()) };
-        search.max_fragments = max_fragments;
+        let Some(mut search) = Search::new(self, molecule, max_fragments, most) else { return Ok(Vec::new()) };
         for unit in (1..search.units.len()).rev() {
             search.branches[unit] = search.at(unit);
             search.branches[unit].sort_by_key(|branch| branch.size);
@@ -183,7 +182,7 @@ struct Part {
 
 impl<'a> Search<'a> {
     /// `None` for a molecule with a unit that no fragment has.
-    fn new(library: &'a FragmentLibrary, molecule: &'a Molecule, most: usize) -> Option<Self> {
+    fn new(library: &'a FragmentLibrary, molecule: &'a Molecule, max_fragments: usize, most: usize) -> Option<Self> {
         let mut known = BTreeMap::new();
         let made_of = library.fragments().iter().map(|fragment| {
             let mut counts = BTreeMap::new();
@@ -201,7 +200,6 @@ impl<'a> Search<'a> {
         let most = most.saturating_mul(units.len());
         let marked = library.fragments().iter().map(|_| OnceCell::new()).collect();
         let branches = vec![Vec::new(); units.len()];
-        let max_fragments = usize::MAX;
         Some(Self { library, molecule, kinds: kinds?, units, made_of, marked, branches, max_fragments, most })
     }
 

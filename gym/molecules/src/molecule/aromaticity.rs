@@ -98,15 +98,9 @@ pub(super) fn aromatic_bonds(molecule: &Molecule) -> Vec<(usize, bool)> {
     };
     let mut gives: Vec<Option<u8>> = (0..n).map(given).collect();
     // An atom with fewer than two candidates beside it is in no ring of candidates.
-    let mut open: Vec<usize> = (0..n).collect();
-    while let Some(a) = open.pop() {
-        let ring = molecule.neighbours(a).filter(|(_, bond)| bond.in_ring);
-        let others: Vec<usize> = ring.map(|(b, _)| b).filter(|&b| gives[b].is_some()).collect();
-        if gives[a].is_some() && others.len() < 2 {
-            gives[a] = None;
-            open.extend(others);
-        }
-    }
+    let mut is_candidate: Vec<bool> = gives.iter().map(Option::is_some).collect();
+    molecule.prune(&mut is_candidate, |bond| bond.in_ring);
+    gives.iter_mut().zip(is_candidate).for_each(|(given, is_candidate)| *given = given.filter(|_| is_candidate));
     let mut is_chord: Vec<Option<bool>> = vec![None; molecule.bonds().len()];
     let mut place = vec![None; n];
     let mut seen = vec![false; n];

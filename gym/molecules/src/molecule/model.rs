@@ -213,6 +213,19 @@ impl Molecule {
         reached
     }
 
+    /// Takes atoms with fewer than two neighbours among the others off a set, until there is none, over the bonds that `links` accepts.
+    pub(crate) fn prune(&self, inside: &mut [bool], links: impl Fn(&Bond) -> bool) {
+        let mut open: Vec<usize> = (0..inside.len()).collect();
+        while let Some(a) = open.pop() {
+            let linked = self.neighbours(a).filter(|(_, bond)| links(bond));
+            let beside: Vec<usize> = linked.map(|(b, _)| b).filter(|&b| inside[b]).collect();
+            if inside[a] && beside.len() < 2 {
+                inside[a] = false;
+                open.extend(beside);
+            }
+        }
+    }
+
     /// Its heavy atoms.
     #[must_use]
     pub fn atoms(&self) -> &[Atom] {

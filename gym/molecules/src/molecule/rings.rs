@@ -5,17 +5,30 @@ use gfn::graph::GraphState;
 /// A smallest set of smallest rings, each as its atoms in order (Horton, "A polynomial-time algorithm to find the shortest cycle
 /// basis of a graph", 1987); `bonds` are those in rings.
 pub(crate) fn smallest_rings(n: usize, bonds: &[(usize, usize)]) -> Vec<Vec<usize>> {
-    rings_up_to(usize::MAX, n, bonds)
+    let mut candidates: Vec<(Vec<usize>, Vec<usize>)> = Vec::new();
+    for_each_ring(usize::MAX, n, bonds, |atoms, ring| {
+        candidates.push((atoms, ring));
+        true
+    });
+    candidates.sort_by_key(|(atoms, _)| atoms.len());
+    let mut rows = Vec::new();
+    candidates.retain(|(_, ring)| is_independent(&mut rows, ring, bonds.len()));
+    candidates.into_iter().map(|(atoms, _)| atoms).collect()
 }
 
-/// Returns the rings of at most `longest` atoms of such a set.
-fn rings_up_to(longest: usize, n: usize, bonds: &[(usize, usize)]) -> Vec<Vec<usize>> {
+/// Calls `found` with the atoms and the bonds of rings of at most `longest` atoms, among which are those of such a set, until it returns
+/// `false`.
+fn for_each_ring(
+    longest: usize,
+    n: usize,
+    bonds: &[(usize, usize)],
+    mut found: impl FnMut(Vec<usize>, Vec<usize>) -> bool,
+) {
     let mut neighbours = vec![Vec::new(); n];
     for (k, &(a, b)) in bonds.iter().enumerate() {
         neighbours[a].push((b, k));
         neighbours[b].push((a, k));
     }
-    let mut candidates: Vec<(Vec<usize>, Vec<usize>)> = Vec::new();
     for root in (0..n).filter(|&a| !neighbours[a].is_empty()) {
         // The tree of shortest ways to the root: the next atom and bond on it.
         let mut back: Vec<Option<(usize, usize)>> = vec![None; n];
@@ -57,15 +70,11 @@ fn rings_up_to(longest: usize, n: usize, bonds: &[(usize, usize)]) -> Vec<Vec<us
             atoms.extend(others.iter().rev().skip(1));
             ring.push(k);
             ring.extend(other_bonds);
-            if atoms.len() <= longest {
-                candidates.push((atoms, ring));
+            if atoms.len() <= longest && !found(atoms, ring) {
+                return;
             }
         }
     }
-    candidates.sort_by_key(|(atoms, _)| atoms.len());
-    let mut rows = Vec::new();
-    candidates.retain(|(_, ring)| is_independent(&mut rows, ring, bonds.len()));
-    candidates.into_iter().map(|(atoms, _)| atoms).collect()
 }
 
 /// Adds a ring to independent ones, unless it is a sum of them; returns `true` if it isn't. Rings are sets of bonds, reduced: each row
@@ -96,5 +105,12 @@ pub(crate) fn small_rings_span(graph: &GraphState, size: usize, without: Option<
     let left = graph.edges().filter(|edge| Some(*edge) != gone);
     let edges: Vec<(usize, usize)> = left.map(|(a, b)| (a as usize, b as usize)).collect();
     let independent = (edges.len() + 1).saturating_sub(graph.n_nodes());
-    independent == 0 || graph.n_nodes() == 0 || rings_up_to(size, graph.n_nodes(), &edges).len() >= independent
+    let mut rows = Vec::new();
+    if independent > 0 {
+        for_each_ring(size, graph.n_nodes(), &edges, |_, ring| {
+            is_independent(&mut rows, &ring, edges.len());
+            rows.len() < independent
+        });
+    }
+    graph.n_nodes() == 0 || rows.len() >= independent
 }

@@ -44,17 +44,12 @@ fn refused(detail: impl ToString) -> Error {
 /// let reward = MoleculeReward::new(env.codec(), proxy);
 /// # Ok::<(), gfn::Error>(())
 /// ```
+#[derive(Debug)]
 pub struct TorchScriptProxy {
     /// Asked from one thread at a time.
     script: Mutex<CModule>,
     output: ProxyOutput,
     device: Device,
-}
-
-impl std::fmt::Debug for TorchScriptProxy {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("TorchScriptProxy").field("output", &self.output).field("device", &self.device).finish()
-    }
 }
 
 /// What a proxy is tried on: as many atoms as molecules is what no batch of theirs has.

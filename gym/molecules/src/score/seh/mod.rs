@@ -53,6 +53,7 @@ const SHAPES: [(usize, &[i64]); 18] = [
 ];
 
 /// The weights, arranged for use.
+#[derive(Debug)]
 struct Weights {
     /// The published arrays, by place.
     arrays: Vec<Tensor>,
@@ -80,16 +81,11 @@ struct Weights {
 /// println!("{}", proxy.outputs(&[Molecule::from_smiles("CC(C)NC(=O)c1ccccc1")?])?[0]);
 /// # Ok::<(), gfn::Error>(())
 /// ```
+#[derive(Debug)]
 pub struct SehProxy {
     /// Asked from one thread at a time.
     weights: Mutex<Weights>,
     device: Device,
-}
-
-impl std::fmt::Debug for SehProxy {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SehProxy").field("device", &self.device).finish_non_exhaustive()
-    }
 }
 
 impl SehProxy {

@@ -68,25 +68,21 @@ impl Reader<'_> {
     /// The element of a bracket, and whether it is in lower case.
     fn symbol(&mut self) -> Result<(Element, bool)> {
         let mut symbols = [2, 1].into_iter().filter_map(|len| self.smiles.get(self.at..self.at + len));
-        match symbols.find(|text| *text == "*" || is_symbol(text) || Element::from_symbol(text).is_some()) {
-            Some("*") => self.refuse(NotRead::UnknownAtom),
-            Some("H") => self.refuse(NotRead::HydrogenAtom),
-            Some(symbol) => match Element::from_symbol(symbol) {
-                Some(found) => {
-                    self.at += symbol.len();
-                    Ok(found)
-                }
-                None => self.refuse(NotRead::Element),
-            },
-            None => self.fail("no element has this symbol"),
+        let known = symbols.find(|text| *text == "*" || is_symbol(text) || Element::from_symbol(text).is_some());
+        let Some(symbol) = known else { return self.fail("no element has this symbol") };
+        if let Some(found) = Element::from_symbol(symbol) {
+            self.at += symbol.len();
+            return Ok(found);
         }
+        self.refuse(match symbol {
+            "*" => NotRead::UnknownAtom,
+            "H" => NotRead::HydrogenAtom,
+            _ => NotRead::Element,
+        })
     }
 
     fn charge(&mut self) -> Result<i8> {
-        let sign = match self.peek() {
-            Some(byte @ (b'+' | b'-')) => byte,
-            _ => return Ok(0),
-        };
+        let Some(sign @ (b'+' | b'-')) = self.peek() else { return Ok(0) };
         let mut size = 0i8;
         while self.take(sign) {
             size = size.saturating_add(1);

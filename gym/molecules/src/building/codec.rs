@@ -24,8 +24,6 @@ pub(super) struct Rules {
     pub(super) config: MoleculeConfig,
     /// Distinct charges, 0 first.
     charges: Vec<i8>,
-    /// Valences by class and place of the charge; none for an atom that isn't to be.
-    valences: Vec<Vec<Vec<u8>>>,
     pub(super) scaffold: Option<Fixed>,
 }
 
@@ -46,15 +44,8 @@ impl MoleculeCodec {
                 charges.push(charge);
             }
         }
-        let permitted = |element: Element, charge: i8| charge == 0 || config.charges.contains(&(element, charge));
-        let of = |element: Element, charge: i8| {
-            if permitted(element, charge) { config.table.valences(element, charge).to_vec() } else { Vec::new() }
-        };
-        let valences =
-            config.elements.iter().map(|&element| charges.iter().map(|&charge| of(element, charge)).collect());
-        let valences = valences.collect();
         let scaffold = config.scaffold.as_ref().map(|fragment| Fixed::new(&config, fragment));
-        Self(Arc::new(Rules { config, charges, valences, scaffold }))
+        Self(Arc::new(Rules { config, charges, scaffold }))
     }
 
     pub(super) fn rules(&self) -> &Rules {
@@ -198,7 +189,7 @@ impl Rules {
             return Err(format!("{}: the elements are {}", name(), listed.join(", ")));
         };
         let charge = self.charges.iter().position(|charge| *charge == atom.charge);
-        let valences = charge.map_or(&[][..], |charge| &self.valences[class][charge]);
+        let valences = charge.map_or(&[][..], |charge| self.valences(class, charge));
         let (Some(charge), false) = (charge, valences.is_empty()) else {
             return Err(format!("{}: that charge isn't among those of the environment", name()));
         };
@@ -217,6 +208,16 @@ impl Rules {
             }
         }
         Ok(node)
+    }
+
+    /// The valences of an element with a charge, by the class and the place of the charge; none for an atom that isn't to be.
+    fn valences(&self, class: usize, charge: usize) -> &[u8] {
+        match (self.config.elements.get(class), self.charges.get(charge)) {
+            (Some(&element), Some(&charge)) if charge == 0 || self.config.charges.contains(&(element, charge)) => {
+                self.config.table.valences(element, charge)
+            }
+            _ => &[],
+        }
     }
 
     /// The node attribute that is the charge.
@@ -263,7 +264,7 @@ impl Rules {
         if let Some(valence) = self.scaffold.as_ref().and_then(|scaffold| scaffold.valence(atom)) {
             return valence;
         }
-        let valences = self.valences.get(atom.class)?.get(atom.charge)?;
+        let valences = self.valences(atom.class, atom.charge);
         let smallest = valences.iter().position(|&valence| valence >= atom.bonds)?;
         valences.get(smallest + atom.step).copied()
     }

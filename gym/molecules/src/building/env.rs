@@ -168,8 +168,8 @@ impl Chemistry {
         self.codec.rules().scaffold.as_ref().is_some_and(|scaffold| scaffold.has(atom))
     }
 
-    /// The role of moves that a state's limits are still to be applied to. Types that set signs know all about their moves; of the others none
-    /// is left in a state that has signs.
+    /// Returns the role of moves that have limits in a state. Moves that set signs have none beyond those of their type; all other moves are
+    /// forbidden here once a state has signs.
     fn role(&self, graph: &GraphState, moves: &mut MoveMask<'_>) -> Option<Role> {
         let role = self.roles.get(moves.kind().0).copied().filter(|role| !matches!(role, Role::Sign))?;
         if self.codec.rules().is_marked(graph) {
@@ -179,7 +179,7 @@ impl Chemistry {
         Some(role)
     }
 
-    /// For each atom, `true` if it has room for a single bond more.
+    /// Returns for each atom `true` if it has room for another single bond.
     fn room(&self, graph: &GraphState) -> Vec<bool> {
         let rules = self.codec.rules();
         rules.atoms(graph).into_iter().map(|atom| rules.has_room(atom, 1)).collect()

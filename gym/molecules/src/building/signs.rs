@@ -8,7 +8,7 @@ use gfn::{Error, Result};
 
 use super::MoleculeCodec;
 use super::codec::Rules;
-use crate::molecule::ranks;
+use crate::molecule::{MarkNode, ranks};
 use crate::{Molecule, StereoElement, StereoMark};
 
 /// The most nodes that a mark has.
@@ -16,9 +16,6 @@ const MOST: usize = 12;
 /// Classes of these nodes, and those of their edges but for 0, which a bond has.
 const CLASSES: usize = 2;
 const EDGE_CLASSES: usize = 5;
-
-/// A node of a mark: its class, and its edges, by the nodes that they lead to and their classes.
-type MarkNode = (u16, Vec<(u32, u16)>);
 
 impl Rules {
     /// `true` if a state has marks: it grows no more.
@@ -39,12 +36,12 @@ impl Rules {
     /// The nodes that a mark is, each with its edges: to which nodes, and of which class.
     fn extra_nodes(&self, molecule: &Molecule, mark: StereoMark, names: &[u32]) -> Vec<MarkNode> {
         let first = self.config.elements.len() as u16;
-        let named = |edges: Vec<(usize, u16)>| {
-            let mut edges: Vec<_> = edges.into_iter().map(|(a, class)| (names[a], 1 + class)).collect();
+        let named = |(class, edges): MarkNode| {
+            let mut edges: Vec<_> = edges.into_iter().map(|(a, class)| (names[a] as usize, 1 + class)).collect();
             edges.sort_unstable();
-            edges
+            (first + class, edges)
         };
-        molecule.extra_nodes(mark).into_iter().map(|extra| (first + extra.class, named(extra.edges))).collect()
+        molecule.extra_nodes(mark).into_iter().map(named).collect()
     }
 
     /// Adds the nodes of a mark; `names` are the atoms' nodes.
@@ -58,7 +55,7 @@ impl Rules {
         for (class, edges) in self.extra_nodes(molecule, mark, names) {
             let node = graph.add_node(Node::of_class(class));
             for (a, class) in edges {
-                graph.add_edge(node, a, Edge::of_class(class))?;
+                graph.add_edge(node, a as u32, Edge::of_class(class))?;
             }
         }
         Ok(())
@@ -93,9 +90,8 @@ impl MoleculeCodec {
         }
         let molecule = self.plain(&graph.induced(&names))?;
         let look = |(node, weight): (u32, Node)| {
-            let beside = graph.adjacency().ones(node as usize).map(|a| a as u32);
-            let edges = beside.map(|a| (a, graph.edge(node, a).unwrap_or_default().class)).collect();
-            (node, (weight.class, edges))
+            let edge = |a: usize| (a, graph.edge(node, a as u32).unwrap_or_default().class);
+            (node, (weight.class, graph.adjacency().ones(node as usize).map(edge).collect()))
         };
         let extra = (0u32..).zip(graph.nodes()).filter(|(_, node)| rules.is_extra(*node));
         let looks: Vec<(u32, MarkNode)> = extra.map(look).collect();
@@ -151,7 +147,7 @@ impl SetSign {
         molecule.sign_among(StereoMark { element, positive: true }, &rank)
     }
 
-    /// The state with the place of the mark that a move takes off; none where there is none.
+    /// Returns the state and the place of the mark that a move takes off; `None` if the element has no mark.
     fn set_sign(&self, graph: &GraphState, action: Move) -> Result<Option<(MarkedState, usize)>> {
         let state = self.codec.marked(graph)?;
         let element = self.element(&state, action)?;
@@ -159,7 +155,7 @@ impl SetSign {
         Ok(place.map(|place| (state, place)))
     }
 
-    /// The nodes of that mark.
+    /// Returns the nodes of the mark that a move takes off; none if the element has no mark.
     fn nodes_of_sign(&self, graph: &GraphState, action: Move) -> Result<Vec<u32>> {
         let set = self.set_sign(graph, action)?;
         Ok(set.map_or_else(Vec::new, |(mut state, place)| state.nodes.swap_remove(place)))

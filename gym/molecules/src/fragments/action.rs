@@ -31,13 +31,6 @@ impl Attach {
     }
 }
 
-/// The link that a leaf hangs on: the node, its stem, and the leaf's own.
-fn support(graph: &GraphState, leaf: u32) -> (u32, u8, u8) {
-    let node = graph.adjacency().ones(leaf as usize).next().unwrap_or(0) as u32;
-    let attributes = graph.edge(node, leaf).unwrap_or_default().attributes;
-    (node, attributes.get(0).saturating_sub(1), attributes.get(1).saturating_sub(1))
-}
-
 impl GraphActionType for Attach {
     fn name(&self) -> &str {
         "attach_fragment"
@@ -100,19 +93,21 @@ impl GraphActionType for Attach {
         if direction == Direction::Forward {
             return Move { a: before.n_nodes() as u32, ..Move::default() };
         }
-        let (node, stem, own) = support(before, action.a);
+        // A node that is no leaf has no single link, and can't be taken off.
+        let links = Tree::of(before).links;
+        let Some(&[link]) = links.get(action.a as usize).map(Vec::as_slice) else { return action };
+        let (node, stem) = (link.to as u32, link.other);
         let fragment = before.node(action.a).unwrap_or_default().class;
         // The stem as it is called once the leaf is gone and what is left has been turned.
         let left: Vec<u32> = (0..before.n_nodes() as u32).filter(|&a| a != action.a).collect();
         let mut parent = before.induced(&left);
-        // No leaf has no name: nor can it be taken off.
         let turned = normalise(&self.library, &mut parent).ok().and_then(|turns| {
             let on = self.library.fragments().get(usize::from(before.node(node)?.class))?;
             let place = left.iter().position(|&a| a == node)?;
             on.symmetries().get(*turns.get(place)?)?.get(usize::from(stem)).copied()
         });
         let turned = turned.unwrap_or(stem);
-        Move { a: node, b: 0, class: self.class(turned, Port { fragment, stem: own }) }
+        Move { a: node, b: 0, class: self.class(turned, Port { fragment, stem: link.stem }) }
     }
 
     fn removed_nodes(&self, direction: Direction, _: &GraphState, action: Move) -> Vec<u32> {

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::aromaticity::has_ring_double;
 use super::placements::placements;
-use super::{BondOrder, Molecule};
+use super::{Bond, BondOrder, Molecule};
 
 /// The edge class of an aromatic bond; others have their order less 1.
 const AROMATIC: u8 = 3;
@@ -26,18 +26,13 @@ impl Molecule {
 
     /// The molecule as a graph; `class` says what a bond is.
     pub(super) fn graph(&self, class: impl Fn(usize) -> u8) -> GraphState {
-        let n = self.atoms().len();
-        let mut graph = GraphState::with_nodes(GraphKind::Undirected, n);
-        for a in 0..n {
-            // Neither foreign nodes nor loops nor parallel bonds: a molecule was checked when it was made.
-            let set = graph.set_node(a as u32, self.node(a));
-            debug_assert!(set.is_ok());
-        }
-        for (k, bond) in self.bonds().iter().enumerate() {
-            let added = graph.add_edge(bond.a as u32, bond.b as u32, Edge::of_class(u16::from(class(k))));
-            debug_assert!(added.is_ok());
-        }
-        graph
+        let nodes: Vec<Node> = (0..self.atoms().len()).map(|a| self.node(a)).collect();
+        let edge = |(k, bond): (usize, &Bond)| (bond.a as u32, bond.b as u32, Edge::of_class(class(k).into()));
+        let edges: Vec<_> = self.bonds().iter().enumerate().map(edge).collect();
+        let graph = GraphState::from_parts(GraphKind::Undirected, &nodes, &edges);
+        debug_assert!(graph.is_ok());
+        // Neither loops nor parallel bonds: a molecule was checked when it was made.
+        graph.unwrap_or_else(|_| GraphState::undirected(nodes.len()))
     }
 
     /// The class of a bond: its order in a Kekule form, but for aromatic ones.

@@ -21,6 +21,6 @@ pub(crate) use model::{counted, ranks, ring_edges, signed};
 pub(crate) use rings::{small_rings_span, smallest_rings};
 pub use smiles::LeftOut;
 pub(crate) use smiles::TextTree;
-pub(crate) use stereo::is_odd;
+pub(crate) use stereo::{MarkNode, is_odd};
 pub use stereo::{StereoElement, StereoMark};
 pub use valence::ValenceTable;

@@ -19,18 +19,14 @@ use super::{Element, MoleculeError};
 /// assert_eq!(Molecule::read(&table, "CN(=O)=O")?.atoms()[1].charge, 0);
 /// # Ok::<(), gfn_molecules::MoleculeError>(())
 /// ```
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ValenceTable(BTreeMap<(Element, i8), Vec<u8>>);
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct ValenceTable(
+    /// The valences that aren't the usual ones.
+    BTreeMap<(Element, i8), Vec<u8>>,
+);
 
 /// Charges that the default has valences for.
 const CHARGES: std::ops::RangeInclusive<i8> = -2..=2;
-
-impl Default for ValenceTable {
-    fn default() -> Self {
-        let pairs = Element::ALL.into_iter().flat_map(|element| CHARGES.map(move |charge| (element, charge)));
-        Self(pairs.map(|(element, charge)| ((element, charge), usual(element, charge).to_vec())).collect())
-    }
-}
 
 /// The usual valences of an element with a charge: those of a neutral atom with as many outer electrons, of its own row.
 pub(super) fn usual(element: Element, charge: i8) -> &'static [u8] {
@@ -68,7 +64,11 @@ impl ValenceTable {
     /// The valences in ascending order; empty for an atom that isn't to be.
     #[must_use]
     pub fn valences(&self, element: Element, charge: i8) -> &[u8] {
-        self.0.get(&(element, charge)).map_or(&[], Vec::as_slice)
+        match self.0.get(&(element, charge)) {
+            Some(valences) => valences,
+            None if CHARGES.contains(&charge) => usual(element, charge),
+            None => &[],
+        }
     }
 
     /// Returns the valence of an atom with these bonds and hydrogens when it is filled up; with `exact`, nothing may be filled up.

@@ -151,8 +151,8 @@ impl Property {
             Ok(Measure::Each(Box::new(move |subject| Ok(of(subject)))))
         }
         match self {
-            Self::Qed => number(|subject| subject.qed()),
-            Self::LogP => number(|subject| subject.log_p()),
+            Self::Qed => number(|subject| chematic_chem::qed(subject.plain())),
+            Self::LogP => number(|subject| chematic_chem::logp_crippen(subject.plain())),
             Self::MolarRefractivity => number(|subject| chematic_chem::molar_refractivity(subject.plain())),
             Self::RotatableBonds => number(|subject| chematic_chem::rotatable_bond_count(subject.plain()) as f64),
             Self::LipinskiViolations => number(|subject| subject.n_lipinski_violations() as f64),

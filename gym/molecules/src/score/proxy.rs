@@ -17,6 +17,7 @@ pub enum ProxyOutput {
     LogScore,
 }
 
+/// Returns the error of a proxy that gives something else than scores.
 fn refused(detail: impl ToString) -> Error {
     Error::contract("a proxy gives each molecule one score", detail)
 }

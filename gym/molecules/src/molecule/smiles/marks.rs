@@ -3,38 +3,47 @@
 use std::collections::BTreeMap;
 
 use super::directions::side_bonds;
-use crate::molecule::{BondOrder, Molecule, MoleculeError, StereoElement, StereoMark, is_odd};
+use crate::molecule::{Bond, BondOrder, Molecule, MoleculeError, StereoElement, StereoMark, is_odd};
 
 /// A neighbour of a centre that comes with the end of a ring.
 const OPEN: usize = usize::MAX;
 /// A hydrogen among the neighbours of a centre that is written as an atom.
 const HYDROGEN: usize = usize::MAX - 1;
 
-/// The place of counted hydrogens and lone pairs among the neighbours of a centre: behind the atom before it,
-/// if there is one. A lone pair by itself comes second as RDKit has it, and third if the atom has single
-/// bonds only and one of them closes a ring.
-pub(super) fn implicit_place(molecule: &Molecule, atom: usize, hydrogens: u8, before: usize, closures: usize) -> usize {
-    let single = || molecule.neighbours(atom).all(|(_, bond)| bond.order == BondOrder::Single);
-    match hydrogens {
-        0 if closures == 1 && single() => 2,
-        0 => 1,
-        _ => before,
-    }
-}
-
 /// An atom as it is written: what its stereochemistry depends on.
 #[derive(Default)]
-struct RawCentre {
+pub(super) struct RawCentre {
     /// `true` for `@`, `false` for `@@`.
-    counterclockwise: Option<bool>,
+    pub(super) counterclockwise: Option<bool>,
     /// Its neighbours in the order of the text.
-    around: Vec<usize>,
+    pub(super) around: Vec<usize>,
     /// `true` if one of them comes before it.
-    has_before: bool,
+    pub(super) has_before: bool,
     /// The number of them that come by ring numbers.
-    closures: usize,
+    pub(super) closures: usize,
     /// `true` if its hydrogen, written as an atom, is above it.
-    up_hydrogen: Option<bool>,
+    pub(super) up_hydrogen: Option<bool>,
+}
+
+impl RawCentre {
+    /// Returns `true` if its neighbours in the order of the text, counted hydrogens and lone pairs among them, are an odd permutation of
+    /// their ascending order.
+    pub(super) fn is_odd(&self, molecule: &Molecule, atom: usize) -> bool {
+        let written = self.around.iter().filter(|b| **b == HYDROGEN).count();
+        let is_single = |(_, bond): (usize, &Bond)| bond.order == BondOrder::Single;
+        // Counted hydrogens come behind the atom before this one. A lone pair by itself comes second as RDKit has it, and third if the atom
+        // has single bonds only and one of them closes a ring.
+        let place = match usize::from(molecule.atoms()[atom].hydrogens).saturating_sub(written) {
+            0 if self.closures == 1 && molecule.neighbours(atom).all(is_single) => 2,
+            0 => 1,
+            _ => usize::from(self.has_before),
+        };
+        // Hydrogens and lone pairs have the first numbers.
+        let number = |&b: &usize| if b == HYDROGEN { 0 } else { b + 4 };
+        let mut order: Vec<usize> = self.around.iter().map(number).collect();
+        order.splice(place..place, written..written + 4 - self.around.len());
+        is_odd(&order)
+    }
 }
 
 /// Stereochemistry, as a text says it.
@@ -102,19 +111,12 @@ impl RawMarks {
         }
         let mut marks: Vec<StereoMark> = Vec::new();
         for (atom, centre) in self.atoms.iter().enumerate() {
-            let around = &centre.around;
-            let Some(counterclockwise) = centre.counterclockwise.filter(|_| (2..=4).contains(&around.len())) else {
-                continue;
-            };
-            let written = around.iter().filter(|b| **b == HYDROGEN).count();
-            let counted = usize::from(molecule.atoms()[atom].hydrogens).saturating_sub(written) as u8;
-            // Hydrogens and lone pairs have the first numbers.
-            let number = |&b: &usize| if b == HYDROGEN { 0 } else { b + 4 };
-            let mut order: Vec<usize> = around.iter().map(number).collect();
-            let place = implicit_place(&molecule, atom, counted, centre.has_before.into(), centre.closures);
-            order.splice(place..place, written..written + 4 - around.len());
-            let positive = counterclockwise ^ is_odd(&order);
-            marks.push(StereoMark { element: StereoElement::Centre(atom), positive });
+            if let Some(counterclockwise) = centre.counterclockwise
+                && (2..=4).contains(&centre.around.len())
+            {
+                let positive = counterclockwise ^ centre.is_odd(&molecule, atom);
+                marks.push(StereoMark { element: StereoElement::Centre(atom), positive });
+            }
         }
         for k in 0..molecule.bonds().len() {
             let bond = molecule.bonds()[k];

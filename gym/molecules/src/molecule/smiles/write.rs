@@ -1,8 +1,8 @@
 use super::directions::directions;
-use super::marks::implicit_place;
+use super::marks::RawCentre;
 use super::tree::TextTree;
 use crate::molecule::aromaticity::has_ring_double;
-use crate::molecule::{BondOrder, Molecule, StereoElement, ValenceTable, counted, is_odd, ranks, signed};
+use crate::molecule::{BondOrder, Molecule, StereoElement, ValenceTable, counted, ranks, signed};
 
 impl Molecule {
     /// Its canonical SMILES: the same text for the same molecule. Aromatic rings are in lower case; centres and double bonds that are
@@ -82,16 +82,12 @@ impl<'a> Writer<'a> {
     fn turn(&self, a: usize, tree: &TextTree) -> &'static str {
         let Some(positive) = self.molecule.sign(StereoElement::Centre(a)) else { return "" };
         let steps = tree.closes[a].iter().chain(&tree.opens[a]).chain(&tree.children[a]);
-        let mut order: Vec<usize> = steps.map(|(_, b)| *b).collect();
-        let before = self.molecule.heavy_neighbours(a).into_iter().find(|b| !order.contains(b));
-        let implicit = 4 - order.len() - usize::from(before.is_some());
-        order.splice(0..0, before);
-        order.iter_mut().for_each(|b| *b += 4);
+        let mut around: Vec<usize> = steps.map(|(_, b)| *b).collect();
+        let before = self.molecule.heavy_neighbours(a).into_iter().find(|b| !around.contains(b));
+        around.splice(0..0, before);
         let closures = tree.closes[a].len() + tree.opens[a].len();
-        let hydrogens = self.molecule.atoms()[a].hydrogens;
-        let place = implicit_place(self.molecule, a, hydrogens, usize::from(before.is_some()), closures);
-        order.splice(place..place, 0..implicit);
-        if positive ^ is_odd(&order) { "@" } else { "@@" }
+        let centre = RawCentre { around, has_before: before.is_some(), closures, ..RawCentre::default() };
+        if positive ^ centre.is_odd(self.molecule, a) { "@" } else { "@@" }
     }
 
     fn atom(&self, a: usize, turn: &str) -> String {

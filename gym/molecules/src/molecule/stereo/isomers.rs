@@ -10,13 +10,6 @@ use crate::molecule::{Molecule, ranks};
 /// More settings of the elements aren't tried.
 const MAX_SETTINGS: u32 = 16;
 
-/// The stereo elements of a molecule, without those that all symmetries make useless.
-struct Elements {
-    /// Those whose signs no symmetry changes or exchanges: each doubles the isomers.
-    fixed: Vec<StereoElement>,
-    others: Vec<StereoElement>,
-}
-
 impl Molecule {
     /// The atoms and double bonds that make stereoisomers, in ascending order, whether they are marked or not: those that can be one
     /// of two ways (carbon with four neighbours, one hydrogen at most; quaternary nitrogen, sulphoxides, phosphorus and so on; double
@@ -34,13 +27,15 @@ impl Molecule {
     /// ```
     #[must_use]
     pub fn stereo_elements(&self) -> Vec<StereoElement> {
-        let Elements { mut fixed, others } = self.elements();
+        let (mut fixed, others) = self.elements();
         fixed.extend(others);
         fixed.sort_unstable();
         fixed
     }
 
-    fn elements(&self) -> Elements {
+    /// The stereo elements, without those that all symmetries make useless: those whose signs no symmetry changes or exchanges, each of which
+    /// doubles the isomers, and the others.
+    fn elements(&self) -> (Vec<StereoElement>, Vec<StereoElement>) {
         let classes = self.classes();
         let mut count = BTreeMap::new();
         classes.iter().for_each(|class| *count.entry(class).or_insert(0) += 1);
@@ -66,7 +61,7 @@ impl Molecule {
         }
         let (fixed, exchanged): (Vec<_>, Vec<_>) = sure.into_iter().partition(is_fixed);
         others.extend(exchanged);
-        Elements { fixed, others }
+        (fixed, others)
     }
 
     /// An element's atoms and their neighbours.
@@ -193,7 +188,7 @@ impl Molecule {
     /// ```
     #[must_use]
     pub fn n_stereoisomers(&self) -> Option<u64> {
-        let Elements { fixed, others } = self.elements();
+        let (fixed, others) = self.elements();
         let free = fixed.iter().filter(|element| self.sign(**element).is_none()).count();
         let bare = self.keeping(|mark| !fixed.contains(&mark.element));
         let others = bare.settings(&others)?.len() as u64;

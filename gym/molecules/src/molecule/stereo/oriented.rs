@@ -18,13 +18,9 @@ const ARRIVES: u16 = 1;
 const SEEN_FROM: u16 = 2;
 const OWN: u16 = 3;
 
-/// A node that a mark adds to the graph of a molecule.
-pub(crate) struct ExtraNode {
-    /// Which of two kinds it is of.
-    pub(crate) class: u16,
-    /// The atoms that it is joined to, and by which of four kinds of edges.
-    pub(crate) edges: Vec<(usize, u16)>,
-}
+/// A node that a mark adds to the graph of a molecule: which of two kinds it is of, and the atoms that it is joined to, each with which of
+/// four kinds of edges.
+pub(crate) type MarkNode = (u16, Vec<(usize, u16)>);
 
 /// The steps around a centre, as places among its neighbours in ascending order, hydrogen and lone pair first: counterclockwise seen from
 /// the first of these or, where neighbours are atoms all, from each.
@@ -48,7 +44,7 @@ fn turns(n_heavy: usize, positive: bool) -> Vec<(usize, usize, usize)> {
 
 impl Molecule {
     /// The nodes that a mark adds to the graph of the molecule: permutations of the atoms that keep them are those that keep the mark.
-    pub(crate) fn extra_nodes(&self, mark: StereoMark) -> Vec<ExtraNode> {
+    pub(crate) fn extra_nodes(&self, mark: StereoMark) -> Vec<MarkNode> {
         match mark.element {
             StereoElement::Centre(a) => {
                 let heavy = self.heavy_neighbours(a);
@@ -58,7 +54,7 @@ impl Molecule {
                     for (place, class) in [(from, SEEN_FROM), (leaves, LEAVES), (arrives, ARRIVES)] {
                         edges.extend(atom(place).map(|atom| (atom, class)));
                     }
-                    ExtraNode { class: TURN, edges }
+                    (TURN, edges)
                 };
                 turns(heavy.len(), mark.positive).into_iter().map(node).collect()
             }
@@ -69,7 +65,7 @@ impl Molecule {
                     let across = if mark.positive { side } else { 1 - side };
                     let mut edges = vec![(bond.a, OWN), (bond.b, OWN)];
                     edges.extend([one.get(side), other.get(across)].into_iter().flatten().map(|&a| (a, LEAVES)));
-                    ExtraNode { class: SIDE, edges }
+                    (SIDE, edges)
                 };
                 (0..2).map(node).collect()
             }
@@ -78,9 +74,9 @@ impl Molecule {
 
     /// Adds the nodes of the marks to the graph of a molecule.
     fn orient(&self, graph: &mut GraphState, marks: &[StereoMark]) {
-        for extra in marks.iter().flat_map(|mark| self.extra_nodes(*mark)) {
-            let node = graph.add_node(Node::of_class(FIRST_CLASS + extra.class));
-            for (a, class) in extra.edges {
+        for (class, edges) in marks.iter().flat_map(|mark| self.extra_nodes(*mark)) {
+            let node = graph.add_node(Node::of_class(FIRST_CLASS + class));
+            for (a, class) in edges {
                 // The node is new, and the atoms are different ones.
                 let added = graph.add_edge(node, a as u32, Edge::of_class(FIRST_EDGE_CLASS + class));
                 debug_assert!(added.is_ok());

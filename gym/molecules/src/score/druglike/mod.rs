@@ -13,18 +13,14 @@ use super::property::Subject;
 use crate::Molecule;
 
 impl Subject<'_> {
-    pub(crate) fn qed(&self) -> f64 {
-        chematic_chem::qed(self.plain())
-    }
-
-    pub(crate) fn log_p(&self) -> f64 {
-        chematic_chem::logp_crippen(self.plain())
-    }
-
     pub(crate) fn n_lipinski_violations(&self) -> usize {
         let molecule = self.molecule;
-        let beyond =
-            [molecule.weight() > 500.0, self.log_p() > 5.0, molecule.n_donors() > 5, molecule.n_acceptors() > 10];
+        let beyond = [
+            molecule.weight() > 500.0,
+            chematic_chem::logp_crippen(self.plain()) > 5.0,
+            molecule.n_donors() > 5,
+            molecule.n_acceptors() > 10,
+        ];
         beyond.into_iter().filter(|beyond| *beyond).count()
     }
 }
@@ -42,7 +38,7 @@ impl Molecule {
     /// ```
     #[must_use]
     pub fn qed(&self) -> f64 {
-        Subject::of(self).qed()
+        chematic_chem::qed(Subject::of(self).plain())
     }
 
     /// The logarithm, to base 10, of the partition coefficient between octanol and water, as a sum over atoms (Wildman and Crippen, J. Chem. Inf.
@@ -55,7 +51,7 @@ impl Molecule {
     /// ```
     #[must_use]
     pub fn log_p(&self) -> f64 {
-        Subject::of(self).log_p()
+        chematic_chem::logp_crippen(Subject::of(self).plain())
     }
 
     /// The number of Lipinski's rules that it breaks: a weight of at most 500, a log P of at most 5, at most 5 donors and 10 acceptors of

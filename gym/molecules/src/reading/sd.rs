@@ -143,14 +143,14 @@ impl SdRecord {
     }
 
     /// A SMILES that says the same, without stereochemistry; the line that isn't read, and why, for a damaged record.
-    pub(super) fn smiles(mut self) -> Result<String, (String, &'static str)> {
-        if let Some(problem) = self.problem.take() {
-            return Err(problem);
+    pub(super) fn smiles(self) -> (String, Option<&'static str>) {
+        if let Some((line, problem)) = self.problem {
+            return (line, Some(problem));
         }
         if self.line < 4 || self.atoms.len() < self.n_atoms || self.bonds.len() < self.n_bonds {
-            return Err((String::new(), "a record that ends before its atoms and bonds do"));
+            return (String::new(), Some("a record that ends before its atoms and bonds do"));
         }
-        Ok(written(&self.atoms, &self.bonds))
+        (written(&self.atoms, &self.bonds), None)
     }
 }
 

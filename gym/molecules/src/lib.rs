@@ -67,11 +67,10 @@ pub use molecule::{
 };
 pub use ranking::{Ranked, Ranking};
 pub use reading::{Cleaned, Cleanup, MoleculeFormat, MoleculeReader, ReadReport, SkipReason, Skipped, SkippedLine};
-pub(crate) use score::checked_logs;
 #[cfg(feature = "descriptors")]
 pub use score::{AccessibilityTable, PatternError, Patterns};
 pub use score::{
-    Clamped, ExternalScorer, Factor, FactoredScore, MoleculeReward, MoleculeScore, Power, Product, Property,
-    ProxyError, ProxyOutput, ScoreConfig, ScorerError, SehProxy, Shape, TorchScriptProxy,
+    ExternalScorer, Factor, FactoredScore, GraphReader, MoleculeReward, MoleculeScore, Product, Property, ProxyOutput,
+    ScoreConfig, ScorerError, SehProxy, Shape, TorchScriptProxy, TransformedScore,
 };
 pub use similarity::{Fingerprint, KnownMolecules, diverse_top_k, internal_diversity, n_modes, uniqueness};

@@ -1,13 +1,13 @@
 //! What is taken home from a run: the best molecules, as a table, an SD file and a sheet of pictures.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 use std::path::Path;
 
 use gfn::graph::CanonicalKey;
 use gfn::{Error, Result};
 use gfn_plot::PictureSheet;
 
+use crate::similarity::check_ranked;
 use crate::{Fingerprint, Molecule, MoleculeError, diverse_top_k};
 
 /// The side of a drawn molecule.
@@ -22,6 +22,13 @@ pub struct Ranked {
     pub log_score: f64,
     /// Further numbers of it, by the columns of the ranking.
     pub values: Vec<f64>,
+}
+
+impl Ranked {
+    /// Its log-score and further numbers.
+    fn numbers(&self) -> impl Iterator<Item = f64> {
+        std::iter::once(self.log_score).chain(self.values.iter().copied())
+    }
 }
 
 /// Different molecules, the best first, with their scores and further numbers: to be cut down by score, by diversity or by scaffold, and
@@ -57,18 +64,13 @@ impl Ranking {
         if n != given {
             return Err(Error::shape("log-scores of molecules", [n], [given], "give one log-score for each molecule"));
         }
-        if let Some(row) = log_scores.iter().position(|score| score.is_nan()) {
-            let remedy = "check the score: molecules can't be ranked by it";
-            return Err(Error::non_finite("the log-score of a molecule", row, log_scores[row], remedy));
-        }
+        check_ranked("the log-score of a molecule", log_scores)?;
         let mut seen: BTreeSet<CanonicalKey> = BTreeSet::new();
         let scored = molecules.iter().zip(log_scores).filter(|(molecule, _)| seen.insert(molecule.key()));
-        let entry = |(molecule, &log_score): (&Molecule, &f64)| Ranked {
-            molecule: molecule.clone(),
-            log_score,
-            values: Vec::new(),
-        };
-        let mut entries: Vec<_> = scored.map(entry).collect();
+        let mut entries: Vec<Ranked> = Vec::new();
+        for (molecule, &log_score) in scored {
+            entries.push(Ranked { molecule: molecule.clone(), log_score, values: Vec::new() });
+        }
         entries.sort_by(|a, b| b.log_score.total_cmp(&a.log_score));
         Ok(Self { columns: Vec::new(), entries })
     }
@@ -143,16 +145,11 @@ impl Ranking {
     /// Returns the table: SMILES, which have no commas, log-scores and the further columns.
     #[must_use]
     pub fn csv(&self) -> String {
-        let mut out = String::from("smiles,log_score");
-        self.columns.iter().for_each(|column| out.extend([",", column]));
-        out.push('\n');
-        for Ranked { molecule, log_score, values } in &self.entries {
-            out.push_str(&molecule.smiles());
-            for value in [log_score].into_iter().chain(values) {
-                // Writing to a string can't fail.
-                let _ = write!(out, ",{value}");
-            }
-            out.push('\n');
+        let columns = self.columns.iter().map(String::as_str);
+        let mut out = ["smiles", "log_score"].into_iter().chain(columns).collect::<Vec<_>>().join(",") + "\n";
+        for entry in &self.entries {
+            let numbers: String = entry.numbers().map(|value| format!(",{value}")).collect();
+            out += &format!("{}{numbers}\n", entry.molecule.smiles());
         }
         out
     }
@@ -163,11 +160,7 @@ impl Ranking {
     /// [`MoleculeError::Molfile`] for the first molecule that an SD file has no room for: one of more than 999 atoms, or a column whose name
     /// isn't letters, digits and underscores.
     pub fn sdf(&self) -> std::result::Result<String, MoleculeError> {
-        let mut out = String::new();
-        for (k, entry) in self.entries.iter().enumerate() {
-            out.push_str(&self.record(entry, k + 1)?);
-        }
-        Ok(out)
+        self.entries.iter().enumerate().map(|(k, entry)| self.record(entry, k + 1)).collect()
     }
 
     fn record(&self, entry: &Ranked, number: usize) -> std::result::Result<String, MoleculeError> {
@@ -198,15 +191,13 @@ impl Ranking {
         out.push_str("</tr></thead><tbody>");
         for entry in self.entries.iter().take(shown) {
             let (picture, smiles) = (entry.molecule.drawing(SIDE, SIDE).to_svg()?, escaped(&entry.molecule.smiles()));
-            let _ = write!(out, "<tr><td>{picture}</td><td><code>{smiles}</code></td>");
-            for value in [entry.log_score].iter().chain(&entry.values) {
-                let _ = write!(out, "<td>{:.4}</td>", value);
-            }
-            out.push_str("</tr>");
+            out += &format!("<tr><td>{picture}</td><td><code>{smiles}</code></td>");
+            let numbers: String = entry.numbers().map(|value| format!("<td>{value:.4}</td>")).collect();
+            out += &format!("{numbers}</tr>");
         }
         out.push_str("</tbody></table>");
         if self.entries.len() > shown {
-            let _ = write!(out, "<p>the first {shown} of {}</p>", self.entries.len());
+            out += &format!("<p>the first {shown} of {}</p>", self.entries.len());
         }
         Ok(out)
     }

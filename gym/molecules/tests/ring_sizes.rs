@@ -4,13 +4,10 @@
 
 use gfn::graph::{Edge, GraphKind, GraphState};
 
-use rings::smallest_rings;
-use small_rings::{Basis, small_rings_span};
+use rings::{small_rings_span, smallest_rings};
 
 #[path = "../src/molecule/rings.rs"]
 mod rings;
-#[path = "../src/building/small_rings.rs"]
-mod small_rings;
 
 fn graph(n: usize, edges: &[(u32, u32)]) -> GraphState {
     let mut graph = GraphState::with_nodes(GraphKind::Undirected, n);

@@ -1,12 +1,12 @@
 use std::sync::Arc;
 
-use gfn::graph::{Attributes, Edge, GraphKind, GraphState, Node};
+use gfn::graph::{Edge, GraphKind, GraphState, Node};
 use gfn::{Error, Result};
 
 use super::MoleculeConfig;
 use super::scaffold::Fixed;
-use super::small_rings::small_rings_span;
-use crate::{AtomSpec, BondOrder, Element, Molecule};
+use crate::molecule::small_rings_span;
+use crate::{AtomSpec, Bond, BondOrder, Element, Molecule};
 
 /// The translation between graphs of a [`MoleculeEnv`](super::MoleculeEnv) and molecules; cheap to clone.
 ///
@@ -24,8 +24,6 @@ pub(super) struct Rules {
     pub(super) config: MoleculeConfig,
     /// Distinct charges, 0 first.
     charges: Vec<i8>,
-    /// Valences by class and place of the charge; none for an atom that isn't to be.
-    valences: Vec<Vec<Vec<u8>>>,
     pub(super) scaffold: Option<Fixed>,
 }
 
@@ -46,15 +44,8 @@ impl MoleculeCodec {
                 charges.push(charge);
             }
         }
-        let permitted = |element: Element, charge: i8| charge == 0 || config.charges.contains(&(element, charge));
-        let of = |element: Element, charge: i8| {
-            if permitted(element, charge) { config.table.valences(element, charge).to_vec() } else { Vec::new() }
-        };
-        let valences =
-            config.elements.iter().map(|&element| charges.iter().map(|&charge| of(element, charge)).collect());
-        let valences = valences.collect();
         let scaffold = config.scaffold.as_ref().map(|fragment| Fixed::new(&config, fragment));
-        Self(Arc::new(Rules { config, charges, valences, scaffold }))
+        Self(Arc::new(Rules { config, charges, scaffold }))
     }
 
     pub(super) fn rules(&self) -> &Rules {
@@ -88,25 +79,14 @@ impl MoleculeCodec {
     /// # Errors
     /// [`Error::Config`] for a graph that isn't a molecule: the empty one, or one of another environment.
     pub fn molecule(&self, graph: &GraphState) -> Result<Molecule> {
-        Ok(self.marked(graph)?.0.normal())
+        Ok(self.marked(graph)?.molecule.normal())
     }
 
     /// The molecule that a state without marks is.
     pub(super) fn plain(&self, graph: &GraphState) -> Result<Molecule> {
         let rules = self.rules();
-        let foreign = |what: String| {
-            Error::config("a graph to be read as a molecule", what, "a state of the environment that the codec is of")
-        };
-        let mut atoms = Vec::with_capacity(graph.n_nodes());
-        for (node, state) in graph.nodes().zip(rules.atoms(graph)) {
-            let Some(valence) = rules.valence(state) else {
-                return Err(foreign(format!("one with {node:?} of {} bonds", state.bonds)));
-            };
-            let (element, charge) = rules.element(state);
-            atoms.push(AtomSpec { element, charge, hydrogens: Some(valence - state.bonds) });
-        }
         let bonds: Vec<_> = graph.edges().map(|(a, b)| (a as usize, b as usize, rules.order(graph, a, b))).collect();
-        Ok(Molecule::new(&rules.config.table, &atoms, &bonds)?)
+        Ok(Molecule::new(&rules.config.table, &rules.specs(graph)?, &bonds)?)
     }
 
     /// The state that is this Kekule form of a molecule, its nodes in the order of the atoms, those of marks behind them.
@@ -133,50 +113,10 @@ impl MoleculeCodec {
         if !molecule.marks().is_empty() && !config.stereo {
             return Err(refuse("with marks of stereochemistry: `without_stereo` takes them off".into()));
         }
-        let mut nodes = Vec::with_capacity(molecule.atoms().len());
-        for (a, atom) in molecule.atoms().iter().enumerate() {
-            let class = rules.config.elements.iter().position(|element| *element == atom.element);
-            let charge = rules.charges.iter().position(|charge| *charge == atom.charge);
-            let bonds = molecule.bond_orders(a);
-            let found = class.zip(charge).and_then(|(class, charge)| {
-                let valences = &rules.valences[class][charge];
-                let smallest = valences.iter().position(|&valence| valence >= bonds)?;
-                let step = valences.iter().position(|&valence| valence == bonds + atom.hydrogens)? - smallest;
-                (step <= usize::from(rules.config.extra_valences)).then_some((class, charge, step))
-            });
-            let Some((class, charge, step)) = found else {
-                let name = format!("with an atom {} of charge {}", atom.element.symbol(), atom.charge);
-                let Some(class) = class else {
-                    let listed: Vec<&str> = config.elements.iter().map(|element| element.symbol()).collect();
-                    return Err(refuse(format!("{name}: the elements are {}", listed.join(", "))));
-                };
-                let valences = charge.map_or(&[][..], |charge| &rules.valences[class][charge]);
-                return Err(refuse(match valences {
-                    [] => format!("{name}: that charge isn't among those of the environment"),
-                    _ => format!(
-                        "{name} and valence {}: it has {valences:?}, with `extra_valences` {} above the smallest that its bonds need",
-                        bonds + atom.hydrogens,
-                        config.extra_valences
-                    ),
-                }));
-            };
-            let mut node = Node { class: class as u16, attributes: Attributes::default() };
-            for (place, value) in [(rules.charge_place(), charge), (rules.step_place(), step)] {
-                if let Some(place) = place {
-                    node.attributes.set(place, value as u8);
-                }
-            }
-            nodes.push(node);
-        }
-        let edges: Vec<_> = molecule
-            .bonds()
-            .iter()
-            .map(|bond| {
-                let mut edge = Edge::default();
-                edge.attributes.set(0, bond.order.value() - 1);
-                (bond.a as u32, bond.b as u32, edge)
-            })
-            .collect();
+        let node = |a: usize| rules.node(molecule, a).map_err(refuse);
+        let nodes: Vec<Node> = (0..molecule.atoms().len()).map(node).collect::<Result<_>>()?;
+        let edge = |bond: &Bond| (bond.a as u32, bond.b as u32, bond_edge(bond.order.value() - 1));
+        let edges: Vec<_> = molecule.bonds().iter().map(edge).collect();
         let mut graph = GraphState::from_parts(GraphKind::Undirected, &nodes, &edges)?;
         let highest = molecule.bonds().iter().map(|bond| bond.order.value()).max().unwrap_or(1);
         let (atoms, order, rings) = (config.max_atoms, config.max_order.value(), molecule.n_rings());
@@ -198,13 +138,16 @@ impl MoleculeCodec {
     }
 }
 
-/// The order of the bond between two atoms that have grown.
-fn grown_order(graph: &GraphState, a: u32, b: u32) -> BondOrder {
-    match graph.edge(a, b).unwrap_or_default().attributes.get(0) {
-        0 => BondOrder::Single,
-        1 => BondOrder::Double,
-        _ => BondOrder::Triple,
-    }
+/// The edge of a bond with this attribute: 0 for a single one.
+pub(super) fn bond_edge(attribute: u8) -> Edge {
+    let mut edge = Edge::default();
+    edge.attributes.set(0, attribute);
+    edge
+}
+
+/// The attribute of the bond between two atoms.
+pub(super) fn bond_attribute(graph: &GraphState, a: u32, b: u32) -> u8 {
+    graph.edge(a, b).unwrap_or_default().attributes.get(0)
 }
 
 impl Rules {
@@ -219,7 +162,62 @@ impl Rules {
     /// The order of the bond between two atoms.
     fn order(&self, graph: &GraphState, a: u32, b: u32) -> BondOrder {
         let fixed = self.scaffold.as_ref().and_then(|scaffold| scaffold.order(a, b));
-        fixed.unwrap_or_else(|| grown_order(graph, a, b))
+        fixed.unwrap_or_else(|| BondOrder::from_attribute(bond_attribute(graph, a, b)))
+    }
+
+    /// The atoms of a graph without marks; an error for one that isn't a molecule.
+    pub(super) fn specs(&self, graph: &GraphState) -> Result<Vec<AtomSpec>> {
+        let spec = |(node, state): (Node, AtomState)| {
+            let Some(valence) = self.valence(state) else {
+                let got = format!("one with {node:?} of {} bonds", state.bonds);
+                let expected = "a state of the environment that the codec is of";
+                return Err(Error::config("a graph to be read as a molecule", got, expected));
+            };
+            let (element, charge) = self.element(state);
+            Ok(AtomSpec { element, charge, hydrogens: Some(valence - state.bonds) })
+        };
+        graph.nodes().zip(self.atoms(graph)).map(spec).collect()
+    }
+
+    /// The node of an atom; the reason, if the environment doesn't build it.
+    fn node(&self, molecule: &Molecule, a: usize) -> std::result::Result<Node, String> {
+        let (atom, config) = (molecule.atoms()[a], &self.config);
+        let (bonds, valence) = (molecule.bond_orders(a), molecule.valence(a));
+        let name = || format!("with an atom {} of charge {}", atom.element.symbol(), atom.charge);
+        let Some(class) = config.elements.iter().position(|element| *element == atom.element) else {
+            let listed: Vec<&str> = config.elements.iter().map(|element| element.symbol()).collect();
+            return Err(format!("{}: the elements are {}", name(), listed.join(", ")));
+        };
+        let charge = self.charges.iter().position(|charge| *charge == atom.charge);
+        let valences = charge.map_or(&[][..], |charge| self.valences(class, charge));
+        let (Some(charge), false) = (charge, valences.is_empty()) else {
+            return Err(format!("{}: that charge isn't among those of the environment", name()));
+        };
+        let step = valences.iter().filter(|other| (bonds..=valence).contains(other)).count();
+        let extra = config.extra_valences;
+        if !valences.contains(&valence) || step > 1 + usize::from(extra) {
+            return Err(format!(
+                "{} and valence {valence}: it has {valences:?}, with `extra_valences` {extra} above the smallest that its bonds need",
+                name()
+            ));
+        }
+        let mut node = Node::of_class(class as u16);
+        for (place, value) in [(self.charge_place(), charge), (self.step_place(), step - 1)] {
+            if let Some(place) = place {
+                node.attributes.set(place, value as u8);
+            }
+        }
+        Ok(node)
+    }
+
+    /// The valences of an element with a charge, by the class and the place of the charge; none for an atom that isn't to be.
+    fn valences(&self, class: usize, charge: usize) -> &[u8] {
+        match (self.config.elements.get(class), self.charges.get(charge)) {
+            (Some(&element), Some(&charge)) if charge == 0 || self.config.charges.contains(&(element, charge)) => {
+                self.config.table.valences(element, charge)
+            }
+            _ => &[],
+        }
     }
 
     /// The node attribute that is the charge.
@@ -266,7 +264,7 @@ impl Rules {
         if let Some(valence) = self.scaffold.as_ref().and_then(|scaffold| scaffold.valence(atom)) {
             return valence;
         }
-        let valences = self.valences.get(atom.class)?.get(atom.charge)?;
+        let valences = self.valences(atom.class, atom.charge);
         let smallest = valences.iter().position(|&valence| valence >= atom.bonds)?;
         valences.get(smallest + atom.step).copied()
     }

@@ -1,16 +1,14 @@
-use std::collections::VecDeque;
-
 use gfn::graph::{
-    ActionKind, ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphRules, GraphState, MoveMask, Semantics,
-    SetEdgeAttr, SetNodeAttr,
+    ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphRules, GraphState, MoveMask, Semantics, SetEdgeAttr,
+    SetNodeAttr,
 };
 use gfn::{Error, Result};
 
 use super::scaffold::Fixed;
-use super::signs::SetSign;
-use super::small_rings::small_rings_span;
+use super::signs::{MarkedState, SetSign};
 use super::{MoleculeCodec, MoleculeConfig};
-use crate::Molecule;
+use crate::molecule::small_rings_span;
+use crate::{BondOrder, Molecule};
 
 /// Molecules that grow atom by atom, up to isomorphism.
 ///
@@ -59,17 +57,19 @@ pub struct MoleculeEnv {
 /// The rules of valence, rings and signs.
 struct Chemistry {
     codec: MoleculeCodec,
-    kinds: Kinds,
+    /// The roles of the action types, in their order.
+    roles: Vec<Role>,
 }
 
-/// The places of the action types.
-struct Kinds {
-    attach: Option<ActionKind>,
-    close: Option<ActionKind>,
-    node_attr: Option<ActionKind>,
-    edge_attr: Option<ActionKind>,
-    /// Those that set signs.
-    signs: Vec<ActionKind>,
+/// The part that an action type has in growth.
+#[derive(Clone, Copy)]
+enum Role {
+    First,
+    Attach,
+    Close,
+    NodeAttribute,
+    BondOrder,
+    Sign,
 }
 
 impl MoleculeEnv {
@@ -91,39 +91,36 @@ impl MoleculeEnv {
             return Err(Error::config("scaffold", got, "rings within `max_ring_size`"));
         }
         let mut actions = ActionSet::new(Semantics::UpToIsomorphism);
+        let mut roles = Vec::new();
         if scaffold.is_none() {
+            roles.push(Role::First);
             actions = actions.with(AddNode::first(classes));
         }
-        let mut kinds = Kinds { attach: None, close: None, node_attr: None, edge_attr: None, signs: Vec::new() };
-        // The place of the type that is added next, before the exit.
-        let next = |actions: &ActionSet| Some(ActionKind(actions.types().len() - 1));
         if config.max_atoms > 1 {
-            kinds.attach = next(&actions);
+            roles.push(Role::Attach);
             actions = actions.with(AddNode::attached(classes, 1, config.max_atoms));
         }
         if config.max_atoms > 2 && config.max_rings != Some(0) {
-            kinds.close = next(&actions);
+            roles.push(Role::Close);
             actions = actions.with(AddEdge::new(1).keeping_connected());
         }
         let node_attributes = rules.node_attributes();
         if !node_attributes.is_empty() {
-            kinds.node_attr = next(&actions);
+            roles.push(Role::NodeAttribute);
             actions = actions.with(SetNodeAttr::new(&node_attributes)?);
         }
-        let orders = config.max_order.value() - 1;
-        let edge_attributes = if config.max_atoms > 1 && orders > 0 { vec![orders] } else { Vec::new() };
-        if !edge_attributes.is_empty() {
-            kinds.edge_attr = next(&actions);
-            actions = actions.with(SetEdgeAttr::new(&edge_attributes)?);
+        if config.max_atoms > 1 && config.max_order > BondOrder::Single {
+            roles.push(Role::BondOrder);
+            actions = actions.with(SetEdgeAttr::new(&[config.max_order.value() - 1])?);
         }
-        let (corrects_symmetry, treatment) = (config.corrects_symmetry, scaffold.map(|_| config.scaffold_atoms));
         if config.stereo {
             for of_bonds in [false, true] {
-                kinds.signs.extend(next(&actions));
+                roles.push(Role::Sign);
                 actions = actions.with(SetSign { codec: codec.clone(), of_bonds });
             }
         }
-        let mut env = GraphEnv::new(Chemistry { kinds, codec: codec.clone() }, actions, start)?;
+        let (corrects_symmetry, treatment) = (config.corrects_symmetry, scaffold.map(|_| config.scaffold_atoms));
+        let mut env = GraphEnv::new(Chemistry { roles, codec: codec.clone() }, actions, start)?;
         if let Some(treatment) = treatment {
             env = env.with_scaffold(treatment)?;
         }
@@ -162,7 +159,7 @@ impl Chemistry {
         let rules = self.codec.rules();
         match &rules.scaffold {
             Some(scaffold) => scaffold.marked(rules, graph),
-            None => Ok(self.codec.marked(graph)?.0),
+            None => Ok(self.codec.marked(graph)?.molecule),
         }
     }
 
@@ -171,14 +168,21 @@ impl Chemistry {
         self.codec.rules().scaffold.as_ref().is_some_and(|scaffold| scaffold.has(atom))
     }
 
-    /// `true` for moves that set signs, which their types know all about; of the others none is left in a state that has signs.
-    fn is_of_sign_or_marked(&self, graph: &GraphState, moves: &mut MoveMask<'_>) -> bool {
-        let of_sign = self.kinds.signs.contains(&moves.kind());
-        let marked = !of_sign && !self.kinds.signs.is_empty() && self.codec.rules().is_marked(graph);
-        if marked {
+    /// Returns the role of moves that have limits in a state. Moves that set signs have none beyond those of their type; all other moves are
+    /// forbidden here once a state has signs.
+    fn role(&self, graph: &GraphState, moves: &mut MoveMask<'_>) -> Option<Role> {
+        let role = self.roles.get(moves.kind().0).copied().filter(|role| !matches!(role, Role::Sign))?;
+        if self.codec.rules().is_marked(graph) {
             moves.forbid_all();
+            return None;
         }
-        of_sign || marked
+        Some(role)
+    }
+
+    /// Returns for each atom `true` if it has room for another single bond.
+    fn room(&self, graph: &GraphState) -> Vec<bool> {
+        let rules = self.codec.rules();
+        rules.atoms(graph).into_iter().map(|atom| rules.has_room(atom, 1)).collect()
     }
 
     /// Forbids bonds that an atom has no room for, or that close one ring too many or too large a one.
@@ -195,7 +199,7 @@ impl Chemistry {
             moves.forbid_all();
             return;
         }
-        let room: Vec<bool> = rules.atoms(graph).into_iter().map(|atom| rules.has_room(atom, 1)).collect();
+        let room = self.room(graph);
         // What is near the first atom of the move, found once for all moves of that atom.
         let mut near: Option<(u32, Vec<bool>)> = None;
         moves.retain(|action| {
@@ -215,13 +219,10 @@ impl Chemistry {
 fn within(graph: &GraphState, from: usize, steps: usize) -> Vec<bool> {
     let mut near = vec![false; graph.n_nodes()];
     near[from] = true;
-    let mut open = VecDeque::from([(from, 0)]);
-    while let Some((a, distance)) = open.pop_front() {
-        for b in graph.adjacency().ones(a) {
-            if distance < steps && !std::mem::replace(&mut near[b], true) {
-                open.push_back((b, distance + 1));
-            }
-        }
+    let mut outer = vec![from];
+    for _ in 0..steps {
+        let beyond = outer.iter().flat_map(|&a| graph.adjacency().ones(a));
+        outer = beyond.filter(|&b| !std::mem::replace(&mut near[b], true)).collect();
     }
     near
 }
@@ -234,81 +235,74 @@ fn may_have_other_forms(graph: &GraphState) -> bool {
         && bonds.iter().filter(|bond| bond.weight.attributes.get(0) == 1).count() >= 2
 }
 
-fn too_many(molecule: &Molecule, expected: &'static str) -> Error {
+fn too_many(molecule: &Molecule) -> Error {
+    let expected = "one with at most 65,536 placements of the double bonds of all its rings, not so large that the search for them is \
+                    given up (`max_atoms` and `max_rings` keep molecules small)";
     Error::config("a molecule among whose Kekule forms its reward is divided", molecule.smiles(), expected)
 }
-
-const COUNTED: &str = "one whose forms can be counted: ring systems with at most 65,536 placements of double bonds each, not so large \
-     that the search for them is given up, and a number of forms that fits into 64 bits (`max_atoms` and `max_rings` keep molecules small)";
-const LISTED: &str = "one whose forms can be listed: at most 65,536 placements of the double bonds of all its rings, which aren't so large \
-     that the search for them is given up";
 
 impl GraphRules for Chemistry {
     fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
         let rules = self.codec.rules();
-        if self.is_of_sign_or_marked(graph, moves) {
-            return;
-        }
-        let kind = Some(moves.kind());
-        if kind == self.kinds.attach {
-            let room: Vec<bool> = rules.atoms(graph).into_iter().map(|atom| rules.has_room(atom, 1)).collect();
-            moves.retain(|action| room[action.a as usize] && rules.attaches(action.class as usize));
-        } else if kind == self.kinds.close {
-            self.restrict_closing(graph, moves);
-        } else if kind == self.kinds.node_attr {
-            let columns: Vec<(usize, usize)> = rules
-                .node_attributes()
-                .into_iter()
-                .enumerate()
-                .flat_map(|(place, most)| (1..=usize::from(most)).map(move |value| (place, value)))
-                .collect();
-            let atoms = rules.atoms(graph);
-            moves.retain(|action| {
-                let (place, value) = columns[action.class as usize];
-                rules.permits(atoms[action.a as usize], place, value)
-            });
-        } else if kind == self.kinds.edge_attr {
-            let atoms = rules.atoms(graph);
-            let has_room = |end: u32, more: u32| rules.has_room(atoms[end as usize], more as u8);
-            moves.retain(|action| {
-                let ends = [action.a, action.b];
-                !ends.iter().all(|&end| self.is_fixed(end)) && ends.iter().all(|&end| has_room(end, action.class + 1))
-            });
+        match self.role(graph, moves) {
+            None | Some(Role::First | Role::Sign) => {}
+            Some(Role::Attach) => {
+                let room = self.room(graph);
+                moves.retain(|action| room[action.a as usize] && rules.attaches(action.class as usize));
+            }
+            Some(Role::Close) => self.restrict_closing(graph, moves),
+            Some(Role::NodeAttribute) => {
+                let mut columns: Vec<(usize, usize)> = Vec::new();
+                for (place, most) in rules.node_attributes().into_iter().enumerate() {
+                    columns.extend((1..=usize::from(most)).map(|value| (place, value)));
+                }
+                let atoms = rules.atoms(graph);
+                moves.retain(|action| {
+                    let (place, value) = columns[action.class as usize];
+                    rules.permits(atoms[action.a as usize], place, value)
+                });
+            }
+            Some(Role::BondOrder) => {
+                let atoms = rules.atoms(graph);
+                moves.retain(|action| {
+                    let ends = [action.a, action.b];
+                    let has_room = |&end: &u32| rules.has_room(atoms[end as usize], action.class as u8 + 1);
+                    !ends.iter().all(|&end| self.is_fixed(end)) && ends.iter().all(has_room)
+                });
+            }
         }
     }
     fn restrict_backward(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
         let rules = self.codec.rules();
-        if self.is_of_sign_or_marked(graph, moves) {
-            return;
-        }
-        let kind = Some(moves.kind());
+        let Some(role) = self.role(graph, moves) else { return };
         if rules.scaffold.is_some() && moves.any() {
             // What was there before is taken back by no move. (Of moves of one atom, the other is the first one.)
             moves.retain(|action| !(self.is_fixed(action.a) && self.is_fixed(action.b)));
         }
-        if kind == self.kinds.close {
+        match (role, rules.config.max_ring_size) {
             // Without the bond, the rings are small still.
-            if let Some(size) = rules.config.max_ring_size {
+            (Role::Close, Some(size)) => {
                 moves.retain(|action| small_rings_span(graph, size, Some((action.a, action.b))));
             }
-        } else if kind == self.kinds.node_attr && moves.any() {
             // Without the charge, the atom has no more bonds than it can have.
-            let atoms = rules.atoms(graph);
-            moves.retain(|action| rules.permits(atoms[action.a as usize], action.class as usize, 0));
+            (Role::NodeAttribute, _) if moves.any() => {
+                let atoms = rules.atoms(graph);
+                moves.retain(|action| rules.permits(atoms[action.a as usize], action.class as usize, 0));
+            }
+            _ => {}
         }
     }
     fn can_exit(&self, graph: &GraphState) -> bool {
-        let complete = |(molecule, _): (Molecule, Vec<u32>)| molecule.stereo_elements().len() == molecule.marks().len();
-        graph.n_nodes() > 0 && (self.kinds.signs.is_empty() || self.codec.marked(graph).is_ok_and(complete))
+        let complete = |state: MarkedState| state.molecule.stereo_elements().len() == state.molecule.marks().len();
+        graph.n_nodes() > 0 && (!self.codec.config().stereo || self.codec.marked(graph).is_ok_and(complete))
     }
     fn is_reachable(&self, graph: &GraphState) -> bool {
         let rules = self.codec.rules();
         if rules.is_marked(graph) {
-            let whole = |(molecule, names): (Molecule, Vec<u32>)| {
-                let extra: usize = molecule.marks().iter().map(|mark| molecule.extra_nodes(*mark).len()).sum();
-                names.len() + extra == graph.n_nodes() && rules.rings_within(&graph.induced(&names))
+            let whole = |state: MarkedState| {
+                state.n_nodes() == graph.n_nodes() && rules.rings_within(&graph.induced(&state.names))
             };
-            return !self.kinds.signs.is_empty() && self.codec.marked(graph).is_ok_and(whole);
+            return self.codec.marked(graph).is_ok_and(whole);
         }
         let connected = graph.as_undirected().is_some_and(|g| petgraph::algo::connected_components(g) <= 1);
         connected
@@ -320,17 +314,15 @@ impl GraphRules for Chemistry {
             return Ok(0.0);
         }
         let molecule = self.with_forms(graph)?;
-        match molecule.n_kekule_forms() {
-            Some(forms) => Ok((forms as f64).ln()),
-            None => Err(too_many(&molecule, COUNTED)),
-        }
+        let forms = molecule.n_kekule_forms().ok_or_else(|| too_many(&molecule))?;
+        Ok((forms as f64).ln())
     }
     fn forms(&self, graph: &GraphState) -> Result<Option<Vec<GraphState>>> {
         if !may_have_other_forms(graph) {
             return Ok(None);
         }
         let molecule = self.with_forms(graph)?;
-        let forms = molecule.kekule_forms().ok_or_else(|| too_many(&molecule, LISTED))?;
+        let forms = molecule.kekule_forms().ok_or_else(|| too_many(&molecule))?;
         let of_form = |form| match &self.codec.rules().scaffold {
             None => self.codec.graph_as_marked(form),
             Some(scaffold) => scaffold.with_form(graph, form),

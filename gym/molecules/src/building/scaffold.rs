@@ -1,12 +1,12 @@
 //! Growth from a scaffold: its atoms stay, and what grows hangs on its stems.
 
-use gfn::graph::{Attributes, Edge, GraphKind, GraphState, Node, Scaffold};
+use gfn::graph::{GraphKind, GraphState, Node, Scaffold};
 use gfn::{Error, Result};
 
 use super::MoleculeConfig;
-use super::codec::{AtomState, Rules};
+use super::codec::{AtomState, Rules, bond_attribute, bond_edge};
 use crate::fragments::Fragment;
-use crate::{Atom, AtomSpec, BondOrder, Molecule};
+use crate::{Atom, Bond, BondOrder, Molecule};
 
 /// The attribute of an aromatic bond of a scaffold, behind those of single, double and triple ones: it is of no fixed order, so that the
 /// scaffold has all of its symmetries.
@@ -75,12 +75,12 @@ impl Fixed {
     pub(super) fn graph(&self) -> Result<GraphState> {
         let class = |kind: &usize| Node::of_class((self.n_elements + kind) as u16);
         let nodes: Vec<Node> = self.of.iter().map(class).collect();
-        let edges = self.molecule.bonds().iter().map(|bond| {
-            let mut attributes = Attributes::default();
-            attributes.set(0, if bond.aromatic { AROMATIC } else { bond.order.value() - 1 });
-            (bond.a as u32, bond.b as u32, Edge { class: 0, attributes })
-        });
-        GraphState::from_parts(GraphKind::Undirected, &nodes, &edges.collect::<Vec<_>>())
+        let edge = |bond: &Bond| {
+            let attribute = if bond.aromatic { AROMATIC } else { bond.order.value() - 1 };
+            (bond.a as u32, bond.b as u32, bond_edge(attribute))
+        };
+        let edges: Vec<_> = self.molecule.bonds().iter().map(edge).collect();
+        GraphState::from_parts(GraphKind::Undirected, &nodes, &edges)
     }
 
     /// The parts that hang together without the scaffold, by the first of its atoms; `None` for atoms of the scaffold. A ring that is closed between two
@@ -122,33 +122,20 @@ impl Fixed {
     /// marked by charges that none has, its bonds have orders that don't change.
     pub(super) fn marked(&self, rules: &Rules, graph: &GraphState) -> Result<Molecule> {
         let mut table = rules.config.table.clone();
-        let (mut atoms, mut bonds) = (Vec::with_capacity(graph.n_nodes()), Vec::with_capacity(graph.n_edges()));
+        let mut atoms = rules.specs(graph)?;
         let any: Vec<u8> = (0..=u8::MAX).collect();
-        for (a, state) in rules.atoms(graph).into_iter().enumerate() {
-            let Some(valence) = rules.valence(state) else {
-                let got = format!("one with {:?} of {} bonds", graph.node(a as u32), state.bonds);
-                return Err(Error::config("a graph to be read as a molecule", got, "a state of this environment"));
-            };
-            let (element, charge) = rules.element(state);
-            let mut atom = AtomSpec { element, charge, hydrogens: Some(valence - state.bonds) };
-            if let Some(&kind) = self.of.get(a) {
-                let mark = if self.treatment == Scaffold::Alike { kind } else { a };
-                let charge = (FIRST_MARK + mark % CHARGES) as i8;
-                atom = AtomSpec { element, charge, hydrogens: Some((mark / CHARGES) as u8) };
-                table = table.with(element, charge, &any);
-            }
-            atoms.push(atom);
+        for (a, (atom, &kind)) in atoms.iter_mut().zip(&self.of).enumerate() {
+            let mark = if self.treatment == Scaffold::Alike { kind } else { a };
+            atom.charge = (FIRST_MARK + mark % CHARGES) as i8;
+            atom.hydrogens = Some((mark / CHARGES) as u8);
+            table = table.with(atom.element, atom.charge, &any);
         }
-        for (a, b) in graph.edges() {
-            let own = self.has(a) && self.has(b);
-            let order = match graph.edge(a, b).unwrap_or_default().attributes.get(0) {
-                0 => BondOrder::Single,
-                AROMATIC => BondOrder::Double,
-                1 if !own => BondOrder::Double,
-                _ => BondOrder::Triple,
-            };
-            bonds.push((a as usize, b as usize, order));
-        }
+        let order = |a: u32, b: u32| match bond_attribute(graph, a, b) {
+            AROMATIC => BondOrder::Double,
+            1 if self.has(a) && self.has(b) => BondOrder::Triple,
+            attribute => BondOrder::from_attribute(attribute),
+        };
+        let bonds: Vec<_> = graph.edges().map(|(a, b)| (a as usize, b as usize, order(a, b))).collect();
         Ok(Molecule::new(&table, &atoms, &bonds)?)
     }
 

@@ -8,6 +8,7 @@ use gfn::{Error, Result};
 
 use super::MoleculeCodec;
 use super::codec::Rules;
+use crate::molecule::{MarkNode, ranks};
 use crate::{Molecule, StereoElement, StereoMark};
 
 /// The most nodes that a mark has.
@@ -33,14 +34,14 @@ impl Rules {
     }
 
     /// The nodes that a mark is, each with its edges: to which nodes, and of which class.
-    fn extra_nodes(&self, molecule: &Molecule, mark: StereoMark, names: &[u32]) -> Vec<(u16, Vec<(u32, u16)>)> {
+    fn extra_nodes(&self, molecule: &Molecule, mark: StereoMark, names: &[u32]) -> Vec<MarkNode> {
         let first = self.config.elements.len() as u16;
-        let named = |edges: Vec<(usize, u16)>| {
-            let mut edges: Vec<_> = edges.into_iter().map(|(a, class)| (names[a], 1 + class)).collect();
+        let named = |(class, edges): MarkNode| {
+            let mut edges: Vec<_> = edges.into_iter().map(|(a, class)| (names[a] as usize, 1 + class)).collect();
             edges.sort_unstable();
-            edges
+            (first + class, edges)
         };
-        molecule.extra_nodes(mark).into_iter().map(|extra| (first + extra.class, named(extra.edges))).collect()
+        molecule.extra_nodes(mark).into_iter().map(named).collect()
     }
 
     /// Adds the nodes of a mark; `names` are the atoms' nodes.
@@ -54,43 +55,59 @@ impl Rules {
         for (class, edges) in self.extra_nodes(molecule, mark, names) {
             let node = graph.add_node(Node::of_class(class));
             for (a, class) in edges {
-                graph.add_edge(node, a, Edge::of_class(class))?;
+                graph.add_edge(node, a as u32, Edge::of_class(class))?;
             }
         }
         Ok(())
     }
+}
 
-    /// The nodes of a mark in a state, in the order in which they would be added; none where it isn't set like this.
-    fn nodes_of(&self, graph: &GraphState, molecule: &Molecule, mark: StereoMark, names: &[u32]) -> Vec<u32> {
-        let look = |node: u32| -> Vec<(u32, u16)> {
-            let beside = graph.adjacency().ones(node as usize).map(|a| a as u32);
-            beside.map(|a| (a, graph.edge(node, a).unwrap_or_default().class)).collect()
-        };
-        let extra = (0u32..).zip(graph.nodes()).filter(|(_, node)| self.is_extra(*node));
-        let looks: Vec<_> = extra.map(|(a, node)| (a, node.class, look(a))).collect();
-        let find = |(class, edges): (u16, Vec<(u32, u16)>)| {
-            looks.iter().find(|(_, other, look)| *other == class && *look == edges).map(|(a, ..)| *a)
-        };
-        let found: Option<Vec<u32>> = self.extra_nodes(molecule, mark, names).into_iter().map(find).collect();
-        found.unwrap_or_default()
+/// A state as a molecule.
+pub(super) struct MarkedState {
+    /// The molecule with its marks as they are set.
+    pub(super) molecule: Molecule,
+    /// The nodes that are its atoms.
+    pub(super) names: Vec<u32>,
+    /// The nodes of each mark, in the order in which they would be added.
+    nodes: Vec<Vec<u32>>,
+}
+
+impl MarkedState {
+    /// The number of nodes of its atoms and marks.
+    pub(super) fn n_nodes(&self) -> usize {
+        self.names.len() + self.nodes.iter().map(Vec::len).sum::<usize>()
     }
 }
 
 impl MoleculeCodec {
-    /// The molecule that a state is with its marks as they are set, and the nodes that are its atoms.
-    pub(super) fn marked(&self, graph: &GraphState) -> Result<(Molecule, Vec<u32>)> {
+    /// The molecule that a state is with its marks as they are set.
+    pub(super) fn marked(&self, graph: &GraphState) -> Result<MarkedState> {
         let rules = self.rules();
-        if !rules.config.stereo || !rules.is_marked(graph) {
-            return Ok((self.plain(graph)?, (0..graph.n_nodes() as u32).collect()));
-        }
+        let (mut marks, mut nodes) = (Vec::new(), Vec::new());
         let names = rules.atom_nodes(graph);
+        if names.len() == graph.n_nodes() {
+            return Ok(MarkedState { molecule: self.plain(graph)?, names, nodes });
+        }
         let molecule = self.plain(&graph.induced(&names))?;
-        let set = |element| {
-            let marks = [true, false].map(|positive| StereoMark { element, positive });
-            marks.into_iter().find(|mark| !rules.nodes_of(graph, &molecule, *mark, &names).is_empty())
+        let look = |(node, weight): (u32, Node)| {
+            let edge = |a: usize| (a, graph.edge(node, a as u32).unwrap_or_default().class);
+            (node, (weight.class, graph.adjacency().ones(node as usize).map(edge).collect()))
         };
-        let marks = molecule.stereo_elements().into_iter().filter_map(set).collect();
-        Ok((molecule.marked(marks), names))
+        let extra = (0u32..).zip(graph.nodes()).filter(|(_, node)| rules.is_extra(*node));
+        let looks: Vec<(u32, MarkNode)> = extra.map(look).collect();
+        let find = |look: MarkNode| looks.iter().find(|(_, other)| *other == look).map(|(node, _)| *node);
+        for element in molecule.stereo_elements() {
+            for positive in [true, false] {
+                let mark = StereoMark { element, positive };
+                let found = rules.extra_nodes(&molecule, mark, &names).into_iter().map(find).collect::<Option<_>>();
+                if let Some(found) = found {
+                    marks.push(mark);
+                    nodes.push(found);
+                    break;
+                }
+            }
+        }
+        Ok(MarkedState { molecule: molecule.marked(marks), names, nodes })
     }
 }
 
@@ -106,8 +123,9 @@ pub(super) struct SetSign {
 
 impl SetSign {
     /// The element that a move is of, in a molecule whose atoms are these nodes.
-    fn element(&self, molecule: &Molecule, names: &[u32], action: Move) -> Result<StereoElement> {
-        let atom = |a: u32| names.iter().position(|name| *name == a);
+    fn element(&self, state: &MarkedState, action: Move) -> Result<StereoElement> {
+        let molecule = &state.molecule;
+        let atom = |a: u32| state.names.iter().position(|name| *name == a);
         let found = if self.of_bonds {
             atom(action.a).zip(atom(action.b)).and_then(|(a, b)| {
                 let joins = |k: &usize| molecule.bonds()[*k].other(a) == b;
@@ -124,29 +142,24 @@ impl SetSign {
     /// The sign that the first column stands for.
     fn first_sign(graph: &GraphState, molecule: &Molecule, names: &[u32], element: StereoElement) -> bool {
         let order = with_canonizer(|canonizer| canonizer.canonical(graph, 0)).order;
-        let mut places = vec![0; graph.n_nodes()];
-        order.iter().enumerate().for_each(|(place, &a)| places[a as usize] = place);
+        let places = ranks(&order);
         let rank: Vec<usize> = names.iter().map(|&a| places[a as usize]).collect();
         molecule.sign_among(StereoMark { element, positive: true }, &rank)
     }
 
-    /// The sign that a move takes off; none where there is none.
-    fn set_sign(&self, graph: &GraphState, action: Move) -> Result<Option<SignSet>> {
-        let (molecule, names) = self.codec.marked(graph)?;
-        let element = self.element(&molecule, &names, action)?;
-        Ok(molecule.sign(element).map(|positive| {
-            let mark = StereoMark { element, positive };
-            let nodes = self.codec.rules().nodes_of(graph, &molecule, mark, &names);
-            SignSet { molecule, mark, nodes }
-        }))
+    /// Returns the state and the place of the mark that a move takes off; `None` if the element has no mark.
+    fn set_sign(&self, graph: &GraphState, action: Move) -> Result<Option<(MarkedState, usize)>> {
+        let state = self.codec.marked(graph)?;
+        let element = self.element(&state, action)?;
+        let place = state.molecule.marks().iter().position(|mark| mark.element == element);
+        Ok(place.map(|place| (state, place)))
     }
-}
 
-/// A sign of a state.
-struct SignSet {
-    molecule: Molecule,
-    mark: StereoMark,
-    nodes: Vec<u32>,
+    /// Returns the nodes of the mark that a move takes off; none if the element has no mark.
+    fn nodes_of_sign(&self, graph: &GraphState, action: Move) -> Result<Vec<u32>> {
+        let set = self.set_sign(graph, action)?;
+        Ok(set.map_or_else(Vec::new, |(mut state, place)| state.nodes.swap_remove(place)))
+    }
 }
 
 impl GraphActionType for SetSign {
@@ -171,7 +184,7 @@ impl GraphActionType for SetSign {
             return;
         }
         // A graph that is no molecule has no signs to set.
-        let Ok((molecule, names)) = self.codec.marked(&graph) else { return };
+        let Ok(MarkedState { molecule, names, .. }) = self.codec.marked(&graph) else { return };
         let open = |element: &StereoElement| molecule.sign(*element).is_none() == (direction == Direction::Forward);
         let width = if direction == Direction::Forward { 2 } else { 1 };
         for element in molecule.stereo_elements().into_iter().filter(open) {
@@ -192,12 +205,13 @@ impl GraphActionType for SetSign {
 
     fn apply(&self, direction: Direction, graph: &mut GraphState, action: Move) -> Result<()> {
         if direction == Direction::Forward {
-            let (molecule, names) = self.codec.marked(graph)?;
-            let element = self.element(&molecule, &names, action)?;
+            let state = self.codec.marked(graph)?;
+            let element = self.element(&state, action)?;
+            let MarkedState { molecule, names, .. } = state;
             let positive = Self::first_sign(graph, &molecule, &names, element) == (action.class == 0);
             return self.codec.rules().add_mark(graph, &molecule, StereoMark { element, positive }, &names);
         }
-        let mut nodes = self.set_sign(graph, action)?.map_or_else(Vec::new, |set| set.nodes);
+        let mut nodes = self.nodes_of_sign(graph, action)?;
         nodes.sort_unstable_by(|a, b| b.cmp(a));
         nodes.into_iter().try_for_each(|node| graph.remove_node(node).map(|_| ()))
     }
@@ -206,11 +220,12 @@ impl GraphActionType for SetSign {
         if direction == Direction::Forward {
             return Move { class: 0, ..action };
         }
-        let Ok(Some(SignSet { molecule, mark, nodes })) = self.set_sign(before, action) else { return action };
-        let left: Vec<u32> = (0..before.n_nodes() as u32).filter(|a| !nodes.contains(a)).collect();
+        let Ok(Some((state, place))) = self.set_sign(before, action) else { return action };
+        let (molecule, mark) = (&state.molecule, state.molecule.marks()[place]);
+        let left: Vec<u32> = (0..before.n_nodes() as u32).filter(|a| !state.nodes[place].contains(a)).collect();
         let parent = before.induced(&left);
         let names = self.codec.rules().atom_nodes(&parent);
-        let first = Self::first_sign(&parent, &molecule, &names, mark.element);
+        let first = Self::first_sign(&parent, molecule, &names, mark.element);
         Move { class: u32::from(first != mark.positive), ..action }
     }
 
@@ -218,6 +233,6 @@ impl GraphActionType for SetSign {
         if direction == Direction::Forward {
             return Vec::new();
         }
-        self.set_sign(before, action).ok().flatten().map_or_else(Vec::new, |set| set.nodes)
+        self.nodes_of_sign(before, action).unwrap_or_default()
     }
 }

@@ -4,7 +4,7 @@ use std::f64::consts::{FRAC_PI_2, PI, TAU};
 
 use super::place::{Place, angle, distance, minus, plus, towards, turned};
 use crate::Molecule;
-use crate::molecule::smallest_rings;
+use crate::molecule::{ranks, smallest_rings};
 
 /// Atoms without a bond between them are pushed apart to this distance.
 const APART: f64 = 0.6;
@@ -29,16 +29,9 @@ impl Molecule {
     /// ```
     #[must_use]
     pub fn coordinates(&self) -> Vec<(f64, f64)> {
-        self.drawn().0
-    }
-
-    /// Returns the places of its atoms, and a smallest set of its rings.
-    pub(super) fn drawn(&self) -> (Vec<Place>, Vec<Vec<usize>>) {
-        let order: Vec<usize> = self.canonical().order.iter().map(|&a| a as usize).collect();
-        let mut rank = vec![0; order.len()];
-        for (place, &a) in order.iter().enumerate() {
-            rank[a] = place;
-        }
+        let order = self.canonical().order;
+        let rank = ranks(&order);
+        let order: Vec<usize> = order.iter().map(|&a| a as usize).collect();
         // In canonical order, so that equal molecules are drawn alike.
         let mut bonds: Vec<_> = self.bonds().iter().map(|bond| (rank[bond.a], rank[bond.b], bond.in_ring)).collect();
         bonds.iter_mut().for_each(|bond| *bond = (bond.0.min(bond.1), bond.0.max(bond.1), bond.2));
@@ -60,12 +53,11 @@ impl Molecule {
         self.set_sides(&mut places);
         layout.push_apart(&order, &mut places);
         self.set_sides(&mut places);
-        let named = |ring: &Vec<usize>| ring.iter().map(|&k| order[k]).collect();
-        (places, layout.rings.iter().map(named).collect())
+        places
     }
 
     /// Returns `true` if an atom's two bonds lie on a line: next to a triple bond, or between two double ones.
-    pub(super) fn is_straight(&self, a: usize) -> bool {
+    fn is_straight(&self, a: usize) -> bool {
         let orders = self.neighbours(a).filter(|(_, bond)| !bond.aromatic).map(|(_, bond)| bond.order.value() - 1);
         self.neighbours(a).len() == 2 && orders.sum::<u8>() == 2
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::wedges::Wedge;
-use crate::{BondOrder, Molecule, MoleculeError, ValenceTable};
+use crate::{Molecule, MoleculeError, ValenceTable};
 
 /// What the columns of a counts line hold.
 const MOST: usize = 999;
@@ -16,9 +16,6 @@ const UP: u8 = 1;
 const DOWN: u8 = 6;
 /// The line after each record of an SD file.
 const RECORD_END: &str = "$$$$";
-/// Rings of fewer atoms have no double bonds in trans.
-const TRANS_RING: usize = 8;
-
 impl Molecule {
     /// The molecule as a molfile (V2000): atoms at their [`coordinates`](Self::coordinates) in units of 1.5, bonds of this
     /// Kekule form, charges in `M  CHG` lines.
@@ -51,13 +48,10 @@ impl Molecule {
                 "the title {title:?}, where it takes a line of at most 80 characters that doesn't start with `{RECORD_END}`"
             ));
         }
-        let (places, rings) = self.drawn();
-        let wedges = match self.wedges(&places) {
-            Ok(wedges) => wedges,
-            Err(a) => {
-                return refuse(format!("the sign of atom {a}, which has no bond to be drawn as a wedge: write SMILES"));
-            }
-        };
+        let places = self.coordinates();
+        let no_bond =
+            |a: usize| format!("the sign of atom {a}, which has no bond to be drawn as a wedge: write SMILES");
+        let wedges = self.wedges(&places).map_err(|a| MoleculeError::Molfile { problem: no_bond(a) })?;
         if let Some(k) = (0..m).find(|&k| !self.shows_sign(&places, k)) {
             return refuse(format!("the double bond {k}, which is in trans in its ring: write SMILES"));
         }
@@ -65,8 +59,7 @@ impl Molecule {
         // Initials, program, date (none: the same molecule is the same text) and dimension, in their columns.
         let mut out = format!("{title}\n  gfn-gym           2D\n\n{n:3}{m:3}  0  0  0  0  0  0  0  0999 V2000\n");
         for (a, (atom, &(x, y))) in self.atoms().iter().zip(&places).enumerate() {
-            let bonds = self.bond_orders(a);
-            let valence = match bonds + atom.hydrogens {
+            let valence = match self.valence(a) {
                 full if atom.charge == 0 && table.valences(atom.element, 0).first() == Some(&full) => 0,
                 // What is written for none.
                 0 => 15,
@@ -80,13 +73,9 @@ impl Molecule {
                 writeln!(out, "{x:10.4}{y:10.4}{:10.4} {symbol:<3} 0  0  0  0  0{valence:3}  0  0  0  0  0  0", 0.0);
         }
         for (k, bond) in self.bonds().iter().enumerate() {
-            let small =
-                rings.iter().any(|ring| ring.len() < TRANS_RING && ring.contains(&bond.a) && ring.contains(&bond.b));
-            let ends = [bond.a, bond.b].map(|a| self.neighbours(a).len() > 1 && !self.is_straight(a));
-            let open = bond.order == BondOrder::Double && !bond.aromatic && !small && ends == [true; 2];
             let (from, stereo) = match wedges[k] {
                 Some(Wedge { from, up }) => (from, if up { UP } else { DOWN }),
-                None => (bond.a, if open && self.double_bond_sign(k).is_none() { EITHER } else { 0 }),
+                None => (bond.a, if self.is_open(k) && self.double_bond_sign(k).is_none() { EITHER } else { 0 }),
             };
             let _ = writeln!(out, "{:3}{:3}{:3}{stereo:3}", from + 1, bond.other(from) + 1, bond.order.value());
         }

@@ -35,7 +35,7 @@ impl Molecule {
     /// ```
     #[must_use]
     pub fn drawing(&self, width: f64, height: f64) -> Canvas {
-        let upward = self.drawn().0;
+        let upward = self.coordinates();
         let wedges = self.wedges(&upward).unwrap_or_default();
         // Canvases count down the paper.
         let places: Vec<Place> = upward.into_iter().map(|(x, y)| (x, -y)).collect();

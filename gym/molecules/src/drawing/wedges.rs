@@ -21,15 +21,9 @@ impl Molecule {
                 continue;
             }
             let (a, b) = (self.bonds()[k].a, self.bonds()[k].b);
-            let mut moving = vec![false; places.len()];
-            (moving[a], moving[b]) = (true, true);
-            let mut open = vec![b];
-            while let Some(c) = open.pop() {
-                open.extend(self.neighbours(c).map(|(d, _)| d).filter(|&d| !std::mem::replace(&mut moving[d], true)));
-            }
             let ends = (places[a], places[b]);
-            for (_, place) in places.iter_mut().enumerate().filter(|(c, _)| moving[*c] && *c != a && *c != b) {
-                *place = mirrored(*place, ends.0, ends.1);
+            for c in self.reach(b, usize::MAX, |other| other != k).into_iter().filter(|&c| c != b) {
+                places[c] = mirrored(places[c], ends.0, ends.1);
             }
         }
     }

@@ -31,13 +31,6 @@ impl Attach {
     }
 }
 
-/// The link that a leaf hangs on: the node, its stem, and the leaf's own.
-fn support(graph: &GraphState, leaf: u32) -> (u32, u8, u8) {
-    let node = graph.adjacency().ones(leaf as usize).next().unwrap_or(0) as u32;
-    let attributes = graph.edge(node, leaf).unwrap_or_default().attributes;
-    (node, attributes.get(0).saturating_sub(1), attributes.get(1).saturating_sub(1))
-}
-
 impl GraphActionType for Attach {
     fn name(&self) -> &str {
         "attach_fragment"
@@ -100,19 +93,21 @@ impl GraphActionType for Attach {
         if direction == Direction::Forward {
             return Move { a: before.n_nodes() as u32, ..Move::default() };
         }
-        let (node, stem, own) = support(before, action.a);
+        // A node that is no leaf has no single link, and can't be taken off.
+        let links = Tree::of(before).links;
+        let Some(&[link]) = links.get(action.a as usize).map(Vec::as_slice) else { return action };
+        let (node, stem) = (link.to as u32, link.other);
         let fragment = before.node(action.a).unwrap_or_default().class;
         // The stem as it is called once the leaf is gone and what is left has been turned.
         let left: Vec<u32> = (0..before.n_nodes() as u32).filter(|&a| a != action.a).collect();
         let mut parent = before.induced(&left);
-        // No leaf has no name: nor can it be taken off.
         let turned = normalise(&self.library, &mut parent).ok().and_then(|turns| {
             let on = self.library.fragments().get(usize::from(before.node(node)?.class))?;
             let place = left.iter().position(|&a| a == node)?;
             on.symmetries().get(*turns.get(place)?)?.get(usize::from(stem)).copied()
         });
         let turned = turned.unwrap_or(stem);
-        Move { a: node, b: 0, class: self.class(turned, Port { fragment, stem: own }) }
+        Move { a: node, b: 0, class: self.class(turned, Port { fragment, stem: link.stem }) }
     }
 
     fn removed_nodes(&self, direction: Direction, _: &GraphState, action: Move) -> Vec<u32> {
@@ -132,17 +127,12 @@ impl GraphActionType for Attach {
         let stem_to = |graph: &GraphState, a: u32, b: u32| {
             graph.edge(a, b).map(|edge| usize::from(edge.attributes.get(0)).saturating_sub(1))
         };
-        let neighbours: Vec<(Option<usize>, Option<usize>)> = from
-            .adjacency()
-            .ones(action.a as usize)
-            .map(|b| {
-                let name = names.get(b).copied().unwrap_or(b as u32);
-                (stem_to(from, action.a, b as u32), stem_to(to, a, name))
-            })
-            .collect();
         let carries = |symmetry: &&Vec<u8>| {
-            let image = |stem: usize| symmetry.get(stem).copied().map(usize::from);
-            neighbours.iter().all(|(from, to)| from.and_then(image) == *to)
+            from.adjacency().ones(action.a as usize).all(|b| {
+                let name = names.get(b).copied().unwrap_or(b as u32);
+                let image = stem_to(from, action.a, b as u32).and_then(|stem| symmetry.get(stem).copied());
+                image.map(usize::from) == stem_to(to, a, name)
+            })
         };
         let carried = symmetries.iter().find(carries).and_then(|symmetry| symmetry.get(usize::from(stem)));
         let stem = carried.copied().unwrap_or(stem);

@@ -51,8 +51,7 @@ impl FragmentLibrary {
         max_fragments: usize,
         most: usize,
     ) -> Result<Vec<GraphState>> {
-        let Some(mut search) = Search::new(self, molecule, most) else { return Ok(Vec::new()) };
-        search.max_fragments = max_fragments;
+        let Some(mut search) = Search::new(self, molecule, max_fragments, most) else { return Ok(Vec::new()) };
         for unit in (1..search.units.len()).rev() {
             search.branches[unit] = search.at(unit);
             search.branches[unit].sort_by_key(|branch| branch.size);
@@ -90,22 +89,13 @@ fn units(molecule: &Molecule) -> Vec<Unit> {
     let mut seen = vec![false; molecule.atoms().len()];
     let mut k = 0;
     while k < out.len() {
-        let mut atoms = vec![out[k].hangs_by];
-        seen[out[k].hangs_by] = true;
-        let mut place = 0;
-        while let Some(&a) = atoms.get(place) {
-            place += 1;
-            for (b, bond) in molecule.neighbours(a) {
-                if std::mem::replace(&mut seen[b], true) {
-                    continue;
-                }
-                if is_cuttable(bond) {
-                    let new = out.len();
-                    out.push(Unit { hangs_by: b, ..Unit::default() });
-                    out[k].next.push((a, new));
-                } else {
-                    atoms.push(b);
-                }
+        let atoms = molecule.reach(out[k].hangs_by, usize::MAX, |bond| !is_cuttable(&molecule.bonds()[bond]));
+        atoms.iter().for_each(|&a| seen[a] = true);
+        for &a in &atoms {
+            for (b, _) in molecule.neighbours(a).filter(|(b, bond)| is_cuttable(bond) && !seen[*b]) {
+                let new = out.len();
+                out.push(Unit { hangs_by: b, ..Unit::default() });
+                out[k].next.push((a, new));
             }
         }
         out[k].atoms = atoms;
@@ -117,8 +107,8 @@ fn units(molecule: &Molecule) -> Vec<Unit> {
 /// The same for units that are the same, and for some that aren't: kinds of atoms, and the number of bonds.
 fn signature(molecule: &Molecule, unit: &Unit) -> (Vec<Kind>, usize) {
     let kind = |&a: &usize| {
-        let Atom { element, charge, hydrogens, aromatic } = molecule.atoms()[a];
-        (element, charge, hydrogens + molecule.bond_orders(a), aromatic)
+        let Atom { element, charge, aromatic, .. } = molecule.atoms()[a];
+        (element, charge, molecule.valence(a), aromatic)
     };
     let mut kinds: Vec<Kind> = unit.atoms.iter().map(kind).collect();
     kinds.sort_unstable();
@@ -192,7 +182,7 @@ struct Part {
 
 impl<'a> Search<'a> {
     /// `None` for a molecule with a unit that no fragment has.
-    fn new(library: &'a FragmentLibrary, molecule: &'a Molecule, most: usize) -> Option<Self> {
+    fn new(library: &'a FragmentLibrary, molecule: &'a Molecule, max_fragments: usize, most: usize) -> Option<Self> {
         let mut known = BTreeMap::new();
         let made_of = library.fragments().iter().map(|fragment| {
             let mut counts = BTreeMap::new();
@@ -210,7 +200,6 @@ impl<'a> Search<'a> {
         let most = most.saturating_mul(units.len());
         let marked = library.fragments().iter().map(|_| OnceCell::new()).collect();
         let branches = vec![Vec::new(); units.len()];
-        let max_fragments = usize::MAX;
         Some(Self { library, molecule, kinds: kinds?, units, made_of, marked, branches, max_fragments, most })
     }
 
@@ -218,7 +207,7 @@ impl<'a> Search<'a> {
     fn at(&self, unit: usize) -> Vec<Rc<Hanging>> {
         let (mut met, mut out) = (HashSet::new(), Vec::new());
         let has = |fragment: &usize| self.made_of[*fragment].contains_key(&self.kinds[unit]);
-        let first = Part { units: vec![unit], open: self.next_to(unit), left: Vec::new() };
+        let first = Part { units: vec![unit], open: self.units[unit].next.clone(), left: Vec::new() };
         let mut open = vec![(first, (0..self.marked.len()).filter(has).collect::<Vec<usize>>())];
         while let Some((mut part, fragments)) = open.pop() {
             let Some((atom, next)) = part.open.pop() else {
@@ -244,15 +233,11 @@ impl<'a> Search<'a> {
             // Large fragments first: few make a tree.
             if !larger.is_empty() {
                 with.units.push(next);
-                with.open.extend(self.next_to(next));
+                with.open.extend(&self.units[next].next);
                 open.push((with, larger));
             }
         }
         out
-    }
-
-    fn next_to(&self, unit: usize) -> Vec<(usize, usize)> {
-        self.units[unit].next.clone()
     }
 
     /// Adds the trees whose root is this fragment, covering this part.

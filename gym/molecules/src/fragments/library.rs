@@ -124,20 +124,18 @@ impl FragmentLibrary {
             if content.is_empty() || content.starts_with('#') {
                 continue;
             }
-            match parse_line(content) {
+            let fragment = parse_line(content).and_then(|fragment| {
+                match fragments.iter().position(|other| other.is_same(&fragment)) {
+                    Some(k) => Err(format!("{} with these stems is that of line {}", fragment.smiles(), lines[k])),
+                    None => Ok(fragment),
+                }
+            });
+            match fragment {
                 Err(problem) => wrong.push((line, problem)),
-                Ok(fragment) => match fragments.iter().position(|other| other.is_same(&fragment)) {
-                    Some(k) => {
-                        wrong.push((
-                            line,
-                            format!("{} with these stems is that of line {}", fragment.smiles(), lines[k]),
-                        ));
-                    }
-                    None => {
-                        fragments.push(fragment);
-                        lines.push(line);
-                    }
-                },
+                Ok(fragment) => {
+                    fragments.push(fragment);
+                    lines.push(line);
+                }
             }
         }
         let Some((first, mut problem)) = wrong.first().cloned() else { return Self::of(fragments) };

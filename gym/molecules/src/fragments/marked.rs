@@ -1,6 +1,7 @@
 //! Fragments of molecules, and of SMILES that mark where something is attached.
 
 use super::{Fragment, FragmentError};
+use crate::molecule::ranks;
 use crate::{BondOrder, Element, Molecule};
 
 /// The stand-in for `*` while a text is read: an atom of one bond.
@@ -30,12 +31,8 @@ impl Fragment {
         }
         // The same molecule as its text has it: both have one canonical order.
         let written = Molecule::from_smiles(&smiles)?;
-        let (order, texts) = (molecule.canonical().order, written.canonical().order);
-        let place = |stem: &usize| {
-            let place = order.iter().position(|&a| a as usize == *stem).unwrap_or(0);
-            texts[place] as usize
-        };
-        let mut stems: Vec<usize> = stems.iter().map(place).collect();
+        let (rank, order) = (ranks(&molecule.canonical().order), written.canonical().order);
+        let mut stems: Vec<usize> = stems.iter().map(|stem| order[rank[*stem]] as usize).collect();
         stems.sort_unstable();
         Self::new(&smiles, &stems)
     }

@@ -34,14 +34,14 @@ impl Normal {
     pub(super) fn of(library: &FragmentLibrary, tree: &Tree) -> Self {
         let mut turns = vec![0; tree.fragments.len()];
         let mut branch = |node, parent| turned(library, tree, node, parent, &mut turns);
-        let log_automorphisms = match centre(tree) {
-            Centre::None => 0.0,
-            Centre::Node(node) => branch(node, None).log_automorphisms,
-            Centre::Bond(a, b) => {
+        let log_automorphisms = match centre(tree)[..] {
+            [] => 0.0,
+            [a, b] => {
                 let (one, other) = (branch(a, Some(b)), branch(b, Some(a)));
                 let swap = if one.code == other.code { 2f64.ln() } else { 0.0 };
                 one.log_automorphisms + other.log_automorphisms + swap
             }
+            [node, ..] => branch(node, None).log_automorphisms,
         };
         Self { turns, log_automorphisms }
     }
@@ -71,14 +71,8 @@ pub(super) fn normalise(library: &FragmentLibrary, graph: &mut GraphState) -> Re
     Ok(turns)
 }
 
-enum Centre {
-    None,
-    Node(usize),
-    Bond(usize, usize),
-}
-
-/// The node or the bond that is left once leaves have been taken away again and again.
-fn centre(tree: &Tree) -> Centre {
+/// The node, or both ends of the bond, that are left once leaves have been taken away again and again.
+fn centre(tree: &Tree) -> Vec<usize> {
     let mut degree: Vec<usize> = tree.links.iter().map(Vec::len).collect();
     let mut left = degree.len();
     let mut leaves: Vec<usize> = (0..left).filter(|&a| degree[a] <= 1).collect();
@@ -97,11 +91,7 @@ fn centre(tree: &Tree) -> Centre {
         }
         leaves = next;
     }
-    match leaves[..] {
-        [] => Centre::None,
-        [a, b] => Centre::Bond(a, b),
-        [a, ..] => Centre::Node(a),
-    }
+    leaves
 }
 
 fn turned(library: &FragmentLibrary, tree: &Tree, node: usize, parent: Option<usize>, turns: &mut [usize]) -> Branch {

@@ -1,10 +1,5 @@
-use gfn::Result;
-use gfn::env::Reward;
-use gfn::graph::GraphStates;
-use gfn::runtime::Threads;
-
 use super::FragmentLibrary;
-use crate::{Molecule, MoleculeScore, checked_logs};
+use crate::MoleculeReward;
 
 /// A score of molecules as the reward of [`Fragments`](super::Fragments): that of the molecule that a tree is.
 ///
@@ -21,31 +16,4 @@ use crate::{Molecule, MoleculeScore, checked_logs};
 /// assert!(reward.log_reward(samples.terminal_states(), None)?.iter().all(|log| log.is_finite()));
 /// # Ok::<(), gfn::Error>(())
 /// ```
-#[derive(Clone, Debug)]
-pub struct FragmentReward<S> {
-    library: FragmentLibrary,
-    score: S,
-}
-
-impl<S: MoleculeScore> FragmentReward<S> {
-    /// The reward that this score is, in environments of the library.
-    pub fn new(library: &FragmentLibrary, score: S) -> Self {
-        Self { library: library.clone(), score }
-    }
-
-    /// The score.
-    pub fn score(&self) -> &S {
-        &self.score
-    }
-}
-
-/// Fewer molecules than that stay on one thread.
-const MIN_PER_THREAD: usize = 32;
-
-impl<S: MoleculeScore> Reward<GraphStates> for FragmentReward<S> {
-    fn log_reward(&self, states: &GraphStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
-        let molecules: Vec<Molecule> =
-            Threads::try_map(states.graphs(), MIN_PER_THREAD, |graph| self.library.molecule(graph))?;
-        checked_logs(&self.score, &molecules)
-    }
-}
+pub type FragmentReward<S> = MoleculeReward<S, FragmentLibrary>;

@@ -10,6 +10,7 @@ use gfn::graph::CanonicalKey;
 use super::decompose::is_cuttable;
 use super::symmetry::Marked;
 use super::{Fragment, FragmentLibrary};
+use crate::molecule::ranks;
 use crate::{Bond, Cleanup, Molecule, MoleculeReader, ReadReport};
 
 /// A fragment with how often the molecules of a data set have it.
@@ -128,25 +129,14 @@ struct Pieces(HashMap<CanonicalKey, Piece>);
 impl Pieces {
     /// Cuts a molecule up.
     fn add(&mut self, molecule: &Molecule) {
-        let in_ring: Vec<bool> =
-            (0..molecule.atoms().len()).map(|a| molecule.neighbours(a).any(|(_, bond)| bond.in_ring)).collect();
-        let is_cut = |bond: &Bond| is_cuttable(bond) && (in_ring[bond.a] || in_ring[bond.b]);
-        let mut seen = vec![false; in_ring.len()];
-        for first in 0..in_ring.len() {
-            if seen[first] {
-                continue;
+        let is_cut = |bond: &Bond| is_cuttable(bond) && (molecule.in_ring(bond.a) || molecule.in_ring(bond.b));
+        let mut seen = vec![false; molecule.atoms().len()];
+        for first in 0..seen.len() {
+            if !seen[first] {
+                let atoms = molecule.reach(first, usize::MAX, |k| !is_cut(&molecule.bonds()[k]));
+                atoms.iter().for_each(|&a| seen[a] = true);
+                self.count(molecule, &atoms, is_cut);
             }
-            seen[first] = true;
-            let (mut atoms, mut next) = (vec![first], 0);
-            while let Some(&a) = atoms.get(next) {
-                next += 1;
-                for (b, bond) in molecule.neighbours(a) {
-                    if !is_cut(bond) && !std::mem::replace(&mut seen[b], true) {
-                        atoms.push(b);
-                    }
-                }
-            }
-            self.count(molecule, &atoms, is_cut);
         }
     }
 
@@ -178,13 +168,12 @@ impl Pieces {
 impl Piece {
     /// The fragment that it is; `None` without a stem, or with so many of these, or symmetries, that it isn't one.
     fn fragment(&self) -> Option<Fragment> {
-        let (alike, order) = (Marked::new(&self.molecule, &[]), self.molecule.canonical().order);
+        let (alike, rank) = (Marked::new(&self.molecule, &[]), ranks(&self.molecule.canonical().order));
         let mut stems = Vec::new();
         for atom in 0..self.cuts.len() {
             let images = alike.images(&[atom], &alike, usize::MAX);
-            let place = |b: usize| order.iter().position(|&other| other as usize == b);
-            let most = images.iter().filter_map(|image| self.cuts.get(place(image[0])?)).max();
-            stems.extend(std::iter::repeat_n(atom, most.copied().unwrap_or(0).into()));
+            let most = images.iter().map(|image| self.cuts[rank[image[0]]]).max();
+            stems.extend(std::iter::repeat_n(atom, most.unwrap_or(0).into()));
         }
         Fragment::of_molecule(&self.molecule, &stems).ok()
     }

@@ -45,12 +45,9 @@ pub(super) fn ring_bonds(n: usize, bonds: impl ExactSizeIterator<Item = (usize, 
 fn electrons(molecule: &Molecule, a: usize) -> Option<u8> {
     let atom = molecule.atoms()[a];
     let usual = *valence::usual(atom.element, 0).first()?;
-    let degree = molecule.bonds_at(a).len() as u8 + atom.hydrogens;
-    if usual <= 1 || degree > 3 {
-        return None;
-    }
-    let bonds = molecule.bond_orders(a) + atom.hydrogens;
-    if valence::usual(atom.element, atom.charge).first().is_none_or(|&usual| bonds > usual) {
+    let degree = molecule.degree(a);
+    let is_beyond = |&usual: &u8| molecule.valence(a) > usual;
+    if usual <= 1 || degree > 3 || valence::usual(atom.element, atom.charge).first().is_none_or(is_beyond) {
         return None;
     }
     let mut multiple = molecule.neighbours(a).filter(|(_, bond)| bond.order != BondOrder::Single);
@@ -81,84 +78,56 @@ fn holds_back(molecule: &Molecule, a: usize) -> bool {
     // Its neighbours in a ring of at most 8 are 6 bonds apart without it.
     let mut beside = molecule.neighbours(a).filter(|(_, bond)| bond.in_ring).map(|(b, _)| b);
     let Some(first) = beside.next() else { return true };
-    let (mut seen, mut outer) = (vec![a, first], vec![first]);
-    for _ in 0..SMALL_RING - 2 {
-        let mut further = Vec::new();
-        for (c, _) in outer.iter().flat_map(|&b| molecule.neighbours(b)).filter(|(_, bond)| bond.in_ring) {
-            if !seen.contains(&c) {
-                seen.push(c);
-                further.push(c);
-            }
-        }
-        outer = further;
-    }
-    !beside.any(|b| seen.contains(&b))
+    let near = molecule.reach(first, SMALL_RING - 2, |k| {
+        let bond = molecule.bonds()[k];
+        bond.in_ring && bond.a != a && bond.b != a
+    });
+    !beside.any(|b| near.contains(&b))
 }
 
-/// The bonds of aromatic rings, by number.
-#[derive(Default)]
-pub(super) struct AromaticBonds {
-    /// With the chords of such rings, both of whose ends are on one.
-    pub(super) all: Vec<usize>,
-    /// Without those that are nothing but chords, as RDKit has it.
-    pub(super) on_rings: Vec<usize>,
-}
-
-pub(super) fn aromatic_bonds(molecule: &Molecule) -> AromaticBonds {
+/// Returns the bonds with both ends on an aromatic ring, by number, each with `true` if it is nothing but the chord of such rings:
+/// then it isn't aromatic for RDKit.
+pub(super) fn aromatic_bonds(molecule: &Molecule) -> Vec<(usize, bool)> {
     let n = molecule.atoms().len();
     if molecule.n_rings() == 0 {
-        return AromaticBonds::default();
+        return Vec::new();
     }
-    let mut gives: Vec<Option<u8>> = (0..n)
-        .map(|a| molecule.neighbours(a).any(|(_, bond)| bond.in_ring).then(|| electrons(molecule, a)).flatten())
-        .enumerate()
-        .map(|(a, given)| given.filter(|&given| given < 2 || !holds_back(molecule, a)))
-        .collect();
+    let given = |a: usize| {
+        let given = electrons(molecule, a).filter(|_| molecule.in_ring(a))?;
+        (given < 2 || !holds_back(molecule, a)).then_some(given)
+    };
+    let mut gives: Vec<Option<u8>> = (0..n).map(given).collect();
     // An atom with fewer than two candidates beside it is in no ring of candidates.
-    let mut open: Vec<usize> = (0..n).collect();
-    while let Some(a) = open.pop() {
-        let beside = |gives: &[Option<u8>]| -> Vec<usize> {
-            let ring = molecule.neighbours(a).filter(|(_, bond)| bond.in_ring);
-            ring.map(|(b, _)| b).filter(|&b| gives[b].is_some()).collect()
-        };
-        let others = beside(&gives);
-        if gives[a].is_some() && others.len() < 2 {
-            gives[a] = None;
-            open.extend(others);
-        }
-    }
-    if gives.iter().all(Option::is_none) {
-        return AromaticBonds::default();
-    }
-    let mut search = RingSearch::new(molecule, &gives);
-    let n_bonds = molecule.bonds().len();
-    let (mut aromatic, mut on_rings) = (vec![false; n_bonds], vec![false; n_bonds]);
-    let mut on_ring = vec![false; n];
+    let mut is_candidate: Vec<bool> = gives.iter().map(Option::is_some).collect();
+    molecule.prune(&mut is_candidate, |bond| bond.in_ring);
+    gives.iter_mut().zip(is_candidate).for_each(|(given, is_candidate)| *given = given.filter(|_| is_candidate));
+    let mut is_chord: Vec<Option<bool>> = vec![None; molecule.bonds().len()];
+    let mut place = vec![None; n];
     let mut seen = vec![false; n];
-    for start in 0..n {
-        if gives[start].is_none() || seen[start] {
+    let mut search = RingSearch::new(molecule, &gives);
+    for start in (0..n).filter(|&a| gives[a].is_some()) {
+        if seen[start] {
             continue;
         }
-        let system = search.system(start, &mut seen);
+        let system = search.system(start);
+        system.iter().for_each(|&a| seen[a] = true);
         for ring in search.rings_of(&system) {
             let total: u32 = ring.iter().map(|&a| u32::from(gives[a].unwrap_or(0))).sum();
             if total % 4 != 2 {
                 continue;
             }
-            ring.iter().for_each(|&a| on_ring[a] = true);
+            ring.iter().enumerate().for_each(|(k, &a)| place[a] = Some(k));
             for &k in ring.iter().flat_map(|&a| molecule.bonds_at(a)) {
                 let bond = molecule.bonds()[k];
-                aromatic[k] |= bond.in_ring && on_ring[bond.a] && on_ring[bond.b];
+                if let (Some(a), Some(b), true) = (place[bond.a], place[bond.b], bond.in_ring) {
+                    let apart: usize = usize::abs_diff(a, b);
+                    is_chord[k] = Some(is_chord[k] != Some(false) && apart != 1 && apart != ring.len() - 1);
+                }
             }
-            ring.iter().for_each(|&a| on_ring[a] = false);
-            for (&a, &b) in ring.iter().zip(ring.iter().cycle().skip(1)) {
-                let between = molecule.bonds_at(a).iter().find(|&&k| molecule.bonds()[k].other(a) == b);
-                between.into_iter().for_each(|&k| on_rings[k] = true);
-            }
+            ring.iter().for_each(|&a| place[a] = None);
         }
     }
-    let marked = |marks: Vec<bool>| (0..n_bonds).filter(|&k| marks[k]).collect();
-    AromaticBonds { all: marked(aromatic), on_rings: marked(on_rings) }
+    is_chord.into_iter().enumerate().filter_map(|(k, is_chord)| Some((k, is_chord?))).collect()
 }
 
 /// All simple rings of candidate atoms.
@@ -166,7 +135,6 @@ struct RingSearch<'a> {
     molecule: &'a Molecule,
     gives: &'a [Option<u8>],
     path: Vec<usize>,
-    on_path: Vec<bool>,
     /// Bonds to the first atom of the path, by candidates of no smaller number; `usize::MAX` for those too far away.
     distance: Vec<usize>,
     /// The longest ring that is looked for, and how many may be found.
@@ -177,20 +145,16 @@ struct RingSearch<'a> {
 
 impl<'a> RingSearch<'a> {
     fn new(molecule: &'a Molecule, gives: &'a [Option<u8>]) -> Self {
-        let n = gives.len();
-        let (on_path, distance) = (vec![false; n], vec![usize::MAX; n]);
-        Self { molecule, gives, path: Vec::new(), on_path, distance, longest: 0, most: 0, rings: Vec::new() }
+        let distance = vec![usize::MAX; gives.len()];
+        Self { molecule, gives, path: Vec::new(), distance, longest: 0, most: 0, rings: Vec::new() }
     }
 
-    /// The candidates that ring bonds join to `start`, the smallest of them, in ascending order.
-    fn system(&self, start: usize, seen: &mut [bool]) -> Vec<usize> {
-        seen[start] = true;
-        let mut system = vec![start];
-        let mut next = 0;
-        while let Some(&a) = system.get(next) {
-            next += 1;
-            system.extend(self.candidates(a, start).filter(|&b| !std::mem::replace(&mut seen[b], true)));
-        }
+    /// The candidates that ring bonds join to `start`, in ascending order.
+    fn system(&self, start: usize) -> Vec<usize> {
+        let mut system = self.molecule.reach(start, usize::MAX, |k| {
+            let bond = self.molecule.bonds()[k];
+            bond.in_ring && self.gives[bond.a].is_some() && self.gives[bond.b].is_some()
+        });
         system.sort_unstable();
         system
     }
@@ -200,7 +164,7 @@ impl<'a> RingSearch<'a> {
         for (longest, most) in RINGS {
             (self.longest, self.most) = (longest, most);
             self.rings.clear();
-            if system.iter().all(|&start| self.from(start)) {
+            if system.iter().all(|&start| self.grow_from(start)) {
                 break;
             }
         }
@@ -208,12 +172,10 @@ impl<'a> RingSearch<'a> {
     }
 
     /// Collects the rings whose first atom is `start`; false when there are too many.
-    fn from(&mut self, start: usize) -> bool {
+    fn grow_from(&mut self, start: usize) -> bool {
         let near = self.measure(start);
         self.path.push(start);
-        self.on_path[start] = true;
         let complete = self.grow(start);
-        self.on_path[start] = false;
         self.path.pop();
         near.into_iter().for_each(|a| self.distance[a] = usize::MAX);
         complete
@@ -229,8 +191,7 @@ impl<'a> RingSearch<'a> {
             if 2 * self.distance[a] >= self.longest {
                 break;
             }
-            let candidates: SmallVec<[usize; 4]> = self.candidates(a, start).collect();
-            for b in candidates {
+            for b in self.candidates(a, start) {
                 if self.distance[b] == usize::MAX {
                     self.distance[b] = self.distance[a] + 1;
                     near.push(b);
@@ -240,15 +201,14 @@ impl<'a> RingSearch<'a> {
         near
     }
 
-    fn candidates(&self, a: usize, start: usize) -> impl Iterator<Item = usize> {
+    fn candidates(&self, a: usize, start: usize) -> SmallVec<[usize; 4]> {
         let ring = self.molecule.neighbours(a).filter(|(_, bond)| bond.in_ring);
-        ring.map(|(b, _)| b).filter(move |&b| b >= start && self.gives[b].is_some())
+        ring.map(|(b, _)| b).filter(|&b| b >= start && self.gives[b].is_some()).collect()
     }
 
     fn grow(&mut self, start: usize) -> bool {
         let Some(&last) = self.path.last() else { return true };
-        let next: SmallVec<[usize; 4]> = self.candidates(last, start).collect();
-        for b in next {
+        for b in self.candidates(last, start) {
             // Each ring is met in both directions: one is enough.
             if b == start && self.path.len() > 2 && self.path[1] < last {
                 self.rings.push(self.path.clone());
@@ -256,13 +216,11 @@ impl<'a> RingSearch<'a> {
                     return false;
                 }
             }
-            if self.on_path[b] || self.path.len().saturating_add(self.distance[b]) > self.longest {
+            if self.path.contains(&b) || self.path.len().saturating_add(self.distance[b]) > self.longest {
                 continue;
             }
             self.path.push(b);
-            self.on_path[b] = true;
             let complete = self.grow(start);
-            self.on_path[b] = false;
             self.path.pop();
             if !complete {
                 return false;

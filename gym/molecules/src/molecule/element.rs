@@ -40,61 +40,46 @@ pub(super) fn is_symbol(text: &str) -> bool {
     SYMBOLS.split_whitespace().any(|symbol| symbol == text)
 }
 
-/// What is known of an element.
-struct Facts {
-    symbol: &'static str,
-    /// As an aromatic atom.
-    lower: Option<&'static str>,
-    number: u8,
-    weight: f64,
-    outer: i8,
-}
+/// The properties of an element: its symbol, also as an aromatic atom, its atomic number and weight, and its outer electrons.
+type Facts = (&'static str, Option<&'static str>, u8, f64, i8);
+
+/// The properties of [`Element::ALL`], in this order.
+const FACTS: [Facts; 12] = [
+    ("B", Some("b"), 5, 10.812, 3),
+    ("C", Some("c"), 6, 12.011, 4),
+    ("N", Some("n"), 7, 14.007, 5),
+    ("O", Some("o"), 8, 15.999, 6),
+    ("F", None, 9, 18.998, 7),
+    ("Si", Some("si"), 14, 28.086, 4),
+    ("P", Some("p"), 15, 30.974, 5),
+    ("S", Some("s"), 16, 32.067, 6),
+    ("Cl", None, 17, 35.453, 7),
+    ("Se", Some("se"), 34, 78.96, 6),
+    ("Br", None, 35, 79.904, 7),
+    ("I", None, 53, 126.904, 7),
+];
 
 impl Element {
     /// All of them, by atomic number.
-    pub const ALL: [Self; 12] = [
-        Self::B,
-        Self::C,
-        Self::N,
-        Self::O,
-        Self::F,
-        Self::Si,
-        Self::P,
-        Self::S,
-        Self::Cl,
-        Self::Se,
-        Self::Br,
-        Self::I,
-    ];
+    pub const ALL: [Self; 12] = {
+        use Element::{B, Br, C, Cl, F, I, N, O, P, S, Se, Si};
+        [B, C, N, O, F, Si, P, S, Cl, Se, Br, I]
+    };
 
     fn facts(self) -> Facts {
-        let (symbol, lower, number, weight, outer) = match self {
-            Self::B => ("B", Some("b"), 5, 10.812, 3),
-            Self::C => ("C", Some("c"), 6, 12.011, 4),
-            Self::N => ("N", Some("n"), 7, 14.007, 5),
-            Self::O => ("O", Some("o"), 8, 15.999, 6),
-            Self::F => ("F", None, 9, 18.998, 7),
-            Self::Si => ("Si", Some("si"), 14, 28.086, 4),
-            Self::P => ("P", Some("p"), 15, 30.974, 5),
-            Self::S => ("S", Some("s"), 16, 32.067, 6),
-            Self::Cl => ("Cl", None, 17, 35.453, 7),
-            Self::Se => ("Se", Some("se"), 34, 78.96, 6),
-            Self::Br => ("Br", None, 35, 79.904, 7),
-            Self::I => ("I", None, 53, 126.904, 7),
-        };
-        Facts { symbol, lower, number, weight, outer }
+        FACTS[self as usize]
     }
 
     /// Its symbol.
     #[must_use]
     pub fn symbol(self) -> &'static str {
-        self.facts().symbol
+        self.facts().0
     }
 
     /// Its symbol as an aromatic atom of a SMILES; `None` for those that can't be aromatic.
     #[must_use]
     pub fn aromatic_symbol(self) -> Option<&'static str> {
-        self.facts().lower
+        self.facts().1
     }
 
     /// The element of a symbol, and whether it was written as an aromatic one.
@@ -108,28 +93,27 @@ impl Element {
     #[must_use]
     pub fn from_symbol(symbol: &str) -> Option<(Self, bool)> {
         Self::ALL.into_iter().find_map(|element| {
-            let facts = element.facts();
-            let aromatic = facts.lower == Some(symbol);
-            (facts.symbol == symbol || aromatic).then_some((element, aromatic))
+            let aromatic = element.aromatic_symbol() == Some(symbol);
+            (element.symbol() == symbol || aromatic).then_some((element, aromatic))
         })
     }
 
     /// Its atomic number.
     #[must_use]
     pub fn number(self) -> u8 {
-        self.facts().number
+        self.facts().2
     }
 
     /// Its standard atomic weight (natural isotopes), as RDKit has it.
     #[must_use]
     pub fn weight(self) -> f64 {
-        self.facts().weight
+        self.facts().3
     }
 
     /// Electrons of its outer shell.
     #[must_use]
     pub fn outer_electrons(self) -> i8 {
-        self.facts().outer
+        self.facts().4
     }
 
     /// `true` if a SMILES can have it without brackets.

@@ -15,7 +15,7 @@ pub enum MoleculeError {
         problem: &'static str,
     },
     /// A text with something that a [`Molecule`](super::Molecule) has no place for.
-    #[error("{smiles:?} at character {position} has {}, which isn't read", what.named())]
+    #[error("{smiles:?} at character {position} has {what}, which isn't read")]
     NotRead {
         /// The text.
         smiles: String,
@@ -94,60 +94,45 @@ pub enum MoleculeError {
 }
 
 /// Things that a SMILES can say and a [`Molecule`](super::Molecule) can't hold.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotRead {
     /// Several parts without a bond between them (`.`), as of salts.
+    #[error("several parts (`.`)")]
     Parts,
     /// An element beyond B C N O F Si P S Cl Se Br I: a metal, mostly.
+    #[error("an element beyond B C N O F Si P S Cl Se Br I")]
     Element,
     /// An isotope.
+    #[error("an isotope")]
     Isotope,
     /// A hydrogen that isn't joined to exactly one heavy atom, which could count it.
+    #[error("a hydrogen without exactly one heavy neighbour")]
     HydrogenAtom,
     /// An atom that may be any (`*`), such as the place of an attachment (`[*:1]`, `[14*]`).
+    #[error("an unknown atom (`*`)")]
     UnknownAtom,
     /// A quadruple bond (`$`).
+    #[error("a quadruple bond (`$`)")]
     QuadrupleBond,
     /// A dative bond (`->`, `<-`).
+    #[error("a dative bond")]
     DativeBond,
-}
-
-impl NotRead {
-    /// Its name, in words.
-    #[must_use]
-    pub fn named(self) -> &'static str {
-        match self {
-            Self::Parts => "several parts (`.`)",
-            Self::Element => "an element beyond B C N O F Si P S Cl Se Br I",
-            Self::Isotope => "an isotope",
-            Self::HydrogenAtom => "a hydrogen without exactly one heavy neighbour",
-            Self::UnknownAtom => "an unknown atom (`*`)",
-            Self::QuadrupleBond => "a quadruple bond (`$`)",
-            Self::DativeBond => "a dative bond",
-        }
-    }
 }
 
 impl From<MoleculeError> for gfn::Error {
     fn from(error: MoleculeError) -> Self {
-        let expected = match &error {
-            MoleculeError::Syntax { .. } => "a SMILES of elements and marks that are read here",
-            MoleculeError::NotRead { .. } => "one molecule of closed shells, without isotopes, of known elements",
-            MoleculeError::TooLarge => "one of at most `Molecule::MAX_ATOMS` atoms",
-            MoleculeError::Valence { .. } => "atoms of closed shells, within the valence table",
-            MoleculeError::Kekulise { .. } => "aromatic atoms that double bonds join in pairs",
-            MoleculeError::NotInRing { .. } => "aromatic atoms in rings only",
-            MoleculeError::AromaticBond { .. } => "bonds `:` in rings only",
-            MoleculeError::Bond { .. } => "bonds between different atoms of it, one for each pair",
-            MoleculeError::Disconnected { .. } => "one or more atoms, all joined by bonds",
-            MoleculeError::Stereo { .. } => "marks that agree, one for each element of `Molecule::stereo_elements`",
-            MoleculeError::Molfile { problem } => {
-                let expected = "up to 999 atoms and bonds, a title of one line, and data of one line by plain names";
-                let got = format!("not writable as a molfile, which can't hold {problem}");
-                return Self::Config { setting: "the molecule", got, expected };
-            }
+        let (got, expected) = match &error {
+            MoleculeError::Molfile { problem } => (
+                format!("not writable as a molfile, which can't hold {problem}"),
+                "up to 999 atoms and bonds, a title of one line, and data of one line by plain names",
+            ),
+            _ => (
+                format!("not valid ({error})"),
+                "a SMILES or atoms and bonds of one molecule: connected, of closed shells within the valence table, of known elements \
+                 without isotopes, with aromatic atoms and bonds in rings only",
+            ),
         };
-        Self::Config { setting: "the molecule", got: format!("not valid ({error})"), expected }
+        Self::Config { setting: "the molecule", got, expected }
     }
 }

@@ -30,28 +30,18 @@ impl Molecule {
     #[must_use]
     pub fn hybridizations(&self) -> Vec<Hybridization> {
         let conjugated = self.conjugated_atoms();
-        (0..self.atoms().len())
-            .map(|a| {
-                let atom = self.atoms()[a];
-                let valence = self.total_valence(a);
-                let free = (atom.element.outer_electrons() - valence - atom.charge).max(0) / 2;
-                match self.total_degree(a) + free {
-                    2 => Hybridization::Sp,
-                    3 => Hybridization::Sp2,
-                    4 if conjugated[a] && self.total_degree(a) <= 3 => Hybridization::Sp2,
-                    4 => Hybridization::Sp3,
-                    _ => Hybridization::Other,
-                }
-            })
-            .collect()
-    }
-
-    fn total_degree(&self, a: usize) -> i8 {
-        self.neighbours(a).len() as i8 + self.atoms()[a].hydrogens as i8
-    }
-
-    fn total_valence(&self, a: usize) -> i8 {
-        (self.bond_orders(a) + self.atoms()[a].hydrogens) as i8
+        let hybridization = |a: usize| {
+            let atom = self.atoms()[a];
+            let free = (atom.element.outer_electrons() - self.valence(a) as i8 - atom.charge).max(0) / 2;
+            match self.degree(a) as i8 + free {
+                2 => Hybridization::Sp,
+                3 => Hybridization::Sp2,
+                4 if conjugated[a] && self.degree(a) <= 3 => Hybridization::Sp2,
+                4 => Hybridization::Sp3,
+                _ => Hybridization::Other,
+            }
+        };
+        (0..self.atoms().len()).map(hybridization).collect()
     }
 
     /// For each atom, `true` if a bond of it is conjugated: aromatic, or beside a multiple bond, both ends being able to.
@@ -59,12 +49,12 @@ impl Molecule {
         let n = self.atoms().len();
         let can: Vec<bool> = (0..n).map(|a| self.can_conjugate(a)).collect();
         let mut out: Vec<bool> = self.atoms().iter().map(|atom| atom.aromatic).collect();
-        for a in (0..n).filter(|&a| can[a] && (2..=3).contains(&self.total_degree(a))) {
+        for a in (0..n).filter(|&a| can[a] && (2..=3).contains(&self.degree(a))) {
             for (b, multiple) in self.neighbours(a) {
                 if !can[b] || !multiple.aromatic && multiple.order == BondOrder::Single {
                     continue;
                 }
-                for (c, _) in self.neighbours(a).filter(|&(c, _)| c != b && can[c] && self.total_degree(c) <= 3) {
+                for (c, _) in self.neighbours(a).filter(|&(c, _)| c != b && can[c] && self.degree(c) <= 3) {
                     (out[a], out[b], out[c]) = (true, true, true);
                 }
             }
@@ -75,15 +65,15 @@ impl Molecule {
     /// `true` if an atom has electrons that a conjugated system could use.
     fn can_conjugate(&self, a: usize) -> bool {
         let atom = self.atoms()[a];
-        let (least, outer) = (usual(atom.element, 0)[0] as i8, atom.element.outer_electrons());
-        let stretched = atom.charge == 0 && self.total_valence(a) > least;
+        let (least, outer) = (usual(atom.element, 0)[0], atom.element.outer_electrons());
+        let stretched = atom.charge == 0 && self.valence(a) > least;
         // Phosphorus and sulphur are no part of conjugated systems, but for the sulphur at the end of C=S.
         let row = atom.element.number() > Element::F.number() + 1;
-        let heavy = row && (outer == 5 || outer == 6 && self.total_degree(a) > 1);
-        if stretched || heavy || least <= 1 || self.total_degree(a) > 3 {
+        let heavy = row && (outer == 5 || outer == 6 && self.degree(a) > 1);
+        if stretched || heavy || least <= 1 || self.degree(a) > 3 {
             return false;
         }
-        let lone = (outer - least - atom.charge).max(0);
-        least - self.total_degree(a) + lone > 0
+        let lone = (outer - least as i8 - atom.charge).max(0);
+        least as i8 - self.degree(a) as i8 + lone > 0
     }
 }

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use gfn::graph::{Attributes, Canonical, CanonicalKey, Edge, GraphKind, GraphState, Node};
+use gfn::graph::{Canonical, CanonicalKey, Edge, GraphKind, GraphState, Node};
 use rayon::prelude::*;
 
 use super::aromaticity::has_ring_double;
-use super::placements::Placements;
-use super::{BondOrder, Element, Molecule};
+use super::placements::placements;
+use super::{Bond, BondOrder, Molecule};
 
 /// The edge class of an aromatic bond; others have their order less 1.
 const AROMATIC: u8 = 3;
@@ -16,8 +16,7 @@ impl Molecule {
     /// An atom as a node of a graph: element, charge, hydrogens, and whether it has a double bond in an aromatic ring.
     fn node(&self, a: usize) -> Node {
         let atom = self.atoms()[a];
-        let place = Element::ALL.iter().position(|element| *element == atom.element).unwrap_or(0);
-        let mut node = Node { class: place as u16, attributes: Attributes::default() };
+        let mut node = Node::of_class(atom.element as u16);
         // Two's complement: 0 stays 0, and -1 is 255.
         node.attributes.set(0, atom.charge as u8);
         node.attributes.set(1, atom.hydrogens);
@@ -27,18 +26,13 @@ impl Molecule {
 
     /// The molecule as a graph; `class` says what a bond is.
     pub(super) fn graph(&self, class: impl Fn(usize) -> u8) -> GraphState {
-        let n = self.atoms().len();
-        let mut graph = GraphState::with_nodes(GraphKind::Undirected, n);
-        for a in 0..n {
-            // Neither foreign nodes nor loops nor parallel bonds: a molecule was checked when it was made.
-            let set = graph.set_node(a as u32, self.node(a));
-            debug_assert!(set.is_ok());
-        }
-        for (k, bond) in self.bonds().iter().enumerate() {
-            let added = graph.add_edge(bond.a as u32, bond.b as u32, Edge::of_class(u16::from(class(k))));
-            debug_assert!(added.is_ok());
-        }
-        graph
+        let nodes: Vec<Node> = (0..self.atoms().len()).map(|a| self.node(a)).collect();
+        let edge = |(k, bond): (usize, &Bond)| (bond.a as u32, bond.b as u32, Edge::of_class(class(k).into()));
+        let edges: Vec<_> = self.bonds().iter().enumerate().map(edge).collect();
+        let graph = GraphState::from_parts(GraphKind::Undirected, &nodes, &edges);
+        debug_assert!(graph.is_ok());
+        // Neither loops nor parallel bonds: a molecule was checked when it was made.
+        graph.unwrap_or_else(|_| GraphState::undirected(nodes.len()))
     }
 
     /// The class of a bond: its order in a Kekule form, but for aromatic ones.
@@ -50,27 +44,17 @@ impl Molecule {
         self.bonds()[bond].order.value() - 1
     }
 
-    /// The canonical form with these classes of bonds.
-    fn canonical_of(&self, class: impl Fn(usize) -> u8) -> Canonical {
-        self.canonical_marked(self.graph(class))
-    }
-
     /// The canonical form of the molecule with its aromatic bonds as such: the same for all Kekule forms.
     ///
     /// Its key has a bit for each pair of atoms: 8 KB for 360 atoms, 62 KB for [`MAX_ATOMS`](Self::MAX_ATOMS).
     #[must_use]
     pub fn canonical(&self) -> Canonical {
-        self.canonical_of(|k| self.class(k))
+        self.canonical_marked(self.graph(|k| self.class(k)))
     }
 
-    /// The canonical order of the atoms, the same for all Kekule forms.
-    pub(super) fn order(&self) -> Vec<u32> {
-        self.canonical_of(|k| self.class(k)).order.to_vec()
-    }
-
-    /// The canonical order of the atoms of this Kekule form.
-    pub(super) fn kekule_order(&self) -> Vec<u32> {
-        self.canonical_of(|k| self.kekule_class(k)).order.to_vec()
+    /// The canonical form of this Kekule form.
+    pub(super) fn canonical_kekule(&self) -> Canonical {
+        self.canonical_marked(self.graph(|k| self.kekule_class(k)))
     }
 
     /// Equal for the same molecule, whatever its Kekule form and the order of its atoms; different for others, stereoisomers among them.
@@ -123,16 +107,16 @@ impl Molecule {
     /// ```
     #[must_use]
     pub fn kekule_forms(&self) -> Option<Vec<Self>> {
-        let all: Vec<usize> = (0..self.atoms().len()).collect();
-        let placements = Placements::new(self, &all)?;
-        let key = |form: &Self| form.canonical_of(|k| form.kekule_class(k)).key;
+        let placements = placements(self)?;
+        let placements: Vec<&[u32]> = placements.chunks_exact(self.atoms().len()).collect();
+        let with_key = |form: Self| (form.canonical_kekule().key, form);
         let forms = |mates: &[&[u32]]| -> Vec<(CanonicalKey, Self)> {
-            mates.par_iter().map(|mates| self.with_doubles(mates)).map(|form| (key(&form), form)).collect()
+            mates.par_iter().map(|mates| with_key(self.with_doubles(mates))).collect()
         };
         let mut seen = BTreeSet::new();
         let mut different = Vec::new();
         // Not all at once: there may be 65,536 of a thousand atoms.
-        for some in placements.iter().collect::<Vec<_>>().chunks(1_024) {
+        for some in placements.chunks(1_024) {
             different.extend(forms(some).into_iter().filter_map(|(key, form)| seen.insert(key).then_some(form)));
         }
         Some(different)

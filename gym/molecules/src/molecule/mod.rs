@@ -12,16 +12,15 @@ mod smiles;
 mod stereo;
 mod valence;
 
-// For `rings`, which is compiled into the tests, too.
-use crate::building::Basis;
-
 pub(crate) use aromaticity::in_three_ring;
 pub use element::Element;
 pub use error::{MoleculeError, NotRead};
 pub use hybridization::Hybridization;
 pub use model::{Atom, AtomSpec, Bond, BondOrder, Molecule};
-pub(crate) use rings::smallest_rings;
+pub(crate) use model::{counted, ranks, ring_edges, signed};
+pub(crate) use rings::{small_rings_span, smallest_rings};
 pub use smiles::LeftOut;
-pub(crate) use stereo::is_odd;
+pub(crate) use smiles::TextTree;
+pub(crate) use stereo::{MarkNode, is_odd};
 pub use stereo::{StereoElement, StereoMark};
 pub use valence::ValenceTable;

@@ -5,7 +5,7 @@ use super::{Element, MoleculeError, StereoMark, ValenceTable, aromaticity};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum BondOrder {
     /// One.
-    Single,
+    Single = 1,
     /// Two.
     Double,
     /// Three.
@@ -16,10 +16,15 @@ impl BondOrder {
     /// 1, 2 or 3.
     #[must_use]
     pub fn value(self) -> u8 {
-        match self {
-            Self::Single => 1,
-            Self::Double => 2,
-            Self::Triple => 3,
+        self as u8
+    }
+
+    /// Returns the order that an edge attribute of a molecule's graph stands for: 0 for a single bond.
+    pub(crate) fn from_attribute(attribute: u8) -> Self {
+        match attribute {
+            0 => Self::Single,
+            1 => Self::Double,
+            _ => Self::Triple,
         }
     }
 }
@@ -135,15 +140,7 @@ impl Molecule {
         for (i, &AtomSpec { element, charge, hydrogens }) in atoms.iter().enumerate() {
             let bonds = at[i].iter().fold(0u8, |sum, &k| sum.saturating_add(out[k].order.value()));
             let valence = bonds.saturating_add(hydrogens.unwrap_or(0));
-            let full = match (table.filled(element, charge, valence), hydrogens) {
-                (Some(full), None) => Some(full),
-                (Some(full), Some(_)) if full == valence => Some(full),
-                _ => None,
-            };
-            let Some(full) = full else {
-                let allowed = table.valences(element, charge).to_vec();
-                return Err(MoleculeError::Valence { atom: i, element, charge, valence, allowed });
-            };
+            let full = table.fill(i, element, charge, valence, hydrogens.is_some())?;
             filled.push(Atom { element, charge, hydrogens: full - bonds, aromatic: false });
         }
         let mut molecule = Self { atoms: filled, bonds: out, at, marks: Vec::new() };
@@ -152,10 +149,11 @@ impl Molecule {
         for (bond, in_ring) in molecule.bonds.iter_mut().zip(in_ring) {
             bond.in_ring = in_ring;
         }
-        for k in aromaticity::aromatic_bonds(&molecule).all {
+        for (k, _) in aromaticity::aromatic_bonds(&molecule) {
             let bond = &mut molecule.bonds[k];
             bond.aromatic = true;
-            (molecule.atoms[bond.a].aromatic, molecule.atoms[bond.b].aromatic) = (true, true);
+            molecule.atoms[bond.a].aromatic = true;
+            molecule.atoms[bond.b].aromatic = true;
         }
         Ok(molecule)
     }
@@ -171,7 +169,7 @@ impl Molecule {
             let Atom { element, charge, hydrogens, .. } = self.atoms[a];
             // The table that the molecule was read with may have more valences.
             let mut valences = table.valences(element, charge).to_vec();
-            valences.push(self.bond_orders(a) + hydrogens);
+            valences.push(self.valence(a));
             table = table.with(element, charge, &valences);
             let gone = self.neighbours(a).filter(|(_, bond)| ends(bond).is_none());
             let freed: u8 = gone.map(|(_, bond)| bond.order.value()).sum();
@@ -182,16 +180,49 @@ impl Molecule {
     }
 
     fn check_connected(&self) -> Result<(), MoleculeError> {
+        let joined = if self.atoms.is_empty() { Vec::new() } else { self.reach(0, usize::MAX, |_| true) };
+        if !joined.is_empty() && joined.len() == self.atoms.len() {
+            return Ok(());
+        }
+        let atom = (0..self.atoms.len()).find(|a| !joined.contains(a)).unwrap_or(0);
+        Err(MoleculeError::Disconnected { atom })
+    }
+
+    /// Returns the atoms that paths of at most `steps` bonds lead to, the nearest first, over the bonds that `crosses` accepts by number.
+    pub(crate) fn reach(&self, start: usize, steps: usize, crosses: impl Fn(usize) -> bool) -> Vec<usize> {
         let mut seen = vec![false; self.atoms.len()];
-        let mut open = vec![0; usize::from(!seen.is_empty())];
-        while let Some(a) = open.pop() {
-            if !std::mem::replace(&mut seen[a], true) {
-                open.extend(self.neighbours(a).map(|(b, _)| b));
+        seen[start] = true;
+        let mut reached = vec![start];
+        let mut first = 0;
+        for _ in 0..steps {
+            let layer = first..reached.len();
+            if layer.is_empty() {
+                break;
+            }
+            first = layer.end;
+            for place in layer {
+                let a = reached[place];
+                for &k in self.at[a].iter().filter(|k| crosses(**k)) {
+                    let b = self.bonds[k].other(a);
+                    if !std::mem::replace(&mut seen[b], true) {
+                        reached.push(b);
+                    }
+                }
             }
         }
-        match seen.iter().position(|seen| !seen) {
-            None if !seen.is_empty() => Ok(()),
-            atom => Err(MoleculeError::Disconnected { atom: atom.unwrap_or(0) }),
+        reached
+    }
+
+    /// Takes atoms with fewer than two neighbours among the others off a set, until there is none, over the bonds that `links` accepts.
+    pub(crate) fn prune(&self, inside: &mut [bool], links: impl Fn(&Bond) -> bool) {
+        let mut open: Vec<usize> = (0..inside.len()).collect();
+        while let Some(a) = open.pop() {
+            let linked = self.neighbours(a).filter(|(_, bond)| links(bond));
+            let beside: Vec<usize> = linked.map(|(b, _)| b).filter(|&b| inside[b]).collect();
+            if inside[a] && beside.len() < 2 {
+                inside[a] = false;
+                open.extend(beside);
+            }
         }
     }
 
@@ -227,6 +258,21 @@ impl Molecule {
         self.neighbours(atom).map(|(_, bond)| bond.order.value()).sum()
     }
 
+    /// Returns the orders of an atom's bonds, hydrogens' among them.
+    pub(crate) fn valence(&self, atom: usize) -> u8 {
+        self.bond_orders(atom) + self.atoms[atom].hydrogens
+    }
+
+    /// Returns the number of an atom's neighbours, hydrogens among them.
+    pub(crate) fn degree(&self, atom: usize) -> u8 {
+        self.at[atom].len() as u8 + self.atoms[atom].hydrogens
+    }
+
+    /// Returns `true` if an atom is in a ring.
+    pub(crate) fn in_ring(&self, atom: usize) -> bool {
+        self.neighbours(atom).any(|(_, bond)| bond.in_ring)
+    }
+
     /// The formula as RDKit writes it: carbon, hydrogen, the others by symbol, then the charge. (Hill's order has hydrogen among the
     /// others where there is no carbon.)
     #[must_use]
@@ -240,21 +286,8 @@ impl Molecule {
             "H" => (1, symbol),
             _ => (2, symbol),
         });
-        let mut out = String::new();
-        for (symbol, count) in parts.into_iter().filter(|part| part.1 > 0) {
-            out.push_str(symbol);
-            if count > 1 {
-                out.push_str(&count.to_string());
-            }
-        }
-        let charge = self.charge();
-        if charge != 0 {
-            out.push(if charge > 0 { '+' } else { '-' });
-            if charge.abs() > 1 {
-                out.push_str(&charge.abs().to_string());
-            }
-        }
-        out
+        let text: String = parts.into_iter().map(|(symbol, count)| counted(symbol, count)).collect();
+        text + &signed(self.charge())
     }
 
     /// Its hydrogens, all together.
@@ -281,7 +314,9 @@ impl Molecule {
     pub(crate) fn bond_kinds(&self) -> Vec<Option<BondOrder>> {
         let mut kinds: Vec<Option<BondOrder>> = self.bonds.iter().map(|bond| Some(bond.order)).collect();
         if self.bonds.iter().any(|bond| bond.aromatic) {
-            aromaticity::aromatic_bonds(self).on_rings.into_iter().for_each(|k| kinds[k] = None);
+            for (k, is_chord) in aromaticity::aromatic_bonds(self) {
+                kinds[k] = kinds[k].filter(|_| is_chord);
+            }
         }
         kinds
     }
@@ -294,4 +329,32 @@ impl Molecule {
     pub fn n_rings(&self) -> usize {
         self.bonds.len() + 1 - self.atoms.len()
     }
+}
+
+/// Returns a symbol with its count, which isn't written if it is 1.
+pub(crate) fn counted(symbol: &str, count: usize) -> String {
+    match count {
+        0 => String::new(),
+        1 => symbol.to_owned(),
+        _ => format!("{symbol}{count}"),
+    }
+}
+
+/// Returns a charge as formulas and SMILES write it: its sign, and its size if it isn't 1.
+pub(crate) fn signed(charge: i32) -> String {
+    counted(if charge > 0 { "+" } else { "-" }, charge.unsigned_abs() as usize)
+}
+
+/// Returns the bonds of a ring, as the pairs of atoms that follow each other.
+pub(crate) fn ring_edges(ring: &[usize]) -> impl Iterator<Item = (usize, usize)> {
+    ring.iter().copied().zip(ring.iter().copied().cycle().skip(1))
+}
+
+/// Returns the place of each atom in an order of all of them.
+pub(crate) fn ranks(order: &[u32]) -> Vec<usize> {
+    let mut rank = vec![0; order.len()];
+    for (place, &atom) in order.iter().enumerate() {
+        rank[atom as usize] = place;
+    }
+    rank
 }

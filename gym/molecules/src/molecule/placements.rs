@@ -1,8 +1,7 @@
 //! Where the double bonds of aromatic rings can be.
 
-use std::collections::HashMap;
-
-use super::{BondOrder, Molecule};
+use super::Molecule;
+use super::aromaticity::has_ring_double;
 
 /// More ways to place double bonds aren't listed.
 const MAX_PLACEMENTS: usize = 1 << 16;
@@ -13,38 +12,21 @@ const BUDGET: usize = 1 << 27;
 /// The partner of an atom that has no double bond in its rings.
 const NONE: u32 = u32::MAX;
 
-/// Every way to place the double bonds of the aromatic bonds among some atoms.
-pub(super) struct Placements {
-    n: usize,
-    /// The partner of each of the atoms, by its place among them, one placement after the other.
-    mates: Vec<u32>,
-}
-
-impl Placements {
-    /// All of them; `None` where there are too many.
-    pub(super) fn new(molecule: &Molecule, atoms: &[usize]) -> Option<Self> {
-        let place: HashMap<usize, u32> = atoms.iter().copied().zip(0..).collect();
-        let aromatic = |a: usize| molecule.neighbours(a).filter(|(_, bond)| bond.aromatic);
-        // The double bond of an atom that links two parts may be in the other one.
-        let has_double =
-            |a: usize| aromatic(a).any(|(b, bond)| bond.order == BondOrder::Double && place.contains_key(&b));
-        let beside = |&a: &usize| -> Vec<u32> {
-            let others = aromatic(a).map(|(b, _)| b).filter(|&b| has_double(a) && has_double(b));
-            others.filter_map(|b| place.get(&b).copied()).collect()
-        };
-        let search = MatchingSearch {
-            beside: atoms.iter().map(beside).collect(),
-            mate: vec![NONE; atoms.len()],
-            open: atoms.iter().zip(0..).filter(|&(&a, _)| has_double(a)).map(|(_, k)| k).collect(),
-            work: 0,
-        };
-        Some(Self { n: atoms.len(), mates: search.all()? })
-    }
-
-    /// Each placement, as the partners of the atoms.
-    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = &[u32]> {
-        self.mates.chunks_exact(self.n)
-    }
+/// Returns every way to place the double bonds of aromatic bonds, one after the other, each as the partner of every atom; `None` if
+/// there are too many.
+pub(super) fn placements(molecule: &Molecule) -> Option<Vec<u32>> {
+    let has_double: Vec<bool> = (0..molecule.atoms().len()).map(|a| has_ring_double(molecule, a)).collect();
+    let beside = |a: usize| -> Vec<u32> {
+        let aromatic = molecule.neighbours(a).filter(|(_, bond)| bond.aromatic);
+        aromatic.map(|(b, _)| b).filter(|&b| has_double[a] && has_double[b]).map(|b| b as u32).collect()
+    };
+    let search = MatchingSearch {
+        beside: (0..has_double.len()).map(beside).collect(),
+        mate: vec![NONE; has_double.len()],
+        open: (0u32..).zip(&has_double).filter(|(_, has_double)| **has_double).map(|(a, _)| a).collect(),
+        work: 0,
+    };
+    search.all()
 }
 
 /// A search for all perfect matchings.

@@ -1,31 +1,53 @@
-//! A smallest set of smallest rings.
+//! Smallest rings of a graph.
 
-use super::Basis;
+use gfn::graph::GraphState;
 
 /// A smallest set of smallest rings, each as its atoms in order (Horton, "A polynomial-time algorithm to find the shortest cycle
 /// basis of a graph", 1987); `bonds` are those in rings.
 pub(crate) fn smallest_rings(n: usize, bonds: &[(usize, usize)]) -> Vec<Vec<usize>> {
+    let mut candidates: Vec<(Vec<usize>, Vec<usize>)> = Vec::new();
+    for_each_ring(usize::MAX, n, bonds, |atoms, ring| {
+        candidates.push((atoms, ring));
+        true
+    });
+    candidates.sort_by_key(|(atoms, _)| atoms.len());
+    let mut rows = Vec::new();
+    candidates.retain(|(_, ring)| is_independent(&mut rows, ring, bonds.len()));
+    candidates.into_iter().map(|(atoms, _)| atoms).collect()
+}
+
+/// Calls `found` with the atoms and the bonds of rings of at most `longest` atoms, among which are those of such a set, until it returns
+/// `false`.
+fn for_each_ring(
+    longest: usize,
+    n: usize,
+    bonds: &[(usize, usize)],
+    mut found: impl FnMut(Vec<usize>, Vec<usize>) -> bool,
+) {
     let mut neighbours = vec![Vec::new(); n];
     for (k, &(a, b)) in bonds.iter().enumerate() {
         neighbours[a].push((b, k));
         neighbours[b].push((a, k));
     }
-    let mut candidates: Vec<(Vec<usize>, Vec<usize>)> = Vec::new();
     for root in (0..n).filter(|&a| !neighbours[a].is_empty()) {
         // The tree of shortest ways to the root: the next atom and bond on it.
         let mut back: Vec<Option<(usize, usize)>> = vec![None; n];
         // Which atom beside the root that way comes by; nothing leads to other components.
         let mut branch: Vec<Option<usize>> = vec![None; n];
         branch[root] = Some(root);
-        let mut order = vec![root];
+        let mut order = vec![(root, 0)];
         let mut next = 0;
-        while let Some(&a) = order.get(next) {
+        while let Some(&(a, distance)) = order.get(next) {
             next += 1;
+            // The ring of a bond that is opposite to the root is as long as the ways of both ends, and 1.
+            if 2 * distance >= longest {
+                break;
+            }
             for &(b, k) in &neighbours[a] {
                 if branch[b].is_none() {
                     branch[b] = if a == root { Some(b) } else { branch[a] };
                     back[b] = Some((a, k));
-                    order.push(b);
+                    order.push((b, distance + 1));
                 }
             }
         }
@@ -41,18 +63,54 @@ pub(crate) fn smallest_rings(n: usize, bonds: &[(usize, usize)]) -> Vec<Vec<usiz
         for (k, &(a, b)) in bonds.iter().enumerate() {
             // A ring if the ways of both ends meet in the root only: if they come by different atoms beside it. All bonds of
             // the root are part of the ways, as are others within a branch.
-            if a == root || b == root || branch[a] == branch[b] {
+            if a == root || b == root || branch[a] == branch[b] || branch[a].is_none() || branch[b].is_none() {
                 continue;
             }
             let ((mut atoms, mut ring), (others, other_bonds)) = (way(a), way(b));
             atoms.extend(others.iter().rev().skip(1));
             ring.push(k);
             ring.extend(other_bonds);
-            candidates.push((atoms, ring));
+            if atoms.len() <= longest && !found(atoms, ring) {
+                return;
+            }
         }
     }
-    candidates.sort_by_key(|(atoms, _)| atoms.len());
-    let mut basis = Basis::new(bonds.len());
-    candidates.retain(|(_, ring)| basis.add(ring.iter().copied()));
-    candidates.into_iter().map(|(atoms, _)| atoms).collect()
+}
+
+/// Adds a ring to independent ones, unless it is a sum of them; returns `true` if it isn't. Rings are sets of bonds, reduced: each row
+/// has a leading bond that no later one has.
+fn is_independent(rows: &mut Vec<(usize, Vec<u64>)>, ring: &[usize], n_bonds: usize) -> bool {
+    let mut row = vec![0u64; n_bonds.div_ceil(64)];
+    for bond in ring {
+        row[bond / 64] ^= 1 << (bond % 64);
+    }
+    for (leading, other) in rows.iter() {
+        if row[leading / 64] >> (leading % 64) & 1 == 1 {
+            row.iter_mut().zip(other).for_each(|(word, other)| *word ^= other);
+        }
+    }
+    let leading = row.iter().enumerate().find(|(_, word)| **word != 0);
+    let Some((place, word)) = leading else { return false };
+    rows.push((64 * place + word.trailing_zeros() as usize, row));
+    true
+}
+
+/// Returns `true` if the rings of at most `size` nodes generate all others of a connected graph (the largest ring of a minimum cycle
+/// basis has at most `size` nodes), once the edge `without` is gone.
+///
+/// Closing a ring of at most `size` nodes keeps it so, and where it holds before and after an edge is removed, that edge
+/// closed such a ring: it is what graphs that grow by small rings have in common, in whatever order they grow.
+pub(crate) fn small_rings_span(graph: &GraphState, size: usize, without: Option<(u32, u32)>) -> bool {
+    let gone = without.map(|(a, b)| (a.min(b), a.max(b)));
+    let left = graph.edges().filter(|edge| Some(*edge) != gone);
+    let edges: Vec<(usize, usize)> = left.map(|(a, b)| (a as usize, b as usize)).collect();
+    let independent = (edges.len() + 1).saturating_sub(graph.n_nodes());
+    let mut rows = Vec::new();
+    if independent > 0 {
+        for_each_ring(size, graph.n_nodes(), &edges, |_, ring| {
+            is_independent(&mut rows, &ring, edges.len());
+            rows.len() < independent
+        });
+    }
+    graph.n_nodes() == 0 || rows.len() >= independent
 }

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use super::Element;
+use super::{Element, MoleculeError};
 
 /// The numbers of bonds that an atom can have, hydrogens and bond orders counted, by element and charge.
 ///
@@ -19,18 +19,14 @@ use super::Element;
 /// assert_eq!(Molecule::read(&table, "CN(=O)=O")?.atoms()[1].charge, 0);
 /// # Ok::<(), gfn_molecules::MoleculeError>(())
 /// ```
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ValenceTable(BTreeMap<(Element, i8), Vec<u8>>);
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct ValenceTable(
+    /// The valences that aren't the usual ones.
+    BTreeMap<(Element, i8), Vec<u8>>,
+);
 
 /// Charges that the default has valences for.
 const CHARGES: std::ops::RangeInclusive<i8> = -2..=2;
-
-impl Default for ValenceTable {
-    fn default() -> Self {
-        let pairs = Element::ALL.into_iter().flat_map(|element| CHARGES.map(move |charge| (element, charge)));
-        Self(pairs.map(|(element, charge)| ((element, charge), usual(element, charge).to_vec())).collect())
-    }
-}
 
 /// The usual valences of an element with a charge: those of a neutral atom with as many outer electrons, of its own row.
 pub(super) fn usual(element: Element, charge: i8) -> &'static [u8] {
@@ -68,11 +64,29 @@ impl ValenceTable {
     /// The valences in ascending order; empty for an atom that isn't to be.
     #[must_use]
     pub fn valences(&self, element: Element, charge: i8) -> &[u8] {
-        self.0.get(&(element, charge)).map_or(&[], Vec::as_slice)
+        match self.0.get(&(element, charge)) {
+            Some(valences) => valences,
+            None if CHARGES.contains(&charge) => usual(element, charge),
+            None => &[],
+        }
+    }
+
+    /// Returns the valence of an atom with these bonds and hydrogens when it is filled up; with `exact`, nothing may be filled up.
+    pub(super) fn fill(
+        &self,
+        atom: usize,
+        element: Element,
+        charge: i8,
+        valence: u8,
+        exact: bool,
+    ) -> Result<u8, MoleculeError> {
+        let full = self.filled(element, charge, valence).filter(|full| !exact || *full == valence);
+        let allowed = || self.valences(element, charge).to_vec();
+        full.ok_or_else(|| MoleculeError::Valence { atom, element, charge, valence, allowed: allowed() })
     }
 
     /// The smallest valence of at least `bonds`.
-    pub(super) fn filled(&self, element: Element, charge: i8, bonds: u8) -> Option<u8> {
+    pub(crate) fn filled(&self, element: Element, charge: i8, bonds: u8) -> Option<u8> {
         self.valences(element, charge).iter().copied().find(|&valence| valence >= bonds)
     }
 }

@@ -35,11 +35,8 @@ impl Qm9Str {
         let mut entries = Vec::with_capacity(strings.len() * LENGTH);
         for (i, blocks) in strings.iter().map(AsRef::as_ref).enumerate() {
             if blocks.len() > LENGTH || blocks.iter().any(|&block| usize::from(block) >= N) {
-                return Err(Error::config(
-                    "a string of blocks",
-                    format!("{blocks:?}"),
-                    "at most five numbers below 11",
-                ));
+                let got = format!("{blocks:?}");
+                return Err(Error::config("a string of blocks", got, "at most five numbers below 11"));
             }
             entries.extend(blocks.iter().map(|block| block + 1));
             entries.resize((i + 1) * LENGTH, 0);

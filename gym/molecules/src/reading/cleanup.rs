@@ -80,26 +80,17 @@ fn without_isotopes(smiles: &str) -> (String, usize) {
 
 fn largest(table: &ValenceTable, smiles: &str) -> Result<(Molecule, LeftOut), MoleculeError> {
     let mut best: Option<(Molecule, LeftOut)> = None;
-    let mut refused = None;
+    // A text has a part at least: another error takes the place of this one.
+    let mut refused = MoleculeError::Disconnected { atom: 0 };
     for part in smiles.split('.') {
-        let read = match Molecule::read_noting(table, part) {
-            Ok(read) => read,
-            Err(error) if is_single_atom(part) => {
-                refused = Some(error);
-                continue;
-            }
+        match Molecule::read_noting(table, part) {
+            Ok(read) if best.as_ref().is_none_or(|best| is_larger(&read.0, &best.0)) => best = Some(read),
+            Ok(_) => {}
+            Err(error) if is_single_atom(part) => refused = error,
             Err(error) => return Err(error),
-        };
-        if best.as_ref().is_none_or(|best| is_larger(&read.0, &best.0)) {
-            best = Some(read);
         }
     }
-    match (best, refused) {
-        (Some(best), _) => Ok(best),
-        (None, Some(error)) => Err(error),
-        // A text has a part at least.
-        (None, None) => Molecule::read_noting(table, smiles),
-    }
+    best.ok_or(refused)
 }
 
 fn is_single_atom(part: &str) -> bool {

@@ -1,5 +1,6 @@
 //! Charges that are a matter of protons.
 
+use crate::molecule::ranks;
 use crate::{Atom, AtomSpec, BondOrder, Element, Molecule, MoleculeError, ValenceTable};
 
 impl Molecule {
@@ -14,10 +15,7 @@ impl Molecule {
             (0..atoms.len()).filter(cation).partition(|&a| atoms[a].hydrogens > 0);
         let table = ValenceTable::default();
         // Boron with four neighbours has no room for one.
-        let takes_proton = |a: usize| {
-            let valence = self.bond_orders(a) + atoms[a].hydrogens + 1;
-            table.valences(atoms[a].element, 0).contains(&valence)
-        };
+        let takes_proton = |a: usize| table.valences(atoms[a].element, 0).contains(&(self.valence(a) + 1));
         let anion = |&a: &usize| atoms[a].charge == -1 && !beside(a, 1..=4) && takes_proton(a);
         let mut anions: Vec<usize> = (0..atoms.len()).filter(anion).collect();
         if anions.is_empty() {
@@ -28,9 +26,8 @@ impl Molecule {
         }
         // As many as there are cations without protons stay, those of acids rather than others; with fewer anions none stays, as in RDKit.
         if (1..=anions.len()).contains(&without.len()) {
-            let order = self.canonical().order;
-            let rank = |a: usize| order.iter().position(|&other| other as usize == a);
-            anions.sort_by_cached_key(|&a| (self.is_acid(a), rank(a)));
+            let rank = ranks(&self.canonical().order);
+            anions.sort_by_cached_key(|&a| (self.is_acid(a), rank[a]));
             anions.truncate(anions.len() - without.len());
         }
         let mut specs: Vec<AtomSpec> = atoms.iter().map(AtomSpec::from).collect();
@@ -76,18 +73,11 @@ impl Molecule {
                 .neighbours(a)
                 .any(|(b, _)| matches!(element(b), Element::C | Element::P | Element::S) && has_double(b));
         }
-        // A ring of five with four nitrogens: the ends of a path of aromatic atoms from here meet.
-        let next = |b: usize, from: usize| {
-            self.neighbours(b).filter(move |(c, bond)| *c != from && bond.aromatic).map(|(c, _)| c).collect::<Vec<_>>()
+        // A ring of five with four nitrogens.
+        let is_tetrazole = |ring: &Vec<usize>| {
+            let nitrogens = ring.iter().filter(|&&b| element(b) == Element::N).count();
+            ring.len() == 5 && nitrogens == 4 && ring.contains(&a) && ring.iter().all(|&b| self.atoms()[b].aromatic)
         };
-        let nitrogens = |path: &[usize]| path.iter().filter(|&&b| element(b) == Element::N).count();
-        element(a) == Element::N
-            && next(a, a).into_iter().any(|b| {
-                next(b, a).into_iter().any(|c| {
-                    next(c, b).into_iter().any(|d| {
-                        next(d, c).into_iter().any(|e| next(e, d).contains(&a) && nitrogens(&[a, b, c, d, e]) == 4)
-                    })
-                })
-            })
+        element(a) == Element::N && self.rings().iter().any(is_tetrazole)
     }
 }

@@ -1,5 +1,5 @@
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
@@ -7,7 +7,7 @@ use gfn::{Error, Result};
 
 use super::sd::SdRecord;
 use super::table::{Table, TableRecord};
-use super::{Cleaned, Cleanup, ReadReport, SkipReason, SkippedLine};
+use super::{Cleanup, ReadReport, SkipReason, SkippedLine};
 use crate::{Molecule, MoleculeError};
 
 /// The most bytes of a line that are kept: a molecule of [`Molecule::MAX_ATOMS`] atoms has fewer.
@@ -42,14 +42,10 @@ impl MoleculeFormat {
     /// The format that a file's name ends in: `.sdf`, `.sd` and `.mol` for SD files, with or without `.gz`.
     #[must_use]
     pub fn of(path: &Path) -> Self {
-        let is_gzipped = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("gz"));
-        let name = path.file_stem().filter(|_| is_gzipped).map_or(path, Path::new);
-        let ending = name.extension().map(|ending| ending.to_ascii_lowercase());
-        if ending.is_some_and(|ending| ["sdf", "sd", "mol"].iter().any(|other| ending == *other)) {
-            Self::Sd
-        } else {
-            Self::Smiles
-        }
+        let name = path.to_string_lossy().to_ascii_lowercase();
+        let name = name.strip_suffix(".gz").unwrap_or(&name);
+        let is_sd = [".sdf", ".sd", ".mol"].iter().any(|ending| name.ends_with(ending));
+        if is_sd { Self::Sd } else { Self::Smiles }
     }
 }
 
@@ -89,8 +85,8 @@ pub struct MoleculeReader<R> {
     ended: bool,
 }
 
-/// A SMILES, or what stands in its place, and how it is read.
-type Found = (String, std::result::Result<Cleaned, MoleculeError>);
+/// The SMILES of a record or what stands in its place, the mistake of a record that has none, and the number of its wedges.
+type Record = (String, Option<MoleculeError>, usize);
 
 impl MoleculeReader<Box<dyn BufRead + Send>> {
     /// A stream of a file, of the format that its name ends in ([`MoleculeFormat::of`]). A gzipped file is
@@ -141,30 +137,32 @@ impl<R: BufRead> MoleculeReader<R> {
         }
         while let Some(text) = self.next_line()? {
             let line = self.line;
-            let found = match self.format {
+            let record = match self.format {
                 MoleculeFormat::Sd => self.sd_record(text)?,
                 MoleculeFormat::Smiles => self.table_record(&text)?,
             };
-            match found {
-                None => {}
-                Some((_, Ok(cleaned))) => return Ok(Some(self.report.note(cleaned))),
-                Some((mut smiles, Err(error))) => {
-                    if error == MoleculeError::TooLarge {
-                        smiles = smiles.chars().take(80).collect();
-                    }
-                    let reason = match SkipReason::of(&error) {
-                        SkipReason::Syntax if self.format == MoleculeFormat::Sd => SkipReason::Record,
-                        reason => reason,
-                    };
-                    self.report.note_skipped(reason, SkippedLine { line, smiles, error });
+            let Some((mut smiles, mistake, n_wedges)) = record else { continue };
+            let error = match mistake.map_or_else(|| self.cleanup.read(&smiles), Err) {
+                Err(error) => error,
+                Ok(mut cleaned) => {
+                    cleaned.left_out.stereo += n_wedges;
+                    return Ok(Some(self.report.note(cleaned)));
                 }
+            };
+            if error == MoleculeError::TooLarge {
+                smiles = smiles.chars().take(80).collect();
             }
+            let reason = match SkipReason::of(&error) {
+                SkipReason::Syntax if self.format == MoleculeFormat::Sd => SkipReason::Record,
+                reason => reason,
+            };
+            self.report.note_skipped(reason, SkippedLine { line, smiles, error });
         }
         if self.report.read == 0 { Err(self.nothing_read()) } else { Ok(None) }
     }
 
     /// Reads a record of an SD file; `None` for an empty one.
-    fn sd_record(&mut self, first: String) -> Result<Option<Found>> {
+    fn sd_record(&mut self, first: String) -> Result<Option<Record>> {
         let mut record = SdRecord::default();
         let mut next = Some(first);
         let mut is_empty = true;
@@ -176,22 +174,13 @@ impl<R: BufRead> MoleculeReader<R> {
             next = self.next_line()?;
         }
         let n_wedges = record.n_wedges;
-        let (text, mut read) = match record.smiles() {
-            _ if is_empty => return Ok(None),
-            Ok(text) => {
-                let read = self.cleanup.read(&text);
-                (text, read)
-            }
-            Err((text, problem)) => (text.clone(), Err(MoleculeError::Syntax { smiles: text, position: 0, problem })),
-        };
-        if let Ok(cleaned) = &mut read {
-            cleaned.left_out.stereo += n_wedges;
-        }
-        Ok(Some((text, read)))
+        let (smiles, problem) = record.smiles();
+        let mistake = problem.map(|problem| MoleculeError::Syntax { smiles: smiles.clone(), position: 0, problem });
+        Ok(Some((smiles, mistake, n_wedges)).filter(|_| !is_empty))
     }
 
     /// Reads a line, or a record of a table; `None` for an empty one and for a header.
-    fn table_record(&mut self, first: &str) -> Result<Option<Found>> {
+    fn table_record(&mut self, first: &str) -> Result<Option<Record>> {
         if first.trim().is_empty() {
             return Ok(None);
         }
@@ -204,15 +193,13 @@ impl<R: BufRead> MoleculeReader<R> {
             length += 1 + more.len();
         }
         let smiles = record.smiles().to_owned();
-        let read = if length >= MAX_LINE {
-            Err(MoleculeError::TooLarge)
-        } else if !is_complete {
-            let problem = "a quote that opens a field isn't closed";
-            Err(MoleculeError::Syntax { smiles: smiles.clone(), position: 0, problem })
+        let mistake = if length >= MAX_LINE {
+            Some(MoleculeError::TooLarge)
         } else {
-            self.cleanup.read(&smiles)
+            let problem = "a quote that opens a field isn't closed";
+            (!is_complete).then(|| MoleculeError::Syntax { smiles: smiles.clone(), position: 0, problem })
         };
-        Ok(Some((smiles, read)))
+        Ok(Some((smiles, mistake, 0)))
     }
 
     /// Refuses what isn't text, and a column of an SD file.
@@ -257,28 +244,20 @@ impl<R: BufRead> MoleculeReader<R> {
 
     /// Returns the next line without its end, cut off after [`MAX_LINE`] bytes; what isn't UTF-8 is replaced.
     fn next_line(&mut self) -> Result<Option<String>> {
+        let failed = |source| Error::io(&self.path, source);
         let mut kept = Vec::new();
-        let mut any = false;
-        loop {
-            let read = self.input.fill_buf().map_err(|source| Error::io(&self.path, source))?;
-            if read.is_empty() {
-                break;
-            }
-            any = true;
-            let end = read.iter().position(|&byte| byte == b'\n');
-            let piece = &read[..end.unwrap_or(read.len())];
-            kept.extend_from_slice(&piece[..piece.len().min(MAX_LINE - kept.len())]);
-            let used = piece.len() + usize::from(end.is_some());
-            self.input.consume(used);
-            if end.is_some() {
-                break;
-            }
+        let read = self.input.by_ref().take(MAX_LINE as u64).read_until(b'\n', &mut kept).map_err(failed)?;
+        if read == 0 {
+            return Ok(None);
         }
-        self.line += usize::from(any);
+        if kept.pop_if(|last| *last == b'\n').is_none() && read == MAX_LINE {
+            self.input.skip_until(b'\n').map_err(failed)?;
+        }
+        self.line += 1;
         let text = String::from_utf8_lossy(&kept);
         // Some programs mark a file as UTF-8.
         let text = if self.line == 1 { text.trim_start_matches('\u{feff}') } else { &text };
-        Ok(any.then(|| text.trim_end_matches('\r').to_owned()))
+        Ok(Some(text.trim_end_matches('\r').to_owned()))
     }
 }
 

@@ -8,22 +8,29 @@ use crate::{Molecule, MoleculeError, NotRead};
 const EXAMPLES: usize = 3;
 
 /// Why a line of a file isn't a molecule here.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SkipReason {
     /// It has what a molecule has no place for: a salt's parts, a metal, an isotope.
+    #[error("{0}")]
     NotRead(NotRead),
     /// An atom has fewer bonds and hydrogens than it needs: a radical.
+    #[error("a radical")]
     Radical,
     /// An atom has more bonds and hydrogens than it can have.
+    #[error("an atom with too many bonds")]
     Valence,
     /// Its aromatic atoms have no alternating single and double bonds, or are in no ring.
+    #[error("aromatic atoms or bonds that can't be")]
     Aromaticity,
     /// It has more than [`Molecule::MAX_ATOMS`] atoms, or a longer line than such a molecule needs.
+    #[error("too many atoms")]
     TooLarge,
     /// It is no SMILES, such as the names of a table's columns.
+    #[error("no SMILES")]
     Syntax,
     /// A record of an SD file that is damaged, or of the format V3000.
+    #[error("a record that is damaged or not V2000")]
     Record,
 }
 
@@ -31,29 +38,15 @@ impl SkipReason {
     pub(super) fn of(error: &MoleculeError) -> Self {
         match error {
             MoleculeError::NotRead { what, .. } => Self::NotRead(*what),
-            MoleculeError::Valence { valence, allowed, .. } => {
-                let open = allowed.iter().any(|allowed| allowed > valence);
-                if open { Self::Radical } else { Self::Valence }
+            MoleculeError::Valence { valence, allowed, .. } if allowed.iter().any(|allowed| allowed > valence) => {
+                Self::Radical
             }
+            MoleculeError::Valence { .. } => Self::Valence,
             MoleculeError::Kekulise { .. } | MoleculeError::NotInRing { .. } | MoleculeError::AromaticBond { .. } => {
                 Self::Aromaticity
             }
             MoleculeError::TooLarge => Self::TooLarge,
             _ => Self::Syntax,
-        }
-    }
-
-    /// Its name, in words.
-    #[must_use]
-    pub fn named(self) -> &'static str {
-        match self {
-            Self::NotRead(what) => what.named(),
-            Self::Radical => "a radical",
-            Self::Valence => "an atom with too many bonds",
-            Self::Aromaticity => "aromatic atoms or bonds that can't be",
-            Self::TooLarge => "too many atoms",
-            Self::Syntax => "no SMILES",
-            Self::Record => "a record that is damaged or not V2000",
         }
     }
 }
@@ -146,7 +139,7 @@ impl fmt::Display for ReadReport {
         }
         write!(f, "), {} skipped", self.n_skipped())?;
         for (reason, skipped) in &self.skipped {
-            write!(f, "; {} with {}", skipped.count, reason.named())?;
+            write!(f, "; {} with {reason}", skipped.count)?;
         }
         Ok(())
     }

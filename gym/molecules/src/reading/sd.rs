@@ -1,7 +1,6 @@
 //! Records of SD files: V2000 molfiles, of 999 atoms at most, as SMILES that say the same.
 
-use std::fmt::Write;
-
+use crate::molecule::{TextTree, counted, signed};
 use crate::{Element, ValenceTable};
 
 /// The bond type of an aromatic bond.
@@ -144,14 +143,14 @@ impl SdRecord {
     }
 
     /// A SMILES that says the same, without stereochemistry; the line that isn't read, and why, for a damaged record.
-    pub(super) fn smiles(mut self) -> Result<String, (String, &'static str)> {
-        if let Some(problem) = self.problem.take() {
-            return Err(problem);
+    pub(super) fn smiles(self) -> (String, Option<&'static str>) {
+        if let Some((line, problem)) = self.problem {
+            return (line, Some(problem));
         }
         if self.line < 4 || self.atoms.len() < self.n_atoms || self.bonds.len() < self.n_bonds {
-            return Err((String::new(), "a record that ends before its atoms and bonds do"));
+            return (String::new(), Some("a record that ends before its atoms and bonds do"));
         }
-        Ok(BlockWriter::new(self.atoms, &self.bonds).write())
+        (written(&self.atoms, &self.bonds), None)
     }
 }
 
@@ -165,119 +164,55 @@ fn field<T: std::str::FromStr>(text: &str, from: usize, count: usize) -> Option<
     columns(text, from, count).trim().parse().ok()
 }
 
-/// Writes atoms and bonds as SMILES: depth first, with a number for each bond that closes a ring.
-struct BlockWriter {
-    atoms: Vec<BlockAtom>,
-    /// The bonds of each atom: the other one, the type, and the number of the bond.
-    beside: Vec<Vec<(usize, u8, usize)>>,
-    written: Vec<bool>,
-    /// For each bond, `true` if it closes no ring.
-    is_branch: Vec<bool>,
-    out: String,
+/// A bond of an atom: its number, the other end, and its type.
+type Beside = (usize, usize, u8);
+
+/// Writes atoms and bonds as SMILES.
+fn written(atoms: &[BlockAtom], bonds: &[BlockBond]) -> String {
+    let mut beside: Vec<Vec<Beside>> = vec![Vec::new(); atoms.len()];
+    for (k, bond) in bonds.iter().enumerate() {
+        beside[bond.a].push((k, bond.b, bond.kind));
+        beside[bond.b].push((k, bond.a, bond.kind));
+    }
+    // A hydrogen isn't the root of what it is joined to: nothing branches off it.
+    let mut roots: Vec<usize> = (0..atoms.len()).collect();
+    roots.sort_by_key(|&a| ["H", "D", "T"].contains(&atoms[a].symbol.as_str()));
+    let steps = |a: usize| beside[a].iter().map(|&(k, b, _)| (k, b)).collect();
+    let mark = |k: usize, _: usize| ["", "-", "=", "#", ":"][usize::from(bonds[k].kind)];
+    TextTree::new(atoms.len(), bonds.len(), &roots, steps).write(|a| atoms[a].smiles(&beside[a]), mark)
 }
 
-impl BlockWriter {
-    fn new(atoms: Vec<BlockAtom>, bonds: &[BlockBond]) -> Self {
-        let n = atoms.len();
-        let mut beside = vec![Vec::new(); n];
-        for (k, bond) in bonds.iter().enumerate() {
-            beside[bond.a].push((bond.b, bond.kind, k));
-            beside[bond.b].push((bond.a, bond.kind, k));
-        }
-        Self { atoms, beside, written: vec![false; n], is_branch: vec![false; bonds.len()], out: String::new() }
-    }
-
-    fn write(mut self) -> String {
-        // A hydrogen isn't the root of what it is joined to: nothing branches off it.
-        let mut roots: Vec<usize> = (0..self.atoms.len()).collect();
-        roots.sort_by_key(|&a| ["H", "D", "T"].contains(&self.atoms[a].symbol.as_str()));
-        for root in roots {
-            if !self.written[root] {
-                if !self.out.is_empty() {
-                    self.out.push('.');
-                }
-                self.part(root);
-            }
-        }
-        self.out
-    }
-
-    /// Writes the atoms that bonds join to this one: each in a branch of the atom that it is met from, whose
-    /// ring numbers and branches come in the order of its bonds.
-    fn part(&mut self, root: usize) {
-        self.atom(root);
-        let mut open = vec![(root, 0)];
-        while let Some((a, next)) = open.pop() {
-            let Some(&(b, kind, bond)) = self.beside[a].get(next) else {
-                if !open.is_empty() {
-                    self.out.push(')');
-                }
-                continue;
-            };
-            open.push((a, next + 1));
-            if self.is_branch[bond] {
-                continue;
-            }
-            let mark = ["", "-", "=", "#", ":"][usize::from(kind).min(4)];
-            if self.written[b] {
-                // Nothing can go wrong when a text is written to.
-                let _ = write!(self.out, "{mark}%({bond})");
-            } else {
-                self.is_branch[bond] = true;
-                let _ = write!(self.out, "({mark}");
-                self.atom(b);
-                open.push((b, 0));
-            }
-        }
-    }
-
-    fn atom(&mut self, a: usize) {
-        self.written[a] = true;
-        let BlockAtom { symbol, isotope, charge, unpaired, valence } = &self.atoms[a];
-        let (symbol, isotope) = match symbol.as_str() {
+impl BlockAtom {
+    /// Its text in a SMILES, beside these bonds.
+    fn smiles(&self, beside: &[Beside]) -> String {
+        let (symbol, isotope) = match self.symbol.as_str() {
             "D" => ("H", 2),
             "T" => ("H", 3),
-            symbol => (symbol, *isotope),
+            symbol => (symbol, self.isotope),
         };
         let element = Element::from_symbol(symbol).filter(|(_, lower)| !lower).map(|(element, _)| element);
         // Of two aromatic bonds one stands for a double one, unless the atom has no room for it.
-        let aromatic = self.beside[a].iter().filter(|bond| bond.1 == AROMATIC).count();
-        let orders = self.beside[a].iter().map(|bond| if bond.1 == AROMATIC { 1 } else { bond.1 });
-        let bonds = orders.fold(0, u8::saturating_add);
-        let filled = |bonds: u8| {
-            let table = ValenceTable::default();
-            let charge = i8::try_from(*charge).unwrap_or(i8::MAX);
-            element
-                .and_then(|element| table.valences(element, charge).iter().copied().find(|&valence| valence >= bonds))
+        let orders = beside.iter().map(|&(.., kind)| if kind == AROMATIC { 1 } else { kind });
+        let is_aromatic = beside.iter().any(|&(.., kind)| kind == AROMATIC);
+        let bonds = orders.fold(u8::from(is_aromatic), u8::saturating_add);
+        let charge = i8::try_from(self.charge).unwrap_or(i8::MAX);
+        let table = ValenceTable::default();
+        let full = element.and_then(|element| table.filled(element, charge, bonds)).map(|full| full - bonds);
+        let count = match self.valence {
+            Some(valence) => valence.saturating_sub(bonds),
+            None => full.unwrap_or(0).saturating_sub(self.unpaired),
         };
-        let pi = u8::from(aromatic > 0);
-        let implied = filled(bonds + pi).map_or(0, |valence| valence - bonds - pi);
-        let count = match valence {
-            Some(valence) => valence.saturating_sub(bonds + pi),
-            None => implied.saturating_sub(*unpaired),
-        };
-        let plain = element.is_some_and(Element::in_organic_subset)
-            && isotope == 0
-            && *charge == 0
-            && filled(bonds + pi).map(|valence| valence - bonds - pi) == Some(count);
-        if plain || symbol == "*" {
-            self.out.push_str(symbol);
-            return;
+        let plain = element.is_some_and(Element::in_organic_subset) && isotope == 0 && self.charge == 0;
+        if plain && full == Some(count) || symbol == "*" {
+            return symbol.to_owned();
         }
-        self.out.push('[');
-        if isotope != 0 {
+        let mass = match element {
+            _ if isotope == 0 => String::new(),
             // From the atom's line a difference of masses, which are no more than named here.
-            let usual = element.map_or(0, |element| element.weight().round() as i32);
-            let _ =
-                write!(self.out, "{}", if isotope < 5 && element.is_some() { usual + isotope } else { isotope }.abs());
-        }
-        self.out.push_str(symbol);
-        if count > 0 && symbol != "H" {
-            let _ = write!(self.out, "H{count}");
-        }
-        if *charge != 0 {
-            let _ = write!(self.out, "{charge:+}");
-        }
-        self.out.push(']');
+            Some(element) if isotope < 5 => (element.weight().round() as i32 + isotope).abs().to_string(),
+            _ => isotope.abs().to_string(),
+        };
+        let hydrogens = if symbol == "H" { String::new() } else { counted("H", count.into()) };
+        format!("[{mass}{symbol}{hydrogens}{}]", signed(self.charge))
     }
 }

@@ -3,58 +3,52 @@ use gfn::{Error, Result};
 use super::{MoleculeScore, check_logs, checked_logs};
 use crate::Molecule;
 
-/// A score to a power: [`MoleculeScore::to_the`].
+/// A score that is changed molecule by molecule: [`MoleculeScore::to_the`], [`MoleculeScore::clamped`].
 #[derive(Clone, Copy, Debug)]
-pub struct Power<S> {
+pub struct TransformedScore<S> {
     score: S,
-    exponent: f64,
+    transform: Transform,
 }
 
-impl<S> Power<S> {
-    pub(super) fn new(score: S, exponent: f64) -> Result<Self> {
-        if exponent.is_finite() {
-            Ok(Self { score, exponent })
-        } else {
-            Err(Error::config("the exponent", exponent, "a finite number"))
-        }
-    }
-}
-
-impl<S: MoleculeScore> MoleculeScore for Power<S> {
-    fn log_scores(&self, molecules: &[Molecule]) -> Result<Vec<f64>> {
-        let logs = checked_logs(&self.score, molecules)?;
-        // Anything to the power 0 is 1, including 0.
-        let powers = logs.into_iter().map(|log| if self.exponent == 0.0 { 0.0 } else { log * self.exponent });
-        check_logs("the power of a score", powers.collect())
-    }
-}
-
-/// A score between bounds: [`MoleculeScore::clamped`].
 #[derive(Clone, Copy, Debug)]
-pub struct Clamped<S> {
-    score: S,
-    log_least: f64,
-    log_most: f64,
+enum Transform {
+    Power(f64),
+    /// The logarithms of the bounds.
+    Clamp(f64, f64),
 }
 
-impl<S> Clamped<S> {
-    pub(super) fn new(score: S, least: f64, most: f64) -> Result<Self> {
-        if least >= 0.0 && least <= most && most > 0.0 && most.is_finite() {
-            Ok(Self { score, log_least: least.ln(), log_most: most.ln() })
-        } else {
-            Err(Error::config(
-                "the bounds of a score",
-                format!("{least} to {most}"),
-                "0 or more to a finite number above 0",
-            ))
+impl<S> TransformedScore<S> {
+    pub(super) fn power(score: S, exponent: f64) -> Result<Self> {
+        if !exponent.is_finite() {
+            return Err(Error::config("the exponent", exponent, "a finite number"));
         }
+        Ok(Self { score, transform: Transform::Power(exponent) })
+    }
+
+    pub(super) fn clamp(score: S, least: f64, most: f64) -> Result<Self> {
+        if !(least >= 0.0 && least <= most && most > 0.0 && most.is_finite()) {
+            let got = format!("{least} to {most}");
+            return Err(Error::config("the bounds of a score", got, "0 or more to a finite number above 0"));
+        }
+        Ok(Self { score, transform: Transform::Clamp(least.ln(), most.ln()) })
     }
 }
 
-impl<S: MoleculeScore> MoleculeScore for Clamped<S> {
+impl<S: MoleculeScore> MoleculeScore for TransformedScore<S> {
     fn log_scores(&self, molecules: &[Molecule]) -> Result<Vec<f64>> {
+        let change = |log: f64| match self.transform {
+            // Anything to the power 0 is 1, including 0.
+            Transform::Power(exponent) => {
+                if exponent == 0.0 {
+                    0.0
+                } else {
+                    log * exponent
+                }
+            }
+            Transform::Clamp(least, most) => log.clamp(least, most),
+        };
         let logs = checked_logs(&self.score, molecules)?;
-        Ok(logs.into_iter().map(|log| log.clamp(self.log_least, self.log_most)).collect())
+        check_logs("the power of a score", logs.into_iter().map(change).collect())
     }
 }
 

@@ -115,30 +115,23 @@ impl ScoreConfig {
     pub fn build(&self) -> Result<FactoredScore> {
         let built = |factor: &Factor| {
             let Factor { property, shape, power } = factor;
+            shape.check()?;
             if !power.is_finite() {
                 return Err(Error::config("the power of a factor", power, "a finite number"));
             }
-            let shape = shape.checked()?;
             if *power < 0.0 && shape.has_zeros() {
                 let expected = "0 or more for a `linear` shape and for a `limit` with `otherwise = 0`, whose factor can be 0: \
                                 a negative power of 0 is infinite";
                 return Err(Error::config("the power of a factor", power, expected));
             }
-            Ok(Built { name: property.name(), measure: property.measure()?, shape, power: *power })
+            Ok((factor.clone(), property.measure()?))
         };
         Ok(FactoredScore(self.factors.iter().map(built).collect::<Result<_>>()?))
     }
 }
 
-struct Built {
-    name: &'static str,
-    measure: Measure,
-    shape: Shape,
-    power: f64,
-}
-
 /// The score of a [`ScoreConfig`]: molecules are shared among threads.
-pub struct FactoredScore(Vec<Built>);
+pub struct FactoredScore(Vec<(Factor, Measure)>);
 
 impl std::fmt::Debug for FactoredScore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -153,10 +146,10 @@ impl FactoredScore {
     /// The names of its properties, in the order of the factors; the second one of a name has a number: `substructures_2`.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
-        let before = |k: usize| self.0[..k].iter().filter(|factor| factor.name == self.0[k].name).count();
-        let name = |k: usize| match before(k) {
-            0 => self.0[k].name.to_owned(),
-            n => format!("{}_{}", self.0[k].name, n + 1),
+        let of = |k: usize| self.0[k].0.property.name();
+        let name = |k: usize| match (0..k).filter(|before| of(*before) == of(k)).count() {
+            0 => of(k).to_owned(),
+            n => format!("{}_{}", of(k), n + 1),
         };
         (0..self.0.len()).map(name).collect()
     }
@@ -168,15 +161,15 @@ impl FactoredScore {
     pub fn properties(&self, molecules: &[Molecule]) -> Result<Vec<Vec<f64>>> {
         let of = |molecule: &Molecule| {
             let subject = Subject::of(molecule);
-            let value = |factor: &Built| match &factor.measure {
+            let value = |(_, measure): &(Factor, Measure)| match measure {
                 Measure::Each(of) => of(&subject),
                 Measure::All(_) => Ok(f64::NAN),
             };
             self.0.iter().map(value).collect()
         };
         let mut rows: Vec<Vec<f64>> = Threads::try_map(molecules, MIN_PER_THREAD, of)?;
-        for (k, factor) in self.0.iter().enumerate() {
-            if let Measure::All(proxy) = &factor.measure {
+        for (k, (_, measure)) in self.0.iter().enumerate() {
+            if let Measure::All(proxy) = measure {
                 rows.iter_mut().zip(proxy.outputs(molecules)?).for_each(|(row, value)| row[k] = value);
             }
         }
@@ -188,10 +181,11 @@ impl MoleculeScore for FactoredScore {
     fn log_scores(&self, molecules: &[Molecule]) -> Result<Vec<f64>> {
         let of = |(row, values): (usize, &Vec<f64>)| {
             let mut sum = 0.0;
-            for (factor, &value) in self.0.iter().zip(values) {
+            for ((factor, _), &value) in self.0.iter().zip(values) {
+                let name = factor.property.name();
                 if !value.is_finite() || factor.shape == Shape::Value && value < 0.0 {
                     let remedy = "give the property another shape, such as a window: as it is, it must be 0 or more";
-                    return Err(Error::non_finite(factor.name, row, value, remedy));
+                    return Err(Error::non_finite(name, row, value, remedy));
                 }
                 // Anything to the power 0 is 1, including 0.
                 let log = if factor.power == 0.0 { 0.0 } else { factor.shape.log(value) * factor.power };
@@ -199,7 +193,7 @@ impl MoleculeScore for FactoredScore {
                 if log == f64::INFINITY || sum.is_nan() || sum == f64::INFINITY {
                     let remedy = "its factor to the given power is infinite: use a smaller power, or for a negative power a shape that \
                                   is never 0";
-                    return Err(Error::non_finite(factor.name, row, value, remedy));
+                    return Err(Error::non_finite(name, row, value, remedy));
                 }
             }
             Ok(sum)

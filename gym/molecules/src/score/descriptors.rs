@@ -3,29 +3,7 @@
 use crate::molecule::in_three_ring;
 use crate::{Atom, BondOrder, Element, Molecule};
 
-/// Bonds of an atom by kind.
-#[derive(Default)]
-struct Bonds {
-    single: u8,
-    double: u8,
-    triple: u8,
-    aromatic: u8,
-}
-
 impl Molecule {
-    fn bonds_of(&self, a: usize) -> Bonds {
-        let mut out = Bonds::default();
-        for (_, bond) in self.neighbours(a) {
-            match bond.order {
-                _ if bond.aromatic => out.aromatic += 1,
-                BondOrder::Single => out.single += 1,
-                BondOrder::Double => out.double += 1,
-                BondOrder::Triple => out.triple += 1,
-            }
-        }
-        out
-    }
-
     /// The topological polar surface area of nitrogen and oxygen, in square angstrom (Ertl, Rohde and Selzer, J. Med. Chem. 43, 2000).
     ///
     /// ```
@@ -41,23 +19,29 @@ impl Molecule {
 
     fn contribution(&self, a: usize) -> f64 {
         let atom = self.atoms()[a];
-        let beside = self.neighbours(a).len() as u8;
-        let small = in_three_ring(self, a);
-        let (known, base, per_neighbour) = match atom.element {
-            Element::N => (nitrogen(atom, &self.bonds_of(a), small), 30.5, 8.2),
-            Element::O => (oxygen(atom, &self.bonds_of(a), small), 28.5, 8.6),
+        let (base, per_neighbour) = match atom.element {
+            Element::N => (30.5, 8.2),
+            Element::O => (28.5, 8.6),
             _ => return 0.0,
         };
+        // Hydrogens, charge, and the number of single, double, triple and aromatic bonds.
+        let mut look = [atom.hydrogens as i8, atom.charge, 0, 0, 0, 0];
+        for (_, bond) in self.neighbours(a) {
+            look[if bond.aromatic { 5 } else { 1 + usize::from(bond.order.value()) }] += 1;
+        }
+        let fits = |row: &&(Element, bool, [i8; 6], f64)| {
+            row.0 == atom.element && row.2 == look && (!row.1 || in_three_ring(self, a))
+        };
         // Ertl's rule for what isn't in the table.
-        let other = || f64::max(0.0, base - per_neighbour * f64::from(beside) + 1.5 * f64::from(atom.hydrogens));
-        known.unwrap_or_else(other)
+        let other = base - per_neighbour * self.neighbours(a).len() as f64 + 1.5 * f64::from(atom.hydrogens);
+        POLAR_SURFACES.iter().find(fits).map_or(other.max(0.0), |row| row.3)
     }
 
     /// Hydrogen bond donors, as RDKit counts them: atoms N, O and S with hydrogens.
     #[must_use]
     pub fn n_donors(&self) -> usize {
         let donates = |(a, atom): (usize, &Atom)| {
-            let valence = self.bond_orders(a) + atom.hydrogens;
+            let valence = self.valence(a);
             match (atom.element, atom.aromatic) {
                 (Element::N, false) => {
                     atom.hydrogens > 0 && (valence == 3 && atom.charge == 0 || valence == 4 && atom.charge == 1)
@@ -77,24 +61,16 @@ impl Molecule {
 
     fn accepts(&self, a: usize) -> bool {
         let atom = self.atoms()[a];
-        let valence = self.bond_orders(a) + atom.hydrogens;
-        // Whether a neighbour by a single bond is doubly bound to such an element.
-        let beside_double = |chain_only: bool| {
-            self.neighbours(a)
-                .any(|(b, bond)| is_plain(bond, BondOrder::Single) && self.has_polar_double(b, chain_only))
-        };
+        let valence = self.valence(a);
+        let mut single =
+            self.neighbours(a).filter(|(_, bond)| !bond.aromatic && bond.order == BondOrder::Single).map(|(b, _)| b);
         match (atom.element, atom.aromatic) {
-            (Element::O | Element::S, false) if valence == 2 && atom.hydrogens == 0 => true,
-            (Element::O | Element::S, false) if atom.charge == -1 => true,
+            (Element::O | Element::S, false) if valence == 2 && atom.hydrogens == 0 || atom.charge == -1 => true,
+            // A hydroxyl that isn't one of an acid.
             (Element::O | Element::S, false) => {
-                // A hydroxyl that isn't one of an acid.
-                valence == 2
-                    && atom.hydrogens == 1
-                    && self
-                        .neighbours(a)
-                        .any(|(b, bond)| is_plain(bond, BondOrder::Single) && !self.has_polar_double(b, false))
+                valence == 2 && atom.hydrogens == 1 && single.any(|b| !self.has_polar_double(b, false))
             }
-            (Element::N, false) => valence == 3 && !beside_double(true),
+            (Element::N, false) => valence == 3 && !single.any(|b| self.has_polar_double(b, true)),
             (Element::N, true) => atom.hydrogens == 0 && atom.charge == 0 && self.neighbours(a).len() == 2,
             (Element::O | Element::S, true) => atom.charge == 0,
             _ => false,
@@ -106,7 +82,7 @@ impl Molecule {
         self.neighbours(b).any(|(c, bond)| {
             let other = self.atoms()[c];
             let polar = matches!(other.element, Element::N | Element::O | Element::P | Element::S) && !other.aromatic;
-            is_plain(bond, BondOrder::Double) && polar && !(chain_only && bond.in_ring)
+            !bond.aromatic && bond.order == BondOrder::Double && polar && !(chain_only && bond.in_ring)
         })
     }
 
@@ -124,54 +100,39 @@ impl Molecule {
     }
 }
 
-fn is_plain(bond: &crate::Bond, order: BondOrder) -> bool {
-    !bond.aromatic && bond.order == order
-}
-
-/// Ertl's table for nitrogen.
-fn nitrogen(atom: Atom, bonds: &Bonds, small: bool) -> Option<f64> {
-    let Bonds { single, double, triple, aromatic } = *bonds;
-    Some(match (atom.hydrogens, atom.charge, single, double, triple, aromatic) {
-        (0, 0, 0, 0, 1, 0) => 23.79,
-        (1, 0, 0, 1, 0, 0) => 23.85,
-        (2, 0, 1, 0, 0, 0) => 26.02,
-        (2, 1, 0, 1, 0, 0) => 25.59,
-        (3, 1, 1, 0, 0, 0) => 27.64,
-        (0, 0, 1, 1, 0, 0) => 12.36,
-        (0, 0, 0, 1, 1, 0) => 13.60,
-        (1, 0, 2, 0, 0, 0) if small => 21.94,
-        (1, 0, 2, 0, 0, 0) => 12.03,
-        (0, 1, 1, 0, 1, 0) => 4.36,
-        (1, 1, 1, 1, 0, 0) => 13.97,
-        (2, 1, 2, 0, 0, 0) => 16.61,
-        (0, 0, 0, 0, 0, 2) => 12.89,
-        (1, 0, 0, 0, 0, 2) => 15.79,
-        (1, 1, 0, 0, 0, 2) => 14.14,
-        (0, 0, 3, 0, 0, 0) if small => 3.01,
-        (0, 0, 3, 0, 0, 0) => 3.24,
-        (0, 0, 1, 2, 0, 0) => 11.68,
-        (0, 1, 2, 1, 0, 0) => 3.01,
-        (1, 1, 3, 0, 0, 0) => 4.44,
-        (0, 0, 0, 0, 0, 3) => 4.41,
-        (0, 0, 1, 0, 0, 2) => 4.93,
-        (0, 0, 0, 1, 0, 2) => 8.39,
-        (0, 1, 0, 0, 0, 3) => 4.10,
-        (0, 1, 1, 0, 0, 2) => 3.88,
-        (0, 1, 4, 0, 0, 0) => 0.0,
-        _ => return None,
-    })
-}
-
-/// Ertl's table for oxygen.
-fn oxygen(atom: Atom, bonds: &Bonds, small: bool) -> Option<f64> {
-    let Bonds { single, double, aromatic, .. } = *bonds;
-    Some(match (atom.hydrogens, atom.charge, single, double, aromatic) {
-        (0, 0, 0, 1, 0) => 17.07,
-        (1, 0, 1, 0, 0) => 20.23,
-        (0, -1, 1, 0, 0) => 23.06,
-        (0, 0, 2, 0, 0) if small => 12.53,
-        (0, 0, 2, 0, 0) => 9.23,
-        (0, 0, 0, 0, 2) => 13.14,
-        _ => return None,
-    })
-}
+/// Ertl's table: the element, `true` if the row is for an atom in a ring of three only, hydrogens, charge, the number of single, double,
+/// triple and aromatic bonds, and the surface.
+const POLAR_SURFACES: [(Element, bool, [i8; 6], f64); 32] = [
+    (Element::N, false, [0, 0, 0, 0, 1, 0], 23.79),
+    (Element::N, false, [1, 0, 0, 1, 0, 0], 23.85),
+    (Element::N, false, [2, 0, 1, 0, 0, 0], 26.02),
+    (Element::N, false, [2, 1, 0, 1, 0, 0], 25.59),
+    (Element::N, false, [3, 1, 1, 0, 0, 0], 27.64),
+    (Element::N, false, [0, 0, 1, 1, 0, 0], 12.36),
+    (Element::N, false, [0, 0, 0, 1, 1, 0], 13.60),
+    (Element::N, true, [1, 0, 2, 0, 0, 0], 21.94),
+    (Element::N, false, [1, 0, 2, 0, 0, 0], 12.03),
+    (Element::N, false, [0, 1, 1, 0, 1, 0], 4.36),
+    (Element::N, false, [1, 1, 1, 1, 0, 0], 13.97),
+    (Element::N, false, [2, 1, 2, 0, 0, 0], 16.61),
+    (Element::N, false, [0, 0, 0, 0, 0, 2], 12.89),
+    (Element::N, false, [1, 0, 0, 0, 0, 2], 15.79),
+    (Element::N, false, [1, 1, 0, 0, 0, 2], 14.14),
+    (Element::N, true, [0, 0, 3, 0, 0, 0], 3.01),
+    (Element::N, false, [0, 0, 3, 0, 0, 0], 3.24),
+    (Element::N, false, [0, 0, 1, 2, 0, 0], 11.68),
+    (Element::N, false, [0, 1, 2, 1, 0, 0], 3.01),
+    (Element::N, false, [1, 1, 3, 0, 0, 0], 4.44),
+    (Element::N, false, [0, 0, 0, 0, 0, 3], 4.41),
+    (Element::N, false, [0, 0, 1, 0, 0, 2], 4.93),
+    (Element::N, false, [0, 0, 0, 1, 0, 2], 8.39),
+    (Element::N, false, [0, 1, 0, 0, 0, 3], 4.10),
+    (Element::N, false, [0, 1, 1, 0, 0, 2], 3.88),
+    (Element::N, false, [0, 1, 4, 0, 0, 0], 0.0),
+    (Element::O, false, [0, 0, 0, 1, 0, 0], 17.07),
+    (Element::O, false, [1, 0, 1, 0, 0, 0], 20.23),
+    (Element::O, false, [0, -1, 1, 0, 0, 0], 23.06),
+    (Element::O, true, [0, 0, 2, 0, 0, 0], 12.53),
+    (Element::O, false, [0, 0, 2, 0, 0, 0], 9.23),
+    (Element::O, false, [0, 0, 0, 0, 0, 2], 13.14),
+];

@@ -13,14 +13,14 @@ mod reward;
 mod seh;
 mod shape;
 
-pub use combine::{Clamped, Power, Product};
+pub use combine::{Product, TransformedScore};
 pub use config::{Factor, FactoredScore, ScoreConfig};
 #[cfg(feature = "descriptors")]
 pub use druglike::{AccessibilityTable, PatternError, Patterns};
 pub use external::{ExternalScorer, ScorerError};
 pub use property::Property;
-pub use proxy::{ProxyError, ProxyOutput, TorchScriptProxy};
-pub use reward::MoleculeReward;
+pub use proxy::{ProxyOutput, TorchScriptProxy};
+pub use reward::{GraphReader, MoleculeReward};
 pub use seh::SehProxy;
 pub use shape::Shape;
 
@@ -53,22 +53,22 @@ pub trait MoleculeScore: Send + Sync {
     ///
     /// # Errors
     /// [`Error::Config`] unless it is finite.
-    fn to_the(self, exponent: f64) -> Result<Power<Self>>
+    fn to_the(self, exponent: f64) -> Result<TransformedScore<Self>>
     where
         Self: Sized,
     {
-        Power::new(self, exponent)
+        TransformedScore::power(self, exponent)
     }
 
     /// The score, but at least `least` and at most `most`.
     ///
     /// # Errors
     /// [`Error::Config`] unless `0 <= least <= most` and `most` is finite and above 0.
-    fn clamped(self, least: f64, most: f64) -> Result<Clamped<Self>>
+    fn clamped(self, least: f64, most: f64) -> Result<TransformedScore<Self>>
     where
         Self: Sized,
     {
-        Clamped::new(self, least, most)
+        TransformedScore::clamp(self, least, most)
     }
 }
 
@@ -103,42 +103,40 @@ impl<S: MoleculeScore + ?Sized> MoleculeScore for Arc<S> {
     }
 }
 
-/// Checks that no logarithm is plus infinity or NaN; `what` names the score in the error.
-fn check_logs(what: &'static str, logs: Vec<f64>) -> Result<Vec<f64>> {
-    match logs.iter().position(|log| log.is_nan() || *log == f64::INFINITY) {
-        None => Ok(logs),
-        Some(row) => {
-            let remedy = "the logarithm of a score must be a finite number, or minus infinity for a score of 0: \
-                          keep scores finite, and above 0 before a negative power";
-            Err(Error::non_finite(what, row, logs[row], remedy))
-        }
+/// Refuses the first of these numbers that isn't `sound`; `what` names them in the error.
+pub(crate) fn check_all(
+    what: &'static str,
+    numbers: &[f64],
+    sound: impl Fn(f64) -> bool,
+    remedy: &'static str,
+) -> Result<()> {
+    match numbers.iter().position(|number| !sound(*number)) {
+        None => Ok(()),
+        Some(row) => Err(Error::non_finite(what, row, numbers[row], remedy)),
     }
 }
 
+/// Checks that no logarithm is plus infinity or NaN; `what` names the score in the error.
+fn check_logs(what: &'static str, logs: Vec<f64>) -> Result<Vec<f64>> {
+    let remedy = "the logarithm of a score must be a finite number, or minus infinity for a score of 0: \
+                  keep scores finite, and above 0 before a negative power";
+    check_all(what, &logs, |log| log < f64::INFINITY, remedy)?;
+    Ok(logs)
+}
+
 /// Returns the logarithms that a score gives, after checking that there is one for each molecule and that none is plus infinity or NaN.
-pub(crate) fn checked_logs(score: &impl MoleculeScore, molecules: &[Molecule]) -> Result<Vec<f64>> {
+fn checked_logs(score: &impl MoleculeScore, molecules: &[Molecule]) -> Result<Vec<f64>> {
     let logs = score.log_scores(molecules)?;
-    if logs.len() == molecules.len() {
-        check_logs("the logarithm of a score", logs)
-    } else {
-        Err(Error::shape(
-            "the answer of a score",
-            [molecules.len() as i64],
-            [logs.len() as i64],
-            "a score gives one log per molecule",
-        ))
+    let (n, got) = (molecules.len() as i64, logs.len() as i64);
+    if n != got {
+        return Err(Error::shape("the answer of a score", [n], [got], "a score gives one log per molecule"));
     }
+    check_logs("the logarithm of a score", logs)
 }
 
 /// The logs of scores, which are 0 or more.
 fn logs(scores: &[f64]) -> Result<Vec<f64>> {
-    match scores.iter().position(|score| !(*score >= 0.0 && score.is_finite())) {
-        None => Ok(scores.iter().map(|score| score.ln()).collect()),
-        Some(row) => Err(Error::non_finite(
-            "the score of a molecule",
-            row,
-            scores[row],
-            "give a finite score of 0 or more: shift it, or take its exponential",
-        )),
-    }
+    let remedy = "give a finite score of 0 or more: shift it, or take its exponential";
+    check_all("the score of a molecule", scores, |score| score >= 0.0 && score.is_finite(), remedy)?;
+    Ok(scores.iter().map(|score| score.ln()).collect())
 }

@@ -6,32 +6,33 @@ use gfn::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "descriptors")]
-pub(super) use super::druglike::Subject;
-#[cfg(feature = "descriptors")]
-use super::druglike::{AccessibilityTable, Patterns};
+use super::druglike::{AccessibilityTable, Patterns, Translations};
 use super::seh::SehProxy;
 use crate::{Fingerprint, Molecule};
+
+#[cfg(not(feature = "descriptors"))]
+type Translations = ();
+
+/// A molecule that is asked for its properties.
+pub(crate) struct Subject<'a> {
+    pub(crate) molecule: &'a Molecule,
+    #[cfg_attr(not(feature = "descriptors"), expect(dead_code, reason = "descriptors alone need translations"))]
+    pub(super) translations: Translations,
+}
+
+impl<'a> Subject<'a> {
+    pub(crate) fn of(molecule: &'a Molecule) -> Self {
+        Self { molecule, translations: Translations::default() }
+    }
+}
+
+type OfEach = Box<dyn Fn(&Subject<'_>) -> Result<f64> + Send + Sync>;
 
 /// The function that a property is.
 pub(super) enum Measure {
     Each(OfEach),
     /// A network, which is asked about all molecules at once.
     All(SehProxy),
-}
-
-type OfEach = Box<dyn Fn(&Subject<'_>) -> Result<f64> + Send + Sync>;
-
-/// A molecule that is asked for its properties.
-#[cfg(not(feature = "descriptors"))]
-pub(super) struct Subject<'a> {
-    molecule: &'a Molecule,
-}
-
-#[cfg(not(feature = "descriptors"))]
-impl<'a> Subject<'a> {
-    pub(super) fn of(molecule: &'a Molecule) -> Self {
-        Self { molecule }
-    }
 }
 
 /// A number that a molecule has. Those from [`Qed`](Self::Qed) to [`Substructures`](Self::Substructures) need the feature `descriptors`.
@@ -117,15 +118,8 @@ impl Property {
     }
 
     pub(super) fn measure(&self) -> Result<Measure> {
-        match self {
-            Self::Seh { weights } => Ok(Measure::All(SehProxy::load(weights, tch::Device::Cpu)?)),
-            _ => Ok(Measure::Each(self.of_each()?)),
-        }
-    }
-
-    fn of_each(&self) -> Result<OfEach> {
-        fn number(of: impl Fn(&Molecule) -> f64 + Send + Sync + 'static) -> Result<OfEach> {
-            Ok(Box::new(move |subject| Ok(of(subject.molecule))))
+        fn number(of: impl Fn(&Molecule) -> f64 + Send + Sync + 'static) -> Result<Measure> {
+            Ok(Measure::Each(Box::new(move |subject| Ok(of(subject.molecule)))))
         }
         match self {
             Self::Weight => number(Molecule::weight),
@@ -140,42 +134,43 @@ impl Property {
                 let reference = Fingerprint::of(&Molecule::from_smiles(to)?);
                 number(move |molecule| reference.tanimoto(&Fingerprint::of(molecule)))
             }
+            Self::Seh { weights } => Ok(Measure::All(SehProxy::load(weights, tch::Device::Cpu)?)),
             _ => self.described(),
         }
     }
 
     #[cfg(not(feature = "descriptors"))]
-    fn described(&self) -> Result<OfEach> {
+    fn described(&self) -> Result<Measure> {
         let expected = "one of those that the library was built with: this one needs its feature `descriptors`";
         Err(Error::config("the property of a score", self.name(), expected))
     }
 
     #[cfg(feature = "descriptors")]
-    fn described(&self) -> Result<OfEach> {
-        Ok(match self {
-            Self::Qed => Box::new(|subject| Ok(subject.qed())),
-            Self::LogP => Box::new(|subject| Ok(subject.log_p())),
-            Self::MolarRefractivity => Box::new(|subject| Ok(subject.molar_refractivity())),
-            Self::RotatableBonds => Box::new(|subject| Ok(subject.n_rotatable_bonds() as f64)),
+    fn described(&self) -> Result<Measure> {
+        fn number(of: impl Fn(&Subject<'_>) -> f64 + Send + Sync + 'static) -> Result<Measure> {
+            Ok(Measure::Each(Box::new(move |subject| Ok(of(subject)))))
+        }
+        match self {
+            Self::Qed => number(|subject| chematic_chem::qed(subject.plain())),
+            Self::LogP => number(|subject| chematic_chem::logp_crippen(subject.plain())),
+            Self::MolarRefractivity => number(|subject| chematic_chem::molar_refractivity(subject.plain())),
+            Self::RotatableBonds => number(|subject| chematic_chem::rotatable_bond_count(subject.plain()) as f64),
+            Self::LipinskiViolations => number(|subject| subject.n_lipinski_violations() as f64),
             Self::SyntheticAccessibility { table } => {
                 let table = AccessibilityTable::read(table)?;
-                Box::new(move |subject| Ok(subject.synthetic_accessibility(&table)))
+                number(move |subject| subject.synthetic_accessibility(&table))
             }
             Self::Substructures { smarts, file } => {
                 let mut patterns = Patterns::new(smarts.iter().map(|smarts| (smarts, smarts)))?;
                 patterns.extend(file.as_ref().map(Patterns::read).transpose()?);
                 if patterns.is_empty() {
-                    return Err(Error::config(
-                        "the substructures of a score",
-                        "none",
-                        "SMARTS, a file of them, or both",
-                    ));
+                    let expected = "SMARTS, a file of them, or both";
+                    return Err(Error::config("the substructures of a score", "none", expected));
                 }
-                Box::new(move |subject| Ok(patterns.found(subject)?.len() as f64))
+                Ok(Measure::Each(Box::new(move |subject| Ok(patterns.found(subject)?.len() as f64))))
             }
-            Self::LipinskiViolations => Box::new(|subject| Ok(subject.n_lipinski_violations() as f64)),
             // All others are read off without it.
-            _ => return Err(Error::config("the property of a score", self.name(), "one that is computed")),
-        })
+            _ => Err(Error::config("the property of a score", self.name(), "one that is computed")),
+        }
     }
 }

@@ -17,47 +17,9 @@ pub enum ProxyOutput {
     LogScore,
 }
 
-/// A mistake of a proxy.
-#[derive(Clone, PartialEq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ProxyError {
-    /// Something else than one number per molecule.
-    #[error(
-        "the proxy gave a tensor {got:?} for {n} molecules, of which {first} is the first, where [{n}] was expected: \
-         let it give one number per molecule, without further dimensions"
-    )]
-    Shape {
-        /// The shape.
-        got: Vec<i64>,
-        /// Molecules of the batch.
-        n: usize,
-        /// The first of them.
-        first: String,
-    },
-    /// NaN or an infinity that is no log of a score.
-    #[error("the proxy gave {value} for {smiles}: give every molecule a finite number")]
-    NonFinite {
-        /// The molecule.
-        smiles: String,
-        /// The answer.
-        value: f64,
-    },
-    /// A score below 0.
-    #[error(
-        "the proxy gave {value} for {smiles}, where a score of 0 or more was expected: is it a log (`ProxyOutput::LogScore`)?"
-    )]
-    Negative {
-        /// The molecule.
-        smiles: String,
-        /// The answer.
-        value: f64,
-    },
-}
-
-impl From<ProxyError> for Error {
-    fn from(error: ProxyError) -> Self {
-        Self::Contract { check: "a proxy gives each molecule one score", detail: error.to_string() }
-    }
+/// Returns the error of a proxy that gives something else than scores.
+fn refused(detail: impl ToString) -> Error {
+    Error::contract("a proxy gives each molecule one score", detail)
 }
 
 /// A network from a TorchScript file (`torch.jit.save`) as a score: molecules as one sparse batch, like the graphs of policies.
@@ -83,17 +45,12 @@ impl From<ProxyError> for Error {
 /// let reward = MoleculeReward::new(env.codec(), proxy);
 /// # Ok::<(), gfn::Error>(())
 /// ```
+#[derive(Debug)]
 pub struct TorchScriptProxy {
     /// Asked from one thread at a time.
     script: Mutex<CModule>,
     output: ProxyOutput,
     device: Device,
-}
-
-impl std::fmt::Debug for TorchScriptProxy {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("TorchScriptProxy").field("output", &self.output).field("device", &self.device).finish()
-    }
 }
 
 /// What a proxy is tried on: as many atoms as molecules is what no batch of theirs has.
@@ -104,12 +61,11 @@ impl TorchScriptProxy {
     ///
     /// # Errors
     /// [`Error::File`] for a file that isn't there or isn't TorchScript, [`Error::Torch`] for one that can't take the inputs, and
-    /// [`ProxyError::Shape`] as [`Error::Contract`].
+    /// [`Error::Contract`] for one that gives something else than one number per molecule.
     pub fn load(path: &Path, output: ProxyOutput, device: Device) -> Result<Self> {
         let proxy = Self { script: Mutex::new(load_torch_script(path, device)?), output, device };
-        let tried =
-            TRIED.iter().map(|smiles| Molecule::from_smiles(smiles)).collect::<std::result::Result<Vec<_>, _>>()?;
-        proxy.ask(&tried)?;
+        let [ethanol, benzene] = TRIED.map(Molecule::from_smiles);
+        proxy.ask(&[ethanol?, benzene?])?;
         Ok(proxy)
     }
 
@@ -121,7 +77,11 @@ impl TorchScriptProxy {
         let n = molecules.len();
         if answer.size() != [n as i64] {
             let first = molecules.first().map(Molecule::smiles).unwrap_or_default();
-            return Err(ProxyError::Shape { got: answer.size(), n, first }.into());
+            let got = answer.size();
+            return Err(refused(format!(
+                "the proxy gave a tensor {got:?} for {n} molecules, of which {first} is the first, where [{n}] was expected: let it \
+                 give one number per molecule, without further dimensions"
+            )));
         }
         Ok(Vec::try_from(answer.to_kind(Kind::Double).to_device(Device::Cpu))?)
     }
@@ -154,16 +114,24 @@ impl MoleculeScore for TorchScriptProxy {
         if molecules.is_empty() {
             return Ok(Vec::new());
         }
-        let answers = self.ask(molecules)?;
-        let logs = answers.into_iter().zip(molecules).map(|(value, molecule)| match self.output {
-            ProxyOutput::LogScore if value.is_nan() || value == f64::INFINITY => {
-                Err(ProxyError::NonFinite { smiles: molecule.smiles(), value })
+        let mut logs = self.ask(molecules)?;
+        for (value, molecule) in logs.iter_mut().zip(molecules) {
+            let is_log = self.output == ProxyOutput::LogScore;
+            if value.is_nan() || *value == f64::INFINITY || !is_log && value.is_infinite() {
+                let smiles = molecule.smiles();
+                return Err(refused(format!(
+                    "the proxy gave {value} for {smiles}: give every molecule a finite number"
+                )));
             }
-            ProxyOutput::Score if !value.is_finite() => Err(ProxyError::NonFinite { smiles: molecule.smiles(), value }),
-            ProxyOutput::Score if value < 0.0 => Err(ProxyError::Negative { smiles: molecule.smiles(), value }),
-            ProxyOutput::Score => Ok(value.ln()),
-            ProxyOutput::LogScore => Ok(value),
-        });
-        Ok(logs.collect::<std::result::Result<_, ProxyError>>()?)
+            if !is_log && *value < 0.0 {
+                let smiles = molecule.smiles();
+                return Err(refused(format!(
+                    "the proxy gave {value} for {smiles}, where a score of 0 or more was expected: is it a log \
+                     (`ProxyOutput::LogScore`)?"
+                )));
+            }
+            *value = if is_log { *value } else { value.ln() };
+        }
+        Ok(logs)
     }
 }

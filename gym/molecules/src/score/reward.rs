@@ -1,10 +1,32 @@
 use gfn::Result;
 use gfn::env::Reward;
-use gfn::graph::GraphStates;
+use gfn::graph::{GraphState, GraphStates};
 use gfn::runtime::Threads;
 
 use super::{MoleculeScore, checked_logs};
+use crate::fragments::FragmentLibrary;
 use crate::{Molecule, MoleculeCodec};
+
+/// The reading of states as molecules.
+pub trait GraphReader: Clone + Send + Sync {
+    /// Returns the molecule that a state is.
+    ///
+    /// # Errors
+    /// [`Error::Config`](gfn::Error::Config) for a graph that isn't one.
+    fn molecule(&self, graph: &GraphState) -> Result<Molecule>;
+}
+
+impl GraphReader for MoleculeCodec {
+    fn molecule(&self, graph: &GraphState) -> Result<Molecule> {
+        Self::molecule(self, graph)
+    }
+}
+
+impl GraphReader for FragmentLibrary {
+    fn molecule(&self, graph: &GraphState) -> Result<Molecule> {
+        Self::molecule(self, graph)
+    }
+}
 
 /// A score as the reward of a [`MoleculeEnv`](crate::MoleculeEnv): the molecule's, whichever of its Kekule forms a state is. The
 /// environment divides it among them, as it does with any reward.
@@ -19,14 +41,14 @@ use crate::{Molecule, MoleculeCodec};
 /// # Ok::<(), gfn::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct MoleculeReward<S> {
-    codec: MoleculeCodec,
+pub struct MoleculeReward<S, C = MoleculeCodec> {
+    codec: C,
     score: S,
 }
 
-impl<S: MoleculeScore> MoleculeReward<S> {
-    /// The reward that this score is, in the environment of the codec.
-    pub fn new(codec: &MoleculeCodec, score: S) -> Self {
+impl<S: MoleculeScore, C: GraphReader> MoleculeReward<S, C> {
+    /// The reward that this score is, in the environment of the codec, or in environments of the library of fragments.
+    pub fn new(codec: &C, score: S) -> Self {
         Self { codec: codec.clone(), score }
     }
 
@@ -39,7 +61,7 @@ impl<S: MoleculeScore> MoleculeReward<S> {
 /// Fewer molecules than that stay on one thread.
 const MIN_PER_THREAD: usize = 32;
 
-impl<S: MoleculeScore> Reward<GraphStates> for MoleculeReward<S> {
+impl<S: MoleculeScore, C: GraphReader> Reward<GraphStates> for MoleculeReward<S, C> {
     fn log_reward(&self, states: &GraphStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
         let molecules: Vec<Molecule> =
             Threads::try_map(states.graphs(), MIN_PER_THREAD, |graph| self.codec.molecule(graph))?;

@@ -1,7 +1,6 @@
 //! The ways from a property to a factor of a score.
 
 use gfn::{Error, Result};
-use gfn_gym::rewards;
 use serde::{Deserialize, Serialize};
 
 /// The way from a property to a factor of a score, which is 0 or more.
@@ -45,30 +44,23 @@ pub enum Shape {
 }
 
 impl Shape {
-    pub(super) fn checked(self) -> Result<Self> {
-        let refuse = |expected| Err(Error::config("the shape of a factor", format!("{self:?}"), expected));
-        match self {
-            Self::Value | Self::Exponential => Ok(self),
-            Self::Window { least, most, width } => {
-                rewards::positive("the width of a window's flanks", width)?;
-                if least <= most && (most - least).is_finite() {
-                    Ok(self)
-                } else {
-                    refuse("finite ends, the smaller one first")
-                }
-            }
-            Self::Linear { zero, one } if zero != one && (one - zero).is_finite() => Ok(self),
-            Self::Linear { .. } => refuse("two finite numbers that differ"),
+    pub(super) fn check(self) -> Result<()> {
+        let (is_sound, expected) = match self {
+            Self::Value | Self::Exponential => (true, ""),
+            Self::Window { least, most, width } => (
+                width > 0.0 && width.is_finite() && least <= most && (most - least).is_finite(),
+                "finite ends, the smaller one first, and a finite width above 0",
+            ),
+            Self::Linear { zero, one } => (zero != one && (one - zero).is_finite(), "two finite numbers that differ"),
             Self::Limit { least, most, otherwise } => {
                 let (low, high) = (least.unwrap_or(f64::NEG_INFINITY), most.unwrap_or(f64::INFINITY));
-                let some = least.is_some() || most.is_some();
-                if some && low <= high && otherwise >= 0.0 && otherwise.is_finite() {
-                    Ok(self)
-                } else {
-                    refuse("`least`, `most` or both, the smaller one first, and a finite `otherwise` of 0 or more")
-                }
+                (
+                    least.or(most).is_some() && low <= high && otherwise >= 0.0 && otherwise.is_finite(),
+                    "`least`, `most` or both, the smaller one first, and a finite `otherwise` of 0 or more",
+                )
             }
-        }
+        };
+        if is_sound { Ok(()) } else { Err(Error::config("the shape of a factor", format!("{self:?}"), expected)) }
     }
 
     /// Returns `true` if a whole range of property values gives the factor 0.

@@ -1,6 +1,7 @@
 use gfn::{Error, Result};
 
 use super::Fingerprint;
+use crate::score::check_all;
 
 /// One less the mean Tanimoto similarity of two different members of a set: 0 for copies of one molecule, near 1 for molecules that have
 /// nothing in common.
@@ -28,6 +29,11 @@ pub fn internal_diversity(fingerprints: &[Fingerprint]) -> Result<f64> {
     Ok(1.0 - total / (n * (n - 1) / 2) as f64)
 }
 
+/// Refuses scores that aren't numbers: molecules can't be ranked by them.
+pub(crate) fn check_ranked(what: &'static str, scores: &[f64]) -> Result<()> {
+    check_all(what, scores, |score| !score.is_nan(), "check the score: molecules can't be ranked by it")
+}
+
 /// The best `k` molecules none of which is as similar as `similarity` to a better one that was taken, the best first; fewer where there aren't as
 /// many. Of equal scores the earlier is the better.
 ///
@@ -44,24 +50,19 @@ pub fn internal_diversity(fingerprints: &[Fingerprint]) -> Result<f64> {
 /// [`Error::Shape`] unless there is a fingerprint for each score, [`Error::NonFinite`] for a score that isn't a number, [`Error::Config`] unless
 /// the similarity is above 0 and at most 1.
 pub fn diverse_top_k(scores: &[f64], fingerprints: &[Fingerprint], k: usize, similarity: f64) -> Result<Vec<usize>> {
-    if scores.len() != fingerprints.len() {
+    let (n, got) = (scores.len() as i64, fingerprints.len() as i64);
+    if n != got {
         return Err(Error::shape(
             "fingerprints of scored molecules",
-            [scores.len() as i64],
-            [fingerprints.len() as i64],
+            [n],
+            [got],
             "give one fingerprint for each score",
         ));
     }
-    if let Some(row) = scores.iter().position(|score| score.is_nan()) {
-        let remedy = "check the score: molecules can't be ranked by it";
-        return Err(Error::non_finite("the score of a molecule", row, scores[row], remedy));
-    }
+    check_ranked("the score of a molecule", scores)?;
     if !(similarity > 0.0 && similarity <= 1.0) {
-        return Err(Error::config(
-            "the similarity from which on two molecules count as one",
-            similarity,
-            "above 0, and at most 1",
-        ));
+        let setting = "the similarity from which on two molecules count as one";
+        return Err(Error::config(setting, similarity, "above 0, and at most 1"));
     }
     let mut order: Vec<usize> = (0..scores.len()).collect();
     order.sort_by(|&i, &j| scores[j].total_cmp(&scores[i]));

@@ -77,9 +77,9 @@ impl Molecule {
     #[must_use]
     pub fn environments(&self, radius: usize) -> Vec<u64> {
         let alone = |(a, atom): (usize, &crate::Atom)| {
-            let (beside, in_ring) = (self.neighbours(a).len(), self.neighbours(a).any(|(_, bond)| bond.in_ring));
             let (number, hydrogens) = (u64::from(atom.element.number()), u64::from(atom.hydrogens));
-            mixed([number, u64::from(atom.charge as u8), hydrogens, beside as u64, u64::from(in_ring)])
+            let (beside, in_ring) = (self.neighbours(a).len() as u64, u64::from(self.in_ring(a)));
+            mixed([number, u64::from(atom.charge as u8), hydrogens, beside, in_ring])
         };
         let mut numbers: Vec<u64> = self.atoms().iter().enumerate().map(alone).collect();
         let mut found: BTreeSet<u64> = numbers.iter().copied().collect();

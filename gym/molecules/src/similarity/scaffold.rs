@@ -16,20 +16,8 @@ impl Molecule {
     pub fn scaffold(&self) -> Option<Self> {
         let n = self.atoms().len();
         // Ends of chains go until there is none.
-        let mut left: Vec<usize> = (0..n).map(|a| self.neighbours(a).len()).collect();
         let mut core = vec![true; n];
-        let mut open: Vec<usize> = (0..n).filter(|&a| left[a] <= 1).collect();
-        while let Some(a) = open.pop() {
-            if !std::mem::replace(&mut core[a], false) {
-                continue;
-            }
-            for (b, _) in self.neighbours(a).filter(|(b, _)| core[*b]) {
-                left[b] -= 1;
-                if left[b] <= 1 {
-                    open.push(b);
-                }
-            }
-        }
+        self.prune(&mut core, |_| true);
         let doubly = |a: usize| self.neighbours(a).any(|(b, bond)| core[b] && bond.order == BondOrder::Double);
         let kept: Vec<usize> = (0..n).filter(|&a| core[a] || doubly(a)).collect();
         // Nothing is left of a molecule without rings, and that is refused as no molecule.

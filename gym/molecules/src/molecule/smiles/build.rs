@@ -86,7 +86,7 @@ pub(super) fn separate_charges(table: &ValenceTable, atoms: &mut [RawAtom], bond
 /// Gives the aromatic bonds their orders, and makes the molecule.
 pub(super) fn build(table: &ValenceTable, atoms: &[RawAtom], raw: &[RawBond]) -> Result<Molecule> {
     let aromatic = aromatic_bonds(atoms, raw)?;
-    let (needs, hydrogens): (Vec<bool>, Vec<u8>) = needs_double(table, atoms, raw, &aromatic)?.into_iter().unzip();
+    let (needs, specs): (Vec<bool>, Vec<AtomSpec>) = needs_double(table, atoms, raw, &aromatic)?.into_iter().unzip();
     let candidates: Vec<usize> =
         (0..raw.len()).filter(|&k| aromatic[k] && needs[raw[k].a] && needs[raw[k].b]).collect();
     let mates = partners(atoms.len(), raw, candidates.iter().copied());
@@ -94,11 +94,6 @@ pub(super) fn build(table: &ValenceTable, atoms: &[RawAtom], raw: &[RawBond]) ->
     if !left.is_empty() {
         return Err(MoleculeError::Kekulise { atoms: left });
     }
-    let specs: Vec<AtomSpec> = atoms
-        .iter()
-        .zip(hydrogens)
-        .map(|(atom, count)| AtomSpec { element: atom.element, charge: atom.charge, hydrogens: Some(count) })
-        .collect();
     let bonds: Vec<_> = raw.iter().map(|bond| (bond.a, bond.b, order(bond, &mates))).collect();
     let mut molecule = Molecule::new(table, &specs, &bonds)?;
     let is_aromatic = |k: usize| molecule.bonds()[k].aromatic;
@@ -148,13 +143,13 @@ fn aromatic_bonds(atoms: &[RawAtom], raw: &[RawBond]) -> Result<Vec<bool>> {
     raw.iter().zip(in_ring).map(one).collect()
 }
 
-/// For each atom, `true` if it has a double bond among its aromatic ones, and its number of hydrogens.
+/// For each atom, `true` if it has a double bond among its aromatic ones, and what it is made from.
 fn needs_double(
     table: &ValenceTable,
     atoms: &[RawAtom],
     raw: &[RawBond],
     aromatic: &[bool],
-) -> Result<Vec<(bool, u8)>> {
+) -> Result<Vec<(bool, AtomSpec)>> {
     let mut sigma = vec![0u8; atoms.len()];
     // An upper-case atom with a bond `:` is as good as a lower-case one.
     let mut conjugated: Vec<bool> = atoms.iter().map(|atom| atom.aromatic).collect();
@@ -167,14 +162,12 @@ fn needs_double(
     let one = |(i, atom): (usize, &RawAtom)| {
         let RawAtom { element, charge, .. } = *atom;
         let valence = sigma[i].saturating_add(atom.written_hydrogens());
-        let Some(full) = table.filled(element, charge, valence) else {
-            let allowed = table.valences(element, charge).to_vec();
-            return Err(MoleculeError::Valence { atom: i, element, charge, valence, allowed });
-        };
+        let full = table.fill(i, element, charge, valence, false)?;
         let needs = conjugated[i] && full > valence;
         // Brackets fix the hydrogens, other atoms are filled up.
         let filled = full - sigma[i] - u8::from(needs);
-        Ok((needs, atom.hydrogens.map_or(filled, |_| atom.written_hydrogens())))
+        let hydrogens = Some(atom.hydrogens.map_or(filled, |_| atom.written_hydrogens()));
+        Ok((needs, AtomSpec { element, charge, hydrogens }))
     };
     atoms.iter().enumerate().map(one).collect()
 }

@@ -2,102 +2,88 @@
 
 use crate::molecule::{Molecule, StereoElement};
 
+/// A bond beside an end of a double bond.
+pub(super) struct SideBond {
+    pub(super) bond: usize,
+    /// The atom at its other end.
+    pub(super) atom: usize,
+    /// `true` if the first neighbour of the end, in ascending order, is below the end when this bond goes up from its first atom.
+    pub(super) turns: bool,
+}
+
+/// The bonds of an end of a double bond to its other neighbours, in ascending order of these.
+pub(super) fn side_bonds(molecule: &Molecule, end: usize, double: usize) -> Vec<SideBond> {
+    let first = molecule.beside(end, double).first().copied();
+    let side = |&bond: &usize| {
+        let atom = molecule.bonds()[bond].other(end);
+        SideBond { bond, atom, turns: (molecule.bonds()[bond].b == end) ^ (first != Some(atom)) }
+    };
+    let mut out: Vec<SideBond> = molecule.bonds_at(end).iter().filter(|&&k| k != double).map(side).collect();
+    out.sort_unstable_by_key(|side| side.atom);
+    out
+}
+
 /// For each bond, `true` where its second atom is above its first; `None` where nothing is to be written.
 ///
 /// `rank` are places in an order of the atoms, in which the double bonds are gone through.
 pub(super) fn directions(molecule: &Molecule, rank: &[usize]) -> Vec<Option<bool>> {
-    let mut search =
-        Search { molecule, up: vec![None; molecule.bonds().len()], written: vec![false; molecule.bonds().len()] };
-    let mut marked: Vec<(usize, bool)> = molecule
-        .marks()
-        .iter()
-        .filter_map(|mark| match mark.element {
-            StereoElement::DoubleBond(k) => Some((k, mark.positive)),
-            StereoElement::Centre(_) => None,
-        })
-        .collect();
-    let ranks = |k: usize| {
-        let ends = [molecule.bonds()[k].a, molecule.bonds()[k].b].map(|a| rank[a]);
-        (ends[0].min(ends[1]), ends[0].max(ends[1]))
-    };
-    marked.sort_unstable_by_key(|&(k, _)| ranks(k));
-    let mut done = vec![false; molecule.bonds().len()];
+    let n_bonds = molecule.bonds().len();
+    // The ends of each marked double bond, that of lower rank first.
+    let mut marked: Vec<(usize, [usize; 2])> = Vec::new();
+    for mark in molecule.marks() {
+        if let StereoElement::DoubleBond(k) = mark.element {
+            let mut ends = [molecule.bonds()[k].a, molecule.bonds()[k].b];
+            ends.sort_unstable_by_key(|a| rank[*a]);
+            marked.push((k, ends));
+        }
+    }
+    marked.sort_unstable_by_key(|(_, ends)| ends.map(|a| rank[a]));
+    let mut up: Vec<Option<bool>> = vec![None; n_bonds];
+    let mut done = vec![false; n_bonds];
     for &(start, _) in &marked {
         // One double bond after the other, from those beside bonds that have a direction.
         let mut open = vec![start];
         while let Some(k) = open.pop() {
-            let Some(positive) = molecule.double_bond_sign(k).filter(|_| !std::mem::replace(&mut done[k], true)) else {
+            let Some(&(_, [mut near, mut far])) = marked.iter().find(|(other, _)| *other == k) else { continue };
+            if std::mem::replace(&mut done[k], true) {
                 continue;
-            };
-            let bond = molecule.bonds()[k];
-            let (near, far) = if rank[bond.a] < rank[bond.b] { (bond.a, bond.b) } else { (bond.b, bond.a) };
-            let (near, far) = if search.known(near, k).is_none() && search.known(far, k).is_some() {
-                (far, near)
-            } else {
-                (near, far)
-            };
-            let sign = search.known(near, k).unwrap_or_else(|| search.first_sign(near, k, rank));
-            search.set(near, k, sign);
-            search.set(far, k, sign == positive);
-            let around = [near, far].into_iter().flat_map(|end| molecule.beside(end, k));
-            open.extend(around.flat_map(|b| molecule.bonds_at(b).iter().copied()));
+            }
+            if first_is_up(molecule, &up, near, k).is_none() && first_is_up(molecule, &up, far, k).is_some() {
+                (near, far) = (far, near);
+            }
+            let known = first_is_up(molecule, &up, near, k);
+            let sign = known.unwrap_or_else(|| first_sign(molecule, near, k, rank));
+            let positive = molecule.double_bond_sign(k) == Some(true);
+            for (end, first_is_up) in [(near, sign), (far, sign == positive)] {
+                for side in side_bonds(molecule, end, k) {
+                    up[side.bond] = Some(first_is_up ^ side.turns);
+                    open.extend(molecule.bonds_at(side.atom));
+                }
+            }
         }
     }
-    for (k, _) in marked {
-        let mut ends = [molecule.bonds()[k].a, molecule.bonds()[k].b];
-        ends.sort_unstable_by_key(|a| rank[*a]);
-        ends.into_iter().for_each(|end| search.write(end, k, rank));
+    let mut written = vec![false; n_bonds];
+    for (k, ends) in marked {
+        for end in ends {
+            let beside = side_bonds(molecule, end, k);
+            if !beside.iter().any(|side| written[side.bond])
+                && let Some(side) = beside.iter().min_by_key(|side| rank[side.atom])
+            {
+                written[side.bond] = true;
+            }
+        }
     }
-    let Search { up, written, .. } = search;
     up.into_iter().zip(written).map(|(up, written)| up.filter(|_| written)).collect()
 }
 
-struct Search<'a> {
-    molecule: &'a Molecule,
-    up: Vec<Option<bool>>,
-    /// Bonds whose directions are needed.
-    written: Vec<bool>,
+/// `true` if the first neighbour is above an end of a double bond, where that is known.
+fn first_is_up(molecule: &Molecule, up: &[Option<bool>], end: usize, double: usize) -> Option<bool> {
+    side_bonds(molecule, end, double).into_iter().find_map(|side| Some(up[side.bond]? ^ side.turns))
 }
 
-impl Search<'_> {
-    /// The bonds of an end of a double bond to its other neighbours, with the neighbours.
-    fn beside(&self, end: usize, double: usize) -> Vec<(usize, usize)> {
-        let bonds = self.molecule.bonds_at(end).iter().filter(|&&k| k != double);
-        let mut out: Vec<_> = bonds.map(|&k| (self.molecule.bonds()[k].other(end), k)).collect();
-        out.sort_unstable();
-        out
-    }
-
-    /// `true` if the first neighbour is above an end, where that is known.
-    fn known(&self, end: usize, double: usize) -> Option<bool> {
-        let found = |(place, (_, k)): (usize, (usize, usize))| {
-            Some(self.up[k]? ^ (self.molecule.bonds()[k].b == end) ^ (place > 0))
-        };
-        self.beside(end, double).into_iter().enumerate().find_map(found)
-    }
-
-    /// The sign that makes the bond to the neighbour of lowest rank go up from the lower rank to the higher one.
-    fn first_sign(&self, end: usize, double: usize, rank: &[usize]) -> bool {
-        let beside = self.beside(end, double);
-        let lowest = beside.iter().enumerate().min_by_key(|(_, (b, _))| rank[*b]);
-        lowest.is_some_and(|(place, (b, _))| (rank[end] < rank[*b]) ^ (place > 0))
-    }
-
-    /// Says that the first neighbour is above an end or below, and so where the second is.
-    fn set(&mut self, end: usize, double: usize, first_is_up: bool) {
-        let beside = self.beside(end, double);
-        for (place, &(_, k)) in beside.iter().enumerate() {
-            self.up[k] = Some(first_is_up ^ (self.molecule.bonds()[k].b == end) ^ (place > 0));
-        }
-    }
-
-    /// Has one of the bonds beside an end written.
-    fn write(&mut self, end: usize, double: usize, rank: &[usize]) {
-        let beside = self.beside(end, double);
-        if !beside.iter().any(|&(_, k)| self.written[k])
-            && let Some(&(_, k)) = beside.iter().min_by_key(|(b, _)| rank[*b])
-        {
-            self.written[k] = true;
-        }
-    }
+/// The sign that makes the bond to the neighbour of lowest rank go up from the lower rank to the higher one.
+fn first_sign(molecule: &Molecule, end: usize, double: usize, rank: &[usize]) -> bool {
+    let beside = molecule.beside(end, double);
+    let lowest = beside.iter().enumerate().min_by_key(|(_, b)| rank[**b]);
+    lowest.is_some_and(|(place, b)| (rank[end] < rank[*b]) ^ (place > 0))
 }

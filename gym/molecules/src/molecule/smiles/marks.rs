@@ -2,89 +2,91 @@
 
 use std::collections::BTreeMap;
 
-use crate::molecule::{BondOrder, Molecule, MoleculeError, StereoElement, StereoMark, is_odd};
+use super::directions::side_bonds;
+use crate::molecule::{Bond, BondOrder, Molecule, MoleculeError, StereoElement, StereoMark, is_odd};
 
 /// A neighbour of a centre that comes with the end of a ring.
 const OPEN: usize = usize::MAX;
 /// A hydrogen among the neighbours of a centre that is written as an atom.
 const HYDROGEN: usize = usize::MAX - 1;
 
-/// The place of counted hydrogens and lone pairs among the neighbours of a centre: behind the atom before it,
-/// if there is one. A lone pair by itself comes second as RDKit has it, and third if the atom has single
-/// bonds only and one of them closes a ring.
-pub(super) fn implicit_place(molecule: &Molecule, atom: usize, hydrogens: u8, before: usize, closures: usize) -> usize {
-    let single = || molecule.neighbours(atom).all(|(_, bond)| bond.order == BondOrder::Single);
-    match hydrogens {
-        0 if closures == 1 && single() => 2,
-        0 => 1,
-        _ => before,
-    }
+/// An atom as it is written: what its stereochemistry depends on.
+#[derive(Default)]
+pub(super) struct RawCentre {
+    /// `true` for `@`, `false` for `@@`.
+    pub(super) counterclockwise: Option<bool>,
+    /// Its neighbours in the order of the text.
+    pub(super) around: Vec<usize>,
+    /// `true` if one of them comes before it.
+    pub(super) has_before: bool,
+    /// The number of them that come by ring numbers.
+    pub(super) closures: usize,
+    /// `true` if its hydrogen, written as an atom, is above it.
+    pub(super) up_hydrogen: Option<bool>,
 }
 
-/// A centre as it is written.
-struct RawCentre {
-    /// `true` for `@`.
-    counterclockwise: bool,
-    /// Its neighbours in the order of the text.
-    around: Vec<usize>,
-    /// The number of them that come before it.
-    before: usize,
-    /// The number of them that come by ring numbers.
-    closures: usize,
+impl RawCentre {
+    /// Returns `true` if its neighbours in the order of the text, counted hydrogens and lone pairs among them, are an odd permutation of
+    /// their ascending order.
+    pub(super) fn is_odd(&self, molecule: &Molecule, atom: usize) -> bool {
+        let written = self.around.iter().filter(|b| **b == HYDROGEN).count();
+        let is_single = |(_, bond): (usize, &Bond)| bond.order == BondOrder::Single;
+        // Counted hydrogens come behind the atom before this one. A lone pair by itself comes second as RDKit has it, and third if the atom
+        // has single bonds only and one of them closes a ring.
+        let place = match usize::from(molecule.atoms()[atom].hydrogens).saturating_sub(written) {
+            0 if self.closures == 1 && molecule.neighbours(atom).all(is_single) => 2,
+            0 => 1,
+            _ => usize::from(self.has_before),
+        };
+        // Hydrogens and lone pairs have the first numbers.
+        let number = |&b: &usize| if b == HYDROGEN { 0 } else { b + 4 };
+        let mut order: Vec<usize> = self.around.iter().map(number).collect();
+        order.splice(place..place, written..written + 4 - self.around.len());
+        is_odd(&order)
+    }
 }
 
 /// Stereochemistry, as a text says it.
 #[derive(Default)]
 pub(super) struct RawMarks {
-    /// By atom.
-    centres: BTreeMap<usize, RawCentre>,
+    atoms: Vec<RawCentre>,
     /// By bond, `true` where its second atom is above its first.
     up: BTreeMap<usize, bool>,
-    /// By atom, `true` if its hydrogen, written as an atom, is above it.
-    up_hydrogens: BTreeMap<usize, bool>,
 }
 
 impl RawMarks {
-    /// A centre that comes next, behind another atom or not.
-    pub(super) fn centre(&mut self, atom: usize, has_before: bool, counterclockwise: bool) {
-        // The atom before it is met when the bond is made.
-        let before = usize::from(has_before);
-        self.centres.insert(atom, RawCentre { counterclockwise, around: Vec::new(), before, closures: 0 });
+    /// The atom that comes next, behind another atom or not.
+    pub(super) fn add(&mut self, counterclockwise: Option<bool>, has_before: bool) {
+        self.atoms.push(RawCentre { counterclockwise, has_before, ..RawCentre::default() });
     }
 
-    /// A bond from `a` to `b`, at its place among the neighbours of both.
+    /// A bond from `a` to `b`, at its place among the neighbours of `a`.
     pub(super) fn meet(&mut self, a: usize, b: usize) {
-        if let Some(centre) = self.centres.get_mut(&a) {
-            centre.around.push(b);
-        }
+        self.atoms[a].around.push(b);
     }
 
     /// A hydrogen that is written as an atom, at its place among the neighbours; `up` is `true` if it is
     /// above the atom.
     pub(super) fn meet_hydrogen(&mut self, atom: usize, up: Option<bool>) {
         self.meet(atom, HYDROGEN);
-        self.up_hydrogens.extend(up.map(|up| (atom, up)));
+        self.atoms[atom].up_hydrogen = up.or(self.atoms[atom].up_hydrogen);
     }
 
     /// Leaves a place for the end of a ring; which one.
     pub(super) fn reserve(&mut self, atom: usize) -> usize {
         self.meet_by_number(atom, OPEN);
-        self.centres.get(&atom).map_or(0, |centre| centre.around.len() - 1)
+        self.atoms[atom].around.len() - 1
     }
 
-    /// The same, of a bond that closes a ring.
+    /// A bond that closes a ring.
     pub(super) fn meet_by_number(&mut self, a: usize, b: usize) {
         self.meet(a, b);
-        if let Some(centre) = self.centres.get_mut(&a) {
-            centre.closures += 1;
-        }
+        self.atoms[a].closures += 1;
     }
 
     /// Puts the end of a ring in its place.
     pub(super) fn close(&mut self, atom: usize, place: usize, other: usize) {
-        if let Some(centre) = self.centres.get_mut(&atom) {
-            centre.around[place] = other;
-        }
+        self.atoms[atom].around[place] = other;
     }
 
     /// The direction of a bond.
@@ -92,31 +94,28 @@ impl RawMarks {
         self.up.extend(up.map(|up| (bond, up)));
     }
 
-    /// The number of marks that were written.
-    pub(super) fn count(&self) -> usize {
-        self.centres.len() + self.up.len() + self.up_hydrogens.len()
+    /// The number of marks that were written; `counts` says which of atoms and of bonds do.
+    fn count(&self, counts: [&dyn Fn(usize) -> bool; 3]) -> usize {
+        let [turns, bonds, hydrogens] = counts;
+        let atoms = || self.atoms.iter().enumerate();
+        let n_turns = atoms().filter(|(a, atom)| atom.counterclockwise.is_some() && turns(*a)).count();
+        let n_hydrogens = atoms().filter(|(a, atom)| atom.up_hydrogen.is_some() && hydrogens(*a)).count();
+        n_turns + n_hydrogens + self.up.keys().filter(|k| bonds(**k)).count()
     }
 
-    /// The molecule with these marks.
+    /// The molecule with these marks, and the number of them that say nothing.
     pub(super) fn set(&self, molecule: Molecule) -> Result<(Molecule, usize), MoleculeError> {
-        if self.count() == 0 {
+        let written = self.count([&|_| true; 3]);
+        if written == 0 {
             return Ok((molecule, 0));
         }
         let mut marks: Vec<StereoMark> = Vec::new();
-        for (&atom, RawCentre { counterclockwise, around, before, closures }) in &self.centres {
-            let implicit = 4usize.saturating_sub(around.len());
-            if (2..=4).contains(&around.len()) {
-                let written = around.iter().filter(|b| **b == HYDROGEN).count();
-                let counted = usize::from(molecule.atoms()[atom].hydrogens).saturating_sub(written) as u8;
-                // Hydrogens and lone pairs have the first numbers.
-                let number = |&b: &usize| if b == HYDROGEN { 0 } else { b + 4 };
-                let mut order: Vec<usize> = around.iter().map(number).collect();
-                let place = implicit_place(&molecule, atom, counted, *before, *closures);
-                order.splice(place..place, written..written + implicit);
-                marks.push(StereoMark {
-                    element: StereoElement::Centre(atom),
-                    positive: counterclockwise ^ is_odd(&order),
-                });
+        for (atom, centre) in self.atoms.iter().enumerate() {
+            if let Some(counterclockwise) = centre.counterclockwise
+                && (2..=4).contains(&centre.around.len())
+            {
+                let positive = counterclockwise ^ centre.is_odd(&molecule, atom);
+                marks.push(StereoMark { element: StereoElement::Centre(atom), positive });
             }
         }
         for k in 0..molecule.bonds().len() {
@@ -129,12 +128,11 @@ impl RawMarks {
             marks.push(StereoMark { element: StereoElement::DoubleBond(k), positive: one == other });
         }
         let marked = molecule.marked(marks).normal();
+        let is_centre = |a: usize| marked.sign(StereoElement::Centre(a)).is_some();
         let is_end = |a: usize| marked.bonds_at(a).iter().any(|&k| marked.double_bond_sign(k).is_some());
         let directed = |k: usize| is_end(marked.bonds()[k].a) || is_end(marked.bonds()[k].b);
-        let centres = self.centres.keys().filter(|&&a| marked.sign(StereoElement::Centre(a)).is_some()).count();
-        let directions = self.up.keys().filter(|&&k| directed(k)).count();
-        let of_hydrogens = self.up_hydrogens.keys().filter(|&&a| is_end(a)).count();
-        Ok((marked, centres + directions + of_hydrogens))
+        let left_out = written - self.count([&is_centre, &directed, &is_end]);
+        Ok((marked, left_out))
     }
 
     /// `true` if the first other neighbour of an end of a double bond is above it; `None` where nothing says so.
@@ -142,14 +140,10 @@ impl RawMarks {
         if molecule.bonds()[bond].order != BondOrder::Double {
             return Ok(None);
         }
-        let beside = molecule.beside(end, bond);
         // A hydrogen is on the other side than the neighbour beside it.
-        let mut found = self.up_hydrogens.get(&end).map(|up| !up);
-        for &k in molecule.bonds_at(end) {
-            let Some(&up) = self.up.get(&k) else { continue };
-            let other = molecule.bonds()[k].other(end);
-            // The bond goes the other way where this end was written last; the second neighbour is on the other side.
-            let up = up ^ (molecule.bonds()[k].b == end) ^ (beside.first() != Some(&other));
+        let mut found = self.atoms[end].up_hydrogen.map(|up| !up);
+        for side in side_bonds(molecule, end, bond) {
+            let Some(up) = self.up.get(&side.bond).map(|up| up ^ side.turns) else { continue };
             if found.replace(up).is_some_and(|before| before != up) {
                 let problem = format!("bonds on one side of atom {end}, both of them `/` or `\\` as seen from there");
                 return Err(MoleculeError::Stereo { problem });

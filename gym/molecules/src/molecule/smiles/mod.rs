@@ -8,6 +8,8 @@ mod build;
 mod directions;
 mod marks;
 mod read;
+mod tree;
 mod write;
 
 pub use read::LeftOut;
+pub(crate) use tree::TextTree;

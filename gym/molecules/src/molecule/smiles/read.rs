@@ -100,10 +100,13 @@ impl Molecule {
         reader.read()?;
         separate_charges(table, &mut reader.atoms, &mut reader.bonds);
         let molecule = build(table, &reader.atoms, &reader.bonds)?;
-        let (molecule, shown) = reader.marks.set(molecule)?;
-        Ok((molecule, LeftOut { stereo: reader.marks.count() - shown, ..reader.left_out }))
+        let (molecule, stereo) = reader.marks.set(molecule)?;
+        Ok((molecule, LeftOut { stereo, ..reader.left_out }))
     }
 }
+
+/// Atoms that are written without brackets; of two symbols with one beginning the longer comes first.
+const ORGANIC: [&str; 16] = ["Cl", "Br", "B", "C", "N", "O", "P", "S", "F", "I", "b", "c", "n", "o", "p", "s"];
 
 /// A ring number that came once.
 struct OpenRing {
@@ -270,36 +273,24 @@ impl Reader<'_> {
 
     fn organic(&mut self) -> Result<()> {
         let rest = &self.text[self.at..];
-        let symbol: &'static str = match rest {
-            [b'C', b'l', ..] => "Cl",
-            [b'B', b'r', ..] => "Br",
-            [b'B', ..] => "B",
-            [b'C', ..] => "C",
-            [b'N', ..] => "N",
-            [b'O', ..] => "O",
-            [b'P', ..] => "P",
-            [b'S', ..] => "S",
-            [b'F', ..] => "F",
-            [b'I', ..] => "I",
-            [b'b', ..] => "b",
-            [b'c', ..] => "c",
-            [b'n', ..] => "n",
-            [b'o', ..] => "o",
-            [b'p', ..] => "p",
-            [b's', ..] => "s",
-            _ => return self.fail("no atom, bond, branch or ring is written like this"),
+        let symbol = ORGANIC.into_iter().find(|symbol| rest.starts_with(symbol.as_bytes()));
+        let Some((symbol, (element, aromatic))) =
+            symbol.and_then(|symbol| Some((symbol, Element::from_symbol(symbol)?)))
+        else {
+            return self.fail("no atom, bond, branch or ring is written like this");
         };
-        let Some((element, aromatic)) = Element::from_symbol(symbol) else { return self.fail("no such element") };
         self.at += symbol.len();
-        self.atom(RawAtom { element, aromatic, charge: 0, hydrogens: None, hydrogen_atoms: 0 })
+        self.atom(RawAtom { element, aromatic, charge: 0, hydrogens: None, hydrogen_atoms: 0 }, None)
     }
 
-    fn atom(&mut self, atom: RawAtom) -> Result<()> {
+    fn atom(&mut self, atom: RawAtom, counterclockwise: Option<bool>) -> Result<()> {
         let new = self.atoms.len();
         if new == Molecule::MAX_ATOMS {
             return Err(MoleculeError::TooLarge);
         }
         self.atoms.push(atom);
+        let has_before = self.last.is_some() || self.starts_with_hydrogen;
+        self.marks.add(counterclockwise, has_before);
         if std::mem::take(&mut self.starts_with_hydrogen) {
             // Where the bond goes up to the atom, the hydrogen is below.
             let up = self.up.take().map(|up| !up);

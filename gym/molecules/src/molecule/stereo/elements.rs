@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::StereoElement;
 use crate::molecule::aromaticity::ring_bonds;
-use crate::molecule::{Bond, BondOrder, Element, Molecule, in_three_ring, smallest_rings};
+use crate::molecule::{Atom, Bond, BondOrder, Element, Molecule, in_three_ring, ring_edges, smallest_rings};
 
 /// Rings of fewer atoms have their double bonds in cis.
 const TRANS_RING: usize = 8;
@@ -26,28 +26,27 @@ impl Molecule {
     /// Atoms and double bonds that can be one of two ways, as RDKit has them; equal neighbours aren't looked at.
     pub(super) fn candidates(&self) -> Vec<StereoElement> {
         let centres = (0..self.atoms().len()).filter(|&a| self.is_centre(a)).map(StereoElement::Centre);
-        let bonds: Vec<usize> = (0..self.bonds().len()).filter(|&k| self.is_open(k)).collect();
+        let open: Vec<bool> = (0..self.bonds().len()).map(|k| self.is_open(k)).collect();
         // Around a ring of double and single bonds in turn, directions of the single ones would have to fit together: SMILES can't
         // write all that there is, so there these have no marks.
-        let mut end_of = vec![false; self.atoms().len()];
-        for &k in &bonds {
-            (end_of[self.bonds()[k].a], end_of[self.bonds()[k].b]) = (true, true);
+        let mut is_end = vec![false; self.atoms().len()];
+        for bond in self.bonds().iter().zip(&open).filter(|(_, open)| **open).map(|(bond, _)| bond) {
+            is_end[bond.a] = true;
+            is_end[bond.b] = true;
         }
-        let links = |k: usize| {
-            let bond = self.bonds()[k];
-            bonds.binary_search(&k).is_ok() || (bond.order == BondOrder::Single && end_of[bond.a] && end_of[bond.b])
-        };
-        let linking: Vec<usize> = (0..self.bonds().len()).filter(|&k| links(k)).collect();
-        let ends: Vec<_> = linking.iter().map(|&k| (self.bonds()[k].a, self.bonds()[k].b)).collect();
-        let around = ring_bonds(self.atoms().len(), ends.into_iter());
-        let free = linking.iter().zip(around).filter(|(k, around)| !around && bonds.binary_search(k).is_ok());
-        centres.chain(free.map(|(&k, _)| StereoElement::DoubleBond(k))).collect()
+        let links =
+            |k: usize, bond: &Bond| open[k] || (bond.order == BondOrder::Single && is_end[bond.a] && is_end[bond.b]);
+        let linking: Vec<(usize, &Bond)> =
+            self.bonds().iter().enumerate().filter(|(k, bond)| links(*k, bond)).collect();
+        let around = ring_bonds(self.atoms().len(), linking.iter().map(|(_, bond)| (bond.a, bond.b)));
+        let free = linking.iter().zip(around).filter(|((k, _), around)| !around && open[*k]);
+        centres.chain(free.map(|((k, _), _)| StereoElement::DoubleBond(*k))).collect()
     }
 
     /// `true` if an atom has four neighbours at the corners of a tetrahedron, a hydrogen or a lone pair among them.
     fn is_centre(&self, a: usize) -> bool {
         let atom = self.atoms()[a];
-        let valence = self.bond_orders(a) + atom.hydrogens;
+        let valence = self.valence(a);
         // Beside a multiple bond of an element of its own row nitrogen is flat.
         let is_multiple = |bond: &Bond| bond.order != BondOrder::Single || bond.aromatic;
         let flattens =
@@ -71,21 +70,26 @@ impl Molecule {
         if self.neighbours(a).filter(|(_, bond)| bond.in_ring).count() < 3 {
             return false;
         }
+        type Pairs = Vec<(usize, usize)>;
+        let sorted = |(b, c): (usize, usize)| (b.min(c), b.max(c));
+        let here: Vec<Pairs> = self
+            .rings()
+            .iter()
+            .filter(|ring| ring.contains(&a))
+            .map(|ring| ring_edges(ring).map(sorted).collect())
+            .collect();
+        let shares = |one: &Pairs, other: &Pairs| one.iter().filter(|bond| other.contains(bond)).count() > 1;
+        (0..here.len()).any(|i| here[i + 1..].iter().any(|other| shares(&here[i], other)))
+    }
+
+    /// Returns a smallest set of smallest rings, each as its atoms in order.
+    pub(crate) fn rings(&self) -> Vec<Vec<usize>> {
         let bonds: Vec<_> = self.bonds().iter().filter(|bond| bond.in_ring).map(|bond| (bond.a, bond.b)).collect();
-        let rings = smallest_rings(self.atoms().len(), &bonds);
-        let bonds_of = |ring: &[usize]| -> Vec<(usize, usize)> {
-            let ends = ring.iter().zip(ring.iter().cycle().skip(1));
-            ends.map(|(&a, &b)| (a.min(b), a.max(b))).collect()
-        };
-        let here: Vec<_> = rings.iter().filter(|ring| ring.contains(&a)).map(|ring| bonds_of(ring)).collect();
-        let shared = |one: &Vec<(usize, usize)>, other: &Vec<(usize, usize)>| {
-            one.iter().filter(|bond| other.contains(bond)).count()
-        };
-        (0..here.len()).any(|i| here[i + 1..].iter().any(|other| shared(&here[i], other) > 1))
+        smallest_rings(self.atoms().len(), &bonds)
     }
 
     /// `true` if a double bond has a neighbour at each end that can be on either side.
-    fn is_open(&self, k: usize) -> bool {
+    pub(crate) fn is_open(&self, k: usize) -> bool {
         let bond = self.bonds()[k];
         let end = |a: usize| {
             let atom = self.atoms()[a];
@@ -98,49 +102,24 @@ impl Molecule {
             && !bond.aromatic
             && end(bond.a)
             && end(bond.b)
-            && !(bond.in_ring && self.in_small_ring(k))
+            && !(bond.in_ring && self.reach(bond.a, TRANS_RING - 2, |other| other != k).contains(&bond.b))
     }
 
-    /// `true` if a bond is in a ring that has no room for a double bond in trans.
-    fn in_small_ring(&self, k: usize) -> bool {
-        let bond = self.bonds()[k];
-        let (mut seen, mut outer) = (vec![bond.a], vec![bond.a]);
-        for _ in 0..TRANS_RING - 2 {
-            let beyond =
-                outer.iter().flat_map(|&a| self.bonds_at(a).iter().filter(|&&other| other != k).map(move |&l| (a, l)));
-            let mut further: Vec<usize> = beyond.map(|(a, l)| self.bonds()[l].other(a)).collect();
-            further.retain(|b| !seen.contains(b));
-            further.sort_unstable();
-            further.dedup();
-            seen.extend(&further);
-            outer = further;
-        }
-        seen.contains(&bond.b)
-    }
-
-    /// Numbers of atoms that are equal for all that a symmetry could exchange, marks apart: classes and those of neighbours, refined.
+    /// Returns the topological symmetry class of each atom, marks apart: by refinement of its element, charge and hydrogens by the bonds to
+    /// its neighbours and their classes.
     pub(super) fn classes(&self) -> Vec<usize> {
-        let atoms = self.atoms().iter();
-        let numbered = |looks: Vec<Vec<usize>>| -> (Vec<usize>, usize) {
-            let mut places: BTreeMap<&Vec<usize>, usize> = looks.iter().map(|look| (look, 0)).collect();
-            places.values_mut().enumerate().for_each(|(k, place)| *place = k);
-            (looks.iter().map(|look| places[look]).collect(), places.len())
+        let look = |atom: &Atom| {
+            let charge = (i32::from(atom.charge) + 128) as usize;
+            vec![usize::from(atom.element.number()), charge, usize::from(atom.hydrogens)]
         };
-        let look = |atom: &super::super::Atom| {
-            vec![
-                usize::from(atom.element.number()),
-                (i32::from(atom.charge) + 128) as usize,
-                usize::from(atom.hydrogens),
-            ]
-        };
-        let (mut classes, mut count) = numbered(atoms.map(look).collect());
+        let (mut classes, mut count) = numbered(self.atoms().iter().map(look).collect());
         loop {
             let look = |a: usize| {
-                let mut beside: Vec<_> =
-                    self.bonds_at(a).iter().map(|&k| (self.class(k), classes[self.bonds()[k].other(a)])).collect();
+                let bonds = self.bonds_at(a).iter();
+                let mut beside: Vec<[usize; 2]> =
+                    bonds.map(|&k| [usize::from(self.class(k)), classes[self.bonds()[k].other(a)]]).collect();
                 beside.sort_unstable();
-                let beside = beside.into_iter().flat_map(|(class, other)| [usize::from(class), other]);
-                std::iter::once(classes[a]).chain(beside).collect()
+                std::iter::once(classes[a]).chain(beside.into_iter().flatten()).collect()
             };
             let (finer, more) = numbered((0..classes.len()).map(look).collect());
             if more == count {
@@ -150,13 +129,26 @@ impl Molecule {
         }
     }
 
+    /// Returns the ends of an element: the centre, or both ends of the double bond.
+    pub(super) fn ends(&self, element: StereoElement) -> Vec<usize> {
+        match element {
+            StereoElement::Centre(a) => vec![a],
+            StereoElement::DoubleBond(k) => vec![self.bonds()[k].a, self.bonds()[k].b],
+        }
+    }
+
     /// The sets of neighbours of an element of which no two may be alike: all of a centre's, those of each end of a double bond.
     pub(super) fn ligands(&self, element: StereoElement) -> Vec<Vec<usize>> {
         match element {
             StereoElement::Centre(a) => vec![self.heavy_neighbours(a)],
-            StereoElement::DoubleBond(k) => {
-                [self.bonds()[k].a, self.bonds()[k].b].iter().map(|&end| self.beside(end, k)).collect()
-            }
+            StereoElement::DoubleBond(k) => self.ends(element).into_iter().map(|end| self.beside(end, k)).collect(),
         }
     }
+}
+
+/// Numbers equal lists alike, in ascending order; the second value is the number of different ones.
+fn numbered(looks: Vec<Vec<usize>>) -> (Vec<usize>, usize) {
+    let mut places: BTreeMap<&Vec<usize>, usize> = looks.iter().map(|look| (look, 0)).collect();
+    places.values_mut().enumerate().for_each(|(k, place)| *place = k);
+    (looks.iter().map(|look| places[look]).collect(), places.len())
 }

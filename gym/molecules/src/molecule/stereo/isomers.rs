@@ -5,17 +5,10 @@ use std::collections::BTreeMap;
 use gfn::graph::CanonicalKey;
 
 use super::{StereoElement, StereoMark};
-use crate::molecule::Molecule;
+use crate::molecule::{Molecule, ranks};
 
 /// More settings of the elements aren't tried.
 const MAX_SETTINGS: u32 = 16;
-
-/// The stereo elements of a molecule, without those that all symmetries make useless.
-struct Elements {
-    /// Those whose signs no symmetry changes or exchanges: each doubles the isomers.
-    fixed: Vec<StereoElement>,
-    others: Vec<StereoElement>,
-}
 
 impl Molecule {
     /// The atoms and double bonds that make stereoisomers, in ascending order, whether they are marked or not: those that can be one
@@ -34,21 +27,20 @@ impl Molecule {
     /// ```
     #[must_use]
     pub fn stereo_elements(&self) -> Vec<StereoElement> {
-        let Elements { mut fixed, others } = self.elements();
+        let (mut fixed, others) = self.elements();
         fixed.extend(others);
         fixed.sort_unstable();
         fixed
     }
 
-    fn elements(&self) -> Elements {
+    /// The stereo elements, without those that all symmetries make useless: those whose signs no symmetry changes or exchanges, each of which
+    /// doubles the isomers, and the others.
+    fn elements(&self) -> (Vec<StereoElement>, Vec<StereoElement>) {
         let classes = self.classes();
         let mut count = BTreeMap::new();
         classes.iter().for_each(|class| *count.entry(class).or_insert(0) += 1);
         let alone = |a: usize| count[&classes[a]] == 1;
-        let is_fixed = |element: &StereoElement| match *element {
-            StereoElement::Centre(a) => alone(a),
-            StereoElement::DoubleBond(k) => alone(self.bonds()[k].a) && alone(self.bonds()[k].b),
-        };
+        let is_fixed = |element: &StereoElement| self.ends(*element).into_iter().all(alone);
         let candidates = self.candidates().into_iter().filter(|element| !self.has_equal_ends(*element, &classes));
         let (sure, mut others): (Vec<_>, Vec<_>) = candidates.partition(|element| self.is_told(*element, &classes));
         let graph = self.graph(|k| self.class(k));
@@ -69,31 +61,28 @@ impl Molecule {
         }
         let (fixed, exchanged): (Vec<_>, Vec<_>) = sure.into_iter().partition(is_fixed);
         others.extend(exchanged);
-        Elements { fixed, others }
+        (fixed, others)
     }
 
     /// An element's atoms and their neighbours.
     fn atoms_of(&self, element: StereoElement) -> Vec<usize> {
-        let own = match element {
-            StereoElement::Centre(a) => vec![a],
-            StereoElement::DoubleBond(k) => vec![self.bonds()[k].a, self.bonds()[k].b],
-        };
-        own.into_iter().chain(self.ligands(element).concat()).collect()
+        self.ends(element).into_iter().chain(self.ligands(element).concat()).collect()
+    }
+
+    /// Returns `true` if any two neighbours of an element that `alike` accepts could change places.
+    fn any_pair(&self, element: StereoElement, alike: impl Fn(usize, usize) -> bool) -> bool {
+        let any = |atoms: &Vec<usize>| (1..atoms.len()).any(|k| atoms[..k].iter().any(|&a| alike(a, atoms[k])));
+        self.ligands(element).iter().any(any)
     }
 
     /// `true` if no symmetry exchanges neighbours of an element.
     fn is_told(&self, element: StereoElement, classes: &[usize]) -> bool {
-        self.ligands(element)
-            .iter()
-            .all(|atoms| (1..atoms.len()).all(|k| atoms[..k].iter().all(|&a| classes[a] != classes[atoms[k]])))
+        !self.any_pair(element, |a, b| classes[a] == classes[b])
     }
 
     /// `true` if two neighbours of an element that are ends of the molecule are alike.
     fn has_equal_ends(&self, element: StereoElement, classes: &[usize]) -> bool {
-        let equal = |a: usize, b: usize| classes[a] == classes[b] && self.neighbours(a).len() == 1;
-        self.ligands(element)
-            .iter()
-            .any(|atoms| (1..atoms.len()).any(|k| atoms[..k].iter().any(|&a| equal(a, atoms[k]))))
+        self.any_pair(element, |a, b| classes[a] == classes[b] && self.neighbours(a).len() == 1)
     }
 
     /// The molecule without the marks that say nothing.
@@ -102,11 +91,9 @@ impl Molecule {
             return self;
         }
         let (possible, classes) = (self.candidates(), self.classes());
-        let mut marks = self.marks().to_vec();
-        marks.retain(|mark| {
+        self = self.keeping(|mark| {
             possible.binary_search(&mark.element).is_ok() && !self.has_equal_ends(mark.element, &classes)
         });
-        self = self.marked(marks);
         loop {
             let doubted =
                 self.marks().iter().map(|mark| mark.element).filter(|&element| !self.is_told(element, &classes));
@@ -114,33 +101,41 @@ impl Molecule {
             // Two marks that could each be turned may say something together (those of the two methyls on one side of
             // 1,2,3-trimethylcyclopropane): a mark goes if it could be turned without the others, too.
             let alone = |&element: &StereoElement| {
-                let gone = |mark: &&StereoMark| mark.element == element || !turned.contains(&mark.element);
-                self.marked(self.marks().iter().filter(gone).copied().collect()).is_turned(element)
+                let gone = |mark: &StereoMark| mark.element == element || !turned.contains(&mark.element);
+                self.keeping(gone).is_turned(element)
             };
             let mut going: Vec<_> = turned.iter().copied().filter(alone).collect();
             if going.is_empty() {
                 return self;
             }
-            let mut rank = vec![0; self.atoms().len()];
-            self.order().iter().enumerate().for_each(|(place, &a)| rank[a as usize] = place);
-            going.sort_by_key(|&element| match element {
-                StereoElement::Centre(a) => (rank[a], rank[a]),
-                StereoElement::DoubleBond(k) => {
-                    let ends = [self.bonds()[k].a, self.bonds()[k].b].map(|a| rank[a]);
-                    (ends[0].min(ends[1]), ends[0].max(ends[1]))
-                }
+            let rank = ranks(&self.canonical().order);
+            going.sort_by_cached_key(|&element| {
+                let mut ends: Vec<usize> = self.ends(element).into_iter().map(|a| rank[a]).collect();
+                ends.sort_unstable();
+                (ends[0], ends[ends.len() - 1])
             });
             let before = self.marks().len();
             for element in going {
                 if self.is_turned(element) {
-                    let left = self.marks().iter().filter(|mark| mark.element != element).copied().collect();
-                    self = self.marked(left);
+                    self = self.keeping(|mark| mark.element != element);
                 }
             }
             if self.marks().len() == before {
                 return self;
             }
         }
+    }
+
+    /// The molecule with those of its marks only that `keeps` accepts.
+    fn keeping(&self, keeps: impl Fn(&StereoMark) -> bool) -> Self {
+        self.marked(self.marks().iter().copied().filter(keeps).collect())
+    }
+
+    /// The molecule with these marks more.
+    fn with_more(&self, more: impl Iterator<Item = StereoMark>) -> Self {
+        let mut marks: Vec<StereoMark> = self.marks().iter().copied().chain(more).collect();
+        marks.sort_unstable();
+        self.marked(marks)
     }
 
     /// A marked molecule with signs for the elements that have none because they would say nothing.
@@ -150,10 +145,7 @@ impl Molecule {
         }
         for element in self.stereo_elements() {
             if self.sign(element).is_none() {
-                let mut marks = self.marks().to_vec();
-                marks.push(StereoMark { element, positive: true });
-                marks.sort_unstable();
-                let more = self.marked(marks);
+                let more = self.with_more(std::iter::once(StereoMark { element, positive: true }));
                 if more.is_turned(element) {
                     self = more;
                 }
@@ -175,11 +167,11 @@ impl Molecule {
             self.beside(end, bond).iter().any(|&b| self.bonds_at(b).iter().any(&marked))
         };
         let open = self.stereo_elements().into_iter().filter(|element| self.sign(*element).is_none());
-        let bonds = open.filter_map(|element| match element {
+        open.filter_map(|element| match element {
             StereoElement::DoubleBond(k) => Some(k),
             StereoElement::Centre(_) => None,
-        });
-        bonds.into_iter().find(|&k| shown(self.bonds()[k].a, k) && shown(self.bonds()[k].b, k))
+        })
+        .find(|&k| shown(self.bonds()[k].a, k) && shown(self.bonds()[k].b, k))
     }
 
     /// The number of its stereoisomers that agree with its marks; `None` where more than 16 elements that symmetries exchange have
@@ -196,9 +188,9 @@ impl Molecule {
     /// ```
     #[must_use]
     pub fn n_stereoisomers(&self) -> Option<u64> {
-        let Elements { fixed, others } = self.elements();
+        let (fixed, others) = self.elements();
         let free = fixed.iter().filter(|element| self.sign(**element).is_none()).count();
-        let bare = self.marked(self.marks().iter().filter(|mark| !fixed.contains(&mark.element)).copied().collect());
+        let bare = self.keeping(|mark| !fixed.contains(&mark.element));
         let others = bare.settings(&others)?.len() as u64;
         u32::try_from(free).ok().and_then(|free| 2u64.checked_pow(free)).and_then(|many| many.checked_mul(others))
     }
@@ -226,13 +218,8 @@ impl Molecule {
         let n = u32::try_from(open.len()).ok().filter(|n| *n <= MAX_SETTINGS)?;
         let set = |bits: u32| {
             let new = open.iter().enumerate().map(|(k, &element)| StereoMark { element, positive: bits >> k & 1 == 0 });
-            let mut marks: Vec<_> = self.marks().iter().copied().chain(new).collect();
-            marks.sort_unstable();
-            self.marked(marks)
+            self.with_more(new)
         };
-        if n == 0 {
-            return Some(BTreeMap::from([(self.key(), self.clone())]));
-        }
         Some((0..1u32 << n).map(set).map(|isomer| (isomer.key(), isomer)).collect())
     }
 }

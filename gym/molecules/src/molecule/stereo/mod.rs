@@ -13,6 +13,8 @@ mod elements;
 mod isomers;
 mod oriented;
 
+pub(crate) use oriented::MarkNode;
+
 use super::{Molecule, MoleculeError};
 
 /// A part of a molecule that can be one of two ways.

@@ -1,9 +1,9 @@
 //! A marked molecule as a graph: its canonical form and symmetries are those of the molecule with its marks.
 
-use gfn::graph::{Attributes, Canonical, Edge, GraphState, Node, labelled_key, with_canonizer};
+use gfn::graph::{Canonical, Edge, GraphState, Node, labelled_key, with_canonizer};
 
 use super::{StereoElement, StereoMark, is_odd};
-use crate::molecule::Molecule;
+use crate::molecule::{Molecule, ranks};
 
 /// The class of the first kind of these nodes, and of their edges; those of atoms and bonds are smaller.
 const FIRST_CLASS: u16 = 1_000;
@@ -18,13 +18,9 @@ const ARRIVES: u16 = 1;
 const SEEN_FROM: u16 = 2;
 const OWN: u16 = 3;
 
-/// A node that a mark adds to the graph of a molecule.
-pub(crate) struct ExtraNode {
-    /// Which of two kinds it is of.
-    pub(crate) class: u16,
-    /// The atoms that it is joined to, and by which of four kinds of edges.
-    pub(crate) edges: Vec<(usize, u16)>,
-}
+/// A node that a mark adds to the graph of a molecule: which of two kinds it is of, and the atoms that it is joined to, each with which of
+/// four kinds of edges.
+pub(crate) type MarkNode = (u16, Vec<(usize, u16)>);
 
 /// The steps around a centre, as places among its neighbours in ascending order, hydrogen and lone pair first: counterclockwise seen from
 /// the first of these or, where neighbours are atoms all, from each.
@@ -48,16 +44,17 @@ fn turns(n_heavy: usize, positive: bool) -> Vec<(usize, usize, usize)> {
 
 impl Molecule {
     /// The nodes that a mark adds to the graph of the molecule: permutations of the atoms that keep them are those that keep the mark.
-    pub(crate) fn extra_nodes(&self, mark: StereoMark) -> Vec<ExtraNode> {
+    pub(crate) fn extra_nodes(&self, mark: StereoMark) -> Vec<MarkNode> {
         match mark.element {
             StereoElement::Centre(a) => {
                 let heavy = self.heavy_neighbours(a);
                 let atom = |place: usize| (place + heavy.len()).checked_sub(4).map(|k| heavy[k]);
                 let node = |(from, leaves, arrives)| {
-                    let ends =
-                        [(Some(a), OWN), (atom(from), SEEN_FROM), (atom(leaves), LEAVES), (atom(arrives), ARRIVES)];
-                    let edges = ends.into_iter().filter_map(|(atom, class)| Some((atom?, class))).collect();
-                    ExtraNode { class: TURN, edges }
+                    let mut edges = vec![(a, OWN)];
+                    for (place, class) in [(from, SEEN_FROM), (leaves, LEAVES), (arrives, ARRIVES)] {
+                        edges.extend(atom(place).map(|atom| (atom, class)));
+                    }
+                    (TURN, edges)
                 };
                 turns(heavy.len(), mark.positive).into_iter().map(node).collect()
             }
@@ -66,8 +63,9 @@ impl Molecule {
                 let (one, other) = (self.beside(bond.a, k), self.beside(bond.b, k));
                 let node = |side: usize| {
                     let across = if mark.positive { side } else { 1 - side };
-                    let beside = [one.get(side), other.get(across)].into_iter().flatten().map(|&a| (a, LEAVES));
-                    ExtraNode { class: SIDE, edges: [(bond.a, OWN), (bond.b, OWN)].into_iter().chain(beside).collect() }
+                    let mut edges = vec![(bond.a, OWN), (bond.b, OWN)];
+                    edges.extend([one.get(side), other.get(across)].into_iter().flatten().map(|&a| (a, LEAVES)));
+                    (SIDE, edges)
                 };
                 (0..2).map(node).collect()
             }
@@ -76,9 +74,9 @@ impl Molecule {
 
     /// Adds the nodes of the marks to the graph of a molecule.
     fn orient(&self, graph: &mut GraphState, marks: &[StereoMark]) {
-        for extra in marks.iter().flat_map(|mark| self.extra_nodes(*mark)) {
-            let node = graph.add_node(Node::of_class(FIRST_CLASS + extra.class));
-            for (a, class) in extra.edges {
+        for (class, edges) in marks.iter().flat_map(|mark| self.extra_nodes(*mark)) {
+            let node = graph.add_node(Node::of_class(FIRST_CLASS + class));
+            for (a, class) in edges {
                 // The node is new, and the atoms are different ones.
                 let added = graph.add_edge(node, a as u32, Edge::of_class(FIRST_EDGE_CLASS + class));
                 debug_assert!(added.is_ok());
@@ -96,11 +94,9 @@ impl Molecule {
         self.orient(&mut oriented, self.marks());
         let mut found = with_canonizer(|canonizer| canonizer.canonical(&oriented, 0));
         found.order.retain(|a| (*a as usize) < n);
-        let mut rank = vec![0; n];
-        found.order.iter().enumerate().for_each(|(place, &a)| rank[a as usize] = place);
+        let rank = ranks(&found.order);
         for mark in self.marks() {
             let value = 1 + u8::from(self.sign_among(*mark, &rank));
-            let mut attributes = Attributes::default();
             // Neither a node nor an edge that isn't there: they are the molecule's.
             let set = match mark.element {
                 StereoElement::Centre(a) => {
@@ -110,8 +106,9 @@ impl Molecule {
                 }
                 StereoElement::DoubleBond(k) => {
                     let (a, b) = (self.bonds()[k].a as u32, self.bonds()[k].b as u32);
-                    attributes.set(0, value);
-                    graph.set_edge(a, b, Edge { attributes, ..graph.edge(a, b).unwrap_or_default() })
+                    let mut edge = graph.edge(a, b).unwrap_or_default();
+                    edge.attributes.set(0, value);
+                    graph.set_edge(a, b, edge)
                 }
             };
             debug_assert!(set.is_ok());

@@ -8,7 +8,6 @@ use serde_pickle::Value;
 
 use super::{Subject, morgan};
 use crate::Molecule;
-use crate::molecule::smallest_rings;
 use crate::score::pickle::{is_gzipped, unpickled};
 
 /// The table of how common fragments are among known molecules, which synthetic accessibility is read from: RDKit's
@@ -114,9 +113,7 @@ impl Subject<'_> {
         let mut penalty = n.powf(1.005) - n;
         penalty += log_of(chematic_chem::num_stereocenters(plain));
         penalty += log_of(chematic_chem::num_spiro_atoms(plain)) + log_of(chematic_chem::num_bridgehead_atoms(plain));
-        let ring_bonds: Vec<_> = self.molecule.bonds().iter().filter(|bond| bond.in_ring).map(|b| (b.a, b.b)).collect();
-        let rings = smallest_rings(self.molecule.atoms().len(), &ring_bonds);
-        let large = rings.iter().any(|ring| ring.len() > MACROCYCLE);
+        let large = self.molecule.rings().iter().any(|ring| ring.len() > MACROCYCLE);
         penalty += log_of(usize::from(large));
         // Symmetrical molecules are easier to make: few different environments for many atoms.
         let different = counts.len() as f64;

@@ -7,31 +7,20 @@ mod subject;
 
 pub use accessibility::AccessibilityTable;
 pub use patterns::{PatternError, Patterns};
-pub(crate) use subject::Subject;
+pub(crate) use subject::Translations;
 
+use super::property::Subject;
 use crate::Molecule;
 
 impl Subject<'_> {
-    pub(crate) fn qed(&self) -> f64 {
-        chematic_chem::qed(self.plain())
-    }
-
-    pub(crate) fn log_p(&self) -> f64 {
-        chematic_chem::logp_crippen(self.plain())
-    }
-
-    pub(crate) fn molar_refractivity(&self) -> f64 {
-        chematic_chem::molar_refractivity(self.plain())
-    }
-
-    pub(crate) fn n_rotatable_bonds(&self) -> usize {
-        chematic_chem::rotatable_bond_count(self.plain())
-    }
-
     pub(crate) fn n_lipinski_violations(&self) -> usize {
         let molecule = self.molecule;
-        let beyond =
-            [molecule.weight() > 500.0, self.log_p() > 5.0, molecule.n_donors() > 5, molecule.n_acceptors() > 10];
+        let beyond = [
+            molecule.weight() > 500.0,
+            chematic_chem::logp_crippen(self.plain()) > 5.0,
+            molecule.n_donors() > 5,
+            molecule.n_acceptors() > 10,
+        ];
         beyond.into_iter().filter(|beyond| *beyond).count()
     }
 }
@@ -49,7 +38,7 @@ impl Molecule {
     /// ```
     #[must_use]
     pub fn qed(&self) -> f64 {
-        Subject::of(self).qed()
+        chematic_chem::qed(Subject::of(self).plain())
     }
 
     /// The logarithm, to base 10, of the partition coefficient between octanol and water, as a sum over atoms (Wildman and Crippen, J. Chem. Inf.
@@ -62,19 +51,7 @@ impl Molecule {
     /// ```
     #[must_use]
     pub fn log_p(&self) -> f64 {
-        Subject::of(self).log_p()
-    }
-
-    /// The molar refractivity, in cm³/mol, by the same sum as [`log_p`](Self::log_p).
-    #[must_use]
-    pub fn molar_refractivity(&self) -> f64 {
-        Subject::of(self).molar_refractivity()
-    }
-
-    /// The number of bonds that turn freely, by RDKit's strict definition: amides and the like don't count.
-    #[must_use]
-    pub fn n_rotatable_bonds(&self) -> usize {
-        Subject::of(self).n_rotatable_bonds()
+        chematic_chem::logp_crippen(Subject::of(self).plain())
     }
 
     /// The number of Lipinski's rules that it breaks: a weight of at most 500, a log P of at most 5, at most 5 donors and 10 acceptors of

@@ -19,34 +19,29 @@ pub(super) fn environments(subject: &Subject<'_>, radius: usize) -> BTreeMap<u32
     let molecule = subject.molecule;
     let (n, words) = (molecule.atoms().len(), molecule.bonds().len().div_ceil(64));
     let alone = |a: usize| {
-        let (atom, beside) = (molecule.atoms()[a], molecule.neighbours(a));
-        let degree = beside.len() as u32 + u32::from(atom.hydrogens);
+        let atom = molecule.atoms()[a];
+        let [number, degree, hydrogens] = [atom.element.number(), molecule.degree(a), atom.hydrogens].map(u32::from);
         // No isotopes: the mass differs from the element's by nothing.
-        let known = [u32::from(atom.element.number()), degree, u32::from(atom.hydrogens), atom.charge as u32, 0];
-        hash(known.into_iter().chain(beside.into_iter().any(|(_, bond)| bond.in_ring).then_some(1)))
+        hash([number, degree, hydrogens, atom.charge as u32, 0].into_iter().chain(molecule.in_ring(a).then_some(1)))
     };
     // As RDKit counts kinds of bonds.
     let kind = |k: usize| if subject.is_aromatic(k) { 12 } else { u32::from(molecule.bonds()[k].order.value()) };
-    let mut at = vec![Vec::new(); n];
-    for (k, bond) in molecule.bonds().iter().enumerate() {
-        at[bond.a].push((k, bond.b));
-        at[bond.b].push((k, bond.a));
-    }
+    let at = |a: usize| molecule.bonds_at(a).iter().map(move |&k| (k, molecule.bonds()[k].other(a)));
     let mut numbers: Vec<u32> = (0..n).map(alone).collect();
     // The bonds of each environment, as bits, the highest word first: in RDKit's order.
     let mut covered = vec![vec![0u64; words]; n];
     let mut seen: Vec<Vec<u64>> = Vec::new();
-    let mut done: Vec<bool> = at.iter().map(Vec::is_empty).collect();
+    let mut done: Vec<bool> = (0..n).map(|a| molecule.bonds_at(a).is_empty()).collect();
     let mut counts = BTreeMap::new();
     numbers.iter().for_each(|&number| *counts.entry(number).or_default() += 1);
     for layer in 0..radius as u32 {
         let (mut next, mut wider, mut found) = (vec![0; n], covered.clone(), Vec::new());
         for a in (0..n).filter(|&a| !done[a]) {
-            for &(k, b) in &at[a] {
+            for (k, b) in at(a) {
                 wider[a][words - 1 - k / 64] |= 1 << (k % 64);
                 wider[a].iter_mut().zip(&covered[b]).for_each(|(word, more)| *word |= more);
             }
-            let mut beside: Vec<_> = at[a].iter().map(|&(k, b)| [kind(k), numbers[b]]).collect();
+            let mut beside: Vec<_> = at(a).map(|(k, b)| [kind(k), numbers[b]]).collect();
             beside.sort_unstable();
             next[a] = beside.into_iter().map(hash).fold(combined(layer, numbers[a]), combined);
             found.push((wider[a].clone(), next[a], a));

@@ -243,21 +243,15 @@ fn folded(query: &QueryMolecule) -> QueryMolecule {
 
 /// The same for the patterns within what is asked of an atom.
 fn folded_within(query: &AtomQuery) -> AtomQuery {
-    let both = |a: &AtomQuery, b: &AtomQuery| (Box::new(folded_within(a)), Box::new(folded_within(b)));
+    let within = |query: &AtomQuery| Box::new(folded_within(query));
     match query {
         AtomQuery::Primitive(AtomPrimitive::Recursive(inner)) => {
             AtomQuery::Primitive(AtomPrimitive::Recursive(Box::new(folded(inner))))
         }
         AtomQuery::Primitive(_) => query.clone(),
-        AtomQuery::And(a, b) => {
-            let (a, b) = both(a, b);
-            AtomQuery::And(a, b)
-        }
-        AtomQuery::Or(a, b) => {
-            let (a, b) = both(a, b);
-            AtomQuery::Or(a, b)
-        }
-        AtomQuery::Not(a) => AtomQuery::Not(Box::new(folded_within(a))),
+        AtomQuery::And(a, b) => AtomQuery::And(within(a), within(b)),
+        AtomQuery::Or(a, b) => AtomQuery::Or(within(a), within(b)),
+        AtomQuery::Not(a) => AtomQuery::Not(within(a)),
     }
 }
 

@@ -5,23 +5,20 @@ use std::cell::OnceCell;
 use chematic_core::{Atom, AtomIdx, BondIdx, BondOrder as Order, Element, Molecule as Other, MoleculeBuilder};
 use chematic_smarts::perceived::with_perceived_target;
 
+use crate::score::property::Subject;
 use crate::{BondOrder, Molecule};
 
-/// A molecule with its translations, each made when it is first asked for: they keep what was found out about them.
-pub(crate) struct Subject<'a> {
-    pub(crate) molecule: &'a Molecule,
+/// The translations of a molecule, each made when it is first asked for: they keep what was found out about them.
+#[derive(Default)]
+pub(crate) struct Translations {
     plain: OnceCell<Other>,
     with_hydrogens: OnceCell<Other>,
 }
 
-impl<'a> Subject<'a> {
-    pub(crate) fn of(molecule: &'a Molecule) -> Self {
-        Self { molecule, plain: OnceCell::new(), with_hydrogens: OnceCell::new() }
-    }
-
+impl Subject<'_> {
     /// Its heavy atoms; hydrogens are counts on these.
     pub(crate) fn plain(&self) -> &Other {
-        self.plain.get_or_init(|| translated(self.molecule, false))
+        self.translations.plain.get_or_init(|| translated(self.molecule, false))
     }
 
     /// `true` if RDKit has the bond of this number as aromatic.
@@ -31,7 +28,7 @@ impl<'a> Subject<'a> {
 
     /// The same with each hydrogen as an atom.
     pub(crate) fn with_hydrogens(&self) -> &Other {
-        self.with_hydrogens.get_or_init(|| translated(self.molecule, true))
+        self.translations.with_hydrogens.get_or_init(|| translated(self.molecule, true))
     }
 }
 

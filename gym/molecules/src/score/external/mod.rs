@@ -2,14 +2,15 @@ mod error;
 mod process;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::mpsc::RecvTimeoutError;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use gfn::runtime::Threads;
 use gfn::{Error, Result};
 
 pub use error::ScorerError;
-use process::{NoAnswer, Process};
+use process::Process;
 
 use super::{MoleculeScore, logs};
 use crate::Molecule;
@@ -40,13 +41,14 @@ use crate::Molecule;
 pub struct ExternalScorer {
     command: Vec<String>,
     timeout: Duration,
-    process: Mutex<Option<Process>>,
-    cache: Mutex<HashMap<String, f64>>,
+    state: Mutex<State>,
 }
 
-/// The lock, even if a thread that held it panicked: what it guards is right at every moment.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// The running program, and the answers so far.
+#[derive(Default, Debug)]
+struct State {
+    process: Option<Process>,
+    cache: HashMap<String, f64>,
 }
 
 /// Refuses texts that a program might take for more than one line.
@@ -74,13 +76,13 @@ impl ExternalScorer {
         if timeout.is_zero() {
             return Err(Error::config("the timeout of a scorer", "0 s", "more than nothing"));
         }
-        Ok(Self { command, timeout, process: Mutex::default(), cache: Mutex::default() })
+        Ok(Self { command, timeout, state: Mutex::default() })
     }
 
     /// The number of molecules whose score is known: each was given to the program once.
     #[must_use]
     pub fn n_cached(&self) -> usize {
-        lock(&self.cache).len()
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).cache.len()
     }
 
     /// The program's number for each SMILES, which should be canonical.
@@ -90,63 +92,60 @@ impl ExternalScorer {
     /// character, before the program is given anything.
     pub fn scores(&self, smiles: &[String]) -> std::result::Result<Vec<f64>, ScorerError> {
         check_lines(smiles)?;
-        let mut process = lock(&self.process);
+        // What the lock guards is right at every moment, even if a thread that held it panicked.
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut seen = HashSet::new();
-        let missing: Vec<&String> = {
-            let cache = lock(&self.cache);
-            smiles.iter().filter(|smiles| !cache.contains_key(*smiles) && seen.insert(*smiles)).collect()
-        };
+        let missing: Vec<&String> =
+            smiles.iter().filter(|smiles| !state.cache.contains_key(*smiles) && seen.insert(*smiles)).collect();
         if !missing.is_empty()
-            && let Err(error) = self.ask(&mut process, &missing)
+            && let Err(error) = self.ask(&mut state, &missing)
         {
             // Lines of the rest may be on their way: the next call gets a new process.
-            *process = None;
+            state.process = None;
             return Err(error);
         }
-        let cache = lock(&self.cache);
-        Ok(smiles.iter().filter_map(|smiles| cache.get(smiles).copied()).collect())
+        Ok(smiles.iter().filter_map(|smiles| state.cache.get(smiles).copied()).collect())
     }
 
     /// Asks the program, started if need be, for these scores, and keeps them.
-    fn ask(&self, process: &mut Option<Process>, missing: &[&String]) -> std::result::Result<(), ScorerError> {
+    fn ask(&self, state: &mut State, missing: &[&String]) -> std::result::Result<(), ScorerError> {
+        let State { process, cache } = state;
         let running = match process {
             Some(running) => running,
-            None => process.insert(self.start()?),
+            None => {
+                let refused = |error| ScorerError::Start {
+                    command: self.command.clone(),
+                    reason: std::io::Error::to_string(&error),
+                };
+                process.insert(Process::start(&self.command).map_err(refused)?)
+            }
         };
-        self.check_silent(running)?;
-        running.write(missing.iter().map(|smiles| format!("{smiles}\n")).collect());
+        check_silent(running, cache)?;
+        running.send(missing.iter().map(|smiles| format!("{smiles}\n")).collect());
         for &smiles in missing {
-            let score = self.answer(running, smiles)?;
-            lock(&self.cache).insert(smiles.clone(), score);
+            let smiles = smiles.clone();
+            let line = match running.answers.recv_timeout(self.timeout) {
+                Ok(line) => line,
+                Err(RecvTimeoutError::Disconnected) => return Err(ScorerError::Crashed { smiles }),
+                Err(RecvTimeoutError::Timeout) => {
+                    return Err(ScorerError::TimedOut { smiles, seconds: self.timeout.as_secs_f64() });
+                }
+            };
+            match line.parse::<f64>() {
+                Ok(score) if score.is_finite() => cache.insert(smiles, score),
+                Ok(value) => return Err(ScorerError::NonFinite { smiles, value }),
+                Err(_) => return Err(ScorerError::NoNumber { smiles, line }),
+            };
         }
-        self.check_silent(running)
+        check_silent(running, cache)
     }
+}
 
-    fn start(&self) -> std::result::Result<Process, ScorerError> {
-        let failed =
-            |error: std::io::Error| ScorerError::Start { command: self.command.clone(), reason: error.to_string() };
-        Process::start(&self.command).map_err(failed)
-    }
-
-    /// Finds a line that no molecule asked for. Which one it was isn't known, so no answer can be trusted.
-    fn check_silent(&self, process: &Process) -> std::result::Result<(), ScorerError> {
-        let Some(line) = process.unasked() else { return Ok(()) };
-        lock(&self.cache).clear();
-        Err(ScorerError::Unasked { line })
-    }
-
-    fn answer(&self, process: &Process, smiles: &str) -> std::result::Result<f64, ScorerError> {
-        let smiles = smiles.to_owned();
-        match process.answer(self.timeout) {
-            Ok(line) => match line.parse::<f64>() {
-                Ok(score) if score.is_finite() => Ok(score),
-                Ok(value) => Err(ScorerError::NonFinite { smiles, value }),
-                Err(_) => Err(ScorerError::NoNumber { smiles, line }),
-            },
-            Err(NoAnswer::Ended) => Err(ScorerError::Crashed { smiles }),
-            Err(NoAnswer::TimedOut) => Err(ScorerError::TimedOut { smiles, seconds: self.timeout.as_secs_f64() }),
-        }
-    }
+/// Finds a line that no molecule asked for. Which one it was isn't known, so no answer can be trusted.
+fn check_silent(process: &Process, cache: &mut HashMap<String, f64>) -> std::result::Result<(), ScorerError> {
+    let Ok(line) = process.answers.try_recv() else { return Ok(()) };
+    cache.clear();
+    Err(ScorerError::Unasked { line })
 }
 
 impl MoleculeScore for ExternalScorer {

@@ -1,8 +1,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
-use std::time::Duration;
 
 #[cfg(unix)]
 use rustix::process::{Pid, Signal};
@@ -16,15 +15,8 @@ const LONGEST_LINE: u64 = 4096;
 pub(super) struct Process {
     child: Child,
     requests: Sender<String>,
-    answers: Receiver<String>,
-}
-
-/// The reason why there is no answer.
-pub(super) enum NoAnswer {
-    /// None came in time.
-    TimedOut,
-    /// The program has closed its output.
-    Ended,
+    /// Its lines, one by one.
+    pub(super) answers: Receiver<String>,
 }
 
 impl Process {
@@ -68,21 +60,8 @@ impl Process {
     }
 
     /// Hands lines over; a program that has gone is found by its missing answers.
-    pub(super) fn write(&self, lines: String) {
+    pub(super) fn send(&self, lines: String) {
         let _ = self.requests.send(lines);
-    }
-
-    /// The next line, if it comes in time.
-    pub(super) fn answer(&self, timeout: Duration) -> Result<String, NoAnswer> {
-        self.answers.recv_timeout(timeout).map_err(|error| match error {
-            RecvTimeoutError::Timeout => NoAnswer::TimedOut,
-            RecvTimeoutError::Disconnected => NoAnswer::Ended,
-        })
-    }
-
-    /// A line that no molecule asked for.
-    pub(super) fn unasked(&self) -> Option<String> {
-        self.answers.try_recv().ok()
     }
 }
 

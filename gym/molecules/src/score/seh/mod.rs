@@ -10,7 +10,7 @@ use tch::{Device, Kind, Tensor};
 
 use weights::read_arrays;
 
-use super::MoleculeScore;
+use super::{MoleculeScore, check_all};
 use crate::Molecule;
 use crate::molecule::Hybridization;
 
@@ -27,8 +27,6 @@ const LOOP: usize = 4;
 const OTHER: usize = 5;
 const AROMATIC: usize = 9;
 const SP: usize = 10;
-const SP2: usize = 11;
-const SP3: usize = 12;
 const HYDROGENS: usize = 13;
 const NUMBER: usize = 13;
 
@@ -55,17 +53,16 @@ const SHAPES: [(usize, &[i64]); 18] = [
 ];
 
 /// The weights, arranged for use.
+#[derive(Debug)]
 struct Weights {
-    atoms: [Tensor; 2],
+    /// The published arrays, by place.
+    arrays: Vec<Tensor>,
     /// `[W, W]` each: what a bond of each kind makes of a neighbour.
     kinds: Vec<Tensor>,
     /// `[W, (1 + 3) W]`: the atom's own part of a message, the GRU's part of the state.
     state: Tensor,
-    message_bias: Tensor,
-    /// The GRU's part of the message, and both of its biases.
-    gru: [Tensor; 3],
-    lstm: [Tensor; 4],
-    last: [Tensor; 2],
+    /// `[W, 3 W]`: the GRU's part of the message.
+    message: Tensor,
 }
 
 /// The proxy of the affinity to soluble epoxide hydrolase (sEH) by Bengio et al. (*Flow Network based Generative Models for Non-Iterative
@@ -84,16 +81,11 @@ struct Weights {
 /// println!("{}", proxy.outputs(&[Molecule::from_smiles("CC(C)NC(=O)c1ccccc1")?])?[0]);
 /// # Ok::<(), gfn::Error>(())
 /// ```
+#[derive(Debug)]
 pub struct SehProxy {
     /// Asked from one thread at a time.
     weights: Mutex<Weights>,
     device: Device,
-}
-
-impl std::fmt::Debug for SehProxy {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SehProxy").field("device", &self.device).finish_non_exhaustive()
-    }
 }
 
 impl SehProxy {
@@ -121,8 +113,8 @@ impl SehProxy {
                 )));
             }
         }
-        let weights = Weights::new(|place| arrays[place].to_kind(Kind::Float).to_device(device));
-        Ok(Self { weights: Mutex::new(weights), device })
+        let arrays = arrays.iter().map(|array| array.to_kind(Kind::Float).to_device(device)).collect();
+        Ok(Self { weights: Mutex::new(Weights::new(arrays)), device })
     }
 
     /// The network's output for each molecule; about -1 to 10, the higher the better.
@@ -137,13 +129,9 @@ impl SehProxy {
         let weights = self.weights.lock().unwrap_or_else(PoisonError::into_inner);
         let output = tch::no_grad(|| weights.forward(&batch));
         let out = Vec::<f64>::try_from(output.to_kind(Kind::Double).to_device(Device::Cpu))?;
-        match out.iter().position(|value| !value.is_finite()) {
-            None => Ok(out),
-            Some(row) => {
-                let remedy = "look at the weights that were loaded";
-                Err(Error::non_finite("the sEH proxy's output of a molecule", row, out[row], remedy))
-            }
-        }
+        let remedy = "look at the weights that were loaded";
+        check_all("the sEH proxy's output of a molecule", &out, f64::is_finite, remedy)?;
+        Ok(out)
     }
 }
 
@@ -174,42 +162,34 @@ struct Batch {
 
 impl Batch {
     fn new(molecules: &[Molecule], device: Device) -> Self {
-        let (mut features, mut links) = (Vec::new(), Vec::new());
-        let (mut arrows, mut of, mut firsts) = (Vec::new(), Vec::new(), Vec::new());
-        let mut of_kind: [Vec<i64>; KINDS] = Default::default();
-        // Places in these lists, by atom and kind.
-        let mut places: Vec<[usize; KINDS]> = Vec::new();
+        let (mut features, mut arrows, mut of, mut firsts) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        // For each arrow, the kind of its bond and the neighbour.
+        let mut links: Vec<(usize, i64)> = Vec::new();
         for (nth, molecule) in molecules.iter().enumerate() {
             let (first, kinds) = (of.len(), molecule.bond_kinds());
             firsts.push(first as i64);
             for (a, hybridization) in molecule.hybridizations().into_iter().enumerate() {
                 features.extend(row(molecule, a, hybridization));
                 arrows.push(links.len() as i64);
-                let kind = |k: usize| kinds[k].map_or(AROMATIC_BOND, |order| usize::from(order.value()) - 1);
-                let bonds = molecule.bonds_at(a).iter();
-                let mut own: Vec<(usize, usize)> =
-                    bonds.map(|&k| (first + molecule.bonds()[k].other(a), kind(k))).collect();
-                if own.is_empty() {
-                    own.push((first + a, LOOP));
-                }
-                let mut place = [usize::MAX; KINDS];
-                for &(_, kind) in &own {
-                    if place[kind] == usize::MAX {
-                        place[kind] = of_kind[kind].len();
-                        of_kind[kind].push((first + a) as i64);
-                    }
-                }
-                places.push(place);
-                links.extend(own);
                 of.push(nth as i64);
+                for &k in molecule.bonds_at(a) {
+                    let kind = kinds[k].map_or(AROMATIC_BOND, |order| usize::from(order.value()) - 1);
+                    links.push((kind, (first + molecule.bonds()[k].other(a)) as i64));
+                }
+                if molecule.bonds_at(a).is_empty() {
+                    links.push((LOOP, (first + a) as i64));
+                }
             }
         }
-        let before: Vec<usize> = (0..KINDS).map(|kind| of_kind[..kind].iter().map(Vec::len).sum()).collect();
-        let sources: Vec<i64> = links.iter().map(|&(b, kind)| (before[kind] + places[b][kind]) as i64).collect();
+        let mut rows = links.clone();
+        rows.sort_unstable();
+        rows.dedup();
+        let sources: Vec<i64> = links.iter().map(|link| rows.partition_point(|row| row < link) as i64).collect();
         let to = |numbers: &[i64]| Tensor::from_slice(numbers).to_device(device);
+        let of_kind = |kind: usize| rows.iter().filter(|row| row.0 == kind).map(|row| row.1).collect::<Vec<i64>>();
         Self {
             features: Tensor::from_slice(&features).view([-1, FEATURES]).to_device(device),
-            of_kind: of_kind.iter().map(|atoms| to(atoms)).collect(),
+            of_kind: (0..KINDS).map(|kind| to(&of_kind(kind))).collect(),
             sources: to(&sources),
             arrows: to(&arrows),
             atoms: Tensor::arange(of.len() as i64, (Kind::Int64, device)),
@@ -230,11 +210,8 @@ fn row(molecule: &Molecule, a: usize, hybridization: Hybridization) -> [f32; FEA
         _ => OTHER,
     }] = 1.0;
     row[AROMATIC] = f32::from(u8::from(atom.aromatic));
-    match hybridization {
-        Hybridization::Sp => row[SP] = 1.0,
-        Hybridization::Sp2 => row[SP2] = 1.0,
-        Hybridization::Sp3 => row[SP3] = 1.0,
-        Hybridization::Other => {}
+    if hybridization != Hybridization::Other {
+        row[SP + hybridization as usize] = 1.0;
     }
     row[HYDROGENS] = f32::from(atom.hydrogens);
     row[NUMBER + number] = 1.0;
@@ -260,38 +237,33 @@ fn leaky(x: &Tensor) -> Tensor {
 }
 
 impl Weights {
-    fn new(array: impl Fn(usize) -> Tensor) -> Self {
+    fn new(arrays: Vec<Tensor>) -> Self {
+        let turned = |place: usize| arrays[place].transpose(0, 1);
         // One column for each kind of bond; none for the loop.
-        let first = Tensor::cat(&[array(4), array(5).zeros_like().unsqueeze(1)], 1).transpose(0, 1) + array(5);
-        let kinds = leaky(&first).matmul(&array(6).transpose(0, 1)) + array(7);
-        let state = Tensor::cat(&[array(2).transpose(0, 1), array(9).transpose(0, 1)], 1);
-        Self {
-            atoms: [array(0), array(1)],
-            kinds: kinds.view([KINDS as i64, WIDTH, WIDTH]).unbind(0),
-            state: state.contiguous(),
-            message_bias: array(3),
-            gru: [array(8).transpose(0, 1).contiguous(), array(10), array(11)],
-            lstm: [array(16), array(17), array(18), array(19)],
-            last: [array(20), array(21)],
-        }
+        let columns = Tensor::cat(&[&arrays[4], &arrays[5].zeros_like().unsqueeze(1)], 1);
+        let kinds = leaky(&(columns.transpose(0, 1) + &arrays[5])).matmul(&turned(6)) + &arrays[7];
+        let kinds = kinds.view([KINDS as i64, WIDTH, WIDTH]).unbind(0);
+        let state = Tensor::cat(&[turned(2), turned(9)], 1).contiguous();
+        let message = turned(8).contiguous();
+        Self { arrays, kinds, state, message }
     }
 
     fn forward(&self, batch: &Batch) -> Tensor {
-        let mut state = leaky(&batch.features.linear(&self.atoms[0], Some(&self.atoms[1])));
+        let mut state = leaky(&batch.features.linear(&self.arrays[0], Some(&self.arrays[1])));
         for _ in 0..ROUNDS {
             let made = state.matmul(&self.state);
             let seen = |(atoms, kind): (&Tensor, &Tensor)| state.index_select(0, atoms).matmul(kind);
             let rows = Tensor::cat(&batch.of_kind.iter().zip(&self.kinds).map(seen).collect::<Vec<_>>(), 0);
             let (mean, own) = (bags(&rows, &batch.sources, &batch.arrows, Pool::Mean), made.narrow(1, 0, WIDTH));
-            let message = leaky(&(mean + own + &self.message_bias));
-            let from_message = message.matmul(&self.gru[0]) + &self.gru[1];
-            let from_state = made.narrow(1, WIDTH, 3 * WIDTH) + &self.gru[2];
+            let message = leaky(&(mean + own + &self.arrays[3]));
+            let from_message = message.matmul(&self.message) + &self.arrays[10];
+            let from_state = made.narrow(1, WIDTH, 3 * WIDTH) + &self.arrays[11];
             let (message, kept) = (from_message.chunk(3, 1), from_state.chunk(3, 1));
             let (reset, update) = ((&message[0] + &kept[0]).sigmoid(), (&message[1] + &kept[1]).sigmoid());
             let new = (&message[2] + reset * &kept[2]).tanh();
             state = &new + update * (state - &new);
         }
-        self.pooled(&state, batch).linear(&self.last[0], Some(&self.last[1])).squeeze_dim(1)
+        self.pooled(&state, batch).linear(&self.arrays[20], Some(&self.arrays[21])).squeeze_dim(1)
     }
 
     /// Set2Set (Vinyals et al. 2016): an LSTM asks, and attention to the atoms of each molecule answers.
@@ -300,10 +272,10 @@ impl Weights {
         let none = || Tensor::zeros([batch.n, WIDTH], options);
         let mut asked = [none(), none()];
         let mut out = Tensor::zeros([batch.n, 2 * WIDTH], options);
-        let [input, hidden, bias, hidden_bias] = &self.lstm;
+        let lstm = &self.arrays[16..20];
         for _ in 0..POOLING {
             let [h, c] = &asked;
-            let (h, c) = out.lstm_cell(&[h, c], input, hidden, Some(bias), Some(hidden_bias));
+            let (h, c) = out.lstm_cell(&[h, c], &lstm[0], &lstm[1], Some(&lstm[2]), Some(&lstm[3]));
             let fit = (state * h.index_select(0, &batch.molecule)).sum_dim_intlist([1i64].as_slice(), true, None);
             let most = bags(&fit, &batch.atoms, &batch.first, Pool::Max);
             let weight = (fit - most.index_select(0, &batch.molecule)).exp();

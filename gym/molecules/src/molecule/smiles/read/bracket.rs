@@ -51,46 +51,38 @@ impl Reader<'_> {
             return self.refuse(if is_unknown { NotRead::UnknownAtom } else { NotRead::Isotope });
         }
         let (element, aromatic) = self.symbol()?;
-        if self.take(b'@') {
-            let counterclockwise = !self.take(b'@');
-            let has_before = self.last.is_some() || self.starts_with_hydrogen;
-            self.marks.centre(self.atoms.len(), has_before, counterclockwise);
-        }
-        let mut hydrogens = 0;
-        if self.take(b'H') {
-            hydrogens = self.digit().unwrap_or(1);
-        }
+        let counterclockwise = if self.take(b'@') { Some(!self.take(b'@')) } else { None };
+        let hydrogens = if self.take(b'H') { self.digit().unwrap_or(1) } else { 0 };
         let charge = self.charge()?;
         self.atom_map();
         if !self.take(b']') {
             return self
                 .fail("`]` was expected: brackets hold an element, @, H and its count, a charge, in this order");
         }
-        self.atom(RawAtom { element, aromatic, charge, hydrogens: Some(hydrogens), hydrogen_atoms: 0 })
+        self.atom(
+            RawAtom { element, aromatic, charge, hydrogens: Some(hydrogens), hydrogen_atoms: 0 },
+            counterclockwise,
+        )
     }
 
     /// The element of a bracket, and whether it is in lower case.
     fn symbol(&mut self) -> Result<(Element, bool)> {
         let mut symbols = [2, 1].into_iter().filter_map(|len| self.smiles.get(self.at..self.at + len));
-        match symbols.find(|text| *text == "*" || is_symbol(text) || Element::from_symbol(text).is_some()) {
-            Some("*") => self.refuse(NotRead::UnknownAtom),
-            Some("H") => self.refuse(NotRead::HydrogenAtom),
-            Some(symbol) => match Element::from_symbol(symbol) {
-                Some(found) => {
-                    self.at += symbol.len();
-                    Ok(found)
-                }
-                None => self.refuse(NotRead::Element),
-            },
-            None => self.fail("no element has this symbol"),
+        let known = symbols.find(|text| *text == "*" || is_symbol(text) || Element::from_symbol(text).is_some());
+        let Some(symbol) = known else { return self.fail("no element has this symbol") };
+        if let Some(found) = Element::from_symbol(symbol) {
+            self.at += symbol.len();
+            return Ok(found);
         }
+        self.refuse(match symbol {
+            "*" => NotRead::UnknownAtom,
+            "H" => NotRead::HydrogenAtom,
+            _ => NotRead::Element,
+        })
     }
 
     fn charge(&mut self) -> Result<i8> {
-        let sign = match self.peek() {
-            Some(byte @ (b'+' | b'-')) => byte,
-            _ => return Ok(0),
-        };
+        let Some(sign @ (b'+' | b'-')) = self.peek() else { return Ok(0) };
         let mut size = 0i8;
         while self.take(sign) {
             size = size.saturating_add(1);

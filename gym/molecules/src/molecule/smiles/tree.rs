@@ -1,0 +1,106 @@
+//! Text of a graph: depth first, with branches in parentheses and a number for each bond that closes a ring.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+
+/// A bond, and the atom that it leads to.
+pub(crate) type Step = (usize, usize);
+
+/// The steps from each atom, in the order in which they are written.
+pub(crate) struct TextTree {
+    roots: Vec<usize>,
+    /// Ring bonds that are written as numbers, at the atom where they are met first and at the other one.
+    pub(super) opens: Vec<Vec<Step>>,
+    pub(super) closes: Vec<Vec<Step>>,
+    pub(super) children: Vec<Vec<Step>>,
+}
+
+impl TextTree {
+    /// Walks depth first from each of the roots that no earlier one leads to; `steps` lists the steps from an atom.
+    pub(crate) fn new(n_atoms: usize, n_bonds: usize, roots: &[usize], steps: impl Fn(usize) -> Vec<Step>) -> Self {
+        let empty = || vec![Vec::new(); n_atoms];
+        let mut tree = Self { roots: Vec::new(), opens: empty(), closes: empty(), children: empty() };
+        let mut seen = vec![false; n_atoms];
+        let mut done = vec![false; n_bonds];
+        for &root in roots {
+            if std::mem::replace(&mut seen[root], true) {
+                continue;
+            }
+            tree.roots.push(root);
+            let mut stack = vec![(root, steps(root).into_iter())];
+            while let Some((a, rest)) = stack.last_mut() {
+                let a = *a;
+                let Some((k, b)) = rest.next() else {
+                    stack.pop();
+                    continue;
+                };
+                if std::mem::replace(&mut done[k], true) {
+                    continue;
+                }
+                if std::mem::replace(&mut seen[b], true) {
+                    // In depth-first order an edge that isn't of the tree leads back to an ancestor.
+                    tree.opens[b].push((k, a));
+                    tree.closes[a].push((k, b));
+                } else {
+                    tree.children[a].push((k, b));
+                    stack.push((b, steps(b).into_iter()));
+                }
+            }
+        }
+        tree
+    }
+
+    /// Writes the tree: `atom` gives the text of an atom, `bond` that of a bond that leaves an atom.
+    pub(crate) fn write(&self, atom: impl Fn(usize) -> String, bond: impl Fn(usize, usize) -> &'static str) -> String {
+        enum Piece {
+            Atom(usize),
+            Text(&'static str),
+        }
+        let mut out = String::new();
+        // The smallest number that is free comes next.
+        let (mut free, mut used) = (BinaryHeap::new(), 0);
+        let mut numbers = HashMap::new();
+        let mut stack: Vec<Piece> = Vec::new();
+        for root in self.roots.iter().rev() {
+            stack.extend([Piece::Text("."), Piece::Atom(*root)]);
+        }
+        while let Some(piece) = stack.pop() {
+            let a = match piece {
+                Piece::Text(text) => {
+                    out.push_str(text);
+                    continue;
+                }
+                Piece::Atom(a) => a,
+            };
+            out += &atom(a);
+            for (k, _) in &self.closes[a] {
+                let number = numbers.remove(k).unwrap_or(0);
+                out += &ring_number(number);
+                free.push(Reverse(number));
+            }
+            for &(k, _) in &self.opens[a] {
+                let number = free.pop().map_or(used + 1, |Reverse(number)| number);
+                used = used.max(number);
+                numbers.insert(k, number);
+                out.push_str(bond(k, a));
+                out += &ring_number(number);
+            }
+            for (i, &(k, b)) in self.children[a].iter().enumerate().rev() {
+                let branch = i + 1 < self.children[a].len();
+                stack.extend(branch.then_some(Piece::Text(")")));
+                stack.extend([Piece::Atom(b), Piece::Text(bond(k, a))]);
+                stack.extend(branch.then_some(Piece::Text("(")));
+            }
+        }
+        out.pop();
+        out
+    }
+}
+
+fn ring_number(number: usize) -> String {
+    match number {
+        ..=9 => number.to_string(),
+        10..=99 => format!("%{number}"),
+        _ => format!("%({number})"),
+    }
+}

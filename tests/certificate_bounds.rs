@@ -197,7 +197,7 @@ fn certify_needle(mass: f64, objects: usize, seeds: u64) -> (usize, usize) {
     };
     let (with, without) = (reward(log_needle), reward(-14.0));
     let graph = StateGraph::build(&env, 1_000).unwrap();
-    let policy = ExactPolicy::new(&graph, &env, UniformPolicy, &without).unwrap();
+    let policy = ExactPolicy::new(&graph, &env, &UniformPolicy, &without).unwrap();
     let mut truth = Truth::new(&env, &graph, &policy, &with);
     assert!((truth.tv - mass).abs() < 1e-5);
     let target = graph.target_distribution(&with, None).unwrap().probs;

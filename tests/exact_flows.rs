@@ -8,10 +8,7 @@ use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, S
 use gfn::examples::{Chain, Positions, Triangles};
 use gfn::graph::{GraphEnv, GraphState, GraphStates};
 use gfn::metrics::{Distances, ExactPolicy, NoiseFloor, estimate_log_z, eubo, pruned_distribution};
-use gfn::objective::{
-    Balance, DetailedBalance, FlowMatching, LogPartitionVariance, RelativeTrajectoryBalance, SubTrajectoryBalance,
-    TrajectoryBalance, Weighting,
-};
+use gfn::objective::{DetailedBalance, FlowMatching, LogPartitionVariance, Objective, RelativeTrajectoryBalance, SubTrajectoryBalance, TrajectoryBalance, Weighting};
 use gfn::objective::{Quantities, Quantity};
 use gfn::objective::{Scores, score};
 use gfn::policy::{Evaluation, Policy, UniformPolicy, WithPrior};
@@ -32,7 +29,7 @@ fn graph_reward(states: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
     Ok(states.graphs().iter().map(log_r).collect())
 }
 
-fn objectives() -> Vec<Box<dyn Balance>> {
+fn objectives() -> Vec<Box<dyn Objective>> {
     let weightings = [
         Weighting::Db,
         Weighting::ModifiedDb,
@@ -42,7 +39,7 @@ fn objectives() -> Vec<Box<dyn Balance>> {
         Weighting::Geometric { lambda: 0.9 },
         Weighting::GeometricWithin { lambda: 0.9 },
     ];
-    let mut out: Vec<Box<dyn Balance>> = vec![
+    let mut out: Vec<Box<dyn Objective>> = vec![
         Box::new(TrajectoryBalance),
         Box::new(LogPartitionVariance),
         Box::new(DetailedBalance::default()),
@@ -56,7 +53,7 @@ fn objectives() -> Vec<Box<dyn Balance>> {
 
 /// The largest residual of each objective.
 fn residuals(scores: &Scores) -> Vec<f64> {
-    let largest = |objective: Box<dyn Balance>| {
+    let largest = |objective: Box<dyn Objective>| {
         let residuals = objective.residuals(scores).unwrap();
         assert!(residuals.values.numel() > 0);
         residuals.values.abs().max().double_value(&[])
@@ -71,7 +68,7 @@ fn check<E: EnumerableEnv + DiscreteEnv<Actions = Slots>>(
 ) {
     let graph = StateGraph::build(env, 10_000).unwrap();
     let target = graph.target_distribution(&reward, None).unwrap();
-    let exact = ExactPolicy::new(&graph, env, UniformPolicy, &reward).unwrap();
+    let exact = ExactPolicy::new(&graph, env, &UniformPolicy, &reward).unwrap();
     assert!((exact.flows().log_z - target.log_z).abs() < 1e-9);
     let sampled = graph.terminating_distribution(env, &exact, None).unwrap();
     let distances = Distances::between(&sampled.probs, &target.probs).unwrap();
@@ -101,7 +98,7 @@ fn check<E: EnumerableEnv + DiscreteEnv<Actions = Slots>>(
     let squared = |states: &E::States, conditions: Option<&Tensor>| -> Result<Vec<f64>> {
         Ok(reward(states, conditions)?.into_iter().map(|r| 2.0 * r).collect())
     };
-    let posterior = ExactPolicy::new(&graph, env, UniformPolicy, &squared).unwrap();
+    let posterior = ExactPolicy::new(&graph, env, &UniformPolicy, &squared).unwrap();
     let log_z = posterior.flows().log_z - exact.flows().log_z;
     let pair = WithPrior { policy: &posterior, prior: &exact };
     let needs = Quantities::from(Quantity::LogPrior);

@@ -25,7 +25,7 @@ fn a_rule_of_ones_own_draws_in_proportion_to_its_weights() {
 #[test]
 fn a_rule_and_each_object_once_go_together() {
     let rule = |stored: Stored| stored.log_reward;
-    let mut buffer = ReplayBuffer::distinct_by_priority(config(5, Eviction::Fifo, Draw::Own), rule).unwrap();
+    let mut buffer = ReplayBuffer::by_priority(config(5, Eviction::Fifo, Draw::Own), rule).unwrap().without_duplicates();
     buffer.add(&env(), &walks(&[1, 2, 1]), &[0.0, 3f64.ln(), 0.0]).unwrap();
     assert_eq!(buffer.len(), 2);
     check_draws(&buffer, &[1.0, 3.0]);

@@ -1,6 +1,6 @@
 use tch::{Device, Tensor};
 
-use crate::tensor::index_tensor;
+use crate::tensor::select_rows;
 use crate::{Error, Result};
 
 /// A condition vector for each element, `[n, C]`. The policy, log Z and the reward depend on it.
@@ -29,7 +29,7 @@ impl Conditions {
     }
 
     pub(crate) fn pick(&self, rows: &[usize]) -> Self {
-        Self(self.0.index_select(0, &index_tensor(rows, self.0.device())))
+        Self(select_rows(&self.0, rows))
     }
 
     pub(crate) fn to_device(&self, device: Device) -> Result<Self> {

@@ -1,7 +1,6 @@
 //! All states of an environment and the moves between them.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 
 use super::measure::count_forms;
 use super::moves::{CHUNK, Moves};
@@ -107,10 +106,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
         check_instances(env, &[instance])?;
         let limit = limit.min(EXIT as usize - 1);
         let states = env.initial(&[instance]);
-        let mut index: HashMap<E::Key, u32> = env.keys(&states).into_iter().zip([0]).collect();
-        let (move_ptr, children) = (vec![0], Vec::new());
-        let mut out = Self { states, index: HashMap::new(), move_ptr, children, log_multiplicity: None };
-        // A trajectory that reaches the state ends there.
+        let index = env.keys(&states).into_iter().zip([0]).collect();
+        let mut out = Self { states, index, move_ptr: vec![0], children: Vec::new(), log_multiplicity: None };
         let mut finished = vec![true];
         let mut expanded = 0;
         let mut estimated = false;
@@ -122,54 +119,51 @@ impl<E: EnumerableEnv> StateGraph<E> {
                     return Err(Error::TooManyStates { limit });
                 }
             }
-            let end = out.states.len().min(expanded + CHUNK);
-            let chunk = out.states.select(&(expanded..end).collect::<Vec<_>>());
-            let moves = Moves::of(&env.masks(Direction::Forward, &chunk));
-            let inner = moves.inner();
-            let keys = env.child_keys(&chunk, &inner.rows, &inner.slots)?;
-            let first_child = out.children.len();
-            out.children.resize(first_child + moves.rows.len(), EXIT);
-            // The moves that lead to a new state.
-            let mut new = Vec::new();
-            for (k, key) in keys.into_iter().enumerate() {
-                let next = index.len();
-                let child = match index.entry(key) {
-                    Entry::Occupied(known) => *known.get(),
-                    Entry::Vacant(place) => {
-                        new.push(k);
-                        *place.insert(next as u32)
-                    }
-                };
-                out.children[first_child + inner.places[k]] = child;
-            }
-            if index.len() > limit {
-                return Err(Error::TooManyStates { limit });
-            }
-            let mut row = 0;
-            for k in 0..moves.rows.len() {
-                while row < moves.rows[k] {
-                    out.move_ptr.push(first_child + k);
-                    row += 1;
-                }
-            }
-            out.move_ptr.resize(end + 1, out.children.len());
-            let is_stuck = |&state: &usize| out.raw_children(state).is_empty() && !finished[state];
-            if let Some(state) = (expanded..end).find(is_stuck) {
-                return Err(dead_end(env, &chunk, state - expanded));
-            }
-            if !new.is_empty() {
-                let mut children = chunk.select(&new.iter().map(|&k| inner.rows[k]).collect::<Vec<_>>());
-                finished.extend(env.step(Direction::Forward, &mut children, &inner.slots.select(&new))?.done);
-                out.states.append(children);
-            }
-            expanded = end;
+            expanded = out.expand(env, expanded, limit, &mut finished)?;
         }
         out.children.shrink_to_fit();
-        out.index = index;
         check_listed(env, &out, instance)?;
         let mut out = if is_topological(&out.move_ptr, &out.children) { out } else { out.reordered()? };
         out.log_multiplicity = count_forms(env, &out)?;
         Ok(out)
+    }
+
+    /// Lists the children of a chunk of states, from state `start` on, and returns the end of the chunk. `finished` is `true`
+    /// for each listed state in which the trajectories that reach it end.
+    fn expand(&mut self, env: &E, start: usize, limit: usize, finished: &mut Vec<bool>) -> Result<usize> {
+        let end = self.states.len().min(start + CHUNK);
+        let chunk = self.states.select(&(start..end).collect::<Vec<_>>());
+        let moves = Moves::of(&env.masks(Direction::Forward, &chunk));
+        let inner = moves.inner();
+        let keys = env.child_keys(&chunk, &inner.rows, &inner.slots)?;
+        let first_child = self.children.len();
+        self.children.resize(first_child + moves.rows.len(), EXIT);
+        // The moves that lead to a new state.
+        let mut new = Vec::new();
+        for (k, key) in keys.into_iter().enumerate() {
+            let next = self.index.len() as u32;
+            let child = *self.index.entry(key).or_insert(next);
+            if child == next {
+                new.push(k);
+            }
+            self.children[first_child + inner.places[k]] = child;
+        }
+        if self.index.len() > limit {
+            return Err(Error::TooManyStates { limit });
+        }
+        for row in 0..chunk.len() {
+            self.move_ptr.push(first_child + moves.rows.partition_point(|&other| other <= row));
+        }
+        let is_stuck = |&state: &usize| self.raw_children(state).is_empty() && !finished[state];
+        if let Some(state) = (start..end).find(is_stuck) {
+            return Err(dead_end(env, &chunk, state - start));
+        }
+        if !new.is_empty() {
+            let mut children = chunk.select(&new.iter().map(|&k| inner.rows[k]).collect::<Vec<_>>());
+            finished.extend(env.step(Direction::Forward, &mut children, &inner.slots.select(&new))?.done);
+            self.states.append(children);
+        }
+        Ok(end)
     }
 
     /// Groups the states by object ([`EnumerableEnv::objects`]).

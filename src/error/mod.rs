@@ -1,10 +1,10 @@
 //! What can go wrong, as one typed enum: each message says what was wrong, what was expected, and what to do.
 
+mod checks;
 mod constructors;
-mod kind;
 mod warning;
 
-pub use kind::ErrorKind;
+pub(crate) use checks::{check_finite, check_len, check_positive, check_setting};
 pub use warning::Warning;
 
 use std::fmt;

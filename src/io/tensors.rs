@@ -12,8 +12,12 @@ use super::layout::{FolderKind, file_error};
 use crate::{Error, Result};
 
 /// The kinds of tensors that a file can hold, as libtorch and safetensors name them.
-const DTYPES: [(Kind, Dtype); 4] =
-    [(Kind::Float, Dtype::F32), (Kind::Double, Dtype::F64), (Kind::Int64, Dtype::I64), (Kind::Uint8, Dtype::U8)];
+const KINDS: [(Kind, Dtype, TensorKind); 4] = [
+    (Kind::Float, Dtype::F32, TensorKind::F32),
+    (Kind::Double, Dtype::F64, TensorKind::F64),
+    (Kind::Int64, Dtype::I64, TensorKind::I64),
+    (Kind::Uint8, Dtype::U8, TensorKind::U8),
+];
 
 /// The kinds of tensors that a file can hold.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -31,13 +35,7 @@ pub enum TensorKind {
 impl TensorKind {
     /// The kind of a libtorch tensor, or `None` if a file can't hold it.
     pub fn of(tensor: &Tensor) -> Option<Self> {
-        match tensor.kind() {
-            Kind::Float => Some(Self::F32),
-            Kind::Double => Some(Self::F64),
-            Kind::Int64 => Some(Self::I64),
-            Kind::Uint8 => Some(Self::U8),
-            _ => None,
-        }
+        KINDS.iter().find(|(kind, ..)| *kind == tensor.kind()).map(|(.., kind)| *kind)
     }
 
     /// `true` if values of this kind may be NaN or infinite.
@@ -74,7 +72,7 @@ pub(crate) fn serialise(tensors: &[(String, Tensor)], path: &Path) -> Result<Vec
         if !names.insert(name) {
             return Err(refuse(format!("two tensors are named `{name}`")));
         }
-        let Some(&(_, dtype)) = DTYPES.iter().find(|(kind, _)| *kind == tensor.kind()) else {
+        let Some(&(_, dtype, _)) = KINDS.iter().find(|(kind, ..)| *kind == tensor.kind()) else {
             return Err(refuse(format!("`{name}` has kind {:?}", tensor.kind())));
         };
         let host = tensor.detach().f_to_device(Device::Cpu)?.f_contiguous()?;
@@ -97,7 +95,7 @@ pub(crate) fn deserialise(data: &[u8], path: &Path, layout: &FolderKind) -> Resu
     let file = SafeTensors::deserialize(data).map_err(|e| refuse(format!("not a file of safetensors ({e})")))?;
     let mut tensors = Vec::with_capacity(file.len());
     for (name, view) in file.iter() {
-        let Some(&(kind, _)) = DTYPES.iter().find(|(_, dtype)| *dtype == view.dtype()) else {
+        let Some(&(kind, ..)) = KINDS.iter().find(|(_, dtype, _)| *dtype == view.dtype()) else {
             return Err(refuse(format!("`{name}` has kind {:?}", view.dtype())));
         };
         let size: Vec<i64> = view.shape().iter().map(|&size| size as i64).collect();
@@ -117,22 +115,14 @@ impl Named<'_> {
         self.0.iter().find(|(n, _)| n == name).map(|(_, tensor)| tensor)
     }
 
-    /// The tensor of this name if it has this kind. Another kind isn't what was saved, and a conversion would round or
-    /// wrap.
-    fn of_kind(&self, name: &str, kind: TensorKind) -> Option<&Tensor> {
-        self.get(name).filter(|tensor| TensorKind::of(tensor) == Some(kind))
-    }
-
-    pub(crate) fn ints(&self, name: &str) -> Result<Vec<i64>> {
-        self.of_kind(name, TensorKind::I64).and_then(|t| Vec::<i64>::try_from(t).ok()).ok_or_else(|| malformed(name))
-    }
-
-    pub(crate) fn floats(&self, name: &str) -> Result<Vec<f64>> {
-        self.of_kind(name, TensorKind::F64).and_then(|t| Vec::<f64>::try_from(t).ok()).ok_or_else(|| malformed(name))
-    }
-
-    pub(crate) fn bytes(&self, name: &str) -> Result<Vec<u8>> {
-        self.of_kind(name, TensorKind::U8).and_then(|t| Vec::<u8>::try_from(t).ok()).ok_or_else(|| malformed(name))
+    /// Returns the numbers of a tensor, which must have the kind of `T`. Another kind isn't what was saved, and a
+    /// conversion would round or wrap.
+    pub(crate) fn numbers<T: tch::kind::Element>(&self, name: &str) -> Result<Vec<T>>
+    where
+        for<'t> Vec<T>: TryFrom<&'t Tensor>,
+    {
+        let tensor = self.get(name).filter(|tensor| tensor.kind() == T::KIND);
+        tensor.and_then(|tensor| Vec::try_from(tensor).ok()).ok_or_else(|| malformed(name))
     }
 
     /// One number for each of `n` rows.

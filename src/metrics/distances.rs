@@ -1,5 +1,6 @@
 //! Distances between a distribution and its target.
 
+use crate::error::check_len;
 use crate::{Error, Result};
 
 /// Allowed difference of a sum of probabilities from 1, because printed probabilities are rounded.
@@ -68,11 +69,7 @@ pub(super) fn check_distribution(what: &'static str, probs: &[f64]) -> Result<()
 }
 
 fn check_length(what: &str, got: usize, expected: usize) -> Result<()> {
-    if got == expected {
-        Ok(())
-    } else {
-        Err(Error::shape(what, [expected as i64], [got as i64], "compare lists over the states of one state graph"))
-    }
+    check_len(what, expected, got, "compare lists over the states of one state graph")
 }
 
 fn kl_term(p: f64, q: f64) -> f64 {

@@ -2,6 +2,7 @@
 
 use tch::{Tensor, no_grad};
 
+use crate::error::check_setting;
 use crate::nn::{Parameters, Restored};
 use crate::{Error, Result};
 
@@ -37,9 +38,7 @@ impl Average {
     /// # Errors
     /// [`Error::Config`] unless `0 <= decay < 1`.
     pub fn new(parameters: &Parameters, decay: f64) -> Result<Self> {
-        if !(0.0..1.0).contains(&decay) {
-            return Err(Error::config("the decay of the average", decay, "0 <= decay < 1"));
-        }
+        check_setting("the decay of the average", decay, (0.0..1.0).contains(&decay), "0 <= decay < 1")?;
         let values = no_grad(|| trained(parameters).map(|(name, t)| (name.to_owned(), t.copy())).collect());
         Ok(Self { decay, values })
     }

@@ -1,6 +1,7 @@
-//! The optimiser's settings.
+//! The settings of optimizers, and checks of them.
 
-use crate::{Error, Result};
+use crate::Result;
+use crate::error::check_setting;
 
 /// Settings of [`Adam`](super::Adam).
 #[derive(Clone, Copy, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
@@ -30,47 +31,41 @@ impl Default for AdamConfig {
 }
 
 impl AdamConfig {
+    /// Checks the settings.
+    ///
     /// # Errors
-    /// [`Error::Config`] for the first invalid setting.
+    /// [`Error::Config`](crate::Error::Config) for the first invalid setting.
     pub(super) fn check(&self) -> Result<()> {
         // For a smaller gradient the weighted square underflows in f32 although the gradient doesn't. The update, their
         // quotient, could then be of any size.
         let least = (f64::from(f32::MIN_POSITIVE) / (1.0 - self.beta2)).sqrt();
         let eps = "a finite number of at least sqrt(1.2e-38 / (1 - beta2)), which is 3.5e-18 where beta2 is 0.999";
-        let beta = |x: f64| (0.0..1.0).contains(&x);
-        check(&[
-            ("lr", self.lr, is_rate(self.lr), RATE),
-            ("log_z_lr", self.log_z_lr, is_rate(self.log_z_lr), RATE),
-            ("beta1", self.beta1, beta(self.beta1), "0 <= beta1 < 1"),
-            ("beta2", self.beta2, beta(self.beta2), "0 <= beta2 < 1"),
-            ("eps", self.eps, self.eps.is_finite() && self.eps >= least, eps),
-            ("weight_decay", self.weight_decay, is_rate(self.weight_decay), RATE),
-        ])?;
+        check_rate("lr", self.lr)?;
+        check_rate("log_z_lr", self.log_z_lr)?;
+        check_setting("beta1", self.beta1, is_decay(self.beta1), "0 <= beta1 < 1")?;
+        check_setting("beta2", self.beta2, is_decay(self.beta2), "0 <= beta2 < 1")?;
+        check_setting("eps", self.eps, self.eps.is_finite() && self.eps >= least, eps)?;
+        check_rate("weight_decay", self.weight_decay)?;
         check_norm(self.max_norm)
     }
 }
 
-/// Refuses the first setting that isn't sound: its name, its value, whether it is sound, and what is expected.
-pub(super) fn check(settings: &[(&'static str, f64, bool, &'static str)]) -> Result<()> {
-    match settings.iter().find(|setting| !setting.2) {
-        Some(&(setting, got, _, expected)) => Err(Error::config(setting, got, expected)),
-        None => Ok(()),
-    }
+/// Checks a learning rate or a weight decay.
+pub(super) fn check_rate(setting: &'static str, value: f64) -> Result<f64> {
+    check_setting(setting, value, is_rate(value), "a finite number of at least 0")
 }
 
+/// Checks the limit on the norm of the gradient.
 pub(super) fn check_norm(max_norm: Option<f64>) -> Result<()> {
     let max = max_norm.unwrap_or(1.0);
-    check(&[("max_norm", max, max.is_finite() && max > 0.0, "a finite number above 0")])
-}
-
-/// A schedule's factor on learning rates.
-pub(super) fn checked_factor(factor: f64) -> Result<f64> {
-    check(&[("lr_scale", factor, is_rate(factor), "a finite factor of at least 0")])?;
-    Ok(factor)
+    check_setting("max_norm", max, max.is_finite() && max > 0.0, "a finite number above 0").map(drop)
 }
 
 pub(super) fn is_rate(x: f64) -> bool {
     x.is_finite() && x >= 0.0
 }
 
-pub(super) const RATE: &str = "a finite number of at least 0";
+/// Returns `true` for the share of a moment that one step may keep.
+pub(super) fn is_decay(x: f64) -> bool {
+    (0.0..1.0).contains(&x)
+}

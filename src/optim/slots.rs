@@ -4,7 +4,9 @@
 use tch::{Device, Kind, Tensor, no_grad};
 
 use super::StepReport;
+use super::config::is_rate;
 use super::update::sum_of_squares;
+use crate::error::check_setting;
 use crate::nn::{Group, Parameter, Parameters};
 use crate::tensor::slices;
 use crate::{Error, Result};
@@ -20,6 +22,10 @@ pub(super) struct Slots<const N: usize> {
     /// The names of the moments, in files.
     names: [&'static str; N],
     slots: Vec<Slot<N>>,
+    /// The learning rates of the network and of log Z, before scaling.
+    rates: [f64; 2],
+    /// A schedule's factor on the learning rates.
+    factor: f64,
 }
 
 /// A parameter with its moments, which lie on its device.
@@ -32,14 +38,6 @@ pub(super) struct Slot<const N: usize> {
 }
 
 impl<const N: usize> Slot<N> {
-    /// The learning rate of the parameter's group.
-    pub(super) fn rate(&self, lr: f64, log_z_lr: f64) -> f64 {
-        match self.parameter.group {
-            Group::Network => lr,
-            Group::LogZ => log_z_lr,
-        }
-    }
-
     /// The gradient to apply; `None` if the parameter is to be left alone.
     fn gradient(&self) -> Option<Tensor> {
         let tensor = &self.parameter.tensor;
@@ -50,7 +48,7 @@ impl<const N: usize> Slot<N> {
 
 impl<const N: usize> Slots<N> {
     /// The parameters that require a gradient, with moments of zero.
-    pub(super) fn new(parameters: &Parameters, names: [&'static str; N]) -> Result<Self> {
+    pub(super) fn new(parameters: &Parameters, names: [&'static str; N], rates: [f64; 2]) -> Result<Self> {
         parameters.check()?;
         let trained = parameters.iter().filter(|parameter| parameter.tensor.requires_grad());
         let slots = trained.map(|parameter| Slot {
@@ -58,17 +56,29 @@ impl<const N: usize> Slots<N> {
             steps: 0,
             moments: names.map(|_| parameter.tensor.zeros_like()),
         });
-        Ok(Self { names, slots: slots.collect() })
+        Ok(Self { names, slots: slots.collect(), rates, factor: 1.0 })
     }
 
-    /// Updates every parameter by `update`, which is given its gradient and a factor on it, and sets the gradient to zero; after an error
-    /// all are. Where squares might overflow, `check` looks at all gradients first.
+    /// Multiplies the learning rates by a factor, which replaces the last one.
+    pub(super) fn scale_lr(&mut self, factor: f64) -> Result<()> {
+        self.factor = check_setting("lr_scale", factor, is_rate(factor), "a finite factor of at least 0")?;
+        Ok(())
+    }
+
+    /// Updates every parameter by `update`, and sets the gradients to zero, even after an error. If squares might overflow,
+    /// `check` examines all gradients first. Both functions get a parameter, its gradient, a factor on the gradient and
+    /// the learning rate. `update` sets the gradient to zero itself.
     pub(super) fn step(
         &mut self,
         max_norm: Option<f64>,
-        check: impl Fn(&Slot<N>, &Tensor, f64) -> Result<()>,
-        update: impl Fn(&mut Slot<N>, &mut Tensor, f64) -> Result<()>,
+        check: impl Fn(&Slot<N>, &Tensor, f64, f64) -> Result<()>,
+        update: impl Fn(&mut Slot<N>, &mut Tensor, f64, f64) -> Result<()>,
     ) -> Result<StepReport> {
+        let [network, log_z] = self.rates.map(|rate| self.factor * rate);
+        let rate = |slot: &Slot<N>| match slot.parameter.group {
+            Group::Network => network,
+            Group::LogZ => log_z,
+        };
         let done = no_grad(|| {
             let grads: Vec<_> = self.slots.iter().map(Slot::gradient).collect();
             let grad_norm = self.norm(&grads)?;
@@ -84,11 +94,11 @@ impl<const N: usize> Slots<N> {
             let given = self.slots.iter_mut().zip(grads).filter_map(|(slot, grad)| Some((slot, grad?)));
             let mut given: Vec<_> = given.collect();
             if grad_norm.min(max_norm.unwrap_or(f64::INFINITY)) > SAFE_NORM {
-                given.iter().try_for_each(|(slot, grad)| check(slot, grad, clip))?;
+                given.iter().try_for_each(|(slot, grad)| check(slot, grad, clip, rate(slot)))?;
             }
             for (slot, grad) in &mut given {
                 slot.steps += 1;
-                update(slot, grad, clip)?;
+                update(slot, grad, clip, rate(slot))?;
             }
             Ok(StepReport { grad_norm })
         });

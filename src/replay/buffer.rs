@@ -114,11 +114,12 @@ impl<E: Env> ReplayBuffer<E> {
     where
         E: EnumerableEnv,
     {
-        Ok(Self::new(config)?.with_each_once())
+        Ok(Self::new(config)?.without_duplicates())
     }
 
-    /// The same empty buffer, which holds each object once.
-    pub(super) fn with_each_once(self) -> Self
+    /// Makes an empty buffer hold each finished object once, under each condition.
+    #[must_use]
+    pub fn without_duplicates(self) -> Self
     where
         E: EnumerableEnv,
     {

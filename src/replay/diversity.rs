@@ -1,8 +1,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::Result;
+use crate::error::check_setting;
 use crate::policy::{Features, StateFeatures};
-use crate::{Error, Result};
 
 /// The distance between objects that a diverse buffer requires
 /// ([`ReplayBuffer::diverse`](super::ReplayBuffer::diverse)): more than `cutoff` in the p-norm of the difference of
@@ -43,15 +44,11 @@ impl<S> Diversity<S> {
     /// difference. A cutoff of 0 refuses only equal vectors.
     ///
     /// # Errors
-    /// [`Error::Config`] unless the cutoff is finite and not negative, and p at least 1.
+    /// [`Error::Config`](crate::Error::Config) unless the cutoff is finite and not negative, and p at least 1.
     pub fn new(cutoff: f64, p: f64, features: impl StateFeatures<S> + 'static) -> Result<Self> {
-        let refuse = |setting, got: f64, expected| Err(Error::config(setting, got, expected));
-        if !(cutoff.is_finite() && cutoff >= 0.0) {
-            return refuse("replay cutoff", cutoff, "a finite distance of at least 0");
-        }
-        if p.is_nan() || p < 1.0 {
-            return refuse("replay p-norm", p, "a number of at least 1, or infinity");
-        }
+        let is_distance = cutoff.is_finite() && cutoff >= 0.0;
+        check_setting("replay cutoff", cutoff, is_distance, "a finite distance of at least 0")?;
+        check_setting("replay p-norm", p, p >= 1.0, "a number of at least 1, or infinity")?;
         Ok(Self { cutoff, p, features: Arc::new(features) })
     }
 

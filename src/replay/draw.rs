@@ -5,6 +5,7 @@ use super::ranking::{Rank, harmonic};
 use super::weights::Scale;
 use super::{Draw, RankBy, ReplayBuffer};
 use crate::env::Env;
+use crate::error::{check_finite, check_len};
 use crate::rollout::Walks;
 use crate::{Error, Result, Rng};
 
@@ -113,19 +114,9 @@ impl<E: Env> ReplayBuffer<E> {
     /// [`Error::Shape`] unless there is one loss per serial, [`Error::NonFinite`] for one that isn't finite; nothing is
     /// recorded then.
     pub fn update_losses(&mut self, serials: &[u64], losses: &[f64]) -> Result<usize> {
-        if serials.len() != losses.len() {
-            return Err(Error::shape(
-                "losses of drawn entries",
-                [serials.len() as i64],
-                [losses.len() as i64],
-                "give one loss per serial",
-            ));
-        }
-        if let Some(row) = losses.iter().position(|loss| !loss.is_finite()) {
-            let value = losses[row];
-            let remedy = "stop at a loss that isn't finite: nothing can be learned from it";
-            return Err(Error::non_finite("loss of a drawn entry", row, value, remedy));
-        }
+        check_len("losses of drawn entries", serials.len(), losses.len(), "give one loss per serial")?;
+        let remedy = "stop at a loss that isn't finite: nothing can be learned from it";
+        check_finite("loss of a drawn entry", losses, remedy)?;
         self.check_priorities(
             serials.iter().zip(losses).filter_map(|(serial, loss)| {
                 Some(Stored { loss: Some(loss.abs()), ..self.entries.get(serial)?.stored })

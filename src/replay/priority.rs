@@ -2,7 +2,8 @@ use std::sync::Arc;
 
 use super::weights::Weights;
 use super::{Draw, ReplayBuffer, ReplayConfig};
-use crate::env::{EnumerableEnv, Env};
+use crate::env::Env;
+use crate::error::check_finite;
 use crate::{Error, Result};
 
 /// An object in a buffer, as a [`Priority`] sees it.
@@ -53,17 +54,6 @@ impl<E: Env> ReplayBuffer<E> {
         Self::drawn_by(config, Some(Arc::new(priority)))
     }
 
-    /// The same, with each finished object in it once, under each condition, as in [`distinct`](Self::distinct).
-    ///
-    /// # Errors
-    /// As for [`by_priority`](Self::by_priority).
-    pub fn distinct_by_priority(config: ReplayConfig, priority: impl Priority + 'static) -> Result<Self>
-    where
-        E: EnumerableEnv + 'static,
-    {
-        Ok(Self::by_priority(config, priority)?.with_each_once())
-    }
-
     /// The weights of an object.
     pub(super) fn weights_of(&self, stored: Stored) -> Weights {
         match &self.priority {
@@ -75,14 +65,8 @@ impl<E: Env> ReplayBuffer<E> {
     /// Refuses objects that the priority gives no finite weight.
     pub(super) fn check_priorities(&self, objects: impl Iterator<Item = Stored>) -> Result<()> {
         let Some(priority) = &self.priority else { return Ok(()) };
-        let bad = objects.map(|stored| priority.log_weight(stored)).enumerate().find(|(_, weight)| !weight.is_finite());
-        bad.map_or(Ok(()), |(row, value)| {
-            Err(Error::non_finite(
-                "the log-weight that a priority gives an object",
-                row,
-                value,
-                "give finite log-weights; a very negative one for what is hardly to be drawn",
-            ))
-        })
+        let log_weights: Vec<f64> = objects.map(|stored| priority.log_weight(stored)).collect();
+        let remedy = "give finite log-weights; a very negative one for an object that is hardly to be drawn";
+        check_finite("the log-weight that a priority gives an object", &log_weights, remedy)
     }
 }

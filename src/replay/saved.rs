@@ -55,12 +55,12 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
     /// then.
     pub fn load_state(&mut self, env: &E, state: &[(String, Tensor)]) -> Result<()> {
         let named = &Named(state);
-        let log_rewards = named.floats("log_rewards")?;
+        let log_rewards = named.numbers::<f64>("log_rewards")?;
         let n = log_rewards.len();
         let ReadWalks { actions, offsets, instances } = read_walks(named, env)?;
-        let serials = named.column(named.ints("serials")?, "serials", n)?;
-        let losses = named.column(named.floats("losses")?, "losses", n)?;
-        let added = named.column(named.ints("added")?, "added", 1)?[0];
+        let serials = named.column(named.numbers::<i64>("serials")?, "serials", n)?;
+        let losses = named.column(named.numbers::<f64>("losses")?, "losses", n)?;
+        let added = named.column(named.numbers::<i64>("added")?, "added", 1)?[0];
         let after = serials.last().map_or(0, |newest| newest.saturating_add(1));
         for (name, is_sound) in [
             ("offsets", offsets.len() == n + 1),

@@ -1,7 +1,7 @@
 //! Batches of rows, and the grouping of equal ones.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 use smallvec::SmallVec;
 
@@ -127,6 +127,21 @@ impl Grouping {
                 out.first.push(row);
                 out.first.len() - 1
             });
+            out.of.push(group);
+        }
+        out
+    }
+
+    /// Groups rows by a key.
+    pub(crate) fn by_key<K: Hash + Eq>(keys: impl IntoIterator<Item = K>) -> Self {
+        let mut groups = HashMap::new();
+        let mut out = Self { first: Vec::new(), of: Vec::new() };
+        for (row, key) in keys.into_iter().enumerate() {
+            let next = out.first.len();
+            let group = *groups.entry(key).or_insert(next);
+            if group == next {
+                out.first.push(row);
+            }
             out.of.push(group);
         }
         out

@@ -100,9 +100,9 @@ where
 
     fn load_tensors(&mut self, tensors: &[(String, Tensor)]) -> Result<()> {
         let named = Named(tensors);
-        let keys = serde_json::from_slice(&named.bytes("keys")?).map_err(|_| malformed("keys"))?;
+        let keys = serde_json::from_slice(&named.numbers::<u8>("keys")?).map_err(|_| malformed("keys"))?;
         let column = |name| -> Result<Vec<u64>> {
-            let values = named.ints(name)?.into_iter().map(u64::try_from);
+            let values = named.numbers::<i64>(name)?.into_iter().map(u64::try_from);
             values.collect::<std::result::Result<_, _>>().map_err(|_| malformed(name))
         };
         let (steps, modes) = (column("steps")?, column("modes")?);

@@ -9,8 +9,6 @@
 //! assert_eq!(runtime.device(), tch::Device::Cpu);
 //! # Ok::<(), gfn::Error>(())
 //! ```
-//!
-//! [`Libtorch::loaded`] and [`cuda`] report what is installed without changing anything.
 
 mod backward;
 mod denormals;
@@ -19,7 +17,6 @@ mod threads;
 
 pub use backward::{backward, differentiate_by};
 pub(crate) use denormals::flushing_denormals;
-pub use libtorch::{Cuda, Libtorch, cuda};
 pub use threads::Threads;
 pub(crate) use threads::prepare;
 
@@ -58,14 +55,13 @@ impl DeviceKind {
         let Self::Cuda(index) = self else {
             return Ok(tch::Device::Cpu);
         };
-        match cuda() {
-            Cuda::Visible { devices } if index < *devices => Ok(tch::Device::Cuda(index)),
-            Cuda::Visible { devices } => Err(Error::device(
-                self,
-                format!("there are {devices} of them, counted from 0"),
-                "choose a lower index, or check CUDA_VISIBLE_DEVICES",
-            )),
-            Cuda::Absent { reason, remedy } => Err(Error::device(self, reason.clone(), remedy)),
+        match libtorch::n_gpus() {
+            Ok(n) if index < *n => Ok(tch::Device::Cuda(index)),
+            Ok(n) => {
+                let reason = format!("there are {n} of them, counted from 0");
+                Err(Error::device(self, reason, "choose a lower index, or check CUDA_VISIBLE_DEVICES"))
+            }
+            Err((reason, remedy)) => Err(Error::device(self, reason, remedy)),
         }
     }
 }

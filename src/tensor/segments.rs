@@ -102,6 +102,11 @@ pub fn index_tensor(values: &[usize], device: Device) -> Tensor {
     Tensor::from_slice(&values).to_device(device)
 }
 
+/// Returns the rows of a tensor at these indices, in this order.
+pub(crate) fn select_rows(values: &Tensor, rows: &[usize]) -> Tensor {
+    values.index_select(0, &index_tensor(rows, values.device()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,11 +2,12 @@
 
 mod cached;
 
-pub use cached::Cached;
+pub use cached::CachedReward;
 use tch::Tensor;
 
 use super::Rows;
-use crate::{Error, Result};
+use crate::Result;
+use crate::error::{check_finite, check_len, check_setting};
 
 /// The log-reward of finished objects.
 ///
@@ -97,13 +98,9 @@ impl<R> Clipped<R> {
     /// Makes a reward of at least `exp(log_min)`.
     ///
     /// # Errors
-    /// [`Error::Config`] unless `log_min` is finite.
+    /// [`Error::Config`](crate::Error::Config) unless `log_min` is finite.
     pub fn new(reward: R, log_min: f64) -> Result<Self> {
-        if log_min.is_finite() {
-            Ok(Self { reward, log_min })
-        } else {
-            Err(Error::config("log_min", log_min, "a finite log-reward"))
-        }
+        Ok(Self { reward, log_min: check_setting("log_min", log_min, log_min.is_finite(), "a finite log-reward")? })
     }
 
     fn raise(&self, values: Vec<f64>) -> Vec<f64> {
@@ -124,7 +121,7 @@ impl<S, R: Reward<S>> Reward<S> for Clipped<R> {
 /// Computes log R of each state and checks that there is one number per state, and no NaN or +infinity.
 ///
 /// # Errors
-/// Those of the reward; [`Error::Shape`] for a wrong number of values; [`Error::NonFinite`] for NaN, +infinity, and
+/// Those of the reward; [`Error::Shape`](crate::Error::Shape) for a wrong number of values; [`Error::NonFinite`](crate::Error::NonFinite) for NaN, +infinity, and
 /// (a balance objective can't be met at R = 0) minus infinity.
 pub fn log_rewards<S: Rows>(reward: &dyn Reward<S>, states: &S, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
     let values = reward.log_reward(states, conditions)?;
@@ -135,22 +132,11 @@ pub fn log_rewards<S: Rows>(reward: &dyn Reward<S>, states: &S, conditions: Opti
 /// Checks the log-rewards of `n` states.
 pub(crate) fn check_log_rewards(values: &[f64], n: usize) -> Result<()> {
     check_count(values, n)?;
-    match values.iter().position(|value| !value.is_finite()) {
-        None => Ok(()),
-        Some(row) => Err(Error::non_finite(
-            "log-reward",
-            row,
-            values[row],
-            "give every finished object a finite log-reward, or raise it to a floor (`Clipped`)",
-        )),
-    }
+    let remedy = "give every finished object a finite log-reward, or raise it to a floor (`Clipped`)";
+    check_finite("log-reward", values, remedy)
 }
 
 /// Checks that there is a log-reward for each of `n` states.
 pub(crate) fn check_count(values: &[f64], n: usize) -> Result<()> {
-    if values.len() == n {
-        return Ok(());
-    }
-    let remedy = "a reward gives one log-reward per state";
-    Err(Error::shape("the reward's answer", [n as i64], [values.len() as i64], remedy))
+    check_len("the reward's answer", n, values.len(), "a reward gives one log-reward per state")
 }

@@ -23,7 +23,7 @@ use crate::{Error, Result};
 /// let reward = |s: &Positions, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> {
 ///     Ok(s.0.iter().map(|&x| f64::from(x)).collect())
 /// };
-/// let exact = ExactPolicy::new(&graph, &env, UniformPolicy, &reward)?;
+/// let exact = ExactPolicy::new(&graph, &env, &UniformPolicy, &reward)?;
 /// let sampled = graph.terminating_distribution(&env, &exact, None)?;
 /// let target = graph.target_distribution(&reward, None)?;
 /// assert!(Distances::between(&sampled.probs, &target.probs)?.l1 < 1e-12);
@@ -31,7 +31,7 @@ use crate::{Error, Result};
 /// ```
 pub struct ExactPolicy<'a, E: EnumerableEnv> {
     graph: &'a StateGraph<E>,
-    backward: Box<dyn Policy<E> + 'a>,
+    backward: &'a dyn Policy<E>,
     flows: ExactFlows,
 }
 
@@ -44,11 +44,10 @@ impl<'a, E: EnumerableEnv> ExactPolicy<'a, E> {
     pub fn new(
         graph: &'a StateGraph<E>,
         env: &E,
-        backward: impl Policy<E> + 'a,
+        backward: &'a dyn Policy<E>,
         reward: &dyn Reward<E::States>,
     ) -> Result<Self> {
-        let flows = graph.exact_flows(env, &backward, reward, None)?;
-        Ok(Self { graph, backward: Box::new(backward), flows })
+        Ok(Self { graph, backward, flows: graph.exact_flows(env, backward, reward, None)? })
     }
 
     /// The exact flows.
@@ -73,7 +72,7 @@ impl<'a, E: EnumerableEnv> ExactPolicy<'a, E> {
     fn forward(&self, env: &E, states: &E::States, indices: &[usize]) -> Result<GraphActionCategorical> {
         let masks = env.masks(Direction::Forward, states);
         let moves = Moves::of(&masks);
-        let mut logits = log_pb_of_moves(env, self.backward.as_ref(), states, &moves, None)?;
+        let mut logits = log_pb_of_moves(env, self.backward, states, &moves, None)?;
         let inner = moves.inner();
         let of_child = |k: usize| {
             let step = describe_move(env, Direction::Forward, states, inner.rows[k], inner.slots.0[k]);

@@ -6,6 +6,7 @@ use std::f64::consts::LN_2;
 
 use super::evaluate::forward_policy;
 use crate::env::{CHUNK, Direction, EnumerableEnv, Moves, Rows, Slots, check_one_instance, dead_end};
+use crate::error::check_len;
 use crate::metrics::distances::jsd_term;
 use crate::policy::Policy;
 use crate::{Error, Result};
@@ -33,14 +34,8 @@ impl<E: EnumerableEnv> PrunedDistribution<E> {
     /// # Errors
     /// [`Error::Shape`] unless there is one probability per found object.
     pub fn jsd_bound(&self, target: &[f64]) -> Result<f64> {
-        if target.len() != self.probs.len() {
-            return Err(Error::shape(
-                "the target's probabilities",
-                [self.probs.len() as i64],
-                [target.len() as i64],
-                "give R(x) / Z of each of the found `states`",
-            ));
-        }
+        let remedy = "give R(x) / Z of each of the found `states`";
+        check_len("the target's probabilities", self.probs.len(), target.len(), remedy)?;
         let found: f64 = self.probs.iter().zip(target).map(|(&p, &t)| jsd_term(p, t)).sum();
         let elsewhere = (1.0 - target.iter().sum::<f64>()).max(0.0);
         Ok(found + 0.5 * LN_2 * (elsewhere + self.dropped))

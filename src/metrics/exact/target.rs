@@ -3,9 +3,10 @@
 use tch::Tensor;
 
 use super::evaluate::repeated;
+use crate::error::check_len;
 use crate::env::{CHUNK, EnumerableEnv, Reward, Rows, StateGraph, log_rewards};
 use crate::tensor::log_sum_exp;
-use crate::{Error, Result};
+use crate::Result;
 
 /// The target distribution of a reward, by state index.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,13 +49,11 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Shape`] for another number of them.
+    /// [`Error::Shape`](crate::Error::Shape) for another number of them.
     pub fn target_of(&self, log_rewards: &[f64]) -> Result<Target> {
         let ends = self.ends();
-        if ends.len() != log_rewards.len() {
-            let remedy = "give one for each state in which trajectories can end (`StateGraph::ends`)";
-            return Err(Error::shape("log-rewards", [ends.len() as i64], [log_rewards.len() as i64], remedy));
-        }
+        let remedy = "give one for each state in which trajectories can end (`StateGraph::ends`)";
+        check_len("log-rewards", ends.len(), log_rewards.len(), remedy)?;
         let mut values = vec![f64::NEG_INFINITY; self.len()];
         ends.iter().zip(log_rewards).for_each(|(&state, &value)| values[state] = value);
         let shares = self.log_shares(&values);

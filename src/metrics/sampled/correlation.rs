@@ -1,6 +1,7 @@
 //! Correlation of two quantities.
 
 use super::empirical::mean_and_sd;
+use crate::error::check_len;
 use crate::{Error, Result};
 
 /// The correlation of two quantities of the same objects, such as log p(x) and log R(x) on a test set.
@@ -29,11 +30,8 @@ impl Correlation {
     /// [`Error::Shape`] if their lengths differ; [`Error::Config`] for fewer than two objects; [`Error::NonFinite`] for
     /// a value that isn't finite: leave objects without reward out of the test set.
     pub fn between(x: &[f64], y: &[f64]) -> Result<Self> {
-        if x.len() != y.len() {
-            let (expected, got) = ([x.len() as i64], [y.len() as i64]);
-            let remedy = "give both figures of each object";
-            return Err(Error::shape("the second of two figures to correlate", expected, got, remedy));
-        }
+        let remedy = "give both figures of each object";
+        check_len("the second of two figures to correlate", x.len(), y.len(), remedy)?;
         if x.len() < 2 {
             return Err(Error::config("objects to correlate figures of", x.len(), "at least two"));
         }

@@ -3,6 +3,7 @@
 use super::empirical::mean_and_sd;
 use super::objects::in_batches;
 use crate::env::{Env, Forms, Reward, Rows, check_one_instance};
+use crate::error::check_finite;
 use crate::objective::score;
 use crate::policy::Policy;
 use crate::quantity::Quantities;
@@ -77,13 +78,10 @@ where
 pub fn importance_log_z(log_weights: &[f64]) -> Result<LogZEstimate> {
     let n = log_weights.len();
     if n == 0 {
-        let expected = "at least one";
-        return Err(Error::config("weights to estimate from", "none", expected));
+        return Err(Error::config("weights to estimate from", "none", "at least one"));
     }
-    if let Some(row) = log_weights.iter().position(|weight| !weight.is_finite()) {
-        let remedy = "leave out trajectories that can't be weighted, or give them a finite log-reward";
-        return Err(Error::non_finite("log importance weight", row, log_weights[row], remedy));
-    }
+    let remedy = "leave out trajectories that can't be weighted, or give them a finite log-reward";
+    check_finite("log importance weight", log_weights, remedy)?;
     let log_sum = log_sum_exp(log_weights.iter().copied());
     let log_z = log_sum - (n as f64).ln();
     let effective_samples = (2.0 * log_sum - log_sum_exp(log_weights.iter().map(|w| 2.0 * w))).exp();

@@ -8,7 +8,7 @@ use crate::env::{Direction, Env, Rows};
 use crate::policy::Policy;
 use crate::quantity::{Quantities, Quantity, Values};
 use crate::rollout::Trajectories;
-use crate::tensor::{index_tensor, segment_ids, segment_logsumexp, segment_max};
+use crate::tensor::{segment_ids, segment_logsumexp, segment_max, select_rows};
 use crate::{Error, Result};
 
 /// The quantities that [`edge_flows`] computes, always all of them.
@@ -42,7 +42,6 @@ pub(in crate::objective) fn edge_flows<E: Env>(
     let weights = parent_weights(env, policy, visited, pf, &parents, &repeated, &forward)?;
     let inflow = logsumexp(&weights, &offsets);
 
-    let device = inflow.device();
     let position = |group: usize| {
         let position = children.binary_search(&group);
         position.map_err(|_| {
@@ -56,11 +55,11 @@ pub(in crate::objective) fn edge_flows<E: Env>(
         inner.iter().zip(after).map(|(_, &row)| row).filter(|&row| row < visited.n_rows).collect();
     let groups = visited.group_of(&balanced);
     let positions: Vec<usize> = groups.iter().map(|&group| position(group)).collect::<Result<_>>()?;
-    let log_inflow = inflow.index_select(0, &index_tensor(&positions, device));
+    let log_inflow = select_rows(&inflow, &positions);
     let outflow = pf.log_total()?;
-    let log_outflow = outflow.index_select(0, &index_tensor(&groups, device));
+    let log_outflow = select_rows(&outflow, &groups);
     let starts = visited.group_of(&trajectories.offsets()[..trajectories.len()]);
-    let log_initial = outflow.index_select(0, &index_tensor(&starts, device));
+    let log_initial = select_rows(&outflow, &starts);
 
     // `sources` are indices into the flows along exits, followed by the flows into all balanced states: a
     // terminal state without an exit takes the flow into it.
@@ -78,7 +77,7 @@ pub(in crate::objective) fn edge_flows<E: Env>(
             sources.push(exits.len() + position(visited.groups.grouping.of[terminal])?);
         }
     }
-    let log_terminal = Tensor::cat(&[out, inflow], 0).index_select(0, &index_tensor(&sources, device));
+    let log_terminal = select_rows(&Tensor::cat(&[out, inflow], 0), &sources);
     Ok(EDGE_FLOWS.into_iter().zip([log_inflow, log_outflow, log_initial, log_terminal]).collect())
 }
 
@@ -109,7 +108,7 @@ fn parent_weights<E: Env>(
     let conditions = visited.conditions.as_ref().map(|c| {
         let rows: Vec<usize> =
             unvisited.iter().map(|&row| visited.groups.grouping.first[children[row - n_distinct]]).collect();
-        c.index_select(0, &index_tensor(&rows, c.device()))
+        select_rows(c, &rows)
     });
     // The indices of parents, and the row of each of them in the evaluated states.
     let mut at_visited = (Vec::new(), Vec::new());
@@ -131,7 +130,7 @@ fn parent_weights<E: Env>(
     let unvisited_weights = new.log_weights(&at_unvisited.1, &forward.select(&at_unvisited.0))?;
     let order: Vec<usize> =
         order.iter().map(|&(is_unvisited, k)| if is_unvisited { at_visited.0.len() + k } else { k }).collect();
-    Ok(Tensor::cat(&[&weights, &unvisited_weights], 0).index_select(0, &index_tensor(&order, weights.device())))
+    Ok(select_rows(&Tensor::cat(&[&weights, &unvisited_weights], 0), &order))
 }
 
 /// Returns the log-sum-exp of each segment, `[segments]`; no segment may be empty.

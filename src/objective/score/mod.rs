@@ -14,7 +14,7 @@ use crate::env::{Env, Reward};
 use crate::policy::Policy;
 use crate::quantity::{Quantities, Quantity, Values};
 use crate::rollout::{Trajectories, Transitions};
-use crate::tensor::index_tensor;
+use crate::tensor::select_rows;
 use edge_flows::EDGE_FLOWS;
 use quantities::{EvaluatedBatch, exits_of, log_exits, no_pf};
 use visited::Visited;
@@ -155,15 +155,13 @@ pub fn score_target<E: Env>(
         }
         let mut evaluation = policy.evaluate(env, visited.distinct(), visited.conditions.as_ref(), wants)?;
         if needs_flow {
-            let flows = evaluation.values.take_flat(Quantity::LogFlow, visited.groups.grouping.first.len(), SCORING)?;
-            let rows = index_tensor(&visited.groups.grouping.of[..visited.n_rows], flows.device());
-            target.insert(Quantity::TargetLogFlow, flows.index_select(0, &rows));
+            let flows = evaluation.values.take_flat(Quantity::LogFlow, visited.n_distinct(), SCORING)?;
+            target.insert(Quantity::TargetLogFlow, select_rows(&flows, visited.groups_before()));
         }
         if needs_exit {
             let pf = evaluation.pf.ok_or_else(no_pf)?;
-            let rows = &visited.groups.grouping.of[..visited.n_rows];
             let exits = exits_of(env, &visited, trajectories)?;
-            target.insert(Quantity::TargetLogExit, log_exits(&pf, rows, &exits)?);
+            target.insert(Quantity::TargetLogExit, log_exits(&pf, visited.groups_before(), &exits)?);
         }
         Ok(target)
     })

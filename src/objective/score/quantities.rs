@@ -11,7 +11,7 @@ use crate::env::{Direction, Env, Reward, Rows};
 use crate::policy::{Evaluation, Policy};
 use crate::quantity::{Quantities, Quantity, Values, flat};
 use crate::rollout::Trajectories;
-use crate::tensor::{from_host, index_tensor};
+use crate::tensor::{from_host, index_tensor, select_rows};
 use crate::{Error, Result};
 
 /// Size of log-rewards from which scores need double precision. In single precision, adjacent numbers of this
@@ -77,8 +77,7 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
         let pf = pf.ok_or_else(no_pf)?;
         let pb = pb.ok_or_else(|| Quantity::LogPb.missing(SCORING))?;
         let is_wide = log_reward.iter().any(|value| value.abs() >= MIN_SIZE_FOR_DOUBLE);
-        let rows = &visited.groups.grouping.of[..visited.n_rows];
-        let log_pf = flat(Quantity::LogPf, pf.log_prob(rows, &actions)?, rows.len())?;
+        let log_pf = flat(Quantity::LogPf, pf.log_prob(visited.groups_before(), &actions)?, visited.n_rows)?;
         let log_pf = if is_wide { log_pf.to_kind(Kind::Double) } else { log_pf };
         Ok(Self {
             env,
@@ -120,7 +119,7 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
         instances.dedup();
         scores.instance = instances.first().copied().filter(|_| instances.len() == 1);
         scores.conditions = trajectories.conditions().map(Tensor::shallow_clone);
-        scores.distinct = (self.n_distinct(), visited.len());
+        scores.distinct = (visited.n_distinct(), visited.len());
         let needs = self.scoring.needs;
         if needs.has(Quantity::LearnedLogPb) && scores.log_pf.requires_grad() && !scores.log_pb.requires_grad() {
             return Err(Quantity::LearnedLogPb.missing(SCORING));
@@ -131,8 +130,8 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
     /// Returns the policy's estimate for the state before each transition, `[transitions]`. The estimate is
     /// removed from the batch.
     pub(super) fn per_state(&mut self, quantity: Quantity) -> Result<Tensor> {
-        let values = self.values.take_flat(quantity, self.n_distinct(), SCORING)?;
-        Ok(self.widened(values.index_select(0, &index_tensor(self.rows(), values.device()))))
+        let values = self.values.take_flat(quantity, self.visited.n_distinct(), SCORING)?;
+        Ok(self.widened(select_rows(&values, self.rows())))
     }
 
     /// Returns the quantities of flow matching.
@@ -210,19 +209,15 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
 
     /// Returns log n of these distinct states.
     fn paths_of(&mut self, groups: &[usize]) -> Result<Tensor> {
-        let paths = self.values.take_flat(Quantity::LogPaths, self.n_distinct(), SCORING)?;
-        let selected = paths.index_select(0, &index_tensor(groups, paths.device()));
+        let paths = self.values.take_flat(Quantity::LogPaths, self.visited.n_distinct(), SCORING)?;
+        let selected = select_rows(&paths, groups);
         self.values.insert(Quantity::LogPaths, paths);
         Ok(selected)
     }
 
     /// The index of the distinct state before each transition.
     fn rows(&self) -> &[usize] {
-        &self.visited.groups.grouping.of[..self.visited.n_rows]
-    }
-
-    fn n_distinct(&self) -> usize {
-        self.visited.groups.grouping.first.len()
+        self.visited.groups_before()
     }
 
     fn kind_and_device(&self) -> (Kind, Device) {

@@ -7,7 +7,7 @@ use tch::Tensor;
 
 use super::visited::Visited;
 use super::{SCORING, Scoring};
-use crate::env::{Env, Reward, Rows, check_log_rewards, log_rewards, training_log_rewards};
+use crate::env::{Env, Grouping, Reward, Rows, check_log_rewards, log_rewards, training_log_rewards};
 use crate::quantity::Quantity;
 use crate::rollout::Trajectories;
 use crate::{Error, Result};
@@ -94,18 +94,8 @@ fn changes_of_steps<E: Env>(
 ) -> Result<Vec<f64>> {
     let (inner, after) = visited.inner();
     let ends = visited.group_of(inner).into_iter().zip(visited.group_of(after));
-    let mut index_by_ends = HashMap::with_capacity(inner.len());
-    // The first transition of each group of equal ones.
-    let mut first = Vec::new();
-    let mut group_of = Vec::with_capacity(inner.len());
-    for (k, ends) in ends.enumerate() {
-        let group = *index_by_ends.entry(ends).or_insert_with(|| {
-            first.push(k);
-            first.len() - 1
-        });
-        group_of.push(group);
-    }
-    let select = |rows: &[usize]| first.iter().map(|&k| rows[k]).collect::<Vec<_>>();
+    let distinct = Grouping::by_key(ends);
+    let select = |rows: &[usize]| distinct.first.iter().map(|&k| rows[k]).collect::<Vec<_>>();
     let (before, conditions) = visited.at(&select(inner));
     let (after, _) = visited.at(&select(after));
     let change = reward.log_reward_change(&before, &after, conditions.as_ref())?;
@@ -115,7 +105,7 @@ fn changes_of_steps<E: Env>(
     let measure = |states: &E::States| training_log_rewards(env, states, vec![0.0; states.len()]);
     let (before, after) = (measure(&before)?, measure(&after)?);
     change.iter_mut().zip(after.iter().zip(before)).for_each(|(change, (after, before))| *change += after - before);
-    Ok(group_of.into_iter().map(|group| change[group]).collect())
+    Ok(distinct.of.into_iter().map(|group| change[group]).collect())
 }
 
 /// Checks that changes add up to log R. Without conditions all trajectories of an instance start at the same

@@ -3,7 +3,7 @@ use tch::Tensor;
 use crate::Result;
 use crate::env::{Direction, Env, Rows};
 use crate::rollout::{StateGroups, Trajectories, group_states};
-use crate::tensor::index_tensor;
+use crate::tensor::select_rows;
 
 /// The visited states of a batch of trajectories, in groups of equal states.
 ///
@@ -49,7 +49,7 @@ impl<'a, E: Env> Visited<'a, E> {
 
     /// Returns the states of rows, and the conditions of their trajectories.
     pub(in crate::objective) fn at(&self, rows: &[usize]) -> (E::States, Option<Tensor>) {
-        let conditions = self.conditions.as_ref().map(|c| c.index_select(0, &index_tensor(rows, c.device())));
+        let conditions = self.conditions.as_ref().map(|c| select_rows(c, rows));
         (self.states.select(rows), conditions)
     }
 
@@ -61,6 +61,16 @@ impl<'a, E: Env> Visited<'a, E> {
     /// The transitions that aren't exits, and the row of the state after each of them.
     pub(in crate::objective) fn inner(&self) -> (&[usize], &[usize]) {
         (&self.inner.0, &self.inner.1)
+    }
+
+    /// The number of distinct states.
+    pub(in crate::objective) fn n_distinct(&self) -> usize {
+        self.groups.grouping.first.len()
+    }
+
+    /// The group of the state before each transition, an index into the distinct states.
+    pub(in crate::objective) fn groups_before(&self) -> &[usize] {
+        &self.groups.grouping.of[..self.n_rows]
     }
 
     /// Returns the group of each of these rows, an index into the distinct states.
@@ -75,7 +85,7 @@ impl<'a, E: Env> Visited<'a, E> {
         rows: &[usize],
         actions: E::Actions,
     ) -> Result<E::Actions> {
-        self.groups.rename_to_representative(self.env, direction, &self.states, rows, actions)
+        self.groups.rename(self.env, direction, &self.states, rows, actions, false)
     }
 }
 
@@ -87,7 +97,7 @@ fn row_conditions<E: Env>(trajectories: &Trajectories<E>, extra: &[usize]) -> Op
         owner.resize(ends[1], i);
     }
     owner.extend(extra);
-    Some(conditions.index_select(0, &index_tensor(&owner, conditions.device())))
+    Some(select_rows(conditions, &owner))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tch::Tensor;
 
-use super::data::{DataFile, contents_error, length_error};
+use super::data;
 use super::walk_tensors::{ReadWalks, read_walks, write_walks};
 use crate::Result;
 use crate::condition::Conditions;
@@ -68,7 +68,7 @@ impl<E: ReplayEnv> Trajectories<E> {
         if let Some(log_rewards) = &self.log_rewards {
             tensors.push((LOG_REWARDS.to_owned(), Tensor::from_slice(log_rewards)));
         }
-        DataFile { tensors, len: self.len() }.write(env, path.as_ref())
+        data::write(env, path.as_ref(), tensors, self.len())
     }
 
     /// Loads trajectories from a data set. They are replayed step by step from the initial state, and every
@@ -85,10 +85,7 @@ impl<E: ReplayEnv> Trajectories<E> {
     /// or environment, and for an action that isn't legal in its state. Sizes are checked before anything is
     /// read or allocated.
     pub fn load(env: &E, path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
-        let file = DataFile::read(env, path)?;
-        let out = Self::read(env, &Named(&file.tensors)).map_err(|error| contents_error(path, &error))?;
-        if out.len() == file.len { Ok(out) } else { Err(length_error(path, out.len(), file.len)) }
+        data::read(env, path.as_ref(), |tensors| Self::read(env, &Named(tensors)))
     }
 
     fn read(env: &E, named: &Named<'_>) -> Result<Self> {
@@ -100,7 +97,7 @@ impl<E: ReplayEnv> Trajectories<E> {
         };
         out.conditions = conditions_of(named, n)?;
         match named.get(LOG_REWARDS) {
-            Some(_) => out.with_log_rewards(named.floats(LOG_REWARDS)?),
+            Some(_) => out.with_log_rewards(named.numbers(LOG_REWARDS)?),
             None => Ok(out),
         }
     }

@@ -7,7 +7,10 @@ use gfn::env::{VectorEnv, VectorStates};
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, Parameters};
 use gfn::objective::Quantities;
 use gfn::objective::Scores;
-use gfn::objective::{Advantage, DetailedBalance, LogPartitionVariance, MaximumEntropyBackward, Objective, PolicyGradient, ProximalPolicy, RegressionLoss, Residuals, SubTrajectoryBalance, TrajectoryBalance, Weighting};
+use gfn::objective::{
+    Advantage, DetailedBalance, LogPartitionVariance, MaximumEntropyBackward, Objective, PolicyGradient,
+    ProximalPolicy, RegressionLoss, Residuals, SubTrajectoryBalance, TrajectoryBalance, Weighting,
+};
 use gfn::policy::{Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::rollout::Sampler;
 use gfn::{Error, Result, Rng};

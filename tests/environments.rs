@@ -10,7 +10,9 @@ use gfn::graph::{GraphEnv, GraphKind, GraphStates};
 use gfn::metrics::{Distances, ExactPolicy};
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::objective::score;
-use gfn::objective::{DetailedBalance, LogPartitionVariance, Objective, SubTrajectoryBalance, TrajectoryBalance, Weighting};
+use gfn::objective::{
+    DetailedBalance, LogPartitionVariance, Objective, SubTrajectoryBalance, TrajectoryBalance, Weighting,
+};
 use gfn::objective::{Quantities, Quantity};
 use gfn::policy::{Evaluation, GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy};
 use gfn::rollout::Sampler;

@@ -8,7 +8,10 @@ use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, S
 use gfn::examples::{Chain, Positions, Triangles};
 use gfn::graph::{GraphEnv, GraphState, GraphStates};
 use gfn::metrics::{Distances, ExactPolicy, NoiseFloor, estimate_log_z, eubo, pruned_distribution};
-use gfn::objective::{DetailedBalance, FlowMatching, LogPartitionVariance, Objective, RelativeTrajectoryBalance, SubTrajectoryBalance, TrajectoryBalance, Weighting};
+use gfn::objective::{
+    DetailedBalance, FlowMatching, LogPartitionVariance, Objective, RelativeTrajectoryBalance, SubTrajectoryBalance,
+    TrajectoryBalance, Weighting,
+};
 use gfn::objective::{Quantities, Quantity};
 use gfn::objective::{Scores, score};
 use gfn::policy::{Evaluation, Policy, UniformPolicy, WithPrior};

@@ -2,7 +2,11 @@
 //! differences.
 
 use gfn::objective::Quantity;
-use gfn::objective::{DetailedBalance, FlowMatching, LogPartitionVariance, ModifiedDetailedBalance, Objective, RegressionLoss, RelativeLogPartitionVariance, RelativeTrajectoryBalance, Scores, StateFlow, SubTrajectoryBalance, TrajectoryBalance, TrustPcl, Weighting};
+use gfn::objective::{
+    DetailedBalance, FlowMatching, LogPartitionVariance, ModifiedDetailedBalance, Objective, RegressionLoss,
+    RelativeLogPartitionVariance, RelativeTrajectoryBalance, Scores, StateFlow, SubTrajectoryBalance,
+    TrajectoryBalance, TrustPcl, Weighting,
+};
 use serde_json::Value;
 use tch::{Kind, Tensor};
 

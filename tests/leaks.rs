@@ -84,7 +84,7 @@ fn where_there_are_too_many_states_ways_back_are_drawn() {
     // Walks end in the corner, from which all of the 8,000 cells are on a way back.
     let env = HyperGrid::new(3, 20).unwrap().env();
     let coverage = check_env(&env, Budget::thorough().with_walks(12), &mut Rng::seeded(0)).unwrap();
-    let WaysBack::Drawn { walks } = coverage.ways_back else { panic!("{coverage:?}") };
+    let WaysBack::Sample { walks } = coverage.ways_back else { panic!("{coverage:?}") };
     assert_eq!(walks, 4 * coverage.visited);
 }
 

@@ -7,7 +7,11 @@ use gfn::env::{Reward, Rows, VectorEnv, VectorStates};
 use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, Parameters};
 use gfn::objective::score;
-use gfn::objective::{Advantage, DetailedBalance, LogPartitionVariance, MaximumEntropyBackward, ModifiedDetailedBalance, Objective, PolicyGradient, ProximalPolicy, RegressionLoss, RelativeLogPartitionVariance, StateFlow, TrajectoryBalance, TrajectoryLikelihood, WithBackward};
+use gfn::objective::{
+    Advantage, DetailedBalance, LogPartitionVariance, MaximumEntropyBackward, ModifiedDetailedBalance, Objective,
+    PolicyGradient, ProximalPolicy, RegressionLoss, RelativeLogPartitionVariance, StateFlow, TrajectoryBalance,
+    TrajectoryLikelihood, WithBackward,
+};
 use gfn::objective::{Quantities, Quantity};
 use gfn::optim::AdamConfig;
 use gfn::policy::{Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy};

@@ -4,7 +4,10 @@ use crate::words::{fresh, trainer, with_flow};
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Direction, Env, Masks};
 use gfn::graph::{GraphKind, GraphState, SetEdgeAttr, SetNodeAttr, canonical_key};
-use gfn::objective::{Advantage, DetailedBalance, MaximumEntropyBackward, Objective, PolicyGradient, ProximalPolicy, Quantity, Scores, TrajectoryBalance, TrajectoryLikelihood, WithBackward};
+use gfn::objective::{
+    Advantage, DetailedBalance, MaximumEntropyBackward, Objective, PolicyGradient, ProximalPolicy, Quantity, Scores,
+    TrajectoryBalance, TrajectoryLikelihood, WithBackward,
+};
 use gfn::replay::DataSource;
 use tch::Tensor;
 

@@ -8,7 +8,7 @@ use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig, Parameters, SequenceK
 use gfn::objective::TrajectoryBalance;
 use gfn::objective::{Quantities, Quantity};
 use gfn::optim::Average;
-use gfn::optim::{Adam, AdamConfig};
+use gfn::optim::{Adam, AdamConfig, Optimizer};
 use gfn::policy::{
     ByIndex, ByNumber, Enumeration, Evaluation, KHot, MlpPolicy, MlpPolicyConfig, MultiHead, Policy, SequenceLayout,
     SequencePolicy, SequencePolicyConfig, StateFeatures, UniformPolicy, WithPrior,

@@ -5,7 +5,11 @@ use gfn::env::StateGraph;
 use gfn::env::{EnumerableEnv, Reward, VectorStates};
 use gfn::metrics::ExactPolicy;
 use gfn::nn::{BackwardPolicy, EstimatorsConfig};
-use gfn::objective::{Advantage, DetailedBalance, FlowMatching, LogPartitionVariance, ModifiedDetailedBalance, NextExit, Objective, PolicyGradient, ProximalPolicy, RegressionLoss, RelativeLogPartitionVariance, RelativeTrajectoryBalance, StateFlow, SubTrajectoryBalance, TrajectoryBalance, TrajectoryLikelihood, TrustPcl, Weighting};
+use gfn::objective::{
+    Advantage, DetailedBalance, FlowMatching, LogPartitionVariance, ModifiedDetailedBalance, NextExit, Objective,
+    PolicyGradient, ProximalPolicy, RegressionLoss, RelativeLogPartitionVariance, RelativeTrajectoryBalance, StateFlow,
+    SubTrajectoryBalance, TrajectoryBalance, TrajectoryLikelihood, TrustPcl, Weighting,
+};
 use gfn::objective::{Quantities, Quantity};
 use gfn::objective::{Scores, score, score_target};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, UniformPolicy, WithPrior};

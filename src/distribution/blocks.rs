@@ -13,9 +13,10 @@ use crate::{Error, Result};
 pub(super) fn check_blocks(masks: &Masks, blocks: &[Tensor]) -> Result<()> {
     check_count(masks, blocks.len())?;
     let expected = |block: &Block| vec![block.rows() as i64, block.width as i64];
-    blocks.iter().zip(&masks.blocks).try_for_each(|(tensor, block)| {
-        check_shape(masks, block, expected(block), tensor.size())
-    })
+    blocks
+        .iter()
+        .zip(&masks.blocks)
+        .try_for_each(|(tensor, block)| check_shape(masks, block, expected(block), tensor.size()))
 }
 
 fn check_count(masks: &Masks, n: usize) -> Result<()> {

@@ -15,7 +15,7 @@ pub(crate) struct Moves {
 }
 
 impl Moves {
-    pub(crate) fn of(masks: &Masks) -> Self {
+    pub(crate) fn new(masks: &Masks) -> Self {
         let mut out = Self { rows: Vec::new(), slots: Vec::new(), exit: Vec::new() };
         for row in 0..masks.len() {
             for slot in masks.legal_slots(row) {

@@ -133,7 +133,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
     fn expand(&mut self, env: &E, start: usize, limit: usize, finished: &mut Vec<bool>) -> Result<usize> {
         let end = self.states.len().min(start + CHUNK);
         let chunk = self.states.select(&(start..end).collect::<Vec<_>>());
-        let moves = Moves::of(&env.masks(Direction::Forward, &chunk));
+        let moves = Moves::new(&env.masks(Direction::Forward, &chunk));
         let inner = moves.inner();
         let keys = env.child_keys(&chunk, &inner.rows, &inner.slots)?;
         let first_child = self.children.len();

@@ -8,5 +8,5 @@ mod tensors;
 
 pub(crate) use checksum::{Hash, digest, parse};
 pub(crate) use layout::{FolderKind, file_error};
-pub(crate) use tensors::{Named, deserialise, malformed, serialise};
+pub(crate) use tensors::{NamedTensors, deserialise, malformed, serialise};
 pub use tensors::{TensorKind, TensorSpec};

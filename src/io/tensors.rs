@@ -1,4 +1,4 @@
-//! Named tensors as safetensors bytes, and checked reading of single tensors.
+//! NamedTensors tensors as safetensors bytes, and checked reading of single tensors.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -108,9 +108,9 @@ pub(crate) fn deserialise(data: &[u8], path: &Path, layout: &FolderKind) -> Resu
 }
 
 /// Tensors from a file, looked up by name and checked when they are read.
-pub(crate) struct Named<'a>(pub(crate) &'a [(String, Tensor)]);
+pub(crate) struct NamedTensors<'a>(pub(crate) &'a [(String, Tensor)]);
 
-impl Named<'_> {
+impl NamedTensors<'_> {
     pub(crate) fn get(&self, name: &str) -> Option<&Tensor> {
         self.0.iter().find(|(n, _)| n == name).map(|(_, tensor)| tensor)
     }

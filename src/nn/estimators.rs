@@ -20,7 +20,7 @@ pub struct NetworkOutput {
     pub pb: Option<Vec<Tensor>>,
     /// Further estimates for each state, `[B]` each: log F
     /// ([`Quantity::LogFlow`](crate::quantity::Quantity::LogFlow)), and [custom
-    /// quantities](crate::quantity::Quantity::Own).
+    /// quantities](crate::quantity::Quantity::Custom).
     pub values: Values,
     /// A factor on the logits of P_F of each state, `[B]`; `None` for 1.
     pub pf_scale: Option<Tensor>,

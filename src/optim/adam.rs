@@ -8,7 +8,7 @@ use super::{AdamConfig, Optimizer, StepReport};
 use crate::nn::{Group, Parameters};
 use crate::{Error, Result};
 
-/// Largest second moment in f32; slightly below the maximum, so that rounding can't give infinity.
+/// The largest allowed second moment in f32, slightly below the maximum, so that rounding can't give infinity.
 const MAX_MOMENT: f64 = 0.99 * f32::MAX as f64;
 
 /// Adam (Kingma and Ba, 2015) with decoupled weight decay (Loshchilov and Hutter, 2019), saveable to the last bit.
@@ -17,8 +17,8 @@ const MAX_MOMENT: f64 = 0.99 * f32::MAX as f64;
 /// `m = b1 m + (1 - b1) g`, `v = b2 v + (1 - b2) g^2`,
 /// `p = (1 - lr wd) p - lr / (1 - b1^t) * m / (sqrt(v / (1 - b2^t)) + eps)`.
 ///
-/// A parameter that has never had a gradient isn't changed. Once it has had one, a missing gradient counts as zero.
-/// That makes a resumed run, whose gradients are undefined at first, equal to an uninterrupted one.
+/// A parameter that has never had a gradient isn't changed. After its first gradient, a missing gradient counts as zero.
+/// So a resumed run, whose gradients are undefined at first, equals an uninterrupted run.
 ///
 /// ```
 /// use gfn::{nn::Parameters, optim::{Adam, AdamConfig, Optimizer}, Rng};
@@ -40,7 +40,7 @@ pub struct Adam {
 }
 
 impl Adam {
-    /// An optimiser for the parameters that require a gradient.
+    /// Creates an optimiser for the parameters that require a gradient.
     ///
     /// # Errors
     /// [`Error::Config`] for a setting out of its range, and the errors of [`Parameters::check`].
@@ -100,7 +100,7 @@ impl Optimizer for Adam {
     }
 }
 
-/// Refuses a gradient whose second moment would overflow f32. (f64 can't overflow if the norm is finite.)
+/// Checks that the second moment of a gradient doesn't overflow f32. (f64 can't overflow if the norm is finite.)
 fn check_square(slot: &Slot<2>, grad: &Tensor, beta2: f64, clip: f64, lr: f64) -> Result<()> {
     let square = dense(grad)?.f_to_kind(Kind::Double)?.f_mul_scalar(clip)?.f_square()?;
     let before = slot.moments[1].f_to_kind(Kind::Double)?.f_mul_scalar(beta2)?;

@@ -6,17 +6,17 @@ use crate::error::check_setting;
 /// Settings of [`Adam`](super::Adam).
 #[derive(Clone, Copy, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct AdamConfig {
-    /// Learning rate of [`Group::Network`](crate::nn::Group::Network); 0 freezes the weights.
+    /// The learning rate of [`Group::Network`](crate::nn::Group::Network); 0 freezes the weights.
     pub lr: f64,
-    /// Learning rate of [`Group::LogZ`](crate::nn::Group::LogZ).
+    /// The learning rate of [`Group::LogZ`](crate::nn::Group::LogZ).
     pub log_z_lr: f64,
-    /// Decay of the first moment per step.
+    /// The decay of the first moment per step.
     pub beta1: f64,
-    /// Decay of the second moment per step.
+    /// The decay of the second moment per step.
     pub beta2: f64,
-    /// Added to the root of the second moment; at least `sqrt(1.2e-38 / (1 - beta2))`.
+    /// The number added to the root of the second moment; at least `sqrt(1.2e-38 / (1 - beta2))`.
     pub eps: f64,
-    /// Decoupled weight decay (AdamW), applied to [`Group::Network`](crate::nn::Group::Network) only: log Z is an
+    /// The decoupled weight decay (AdamW), applied to [`Group::Network`](crate::nn::Group::Network) only: log Z is an
     /// estimate, not a weight.
     pub weight_decay: f64,
     /// The largest norm of all gradients together; a longer gradient is scaled down to it.
@@ -24,7 +24,7 @@ pub struct AdamConfig {
 }
 
 impl Default for AdamConfig {
-    /// Learning rates 1e-3 and 1e-1, betas 0.9 and 0.999, eps 1e-8, no weight decay, no clipping.
+    /// Returns learning rates 1e-3 and 1e-1, betas 0.9 and 0.999, eps 1e-8, no weight decay, no clipping.
     fn default() -> Self {
         Self { lr: 1e-3, log_z_lr: 1e-1, beta1: 0.9, beta2: 0.999, eps: 1e-8, weight_decay: 0.0, max_norm: None }
     }
@@ -36,10 +36,10 @@ impl AdamConfig {
     /// # Errors
     /// [`Error::Config`](crate::Error::Config) for the first invalid setting.
     pub(super) fn check(&self) -> Result<()> {
-        // For a smaller gradient the weighted square underflows in f32 although the gradient doesn't. The update, their
-        // quotient, could then be of any size.
+        // With a smaller eps, the weighted square of a gradient may underflow in f32 although the gradient doesn't. The
+        // update, which is their quotient, could then have any size.
         let least = (f64::from(f32::MIN_POSITIVE) / (1.0 - self.beta2)).sqrt();
-        let eps = "a finite number of at least sqrt(1.2e-38 / (1 - beta2)), which is 3.5e-18 where beta2 is 0.999";
+        let eps = "a finite number of at least sqrt(1.2e-38 / (1 - beta2)), which is 3.5e-18 if beta2 is 0.999";
         check_rate("lr", self.lr)?;
         check_rate("log_z_lr", self.log_z_lr)?;
         check_setting("beta1", self.beta1, is_decay(self.beta1), "0 <= beta1 < 1")?;

@@ -11,18 +11,18 @@ use crate::nn::Parameters;
 /// Settings of [`Sgd`].
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct SgdConfig {
-    /// Learning rate of [`Group::Network`](crate::nn::Group::Network).
+    /// The learning rate of [`Group::Network`](crate::nn::Group::Network).
     pub lr: f64,
-    /// Learning rate of [`Group::LogZ`](crate::nn::Group::LogZ).
+    /// The learning rate of [`Group::LogZ`](crate::nn::Group::LogZ).
     pub log_z_lr: f64,
-    /// Share of the last step that the next one keeps, at least 0 and below 1.
+    /// The share of the last step that the next step keeps, at least 0 and below 1.
     pub momentum: f64,
-    /// The largest norm of all gradients together; longer ones are scaled down to it.
+    /// The largest norm of all gradients together; a longer gradient is scaled down to it.
     pub max_norm: Option<f64>,
 }
 
 impl Default for SgdConfig {
-    /// Learning rates 1e-2 and 1e-1, momentum 0.9, gradients clipped to norm 10.
+    /// Returns learning rates 1e-2 and 1e-1, momentum 0.9, gradients clipped to norm 10.
     fn default() -> Self {
         Self { lr: 1e-2, log_z_lr: 1e-1, momentum: 0.9, max_norm: Some(10.0) }
     }
@@ -62,10 +62,10 @@ pub struct Sgd {
 }
 
 impl Sgd {
-    /// An optimizer for the parameters that require a gradient.
+    /// Creates an optimizer for the parameters that require a gradient.
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) for a setting out of its range, and for what [`Parameters::check`] finds.
+    /// [`Error::Config`](crate::Error::Config) for a setting out of its range, and the errors of [`Parameters::check`].
     pub fn new(parameters: &Parameters, config: SgdConfig) -> Result<Self> {
         config.check()?;
         Ok(Self { config, slots: Slots::new(parameters, ["momentum"], [config.lr, config.log_z_lr])? })
@@ -93,7 +93,7 @@ impl Optimizer for Sgd {
         self.slots.scale_lr(factor)
     }
 
-    /// `momentum/NAME`, shaped like the parameter, and `steps`, the number of updates of each.
+    /// Returns `momentum/NAME`, shaped like the parameter, and `steps`, the number of updates of each parameter.
     fn state(&self) -> Result<Vec<(String, Tensor)>> {
         self.slots.state()
     }

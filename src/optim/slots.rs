@@ -1,4 +1,4 @@
-//! The parameters of an optimizer with the moments that it keeps of each, and all that optimizers do alike with them: gradients, their norm
+//! The parameters of an optimizer with their moments, and the operations that all optimizers share: gradients, their norm
 //! and clipping, saving and loading.
 
 use tch::{Device, Kind, Tensor, no_grad};
@@ -14,9 +14,10 @@ use crate::{Error, Result};
 /// If the norm of all gradients is below this, no second moment can overflow, because it is a weighted mean of squares.
 const SAFE_NORM: f64 = 1e19;
 
-/// First factor on gradients if the clipping factor is too small for f32.
+/// The first factor on gradients if the clipping factor is too small for f32.
 const FIRST_CLIP: f64 = 1e-30;
 
+/// The parameters of an optimizer with their moments.
 #[derive(Debug)]
 pub(super) struct Slots<const N: usize> {
     /// The names of the moments, in files.
@@ -28,17 +29,18 @@ pub(super) struct Slots<const N: usize> {
     factor: f64,
 }
 
-/// A parameter with its moments, which lie on its device.
+/// A parameter with its moments, which are on the parameter's device.
 #[derive(Debug)]
 pub(super) struct Slot<const N: usize> {
     pub(super) parameter: Parameter,
-    /// The number of updates. A parameter that has never had a gradient isn't changed; later a missing gradient counts as zero.
+    /// The number of updates. A parameter that has never had a gradient isn't changed; later a missing gradient counts as
+    /// zero.
     pub(super) steps: i64,
     pub(super) moments: [Tensor; N],
 }
 
 impl<const N: usize> Slot<N> {
-    /// The gradient to apply; `None` if the parameter is to be left alone.
+    /// Returns the gradient to apply; `None` if the parameter isn't updated.
     fn gradient(&self) -> Option<Tensor> {
         let tensor = &self.parameter.tensor;
         let grad = if tensor.requires_grad() { tensor.grad() } else { return None };
@@ -47,7 +49,7 @@ impl<const N: usize> Slot<N> {
 }
 
 impl<const N: usize> Slots<N> {
-    /// The parameters that require a gradient, with moments of zero.
+    /// Collects the parameters that require a gradient, with moments of zero.
     pub(super) fn new(parameters: &Parameters, names: [&'static str; N], rates: [f64; 2]) -> Result<Self> {
         parameters.check()?;
         let trained = parameters.iter().filter(|parameter| parameter.tensor.requires_grad());
@@ -109,10 +111,10 @@ impl<const N: usize> Slots<N> {
         done
     }
 
-    /// The norm of all gradients together.
+    /// Returns the norm of all gradients together.
     fn norm(&self, grads: &[Option<Tensor>]) -> Result<f64> {
         let mut squares = vec![0.0; grads.len()];
-        // Sums made on a device are fetched together: one wait for all of them.
+        // Sums on a device are copied to the host together, so that there is a single wait.
         let (mut rows, mut pending) = (Vec::new(), Vec::new());
         for (row, grad) in grads.iter().enumerate() {
             let Some(grad) = grad else { continue };
@@ -137,7 +139,8 @@ impl<const N: usize> Slots<N> {
         }
     }
 
-    /// Step counts (`steps`, one per parameter) and moments (`MOMENT/NAME`, on the host, shaped like the parameter), copied.
+    /// Returns copies of the step counts (`steps`, one per parameter) and of the moments (`MOMENT/NAME`, on the host, shaped
+    /// like the parameter).
     pub(super) fn state(&self) -> Result<Vec<(String, Tensor)>> {
         let steps: Vec<i64> = self.slots.iter().map(|slot| slot.steps).collect();
         let mut state = vec![("steps".to_owned(), Tensor::from_slice(&steps))];
@@ -150,13 +153,13 @@ impl<const N: usize> Slots<N> {
         Ok(state)
     }
 
-    /// Continues from such a state; nothing is changed on an error.
+    /// Restores a state from [`state`](Self::state). Nothing is changed on an error.
     pub(super) fn load_state(&mut self, state: &[(String, Tensor)]) -> Result<()> {
         let wrong = |got: String| {
             Error::config(
                 "the optimiser's state",
                 got,
-                "what `state` gave for the same kind of optimizer and parameters",
+                "the result of `state` for the same kind of optimizer and parameters",
             )
         };
         let get = |name: &str, size: &[i64], kind: Kind| -> Result<&Tensor> {
@@ -202,7 +205,8 @@ impl<const N: usize> Slots<N> {
     }
 }
 
-/// A sparse gradient (an embedding's) with its duplicates summed; any other as it is.
+/// Converts a sparse gradient (of an embedding) to a dense one, with duplicates summed. Other gradients are returned as they
+/// are.
 pub(super) fn dense(grad: &Tensor) -> Result<Tensor> {
     if grad.is_sparse() { Ok(grad.f_to_dense(None, false)?) } else { Ok(grad.shallow_clone()) }
 }

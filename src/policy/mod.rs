@@ -11,7 +11,7 @@
 //! | [`UniformPolicy`] | any discrete environment | equal probabilities, no parameters |
 //! | [`WithPrior`] | any of them | a policy together with a frozen prior |
 //!
-//! State features: [`Scaled`] (the entries), [`KHot`] (one-hot of each entry), [`ByNumber`] and [`ByIndex`]
+//! State features: [`ScaledEntries`] (the entries), [`KHot`] (one-hot of each entry), [`ByNumber`] and [`ByIndex`]
 //! (one-hot of the state), [`Enumeration`] (the number of the state).
 
 mod dense;
@@ -29,7 +29,7 @@ mod vectors;
 
 pub use dense::MlpPolicy;
 pub use dense_config::MlpPolicyConfig;
-pub use features::{Features, KHot, Scaled, StateFeatures};
+pub use features::{Features, KHot, ScaledEntries, StateFeatures};
 pub use graph::GraphPolicy;
 pub use heads::MultiHead;
 pub use prior::WithPrior;
@@ -56,7 +56,7 @@ use crate::{Error, Result};
 /// use gfn::objective::Quantity;
 /// // A custom quantity of two states, which an objective can request by its name.
 /// let surprise = tch::Tensor::from_slice(&[0.5, 2.0]);
-/// let evaluation = Evaluation::<()>::default().with(Quantity::Own("the surprise of each state"), surprise);
+/// let evaluation = Evaluation::<()>::default().with(Quantity::Custom("the surprise of each state"), surprise);
 /// assert!(evaluation.pf.is_none() && evaluation.values.get(Quantity::LogFlow).is_none());
 /// ```
 #[derive(Debug)]
@@ -69,7 +69,7 @@ pub struct Evaluation<D> {
     pub prior: Option<D>,
     /// Further estimates for each state, `[states]` each: log F ([`Quantity::LogFlow`]), log n
     /// ([`LogPaths`](crate::quantity::Quantity::LogPaths)), and [custom
-    /// quantities](crate::quantity::Quantity::Own).
+    /// quantities](crate::quantity::Quantity::Custom).
     pub values: Values,
 }
 

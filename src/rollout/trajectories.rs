@@ -5,8 +5,8 @@ use super::container::pick;
 use super::run::Rollout;
 use super::{ReplayEnv, Walks};
 use crate::condition::Conditions;
-use crate::error::check_len;
 use crate::env::{Direction, Env, Reward, Rows, check_instances, check_log_rewards, check_one_instance, log_rewards};
+use crate::error::check_len;
 use crate::{Error, Result};
 
 /// A batch of complete forward trajectories of different lengths.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tch::Tensor;
 
 use crate::env::{EnumerableEnv, Rows};
-use crate::io::{Named, malformed};
+use crate::io::{NamedTensors, malformed};
 use crate::metrics::{ModeCount, ModeTracker};
 use crate::run::{Observer, Record};
 use crate::train::{TrainEnv, Trainer};
@@ -38,7 +38,7 @@ impl<K: Clone + Ord, F> CountModes<K, F> {
     /// Sets a name other than `modes` for checkpoints, and `NAME_found` for the figure. Several such observers in a run
     /// need different names.
     #[must_use]
-    pub fn named(mut self, name: &str) -> Self {
+    pub fn with_name(mut self, name: &str) -> Self {
         name.clone_into(&mut self.name);
         self
     }
@@ -99,7 +99,7 @@ where
     }
 
     fn load_tensors(&mut self, tensors: &[(String, Tensor)]) -> Result<()> {
-        let named = Named(tensors);
+        let named = NamedTensors(tensors);
         let keys = serde_json::from_slice(&named.numbers::<u8>("keys")?).map_err(|_| malformed("keys"))?;
         let column = |name| -> Result<Vec<u64>> {
             let values = named.numbers::<i64>(name)?.into_iter().map(u64::try_from);

@@ -79,7 +79,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
         states: &E::States,
     ) -> Result<Vec<BTreeMap<u32, f64>>> {
         let pf = forward_policy(env, policy, states, conditions)?;
-        let moves = Moves::of(pf.masks());
+        let moves = Moves::new(pf.masks());
         let inner = moves.inner();
         let mut child = vec![EXIT; moves.rows.len()];
         for (&k, key) in inner.places.iter().zip(env.child_keys(states, &inner.rows, &inner.slots)?) {

@@ -59,7 +59,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
         let mut log_flow = log_rewards.clone();
         for chunk in (0..self.n_chunks()).rev() {
             let (range, states) = (self.chunk(chunk), self.states_of(chunk));
-            let moves = Moves::of(&env.masks(Direction::Forward, &states));
+            let moves = Moves::new(&env.masks(Direction::Forward, &states));
             if moves.rows.len() != self.first_move(range.end) - self.first_move(range.start) {
                 return Err(Error::contract(
                     "the environment is the one that was enumerated",
@@ -119,7 +119,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
     fn leak(&self, env: &E, most: usize) -> Result<Option<String>> {
         let looked_at: Vec<usize> = (0..self.len()).step_by(self.len().div_ceil(most.max(1)).max(1)).collect();
         for states in looked_at.chunks(CHUNK).map(|chunk| self.states().select(chunk)) {
-            let moves = Moves::of(&env.masks(Direction::Backward, &states));
+            let moves = Moves::new(&env.masks(Direction::Backward, &states));
             let mut parents = states.select(&moves.rows);
             env.step(Direction::Backward, &mut parents, &Slots(moves.slots.clone()))?;
             let keys = env.keys(&parents);

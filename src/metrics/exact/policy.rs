@@ -71,7 +71,7 @@ impl<'a, E: EnumerableEnv> ExactPolicy<'a, E> {
 
     fn forward(&self, env: &E, states: &E::States, indices: &[usize]) -> Result<GraphActionCategorical> {
         let masks = env.masks(Direction::Forward, states);
-        let moves = Moves::of(&masks);
+        let moves = Moves::new(&masks);
         let mut logits = log_pb_of_moves(env, self.backward, states, &moves, None)?;
         let inner = moves.inner();
         let of_child = |k: usize| {

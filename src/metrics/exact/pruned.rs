@@ -108,7 +108,7 @@ pub fn pruned_distribution<E: EnumerableEnv>(
         for start in (0..mass.len()).step_by(CHUNK) {
             let chunk = states.select(&(start..mass.len().min(start + CHUNK)).collect::<Vec<_>>());
             let pf = forward_policy(env, policy, &chunk, None)?;
-            let (moves, log_probs) = (Moves::of(pf.masks()), pf.host_log_probs()?);
+            let (moves, log_probs) = (Moves::new(pf.masks()), pf.host_log_probs()?);
             let share = |k: usize| mass[start + moves.rows[k]] * log_probs[k].exp();
             let mut n_actions = vec![0; chunk.len()];
             moves.rows.iter().for_each(|&row| n_actions[row] += 1);

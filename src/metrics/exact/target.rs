@@ -3,10 +3,10 @@
 use tch::Tensor;
 
 use super::evaluate::repeated;
-use crate::error::check_len;
-use crate::env::{CHUNK, EnumerableEnv, Reward, Rows, StateGraph, log_rewards};
-use crate::tensor::log_sum_exp;
 use crate::Result;
+use crate::env::{CHUNK, EnumerableEnv, Reward, Rows, StateGraph, log_rewards};
+use crate::error::check_len;
+use crate::tensor::log_sum_exp;
 
 /// The target distribution of a reward, by state index.
 #[derive(Clone, Debug, PartialEq)]

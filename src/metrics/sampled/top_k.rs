@@ -12,7 +12,7 @@ use crate::{Error, Result};
 /// use gfn::metrics::TopK;
 /// let objects = [0.0, 10.0, 4.0, 5.0];
 /// let log_rewards = [0.0, 3.0, 1.0, 2.0];
-/// let top = TopK::of(&log_rewards, 3, |i, j| f64::abs(objects[i] - objects[j]))?;
+/// let top = TopK::new(&log_rewards, 3, |i, j| f64::abs(objects[i] - objects[j]))?;
 /// assert_eq!(top.rows, [1, 3, 2]);
 /// assert_eq!((top.mean_log_reward, top.diversity), (2.0, 4.0));
 /// # Ok::<(), gfn::Error>(())
@@ -34,7 +34,7 @@ impl TopK {
     ///
     /// # Errors
     /// [`Error::Config`] for `k` 0 or more than there are samples; [`Error::NonFinite`] for a log-reward that is NaN.
-    pub fn of(log_rewards: &[f64], k: usize, distance: impl Fn(usize, usize) -> f64) -> Result<Self> {
+    pub fn new(log_rewards: &[f64], k: usize, distance: impl Fn(usize, usize) -> f64) -> Result<Self> {
         if k == 0 || k > log_rewards.len() {
             return Err(Error::config(
                 "the number of best samples",
@@ -72,16 +72,16 @@ mod tests {
     #[test]
     fn ties_keep_their_order_and_bad_input_is_refused() {
         let distance = |i: usize, j: usize| (i * 10 + j) as f64;
-        let top = TopK::of(&[1.0, 2.0, 2.0, f64::NEG_INFINITY], 2, distance).unwrap();
+        let top = TopK::new(&[1.0, 2.0, 2.0, f64::NEG_INFINITY], 2, distance).unwrap();
         assert_eq!((top.rows, top.diversity), (vec![1, 2], 12.0));
         assert!((top.mean_reward - 2f64.exp()).abs() < 1e-12);
-        let one = TopK::of(&[1.0, 2.0], 1, distance).unwrap();
+        let one = TopK::new(&[1.0, 2.0], 1, distance).unwrap();
         assert_eq!((one.rows, one.diversity), (vec![1], 0.0));
-        let zero = TopK::of(&[f64::NEG_INFINITY, 0.0], 2, distance).unwrap();
+        let zero = TopK::new(&[f64::NEG_INFINITY, 0.0], 2, distance).unwrap();
         assert_eq!((zero.mean_reward, zero.mean_log_reward), (0.5, f64::NEG_INFINITY));
         for k in [0, 3] {
-            assert!(matches!(TopK::of(&[1.0, 2.0], k, distance), Err(Error::Config { .. })));
+            assert!(matches!(TopK::new(&[1.0, 2.0], k, distance), Err(Error::Config { .. })));
         }
-        assert!(matches!(TopK::of(&[1.0, f64::NAN], 1, distance), Err(Error::NonFinite { row: 1, .. })));
+        assert!(matches!(TopK::new(&[1.0, f64::NAN], 1, distance), Err(Error::NonFinite { row: 1, .. })));
     }
 }

@@ -2,11 +2,11 @@ use serde::{Deserialize, Serialize};
 use tch::{Kind, Tensor};
 
 use super::StateFlow;
+use crate::Result;
 use crate::error::check_setting;
 use crate::objective::{Objective, RegressionLoss, Residuals, Scores};
 use crate::quantity::Quantities;
 use crate::tensor::{from_host, select_rows, to_host};
-use crate::Result;
 
 /// The weight of each sub-trajectory. `n` is the number of transitions of the whole trajectory, `l` of the
 /// sub-trajectory.

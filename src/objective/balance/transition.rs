@@ -86,7 +86,7 @@ pub struct ModifiedDetailedBalance {
 pub enum NextExit {
     /// The trained policy, with gradient.
     #[default]
-    Own,
+    TrainedPolicy,
     /// A target network ([`Quantity::TargetLogExit`]), without gradient, as in Deleu et al. Both choices have
     /// the same solution.
     TargetNetwork,
@@ -95,14 +95,14 @@ pub enum NextExit {
 impl Objective for ModifiedDetailedBalance {
     fn name(&self) -> &'static str {
         match self.next_exit {
-            NextExit::Own => "modified detailed balance",
+            NextExit::TrainedPolicy => "modified detailed balance",
             NextExit::TargetNetwork => "modified detailed balance with a target network",
         }
     }
     fn needs(&self) -> Quantities {
         let needs = Quantity::LogExit | Quantity::LogRewardChange;
         match self.next_exit {
-            NextExit::Own => needs,
+            NextExit::TrainedPolicy => needs,
             NextExit::TargetNetwork => needs | Quantity::TargetLogExit,
         }
     }
@@ -114,7 +114,7 @@ impl Objective for ModifiedDetailedBalance {
         let exit = scores.need(Quantity::LogExit, name)?;
         let change = scores.need(Quantity::LogRewardChange, name)?;
         let next_exit = match self.next_exit {
-            NextExit::Own => exit,
+            NextExit::TrainedPolicy => exit,
             NextExit::TargetNetwork => scores.need(Quantity::TargetLogExit, name)?,
         };
         let inner = scores.offsets.windows(2).flat_map(|ends| ends[0]..ends[1].saturating_sub(1));
@@ -143,7 +143,7 @@ mod tests {
         values.into_iter().try_for_each(|(quantity, list)| scores.set(quantity, Tensor::from_slice(&list))).unwrap();
         let residuals = |next_exit| to_host(&ModifiedDetailedBalance { next_exit }.residuals(&scores).unwrap().values);
         // log P_F + log exit' - log P_B - log exit - change of log R.
-        assert_eq!(residuals(NextExit::Own), [-1.0 - 3.0 + 0.25 + 4.0 - 1.0, -2.0 - 0.5 + 0.75 + 3.0 - 2.0]);
+        assert_eq!(residuals(NextExit::TrainedPolicy), [-1.0 - 3.0 + 0.25 + 4.0 - 1.0, -2.0 - 0.5 + 0.75 + 3.0 - 2.0]);
         assert_eq!(residuals(NextExit::TargetNetwork), [-1.0 - 6.0 + 0.25 + 4.0 - 1.0, -2.0 - 5.0 + 0.75 + 3.0 - 2.0]);
     }
 }

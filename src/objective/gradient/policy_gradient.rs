@@ -9,11 +9,11 @@
 use serde::{Deserialize, Serialize};
 use tch::Tensor;
 
+use crate::Result;
 use crate::error::check_setting;
 use crate::objective::{Objective, Origin, RegressionLoss, Scores};
 use crate::quantity::{Quantities, Quantity};
 use crate::tensor::{from_host, to_host};
-use crate::Result;
 
 /// The advantage of a transition.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 use tch::Tensor;
 
-use super::visited::Visited;
+use super::visited::VisitedStates;
 use crate::distribution::Distribution;
 use crate::env::{Direction, Env, Rows};
 use crate::policy::Policy;
@@ -20,7 +20,7 @@ pub(in crate::objective) const EDGE_FLOWS: [Quantity; 4] =
 pub(in crate::objective) fn edge_flows<E: Env>(
     env: &E,
     policy: &dyn Policy<E>,
-    visited: &Visited<'_, E>,
+    visited: &VisitedStates<'_, E>,
     pf: &E::Dist,
     pb: &E::Dist,
     trajectories: &Trajectories<E>,
@@ -86,7 +86,7 @@ pub(in crate::objective) fn edge_flows<E: Env>(
 fn parent_weights<E: Env>(
     env: &E,
     policy: &dyn Policy<E>,
-    visited: &Visited<'_, E>,
+    visited: &VisitedStates<'_, E>,
     pf: &E::Dist,
     parents: &E::States,
     children: &[usize],

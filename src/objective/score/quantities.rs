@@ -4,7 +4,7 @@ use tch::{Device, Kind, Tensor};
 
 use super::edge_flows::edge_flows;
 use super::rewards::{both_log_rewards, log_reward_changes, partial_log_rewards};
-use super::visited::Visited;
+use super::visited::VisitedStates;
 use super::{SCORING, Scores, Scoring};
 use crate::distribution::Distribution;
 use crate::env::{Direction, Env, Reward, Rows};
@@ -25,7 +25,7 @@ pub(super) struct EvaluatedBatch<'a, E: Env> {
     policy: &'a dyn Policy<E>,
     trajectories: &'a Trajectories<E>,
     scoring: Scoring<'a>,
-    visited: Visited<'a, E>,
+    visited: VisitedStates<'a, E>,
     /// The forward actions of all transitions, in the labels of the distinct states.
     actions: E::Actions,
     pf: E::Dist,
@@ -68,7 +68,7 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
         scoring: Scoring<'a>,
     ) -> Result<Self> {
         let (raw_log_reward, log_reward) = both_log_rewards(env, reward, trajectories, scoring.exponent)?;
-        let visited = Visited::new(env, trajectories);
+        let visited = VisitedStates::new(env, trajectories);
         let all: Vec<usize> = (0..visited.n_rows).collect();
         let actions = visited.rename(Direction::Forward, &all, trajectories.actions().clone())?;
         let wants = scoring.needs | Quantities::PF | Quantities::PB;
@@ -238,7 +238,7 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
 /// Returns the exit action of the state before each transition, in the labels of the distinct states.
 pub(super) fn exits_of<E: Env>(
     env: &E,
-    visited: &Visited<'_, E>,
+    visited: &VisitedStates<'_, E>,
     trajectories: &Trajectories<E>,
 ) -> Result<E::Actions> {
     let all: Vec<usize> = (0..visited.n_rows).collect();

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use tch::Tensor;
 
-use super::visited::Visited;
+use super::visited::VisitedStates;
 use super::{SCORING, Scoring};
 use crate::env::{Env, Grouping, Reward, Rows, check_log_rewards, log_rewards, training_log_rewards};
 use crate::quantity::Quantity;
@@ -67,7 +67,7 @@ pub(in crate::objective) fn partial_log_rewards<E: Env>(
 pub(in crate::objective) fn log_reward_changes<E: Env>(
     env: &E,
     reward: &dyn Reward<E::States>,
-    visited: &Visited<'_, E>,
+    visited: &VisitedStates<'_, E>,
     trajectories: &Trajectories<E>,
     [raw, corrected]: [&[f64]; 2],
     scoring: &Scoring<'_>,
@@ -89,7 +89,7 @@ pub(in crate::objective) fn log_reward_changes<E: Env>(
 fn changes_of_steps<E: Env>(
     env: &E,
     reward: &dyn Reward<E::States>,
-    visited: &Visited<'_, E>,
+    visited: &VisitedStates<'_, E>,
     exponent: f64,
 ) -> Result<Vec<f64>> {
     let (inner, after) = visited.inner();

@@ -9,7 +9,7 @@ use crate::tensor::select_rows;
 ///
 /// Rows are the states before each transition, followed by the terminal states of trajectories without an
 /// exit action, which aren't the state before any transition.
-pub(in crate::objective) struct Visited<'a, E: Env> {
+pub(in crate::objective) struct VisitedStates<'a, E: Env> {
     env: &'a E,
     states: E::States,
     pub(in crate::objective) groups: StateGroups<E::States>,
@@ -23,7 +23,7 @@ pub(in crate::objective) struct Visited<'a, E: Env> {
     pub(in crate::objective) terminal: Vec<usize>,
 }
 
-impl<'a, E: Env> Visited<'a, E> {
+impl<'a, E: Env> VisitedStates<'a, E> {
     pub(in crate::objective) fn new(env: &'a E, trajectories: &Trajectories<E>) -> Self {
         let n_rows = trajectories.n_transitions();
         let next = trajectories.next_rows();
@@ -143,7 +143,7 @@ mod tests {
         let conditions = Tensor::from_slice(&[10f32, 20.0, 30.0, 40.0, 50.0, 60.0]).unsqueeze(1);
         let sampler = Sampler::new(&env, &UniformPolicy);
         let trajectories = sampler.forward_conditional(&conditions, &mut Rng::seeded(0)).unwrap();
-        let visited = Visited::new(&env, &trajectories);
+        let visited = VisitedStates::new(&env, &trajectories);
         let mut expected = Vec::new();
         for (i, ends) in trajectories.offsets().windows(2).enumerate() {
             expected.extend(std::iter::repeat_n(10.0 * (i + 1) as f64, ends[1] - ends[0]));

@@ -40,7 +40,7 @@ pub(crate) const LAYOUT: FolderKind = FolderKind {
 /// anything.
 ///
 /// ```
-/// use gfn::{nn::Parameters, optim::{Adam, AdamConfig}, train::Checkpoint, Rng};
+/// use gfn::{nn::Parameters, optim::{Adam, AdamConfig, Optimizer}, train::Checkpoint, Rng};
 /// use tch::{Device, Kind};
 ///
 /// let mut rng = Rng::seeded(0);
@@ -99,7 +99,7 @@ impl Checkpoint {
         &self.manifest
     }
 
-    /// The description that the run that saved it gave of itself ([`Trainer::described_by`](crate::train::Trainer::described_by)).
+    /// The description that the run that saved it gave of itself ([`Trainer::with_description`](crate::train::Trainer::with_description)).
     ///
     /// # Errors
     /// [`crate::Error::File`] for a checkpoint without a description, or with one of another form.
@@ -109,12 +109,12 @@ impl Checkpoint {
             file_error(
                 &self.path,
                 format!("it doesn't say what it is a checkpoint of in the form that is asked for ({e})"),
-                "use a checkpoint that was saved by a run that describes itself so (`Trainer::described_by`)",
+                "use a checkpoint that was saved by a run that describes itself so (`Trainer::with_description`)",
             )
         })
     }
 
-    /// The note that the run left ([`Trainer::noted`](crate::train::Trainer::noted)); null without one.
+    /// The note that the run left ([`Trainer::with_note`](crate::train::Trainer::with_note)); null without one.
     pub fn note(&self) -> &serde_json::Value {
         self.manifest.state.get("note").unwrap_or(&serde_json::Value::Null)
     }

@@ -137,7 +137,7 @@ where
     let mut noticed = 0;
     for (k, &scale) in scales.iter().enumerate() {
         let backward = OrderedBackward { graph: &graph, scale, seed: k as u64 };
-        let policy = WithUniformBackward(ExactPolicy::new(&graph, env, backward, reward).unwrap());
+        let policy = WithUniformBackward(ExactPolicy::new(&graph, env, &backward, reward).unwrap());
         let mut truth = Truth::new(env, &graph, &policy, reward);
         assert!(truth.tv < 1e-6, "{name}: {}", truth.tv);
         let target = graph.target_distribution(reward, None).unwrap().probs;

@@ -103,7 +103,8 @@ fn check<E: EnumerableEnv + DiscreteEnv<Actions = Slots>>(
     };
     let posterior = ExactPolicy::new(&graph, env, &UniformPolicy, &squared).unwrap();
     let log_z = posterior.flows().log_z - exact.flows().log_z;
-    let pair = WithPrior { policy: &posterior, prior: &exact };
+    let prior = ExactPolicy::new(&graph, env, &UniformPolicy, &reward).unwrap();
+    let pair = WithPrior { policy: posterior, prior };
     let needs = Quantities::from(Quantity::LogPrior);
     let mut scores = score(env, &reward, &pair, &forward, needs).unwrap();
     scores.set(Quantity::LogZ, Tensor::full_like(&scores.log_reward, log_z)).unwrap();

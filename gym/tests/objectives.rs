@@ -131,7 +131,7 @@ impl Check for Relative {
         let prior = ExactPolicy::new(&graph, env, &UniformPolicy, reward).unwrap();
         let policy = ExactPolicy::new(&graph, env, &UniformPolicy, &squared).unwrap();
         let log_z = policy.flows().log_z - prior.flows().log_z;
-        let pair = WithPrior { policy: &policy, prior: &prior };
+        let pair = WithPrior { policy, prior };
         let needs = Quantities::from(Quantity::LogPrior);
         let mut scores = score(env, reward, &pair, &walks(env, 64), needs).unwrap();
         scores.set(Quantity::LogZ, Tensor::full_like(&scores.log_reward, log_z)).unwrap();
@@ -144,7 +144,7 @@ impl Check for Relative {
             assert!(largest(objective, &scores) < 1e-5, "{}", objective.name());
         }
         assert!(largest(&RelativeTrajectoryBalance::new(2.0).unwrap(), &scores) > 0.1);
-        let alone = score(env, reward, &policy, &walks(env, 4), needs).unwrap_err();
+        let alone = score(env, reward, &pair.policy, &walks(env, 4), needs).unwrap_err();
         assert!(alone.to_string().contains("prior"), "{alone}");
     }
 }

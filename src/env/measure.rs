@@ -12,8 +12,8 @@ pub struct Forms<S> {
     pub offsets: Vec<usize>,
 }
 
-/// Returns the log-rewards that training uses for these states: each state's share of its object's reward, times |Aut| if states are
-/// isomorphism classes. Rewards know of neither correction; both are made here, for all rewards.
+/// Returns the log-rewards that training uses for these states: each state's share of its object's reward, times
+/// |Aut| if states are isomorphism classes. Rewards know of neither correction; both are made here, for all rewards.
 pub(crate) fn training_log_rewards<E: Env>(env: &E, states: &E::States, mut log_rewards: Vec<f64>) -> Result<Vec<f64>> {
     if let Some(several) = env.symmetry().log_multiplicity(states)? {
         log_rewards.iter_mut().zip(several).for_each(|(log_reward, log_n)| *log_reward -= log_n);
@@ -45,7 +45,8 @@ fn check_forms<E: EnumerableEnv>(env: &E, graph: &StateGraph<E>, several: &[usiz
     match graph.indices(env, &forms).iter().position(Option::is_none) {
         None => Ok(()),
         Some(row) => Err(Error::contract(
-            "all forms of a state are states, that trajectories come to (`Symmetry::forms`): each has a share of the reward",
+            "all forms of a state are states, that trajectories come to (`Symmetry::forms`): each has a share of the \
+             reward",
             format!("{} is a form, and no trajectory comes to it", describe_state(env, &forms, row)),
         )),
     }

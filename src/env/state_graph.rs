@@ -15,7 +15,8 @@ use crate::{Error, Result};
 /// The child index of the exit action.
 pub(crate) const EXIT: u32 = u32::MAX;
 
-/// The number of listed states at which it is estimated whether there are too many. Fewer states are listed faster than estimated.
+/// The number of listed states at which it is estimated whether there are too many. Fewer states are listed faster
+/// than estimated.
 const ESTIMATED_FROM: usize = 20_000;
 
 /// The end of a legal forward move.
@@ -48,8 +49,8 @@ pub struct StateGraph<E: EnumerableEnv> {
     move_ptr: Vec<usize>,
     /// The child of each legal forward slot, in the order of the slots.
     children: Vec<u32>,
-    /// [`Symmetry::log_multiplicity`](crate::env::Symmetry::log_multiplicity) of each state in which trajectories can end, 0 for other states.
-    /// `None` if every state is a different object.
+    /// [`Symmetry::log_multiplicity`](crate::env::Symmetry::log_multiplicity) of each state in which trajectories can
+    /// end, 0 for other states. `None` if every state is a different object.
     log_multiplicity: Option<Vec<f64>>,
 }
 
@@ -63,9 +64,9 @@ impl<E: EnumerableEnv> std::fmt::Debug for StateGraph<E> {
 impl<E: EnumerableEnv> StateGraph<E> {
     /// Lists the states from the initial state on, breadth first.
     ///
-    /// Time and memory grow with the number of moves and of states; 2^20 directed graphs of 5 nodes (10 million moves) take
-    /// seconds and about a gigabyte. If random walks leave no doubt that there are more than `limit` states, it stops after some ten
-    /// thousand states.
+    /// Time and memory grow with the number of moves and of states; 2^20 directed graphs of 5 nodes (10 million
+    /// moves) take seconds and about a gigabyte. If random walks leave no doubt that there are more than `limit`
+    /// states, it stops after some ten thousand states.
     ///
     /// # Errors
     /// [`Error::TooManyStates`] beyond `limit` states; [`Error::Contract`] for a state that rules leave
@@ -86,8 +87,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
         Self::build_watched(env, instance, limit, |_| Ok(()))
     }
 
-    /// Lists states as [`build_of`](Self::build_of) does, and calls `watch` with the number of listed states every few thousand states. An
-    /// error of `watch` ends it, for example if a user interrupts.
+    /// Lists states as [`build_of`](Self::build_of) does, and calls `watch` with the number of listed states every
+    /// few thousand states. An error of `watch` ends it, for example if a user interrupts.
     ///
     /// ```
     /// use gfn::{Error, env::StateGraph, examples::Triangles};
@@ -128,8 +129,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
         Ok(out)
     }
 
-    /// Lists the children of a chunk of states, from state `start` on, and returns the end of the chunk. `finished` is `true`
-    /// for each listed state in which the trajectories that reach it end.
+    /// Lists the children of a chunk of states, from state `start` on, and returns the end of the chunk. `finished`
+    /// is `true` for each listed state in which the trajectories that reach it end.
     fn expand(&mut self, env: &E, start: usize, limit: usize, finished: &mut Vec<bool>) -> Result<usize> {
         let end = self.states.len().min(start + CHUNK);
         let chunk = self.states.select(&(start..end).collect::<Vec<_>>());
@@ -177,7 +178,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
         }
     }
 
-    /// Returns the share of each state in the reward of its object, as logarithms. All states of an object have equal shares.
+    /// Returns the share of each state in the reward of its object, as logarithms. All states of an object have equal
+    /// shares.
     pub(crate) fn log_shares(&self, log_rewards: &[f64]) -> Vec<f64> {
         match &self.log_multiplicity {
             None => log_rewards.to_vec(),
@@ -185,8 +187,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
         }
     }
 
-    /// Checks that these are the states of an environment: its initial state and the number of its moves. A distribution over the
-    /// states of another environment would sum to 1, too.
+    /// Checks that these are the states of an environment: its initial state and the number of its moves. A
+    /// distribution over the states of another environment would sum to 1, too.
     pub(crate) fn check_env(&self, env: &E) -> Result<()> {
         let first = self.states.select(&[0]);
         let n_legal = env.masks(Direction::Forward, &first).n_legal(0);
@@ -196,8 +198,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
         Err(Error::contract(
             "states are evaluated with the environment that they were listed of",
             format!(
-                "they start at {} with {} moves, where this environment doesn't start, or has {n_legal}; list its states by \
-                 `StateGraph::build`",
+                "they start at {} with {} moves, where this environment doesn't start, or has {n_legal}; list its \
+                 states by `StateGraph::build`",
                 describe_state(env, &first, 0),
                 self.raw_children(0).len()
             ),
@@ -362,7 +364,8 @@ mod tests {
         assert!(!has_more_states(&env, 0, n));
     }
 
-    /// Attaching a node takes one step; adding it free and joining it takes two. So breadth first isn't a topological order.
+    /// Attaching a node takes one step; adding it free and joining it takes two. So breadth first isn't a topological
+    /// order.
     #[test]
     fn parents_come_first_if_paths_to_a_state_differ_in_length() {
         let actions = ActionSet::new(Semantics::UpToIsomorphism)

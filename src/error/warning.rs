@@ -2,15 +2,16 @@
 
 /// A sign that training goes wrong without an error, as a person would see it in the figures.
 ///
-/// Each kind is raised once per observer ([`Warnings::raised`](crate::run::Warnings::raised)); the warning of a resumed run is raised once per
-/// change. A warning is a sign, not a proof: its text says what was found, what that means and what to do.
+/// Each kind is raised once per observer ([`Warnings::raised`](crate::run::Warnings::raised)); the warning of a
+/// resumed run is raised once per change. A warning is a sign, not a proof: its text says what was found, what that
+/// means and what to do.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Warning {
     /// Nearly all fresh trajectories end in one object, although the known rewards don't justify it.
     #[error(
-        "step {step}: {:.0} % of the trajectories end in one object of log-reward {log_reward:.3}, {}: unless the target is that peaked, \
-         the policy has collapsed, whatever the loss says. {REMEDY}",
+        "step {step}: {:.0} % of the trajectories end in one object of log-reward {log_reward:.3}, {}: unless the \
+         target is that peaked, the policy has collapsed, whatever the loss says. {REMEDY}",
         100.0 * share, describe_other(*other)
     )]
     OneObject {
@@ -20,14 +21,15 @@ pub enum Warning {
         share: f64,
         /// The object's log-reward.
         log_reward: f64,
-        /// The greatest log-reward of another object that was sampled in this run and should be sampled often, too. `None` if there is no
-        /// such object: the target is that peaked, or the others were never found.
+        /// The greatest log-reward of another object that was sampled in this run and should be sampled often, too.
+        /// `None` if there is no such object: the target is that peaked, or the others were never found.
         other: Option<f64>,
     },
     /// The loss is next to 0 and log Z stands still, below the log-reward of a single object that was sampled.
     #[error(
-        "step {step}: the loss is {loss:.1e} and log Z stands still at {log_z:.3}, but an object of log-reward {best:.3} \
-         was seen, and Z is at least each reward: the loss only says that the few objects sampled now agree. {REMEDY}"
+        "step {step}: the loss is {loss:.1e} and log Z stands still at {log_z:.3}, but an object of log-reward \
+         {best:.3} was seen, and Z is at least each reward: the loss only says that the few objects sampled now \
+         agree. {REMEDY}"
     )]
     Stalled {
         /// The step, counted from 1.
@@ -41,10 +43,10 @@ pub enum Warning {
     },
     /// The learned log Z stays far below the log-reward of a single object that was sampled.
     #[error(
-        "step {step}: log Z is {log_z:.3}, far below the log-reward {best:.3} of an object that was seen, and Z is at least each \
-         reward: until it is there, the policy learns to make up for the difference, and not the target. Subtract a constant near \
-         {best:.0} from the log-reward, which changes no probability, start nearer (`EstimatorsConfig::initial_log_z`), or raise \
-         `AdamConfig::log_z_lr`."
+        "step {step}: log Z is {log_z:.3}, far below the log-reward {best:.3} of an object that was seen, and Z is \
+         at least each reward: until it is there, the policy learns to make up for the difference, and not the \
+         target. Subtract a constant near {best:.0} from the log-reward, which changes no probability, start nearer \
+         (`EstimatorsConfig::initial_log_z`), or raise `AdamConfig::log_z_lr`."
     )]
     LogZFarBelow {
         /// The step, counted from 1.
@@ -56,9 +58,9 @@ pub enum Warning {
     },
     /// All learning rates are 0 from this step on.
     #[error(
-        "step {step}: learning rates are 0 from here on, so nothing is learned any more: `TrainerConfig::lr_scale` is at its \
-         end. Train no longer than it lasts, or give a schedule for all steps together, or one that never ends, such as \
-         `Schedule::InverseRoot`."
+        "step {step}: learning rates are 0 from here on, so nothing is learned any more: `TrainerConfig::lr_scale` \
+         is at its end. Train no longer than it lasts, or give a schedule for all steps together, or one that never \
+         ends, such as `Schedule::InverseRoot`."
     )]
     LearnsNothing {
         /// The step, counted from 1.
@@ -66,8 +68,8 @@ pub enum Warning {
     },
     /// The policy doesn't explore, and nearly every object has the least log-reward of this run.
     #[error(
-        "step {step}: nothing explores, and {:.0} % of the trajectories end at the least log-reward seen, {floor:.3}: where \
-         rewards are rare, what the policy doesn't find by itself is never learned. {REMEDY}",
+        "step {step}: nothing explores, and {:.0} % of the trajectories end at the least log-reward seen, \
+         {floor:.3}: where rewards are rare, what the policy doesn't find by itself is never learned. {REMEDY}",
         100.0 * share
     )]
     NoExploration {
@@ -97,8 +99,8 @@ pub enum Warning {
     },
     /// The log-rewards of the first batch look like rewards.
     #[error(
-        "step {step}: log-rewards of the first batch go up to {most:.0}, and none is negative. Is it R itself? A reward \
-         gives the logarithm of R, of which a difference of 10 is a factor of 22,026."
+        "step {step}: log-rewards of the first batch go up to {most:.0}, and none is negative. Is it R itself? A \
+         reward gives the logarithm of R, of which a difference of 10 is a factor of 22,026."
     )]
     NotLogarithms {
         /// The step, counted from 1.
@@ -108,8 +110,8 @@ pub enum Warning {
     },
     /// The latest objects have few different log-rewards, although nearly all of the first ones differed.
     #[error(
-        "step {step}: {:.0} % of the last 1,000 log-rewards differ, where {:.0} % of the first did: unless the target is \
-         that peaked, the policy has collapsed onto what it found first. {REMEDY}",
+        "step {step}: {:.0} % of the last 1,000 log-rewards differ, where {:.0} % of the first did: unless the \
+         target is that peaked, the policy has collapsed onto what it found first. {REMEDY}",
         100.0 * share, 100.0 * first
     )]
     FewObjects {
@@ -135,7 +137,8 @@ pub enum Warning {
     },
     /// A run continues with other settings than the checkpoint's, perhaps on purpose.
     #[error(
-        "resumed at step {step} as another run: {changes}. If that isn't meant, resume with what the checkpoint was made with."
+        "resumed at step {step} as another run: {changes}. If that isn't meant, resume with what the checkpoint was \
+         made with."
     )]
     Resumed {
         /// The checkpoint's step.

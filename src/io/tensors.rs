@@ -33,25 +33,25 @@ pub enum TensorKind {
 }
 
 impl TensorKind {
-    /// The kind of a libtorch tensor, or `None` if a file can't hold it.
+    /// Returns the kind of a libtorch tensor; `None` if a file can't hold it.
     pub fn of(tensor: &Tensor) -> Option<Self> {
         KINDS.iter().find(|(kind, ..)| *kind == tensor.kind()).map(|(.., kind)| *kind)
     }
 
-    /// `true` if values of this kind may be NaN or infinite.
+    /// Returns `true` if values of this kind may be NaN or infinite.
     pub(crate) fn is_float(self) -> bool {
         matches!(self, Self::F32 | Self::F64)
     }
 }
 
-/// Name, shape and kind of a tensor.
+/// The name, shape and kind of a tensor.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TensorSpec {
-    /// The tensor's name.
+    /// The name.
     pub name: String,
-    /// Its shape.
+    /// The shape.
     pub shape: Vec<i64>,
-    /// Its kind.
+    /// The kind.
     pub kind: TensorKind,
 }
 
@@ -61,7 +61,7 @@ impl std::fmt::Display for TensorSpec {
     }
 }
 
-/// Tensors as safetensors bytes; `path` is for error messages.
+/// Converts tensors to safetensors bytes; `path` is for error messages.
 pub(crate) fn serialise(tensors: &[(String, Tensor)], path: &Path) -> Result<Vec<u8>> {
     let refuse = |problem: String| {
         file_error(path, problem, "give each tensor of a section its own name and one of the kinds f32, f64, i64, u8")
@@ -89,7 +89,7 @@ pub(crate) fn serialise(tensors: &[(String, Tensor)], path: &Path) -> Result<Vec
     written.map_err(|e| refuse(format!("the tensors can't be written ({e})")))
 }
 
-/// The tensors in safetensors bytes, on the host and sorted by name.
+/// Reads the tensors in safetensors bytes, on the host and sorted by name.
 pub(crate) fn deserialise(data: &[u8], path: &Path, layout: &FolderKind) -> Result<Vec<(String, Tensor)>> {
     let refuse = |problem: String| file_error(path, problem, layout.damaged);
     let file = SafeTensors::deserialize(data).map_err(|e| refuse(format!("not a file of safetensors ({e})")))?;
@@ -102,7 +102,7 @@ pub(crate) fn deserialise(data: &[u8], path: &Path, layout: &FolderKind) -> Resu
         let tensor = Tensor::f_from_data_size(view.data(), &size, kind)?;
         tensors.push((name.to_owned(), tensor));
     }
-    // The file doesn't keep the order in which they were given.
+    // The file doesn't store the order of the tensors.
     tensors.sort_by(|a, b| a.0.cmp(&b.0));
     Ok(tensors)
 }
@@ -111,6 +111,7 @@ pub(crate) fn deserialise(data: &[u8], path: &Path, layout: &FolderKind) -> Resu
 pub(crate) struct NamedTensors<'a>(pub(crate) &'a [(String, Tensor)]);
 
 impl NamedTensors<'_> {
+    /// Returns the tensor of this name, if there is one.
     pub(crate) fn get(&self, name: &str) -> Option<&Tensor> {
         self.0.iter().find(|(n, _)| n == name).map(|(_, tensor)| tensor)
     }
@@ -125,12 +126,13 @@ impl NamedTensors<'_> {
         tensor.and_then(|tensor| Vec::try_from(tensor).ok()).ok_or_else(|| malformed(name))
     }
 
-    /// One number for each of `n` rows.
+    /// Checks that a tensor has one number for each of `n` rows.
     pub(crate) fn column<T>(&self, values: Vec<T>, name: &str, n: usize) -> Result<Vec<T>> {
         if values.len() == n { Ok(values) } else { Err(malformed(name)) }
     }
 }
 
+/// Returns the error for a tensor that is missing or malformed.
 pub(crate) fn malformed(name: &str) -> Error {
     Error::contract(
         "the tensors of a container are those that it was saved as",

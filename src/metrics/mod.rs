@@ -17,7 +17,8 @@
 //! Bounds instead of estimates, and judgements of samples, are in the package `gfn-judge`.
 //!
 //! Up to isomorphism a state represents its class: a policy is evaluated at one representative of each class. This is
-//! correct for equivariant policies only, and others are refused ([`StateGraph::check_equivariance`](crate::env::StateGraph::check_equivariance)).
+//! correct for equivariant policies only, and others are refused
+//! ([`StateGraph::check_equivariance`](crate::env::StateGraph::check_equivariance)).
 
 mod distances;
 mod exact;

@@ -17,8 +17,8 @@ const MAX_MOMENT: f64 = 0.99 * f32::MAX as f64;
 /// `m = b1 m + (1 - b1) g`, `v = b2 v + (1 - b2) g^2`,
 /// `p = (1 - lr wd) p - lr / (1 - b1^t) * m / (sqrt(v / (1 - b2^t)) + eps)`.
 ///
-/// A parameter that has never had a gradient isn't changed. After its first gradient, a missing gradient counts as zero.
-/// So a resumed run, whose gradients are undefined at first, equals an uninterrupted run.
+/// A parameter that has never had a gradient isn't changed. After its first gradient, a missing gradient counts as
+/// zero. So a resumed run, whose gradients are undefined at first, equals an uninterrupted run.
 ///
 /// ```
 /// use gfn::{nn::Parameters, optim::{Adam, AdamConfig, Optimizer}, Rng};
@@ -89,8 +89,8 @@ impl Optimizer for Adam {
         self.slots.scale_lr(factor)
     }
 
-    /// Returns copies of the moments (`m/NAME`, `v/NAME`, on the host, shaped like the parameter) and of the step counts
-    /// (`steps`, i64, one per parameter).
+    /// Returns copies of the moments (`m/NAME`, `v/NAME`, on the host, shaped like the parameter) and of the step
+    /// counts (`steps`, i64, one per parameter).
     fn state(&self) -> Result<Vec<(String, Tensor)>> {
         self.slots.state()
     }

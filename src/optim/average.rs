@@ -9,8 +9,8 @@ use crate::{Error, Result};
 /// An exponential moving average of a model's parameters. It changes more smoothly than the trained model, for sampling
 /// or evaluation.
 ///
-/// After each update of the parameters `p`, the average `a` becomes `decay a + (1 - decay) p`. It starts as a copy of the
-/// parameters. Tensors that aren't trained (noise, for example) are left out.
+/// After each update of the parameters `p`, the average `a` becomes `decay a + (1 - decay) p`. It starts as a copy of
+/// the parameters. Tensors that aren't trained (noise, for example) are left out.
 ///
 /// ```
 /// use gfn::{nn::Parameters, optim::Average, Rng};

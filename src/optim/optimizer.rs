@@ -18,26 +18,26 @@ pub struct StepReport {
 /// An optimizer holds the parameters that it updates (a clone of a [`Parameter`](crate::nn::Parameter) shares its
 /// tensor).
 pub trait Optimizer: Debug + Send {
-    /// A short name, such as `adam`. It names the section of a checkpoint that holds the state, so that a run doesn't resume
-    /// with another optimizer.
+    /// A short name, such as `adam`. It names the section of a checkpoint that holds the state, so that a run doesn't
+    /// resume with another optimizer.
     fn name(&self) -> &'static str;
 
     /// Updates every parameter from its gradient, and sets the gradients to zero, even after an error.
     ///
     /// # Errors
-    /// [`Error::NonFiniteGradient`](crate::Error::NonFiniteGradient) for a gradient that isn't finite, and any other error
-    /// that prevents a valid update. Parameters and state are unchanged then.
+    /// [`Error::NonFiniteGradient`](crate::Error::NonFiniteGradient) for a gradient that isn't finite, and any other
+    /// error that prevents a valid update. Parameters and state are unchanged then.
     fn step(&mut self) -> Result<StepReport>;
 
-    /// Multiplies the learning rates of the settings by `factor`, for a schedule. The factor replaces the last one; 1 restores
-    /// the learning rates.
+    /// Multiplies the learning rates of the settings by `factor`, for a schedule. The factor replaces the last one; 1
+    /// restores the learning rates.
     ///
     /// # Errors
     /// [`Error::Config`](crate::Error::Config) for a factor that is negative or not finite.
     fn scale_lr(&mut self, factor: f64) -> Result<()>;
 
-    /// Returns the state as named tensors on the host. Together with the values of the parameters it is sufficient to resume
-    /// bit for bit.
+    /// Returns the state as named tensors on the host. Together with the values of the parameters it is sufficient to
+    /// resume bit for bit.
     ///
     /// # Errors
     /// [`Error::Torch`](crate::Error::Torch) if data can't be copied from a device.
@@ -46,6 +46,7 @@ pub trait Optimizer: Debug + Send {
     /// Restores a state from [`state`](Self::state) for the same parameters.
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) or [`Error::Shape`](crate::Error::Shape) for another state. Nothing is changed then.
+    /// [`Error::Config`](crate::Error::Config) or [`Error::Shape`](crate::Error::Shape) for another state. Nothing is
+    /// changed then.
     fn load_state(&mut self, state: &[(String, Tensor)]) -> Result<()>;
 }

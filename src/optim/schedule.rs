@@ -68,16 +68,16 @@ pub enum Schedule {
         /// The steps in increasing order, each with the value from that step on.
         then: Vec<(usize, f64)>,
     },
-    /// A linear increase to the first value of another schedule, followed by that schedule from its step 0 on. The value at
-    /// step `t` is `(t + 1) / steps` times the first value of `then`.
+    /// A linear increase to the first value of another schedule, followed by that schedule from its step 0 on. The
+    /// value at step `t` is `(t + 1) / steps` times the first value of `then`.
     WarmUp {
         /// The number of steps of the increase; at least 1.
         steps: usize,
         /// The schedule that follows.
         then: Box<Self>,
     },
-    /// A custom function of the step ([`from_fn`](Self::from_fn)). It can't be written to a file of settings. An invalid
-    /// value is refused at the step that uses it.
+    /// A custom function of the step ([`from_fn`](Self::from_fn)). It can't be written to a file of settings. An
+    /// invalid value is refused at the step that uses it.
     #[serde(skip)]
     Custom(Curve),
 }
@@ -99,8 +99,8 @@ impl std::fmt::Debug for Curve {
 }
 
 impl Schedule {
-    /// Creates a schedule from a function of the step, counted from 0. The function should depend on nothing else, so that a
-    /// resumed run continues with the right value.
+    /// Creates a schedule from a function of the step, counted from 0. The function should depend on nothing else, so
+    /// that a resumed run continues with the right value.
     pub fn from_fn(curve: impl Fn(usize) -> f64 + Send + Sync + 'static) -> Self {
         Self::Custom(Curve(Arc::new(curve)))
     }
@@ -135,8 +135,8 @@ impl Schedule {
     /// Checks that the schedule has a value at every step.
     ///
     /// # Errors
-    /// [`Error::Config`] for values that aren't finite, a change over no steps, an exponential change that would have to reach
-    /// or cross 0, and milestones out of order.
+    /// [`Error::Config`] for values that aren't finite, a change over no steps, an exponential change that would have
+    /// to reach or cross 0, and milestones out of order.
     pub fn check(&self) -> Result<()> {
         let refuse = |expected| Err(Error::config("a schedule", format!("{self:?}"), expected));
         match self {
@@ -157,8 +157,8 @@ impl Schedule {
         }
     }
 
-    /// Returns `true` if the value is 0 at a step and at all later steps. It is `false` for a custom function, whose later values
-    /// aren't known.
+    /// Returns `true` if the value is 0 at a step and at all later steps. It is `false` for a custom function, whose
+    /// later values aren't known.
     pub(crate) fn stays_zero(&self, step: usize) -> bool {
         match self {
             Self::Custom(_) => false,
@@ -167,12 +167,13 @@ impl Schedule {
         }
     }
 
-    /// Returns the steps at which to check the values: between two of them the value only rises or only falls. For a custom
-    /// function it is the first step alone.
+    /// Returns the steps at which to check the values: between two of them the value only rises or only falls. For a
+    /// custom function it is the first step alone.
     #[must_use]
     pub fn landmarks(&self) -> Vec<usize> {
         if matches!(self, Self::Custom(_)) {
-            // A custom function may be invalid long after the end of the run, so it is checked at each step that uses it.
+            // A custom function may be invalid long after the end of the run, so it is checked at each step that uses
+            // it.
             return vec![0];
         }
         if let Self::WarmUp { steps, then } = self {

@@ -1,5 +1,5 @@
-//! The parameters of an optimizer with their moments, and the operations that all optimizers share: gradients, their norm
-//! and clipping, saving and loading.
+//! The parameters of an optimizer with their moments, and the operations that all optimizers share: gradients, their
+//! norm and clipping, saving and loading.
 
 use tch::{Device, Kind, Tensor, no_grad};
 
@@ -33,8 +33,8 @@ pub(super) struct Slots<const N: usize> {
 #[derive(Debug)]
 pub(super) struct Slot<const N: usize> {
     pub(super) parameter: Parameter,
-    /// The number of updates. A parameter that has never had a gradient isn't changed; later a missing gradient counts as
-    /// zero.
+    /// The number of updates. A parameter that has never had a gradient isn't changed; later a missing gradient
+    /// counts as zero.
     pub(super) steps: i64,
     pub(super) moments: [Tensor; N],
 }
@@ -67,9 +67,9 @@ impl<const N: usize> Slots<N> {
         Ok(())
     }
 
-    /// Updates every parameter by `update`, and sets the gradients to zero, even after an error. If squares might overflow,
-    /// `check` examines all gradients first. Both functions get a parameter, its gradient, a factor on the gradient and
-    /// the learning rate. `update` sets the gradient to zero itself.
+    /// Updates every parameter by `update`, and sets the gradients to zero, even after an error. If squares might
+    /// overflow, `check` examines all gradients first. Both functions get a parameter, its gradient, a factor on the
+    /// gradient and the learning rate. `update` sets the gradient to zero itself.
     pub(super) fn step(
         &mut self,
         max_norm: Option<f64>,
@@ -139,8 +139,8 @@ impl<const N: usize> Slots<N> {
         }
     }
 
-    /// Returns copies of the step counts (`steps`, one per parameter) and of the moments (`MOMENT/NAME`, on the host, shaped
-    /// like the parameter).
+    /// Returns copies of the step counts (`steps`, one per parameter) and of the moments (`MOMENT/NAME`, on the host,
+    /// shaped like the parameter).
     pub(super) fn state(&self) -> Result<Vec<(String, Tensor)>> {
         let steps: Vec<i64> = self.slots.iter().map(|slot| slot.steps).collect();
         let mut state = vec![("steps".to_owned(), Tensor::from_slice(&steps))];
@@ -205,8 +205,8 @@ impl<const N: usize> Slots<N> {
     }
 }
 
-/// Converts a sparse gradient (of an embedding) to a dense one, with duplicates summed. Other gradients are returned as they
-/// are.
+/// Converts a sparse gradient (of an embedding) to a dense one, with duplicates summed. Other gradients are returned
+/// as they are.
 pub(super) fn dense(grad: &Tensor) -> Result<Tensor> {
     if grad.is_sparse() { Ok(grad.f_to_dense(None, false)?) } else { Ok(grad.shallow_clone()) }
 }

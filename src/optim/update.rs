@@ -58,8 +58,8 @@ impl Rule {
         }
     }
 
-    /// Makes the same update of tensors, and sets the gradient to zero: in one pass for f32 tensors on the host, and by tensor
-    /// operations for other tensors.
+    /// Makes the same update of tensors, and sets the gradient to zero: in one pass for f32 tensors on the host, and
+    /// by tensor operations for other tensors.
     pub(super) fn apply_to_tensors(
         &self,
         p: &mut Tensor,
@@ -93,8 +93,8 @@ impl Rule {
     }
 }
 
-/// Rounds denormal numbers to zero. Moments of dead units shrink for ever without reaching zero, and a processor takes 100
-/// times as long for denormal numbers.
+/// Rounds denormal numbers to zero. Moments of dead units shrink for ever without reaching zero, and a processor
+/// takes 100 times as long for denormal numbers.
 #[inline]
 fn flush(x: f32) -> f32 {
     if x.abs() < f32::MIN_POSITIVE { 0.0 } else { x }

@@ -126,9 +126,9 @@ impl<E: Env> ReplayBuffer<E> {
         Self { distinct: Some((identity, HashSet::new())), ..self }
     }
 
-    /// Makes a full buffer accept only objects that are further than a cutoff from all stored objects, including earlier
-    /// objects of the same batch. With [`Eviction::BestReward`](super::Eviction::BestReward) the candidates of a batch
-    /// are added in descending order of reward, so that the best of several close objects is stored.
+    /// Makes a full buffer accept only objects that are further than a cutoff from all stored objects, including
+    /// earlier objects of the same batch. With [`Eviction::BestReward`](super::Eviction::BestReward) the candidates
+    /// of a batch are added in descending order of reward, so that the best of several close objects is stored.
     #[must_use]
     pub fn diverse(mut self, diversity: Diversity<E::States>) -> Self {
         let mut neighbours = Neighbours::default();
@@ -141,9 +141,9 @@ impl<E: Env> ReplayBuffer<E> {
         self
     }
 
-    /// Makes draws return terminal states only, without actions. Paths to drawn objects must then be sampled backwards, and
-    /// objects without a path can be added. Up to isomorphism the buffer still stores a path to each object, because
-    /// checkpoints need it to restore the labels of nodes.
+    /// Makes draws return terminal states only, without actions. Paths to drawn objects must then be sampled
+    /// backwards, and objects without a path can be added. Up to isomorphism the buffer still stores a path to each
+    /// object, because checkpoints need it to restore the labels of nodes.
     #[must_use]
     pub fn terminal_only(mut self) -> Self {
         self.keeps_paths = false;
@@ -195,8 +195,8 @@ impl<E: Env> ReplayBuffer<E> {
         self.gather(self.entries.values(), self.keeps_paths).ok()
     }
 
-    /// Checks that the conditions of walks fit the stored conditions, and returns the condition of each walk; empty without
-    /// conditions.
+    /// Checks that the conditions of walks fit the stored conditions, and returns the condition of each walk; empty
+    /// without conditions.
     pub(super) fn take_conditions(&mut self, walks: &Walks<E>) -> Result<Vec<Vec<f64>>> {
         let n = walks.len();
         let known = self.empty_conditions.as_ref().filter(|_| !self.is_empty());
@@ -346,8 +346,8 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
         Ok(stayed)
     }
 
-    /// Decides if actions are stored: for draws, or because they are needed to restore the labels of nodes when a file is
-    /// read.
+    /// Decides if actions are stored: for draws, or because they are needed to restore the labels of nodes when a
+    /// file is read.
     pub(super) fn choose_paths(&mut self, env: &E) -> Result<()> {
         let (states, actions) = (env.initial(&[]), env.no_actions());
         self.stores_paths =

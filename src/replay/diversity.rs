@@ -10,11 +10,11 @@ use crate::policy::{Features, StateFeatures};
 /// their vectors, conditions included.
 ///
 /// # Cost
-/// A candidate for a full buffer is compared with each stored object whose three signed sums of coordinates are near its
-/// own, until one is too close. Vectors of up to three numbers that are spread over many cutoffs have few such
-/// neighbours, for any number of objects. With more numbers, or with a cutoff that is large compared with the spread of
-/// the vectors, a share of all objects are neighbours. With a million objects, adding one may then take as long as a pass
-/// over all of them; lower the cutoff or the capacity in this case. Draws cost the same as in other buffers.
+/// A candidate for a full buffer is compared with each stored object whose three signed sums of coordinates are near
+/// its own, until one is too close. Vectors of up to three numbers that are spread over many cutoffs have few such
+/// neighbours, for any number of objects. With more numbers, or with a cutoff that is large compared with the spread
+/// of the vectors, a share of all objects are neighbours. With a million objects, adding one may then take as long as
+/// a pass over all of them; lower the cutoff or the capacity in this case. Draws cost the same as in other buffers.
 ///
 /// ```
 /// use gfn::policy::{Features, StateFeatures};
@@ -41,8 +41,8 @@ pub struct Diversity<S> {
 }
 
 impl<S> Diversity<S> {
-    /// Creates the settings. `p` is 1 for the sum of absolute differences, 2 for the Euclidean distance, infinity for the
-    /// greatest difference. A cutoff of 0 refuses only equal vectors.
+    /// Creates the settings. `p` is 1 for the sum of absolute differences, 2 for the Euclidean distance, infinity for
+    /// the greatest difference. A cutoff of 0 refuses only equal vectors.
     ///
     /// # Errors
     /// [`Error::Config`](crate::Error::Config) unless the cutoff is finite and not negative, and p at least 1.
@@ -53,7 +53,8 @@ impl<S> Diversity<S> {
         Ok(Self { cutoff, p, features: Arc::new(features) })
     }
 
-    /// Returns the vector of a batch's only state: a zero, so that the vector isn't empty, its features and its condition.
+    /// Returns the vector of a batch's only state: a zero, so that the vector isn't empty, its features and its
+    /// condition.
     pub(super) fn vector(&self, state: &S, condition: &[f64]) -> Vec<f64> {
         let mut vector = vec![0.0];
         match self.features.encode(state) {

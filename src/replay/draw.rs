@@ -68,8 +68,8 @@ impl<E: Env> ReplayBuffer<E> {
         Ok(ReplayDraw { walks, log_rewards, serials, log_probs, held })
     }
 
-    /// Draws an entry by its rank, and returns its serial number and log-probability. `sum(k)` is the sum of the weights of
-    /// the first `k` ranks.
+    /// Draws an entry by its rank, and returns its serial number and log-probability. `sum(k)` is the sum of the
+    /// weights of the first `k` ranks.
     fn by_rank(
         &self,
         by: RankBy,
@@ -94,8 +94,8 @@ impl<E: Env> ReplayBuffer<E> {
         (serial, log_weight(low as f64) - total.ln())
     }
 
-    /// Records the losses of a step for the entries that it used, and returns the number of losses whose entries are still
-    /// stored. Absolute values are stored; for an entry that was drawn several times, the last value.
+    /// Records the losses of a step for the entries that it used, and returns the number of losses whose entries are
+    /// still stored. Absolute values are stored; for an entry that was drawn several times, the last value.
     ///
     /// ```
     /// use gfn::{policy::UniformPolicy, rollout::Sampler, examples::Chain, Rng};

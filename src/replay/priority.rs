@@ -11,16 +11,17 @@ use crate::{Error, Result};
 pub struct StoredObject {
     /// The raw log-reward of the object.
     pub log_reward: f64,
-    /// The absolute value of the loss at the last visit ([`ReplayBuffer::update_losses`]); `None` for an object that was never
-    /// visited.
+    /// The absolute value of the loss at the last visit ([`ReplayBuffer::update_losses`]); `None` for an object that
+    /// was never visited.
     pub loss: Option<f64>,
 }
 
 /// A custom rule by which objects are drawn from a buffer ([`ReplayBuffer::by_priority`]). Closures
 /// `Fn(StoredObject) -> f64` implement it.
 pub trait Priority: Send + Sync {
-    /// Returns the log of the weight of an object, a finite number. Objects are drawn in proportion to their weights. The
-    /// result must depend on the argument alone. It is computed when an object is added and when a loss is recorded.
+    /// Returns the log of the weight of an object, a finite number. Objects are drawn in proportion to their weights.
+    /// The result must depend on the argument alone. It is computed when an object is added and when a loss is
+    /// recorded.
     fn log_weight(&self, stored: StoredObject) -> f64;
 }
 
@@ -31,8 +32,8 @@ impl<F: Fn(StoredObject) -> f64 + Send + Sync> Priority for F {
 }
 
 impl<E: Env> ReplayBuffer<E> {
-    /// Creates an empty buffer that draws by a custom rule; `config.draw` must be [`Draw::Custom`]. Checkpoints don't hold the
-    /// rule: build the buffer with the same rule to resume a run.
+    /// Creates an empty buffer that draws by a custom rule; `config.draw` must be [`Draw::Custom`]. Checkpoints don't
+    /// hold the rule: build the buffer with the same rule to resume a run.
     ///
     /// ```
     /// use gfn::{policy::UniformPolicy, rollout::Sampler, examples::Chain, Rng};

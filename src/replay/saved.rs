@@ -14,8 +14,9 @@ use crate::{Error, Result};
 const UNKNOWN: f64 = -1.0;
 
 impl<E: ReplayEnv> ReplayBuffer<E> {
-    /// Returns the buffer as named tensors, for a checkpoint, oldest first: `actions`, `offsets`, `log_rewards`, `serials`,
-    /// `losses` (-1 if unknown), `added` (the number of objects ever added), and `conditions` if there are any.
+    /// Returns the buffer as named tensors, for a checkpoint, oldest first: `actions`, `offsets`, `log_rewards`,
+    /// `serials`, `losses` (-1 if unknown), `added` (the number of objects ever added), and `conditions` if there are
+    /// any.
     ///
     /// For an object without actions the first legal path to it is saved.
     ///
@@ -49,8 +50,8 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
     ///
     /// # Errors
     /// [`Error::Contract`] for tensors that don't describe a buffer and for objects that a buffer with these settings
-    /// doesn't accept; the errors of [`Trajectories::replay`] for actions of another environment. The buffer is unchanged
-    /// then.
+    /// doesn't accept; the errors of [`Trajectories::replay`] for actions of another environment. The buffer is
+    /// unchanged then.
     pub fn load_state(&mut self, env: &E, state: &[(String, Tensor)]) -> Result<()> {
         let named = &NamedTensors(state);
         let log_rewards = named.numbers::<f64>("log_rewards")?;

@@ -100,8 +100,9 @@ impl DataSource {
         Self(Shares { on_policy: self.0.on_policy + self.0.replay, replay: 0.0, ..self.0 })
     }
 
-    /// Returns the number of trajectories by source, by the method of largest remainders: each share of the batch is rounded
-    /// down or up, and the numbers sum to the batch. Of equal remainders on-policy is rounded up first, then replay.
+    /// Returns the number of trajectories by source, by the method of largest remainders: each share of the batch is
+    /// rounded down or up, and the numbers sum to the batch. Of equal remainders on-policy is rounded up first, then
+    /// replay.
     #[must_use]
     pub fn counts(&self, batch: usize) -> SourceCounts {
         let Shares { on_policy, replay, offline } = self.0;

@@ -4,8 +4,8 @@ use super::weights::Weights;
 
 /// Sums of weights by serial number: each node is the sum of its two halves, down to single serial numbers.
 ///
-/// Only nodes with entries exist. A sum depends on the entries and not on the order of changes, to the last bit, so that a
-/// loaded buffer makes the same draws as the saved buffer.
+/// Only nodes with entries exist. A sum depends on the entries and not on the order of changes, to the last bit, so
+/// that a loaded buffer makes the same draws as the saved buffer.
 pub(super) struct SumTree {
     /// The nodes. The first one stands for every part without entries.
     nodes: Vec<Node>,
@@ -70,8 +70,8 @@ impl SumTree {
         at
     }
 
-    /// Returns the first entry at which the running sum of `mass` exceeds `u`, or the last entry if it never does. `mass`
-    /// converts a sum of weights to a number. The tree must have an entry.
+    /// Returns the first entry at which the running sum of `mass` exceeds `u`, or the last entry if it never does.
+    /// `mass` converts a sum of weights to a number. The tree must have an entry.
     pub(super) fn at_mass(&self, mut u: f64, mass: impl Fn(Weights) -> f64) -> u64 {
         let (mut at, mut serial) = (self.root, 0);
         for _ in 0..HEIGHT {

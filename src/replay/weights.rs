@@ -13,8 +13,8 @@ pub(super) struct Weights {
     pub(super) count: u32,
     max: f64,
     sum: f64,
-    /// The number of entries that were never visited. Each counts as the greatest loss of the whole buffer, and isn't in
-    /// the sum.
+    /// The number of entries that were never visited. Each counts as the greatest loss of the whole buffer, and isn't
+    /// in the sum.
     unvisited: u32,
     /// The greatest known loss; negative if no loss is known.
     greatest: f64,

@@ -58,7 +58,8 @@ impl<'a, E: Env> Sampler<'a, E> {
         self
     }
 
-    /// Sets the number of steps after which sampling stops with [`Error::StepLimit`](crate::Error::StepLimit). Defaults to 100,000.
+    /// Sets the number of steps after which sampling stops with [`Error::StepLimit`](crate::Error::StepLimit).
+    /// Defaults to 100,000.
     #[must_use]
     pub fn max_steps(mut self, max_steps: usize) -> Self {
         self.max_steps = max_steps;
@@ -69,7 +70,8 @@ impl<'a, E: Env> Sampler<'a, E> {
     /// [instances](Env::n_instances), each trajectory starts in an instance that is drawn uniformly.
     ///
     /// # Errors
-    /// [`Error::StepLimit`](crate::Error::StepLimit), [`Error::NoLegalAction`](crate::Error::NoLegalAction), [`Error::NonFinite`](crate::Error::NonFinite), and the errors of the policy.
+    /// [`Error::StepLimit`](crate::Error::StepLimit), [`Error::NoLegalAction`](crate::Error::NoLegalAction),
+    /// [`Error::NonFinite`](crate::Error::NonFinite), and the errors of the policy.
     pub fn forward(&self, n: usize, rng: &mut Rng) -> Result<Trajectories<E>> {
         self.forward_from(&draw_instances(self.env, n, rng), None, rng)
     }
@@ -77,8 +79,8 @@ impl<'a, E: Env> Sampler<'a, E> {
     /// Samples a trajectory of each of these instances.
     ///
     /// # Errors
-    /// As for [`forward`](Self::forward), and [`Error::OutOfRange`](crate::Error::OutOfRange) for an instance that the environment
-    /// doesn't have.
+    /// As for [`forward`](Self::forward), and [`Error::OutOfRange`](crate::Error::OutOfRange) for an instance that
+    /// the environment doesn't have.
     pub fn forward_of(&self, instances: &[u32], rng: &mut Rng) -> Result<Trajectories<E>> {
         check_instances(self.env, instances)?;
         self.forward_from(instances, None, rng)

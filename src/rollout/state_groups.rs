@@ -32,8 +32,8 @@ impl<S: Rows> StateGroups<S> {
         self.distinct.as_ref().unwrap_or(states)
     }
 
-    /// Renames actions of rows from the labels of the row's state to the labels of its group's first state; with `back`,
-    /// from those labels to the row's own.
+    /// Renames actions of rows from the labels of the row's state to the labels of its group's first state; with
+    /// `back`, from those labels to the row's own.
     pub(crate) fn rename<E: Env<States = S>>(
         &self,
         env: &E,

@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 /// The reason why CUDA can't be used, and the remedy.
 pub(super) type Refusal = (String, &'static str);
 
-/// Returns the number of GPUs that can be used; an error if CUDA can't be used. The first call loads libtorch's CUDA part, and
-/// the answer is kept.
+/// Returns the number of GPUs that can be used; an error if CUDA can't be used. The first call loads libtorch's CUDA
+/// part, and the answer is kept.
 ///
 /// Nothing in a binary refers to `libtorch_cuda`, so the linker drops it and CUDA seems absent on any machine. It is
 /// therefore loaded here, from the folder of the running libtorch, before libtorch is asked.
@@ -44,8 +44,8 @@ fn load_cuda() -> Result<(), Refusal> {
     let Some(folder) = mapped("libtorch_cpu.so").or_else(|| built_with.filter(|lib| lib.is_dir())) else {
         return Err((
             "no libtorch is loaded, and there is none where it was at build time".into(),
-            "run `make setup` and build again; if LIBTORCH, LIBTORCH_USE_PYTORCH or LD_LIBRARY_PATH is exported, it must name \
-             a PyTorch 2.13",
+            "run `make setup` and build again; if LIBTORCH, LIBTORCH_USE_PYTORCH or LD_LIBRARY_PATH is exported, it \
+             must name a PyTorch 2.13",
         ));
     };
     let path = folder.join("libtorch_cuda.so");

@@ -13,20 +13,21 @@ use crate::{Error, Result};
 
 /// The number of cached values that are computed a second time, to check that they stay the same.
 const N_CHECKS: usize = 16;
-/// The largest difference between two values of one object, relative to the larger of the value and 1. Values are rounded differently in
-/// batches of other objects.
+/// The largest difference between two values of one object, relative to the larger of the value and 1. Values are
+/// rounded differently in batches of other objects.
 const TOLERANCE: f64 = 1e-3;
 
 /// A reward whose values are cached: it is computed once per object, however often the object is sampled.
 ///
-/// Use it for rewards that are slow and deterministic: docking, a network, a call into another language. Objects are identified by keys:
-/// those of the environment, or any others. The first 16 times that a batch holds a cached object, its reward is computed again. A
-/// different value is an error, because training would use a reward that the function no longer returns.
+/// Use it for rewards that are slow and deterministic: docking, a network, a call into another language. Objects are
+/// identified by keys: those of the environment, or any others. The first 16 times that a batch holds a cached
+/// object, its reward is computed again. A different value is an error, because training would use a reward that the
+/// function no longer returns.
 ///
-/// The cache holds at most `capacity` values, and is emptied when it is full. NaN and +infinity, which no reward may return, aren't
-/// cached. Rewards that depend on conditions can't be cached; `ConditionedReward` of the package `gfn-extras` combines cached rewards
-/// instead. [`log_reward_change`](Reward::log_reward_change) is the difference of two cached values, even if the reward has a cheaper
-/// method.
+/// The cache holds at most `capacity` values, and is emptied when it is full. NaN and +infinity, which no reward may
+/// return, aren't cached. Rewards that depend on conditions can't be cached; `ConditionedReward` of the package
+/// `gfn-extras` combines cached rewards instead. [`log_reward_change`](Reward::log_reward_change) is the difference
+/// of two cached values, even if the reward has a cheaper method.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -83,7 +84,8 @@ impl<S: Rows, K: Hash + Eq + Clone + Send> CachedReward<S, K> {
         Ok(Self { reward, keys, capacity, finished: cache(), partial: cache() })
     }
 
-    /// Returns the values of these states: cached ones, and those that `compute` returns for the others. `None` if `compute` returns none.
+    /// Returns the values of these states: cached ones, and those that `compute` returns for the others. `None` if
+    /// `compute` returns none.
     fn values(
         &self,
         cache: &Mutex<Cache<K>>,
@@ -138,7 +140,8 @@ fn check_same<S: Rows>(states: &S, row: usize, both: Option<(f64, f64)>) -> Resu
             Err(Error::contract(
                 "a reward whose answers are kept says the same of the same object",
                 format!(
-                    "log R of {object} was {first}, and then {second}; don't keep its answers, or tell such objects apart"
+                    "log R of {object} was {first}, and then {second}; don't keep its answers, or tell such objects \
+                     apart"
                 ),
             ))
         }

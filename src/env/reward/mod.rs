@@ -1,4 +1,5 @@
-//! Rewards. They are separate from environments: a reward may hold a network and may fail, while an environment holds no tensor.
+//! Rewards. They are separate from environments: a reward may hold a network and may fail, while an environment holds
+//! no tensor.
 
 mod cached;
 
@@ -15,7 +16,8 @@ use crate::error::{check_finite, check_len, check_setting};
 /// `[n, C]` of the trajectories, if there are any. A network's output is moved to the host once.
 ///
 /// R is the reward of the object. The environment corrects for symmetry and for the number of states of an object
-/// ([`Symmetry::log_symmetry`](super::Symmetry::log_symmetry), [`Symmetry::log_multiplicity`](super::Symmetry::log_multiplicity)).
+/// ([`Symmetry::log_symmetry`](super::Symmetry::log_symmetry),
+/// [`Symmetry::log_multiplicity`](super::Symmetry::log_multiplicity)).
 ///
 /// ```
 /// use gfn::{env::{Reward, Slots}, Result};
@@ -36,8 +38,8 @@ pub trait Reward<S>: Send {
     /// Any error that prevents a number for each state.
     fn log_reward(&self, states: &S, conditions: Option<&Tensor>) -> Result<Vec<f64>>;
 
-    /// Returns log R of states that aren't finished, for forward-looking objectives (Pan et al. 2023); `None` (the default) if the
-    /// reward isn't defined for them.
+    /// Returns log R of states that aren't finished, for forward-looking objectives (Pan et al. 2023); `None` (the
+    /// default) if the reward isn't defined for them.
     ///
     /// For a finished object it is [`log_reward`](Self::log_reward), or a part of it; the state flows learn the rest.
     ///
@@ -47,11 +49,11 @@ pub trait Reward<S>: Send {
         Ok(None)
     }
 
-    /// Returns log R(s') - log R(s) for states s and their children s', none of them finished; `None` if the reward isn't defined for
-    /// such states.
+    /// Returns log R(s') - log R(s) for states s and their children s', none of them finished; `None` if the reward
+    /// isn't defined for such states.
     ///
-    /// The default computes both log-rewards. Override it if the change is cheaper than both (the delta score of one new edge, for
-    /// example).
+    /// The default computes both log-rewards. Override it if the change is cheaper than both (the delta score of one
+    /// new edge, for example).
     ///
     /// # Errors
     /// Any error that prevents a number for each pair.
@@ -79,8 +81,9 @@ impl<S> Reward<S> for Box<dyn Reward<S>> {
     }
 }
 
-/// A reward with a floor: log R is at least `log_min`. Without a floor a reward of zero has no finite logarithm, and so no finite
-/// residual in a balance objective. The floor changes the target: states below it are sampled as if their log R were `log_min`.
+/// A reward with a floor: log R is at least `log_min`. Without a floor a reward of zero has no finite logarithm, and
+/// so no finite residual in a balance objective. The floor changes the target: states below it are sampled as if
+/// their log R were `log_min`.
 ///
 /// ```
 /// use gfn::env::{Clipped, Reward, Slots};
@@ -121,8 +124,9 @@ impl<S, R: Reward<S>> Reward<S> for Clipped<R> {
 /// Computes log R of each state and checks that there is one number per state, and no NaN or +infinity.
 ///
 /// # Errors
-/// Those of the reward; [`Error::Shape`](crate::Error::Shape) for a wrong number of values; [`Error::NonFinite`](crate::Error::NonFinite) for NaN, +infinity, and
-/// (a balance objective can't be met at R = 0) minus infinity.
+/// Those of the reward; [`Error::Shape`](crate::Error::Shape) for a wrong number of values;
+/// [`Error::NonFinite`](crate::Error::NonFinite) for NaN, +infinity, and (a balance objective can't be met at R = 0)
+/// minus infinity.
 pub fn log_rewards<S: Rows>(reward: &dyn Reward<S>, states: &S, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
     let values = reward.log_reward(states, conditions)?;
     check_log_rewards(&values, states.len())?;

@@ -1,4 +1,4 @@
-//! Policy probabilities without gradients, on the host.
+//! Probabilities of a policy without gradients, on the host.
 
 use tch::Tensor;
 
@@ -20,7 +20,7 @@ pub(super) fn forward_policy<E: DiscreteEnv>(
     })
 }
 
-/// log P_B of one backward action of each of these states, without gradient. Equal states are evaluated once.
+/// Returns log P_B of one backward action of each of these states, without gradient. Equal states are evaluated once.
 pub(super) fn backward_log_probs<E: DiscreteEnv>(
     env: &E,
     policy: &dyn Policy<E>,
@@ -46,14 +46,14 @@ pub(super) fn backward_log_probs<E: DiscreteEnv>(
                 slot: slot as usize,
                 n_slots: pb.masks().row(row).len(),
                 n_legal: range.len(),
-                detail: "it undoes a forward move; `contract::check_env` says more".into(),
+                detail: "it undoes a forward move; `contract::check_env` gives details".into(),
             }),
         }
     });
     of_action.collect()
 }
 
-/// One condition vector `[C]`, repeated for each row.
+/// Repeats a condition vector `[C]` for each of `n` rows.
 pub(super) fn repeated(conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
     conditions.map(|c| c.reshape([1, -1]).expand([n as i64, -1], false))
 }

@@ -10,11 +10,11 @@ use crate::policy::{Evaluation, Policy};
 use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result};
 
-/// The policy under which every balance objective's residual is zero: exact P_F, log F and log Z for a reward and a
+/// The policy whose residuals are zero under every balance objective: exact P_F, log F and log Z for a reward and a
 /// P_B.
 ///
-/// `P_F(s' | s) = F(s') P_B(s | s') / F(s)` for each legal move. States are looked up in a [`StateGraph`], and
-/// everything is in double precision. It is an oracle for tests, and not fast.
+/// `P_F(s' | s) = F(s') P_B(s | s') / F(s)` for each legal move. States are looked up in a [`StateGraph`], and all
+/// numbers are in double precision. It is an oracle for tests, and not fast.
 ///
 /// ```
 /// use gfn::{env::StateGraph, metrics::{Distances, ExactPolicy}, policy::UniformPolicy, examples::{Chain, Positions}};
@@ -36,10 +36,10 @@ pub struct ExactPolicy<'a, E: EnumerableEnv> {
 }
 
 impl<'a, E: EnumerableEnv> ExactPolicy<'a, E> {
-    /// The exact policy of a reward whose P_B is that of `backward`.
+    /// Computes the exact policy of a reward with the P_B of `backward`.
     ///
     /// # Errors
-    /// Those of [`StateGraph::exact_flows`], which refuses a P_B that leaks mass to states that no forward move
+    /// The errors of [`StateGraph::exact_flows`], which refuses a P_B that leaks mass to states that no forward move
     /// reaches.
     pub fn new(
         graph: &'a StateGraph<E>,
@@ -56,7 +56,7 @@ impl<'a, E: EnumerableEnv> ExactPolicy<'a, E> {
         &self.flows
     }
 
-    /// The index of each state; `words` describes a state that has none, for the error message.
+    /// Returns the index of each state. `words` describes a state without an index, for the error message.
     fn indices(&self, keys: &[E::Key], words: impl Fn(usize) -> String) -> Result<Vec<usize>> {
         let index = |(row, key)| {
             self.graph.index_of_key(key).ok_or_else(|| {
@@ -91,7 +91,7 @@ impl<'a, E: EnumerableEnv> ExactPolicy<'a, E> {
     }
 }
 
-/// Blocks of logits `[rows, width]` with these values in the legal slots.
+/// Returns blocks of logits `[rows, width]` with these values in the legal slots.
 fn blocks(masks: &Masks, moves: &Moves, values: &[f64]) -> Vec<Tensor> {
     let mut out: Vec<Vec<f64>> = masks.blocks.iter().map(|block| vec![0.0; block.rows() * block.width]).collect();
     for ((&row, &slot), &value) in moves.rows.iter().zip(&moves.slots).zip(values) {

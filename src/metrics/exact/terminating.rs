@@ -8,8 +8,8 @@ use crate::env::{EXIT, EnumerableEnv, Rows, StateGraph, describe_state};
 use crate::policy::Policy;
 use crate::{Error, Result, Rng};
 
-/// Number of relabelled states for the equivariance check before a distribution up to isomorphism is computed.
-const EQUIVARIANCE_CHECKS: usize = 32;
+/// The number of relabelled states for the equivariance check before a distribution up to isomorphism is computed.
+const N_EQUIVARIANCE_CHECKS: usize = 32;
 
 /// The exact distribution of a policy, by state index.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,17 +23,16 @@ pub struct TerminatingDistribution {
 }
 
 impl<E: EnumerableEnv> StateGraph<E> {
-    /// The distribution of a policy's finished objects, in double precision; `conditions` is one vector `[C]`.
+    /// Returns the distribution of a policy's finished objects, in double precision; `conditions` is one vector `[C]`.
     ///
-    /// Up to isomorphism the policy is evaluated once per class, at its representative. That is correct only for an
+    /// Up to isomorphism the policy is evaluated once per class, at its representative. This is correct only for an
     /// equivariant policy, so equivariance is checked on a few relabelled states first.
     ///
     /// # Errors
-    /// Those of the policy; [`Error::Contract`] for a policy whose probabilities for a state depend on the
-    /// other states of
-    /// its batch (a few are compared alone), that isn't equivariant although it must be, or whose legal
-    /// actions differ from
-    /// the environment's, and for an environment that starts elsewhere than the listed one.
+    /// The errors of the policy; [`Error::Contract`] for a policy whose probabilities for a state depend on the other
+    /// states of its batch (a few states are also evaluated alone), that isn't equivariant although it must be, or
+    /// whose legal actions differ from the environment's, and for an environment with another initial state than the
+    /// listed one.
     pub fn terminating_distribution(
         &self,
         env: &E,
@@ -42,7 +41,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
     ) -> Result<TerminatingDistribution> {
         self.check_env(env)?;
         if env.merges_isomorphic() {
-            self.check_equivariance(env, policy, conditions, EQUIVARIANCE_CHECKS, &mut Rng::seeded(0))?;
+            self.check_equivariance(env, policy, conditions, N_EQUIVARIANCE_CHECKS, &mut Rng::seeded(0))?;
         }
         let (mut visits, mut probs) = (vec![0.0; self.len()], vec![0.0; self.len()]);
         let mut mean_len = 0.0;

@@ -5,8 +5,8 @@ use crate::{Error, Result};
 /// Reward and diversity of the k samples with the largest reward (Bengio et al., *Flow Network based Generative Models
 /// for Non-Iterative Diverse Candidate Generation*, 2021).
 ///
-/// An object that was sampled twice counts twice, so that a collapsed sampler shows no diversity. Pass distinct objects
-/// to rank objects instead of samples.
+/// An object that was sampled twice counts twice, so that a collapsed sampler shows no diversity. To rank objects
+/// instead of samples, pass distinct objects.
 ///
 /// ```
 /// use gfn::metrics::TopK;
@@ -19,21 +19,22 @@ use crate::{Error, Result};
 /// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct TopK {
-    /// The indices of these samples, best first; of equal ones the earlier first.
+    /// The indices of the best samples, best first; of equal samples the earlier first.
     pub rows: Vec<usize>,
-    /// Their mean reward; infinite if it exceeds 1e308.
+    /// The mean reward of the best samples; infinite if it exceeds 1e308.
     pub mean_reward: f64,
-    /// Their mean log-reward.
+    /// The mean log-reward of the best samples.
     pub mean_log_reward: f64,
-    /// The mean distance between two of them; 0 for a single one.
+    /// The mean distance between two of the best samples; 0 for a single sample.
     pub diversity: f64,
 }
 
 impl TopK {
-    /// The best `k` samples; `distance(i, j)` is the distance between samples i and j, where i is the better one.
+    /// Finds the best `k` samples. `distance(i, j)` is the distance between samples i and j, of which i is better.
     ///
     /// # Errors
-    /// [`Error::Config`] for `k` 0 or more than there are samples; [`Error::NonFinite`] for a log-reward that is NaN.
+    /// [`Error::Config`] if `k` is 0 or larger than the number of samples; [`Error::NonFinite`] for a log-reward that
+    /// is NaN.
     pub fn new(log_rewards: &[f64], k: usize, distance: impl Fn(usize, usize) -> f64) -> Result<Self> {
         if k == 0 || k > log_rewards.len() {
             return Err(Error::config(

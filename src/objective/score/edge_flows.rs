@@ -25,7 +25,7 @@ pub(in crate::objective) fn edge_flows<E: Env>(
     pb: &E::Dist,
     trajectories: &Trajectories<E>,
 ) -> Result<Values> {
-    let (inner, after) = visited.inner();
+    let (_, after) = visited.inner();
     // Flows must balance in each state after a transition, that is, in all visited states except the initial
     // one.
     let mut children = visited.group_of(after);
@@ -43,16 +43,11 @@ pub(in crate::objective) fn edge_flows<E: Env>(
     let inflow = logsumexp(&weights, &offsets);
 
     let position = |group: usize| {
-        let position = children.binary_search(&group);
-        position.map_err(|_| {
-            Error::contract(
-                "a terminal state is reached by a transition",
-                "a trajectory ends in its initial state without an exit",
-            )
-        })
+        let law = "a terminal state is reached by a transition";
+        let missing = || Error::contract(law, "a trajectory ends in its initial state without an exit");
+        children.binary_search(&group).map_err(|_| missing())
     };
-    let balanced: Vec<usize> =
-        inner.iter().zip(after).map(|(_, &row)| row).filter(|&row| row < visited.n_rows).collect();
+    let balanced: Vec<usize> = after.iter().copied().filter(|&row| row < visited.n_rows).collect();
     let groups = visited.group_of(&balanced);
     let positions: Vec<usize> = groups.iter().map(|&group| position(group)).collect::<Result<_>>()?;
     let log_inflow = select_rows(&inflow, &positions);

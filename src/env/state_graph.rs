@@ -288,19 +288,15 @@ impl<E: EnumerableEnv> StateGraph<E> {
         self.index.get(key).map(|&state| state as usize)
     }
 
-    /// Returns the number of chunks of states.
-    pub(crate) fn n_chunks(&self) -> usize {
-        self.len().div_ceil(CHUNK)
+    /// Iterates over the ranges of states that are evaluated at once.
+    pub(crate) fn chunks(&self) -> impl DoubleEndedIterator<Item = std::ops::Range<usize>> + use<E> {
+        let n = self.len();
+        (0..n.div_ceil(CHUNK)).map(move |k| k * CHUNK..n.min((k + 1) * CHUNK))
     }
 
-    /// Returns the range of the indices of a chunk.
-    pub(crate) fn chunk(&self, k: usize) -> std::ops::Range<usize> {
-        k * CHUNK..self.len().min((k + 1) * CHUNK)
-    }
-
-    /// Returns the states of a chunk.
-    pub(crate) fn states_of(&self, chunk: usize) -> E::States {
-        self.states.select(&self.chunk(chunk).collect::<Vec<_>>())
+    /// Returns the states of a range.
+    pub(crate) fn states_of(&self, range: &std::ops::Range<usize>) -> E::States {
+        self.states.select(&range.clone().collect::<Vec<_>>())
     }
 
     /// Returns the index of a state's first move among all moves.

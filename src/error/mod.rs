@@ -129,7 +129,7 @@ pub enum Error {
     },
     /// A roll-out that didn't end within its step limit.
     #[error(
-        "a {direction} roll-out did not end within {limit} steps ({live} of {n} trajectories still going): \
+        "a {direction} roll-out did not end within {limit} steps ({live} of {n} trajectories are unfinished): \
          raise the sampler's step limit, or check that the environment always lets a trajectory end"
     )]
     StepLimit {

@@ -56,7 +56,7 @@ pub enum Warning {
         /// The greatest log-reward of this run.
         best: f64,
     },
-    /// All learning rates are 0 from this step on.
+    /// The learning rates are 0 from this step on.
     #[error(
         "step {step}: learning rates are 0 from here on, so nothing is learned any more: `TrainerConfig::lr_scale` \
          is at its end. Train no longer than it lasts, or give a schedule for all steps together, or one that never \
@@ -68,8 +68,8 @@ pub enum Warning {
     },
     /// The policy doesn't explore, and nearly every object has the least log-reward of this run.
     #[error(
-        "step {step}: nothing explores, and {:.0} % of the trajectories end at the least log-reward seen, \
-         {floor:.3}: where rewards are rare, what the policy doesn't find by itself is never learned. {REMEDY}",
+        "step {step}: the policy doesn't explore, and {:.0} % of the trajectories end at the least log-reward seen, \
+         {floor:.3}: if rewards are rare, objects that the policy doesn't find by itself are never learned. {REMEDY}",
         100.0 * share
     )]
     NoExploration {

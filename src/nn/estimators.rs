@@ -8,7 +8,7 @@ use crate::quantity::Values;
 use crate::{Error, Result};
 
 /// The output of a network for a batch of states. Logits include illegal actions.
-/// [`Evaluation::of_network`](crate::policy::Evaluation::of_network) converts it to distributions.
+/// A policy converts it to distributions.
 #[derive(Debug, Default)]
 pub struct NetworkOutput {
     /// Logits of P_F, with one block `[rows, width]` per block of forward actions; `None` if they weren't

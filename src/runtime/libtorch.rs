@@ -12,7 +12,7 @@ pub(super) type Refusal = (String, &'static str);
 /// part, and the answer is kept.
 ///
 /// Nothing in a binary refers to `libtorch_cuda`, so the linker drops it and CUDA seems absent on any machine. It is
-/// therefore loaded here, from the folder of the running libtorch, before libtorch is asked.
+/// therefore loaded here, from the folder of the running libtorch, before libtorch is called.
 pub(super) fn n_gpus() -> &'static Result<usize, Refusal> {
     static FOUND: OnceLock<Result<usize, Refusal>> = OnceLock::new();
     FOUND.get_or_init(|| {

@@ -50,7 +50,7 @@ fn elements(tensor: &Tensor) -> Option<(*mut f32, usize)> {
     }
     let len = tensor.numel();
     if len == 0 {
-        // libtorch gives a null pointer for no elements, which a slice may not have.
+        // libtorch returns a null pointer for no elements, which a slice may not have.
         return Some((std::ptr::NonNull::dangling().as_ptr(), 0));
     }
     let data = tensor.data_ptr().cast::<f32>();

@@ -35,7 +35,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
         let states = walked_states(env, instance, n_checks, rng)?;
         let unlisted = |row| {
             Error::contract(
-                "every state that a walk visits was listed: the environment is the one that was enumerated",
+                "every state that a walk visits is listed: the environment is the one whose states were listed",
                 format!("{}, which isn't in the state graph", describe_state(env, &states, row)),
             )
         };
@@ -59,7 +59,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
                     "up to isomorphism a policy is equivariant: relabelling a graph changes no probability \
                             (leave node identity and the order of nodes out of the network)",
                     format!(
-                        "from {} to {child}: {other}, but {p} where the same is labelled as {}",
+                        "from {} to {child}: {other}, but {p} if the same state is labelled as {}",
                         describe_state(env, &states, row),
                         describe_state(env, self.states(), *state)
                     ),

@@ -58,12 +58,12 @@ impl<E: EnumerableEnv> StateGraph<E> {
             ends.iter().zip(measured).for_each(|(&state, value)| log_rewards[state] = value);
         }
         let mut log_flow = log_rewards.clone();
-        for chunk in (0..self.n_chunks()).rev() {
-            let (range, states) = (self.chunk(chunk), self.states_of(chunk));
+        for range in self.chunks().rev() {
+            let states = self.states_of(&range);
             let moves = Moves::new(&env.masks(Direction::Forward, &states));
             if moves.rows.len() != self.first_move(range.end) - self.first_move(range.start) {
                 return Err(Error::contract(
-                    "the environment is the one that was enumerated",
+                    "the environment is the one whose states were listed",
                     format!("states {range:?} have other legal moves now"),
                 ));
             }
@@ -141,13 +141,15 @@ impl<E: EnumerableEnv> StateGraph<E> {
 }
 
 /// The explanation if no backward move leaks.
-const NO_LEAK: &str = "every backward move leads to a state that forward moves reach, so P_B doesn't sum to 1 over the legal ones, or, up \
-     to isomorphism, depends on labels, or `log_automorphisms` is wrong";
+const NO_LEAK: &str = "every backward move leads to a state that forward moves reach, so P_B doesn't sum to 1 over the \
+                       legal moves, or, up to isomorphism, it depends on labels, or `log_automorphisms` is wrong";
 
+/// Returns the error for a P_B that leaks mass.
 fn leak_error(detail: String) -> Error {
     Error::contract(
-        "P_B leaks no mass: all that backward moves lead to is reached by forward moves (`contract::check_env`, of \
-         graphs `contract::check_graph_env`, walks every way back and finds what isn't)",
+        "P_B leaks no mass: every state that a backward move leads to is reached by forward moves \
+         (`contract::check_env`, for graphs `contract::check_graph_env`, follows all backward moves and names the move \
+         that leaks)",
         detail,
     )
 }

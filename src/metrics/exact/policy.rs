@@ -61,7 +61,7 @@ impl<'a, E: EnumerableEnv> ExactPolicy<'a, E> {
         let index = |(row, key)| {
             self.graph.index_of_key(key).ok_or_else(|| {
                 Error::contract(
-                    "an exact policy is asked about states of the graph that it was made for",
+                    "an exact policy is evaluated only in states of its state graph",
                     format!("{}, which no forward move reached", words(row)),
                 )
             })

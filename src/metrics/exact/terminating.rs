@@ -46,10 +46,10 @@ impl<E: EnumerableEnv> StateGraph<E> {
         let (mut visits, mut probs) = (vec![0.0; self.len()], vec![0.0; self.len()]);
         let mut mean_len = 0.0;
         visits[0] = 1.0;
-        for k in 0..self.n_chunks() {
-            let pf = forward_policy(env, policy, &self.states_of(k), conditions)?;
+        for range in self.chunks() {
+            let pf = forward_policy(env, policy, &self.states_of(&range), conditions)?;
             let log_probs = pf.host_log_probs()?;
-            if k == 0 {
+            if range.start == 0 {
                 let legal = pf.legal_offsets().windows(2).map(|ends| ends[1] - ends[0]);
                 let uniform: Vec<f64> = legal.flat_map(|n| vec![-(n as f64).ln(); n]).collect();
                 let states = self.states();
@@ -61,7 +61,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
                 let size = logit_size(log_probs, &uniform);
                 check_alone(pf.legal_offsets(), log_probs, size, alone, words)?;
             }
-            for (state, ends) in self.chunk(k).zip(pf.legal_offsets().windows(2)) {
+            for (state, ends) in range.zip(pf.legal_offsets().windows(2)) {
                 let children = self.raw_children(state);
                 check_legal(state, children.len(), ends[1] - ends[0])?;
                 let mass = visits[state];
@@ -84,12 +84,12 @@ impl<E: EnumerableEnv> StateGraph<E> {
 }
 
 /// Checks that a policy has as many legal actions in a state as the environment.
-pub(super) fn check_legal(state: usize, listed: usize, seen: usize) -> Result<()> {
-    if listed == seen {
+pub(super) fn check_legal(state: usize, listed: usize, evaluated: usize) -> Result<()> {
+    if listed == evaluated {
         return Ok(());
     }
     Err(Error::contract(
-        "a policy gives a probability to each action that the environment's masks allow, and to no other",
-        format!("state {state} has {listed} legal forward actions, the policy knows {seen}"),
+        "a policy has a probability for each action that the environment's masks allow, and for no other",
+        format!("state {state} has {listed} legal forward actions, the policy knows {evaluated}"),
     ))
 }

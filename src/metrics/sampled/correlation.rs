@@ -19,7 +19,7 @@ use crate::{Error, Result};
 pub struct Correlation {
     /// Pearson's r, from -1 to 1; `None` if one of the quantities is the same for all objects.
     pub pearson: Option<f64>,
-    /// Spearman's rho: Pearson's r of the ranks, where equal values share their mean rank.
+    /// Spearman's rho: Pearson's r of the ranks; equal values share their mean rank.
     pub spearman: Option<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! Estimated log-probabilities of given objects, if states can't be listed.
+//! Estimates of the log-probabilities of objects, if states can't be listed.
 
 use tch::Tensor;
 

@@ -29,7 +29,6 @@ pub struct ModeCount {
 /// assert_eq!(tracker.found(), 3);
 /// let curve: Vec<_> = tracker.curve().iter().map(|point| (point.step, point.reward_calls, point.modes)).collect();
 /// assert_eq!(curve, [(1, 16, 2), (3, 48, 3)]);
-/// assert_eq!(tracker.reward_calls_for(3), Some(48));
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(bound(serialize = "K: Serialize", deserialize = "K: Ord + Deserialize<'de>"))]
@@ -88,11 +87,5 @@ impl<K: Ord> ModeTracker<K> {
     #[must_use]
     pub fn curve(&self) -> &[ModeCount] {
         &self.curve
-    }
-
-    /// Returns the number of reward calls after which at least `modes` modes were found; `None` if fewer were found.
-    #[must_use]
-    pub fn reward_calls_for(&self, modes: usize) -> Option<u64> {
-        self.curve.iter().find(|point| point.modes >= modes).map(|point| point.reward_calls)
     }
 }

@@ -78,8 +78,7 @@ impl Objective for AugmentedTrajectoryBalance {
         let log_z = scores.need(Quantity::LogZ, self.name())?;
         let AugmentedTerms { edges, log_reward, next_flow, .. } = AugmentedTerms::new(scores, self.name())?;
         let backward = scores.log_pb.logaddexp(&(edges.log() - next_flow));
-        let values = log_z + scores.sums(&(&scores.log_pf - backward)) - log_reward;
-        Ok(Residuals::mean(values))
+        Ok(Residuals::mean(log_z + scores.sums(&(&scores.log_pf - backward)) - log_reward))
     }
 }
 
@@ -104,7 +103,6 @@ impl Objective for AugmentedDetailedBalance {
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
         let AugmentedTerms { edges, log_flow, next_flow, .. } = AugmentedTerms::new(scores, self.name())?;
         let backward = (next_flow + &scores.log_pb).logaddexp(&edges.log());
-        let values = log_flow + &scores.log_pf - backward;
-        Ok(Residuals::mean(values))
+        Ok(Residuals::mean(log_flow + &scores.log_pf - backward))
     }
 }

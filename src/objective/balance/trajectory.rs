@@ -25,8 +25,7 @@ impl Objective for TrajectoryBalance {
     }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
         let log_z = scores.need(Quantity::LogZ, self.name())?;
-        let values = log_z + log_ratio(scores) - &scores.log_reward;
-        Ok(Residuals::mean(values))
+        Ok(Residuals::mean(log_z + log_ratio(scores) - &scores.log_reward))
     }
 }
 
@@ -53,8 +52,7 @@ impl Objective for LogPartitionVariance {
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
         check_one_condition(scores, self.name())?;
         let estimate = &scores.log_reward - log_ratio(scores);
-        let values = estimate.mean(estimate.kind()) - estimate;
-        Ok(Residuals::mean(values))
+        Ok(Residuals::mean(estimate.mean(estimate.kind()) - estimate))
     }
 }
 
@@ -112,8 +110,7 @@ impl Objective for RelativeTrajectoryBalance {
     }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
         let log_z = scores.need(Quantity::LogZ, self.name())?;
-        let values = log_z + log_posterior_ratio(scores, self.name())? - self.beta * &scores.raw_log_reward;
-        Ok(Residuals::mean(values))
+        Ok(Residuals::mean(log_z + log_posterior_ratio(scores, self.name())? - self.beta * &scores.raw_log_reward))
     }
 }
 
@@ -152,8 +149,7 @@ impl Objective for RelativeLogPartitionVariance {
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
         check_one_condition(scores, self.name())?;
         let score = log_posterior_ratio(scores, self.name())? - self.beta * &scores.raw_log_reward;
-        let values = &score - score.mean(score.kind());
-        Ok(Residuals::mean(values))
+        Ok(Residuals::mean(&score - score.mean(score.kind())))
     }
 }
 

@@ -133,8 +133,10 @@ fn loss_with_critic(
 /// a part of the reward and isn't trained. The objective is on-policy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PolicyGradient {
-    advantage: Advantage,
-    value_weight: f64,
+    /// The advantage of a transition.
+    pub advantage: Advantage,
+    /// The weight of the critic's loss: 0 or a positive number.
+    pub value_weight: f64,
 }
 
 impl PolicyGradient {
@@ -144,12 +146,6 @@ impl PolicyGradient {
     /// [`Error::Config`](crate::Error::Config) for a lambda outside `[0, 1]`.
     pub fn new(advantage: Advantage) -> Result<Self> {
         Ok(Self { advantage: advantage.checked()?, value_weight: 0.5 })
-    }
-
-    /// Sets the weight of the critic's loss: 0 or a positive number. Defaults to 1/2.
-    #[must_use]
-    pub fn with_value_weight(self, value_weight: f64) -> Self {
-        Self { value_weight, ..self }
     }
 }
 
@@ -167,6 +163,7 @@ impl Objective for PolicyGradient {
         Origin::OnPolicy
     }
     fn check(&self) -> Result<()> {
+        self.advantage.checked()?;
         check_weight("value_weight", self.value_weight)
     }
     fn loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
@@ -282,7 +279,7 @@ mod tests {
             (Advantage::Gae { lambda: 0.6 }, [0.5 - 0.25 - 0.5 + 0.6 * gae, gae, -0.5 - 1.0]),
         ] {
             let log_pf = numbers(&[-1.0, -2.0, -0.5]).set_requires_grad(true);
-            let objective = PolicyGradient::new(advantage).unwrap().with_value_weight(0.0);
+            let objective = PolicyGradient { advantage, value_weight: 0.0 };
             objective.loss(&scores(&log_pf), RegressionLoss::Squared).unwrap().backward();
             let off = (log_pf.grad() * -2.0 - numbers(&expected)).abs().max().double_value(&[]);
             assert!(off < 1e-12, "{advantage:?} is off by {off}");

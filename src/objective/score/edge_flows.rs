@@ -4,7 +4,7 @@ use tch::Tensor;
 
 use super::visited::VisitedStates;
 use crate::distribution::Distribution;
-use crate::env::{Direction, Env, Rows};
+use crate::env::{Direction, Env, Grouping, Rows};
 use crate::policy::Policy;
 use crate::quantity::{Quantities, Quantity, Values};
 use crate::rollout::Trajectories;
@@ -91,41 +91,30 @@ fn parent_weights<E: Env>(
     let n_distinct = states.len();
     states.append(parents.clone());
     // Equal states under different conditions differ, so every parent is evaluated.
-    // The row in `states` of the first state equal to each parent, and the rows to evaluate.
-    let (first_rows, unvisited) = match &visited.conditions {
-        Some(_) => ((n_distinct..states.len()).collect::<Vec<_>>(), (n_distinct..states.len()).collect::<Vec<_>>()),
-        None => {
-            let grouping = states.group();
-            let unvisited: Vec<usize> = grouping.first.iter().copied().filter(|&row| row >= n_distinct).collect();
-            (grouping.of[n_distinct..].iter().map(|&group| grouping.first[group]).collect(), unvisited)
-        }
+    let grouping = match &visited.conditions {
+        Some(_) => Grouping::identity(states.len()),
+        None => states.group(),
     };
+    // The row in `states` of the first state equal to each parent, and the rows to evaluate, in ascending order.
+    let first_rows: Vec<usize> = grouping.of[n_distinct..].iter().map(|&group| grouping.first[group]).collect();
+    let unvisited: Vec<usize> = grouping.first.iter().copied().filter(|&row| row >= n_distinct).collect();
     let conditions = visited.conditions.as_ref().map(|c| {
         let rows: Vec<usize> =
             unvisited.iter().map(|&row| visited.groups.grouping.first[children[row - n_distinct]]).collect();
         select_rows(c, &rows)
     });
-    // The indices of parents, and the row of each of them in the evaluated states.
-    let mut at_visited = (Vec::new(), Vec::new());
-    let mut at_unvisited = (Vec::new(), Vec::new());
-    let mut order = Vec::with_capacity(first_rows.len());
-    for (k, &row) in first_rows.iter().enumerate() {
-        let side = if row < n_distinct { &mut at_visited } else { &mut at_unvisited };
-        order.push((row >= n_distinct, side.0.len()));
-        side.0.push(k);
-        // `unvisited` is in ascending order.
-        side.1.push(if row < n_distinct { row } else { unvisited.partition_point(|&f| f < row) });
+    let (known, new): (Vec<usize>, Vec<usize>) = (0..first_rows.len()).partition(|&k| first_rows[k] < n_distinct);
+    let rows: Vec<usize> = known.iter().map(|&k| first_rows[k]).collect();
+    let known_weights = pf.log_weights(&rows, &forward.select(&known))?;
+    if new.is_empty() {
+        return Ok(known_weights);
     }
-    let weights = pf.log_weights(&at_visited.1, &forward.select(&at_visited.0))?;
-    if unvisited.is_empty() {
-        return Ok(weights);
-    }
-    let new = policy.evaluate(env, &states.select(&unvisited), conditions.as_ref(), Quantities::PF)?.pf;
-    let new = new.ok_or_else(super::no_pf)?;
-    let unvisited_weights = new.log_weights(&at_unvisited.1, &forward.select(&at_unvisited.0))?;
-    let order: Vec<usize> =
-        order.iter().map(|&(is_unvisited, k)| if is_unvisited { at_visited.0.len() + k } else { k }).collect();
-    Ok(select_rows(&Tensor::cat(&[&weights, &unvisited_weights], 0), &order))
+    let evaluated = policy.evaluate(env, &states.select(&unvisited), conditions.as_ref(), Quantities::PF)?.pf;
+    let rows: Vec<usize> = new.iter().map(|&k| unvisited.partition_point(|&row| row < first_rows[k])).collect();
+    let new_weights = evaluated.ok_or_else(super::no_pf)?.log_weights(&rows, &forward.select(&new))?;
+    let mut position = vec![0; first_rows.len()];
+    known.iter().chain(&new).enumerate().for_each(|(at, &k)| position[k] = at);
+    Ok(select_rows(&Tensor::cat(&[&known_weights, &new_weights], 0), &position))
 }
 
 /// Returns the log-sum-exp of each segment, `[segments]`; no segment may be empty.

@@ -109,12 +109,12 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
         let log_pb_inner = flat(Quantity::LogPb, log_pb_inner, after.len())?.to_kind(kind).to_device(device);
         let log_pb = Tensor::zeros([visited.n_rows as i64], (kind, device));
         let log_pb = log_pb.index_add(0, &index_tensor(inner, device), &log_pb_inner);
-        let log_reward = from_host(&self.log_reward, kind, device);
         let offsets = trajectories.offsets().to_vec();
+        let log_reward = self.to_scores(&self.log_reward);
         let mut scores = Scores::new(offsets, self.log_pf.shallow_clone(), log_pb, log_reward);
         scores.inner = inner.to_vec();
         scores.ahead = self.scoring.ahead.map(<[bool]>::to_vec);
-        scores.raw_log_reward = from_host(&self.raw_log_reward, kind, device);
+        scores.raw_log_reward = self.to_scores(&self.raw_log_reward);
         let mut instances = self.env.instances(trajectories.terminal_states());
         instances.dedup();
         scores.instance = instances.first().copied().filter(|_| instances.len() == 1);

@@ -1,10 +1,10 @@
 //! Work on rows, split over rayon's threads if there is enough of it and if that was measured to be faster.
 //!
-//! Handing work to the pool costs tens of microseconds, more than a small batch takes, so small batches stay on the
+//! Passing work to the pool costs tens of microseconds, more than a small batch takes, so small batches stay on the
 //! calling thread. If other programs use the cores, the pool can be slower than one thread for larger batches, too,
-//! because the calling thread waits for workers that have no core. So each place in the code that splits work compares
-//! the pool with the calling thread in trials of a few calls. Very large calls use the pool without a trial. Results
-//! don't depend on the choice.
+//! because the calling thread waits for workers that have no core. So each place in the code that splits work
+//! compares the pool with the calling thread in trials of a few calls. Very large calls use the pool without a trial.
+//! Results don't depend on the choice.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -15,37 +15,37 @@ use rayon::prelude::*;
 
 thread_local! {
     static ALONE: Cell<bool> = const { Cell::new(false) };
-    /// What was measured at each place that splits work.
+    /// The measurements of each place in the code that splits work.
     static CHOICES: RefCell<HashMap<&'static Location<'static>, Choice>> = RefCell::default();
 }
 
-/// Calls of a trial. Half of them use the pool.
+/// The number of calls of a trial. Half of them use the pool.
 const TRIAL_CALLS: u32 = 32;
-/// Seconds of calls after which a trial ends early, and decides alone.
+/// The number of seconds of calls after which a trial ends early, and decides alone.
 const LONG_TRIAL: f64 = 0.5;
 /// A call of this many times the least number of rows per thread uses the pool without a trial.
 const LARGE_CALL: usize = 1_024;
-/// Trials in a row that the pool must win before other calls use it; a trial of long calls counts as all of them. A single loss
-/// ends that.
+/// The number of successive trials that the pool must win before other calls use it. A trial of long calls counts as
+/// all of them. The pool isn't used any more after a single lost trial.
 const NEEDED_WINS: u32 = 4;
-/// The pool wins a trial if it needs at most this share of the calling thread's time.
+/// The largest share of the calling thread's time with which the pool wins a trial.
 const MAX_POOL_TIME_SHARE: f64 = 0.9;
-/// Calls between trials while the pool is used. After lost trials there are up to 16 times as many, and after a trial of long calls
-/// at most 32 times its calls.
+/// The number of calls between trials while the pool is used. After lost trials it is up to 16 times as large, and
+/// after a trial of long calls at most 32 times the number of the trial's calls.
 const PAUSE: u32 = 256;
 
-/// Chooses between the pool and the calling thread, from what earlier calls took.
+/// The choice between the pool and the calling thread, from the times of earlier calls.
 #[derive(Clone, Copy, Default, Debug)]
 struct Choice {
-    /// Calls until the next trial begins.
+    /// The number of calls until the next trial begins.
     pause: u32,
-    /// Calls of the present trial.
+    /// The number of calls of the current trial.
     calls: u32,
-    /// Trials that the pool has won in a row.
+    /// The number of successive trials that the pool has won.
     wins: u32,
-    /// Trials that the pool has lost in a row.
+    /// The number of successive trials that the pool has lost.
     losses: u32,
-    /// Seconds and rows of the present trial, on the calling thread and in the pool.
+    /// The seconds and rows of the current trial, on the calling thread and in the pool.
     measured: [(f64, f64); 2],
 }
 
@@ -55,11 +55,11 @@ impl Choice {
         if self.pause > 0 {
             return self.wins >= NEEDED_WINS;
         }
-        // The Thue-Morse sequence: neither half of a trial has more of the early, large or regular calls.
+        // The Thue-Morse sequence spreads early, large and regular calls equally over both halves of a trial.
         self.calls.count_ones() % 2 == 1
     }
 
-    /// Notes what a call has taken.
+    /// Records the time of a call.
     fn record(&mut self, pooled: bool, rows: usize, seconds: f64) {
         if self.pause > 0 {
             self.pause -= 1;
@@ -82,16 +82,16 @@ impl Choice {
     }
 }
 
-/// A call that may be split. It is measured until it is dropped.
+/// A call that may be split. Its time is measured until it is dropped.
 struct Call {
     rows: usize,
     is_pooled: bool,
-    /// The place in the code and the beginning; `None` if there is nothing to choose.
+    /// The place in the code and the start time; `None` if there is no choice.
     measured: Option<(&'static Location<'static>, Instant)>,
 }
 
 impl Call {
-    /// Begins a call of `rows` rows, given the least number of rows for one thread.
+    /// Begins a call of `rows` rows. `per_thread` is the minimum number of rows per thread.
     #[track_caller]
     fn begin(rows: usize, per_thread: usize) -> Self {
         if rows < 2 * per_thread || ALONE.get() || rayon::current_num_threads() == 1 {
@@ -114,9 +114,9 @@ impl Drop for Call {
     }
 }
 
-/// Runs `work` with everything on the calling thread: other threads have work of their own.
+/// Runs `work` without splitting it, because the other threads are busy.
 pub(crate) fn alone<T>(work: impl FnOnce() -> T) -> T {
-    /// Sets it back even if `work` panics.
+    /// Restores the setting even if `work` panics.
     struct Restore(bool);
     impl Drop for Restore {
         fn drop(&mut self) {
@@ -153,7 +153,8 @@ pub(crate) fn try_map_range<U: Send>(
     }
 }
 
-/// Returns `f` of each item, which it may change, and of the same item of another list, in order, or the first error.
+/// Returns `f` of each item, which it may change, and of the item of another list at the same index, in order, or the
+/// first error.
 #[track_caller]
 pub(crate) fn try_map_mut<T: Send, V: Sync, U: Send>(
     items: &mut [T],

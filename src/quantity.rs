@@ -22,7 +22,7 @@ use crate::{Error, Result};
 ///
 /// ```
 /// use gfn::objective::{Quantities, Quantity};
-/// const SURPRISE: Quantity = Quantity::Own("the surprise of each state");
+/// const SURPRISE: Quantity = Quantity::Custom("the surprise of each state");
 /// let needs = Quantity::LogZ | SURPRISE;
 /// assert!(needs.has(SURPRISE) && !needs.has(Quantity::LogFlow));
 /// assert_eq!(needs | Quantity::LogZ, needs);
@@ -77,7 +77,7 @@ pub enum Quantity {
     /// log P_F of the exit in each state by a target network.
     TargetLogExit,
     /// A custom quantity of this name, one number per state ([`Evaluation::values`](crate::policy::Evaluation::values)).
-    Own(&'static str),
+    Custom(&'static str),
 }
 
 /// The items that a quantity has one number for.
@@ -160,9 +160,9 @@ impl Quantity {
             ),
             Self::TargetLogFlow | Self::TargetLogExit => (
                 "a target network",
-                "give the trainer one (`with_target_network`), or compare with the policy itself (`NextExit::Own`, `Quantity::LogFlow`)",
+                "give the trainer one (`with_target_network`), or compare with the policy itself (`NextExit::TrainedPolicy`, `Quantity::LogFlow`)",
             ),
-            Self::Own(name) => (name, "use a policy that gives it (`Evaluation::values`, under `Quantity::Own`)"),
+            Self::Custom(name) => (name, "use a policy that gives it (`Evaluation::values`, under `Quantity::Custom`)"),
         };
         Error::missing(needed_by, missing, remedy)
     }
@@ -229,7 +229,7 @@ impl Quantities {
 
     /// Iterates over the custom quantities of the set.
     pub(crate) fn custom(self) -> impl Iterator<Item = Quantity> {
-        self.iter().filter(|quantity| matches!(quantity, Quantity::Own(_)))
+        self.iter().filter(|quantity| matches!(quantity, Quantity::Custom(_)))
     }
 
     /// Checks that no more than [`MAX_QUANTITIES`] quantities were added.
@@ -378,13 +378,13 @@ mod tests {
 
     #[test]
     fn a_set_has_exactly_the_added_quantities() {
-        let set = Quantity::LogZ | Quantity::Own("a") | Quantity::LogZ;
-        assert!(set.has(Quantity::LogZ) && set.has(Quantity::Own("a")));
-        assert!(!set.has(Quantity::Own("b")) && !set.has(Quantity::LogFlow));
-        assert_eq!(set, Quantity::Own("a") | Quantity::LogZ);
+        let set = Quantity::LogZ | Quantity::Custom("a") | Quantity::LogZ;
+        assert!(set.has(Quantity::LogZ) && set.has(Quantity::Custom("a")));
+        assert!(!set.has(Quantity::Custom("b")) && !set.has(Quantity::LogFlow));
+        assert_eq!(set, Quantity::Custom("a") | Quantity::LogZ);
         assert_ne!(set, Quantities::from(Quantity::LogZ));
-        assert_ne!(set, Quantity::Own("b") | Quantity::LogZ);
-        assert_eq!(set.custom().collect::<Vec<_>>(), [Quantity::Own("a")]);
+        assert_ne!(set, Quantity::Custom("b") | Quantity::LogZ);
+        assert_eq!(set.custom().collect::<Vec<_>>(), [Quantity::Custom("a")]);
     }
 
     #[test]
@@ -392,9 +392,9 @@ mod tests {
         const NAMES: [&str; 17] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q"];
         let mut set = Quantities::NONE;
         for name in &NAMES[..16] {
-            set |= Quantity::Own(name);
+            set |= Quantity::Custom(name);
         }
         assert!(set.check().is_ok());
-        assert!((set | Quantity::Own(NAMES[16])).check().is_err());
+        assert!((set | Quantity::Custom(NAMES[16])).check().is_err());
     }
 }

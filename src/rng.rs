@@ -1,5 +1,4 @@
-//! Randomness: one seeded, portable stream of random numbers, which can be saved and is passed to all code that draws
-//! from it.
+//! Random numbers: a seeded, portable stream, which can be saved and is passed to all code that draws from it.
 
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -8,8 +7,9 @@ use serde::{Deserialize, Serialize};
 /// A seeded stream of random numbers (ChaCha8). It is the same on every machine, and its position can be saved and
 /// restored.
 ///
-/// Nothing that is trained or sampled draws from anywhere else: no clock, no thread-local generator, not libtorch's.
-/// (Each run has an id from the system's randomness, by which its checkpoints are told from those of other runs.)
+/// Training and sampling use no other source of randomness: no clock, no thread-local generator, not libtorch's
+/// generator. (Each run has an id from the system's randomness, which distinguishes its checkpoints from the
+/// checkpoints of other runs.)
 ///
 /// ```
 /// use gfn::Rng;
@@ -20,18 +20,19 @@ use serde::{Deserialize, Serialize};
 pub struct Rng(ChaCha8Rng);
 
 impl Rng {
-    /// The stream with this seed.
+    /// Creates the stream with this seed.
     pub fn seeded(seed: u64) -> Self {
         Self(ChaCha8Rng::seed_from_u64(seed))
     }
 
-    /// A separate stream, seeded from this one, for work that must not depend on how many numbers other code draws.
+    /// Creates a separate stream, seeded from this stream, for work that must not depend on the number of draws of
+    /// other code.
     pub fn split(&mut self) -> Self {
         Self(ChaCha8Rng::seed_from_u64(self.0.next_u64()))
     }
 
-    /// A bijection of 64-bit numbers that spreads every bit over all, for hashes: the mixing function of SplitMix64
-    /// (Stafford's mix 13).
+    /// Computes a bijection of 64-bit numbers that spreads every bit over all bits, for hashes: the mixing function
+    /// of SplitMix64 (Stafford's mix 13).
     #[must_use]
     pub fn mix64(mut bits: u64) -> u64 {
         bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -39,17 +40,17 @@ impl Rng {
         bits ^ bits >> 31
     }
 
-    /// The next number of the uniform distribution on `[0, 1)`, with 53 random bits.
+    /// Draws a number from the uniform distribution on `[0, 1)`, with 53 random bits.
     pub fn uniform(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// The next number of the standard normal distribution: the first of a [pair](Self::normal_pair).
+    /// Draws a number from the standard normal distribution: the first of a [pair](Self::normal_pair).
     pub fn normal(&mut self) -> f64 {
         self.normal_pair().0
     }
 
-    /// Two independent numbers of the standard normal distribution (Box-Muller), at the cost of one.
+    /// Draws two independent numbers from the standard normal distribution (Box-Muller), at the cost of one.
     ///
     /// ```
     /// use gfn::Rng;
@@ -61,7 +62,7 @@ impl Rng {
         (radius * cos, radius * sin)
     }
 
-    /// A uniform index below `n`.
+    /// Draws a uniform index below `n`.
     ///
     /// # Panics
     /// In debug builds, if `n` is zero.
@@ -72,7 +73,7 @@ impl Rng {
     }
 }
 
-/// A hash of numbers, equal in all processes.
+/// Returns a hash of numbers, which is equal in all processes.
 pub(crate) fn hash(numbers: impl IntoIterator<Item = u64>) -> u64 {
     numbers.into_iter().fold(1, |hash, number| Rng::mix64(hash.rotate_left(1) ^ number))
 }

@@ -81,7 +81,7 @@ fn underflowed_probabilities_are_equivariant() {
         let reward = move |states: &GraphStates, _: Option<&tch::Tensor>| -> Result<Vec<f64>> {
             Ok(states.graphs().iter().map(|graph| -scale * graph.n_edges() as f64).collect())
         };
-        let exact = ExactPolicy::new(&graph, &env, UniformPolicy, &reward).unwrap();
+        let exact = ExactPolicy::new(&graph, &env, &UniformPolicy, &reward).unwrap();
         let target = graph.target_distribution(&reward, None).unwrap();
         let sampled = graph.terminating_distribution(&env, &exact, None).unwrap();
         assert!(Distances::between(&sampled.probs, &target.probs).unwrap().tv < 1e-9, "{scale}");

@@ -8,7 +8,7 @@ use gfn::nn::{BackwardPolicy, EstimatorsConfig, Parameters};
 use gfn::objective::Quantities;
 use gfn::objective::Scores;
 use gfn::objective::{
-    Advantage, Balance, DetailedBalance, LogPartitionVariance, MaximumEntropyBackward, Objective, PolicyGradient,
+    Advantage, DetailedBalance, LogPartitionVariance, MaximumEntropyBackward, Objective, PolicyGradient,
     ProximalPolicy, RegressionLoss, Residuals, SubTrajectoryBalance, TrajectoryBalance, Weighting,
 };
 use gfn::policy::{Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy};
@@ -86,12 +86,12 @@ enum Misshapen {
     Weights,
 }
 
-impl Balance for Misshapen {
+impl Objective for Misshapen {
     fn name(&self) -> &'static str {
         "misshapen balance"
     }
     fn needs(&self) -> Quantities {
-        Balance::needs(&TrajectoryBalance)
+        TrajectoryBalance.needs()
     }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
         let Residuals { values, weights } = TrajectoryBalance.residuals(scores)?;
@@ -111,7 +111,7 @@ impl Objective for Each {
         "a loss for each"
     }
     fn needs(&self) -> Quantities {
-        Balance::needs(&TrajectoryBalance)
+        TrajectoryBalance.needs()
     }
     fn loss(&self, scores: &Scores, _: RegressionLoss) -> Result<Tensor> {
         Ok(TrajectoryBalance.residuals(scores)?.values.square())

@@ -137,7 +137,7 @@ where
     let mut noticed = 0;
     for (k, &scale) in scales.iter().enumerate() {
         let backward = OrderedBackward { graph: &graph, scale, seed: k as u64 };
-        let policy = WithUniformBackward(ExactPolicy::new(&graph, env, backward, reward).unwrap());
+        let policy = WithUniformBackward(ExactPolicy::new(&graph, env, &backward, reward).unwrap());
         let mut truth = Truth::new(env, &graph, &policy, reward);
         assert!(truth.tv < 1e-6, "{name}: {}", truth.tv);
         let target = graph.target_distribution(reward, None).unwrap().probs;
@@ -197,7 +197,7 @@ fn certify_needle(mass: f64, objects: usize, seeds: u64) -> (usize, usize) {
     };
     let (with, without) = (reward(log_needle), reward(-14.0));
     let graph = StateGraph::build(&env, 1_000).unwrap();
-    let policy = ExactPolicy::new(&graph, &env, UniformPolicy, &without).unwrap();
+    let policy = ExactPolicy::new(&graph, &env, &UniformPolicy, &without).unwrap();
     let mut truth = Truth::new(&env, &graph, &policy, &with);
     assert!((truth.tv - mass).abs() < 1e-5);
     let target = graph.target_distribution(&with, None).unwrap().probs;

@@ -35,7 +35,7 @@ pub(crate) fn drawn<E: EnumerableEnv>(graph: &StateGraph<E>, probs: &[f64], n: u
 #[test]
 fn an_exact_policy_gets_a_clean_report() {
     let (env, graph, reward) = grid();
-    let exact = ExactPolicy::new(&graph, &env, UniformPolicy, &reward).unwrap();
+    let exact = ExactPolicy::new(&graph, &env, &UniformPolicy, &reward).unwrap();
     let log_z = graph.target_distribution(&reward, None).unwrap().log_z;
     let certificate = certify(&env, &exact, &reward, None, BUDGET, &mut Rng::seeded(0)).unwrap();
     assert!(certificate.is_clean() && certificate.limits.is_empty(), "{certificate}");
@@ -71,7 +71,7 @@ fn a_policy_that_misses_a_mode_gets_no_clean_report() {
             .map(|(log_r, missed)| if missed { log_r - 12.0 } else { log_r })
             .collect())
     };
-    let policy = ExactPolicy::new(&graph, &env, UniformPolicy, &without).unwrap();
+    let policy = ExactPolicy::new(&graph, &env, &UniformPolicy, &without).unwrap();
     let target = graph.target_distribution(&reward, None).unwrap();
     let probs = graph.terminating_distribution(&env, &policy, None).unwrap().probs;
     let tv = Distances::between(&probs, &target.probs).unwrap().tv;
@@ -97,7 +97,7 @@ fn a_policy_that_misses_a_mode_gets_no_clean_report() {
 #[test]
 fn a_false_upper_bound_is_no_less_than_the_lower_one() {
     let (env, graph, reward) = grid();
-    let exact = ExactPolicy::new(&graph, &env, UniformPolicy, &reward).unwrap();
+    let exact = ExactPolicy::new(&graph, &env, &UniformPolicy, &reward).unwrap();
     let target = graph.target_distribution(&reward, None).unwrap().probs;
     let best = (0..target.len()).max_by(|&a, &b| target[a].total_cmp(&target[b])).unwrap();
     for given in [vec![best; 4_000], graph.ends()] {

@@ -7,7 +7,7 @@ use std::{
 
 use crate::trainers::Folder;
 use gfn::nn::Parameters;
-use gfn::optim::{Adam, AdamConfig};
+use gfn::optim::{Adam, AdamConfig, Optimizer};
 use gfn::train::Checkpoint;
 use gfn::{Error, Rng};
 use serde_json::{Value, json};

@@ -5,7 +5,7 @@ use crate::spaces::ColouredGraphs;
 use gfn::env::{Env, Reward};
 use gfn::graph::{GraphState, GraphStates, log_automorphisms};
 use gfn::objective::Quantity;
-use gfn::objective::{Balance, RelativeLogPartitionVariance, RelativeTrajectoryBalance, TrustPcl, score};
+use gfn::objective::{Objective, RelativeLogPartitionVariance, RelativeTrajectoryBalance, TrustPcl, score};
 use gfn::policy::{UniformPolicy, WithPrior};
 use gfn::rollout::{Sampler, Trajectories};
 use gfn::tensor::to_host;
@@ -78,7 +78,7 @@ fn what_is_relative_to_a_prior_takes_rewards_as_they_are() {
     let mut scores = score(&env, &Size, &policy, &trajectories, Quantity::LogPrior.into()).unwrap();
     scores.set(Quantity::LogZ, Tensor::zeros([raw.len() as i64], (Kind::Float, scores.log_pf.device()))).unwrap();
     let mean = raw.iter().sum::<f64>() / raw.len() as f64;
-    let objectives: [(Box<dyn Balance>, f64, f64); 3] = [
+    let objectives: [(Box<dyn Objective>, f64, f64); 3] = [
         (Box::new(RelativeTrajectoryBalance::new(0.5).unwrap()), 0.5, 0.0),
         (Box::new(TrustPcl::new(0.5).unwrap()), 1.0, 0.0),
         (Box::new(RelativeLogPartitionVariance::new(0.5).unwrap()), 0.5, mean),

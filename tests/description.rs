@@ -31,7 +31,7 @@ fn trainer() -> Trainer<GraphEnv> {
 fn a_checkpoint_says_what_it_is_of() {
     let path = std::env::temp_dir().join(format!("gfn-description-{}", std::process::id()));
     let described = || Described { nodes: 3, network: GraphNetConfig::default() };
-    let mut first = trainer().described_by(&described()).unwrap();
+    let mut first = trainer().with_description(&described()).unwrap();
     first.step().unwrap();
     first.save(&path).unwrap();
     let checkpoint = Checkpoint::load(&path).unwrap();
@@ -42,10 +42,10 @@ fn a_checkpoint_says_what_it_is_of() {
         "{error}"
     );
 
-    let mut same = trainer().described_by(&described()).unwrap();
+    let mut same = trainer().with_description(&described()).unwrap();
     same.resume(&path).unwrap();
     assert_eq!(same.step().unwrap().loss, first.step().unwrap().loss);
-    let mut other = trainer().described_by(&Described { nodes: 4, ..described() }).unwrap();
+    let mut other = trainer().with_description(&Described { nodes: 4, ..described() }).unwrap();
     let error = other.resume(&path).unwrap_err();
     assert!(
         error.to_string().contains("another run: `nodes` is 3 there and 4 here: resume"),

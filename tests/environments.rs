@@ -11,7 +11,7 @@ use gfn::metrics::{Distances, ExactPolicy};
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::objective::score;
 use gfn::objective::{
-    Balance, DetailedBalance, LogPartitionVariance, SubTrajectoryBalance, TrajectoryBalance, Weighting,
+    DetailedBalance, LogPartitionVariance, Objective, SubTrajectoryBalance, TrajectoryBalance, Weighting,
 };
 use gfn::objective::{Quantities, Quantity};
 use gfn::policy::{Evaluation, GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy};
@@ -78,7 +78,7 @@ fn check_backward<E: EnumerableEnv>(name: &str, env: &E, graph: &StateGraph<E>, 
     }
 }
 
-fn objectives() -> Vec<Box<dyn Balance>> {
+fn objectives() -> Vec<Box<dyn Objective>> {
     let subtb = |weighting| Box::new(SubTrajectoryBalance::new(weighting).unwrap());
     vec![
         Box::new(TrajectoryBalance),
@@ -313,7 +313,7 @@ fn check_control<E: EnumerableEnv>(
     assert!(Distances::between(&sampled.probs, &by_paths).unwrap().l1 < 1e-9, "{name}");
 
     // On the exact policy's own scores no objective is left satisfied either.
-    let exact = ExactPolicy::new(&graph, env, UniformPolicy, reward).unwrap();
+    let exact = ExactPolicy::new(&graph, env, &UniformPolicy, reward).unwrap();
     let trajectories = Sampler::new(env, &UniformPolicy).forward(64, &mut Rng::seeded(1)).unwrap();
     let mut scores = score(env, reward, &exact, &trajectories, Quantity::LogFlow | Quantity::LogZ).unwrap();
     scores.log_pb = scores.log_pb.zeros_like();

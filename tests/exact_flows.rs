@@ -9,7 +9,7 @@ use gfn::examples::{Chain, Positions, Triangles};
 use gfn::graph::{GraphEnv, GraphState, GraphStates};
 use gfn::metrics::{Distances, ExactPolicy, NoiseFloor, estimate_log_z, eubo, pruned_distribution};
 use gfn::objective::{
-    Balance, DetailedBalance, FlowMatching, LogPartitionVariance, RelativeTrajectoryBalance, SubTrajectoryBalance,
+    DetailedBalance, FlowMatching, LogPartitionVariance, Objective, RelativeTrajectoryBalance, SubTrajectoryBalance,
     TrajectoryBalance, Weighting,
 };
 use gfn::objective::{Quantities, Quantity};
@@ -32,7 +32,7 @@ fn graph_reward(states: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
     Ok(states.graphs().iter().map(log_r).collect())
 }
 
-fn objectives() -> Vec<Box<dyn Balance>> {
+fn objectives() -> Vec<Box<dyn Objective>> {
     let weightings = [
         Weighting::Db,
         Weighting::ModifiedDb,
@@ -42,7 +42,7 @@ fn objectives() -> Vec<Box<dyn Balance>> {
         Weighting::Geometric { lambda: 0.9 },
         Weighting::GeometricWithin { lambda: 0.9 },
     ];
-    let mut out: Vec<Box<dyn Balance>> = vec![
+    let mut out: Vec<Box<dyn Objective>> = vec![
         Box::new(TrajectoryBalance),
         Box::new(LogPartitionVariance),
         Box::new(DetailedBalance::default()),
@@ -56,7 +56,7 @@ fn objectives() -> Vec<Box<dyn Balance>> {
 
 /// The largest residual of each objective.
 fn residuals(scores: &Scores) -> Vec<f64> {
-    let largest = |objective: Box<dyn Balance>| {
+    let largest = |objective: Box<dyn Objective>| {
         let residuals = objective.residuals(scores).unwrap();
         assert!(residuals.values.numel() > 0);
         residuals.values.abs().max().double_value(&[])
@@ -71,7 +71,7 @@ fn check<E: EnumerableEnv + DiscreteEnv<Actions = Slots>>(
 ) {
     let graph = StateGraph::build(env, 10_000).unwrap();
     let target = graph.target_distribution(&reward, None).unwrap();
-    let exact = ExactPolicy::new(&graph, env, UniformPolicy, &reward).unwrap();
+    let exact = ExactPolicy::new(&graph, env, &UniformPolicy, &reward).unwrap();
     assert!((exact.flows().log_z - target.log_z).abs() < 1e-9);
     let sampled = graph.terminating_distribution(env, &exact, None).unwrap();
     let distances = Distances::between(&sampled.probs, &target.probs).unwrap();
@@ -101,9 +101,10 @@ fn check<E: EnumerableEnv + DiscreteEnv<Actions = Slots>>(
     let squared = |states: &E::States, conditions: Option<&Tensor>| -> Result<Vec<f64>> {
         Ok(reward(states, conditions)?.into_iter().map(|r| 2.0 * r).collect())
     };
-    let posterior = ExactPolicy::new(&graph, env, UniformPolicy, &squared).unwrap();
+    let posterior = ExactPolicy::new(&graph, env, &UniformPolicy, &squared).unwrap();
     let log_z = posterior.flows().log_z - exact.flows().log_z;
-    let pair = WithPrior { policy: &posterior, prior: &exact };
+    let prior = ExactPolicy::new(&graph, env, &UniformPolicy, &reward).unwrap();
+    let pair = WithPrior { policy: posterior, prior };
     let needs = Quantities::from(Quantity::LogPrior);
     let mut scores = score(env, &reward, &pair, &forward, needs).unwrap();
     scores.set(Quantity::LogZ, Tensor::full_like(&scores.log_reward, log_z)).unwrap();

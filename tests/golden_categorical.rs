@@ -318,7 +318,7 @@ fn logits_may_lie_on_the_host() {
 }
 
 /// One row of one block per state takes another way through libtorch: the same values and gradients as segments give, and none from a
-/// state where nothing is legal. Scaled or not.
+/// state where nothing is legal. ScaledEntries or not.
 #[test]
 fn dense_blocks_are_segments() {
     let legal = [[true, false, true], [false; 3], [true; 3], [false, true, false]].concat();

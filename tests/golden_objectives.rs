@@ -3,7 +3,7 @@
 
 use gfn::objective::Quantity;
 use gfn::objective::{
-    Balance, DetailedBalance, FlowMatching, LogPartitionVariance, ModifiedDetailedBalance, Objective, RegressionLoss,
+    DetailedBalance, FlowMatching, LogPartitionVariance, ModifiedDetailedBalance, Objective, RegressionLoss,
     RelativeLogPartitionVariance, RelativeTrajectoryBalance, Scores, StateFlow, SubTrajectoryBalance,
     TrajectoryBalance, TrustPcl, Weighting,
 };
@@ -166,7 +166,7 @@ fn residuals_equal_golden_numbers() {
     for case in cases() {
         let scores = Inputs::new(&case).scores().0;
         let beta = case["beta"].as_f64().unwrap();
-        let objectives: [(&str, &dyn Balance); 7] = [
+        let objectives: [(&str, &dyn Objective); 7] = [
             ("TB", &TrajectoryBalance),
             ("ZVar", &LogPartitionVariance),
             ("RTB", &RelativeTrajectoryBalance::new(beta).unwrap()),

@@ -84,7 +84,7 @@ fn where_there_are_too_many_states_ways_back_are_drawn() {
     // Walks end in the corner, from which all of the 8,000 cells are on a way back.
     let env = HyperGrid::new(3, 20).unwrap().env();
     let coverage = check_env(&env, Budget::thorough().with_walks(12), &mut Rng::seeded(0)).unwrap();
-    let WaysBack::Drawn { walks } = coverage.ways_back else { panic!("{coverage:?}") };
+    let WaysBack::Sample { walks } = coverage.ways_back else { panic!("{coverage:?}") };
     assert_eq!(walks, 4 * coverage.visited);
 }
 
@@ -94,7 +94,7 @@ fn exact_flows_lose_no_mass() {
         for corrects_symmetry in [true, false] {
             let env = Grown::of(5, rule, false).with_symmetry_correction(corrects_symmetry);
             let space = StateGraph::build(&env, 1000).unwrap();
-            let found = message(ExactPolicy::new(&space, &env, UniformPolicy, &reward));
+            let found = message(ExactPolicy::new(&space, &env, &UniformPolicy, &reward));
             check_words(&found);
             assert!(found.contains("P_B leaks") && found.contains("check_graph_env"), "{found}");
             assert_eq!(found.contains("log F(s0) is"), corrects_symmetry, "{found}");
@@ -102,7 +102,7 @@ fn exact_flows_lose_no_mass() {
     }
     let env = Grown::of(5, BackwardRule::Derived, true);
     let space = StateGraph::build(&env, 1000).unwrap();
-    let exact = ExactPolicy::new(&space, &env, UniformPolicy, &reward).unwrap();
+    let exact = ExactPolicy::new(&space, &env, &UniformPolicy, &reward).unwrap();
     let target = space.target_distribution(&reward, None).unwrap();
     let sampled = space.terminating_distribution(&env, &exact, None).unwrap();
     assert!(Distances::between(&sampled.probs, &target.probs).unwrap().l1 < 1e-9);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::spaces::ColouredGraphs;
 use gfn::contract::{Budget, check_env};
-use gfn::env::{Cached, Clipped, EnumerableEnv, Reward, Rows, StateGraph};
+use gfn::env::{CachedReward, Clipped, EnumerableEnv, Reward, Rows, StateGraph};
 use gfn::graph::{GraphEnv, GraphRules, GraphState, GraphStates, Node, canonical_key};
 use gfn::metrics::{Distances, ExactPolicy, NoiseFloor, estimate_log_probs, estimate_log_z};
 use gfn::objective::score;
@@ -94,7 +94,7 @@ fn objects_have_their_share() {
     let z: f64 = listed.values().sum();
     let target = graph.target_distribution(&Size, None).unwrap();
     assert!((target.log_z - z.ln()).abs() < 1e-9);
-    let exact = ExactPolicy::new(&graph, &env, UniformPolicy, &Size).unwrap();
+    let exact = ExactPolicy::new(&graph, &env, &UniformPolicy, &Size).unwrap();
     let learned = graph.terminating_distribution(&env, &exact, None).unwrap();
     assert!(Distances::between(&learned.probs, &target.probs).unwrap().l1 < 1e-9);
     let mut shares = vec![0.0; listed.len()];
@@ -140,7 +140,7 @@ fn every_reward_gets_the_measure() {
     let raw = function(drawn.terminal_states(), None).unwrap();
     let recorded = drawn.clone().with_log_rewards(raw).unwrap();
     let conditioned = ConditionedReward::new(conditioning, vec![std::sync::Arc::new(Size)]).unwrap();
-    let cached = Cached::new(Size, move |states: &GraphStates| keys.keys(states), 100).unwrap();
+    let cached = CachedReward::new(Size, move |states: &GraphStates| keys.keys(states), 100).unwrap();
     let clipped = Clipped::new(Size, -0.25).unwrap();
     let all: [(&str, &dyn Reward<GraphStates>, _); 6] = [
         ("a trait's", &Size, &drawn),

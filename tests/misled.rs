@@ -8,9 +8,9 @@ use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, Parameters};
 use gfn::objective::score;
 use gfn::objective::{
-    Advantage, Balance, DetailedBalance, LogPartitionVariance, MaximumEntropyBackward, ModifiedDetailedBalance,
-    Objective, PolicyGradient, ProximalPolicy, RegressionLoss, RelativeLogPartitionVariance, StateFlow,
-    TrajectoryBalance, TrajectoryLikelihood, WithBackward,
+    Advantage, DetailedBalance, LogPartitionVariance, MaximumEntropyBackward, ModifiedDetailedBalance, Objective,
+    PolicyGradient, ProximalPolicy, RegressionLoss, RelativeLogPartitionVariance, StateFlow, TrajectoryBalance,
+    TrajectoryLikelihood, WithBackward,
 };
 use gfn::objective::{Quantities, Quantity};
 use gfn::optim::AdamConfig;
@@ -96,7 +96,7 @@ impl Reward<VectorStates> for Counted<'_> {
 fn steps_between_equal_states_are_asked_about_once() {
     let asked = std::sync::atomic::AtomicUsize::new(0);
     let trajectories = Sampler::new(&words(), &UniformPolicy).forward(500, &mut Rng::seeded(0)).unwrap();
-    let needs = Balance::needs(&ModifiedDetailedBalance::default());
+    let needs = ModifiedDetailedBalance::default().needs();
     let scores = score(&words(), &Counted(&asked), &UniformPolicy, &trajectories, needs).unwrap();
     // 14 words have a word before them.
     assert_eq!(asked.into_inner(), 2 * 14);

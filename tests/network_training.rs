@@ -17,7 +17,7 @@ use gfn::objective::Quantity;
 use gfn::objective::score;
 use gfn::objective::{DetailedBalance, Objective, RegressionLoss, TrajectoryBalance};
 use gfn::optim::Schedule;
-use gfn::optim::{Adam, AdamConfig};
+use gfn::optim::{Adam, AdamConfig, Optimizer};
 use gfn::policy::{Evaluation, GraphPolicy, Policy, UniformPolicy};
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::Sampler;

@@ -97,7 +97,7 @@ fn after_a_run_that_broke_off_a_trainer_saves_at_once() {
 fn keeping(trainer: &mut GridTrainer, steps: usize, folder: &Folder) -> ([Option<(f64, usize)>; 2], Vec<Record>) {
     let mut validation = drawn(2);
     let mut drawn = KeepBest::new("drawn", Goal::Larger, folder.join("drawn"));
-    let mut loss = KeepBest::new("loss", Goal::Smaller, folder.join("loss")).named("least_loss");
+    let mut loss = KeepBest::new("loss", Goal::Smaller, folder.join("loss")).with_name("least_loss");
     let mut records = Vec::new();
     let mut watch = |_: &GridTrainer, record: &mut Record| {
         records.push(record.clone());
@@ -171,8 +171,8 @@ fn a_run_may_have_several_of_a_kind() {
     let (mut first, mut second) = (go_on, go_on);
     let (mut tv, mut drawn) = (constant("tv", 2), drawn(3));
     let mut stops =
-        ["tv", "drawn", "loss"].map(|metric| EarlyStop::new(metric, Goal::Smaller, 50).unwrap().named(metric));
-    let mut modes = [CountModes::new(is_mode), CountModes::new(is_mode).named("again")];
+        ["tv", "drawn", "loss"].map(|metric| EarlyStop::new(metric, Goal::Smaller, 50).unwrap().with_name(metric));
+    let mut modes = [CountModes::new(is_mode), CountModes::new(is_mode).with_name("again")];
     let mut found = Vec::new();
     let mut watch = |_: &GridTrainer, record: &mut Record| {
         found.push((record.metrics["modes_found"], record.metrics["again_found"]));
@@ -195,7 +195,7 @@ fn what_cannot_be_told_apart_is_refused_before_the_first_step() {
     let mut trainer = trainer(0);
     let [mut first, mut second] = ["tv", "loss"].map(|metric| EarlyStop::new(metric, Goal::Smaller, 5).unwrap());
     let fit = Fit::new(3).observe(&mut first).observe(&mut second);
-    refused(fit.run(&mut trainer), &["`early_stop`", "`named`"]);
+    refused(fit.run(&mut trainer), &["`early_stop`", "`with_name`"]);
     assert_eq!(trainer.steps_done(), 0);
     let fit = Fit::new(3);
     refused(fit.observe(&mut constant("tv", 1)).observe(&mut constant("tv", 2)).run(&mut trainer), &["`tv`"]);
@@ -288,7 +288,7 @@ fn a_start_that_fails_loses_nothing_that_observers_keep() {
 
 #[test]
 fn an_observer_that_keeps_tensors_has_a_name_that_divides_no_section() {
-    let mut modes = CountModes::new(is_mode).named("a/b");
+    let mut modes = CountModes::new(is_mode).with_name("a/b");
     refused(Fit::new(1).observe(&mut modes).run(&mut trainer(0)), &["`a/b`", "without `/`"]);
 }
 

@@ -134,17 +134,17 @@ fn a_schedule_of_ones_own_is_used_and_judged_step_by_step() {
         (0..4).map(|_| trainer.step().unwrap().loss.to_bits()).collect::<Vec<u64>>()
     };
     let line = losses(Schedule::Linear { from: 1.0, to: 0.5, steps: 4 });
-    assert_eq!(losses(Schedule::of(|step| 1.0 - 0.125 * step as f64)), line);
+    assert_eq!(losses(Schedule::from_fn(|step| 1.0 - 0.125 * step as f64)), line);
     assert_ne!(losses(Schedule::Constant(1.0)), line, "the rates must matter");
 
-    let mut trainer = scaled(4, Schedule::of(|step| if step == 2 { f64::NAN } else { 1.0 }));
+    let mut trainer = scaled(4, Schedule::from_fn(|step| if step == 2 { f64::NAN } else { 1.0 }));
     assert!(trainer.step().is_ok() && trainer.step().is_ok());
     let error = trainer.step().unwrap_err().to_string();
     assert!(error.contains("NaN"), "{error}");
     // There is no way to write a function down; a run with one is saved and resumed all the same.
-    assert!(serde_json::to_string(&Schedule::of(|_| 1.0)).is_err());
+    assert!(serde_json::to_string(&Schedule::from_fn(|_| 1.0)).is_err());
     let folder = std::env::temp_dir().join(format!("gfn-own-schedule-{}", std::process::id()));
-    let own = || scaled(4, Schedule::of(|step| 1.0 / (1.0 + step as f64)));
+    let own = || scaled(4, Schedule::from_fn(|step| 1.0 / (1.0 + step as f64)));
     let mut whole = own();
     whole.step().unwrap();
     whole.save(&folder).unwrap();

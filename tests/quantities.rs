@@ -17,7 +17,7 @@ use gfn::train::TrainerConfig;
 use gfn::{Result, Rng};
 use tch::{Kind, Tensor};
 
-const LETTERS: Quantity = Quantity::Own("the number of letters of each word");
+const LETTERS: Quantity = Quantity::Custom("the number of letters of each word");
 
 /// A policy with a quantity of its own.
 struct Counting(MlpPolicy<KHot>);
@@ -72,10 +72,10 @@ fn a_quantity_that_the_policy_does_not_give_is_named() {
     let scored = |needs| score(&words(), &count, &with_flow(), &trajectories, needs);
     says(
         &scored(LETTERS.into()).unwrap_err(),
-        &["scoring needs the number of letters of each word", "`Quantity::Own`"],
+        &["scoring needs the number of letters of each word", "`Quantity::Custom`"],
     );
     let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q"];
-    let many = names.map(Quantity::Own).into_iter().fold(Quantities::NONE, |set, own| set | own);
+    let many = names.map(Quantity::Custom).into_iter().fold(Quantities::NONE, |set, own| set | own);
     says(&scored(many).unwrap_err(), &["more than 16", "at most 16"]);
 }
 

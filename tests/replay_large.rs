@@ -53,7 +53,7 @@ fn weights(list: &[Item], draw: Draw) -> Vec<f64> {
         }
         Draw::RankPrioritised { by, exponent } => by_rank(by, &|rank| rank.powf(-exponent)),
         Draw::WeightedRanks { by, k } => by_rank(by, &|rank| 1.0 / (k * list.len() as f64 + rank)),
-        Draw::Own => list.iter().map(|item| item.1.exp()).collect(),
+        Draw::Custom => list.iter().map(|item| item.1.exp()).collect(),
     }
 }
 

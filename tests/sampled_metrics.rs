@@ -42,7 +42,7 @@ where
 {
     let graph = StateGraph::build(env, 10_000).unwrap();
     // All paths to an object weigh the same under an exact policy: one is enough.
-    let exact = ExactPolicy::new(&graph, env, UniformPolicy, &reward).unwrap();
+    let exact = ExactPolicy::new(&graph, env, &UniformPolicy, &reward).unwrap();
     let error = worst(env, &graph, &exact, 1);
     // P_B is in single precision.
     assert!(error < 1e-6, "exact policy: {error}");

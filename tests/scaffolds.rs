@@ -210,7 +210,7 @@ fn log_z_and_log_probabilities_are_those_of_the_raw_reward() {
     let expected = (0.9_f64.exp() + 1.2_f64.exp() + 3.0 * 1.5_f64.exp()).ln();
     let flows = space.exact_flows(&env, &UniformPolicy, &reward, None).unwrap();
     assert!((flows.log_z - expected).abs() < 1e-6, "{} of {expected}", flows.log_z);
-    let exact = ExactPolicy::new(&space, &env, UniformPolicy, &reward).unwrap();
+    let exact = ExactPolicy::new(&space, &env, &UniformPolicy, &reward).unwrap();
     let estimated = estimate_log_z(&env, &exact, &reward, 20, &mut Rng::seeded(1)).unwrap().log_z;
     let bound = eubo(&env, &exact, &reward, space.states(), &mut Rng::seeded(2)).unwrap().mean;
     assert!(

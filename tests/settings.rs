@@ -16,7 +16,7 @@ use gfn::objective::Quantities;
 use gfn::objective::TrajectoryBalance;
 use gfn::optim::AdamConfig;
 use gfn::optim::Schedule;
-use gfn::policy::{GraphPolicy, MlpPolicy, MlpPolicyConfig, Policy, Scaled};
+use gfn::policy::{GraphPolicy, MlpPolicy, MlpPolicyConfig, Policy, ScaledEntries};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_gym::ring::Ring;
@@ -269,8 +269,8 @@ fn devices_that_are_not_there_are_refused() {
     let graph_net = GraphNet::new(&env, GraphNetConfig::default(), device, Kind::Float, rng).map(|_| ());
     let edge_mlp = EdgeMlp::new(&env, EdgeMlpConfig::default(), device, Kind::Float, rng).map(|_| ());
     let words = word_env(2, 3);
-    let mlp =
-        MlpPolicy::new(&words, Scaled::new(3, 3), MlpPolicyConfig::default(), device, Kind::Float, rng).map(|_| ());
+    let mlp = MlpPolicy::new(&words, ScaledEntries::new(3, 3), MlpPolicyConfig::default(), device, Kind::Float, rng)
+        .map(|_| ());
     for refused in [graph_net, edge_mlp, mlp] {
         let error = refused.unwrap_err();
         assert!(matches!(error, Error::Device { .. }) && error.to_string().contains("cuda:4096"), "{error}");

@@ -5,8 +5,8 @@ use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Direction, Env, Masks};
 use gfn::graph::{GraphKind, GraphState, SetEdgeAttr, SetNodeAttr, canonical_key};
 use gfn::objective::{
-    Advantage, Balance, DetailedBalance, MaximumEntropyBackward, Objective, PolicyGradient, ProximalPolicy, Quantity,
-    Scores, TrajectoryBalance, TrajectoryLikelihood, WithBackward,
+    Advantage, DetailedBalance, MaximumEntropyBackward, Objective, PolicyGradient, ProximalPolicy, Quantity, Scores,
+    TrajectoryBalance, TrajectoryLikelihood, WithBackward,
 };
 use gfn::replay::DataSource;
 use tch::Tensor;

@@ -2,7 +2,7 @@
 
 use gfn::Rng;
 use gfn::objective::Quantity;
-use gfn::objective::{Balance, Objective, RegressionLoss, Scores, StateFlow, SubTrajectoryBalance, Weighting};
+use gfn::objective::{Objective, RegressionLoss, Scores, StateFlow, SubTrajectoryBalance, Weighting};
 use tch::{Kind, Tensor};
 
 const WEIGHTINGS: [Weighting; 7] = [

@@ -8,7 +8,7 @@ use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig, Parameters, SequenceK
 use gfn::objective::TrajectoryBalance;
 use gfn::objective::{Quantities, Quantity};
 use gfn::optim::Average;
-use gfn::optim::{Adam, AdamConfig};
+use gfn::optim::{Adam, AdamConfig, Optimizer};
 use gfn::policy::{
     ByIndex, ByNumber, Enumeration, Evaluation, KHot, MlpPolicy, MlpPolicyConfig, MultiHead, Policy, SequenceLayout,
     SequencePolicy, SequencePolicyConfig, StateFeatures, UniformPolicy, WithPrior,
@@ -348,7 +348,7 @@ fn wrappers_forward_heads_and_a_trainer_gives_its_policy_back() {
     let n_heads = |policy: &dyn Policy<VectorEnv>| policy.heads().map(MultiHead::n_heads);
     let (one, boxed) = (policy(), Box::new(policy()) as Box<dyn Policy<VectorEnv>>);
     let with_prior = WithPrior { policy: policy(), prior: UniformPolicy };
-    assert_eq!([n_heads(&&one), n_heads(&boxed), n_heads(&with_prior)], [Some(3); 3]);
+    assert_eq!([n_heads(&one), n_heads(&boxed), n_heads(&with_prior)], [Some(3); 3]);
     assert_eq!(n_heads(&UniformPolicy), None);
 
     let trainer =

@@ -125,7 +125,7 @@ where
     }
     // Without intrinsic rewards the flows are the reward's own.
     let graph = StateGraph::build(env, 1_000).unwrap();
-    let exact = ExactPolicy::new(&graph, env, UniformPolicy, reward).unwrap();
+    let exact = ExactPolicy::new(&graph, env, &UniformPolicy, reward).unwrap();
     let policy = table(env);
     assert!((fill(env, &policy, reward, (0.0, 0.0)) - exact.flows().log_z).abs() < 1e-9);
     // With them the target is another one.

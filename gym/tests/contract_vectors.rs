@@ -7,7 +7,7 @@ use gfn::env::StateGraph;
 use gfn::env::{EnumerableEnv, Reward, VectorStates};
 use gfn::metrics::ExactPolicy;
 use gfn::objective::Quantity;
-use gfn::objective::{Balance, DetailedBalance, FlowMatching, SubTrajectoryBalance, TrajectoryBalance, Weighting};
+use gfn::objective::{DetailedBalance, FlowMatching, Objective, SubTrajectoryBalance, TrajectoryBalance, Weighting};
 use gfn::objective::{Scores, score};
 use gfn::policy::{Features, KHot, StateFeatures, UniformPolicy};
 use gfn::rollout::Sampler;
@@ -53,20 +53,20 @@ fn check<E: EnumerableEnv<States = VectorStates>>(
 /// Under exact flows the residuals vanish, with an exit action and without, on walks of either direction.
 fn check_objectives<E: EnumerableEnv>(env: &E, reward: &impl Reward<E::States>) {
     let graph = StateGraph::build(env, 1 << 17).unwrap();
-    let exact = ExactPolicy::new(&graph, env, UniformPolicy, reward).unwrap();
+    let exact = ExactPolicy::new(&graph, env, &UniformPolicy, reward).unwrap();
     let rng = &mut Rng::seeded(7);
     let forward = Sampler::new(env, &UniformPolicy).forward(32, rng).unwrap();
     let backward = Sampler::new(env, &exact).backward(forward.terminal_states(), rng).unwrap();
     let needs = Quantity::LogFlow | Quantity::LogZ | Quantity::LogInflow;
     for trajectories in [&forward, &backward] {
         let mut scores = score(env, reward, &exact, trajectories, needs).unwrap();
-        let objectives: [Box<dyn Balance>; 4] = [
+        let objectives: [Box<dyn Objective>; 4] = [
             Box::new(TrajectoryBalance),
             Box::new(DetailedBalance::default()),
             Box::new(FlowMatching::default()),
             Box::new(SubTrajectoryBalance::new(Weighting::Equal).unwrap()),
         ];
-        let largest = |scores: &Scores, objective: &dyn Balance| {
+        let largest = |scores: &Scores, objective: &dyn Objective| {
             objective.residuals(scores).unwrap().values.abs().max().double_value(&[])
         };
         for objective in &objectives {

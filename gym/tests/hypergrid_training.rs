@@ -7,7 +7,7 @@ use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig};
 use gfn::objective::{DetailedBalance, Objective, TrajectoryBalance};
 use gfn::objective::{Quantities, Quantity};
 use gfn::optim::AdamConfig;
-use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy, Scaled, StateFeatures};
+use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy, ScaledEntries, StateFeatures};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use tch::{Device, Kind, Tensor};
@@ -67,7 +67,7 @@ fn a_state_is_judged_on_its_own() {
             let of_conditions = EstimatorsConfig::conditional(n_conditions);
             let estimators = EstimatorsConfig { flow: true, initial_log_z: Some(1.0), ..of_conditions };
             let config = MlpPolicyConfig { mlp, backward, estimators, ..defaults };
-            let policy = policy(&env, Scaled::new(grid.ndim(), grid.height()), config);
+            let policy = policy(&env, ScaledEntries::new(grid.ndim(), grid.height()), config);
             let conditions = (n_conditions > 0).then(|| conditions.shallow_clone());
             let wants = Quantity::LogPf | Quantity::LogPb | Quantity::LogFlow;
             let all = policy.evaluate(&env, &states, conditions.as_ref(), wants).unwrap();

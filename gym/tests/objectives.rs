@@ -6,9 +6,9 @@ use gfn::env::{EnumerableEnv, Reward, VectorStates};
 use gfn::metrics::ExactPolicy;
 use gfn::nn::{BackwardPolicy, EstimatorsConfig};
 use gfn::objective::{
-    Advantage, Balance, DetailedBalance, FlowMatching, LogPartitionVariance, ModifiedDetailedBalance, NextExit,
-    Objective, PolicyGradient, ProximalPolicy, RegressionLoss, RelativeLogPartitionVariance, RelativeTrajectoryBalance,
-    StateFlow, SubTrajectoryBalance, TrajectoryBalance, TrajectoryLikelihood, TrustPcl, Weighting,
+    Advantage, DetailedBalance, FlowMatching, LogPartitionVariance, ModifiedDetailedBalance, NextExit, Objective,
+    PolicyGradient, ProximalPolicy, RegressionLoss, RelativeLogPartitionVariance, RelativeTrajectoryBalance, StateFlow,
+    SubTrajectoryBalance, TrajectoryBalance, TrajectoryLikelihood, TrustPcl, Weighting,
 };
 use gfn::objective::{Quantities, Quantity};
 use gfn::objective::{Scores, score, score_target};
@@ -54,7 +54,7 @@ fn walks<E: EnumerableEnv>(env: &E, n: usize) -> Trajectories<E> {
     Sampler::new(env, &UniformPolicy).forward(n, &mut Rng::seeded(1)).unwrap()
 }
 
-fn largest(objective: &dyn Balance, scores: &Scores) -> f64 {
+fn largest(objective: &dyn Objective, scores: &Scores) -> f64 {
     let values = objective.residuals(scores).unwrap().values;
     assert!(values.numel() > 0);
     values.abs().max().double_value(&[])
@@ -70,13 +70,13 @@ impl Check for PartialStates {
         R: Reward<VectorStates> + Sync,
     {
         let graph = StateGraph::build(env, 1_000).unwrap();
-        let exact = ExactPolicy::new(&graph, env, UniformPolicy, reward).unwrap();
+        let exact = ExactPolicy::new(&graph, env, &UniformPolicy, reward).unwrap();
         let trajectories = walks(env, 64);
         let subtb = SubTrajectoryBalance::new(Weighting::GeometricWithin { lambda: 0.9 }).unwrap();
-        let looking: [&dyn Balance; 2] =
+        let looking: [&dyn Objective; 2] =
             [&DetailedBalance { flow: StateFlow::ForwardLooking }, &subtb.with_flow(StateFlow::ForwardLooking)];
         for objective in looking {
-            let scores = score(env, reward, &exact, &trajectories, Balance::needs(objective));
+            let scores = score(env, reward, &exact, &trajectories, objective.needs());
             if !defined.partial_rewards {
                 assert!(scores.unwrap_err().to_string().contains("partial states"));
                 continue;
@@ -91,11 +91,11 @@ impl Check for PartialStates {
         let modified = ModifiedDetailedBalance::default();
         let with_target = ModifiedDetailedBalance { next_exit: NextExit::TargetNetwork };
         let target = Quantities::from(Quantity::TargetLogExit);
-        let scores = score(env, reward, &exact, &trajectories, Balance::needs(&modified));
+        let scores = score(env, reward, &exact, &trajectories, modified.needs());
         if defined.every_state_terminates {
             let mut scores = scores.unwrap();
             assert!(largest(&modified, &scores) < 1e-5);
-            let message = Balance::residuals(&with_target, &scores).unwrap_err().to_string();
+            let message = with_target.residuals(&scores).unwrap_err().to_string();
             assert!(message.contains("target network"), "{message}");
             scores.set_all(score_target(env, &exact, &trajectories, target).unwrap()).unwrap();
             assert!(largest(&with_target, &scores) < 1e-5);
@@ -128,23 +128,23 @@ impl Check for Relative {
             Ok(reward.log_reward(states, conditions)?.into_iter().map(|r| 2.0 * r).collect())
         };
         let graph = StateGraph::build(env, 1_000).unwrap();
-        let prior = ExactPolicy::new(&graph, env, UniformPolicy, reward).unwrap();
-        let policy = ExactPolicy::new(&graph, env, UniformPolicy, &squared).unwrap();
+        let prior = ExactPolicy::new(&graph, env, &UniformPolicy, reward).unwrap();
+        let policy = ExactPolicy::new(&graph, env, &UniformPolicy, &squared).unwrap();
         let log_z = policy.flows().log_z - prior.flows().log_z;
-        let pair = WithPrior { policy: &policy, prior: &prior };
+        let pair = WithPrior { policy, prior };
         let needs = Quantities::from(Quantity::LogPrior);
         let mut scores = score(env, reward, &pair, &walks(env, 64), needs).unwrap();
         scores.set(Quantity::LogZ, Tensor::full_like(&scores.log_reward, log_z)).unwrap();
-        let relative: [&dyn Balance; 3] = [
+        let relative: [&dyn Objective; 3] = [
             &RelativeTrajectoryBalance::new(1.0).unwrap(),
             &RelativeLogPartitionVariance::new(1.0).unwrap(),
             &TrustPcl::new(1.0).unwrap(),
         ];
         for objective in relative {
-            assert!(largest(objective, &scores) < 1e-5, "{}", Balance::name(objective));
+            assert!(largest(objective, &scores) < 1e-5, "{}", objective.name());
         }
         assert!(largest(&RelativeTrajectoryBalance::new(2.0).unwrap(), &scores) > 0.1);
-        let alone = score(env, reward, &policy, &walks(env, 4), needs).unwrap_err();
+        let alone = score(env, reward, &pair.policy, &walks(env, 4), needs).unwrap_err();
         assert!(alone.to_string().contains("prior"), "{alone}");
     }
 }
@@ -164,7 +164,7 @@ impl Check for Gradients {
         R: Reward<VectorStates> + Sync,
     {
         let graph = StateGraph::build(env, 1_000).unwrap();
-        let exact = ExactPolicy::new(&graph, env, UniformPolicy, reward).unwrap();
+        let exact = ExactPolicy::new(&graph, env, &UniformPolicy, reward).unwrap();
         let needs = Quantities::from(Quantity::LogFlow);
         let scores = score(env, reward, &exact, &walks(env, 64), needs).unwrap();
         let gae = Advantage::Gae { lambda: 0.7 };
@@ -215,7 +215,7 @@ impl Check for Batches {
             Ok(states.rows().map(|row| row.iter().map(|&x| f64::from(x) * 0.3).sum()).collect())
         };
         let graph = StateGraph::build(env, 1_000).unwrap();
-        let policy = ExactPolicy::new(&graph, env, UniformPolicy, &tilted).unwrap();
+        let policy = ExactPolicy::new(&graph, env, &UniformPolicy, &tilted).unwrap();
         let all = walks(env, 24);
         let loss = |trajectories: &Trajectories<E>, objective: &dyn Objective| {
             let scores = score(env, reward, &policy, trajectories, objective.needs()).unwrap();

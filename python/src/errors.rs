@@ -1,7 +1,6 @@
 //! Errors of the library as Python exceptions of a fitting type, with their message; what Python code raised comes back as it was.
 
 use gfn::Error;
-use gfn::error::ErrorKind;
 use pyo3::PyErr;
 use pyo3::exceptions::{PyFloatingPointError, PyIndexError, PyOSError, PyRuntimeError, PyValueError};
 
@@ -24,10 +23,13 @@ pub(crate) fn raised(error: Error) -> PyErr {
         Error::NonFinite { .. } | Error::NonFiniteGradient { .. } | Error::GradientOverflow { .. } => {
             PyFloatingPointError::new_err(message)
         }
-        error => match error.kind() {
-            ErrorKind::Settings | ErrorKind::Data | ErrorKind::Contract => PyValueError::new_err(message),
-            _ => PyRuntimeError::new_err(message),
-        },
+        Error::StepLimit { .. }
+        | Error::SymmetryLimit { .. }
+        | Error::TooManyStates { .. }
+        | Error::Peer { .. }
+        | Error::Torch(_)
+        | Error::Warned(_) => PyRuntimeError::new_err(message),
+        _ => PyValueError::new_err(message),
     }
 }
 

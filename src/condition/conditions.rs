@@ -1,6 +1,6 @@
 use tch::{Device, Tensor};
 
-use crate::tensor::index_tensor;
+use crate::tensor::select_rows;
 use crate::{Error, Result};
 
 /// A condition vector for each element, `[n, C]`. The policy, log Z and the reward depend on it.
@@ -14,7 +14,10 @@ impl Clone for Conditions {
 }
 
 impl Conditions {
-    /// Condition vectors for `n` elements.
+    /// Creates condition vectors for `n` elements.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for a tensor that isn't `[n, C]`.
     pub(crate) fn checked(tensor: Tensor, n: usize) -> Result<Self> {
         let size = tensor.size();
         match size[..] {
@@ -28,16 +31,18 @@ impl Conditions {
         }
     }
 
+    /// Returns the vectors of these elements.
     pub(crate) fn pick(&self, rows: &[usize]) -> Self {
-        Self(self.0.index_select(0, &index_tensor(rows, self.0.device())))
+        Self(select_rows(&self.0, rows))
     }
 
+    /// Copies the vectors to a device.
     pub(crate) fn to_device(&self, device: Device) -> Result<Self> {
         Ok(Self(self.0.f_to_device(device)?))
     }
 
-    /// The vectors of two batches one after the other, on the device of the first. A batch is given by its vectors and
-    /// its number of elements.
+    /// Joins the vectors of two batches on the device of the first batch. A batch is given by its vectors and its
+    /// number of elements.
     pub(crate) fn join(mine: (Option<&Self>, usize), theirs: (Option<&Self>, usize)) -> Result<Option<Self>> {
         match (mine, theirs) {
             ((None, _), (None, _)) => Ok(None),

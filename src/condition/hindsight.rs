@@ -2,14 +2,14 @@ use tch::Tensor;
 
 use crate::{Result, Rng};
 
-/// Relabelling in hindsight: replayed objects get other conditions than those they were sampled under. A trajectory
-/// then also teaches what its object is worth under another condition.
+/// Relabelling in hindsight: replayed objects get other conditions than the conditions under which they were sampled.
+/// So the policy also learns the reward of an object under another condition.
 ///
 /// Closures `Fn(&States, &Tensor, &mut Rng) -> Result<Tensor>` implement it, and so does a new draw from a
 /// [`ConditionSource`](crate::condition::ConditionSource).
 /// [`Trainer::with_hindsight`](crate::train::Trainer::with_hindsight) relabels replayed trajectories.
 pub trait Hindsight<S>: Send {
-    /// New condition vectors `[n, C]` for these objects, in place of those they were sampled under.
+    /// Returns new condition vectors `[n, C]` for these objects, which replace `conditions`.
     ///
     /// # Errors
     /// Any error of the implementation.

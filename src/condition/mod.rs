@@ -1,14 +1,14 @@
 //! Conditions: one policy for a family of rewards, with one member of the family chosen for each trajectory.
 //!
-//! | item | is |
+//! | item | purpose |
 //! |---|---|
 //! | [`ConditionSource`] | draws the condition vectors of a training batch |
 //! | [`Conditions`] | a condition vector for each element of a batch |
 //! | [`Hindsight`] | other conditions for replayed objects |
 //!
-//! The condition vector is an input of the policy, of log Z and of the reward. Nothing else is passed around: buffers and files hold the
-//! vectors. A policy's logits can also be scaled by a function of the condition (`logit_scale` of the configurations). Temperatures,
-//! preferences among several rewards and a focus on some objectives are in the package `gfn-extras`.
+//! The condition vector is an input of the policy, of log Z and of the reward. Buffers and files store the vectors. A
+//! policy's logits can also be scaled by a function of the condition (`logit_scale` of the configurations).
+//! Temperatures, preferences among several rewards and a focus on some objectives are in the package `gfn-extras`.
 //!
 //! ```
 //! use gfn::condition::ConditionSource;

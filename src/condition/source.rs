@@ -12,11 +12,11 @@ pub trait ConditionSource: Send {
     /// Any error of the implementation.
     fn draw(&self, n: usize, rng: &mut Rng) -> Result<tch::Tensor>;
 
-    /// Checks condition vectors that come from elsewhere, `[n, C]` of finite numbers: whether it could have drawn them. The default takes
-    /// all.
+    /// Checks that the source could have drawn these condition vectors, `[n, C]` of finite numbers, which have
+    /// another origin. Accepts everything by default.
     ///
     /// # Errors
-    /// Whatever says what is wrong with one of them.
+    /// Any error that describes an invalid vector.
     fn check(&self, _conditions: &tch::Tensor) -> Result<()> {
         Ok(())
     }
@@ -28,7 +28,7 @@ impl<F: Fn(usize, &mut Rng) -> Result<tch::Tensor> + Send> ConditionSource for F
     }
 }
 
-/// A source that a program shares with the trainer.
+/// A source that is shared with the trainer.
 impl<C: ConditionSource + Sync + ?Sized> ConditionSource for Arc<C> {
     fn draw(&self, n: usize, rng: &mut Rng) -> Result<tch::Tensor> {
         self.as_ref().draw(n, rng)

@@ -112,7 +112,7 @@ fn check_initial_kept(env: &GraphEnv, states: &GraphStates) -> Result<()> {
     let keeps = |graph: &GraphState| contains(graph, env.initial_of(graph));
     let lacking: Vec<usize> = (0..states.len()).filter(|&row| !keeps(&states.graphs()[row])).collect();
     let states = states.select(&lacking);
-    let moves = Moves::of(&env.masks(Direction::Forward, &states));
+    let moves = Moves::new(&env.masks(Direction::Forward, &states));
     let inner = moves.inner();
     let mut after = states.select(&inner.rows);
     env.step(Direction::Forward, &mut after, &inner.slots)?;

@@ -210,7 +210,7 @@ pub(super) fn check_counts<E: EnumerableEnv>(forward: &Expansion<'_, E>, budget:
     for pairs in pairs.chunks(BATCH) {
         let children = forward.after.select(&pairs.iter().map(|&(_, _, k)| k).collect::<Vec<_>>());
         let Some(of_child) = log_symmetry(env, &children)? else { return Ok(()) };
-        let back = Moves::of(&env.masks(Direction::Backward, &children));
+        let back = Moves::new(&env.masks(Direction::Backward, &children));
         let mut parents = children.select(&back.rows);
         env.step(Direction::Backward, &mut parents, &Slots(back.slots))?;
         let mut n_backward = vec![0; pairs.len()];

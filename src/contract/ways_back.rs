@@ -37,7 +37,7 @@ pub enum WaysBack {
         states: usize,
     },
     /// Random backward walks, because there are too many states. They can miss a move that leads elsewhere.
-    Drawn {
+    Sample {
         /// The number of walks.
         walks: usize,
     },
@@ -100,7 +100,7 @@ impl<E: EnumerableEnv> Search<E> {
             walk_back(env, self.states.select(rows), budget, rng)?;
             budget.call_watch()?;
         }
-        Ok(WaysBack::Drawn { walks: rows.len() })
+        Ok(WaysBack::Sample { walks: rows.len() })
     }
 
     /// Checks that only the initial state has no backward move, and that backward moves lead in no cycle.

@@ -2,6 +2,7 @@
 
 use tch::Tensor;
 
+use crate::error::check_len;
 use crate::rows::{Block, Masks};
 use crate::{Error, Result};
 
@@ -11,35 +12,24 @@ use crate::{Error, Result};
 /// [`Error::Shape`] otherwise.
 pub(super) fn check_blocks(masks: &Masks, blocks: &[Tensor]) -> Result<()> {
     check_count(masks, blocks.len())?;
-    for (tensor, block) in blocks.iter().zip(&masks.blocks) {
-        let expected = vec![block.rows() as i64, block.width as i64];
-        if tensor.size() != expected {
-            return Err(wrong_shape(masks, block, expected, tensor.size()));
-        }
-    }
-    Ok(())
+    let expected = |block: &Block| vec![block.rows() as i64, block.width as i64];
+    blocks
+        .iter()
+        .zip(&masks.blocks)
+        .try_for_each(|(tensor, block)| check_shape(masks, block, expected(block), tensor.size()))
 }
 
 fn check_count(masks: &Masks, n: usize) -> Result<()> {
-    if n == masks.blocks.len() {
-        Ok(())
-    } else {
-        Err(Error::shape(
-            "the list of logit blocks",
-            [masks.blocks.len() as i64],
-            [n as i64],
-            "a network gives one block per action type of the direction, in the action set's order",
-        ))
-    }
+    let remedy = "a network gives one block per action type of the direction, in the action set's order";
+    check_len("the list of logit blocks", masks.blocks.len(), n, remedy)
 }
 
-fn wrong_shape(masks: &Masks, block: &Block, expected: Vec<i64>, got: Vec<i64>) -> Error {
-    Error::shape(
-        format!("the logit block of {} ({})", block.name, masks.direction),
-        expected,
-        got,
-        "a network gives one row per anchor (graph, node, edge or node pair) of the whole batch",
-    )
+fn check_shape(masks: &Masks, block: &Block, expected: Vec<i64>, got: Vec<i64>) -> Result<()> {
+    if expected == got {
+        return Ok(());
+    }
+    let remedy = "a network gives one row per anchor (graph, node, edge or node pair) of the whole batch";
+    Err(Error::shape(format!("the logit block of {} ({})", block.name, masks.direction), expected, got, remedy))
 }
 
 /// Reorders logits on the host from block by block to state by state, `[slots]`.
@@ -49,10 +39,7 @@ fn wrong_shape(masks: &Masks, block: &Block, expected: Vec<i64>, got: Vec<i64>) 
 pub(super) fn state_by_state(masks: &Masks, blocks: &[Vec<f32>]) -> Result<Vec<f32>> {
     check_count(masks, blocks.len())?;
     for (values, block) in blocks.iter().zip(&masks.blocks) {
-        let expected = block.rows() * block.width;
-        if values.len() != expected {
-            return Err(wrong_shape(masks, block, vec![expected as i64], vec![values.len() as i64]));
-        }
+        check_shape(masks, block, vec![(block.rows() * block.width) as i64], vec![values.len() as i64])?;
     }
     let mut out = Vec::with_capacity(masks.legal.len());
     for state in 0..masks.len() {
@@ -69,10 +56,9 @@ pub(super) fn state_by_state(masks: &Masks, blocks: &[Vec<f32>]) -> Result<Vec<f
 /// [`Error::Shape`] otherwise.
 pub(super) fn check_scale(masks: &Masks, scale: &Tensor) -> Result<()> {
     if scale.size() == [masks.len() as i64] {
-        Ok(())
-    } else {
-        Err(Error::shape("the scale of logits", [masks.len() as i64], scale.size(), "give one number per state"))
+        return Ok(());
     }
+    Err(Error::shape("the scale of logits", [masks.len() as i64], scale.size(), "give one number per state"))
 }
 
 /// The position of each legal slot, state by state, in the concatenation of all blocks.

@@ -9,8 +9,9 @@ use super::behaviour::{Behaviour, inverse_cdf, log_softmax};
 use super::blocks::{check_blocks, check_scale, state_by_state};
 use super::logits::Logits;
 use crate::distribution::Distribution;
+use crate::error::check_len;
 use crate::rows::{Masks, Rows, Slots};
-use crate::tensor::{from_host, index_tensor, segment_ids, segment_logsumexp, segment_max, segment_sum};
+use crate::tensor::{from_host, segment_ids, segment_logsumexp, segment_max, segment_sum, select_rows};
 use crate::{Error, Result, Rng, parallel};
 
 /// Minimum number of states per thread.
@@ -72,14 +73,8 @@ impl GraphActionCategorical {
     /// # Errors
     /// [`Error::Shape`] unless there is one logit per slot.
     pub fn on_host(masks: Masks, logits: Vec<f32>) -> Result<Self> {
-        if logits.len() != masks.legal.len() {
-            return Err(Error::shape(
-                "the logits",
-                [masks.legal.len() as i64],
-                [logits.len() as i64],
-                "give one number for each slot of each state, legal or not",
-            ));
-        }
+        let remedy = "give one number for each slot of each state, legal or not";
+        check_len("the logits", masks.legal.len(), logits.len(), remedy)?;
         let mut out = Self::uniform(masks);
         out.logits = Logits::on_host(logits);
         Ok(out)
@@ -283,14 +278,7 @@ impl GraphActionCategorical {
 
     /// The position of each row's action among all legal entries.
     fn entries(&self, rows: &[usize], actions: &Slots) -> Result<Vec<usize>> {
-        if rows.len() != actions.len() {
-            return Err(Error::shape(
-                "actions",
-                [rows.len() as i64],
-                [actions.len() as i64],
-                "give one action for each row",
-            ));
-        }
+        check_len("actions", rows.len(), actions.len(), "give one action for each row")?;
         rows.iter().zip(&actions.0).map(|(&row, &slot)| self.entry(row, slot)).collect()
     }
 
@@ -363,20 +351,16 @@ impl Distribution for GraphActionCategorical {
             });
             return Ok(from_host(&values.collect::<Vec<_>>(), self.logits.kind(), self.logits.device()));
         }
-        let device = self.logits.device();
         if let Some(log_probs) = self.dense.get_or_init(|| self.logits.dense_log_probs(&self.masks)) {
             let positions = rows.iter().zip(&actions.0).map(|(&row, &slot)| self.masks.slot_ptr[row] + slot as usize);
-            return Ok(log_probs.index_select(0, &index_tensor(&positions.collect::<Vec<_>>(), device)));
+            return Ok(select_rows(log_probs, &positions.collect::<Vec<_>>()));
         }
-        let logits = self.legal_logits();
-        Ok(logits.index_select(0, &index_tensor(&entries, device))
-            - self.log_sum().index_select(0, &index_tensor(rows, device)))
+        Ok(select_rows(self.legal_logits(), &entries) - select_rows(self.log_sum(), rows))
     }
 
     fn log_weights(&self, rows: &[usize], actions: &Slots) -> Result<Tensor> {
         let entries = self.entries(rows, actions)?;
-        let logits = self.legal_logits();
-        Ok(logits.index_select(0, &index_tensor(&entries, logits.device())))
+        Ok(select_rows(self.legal_logits(), &entries))
     }
 
     fn log_total(&self) -> Result<Tensor> {

@@ -1,6 +1,7 @@
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result};
+use crate::Result;
+use crate::error::{check_positive, check_setting};
 
 /// Changes to the policy for drawing actions. The objective still scores the policy itself.
 ///
@@ -48,42 +49,28 @@ impl Exploration {
     /// Creates settings that draw a uniform legal action with probability `epsilon` and change nothing else.
     ///
     /// # Errors
-    /// [`Error::Config`] outside `[0, 1]`.
+    /// [`Error::Config`](crate::Error::Config) outside `[0, 1]`.
     pub fn epsilon(epsilon: f64) -> Result<Self> {
-        Self::none().with_epsilon(epsilon)
-    }
-
-    /// Sets `epsilon`, the probability of a uniform legal action. Defaults to 0.
-    ///
-    /// # Errors
-    /// [`Error::Config`] outside `[0, 1]`.
-    pub fn with_epsilon(self, epsilon: f64) -> Result<Self> {
-        if !(0.0..=1.0).contains(&epsilon) {
-            return Err(Error::config("epsilon", epsilon, "a probability between 0 and 1"));
-        }
-        Ok(Self { epsilon, ..self })
+        let is_valid = (0.0..=1.0).contains(&epsilon);
+        let epsilon = check_setting("epsilon", epsilon, is_valid, "a probability between 0 and 1")?;
+        Ok(Self { epsilon, ..Self::none() })
     }
 
     /// Sets the number that logits are divided by. Defaults to 1.
     ///
     /// # Errors
-    /// [`Error::Config`] unless `temperature` is positive and finite.
+    /// [`Error::Config`](crate::Error::Config) unless `temperature` is positive and finite.
     pub fn with_temperature(self, temperature: f64) -> Result<Self> {
-        if !(temperature > 0.0 && temperature.is_finite()) {
-            return Err(Error::config("temperature", temperature, "a positive number"));
-        }
-        Ok(Self { temperature, ..self })
+        Ok(Self { temperature: check_positive("temperature", temperature)?, ..self })
     }
 
     /// Sets the number that is added to the logit of the exit action; a negative value gives longer
     /// trajectories. Defaults to 0.
     ///
     /// # Errors
-    /// [`Error::Config`] unless `exit_bias` is finite.
+    /// [`Error::Config`](crate::Error::Config) unless `exit_bias` is finite.
     pub fn with_exit_bias(self, exit_bias: f64) -> Result<Self> {
-        if !exit_bias.is_finite() {
-            return Err(Error::config("exit_bias", exit_bias, "a finite number"));
-        }
+        let exit_bias = check_setting("exit_bias", exit_bias, exit_bias.is_finite(), "a finite number")?;
         Ok(Self { exit_bias, ..self })
     }
 
@@ -91,11 +78,10 @@ impl Exploration {
     /// Defaults to 0.
     ///
     /// # Errors
-    /// [`Error::Config`] unless `noise` is finite and not negative.
+    /// [`Error::Config`](crate::Error::Config) unless `noise` is finite and not negative.
     pub fn with_noise(self, noise: f64) -> Result<Self> {
-        if !(noise >= 0.0 && noise.is_finite()) {
-            return Err(Error::config("noise", noise, "a standard deviation of at least 0"));
-        }
+        let is_valid = noise >= 0.0 && noise.is_finite();
+        let noise = check_setting("noise", noise, is_valid, "a standard deviation of at least 0")?;
         Ok(Self { noise, ..self })
     }
 

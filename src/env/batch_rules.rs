@@ -4,11 +4,13 @@ use super::{Direction, Masks, Rows};
 
 /// Rules that judge a whole batch per call: for rules in another language, where each call is expensive.
 ///
-/// They forbid moves in addition to the rules whose `batched` returns them ([`VectorRules`](super::VectorRules::batched),
-/// [`GraphRules`](crate::graph::GraphRules::batched)). Backward moves are derived from forward moves: the parents are judged in one
-/// batch, too. An answer that is too short forbids the missing moves.
+/// They forbid moves in addition to the rules whose `batched` returns them
+/// ([`VectorRules`](super::VectorRules::batched), [`GraphRules`](crate::graph::GraphRules::batched)). Backward moves
+/// are derived from forward moves: the parents are judged in one batch, too. An answer that is too short forbids the
+/// missing moves.
 ///
-/// A move `M` of vectors is a row of the batch and a slot. A move of graphs is a [`BatchMove`](crate::graph::BatchMove).
+/// A move `M` of vectors is a row of the batch and a slot. A move of graphs is a
+/// [`BatchMove`](crate::graph::BatchMove).
 ///
 /// ```
 /// use gfn::env::BatchRules;
@@ -54,8 +56,9 @@ pub trait BatchRules<S: Rows, M>: Send + Sync {
 
 /// Removes from the masks of a batch the moves that the rules of batches forbid.
 ///
-/// `forward` returns the forward move of slot `slot` of state `row`. For a backward slot it returns the forward move that the slot undoes,
-/// with the parent in which that move is made, which becomes row `at` of the `batch` of parents. A slot without a move is forbidden.
+/// `forward` returns the forward move of slot `slot` of state `row`. For a backward slot it returns the forward move
+/// that the slot undoes, with the parent in which that move is made, which becomes row `at` of the `batch` of
+/// parents. A slot without a move is forbidden.
 pub(crate) fn restrict<S: Rows, M, P>(
     rules: &dyn BatchRules<S, M>,
     states: &S,
@@ -100,7 +103,8 @@ mod tests {
     use crate::Rng;
     use crate::env::{StateGraph, VectorEnv, VectorRules, VectorStates};
 
-    /// Steps along two axes to at most 2, never onto the diagonal except at the origin. A state of sum 1 can't be an end.
+    /// Steps along two axes to at most 2, never onto the diagonal except at the origin. A state of sum 1 can't be an
+    /// end.
     struct Steps {
         batched: bool,
     }

@@ -1,7 +1,5 @@
 //! The measure over states: if several states are one object, each has a share of its reward.
 
-use std::collections::HashMap;
-
 use super::{CHUNK, EnumerableEnv, Env, Grouping, Rows, StateGraph, describe_state};
 use crate::{Error, Result};
 
@@ -14,8 +12,8 @@ pub struct Forms<S> {
     pub offsets: Vec<usize>,
 }
 
-/// Returns the log-rewards that training uses for these states: each state's share of its object's reward, times |Aut| if states are
-/// isomorphism classes. Rewards know of neither correction; both are made here, for all rewards.
+/// Returns the log-rewards that training uses for these states: each state's share of its object's reward, times
+/// |Aut| if states are isomorphism classes. Rewards know of neither correction; both are made here, for all rewards.
 pub(crate) fn training_log_rewards<E: Env>(env: &E, states: &E::States, mut log_rewards: Vec<f64>) -> Result<Vec<f64>> {
     if let Some(several) = env.symmetry().log_multiplicity(states)? {
         log_rewards.iter_mut().zip(several).for_each(|(log_reward, log_n)| *log_reward -= log_n);
@@ -47,7 +45,8 @@ fn check_forms<E: EnumerableEnv>(env: &E, graph: &StateGraph<E>, several: &[usiz
     match graph.indices(env, &forms).iter().position(Option::is_none) {
         None => Ok(()),
         Some(row) => Err(Error::contract(
-            "all forms of a state are states, that trajectories come to (`Symmetry::forms`): each has a share of the reward",
+            "all forms of a state are states, that trajectories come to (`Symmetry::forms`): each has a share of the \
+             reward",
             format!("{} is a form, and no trajectory comes to it", describe_state(env, &forms, row)),
         )),
     }
@@ -55,27 +54,18 @@ fn check_forms<E: EnumerableEnv>(env: &E, graph: &StateGraph<E>, several: &[usiz
 
 /// Implements the default of [`EnumerableEnv::objects`].
 pub(super) fn objects<E: EnumerableEnv + ?Sized>(env: &E, states: &E::States) -> Result<Grouping> {
-    let mut places: HashMap<E::Key, usize> = HashMap::new();
-    let mut out = Grouping { first: Vec::new(), of: Vec::with_capacity(states.len()) };
     let rows: Vec<usize> = (0..states.len()).collect();
+    let mut keys: Vec<E::Key> = Vec::with_capacity(states.len());
     for rows in rows.chunks(CHUNK) {
         let some = states.select(rows);
-        // The smallest key of its forms identifies an object.
-        let keys: Vec<E::Key> = match env.symmetry().forms(&some)? {
-            None => env.keys(&some),
+        match env.symmetry().forms(&some)? {
+            None => keys.extend(env.keys(&some)),
+            // The smallest key of its forms identifies an object.
             Some(Forms { states, offsets }) => {
-                let keys = env.keys(&states);
-                offsets.windows(2).filter_map(|ends| keys[ends[0]..ends[1]].iter().min().cloned()).collect()
+                let of_forms = env.keys(&states);
+                keys.extend(offsets.windows(2).filter_map(|ends| of_forms[ends[0]..ends[1]].iter().min().cloned()));
             }
-        };
-        for (&row, key) in rows.iter().zip(keys) {
-            let next = out.first.len();
-            let object = *places.entry(key).or_insert(next);
-            if object == next {
-                out.first.push(row);
-            }
-            out.of.push(object);
         }
     }
-    Ok(out)
+    Ok(Grouping::by_key(keys))
 }

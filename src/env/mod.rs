@@ -35,7 +35,7 @@ pub use measure::Forms;
 pub(crate) use measure::training_log_rewards;
 pub(crate) use messages::{KEEP_BACK, dead_end, describe_move, describe_state};
 pub(crate) use moves::{CHUNK, Moves, random_moves};
-pub use reward::{Cached, Clipped, Reward, log_rewards};
+pub use reward::{CachedReward, Clipped, Reward, log_rewards};
 pub(crate) use reward::{check_count, check_log_rewards};
 pub(crate) use state_graph::EXIT;
 pub use state_graph::{Child, StateGraph};
@@ -64,9 +64,9 @@ pub struct Step<A> {
 
 /// The pointed DAG of states: its initial states, and the effect of actions in both directions.
 ///
-/// Every trajectory ends either by an exit action, which doesn't change the state, or by reaching a state without forward
-/// actions (`done` without `exit`). In *labelled* environments a step and its reverse restore the state; in environments up to
-/// isomorphism they restore it up to relabelling.
+/// Every trajectory ends either by an exit action, which doesn't change the state, or by reaching a state without
+/// forward actions (`done` without `exit`). In *labelled* environments a step and its reverse restore the state; in
+/// environments up to isomorphism they restore it up to relabelling.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an environment",
     note = "rules become an environment by `.env()`, `VectorEnv::new` or `GraphEnv::new`"
@@ -80,8 +80,8 @@ pub trait Env: Send + Sync {
     /// [`Slots`].
     type Dist: Distribution<Actions = Self::Actions>;
 
-    /// The number of instances, numbered from 0. An instance is an initial state (an input graph, a scaffold) with its own
-    /// trajectories, log Z and distribution. The default is 1.
+    /// The number of instances, numbered from 0. An instance is an initial state (an input graph, a scaffold) with
+    /// its own trajectories, log Z and distribution. The default is 1.
     fn n_instances(&self) -> u32 {
         1
     }
@@ -89,8 +89,8 @@ pub trait Env: Send + Sync {
     /// Returns the initial state of each of these instances. With one instance, `&[0; n]` gives `n` copies of it.
     ///
     /// # Panics
-    /// May panic for a number of [`n_instances`](Self::n_instances) or more. The library checks numbers from samplers and
-    /// files.
+    /// May panic for a number of [`n_instances`](Self::n_instances) or more. The library checks numbers from samplers
+    /// and files.
     fn initial(&self, instances: &[u32]) -> Self::States;
 
     /// Returns the instance that each of these states was built from.
@@ -144,8 +144,8 @@ pub trait HostPolicy<E: Env> {
 pub trait DiscreteEnv: Env<Actions = Slots, Dist = GraphActionCategorical> {
     /// Returns the slots of each state, and the legal slots among them.
     ///
-    /// The initial state has no legal backward action. If the environment has an exit action, it is the last forward slot
-    /// of every state.
+    /// The initial state has no legal backward action. If the environment has an exit action, it is the last forward
+    /// slot of every state.
     fn masks(&self, direction: Direction, states: &Self::States) -> Masks;
 
     /// Describes an action in words, for messages.
@@ -166,8 +166,8 @@ pub trait EnumerableEnv: DiscreteEnv {
     /// Returns the key of each row.
     fn keys(&self, states: &Self::States) -> Vec<Self::Key>;
 
-    /// Returns the key of the state after each of these forward moves. Move `k` is slot `slots[k]` of state `rows[k]`, and
-    /// isn't the exit. Override it if the keys of children are cheaper to compute than the children.
+    /// Returns the key of the state after each of these forward moves. Move `k` is slot `slots[k]` of state
+    /// `rows[k]`, and isn't the exit. Override it if the keys of children are cheaper to compute than the children.
     ///
     /// # Errors
     /// Those of [`Env::step`].

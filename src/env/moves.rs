@@ -15,7 +15,7 @@ pub(crate) struct Moves {
 }
 
 impl Moves {
-    pub(crate) fn of(masks: &Masks) -> Self {
+    pub(crate) fn new(masks: &Masks) -> Self {
         let mut out = Self { rows: Vec::new(), slots: Vec::new(), exit: Vec::new() };
         for row in 0..masks.len() {
             for slot in masks.legal_slots(row) {
@@ -44,7 +44,8 @@ pub(crate) struct InnerMoves {
     pub(crate) slots: Slots,
 }
 
-/// One uniformly drawn legal move other than the exit for each state that has any: the rows of these states, and the slots.
+/// One uniformly drawn legal move other than the exit for each state that has any: the rows of these states, and the
+/// slots.
 pub(crate) fn random_moves(masks: &Masks, rng: &mut Rng) -> (Vec<usize>, Slots) {
     let (mut rows, mut slots) = (Vec::new(), Vec::new());
     for row in 0..masks.len() {

@@ -15,7 +15,8 @@ use crate::{Error, Result};
 /// The child index of the exit action.
 pub(crate) const EXIT: u32 = u32::MAX;
 
-/// The number of listed states at which it is estimated whether there are too many. Fewer states are listed faster than estimated.
+/// The number of listed states at which it is estimated whether there are too many. Fewer states are listed faster
+/// than estimated.
 const ESTIMATED_FROM: usize = 20_000;
 
 /// The end of a legal forward move.
@@ -48,8 +49,8 @@ pub struct StateGraph<E: EnumerableEnv> {
     move_ptr: Vec<usize>,
     /// The child of each legal forward slot, in the order of the slots.
     children: Vec<u32>,
-    /// [`Symmetry::log_multiplicity`](crate::env::Symmetry::log_multiplicity) of each state in which trajectories can end, 0 for other states.
-    /// `None` if every state is a different object.
+    /// [`Symmetry::log_multiplicity`](crate::env::Symmetry::log_multiplicity) of each state in which trajectories can
+    /// end, 0 for other states. `None` if every state is a different object.
     log_multiplicity: Option<Vec<f64>>,
 }
 
@@ -63,9 +64,9 @@ impl<E: EnumerableEnv> std::fmt::Debug for StateGraph<E> {
 impl<E: EnumerableEnv> StateGraph<E> {
     /// Lists the states from the initial state on, breadth first.
     ///
-    /// Time and memory grow with the number of moves and of states; 2^20 directed graphs of 5 nodes (10 million moves) take
-    /// seconds and about a gigabyte. If random walks leave no doubt that there are more than `limit` states, it stops after some ten
-    /// thousand states.
+    /// Time and memory grow with the number of moves and of states; 2^20 directed graphs of 5 nodes (10 million
+    /// moves) take seconds and about a gigabyte. If random walks leave no doubt that there are more than `limit`
+    /// states, it stops after some ten thousand states.
     ///
     /// # Errors
     /// [`Error::TooManyStates`] beyond `limit` states; [`Error::Contract`] for a state that rules leave
@@ -86,8 +87,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
         Self::build_watched(env, instance, limit, |_| Ok(()))
     }
 
-    /// Lists states as [`build_of`](Self::build_of) does, and calls `watch` with the number of listed states every few thousand states. An
-    /// error of `watch` ends it, for example if a user interrupts.
+    /// Lists states as [`build_of`](Self::build_of) does, and calls `watch` with the number of listed states every
+    /// few thousand states. An error of `watch` ends it, for example if a user interrupts.
     ///
     /// ```
     /// use gfn::{Error, env::StateGraph, examples::Triangles};
@@ -106,10 +107,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
         check_instances(env, &[instance])?;
         let limit = limit.min(EXIT as usize - 1);
         let states = env.initial(&[instance]);
-        let mut index: HashMap<E::Key, u32> = env.keys(&states).into_iter().zip([0]).collect();
-        let (move_ptr, children) = (vec![0], Vec::new());
-        let mut out = Self { states, index: HashMap::new(), move_ptr, children, log_multiplicity: None };
-        // A trajectory that reaches the state ends there.
+        let index = env.keys(&states).into_iter().zip([0]).collect();
+        let mut out = Self { states, index, move_ptr: vec![0], children: Vec::new(), log_multiplicity: None };
         let mut finished = vec![true];
         let mut expanded = 0;
         let mut estimated = false;
@@ -121,64 +120,51 @@ impl<E: EnumerableEnv> StateGraph<E> {
                     return Err(Error::TooManyStates { limit });
                 }
             }
-            let end = out.states.len().min(expanded + CHUNK);
-            let chunk = out.states.select(&(expanded..end).collect::<Vec<_>>());
-            let moves = Moves::of(&env.masks(Direction::Forward, &chunk));
-            let inner = moves.inner();
-            let keys = env.child_keys(&chunk, &inner.rows, &inner.slots)?;
-            let new = out.record_moves(&moves, &inner.places, keys, &mut index);
-            if index.len() > limit {
-                return Err(Error::TooManyStates { limit });
-            }
-            out.move_ptr.resize(end + 1, out.children.len());
-            let is_stuck = |&state: &usize| out.raw_children(state).is_empty() && !finished[state];
-            if let Some(state) = (expanded..end).find(is_stuck) {
-                return Err(dead_end(env, &chunk, state - expanded));
-            }
-            if !new.is_empty() {
-                let mut children = chunk.select(&new.iter().map(|&k| inner.rows[k]).collect::<Vec<_>>());
-                finished.extend(env.step(Direction::Forward, &mut children, &inner.slots.select(&new))?.done);
-                out.states.append(children);
-            }
-            expanded = end;
+            expanded = out.expand(env, expanded, limit, &mut finished)?;
         }
         out.children.shrink_to_fit();
-        out.index = index;
         check_listed(env, &out, instance)?;
         let mut out = if is_topological(&out.move_ptr, &out.children) { out } else { out.reordered()? };
         out.log_multiplicity = count_forms(env, &out)?;
         Ok(out)
     }
 
-    /// Records the moves of the next states, and returns those that lead to new states, as indices among the
-    /// moves that aren't the exit. These moves are at `places` and lead to states of these keys. `index` has
-    /// the state of each key.
-    fn record_moves(
-        &mut self,
-        moves: &Moves,
-        places: &[usize],
-        keys: Vec<E::Key>,
-        index: &mut HashMap<E::Key, u32>,
-    ) -> Vec<usize> {
+    /// Lists the children of a chunk of states, from state `start` on, and returns the end of the chunk. `finished`
+    /// is `true` for each listed state in which the trajectories that reach it end.
+    fn expand(&mut self, env: &E, start: usize, limit: usize, finished: &mut Vec<bool>) -> Result<usize> {
+        let end = self.states.len().min(start + CHUNK);
+        let chunk = self.states.select(&(start..end).collect::<Vec<_>>());
+        let moves = Moves::new(&env.masks(Direction::Forward, &chunk));
+        let inner = moves.inner();
+        let keys = env.child_keys(&chunk, &inner.rows, &inner.slots)?;
         let first_child = self.children.len();
         self.children.resize(first_child + moves.rows.len(), EXIT);
+        // The moves that lead to a new state.
         let mut new = Vec::new();
         for (k, key) in keys.into_iter().enumerate() {
-            let next = index.len() as u32;
-            let child = *index.entry(key).or_insert_with(|| {
+            let next = self.index.len() as u32;
+            let child = *self.index.entry(key).or_insert(next);
+            if child == next {
                 new.push(k);
-                next
-            });
-            self.children[first_child + places[k]] = child;
-        }
-        let mut row = 0;
-        for k in 0..moves.rows.len() {
-            while row < moves.rows[k] {
-                self.move_ptr.push(first_child + k);
-                row += 1;
             }
+            self.children[first_child + inner.places[k]] = child;
         }
-        new
+        if self.index.len() > limit {
+            return Err(Error::TooManyStates { limit });
+        }
+        for row in 0..chunk.len() {
+            self.move_ptr.push(first_child + moves.rows.partition_point(|&other| other <= row));
+        }
+        let is_stuck = |&state: &usize| self.raw_children(state).is_empty() && !finished[state];
+        if let Some(state) = (start..end).find(is_stuck) {
+            return Err(dead_end(env, &chunk, state - start));
+        }
+        if !new.is_empty() {
+            let mut children = chunk.select(&new.iter().map(|&k| inner.rows[k]).collect::<Vec<_>>());
+            finished.extend(env.step(Direction::Forward, &mut children, &inner.slots.select(&new))?.done);
+            self.states.append(children);
+        }
+        Ok(end)
     }
 
     /// Groups the states by object ([`EnumerableEnv::objects`]).
@@ -192,7 +178,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
         }
     }
 
-    /// Returns the share of each state in the reward of its object, as logarithms. All states of an object have equal shares.
+    /// Returns the share of each state in the reward of its object, as logarithms. All states of an object have equal
+    /// shares.
     pub(crate) fn log_shares(&self, log_rewards: &[f64]) -> Vec<f64> {
         match &self.log_multiplicity {
             None => log_rewards.to_vec(),
@@ -200,8 +187,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
         }
     }
 
-    /// Checks that these are the states of an environment: its initial state and the number of its moves. A distribution over the
-    /// states of another environment would sum to 1, too.
+    /// Checks that these are the states of an environment: its initial state and the number of its moves. A
+    /// distribution over the states of another environment would sum to 1, too.
     pub(crate) fn check_env(&self, env: &E) -> Result<()> {
         let first = self.states.select(&[0]);
         let n_legal = env.masks(Direction::Forward, &first).n_legal(0);
@@ -211,8 +198,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
         Err(Error::contract(
             "states are evaluated with the environment that they were listed of",
             format!(
-                "they start at {} with {} moves, where this environment doesn't start, or has {n_legal}; list its states by \
-                 `StateGraph::build`",
+                "they start at {} with {} moves, where this environment doesn't start, or has {n_legal}; list its \
+                 states by `StateGraph::build`",
                 describe_state(env, &first, 0),
                 self.raw_children(0).len()
             ),
@@ -301,19 +288,15 @@ impl<E: EnumerableEnv> StateGraph<E> {
         self.index.get(key).map(|&state| state as usize)
     }
 
-    /// Returns the number of chunks of states.
-    pub(crate) fn n_chunks(&self) -> usize {
-        self.len().div_ceil(CHUNK)
+    /// Iterates over the ranges of states that are evaluated at once.
+    pub(crate) fn chunks(&self) -> impl DoubleEndedIterator<Item = std::ops::Range<usize>> + use<E> {
+        let n = self.len();
+        (0..n.div_ceil(CHUNK)).map(move |k| k * CHUNK..n.min((k + 1) * CHUNK))
     }
 
-    /// Returns the range of the indices of a chunk.
-    pub(crate) fn chunk(&self, k: usize) -> std::ops::Range<usize> {
-        k * CHUNK..self.len().min((k + 1) * CHUNK)
-    }
-
-    /// Returns the states of a chunk.
-    pub(crate) fn states_of(&self, chunk: usize) -> E::States {
-        self.states.select(&self.chunk(chunk).collect::<Vec<_>>())
+    /// Returns the states of a range.
+    pub(crate) fn states_of(&self, range: &std::ops::Range<usize>) -> E::States {
+        self.states.select(&range.clone().collect::<Vec<_>>())
     }
 
     /// Returns the index of a state's first move among all moves.
@@ -377,7 +360,8 @@ mod tests {
         assert!(!has_more_states(&env, 0, n));
     }
 
-    /// Attaching a node takes one step; adding it free and joining it takes two. So breadth first isn't a topological order.
+    /// Attaching a node takes one step; adding it free and joining it takes two. So breadth first isn't a topological
+    /// order.
     #[test]
     fn parents_come_first_if_paths_to_a_state_differ_in_length() {
         let actions = ActionSet::new(Semantics::UpToIsomorphism)

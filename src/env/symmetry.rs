@@ -3,14 +3,14 @@
 use super::{Classes, Direction, Forms, Rows};
 use crate::{Result, Rng};
 
-/// Tells which states of an environment are one object ([`Env::symmetry`](super::Env::symmetry)). Graph environments implement it.
-/// The defaults are for an environment in which each state is a different object.
+/// Tells which states of an environment are one object ([`Env::symmetry`](super::Env::symmetry)). Graph environments
+/// implement it. The defaults are for an environment in which each state is a different object.
 pub trait Symmetry<S, A: Rows> {
     /// Returns the number to add to the log-reward of each state so that training samples in proportion to R.
     ///
-    /// `None` (the default) if every state is a different object. Up to isomorphism it is log |Aut(s)| (Kim et al., *Symmetry-Aware
-    /// GFlowNets*, 2025), because training on R alone samples R(x) / |Aut(x)|. The value of the initial state is subtracted;
-    /// otherwise log Z would contain its automorphisms.
+    /// `None` (the default) if every state is a different object. Up to isomorphism it is log |Aut(s)| (Kim et al.,
+    /// *Symmetry-Aware GFlowNets*, 2025), because training on R alone samples R(x) / |Aut(x)|. The value of the
+    /// initial state is subtracted; otherwise log Z would contain its automorphisms.
     ///
     /// # Errors
     /// [`Error`](crate::Error) for a state whose symmetry can't be computed.
@@ -18,11 +18,12 @@ pub trait Symmetry<S, A: Rows> {
         Ok(None)
     }
 
-    /// Returns, for each of these states, the log of the number of states that are the same object, itself included (a molecule's Kekule
-    /// forms); `None` (the default) if every state is a different object.
+    /// Returns, for each of these states, the log of the number of states that are the same object, itself included
+    /// (a molecule's Kekule forms); `None` (the default) if every state is a different object.
     ///
-    /// Together with [`log_symmetry`](Self::log_symmetry) it is the measure over states. A reward returns R of the object for each of its
-    /// states. In training and in the target each state has an equal share of it, so that the object is sampled in proportion to R.
+    /// Together with [`log_symmetry`](Self::log_symmetry) it is the measure over states. A reward returns R of the
+    /// object for each of its states. In training and in the target each state has an equal share of it, so that the
+    /// object is sampled in proportion to R.
     ///
     /// # Errors
     /// [`Error`](crate::Error) for a state whose object has too many states to count.
@@ -30,8 +31,9 @@ pub trait Symmetry<S, A: Rows> {
         Ok(None)
     }
 
-    /// Lists the states that [`log_multiplicity`](Self::log_multiplicity) counts: for each state all states that are the same object, itself
-    /// included; `None` if every state is a different object. All states of an object have the same exits and the same list.
+    /// Lists the states that [`log_multiplicity`](Self::log_multiplicity) counts: for each state all states that are
+    /// the same object, itself included; `None` if every state is a different object. All states of an object have
+    /// the same exits and the same list.
     ///
     /// # Errors
     /// [`Error`](crate::Error) for a state whose object has too many states to list.
@@ -39,21 +41,23 @@ pub trait Symmetry<S, A: Rows> {
         Ok(None)
     }
 
-    /// Groups rows that are one object under different labels, so that a policy is evaluated once per object. `None` (the default) if only
-    /// equal rows are one object, or if grouping costs more than it saves.
+    /// Groups rows that are one object under different labels, so that a policy is evaluated once per object. `None`
+    /// (the default) if only equal rows are one object, or if grouping costs more than it saves.
     fn classes(&self, _states: &S) -> Option<Classes> {
         None
     }
 
     /// Returns these states, followed by each of them under random other labels, and the classes by which
-    /// [`translate`](Self::translate) renames actions from one labelling to the other. `None` (the default) if labels mean something.
+    /// [`translate`](Self::translate) renames actions from one labelling to the other. `None` (the default) if labels
+    /// mean something.
     ///
     /// A trainer uses it to check that policy and reward don't depend on labels.
     fn relabelled(&self, _states: &S, _rng: &mut Rng) -> Option<(S, Classes)> {
         None
     }
 
-    /// Renames actions of `rows` to the labels of the first row of their class; with `back`, from those labels to the row's own.
+    /// Renames actions of `rows` to the labels of the first row of their class; with `back`, from those labels to the
+    /// row's own.
     ///
     /// Up to isomorphism a policy is equivariant: an action and the renamed action have the same probability.
     ///
@@ -71,12 +75,12 @@ pub trait Symmetry<S, A: Rows> {
         Ok(actions.clone())
     }
 
-    /// Renames trajectories that were sampled backwards, so that they can be replayed from the initial state. Returns the forward actions
-    /// and the terminal states; `None` if nothing needs renaming.
+    /// Renames trajectories that were sampled backwards, so that they can be replayed from the initial state. Returns
+    /// the forward actions and the terminal states; `None` if nothing needs renaming.
     ///
-    /// `states` and `actions` are the state before each forward action, and the action in that state's labels, trajectory by trajectory.
-    /// `reverse` is the action that undoes it, in the labels of the next state. Only environments whose states lose labels on
-    /// backward steps rename anything.
+    /// `states` and `actions` are the state before each forward action, and the action in that state's labels,
+    /// trajectory by trajectory. `reverse` is the action that undoes it, in the labels of the next state. Only
+    /// environments whose states lose labels on backward steps rename anything.
     ///
     /// # Errors
     /// [`Error`](crate::Error) for actions that don't belong to these states.

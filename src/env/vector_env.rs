@@ -16,8 +16,9 @@ pub type VectorKey = SmallVec<[u16; 12]>;
 
 /// An environment over [`VectorStates`]: made of [`VectorRules`], or any other environment whose keys are the entries.
 ///
-/// It has no type parameter, so that all environments over vectors share one compiled trainer. Its methods are called once per batch.
-/// A clone shares the rules. In an environment of rules, slot `k` of a state is move `k`, and the exit comes last.
+/// It has no type parameter, so that all environments over vectors share one compiled trainer. Its methods are called
+/// once per batch. A clone shares the rules. In an environment of rules, slot `k` of a state is move `k`, and the
+/// exit comes last.
 #[derive(Clone)]
 pub struct VectorEnv(Arc<dyn EnumerableEnv<States = VectorStates, Key = VectorKey>>);
 

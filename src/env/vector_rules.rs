@@ -1,4 +1,5 @@
-//! Rules of environments over vectors of small integers. The author implements the moves of one vector; the library makes batches of them.
+//! Rules of environments over vectors of small integers. The author implements the moves of one vector; the library
+//! makes batches of them.
 
 use super::{
     BatchRules, Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step, VectorKey, VectorStates, restrict,
@@ -8,8 +9,9 @@ use crate::{Error, Result};
 
 /// The moves of one vector. This is everything that the author of a [`VectorEnv`](super::VectorEnv) implements.
 ///
-/// The moves of a direction are numbered, and the number of a move is its slot. The exit, if there is one, is the last forward slot
-/// and needs no rule. The initial state is the vector of zeros, unless [`starts`](Self::starts) returns others.
+/// The moves of a direction are numbered, and the number of a move is its slot. The exit, if there is one, is the
+/// last forward slot and needs no rule. The initial state is the vector of zeros, unless [`starts`](Self::starts)
+/// returns others.
 ///
 /// ```
 /// use gfn::env::{Direction, VectorEnv, VectorRules};
@@ -40,20 +42,22 @@ pub trait VectorRules: Send + Sync {
     /// Returns the number of entries of a state, at least 1.
     fn width(&self) -> usize;
 
-    /// Returns the number of moves in a direction, legal or not, without the exit. Each backward move leads to one parent.
+    /// Returns the number of moves in a direction, legal or not, without the exit. Each backward move leads to one
+    /// parent.
     fn n_moves(&self, direction: Direction) -> usize;
 
-    /// Makes a move in place and returns the move of the other direction that undoes it. Returns `None` and leaves the vector
-    /// unchanged if the move isn't legal or doesn't exist.
+    /// Makes a move in place and returns the move of the other direction that undoes it. Returns `None` and leaves
+    /// the vector unchanged if the move isn't legal or doesn't exist.
     fn apply(&self, direction: Direction, row: &mut [u16], slot: usize) -> Option<usize>;
 
-    /// Returns the initial states, if the vector of zeros isn't the only one. Each of several is an [instance](Env::n_instances).
+    /// Returns the initial states, if the vector of zeros isn't the only one. Each of several is an
+    /// [instance](Env::n_instances).
     fn starts(&self) -> &[Vec<u16>] {
         &[]
     }
 
-    /// Returns the index of the initial state that leads to a state. It must follow from the vector: with several initial states, each
-    /// needs entries that identify it and that no move changes.
+    /// Returns the index of the initial state that leads to a state. It must follow from the vector: with several
+    /// initial states, each needs entries that identify it and that no move changes.
     fn instance(&self, _row: &[u16]) -> u32 {
         0
     }
@@ -82,7 +86,8 @@ pub trait VectorRules: Send + Sync {
         true
     }
 
-    /// Returns rules that forbid further moves and judge a batch per call. A move is a row of the batch and a slot. The default is `None`.
+    /// Returns rules that forbid further moves and judge a batch per call. A move is a row of the batch and a slot.
+    /// The default is `None`.
     fn batched(&self) -> Option<&dyn BatchRules<VectorStates, (usize, u32)>> {
         None
     }

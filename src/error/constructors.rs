@@ -2,27 +2,28 @@ use std::path::PathBuf;
 
 use super::Error;
 
-/// One constructor for each kind of error that is raised in many places.
+/// Constructors for the kinds of errors that are raised in many places.
 impl Error {
-    /// [`Error::Config`]: a setting, what was given, what is accepted.
+    /// Creates [`Error::Config`] from a setting, its value, and the accepted values.
     #[must_use]
     pub fn config(setting: &'static str, got: impl ToString, expected: &'static str) -> Self {
         Self::Config { setting, got: got.to_string(), expected }
     }
 
-    /// [`Error::Missing`]: what is missing, who needs it, and what gives it.
+    /// Creates [`Error::Missing`] from the part that needs something, the missing thing, and the remedy.
     #[must_use]
     pub fn missing(needed_by: &'static str, missing: &'static str, remedy: &'static str) -> Self {
         Self::Missing { needed_by, missing, remedy }
     }
 
-    /// [`Error::Device`]: the device, why it can't be used, what to do.
+    /// Creates [`Error::Device`] from a device, the reason why it can't be used, and the remedy.
     #[must_use]
     pub fn device(device: impl ToString, reason: impl ToString, remedy: &'static str) -> Self {
         Self::Device { device: device.to_string(), reason: reason.to_string(), remedy }
     }
 
-    /// [`Error::Shape`]: what was looked at, the shape that it must have, the one that it has, what to do.
+    /// Creates [`Error::Shape`] from the name of a tensor or list, its expected shape, its actual shape, and the
+    /// remedy.
     #[must_use]
     pub fn shape(
         what: impl Into<String>,
@@ -33,55 +34,56 @@ impl Error {
         Self::Shape { what: what.into(), expected: expected.into(), got: got.into(), remedy }
     }
 
-    /// [`Error::NonFinite`]: what was looked at, its row, the value found, what to do.
+    /// Creates [`Error::NonFinite`] from the name of a number, its row, its value, and the remedy.
     #[must_use]
     pub fn non_finite(what: &'static str, row: usize, value: f64, remedy: &'static str) -> Self {
         Self::NonFinite { what, row, value, remedy }
     }
 
-    /// [`Error::OutOfRange`]: an index, and the number of elements.
+    /// Creates [`Error::OutOfRange`] from an index and the number of elements.
     #[must_use]
     pub fn out_of_range(index: usize, len: usize) -> Self {
         Self::OutOfRange { index, len }
     }
 
-    /// [`Error::Contract`]: the contract, and where it broke.
+    /// Creates [`Error::Contract`] from the contract and the details of its violation.
     #[must_use]
     pub fn contract(check: &'static str, detail: impl ToString) -> Self {
         Self::Contract { check, detail: detail.to_string() }
     }
 
-    /// [`Error::Peer`]: a replica, what is known of it, what to do.
+    /// Creates [`Error::Peer`] from a replica, the problem with it, and the remedy.
     #[must_use]
     pub fn peer(who: impl ToString, problem: impl ToString, remedy: &'static str) -> Self {
         Self::Peer { who: who.to_string(), problem: problem.to_string(), remedy }
     }
 
-    /// [`Error::External`]: whose code failed, and what it says.
+    /// Creates [`Error::External`] from the name of the code that failed and its error.
     #[must_use]
     pub fn external(who: &'static str, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::External { who, source: source.into() }
     }
 
-    /// [`Error::File`]: a file, what is wrong with it, what to do.
+    /// Creates [`Error::File`] from a file, the problem with it, and the remedy.
     #[must_use]
     pub fn file(path: impl Into<PathBuf>, problem: impl ToString, remedy: &'static str) -> Self {
         Self::File { path: path.into(), problem: problem.to_string(), remedy }
     }
 
-    /// [`Error::Parse`]: a line, counted from 1, what is wrong with it, what the format asks for.
+    /// Creates [`Error::Parse`] from a line, counted from 1, the problem with it, and the text that the format
+    /// requires.
     #[must_use]
     pub fn parse(line: usize, problem: impl ToString, expected: &'static str) -> Self {
         Self::Parse { line, problem: problem.to_string(), expected }
     }
 
-    /// [`Error::Io`]: a file or folder, and what the system said.
+    /// Creates [`Error::Io`] from a file or folder and the error of the operating system.
     #[must_use]
     pub fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
         Self::Io { path: path.into(), source }
     }
 
-    /// [`Error::Draw`]: a picture, and what went wrong.
+    /// Creates [`Error::Draw`] from a picture and the problem with it.
     #[must_use]
     pub fn draw(path: impl Into<PathBuf>, problem: impl ToString) -> Self {
         Self::Draw { path: path.into(), problem: problem.to_string() }

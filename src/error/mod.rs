@@ -1,10 +1,10 @@
-//! What can go wrong, as one typed enum: each message says what was wrong, what was expected, and what to do.
+//! Errors, as one typed enum. Each message says what was wrong, what was expected, and what to do.
 
+mod checks;
 mod constructors;
-mod kind;
 mod warning;
 
-pub use kind::ErrorKind;
+pub(crate) use checks::{check_finite, check_len, check_positive, check_setting};
 pub use warning::Warning;
 
 use std::fmt;
@@ -13,102 +13,103 @@ use std::path::{Path, PathBuf};
 
 use crate::direction::Direction;
 
-/// The result of anything in this crate that can fail.
+/// The result of an operation of this crate that can fail.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Everything that can go wrong at run time.
+/// An error of the library.
 ///
-/// Bad input is an `Error`; a broken invariant of the library itself is a `debug_assert!`. `Debug` writes what `Display` does: that is what a
-/// program prints whose `main` returns an error.
+/// Bad input is an `Error`; a broken invariant of the library itself is a `debug_assert!`. `Debug` prints the same
+/// text as `Display`, because a program prints the `Debug` text of an error that its `main` returns.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A state from which no action is legal was met where one had to be chosen.
+    /// A state without a legal action, in which an action had to be chosen.
     #[error("state {row} has no legal {direction} action: {}", no_way_on(*direction))]
     NoLegalAction {
         /// The row of the batch.
         row: usize,
-        /// The direction asked for.
+        /// The requested direction.
         direction: Direction,
     },
-    /// An action that the state doesn't permit was given from outside.
+    /// An action from outside that isn't legal in its state.
     #[error(
-        "action {slot} is not legal ({direction}) in state {row}, which has {n_slots} slots of which {n_legal} are legal: {detail}"
+        "action {slot} is not legal ({direction}) in state {row}, which has {n_slots} slots of which {n_legal} are \
+         legal: {detail}"
     )]
     IllegalAction {
         /// The row of the batch.
         row: usize,
         /// The direction of the action.
         direction: Direction,
-        /// The slot that was asked for.
+        /// The slot of the action.
         slot: usize,
         /// The number of slots of that state.
         n_slots: usize,
-        /// The number of them that are legal.
+        /// The number of legal slots of that state.
         n_legal: usize,
-        /// The step that the action would have been.
+        /// A description of the action.
         detail: String,
     },
-    /// A step of a continuous environment that can't be taken where it was to be, or that the policy gives no density to.
+    /// A step of a continuous environment that can't be taken in its state, or that has no density under the policy.
     #[error("no such step ({direction}) can be taken in state {row}: {detail}")]
     IllegalStep {
         /// The row of the batch.
         row: usize,
         /// The direction of the step.
         direction: Direction,
-        /// State and step, and why not.
+        /// The state, the step, and the reason.
         detail: String,
     },
     /// A tensor or slice of the wrong shape, typically a network's output.
     #[error("{what} has shape {got:?}, expected {expected:?}: {remedy}")]
     Shape {
-        /// The thing that was looked at.
+        /// The name of the tensor or list.
         what: String,
-        /// The shape that it must have.
+        /// The expected shape.
         expected: Vec<i64>,
-        /// The shape that it has.
+        /// The actual shape.
         got: Vec<i64>,
         /// The remedy.
         remedy: &'static str,
     },
-    /// A NaN or an infinity where a finite number is needed.
+    /// A number that is NaN or infinite, but must be finite.
     #[error("{what} is {value} at row {row}: {remedy}")]
     NonFinite {
-        /// The thing that was looked at.
+        /// The name of the number.
         what: &'static str,
-        /// The row (trajectory, state or parameter) that it was found at.
+        /// The row of the number: a trajectory, a state or a parameter.
         row: usize,
         /// The value.
         value: f64,
         /// The remedy.
         remedy: &'static str,
     },
-    /// A gradient with a NaN or an infinity: the optimiser has changed nothing.
+    /// A gradient with a NaN or an infinity. The optimiser has changed nothing.
     #[error(
-        "the gradient of parameter `{parameter}` has norm {value}: no parameter was updated; \
-         look for a NaN or an infinity in the loss or in what the network is given, lower the learning rate, or clip with `max_norm`"
+        "the gradient of parameter `{parameter}` has norm {value}: no parameter was updated; look for a NaN or an \
+         infinity in the loss or in what the network is given, lower the learning rate, or clip with `max_norm`"
     )]
     NonFiniteGradient {
-        /// The first parameter, in the order of the store, whose gradient isn't finite.
+        /// The first parameter whose gradient isn't finite.
         parameter: String,
-        /// The norm of its gradient.
+        /// The norm of the gradient.
         value: f64,
     },
-    /// A gradient whose square is beyond what the optimiser's second moment can hold: the optimiser has changed nothing.
+    /// A gradient whose square overflows the optimiser's second moment. The optimiser has changed nothing.
     #[error(
-        "the gradient of parameter `{parameter}` has an element of size {largest:e}, whose square is beyond f32: no parameter was \
-         updated; lower the learning rate ({lr}), clip with `max_norm`, choose a loss that grows more slowly (`RegressionLoss`), or \
-         train in f64"
+        "the gradient of parameter `{parameter}` has an element of size {largest:e}, whose square is beyond f32: no \
+         parameter was updated; lower the learning rate ({lr}), clip with `max_norm`, choose a loss that grows more \
+         slowly (`RegressionLoss`), or train in f64"
     )]
     GradientOverflow {
-        /// The first parameter, in the order of the store, whose gradient is too large.
+        /// The first parameter whose gradient is too large.
         parameter: String,
-        /// The largest absolute value in its gradient.
+        /// The largest absolute value in the gradient.
         largest: f64,
-        /// Its learning rate.
+        /// The learning rate of the parameter.
         lr: f64,
     },
-    /// An index behind the end of a container.
+    /// An index beyond the end of a container.
     #[error("index {index} is out of range for the {len} elements of a container: give indices below {len}")]
     OutOfRange {
         /// The index.
@@ -116,19 +117,19 @@ pub enum Error {
         /// The number of elements.
         len: usize,
     },
-    /// A setting that makes no sense.
+    /// An invalid setting.
     #[error("{setting} is {got}, expected {expected}")]
     Config {
-        /// The setting's name.
+        /// The name of the setting.
         setting: &'static str,
-        /// The value that was given.
+        /// The value.
         got: String,
-        /// The values that are accepted.
+        /// The accepted values.
         expected: &'static str,
     },
     /// A roll-out that didn't end within its step limit.
     #[error(
-        "a {direction} roll-out did not end within {limit} steps ({live} of {n} trajectories still going): \
+        "a {direction} roll-out did not end within {limit} steps ({live} of {n} trajectories are unfinished): \
          raise the sampler's step limit, or check that the environment always lets a trajectory end"
     )]
     StepLimit {
@@ -136,25 +137,25 @@ pub enum Error {
         direction: Direction,
         /// The limit.
         limit: usize,
-        /// Trajectories that had not ended.
+        /// The number of trajectories that didn't end.
         live: usize,
-        /// Trajectories in all.
+        /// The number of all trajectories.
         n: usize,
     },
-    /// Something was asked for without what it takes: an objective without an estimator, a draw from an empty buffer.
+    /// A missing requirement: an objective without an estimator, a draw from an empty buffer.
     #[error("{needed_by} needs {missing}: {remedy}")]
     Missing {
-        /// The part that needs it: an objective, or another thing that was asked for.
+        /// The part that needs it, such as an objective.
         needed_by: &'static str,
-        /// The thing that is missing.
+        /// The missing thing.
         missing: &'static str,
-        /// The setting or the call that gives it.
+        /// The setting or the call that provides it.
         remedy: &'static str,
     },
-    /// A graph whose automorphisms, or canonical form, weren't found within the limit of the search.
+    /// A graph whose automorphisms or canonical form weren't found within the limit of the search.
     #[error(
-        "the automorphisms of a graph of {n_nodes} nodes and {n_edges} edges were not found within the limit of the search: \
-         keep graphs smaller or nodes more different; in training, give the environment a count of its own \
+        "the automorphisms of a graph of {n_nodes} nodes and {n_edges} edges were not found within the limit of the \
+         search: keep graphs smaller or nodes more different; in training, give the environment a count of its own \
          (`log_automorphisms`) or no correction (`corrects_symmetry`)"
     )]
     SymmetryLimit {
@@ -163,7 +164,7 @@ pub enum Error {
         /// The number of edges.
         n_edges: usize,
     },
-    /// More states than an exact computation was told to hold.
+    /// More states than the limit of an exact computation.
     #[error(
         "the state space has more than {limit} states: exact metrics hold all of them in memory; \
          raise the limit, make the problem smaller, or use the pruned or sampled metrics"
@@ -172,45 +173,45 @@ pub enum Error {
         /// The limit.
         limit: usize,
     },
-    /// A contract that an author of an environment, action type or policy must keep, and that a check found broken.
+    /// A broken contract of an environment, an action type or a policy, found by a check.
     #[error("contract broken: {check}: {detail}")]
     Contract {
         /// The contract.
         check: &'static str,
-        /// Where it broke.
+        /// The details of the violation.
         detail: String,
     },
-    /// A file that can't be used, with the reason.
+    /// A file that can't be used.
     #[error("{}: {problem}: {remedy}", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// The mistake in it.
+        /// The problem with the file.
         problem: String,
         /// The remedy.
         remedy: &'static str,
     },
-    /// A line of text that isn't in the format that was asked for.
+    /// A line of text that isn't in the requested format.
     #[error("line {line}: {problem}; expected {expected}")]
     Parse {
         /// The line, counted from 1.
         line: usize,
-        /// The mistake.
+        /// The problem with the line.
         problem: String,
-        /// The text that the format asks for.
+        /// The text that the format requires.
         expected: &'static str,
     },
-    /// The device asked for can't be used.
+    /// A requested device that can't be used.
     #[error("device {device} can't be used: {reason}: {remedy}")]
     Device {
         /// The device.
         device: String,
-        /// Why not.
+        /// The reason.
         reason: String,
         /// The remedy.
         remedy: &'static str,
     },
-    /// Reading or writing failed.
+    /// A failure to read or write.
     #[error("{}: {source}: {}", path.display(), io_remedy(path, source))]
     Io {
         /// The file or folder.
@@ -218,37 +219,36 @@ pub enum Error {
         /// The error of the operating system.
         source: io::Error,
     },
-    /// Another replica of the run can't be reached any more.
+    /// Another replica of the run, which can't be reached any more.
     #[error("{who}: {problem}: {remedy}")]
     Peer {
-        /// The member, as far as it is known.
+        /// The replica, as far as it is known.
         who: String,
-        /// The news of it.
+        /// The problem with the replica.
         problem: String,
         /// The remedy.
         remedy: &'static str,
     },
-    /// Code of somebody else's, that the library called, failed: a reward in another language, a process, a service.
+    /// A failure of external code that the library called: a reward in another language, a process, a service.
     #[error("{who}: {source}")]
     External {
-        /// The code's owner.
+        /// The name of the code.
         who: &'static str,
-        /// Its words.
+        /// The error of the code.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// libtorch refused an operation at a boundary (a user's network, a loaded file).
+    /// An error of libtorch at a boundary (a user's network, a loaded file).
     #[error("libtorch: {0}")]
     Torch(#[from] tch::TchError),
-    /// A sign that training goes wrong, for a trainer that was told to fail by it ([`OnWarning::Fail`](crate::run::OnWarning::Fail)); the
-    /// step was made.
+    /// A warning that ends a run ([`OnWarning::Fail`](crate::run::OnWarning::Fail)). The step was made.
     #[error("{0}")]
     Warned(Warning),
-    /// A picture couldn't be drawn.
+    /// A picture that can't be drawn.
     #[error("drawing {}: {problem}", path.display())]
     Draw {
         /// The picture.
         path: PathBuf,
-        /// The mistake.
+        /// The problem.
         problem: String,
     },
 }
@@ -259,7 +259,7 @@ impl fmt::Debug for Error {
     }
 }
 
-/// Returns what to do about an error of the file system.
+/// Returns the remedy for an error of the file system.
 fn io_remedy(path: &Path, source: &io::Error) -> String {
     let missing = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists());
     let remedy = match (source.kind(), missing) {
@@ -276,15 +276,17 @@ fn io_remedy(path: &Path, source: &io::Error) -> String {
     remedy.to_owned()
 }
 
+/// Returns the explanation of a state without a legal action, and the remedy.
 fn no_way_on(direction: Direction) -> &'static str {
     match direction {
         Direction::Forward => {
-            "the rules leave an unfinished state without any move and without the exit: allow one of both there, or forbid the moves \
-             that lead there (`contract::check_env` names the state)"
+            "the rules leave an unfinished state without any move and without the exit: allow one of both there, or \
+             forbid the moves that lead there (`contract::check_env` names the state)"
         }
         Direction::Backward => {
-            "every state that backward moves lead to needs a way back to the initial one, or P_B loses what it gives to it; \
-             `contract::check_env` (of graphs `contract::check_graph_env`) follows every way back and names the move to be left out"
+            "every state that backward moves lead to needs a way back to the initial one, or P_B loses what it gives \
+             to it; `contract::check_env` (of graphs `contract::check_graph_env`) follows every way back and names \
+             the move to be left out"
         }
     }
 }

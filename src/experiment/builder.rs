@@ -13,7 +13,7 @@ use crate::runtime::Runtime;
 use crate::train::{Trainer, TrainerConfig};
 use crate::{Error, Result, Rng};
 
-/// The training of a graph network on an environment of graphs and a reward: everything else has a default.
+/// The training of a graph network on an environment of graphs and a reward. All other settings have defaults.
 ///
 /// ```
 /// use gfn::prelude::*;
@@ -54,7 +54,7 @@ impl std::fmt::Debug for Experiment {
 }
 
 impl Experiment {
-    /// 1,000 steps of trajectory balance with the default network and seed 0, on the CPU.
+    /// Creates an experiment of 1,000 steps of trajectory balance with the default network and seed 0, on the CPU.
     #[must_use]
     pub fn new(env: GraphEnv, reward: impl Reward<GraphStates> + 'static) -> Self {
         let (reward, objective) = (Box::new(reward), Box::new(TrajectoryBalance));
@@ -86,7 +86,7 @@ impl Experiment {
         self
     }
 
-    /// Sets the trainer's settings. Without them they are the defaults, with learning rates that fall to 0 over the run.
+    /// Sets the trainer's settings. Defaults to the default settings, with learning rates that fall to 0 over the run.
     #[must_use]
     pub fn training(mut self, training: TrainerConfig) -> Self {
         self.training = Some(training);
@@ -100,28 +100,28 @@ impl Experiment {
         self
     }
 
-    /// Sets the seed of everything that is drawn: weights, trajectories, samples.
+    /// Sets the seed of all random numbers: weights, trajectories, samples.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// Sets whether training shows a line of progress on a terminal, which it does unless told otherwise ([`Fit::progress`]).
+    /// Shows a line of progress on a terminal during training, or hides it ([`Fit::progress`]). Defaults to `true`.
     #[must_use]
     pub fn progress(mut self, shown: bool) -> Self {
         self.progress = shown;
         self
     }
 
-    /// Trains on the device of this runtime, whose threads are set already.
+    /// Sets the device to the device of this runtime. Defaults to the CPU.
     #[must_use]
     pub fn runtime(mut self, runtime: Runtime) -> Self {
         self.device = runtime.device();
         self
     }
 
-    /// The trainer before its first step, to add what this builder has no name for; [`Trained::new`] takes it back.
+    /// Builds the trainer, to add parts that this builder doesn't have; [`Trained::new`] converts it back.
     ///
     /// ```
     /// use gfn::prelude::*;
@@ -137,8 +137,8 @@ impl Experiment {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Config`] for no step and for a network that takes conditions, which nothing draws here; those of
-    /// [`GraphNet::new`] and [`Trainer::new`].
+    /// [`Error::Config`] for 0 steps and for a network with conditions, because an experiment draws no conditions;
+    /// the errors of [`GraphNet::new`] and [`Trainer::new`].
     pub fn trainer(self) -> Result<Trainer<GraphEnv>> {
         let Self { env, reward, objective, mut network, training, steps, seed, device, .. } = self;
         if steps == 0 {
@@ -159,10 +159,10 @@ impl Experiment {
         Trainer::new(env, reward, GraphPolicy(net), objective, training, rng)
     }
 
-    /// Trains.
+    /// Trains the network.
     ///
     /// # Errors
-    /// Those of [`trainer`](Self::trainer) and of [`Trainer::step`].
+    /// The errors of [`trainer`](Self::trainer) and of [`Trainer::step`].
     pub fn train(self) -> Result<Trained<GraphEnv>> {
         let (steps, progress) = (self.steps, self.progress);
         let mut trainer = self.trainer()?;

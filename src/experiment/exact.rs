@@ -4,7 +4,7 @@ use crate::quantity::Quantity;
 use crate::train::Trainer;
 use crate::{Error, Result};
 
-/// The exact distribution of a policy, beside the one that the reward asks for; lists are by the index of the state.
+/// The exact distribution of a policy and the target distribution of the reward; lists are by state index.
 ///
 /// ```
 /// use gfn::prelude::*;
@@ -18,11 +18,11 @@ use crate::{Error, Result};
 pub struct ExactEvaluation<E: EnumerableEnv> {
     /// All states.
     pub space: StateGraph<E>,
-    /// R(x) / Z.
+    /// The target distribution R(x) / Z.
     pub target: Target,
     /// The policy's distribution.
     pub learned: TerminatingDistribution,
-    /// The distances between the two.
+    /// The distances between both distributions.
     pub distances: Distances,
 }
 
@@ -37,10 +37,10 @@ impl<E: EnumerableEnv> ExactEvaluation<E> {
     /// Lists the states of the trainer's environment, at most `limit`, and evaluates its policy in each.
     ///
     /// # Errors
-    /// [`Error::TooManyStates`] beyond `limit`; [`Error::Config`] for several instances
-    /// ([`StateGraph::build_of`] lists the states of one), and for an objective that is relative to a prior, whose target isn't R / Z; those
-    /// of [`StateGraph::build`], [`StateGraph::check_ways_back`], [`StateGraph::terminating_distribution`] and
-    /// [`StateGraph::target_distribution`].
+    /// [`Error::TooManyStates`] for more than `limit` states; [`Error::Config`] for several instances
+    /// ([`StateGraph::build_of`] lists the states of one instance), and for an objective that is relative to a prior,
+    /// whose target isn't R / Z; the errors of [`StateGraph::build`], [`StateGraph::check_ways_back`],
+    /// [`StateGraph::terminating_distribution`] and [`StateGraph::target_distribution`].
     pub fn of(trainer: &Trainer<E>, limit: usize) -> Result<Self> {
         let objective = &trainer.context().objective;
         if objective.needs().has(Quantity::LogPrior) {
@@ -56,7 +56,7 @@ impl<E: EnumerableEnv> ExactEvaluation<E> {
         Ok(Self { space, target, learned, distances })
     }
 
-    /// The indices of the `n` states that the policy ends in most often, the most probable first.
+    /// Returns the indices of the `n` states in which the policy ends most often, the most probable first.
     #[must_use]
     pub fn most_probable(&self, n: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.space.len()).collect();

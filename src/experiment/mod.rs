@@ -1,13 +1,13 @@
 //! From an environment and a reward to a trained policy and its exact distance to the target.
 //!
-//! | what | is |
+//! | type | purpose |
 //! |---|---|
-//! | [`Experiment`] | the builder: an environment of graphs, a reward, and settings that have defaults |
-//! | [`Trained`] | what comes of it: the trainer, objects sampled from its policy |
-//! | [`ExactEvaluation`] | the policy's exact distribution beside the one that the reward asks for |
+//! | [`Experiment`] | the builder: an environment of graphs, a reward, and settings with defaults |
+//! | [`Trained`] | the result: the trainer, and objects sampled from its policy |
+//! | [`ExactEvaluation`] | the exact distribution of the policy and the target distribution |
 //!
-//! There is nothing here that the other rooms don't have: [`Experiment::trainer`] gives the
-//! [`Trainer`](crate::train::Trainer) itself, to add what the builder doesn't name (replay, observers, checkpoints).
+//! An experiment uses only the other modules: [`Experiment::trainer`] returns the [`Trainer`](crate::train::Trainer),
+//! to add parts that the builder doesn't have (replay, observers, checkpoints).
 
 mod builder;
 mod exact;

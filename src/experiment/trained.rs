@@ -5,7 +5,7 @@ use crate::train::TrainEnv;
 use crate::train::Trainer;
 use crate::{Result, Rng};
 
-/// A trainer whose work is done, to sample from and to evaluate. Any trainer can be made one.
+/// A trainer after training, to sample from its policy and to evaluate it. Any trainer can be converted to it.
 ///
 /// ```
 /// use gfn::prelude::*;
@@ -15,7 +15,7 @@ use crate::{Result, Rng};
 /// for graph in trained.sample(3)?.graphs() {
 ///     println!("{graph}");
 /// }
-/// // More steps, and a look at the result.
+/// // More steps, and another evaluation.
 /// Fit::new(10).run(&mut trained.trainer)?;
 /// assert!(trained.exact(8)?.distances.tv < 1.0);
 /// # Ok::<(), gfn::Error>(())
@@ -33,7 +33,7 @@ impl<E: Env> std::fmt::Debug for Trained<E> {
 }
 
 impl<E: TrainEnv> Trained<E> {
-    /// Takes a trainer as it is. Samples are drawn by a stream of their own.
+    /// Wraps a trainer. Samples have their own random stream.
     #[must_use]
     pub fn new(trainer: Trainer<E>) -> Self {
         let rng = trainer.evaluation_rng();
@@ -43,7 +43,7 @@ impl<E: TrainEnv> Trained<E> {
     /// Samples `n` finished objects from the policy, without exploration; each call draws new ones.
     ///
     /// # Errors
-    /// Those of [`Sampler::walks`].
+    /// The errors of [`Sampler::walks`].
     pub fn sample(&mut self, n: usize) -> Result<E::States> {
         let walks = Sampler::new(self.trainer.env(), self.trainer.policy()).walks(n, &mut self.rng)?;
         Ok(walks.terminal)
@@ -51,10 +51,10 @@ impl<E: TrainEnv> Trained<E> {
 }
 
 impl<E: EnumerableEnv> Trained<E> {
-    /// The exact distribution of the policy over all states, of which there may be `limit`, against the reward's.
+    /// Compares the exact distribution of the policy with the target distribution, over all states, at most `limit`.
     ///
     /// # Errors
-    /// Those of [`ExactEvaluation::of`].
+    /// The errors of [`ExactEvaluation::of`].
     pub fn exact(&self, limit: usize) -> Result<ExactEvaluation<E>> {
         ExactEvaluation::of(&self.trainer, limit)
     }

@@ -1,8 +1,9 @@
-//! Several replicas of a run that train as one: what they say to each other.
+//! Communication between replicas of a run that train as one.
 //!
-//! A [`Group`] is one replica's end of a group. [`replicate`] makes the group of the threads of one process; package `gfn-dist` has
-//! groups of processes, on one machine or many. A trainer takes either ([`Trainer::with_group`](crate::train::Trainer::with_group)): each
-//! replica then draws its share of every batch by a random stream of its own, and all make the same update, that of the whole batch.
+//! A [`Group`] is the connection of one replica to the others. [`replicate`] creates a group of threads of one
+//! process; the package `gfn-dist` has groups of processes, on one machine or several. A trainer accepts both
+//! ([`Trainer::with_group`](crate::train::Trainer::with_group)). Each replica then samples its share of every batch
+//! with its own random stream, and all replicas make the same update, the update of the whole batch.
 
 mod threads;
 
@@ -12,11 +13,12 @@ use tch::Tensor;
 
 use crate::Result;
 
-/// One member's end of a group of replicas: it joins what all members bring, and sums it. All members call the same operations in the
-/// same order.
+/// The connection of a member of a group of replicas, which joins and sums the tensors of all members. All members
+/// call the same operations in the same order.
 ///
-/// Either operation fails with [`Error::Peer`](crate::Error::Peer) once a member has left: nobody waits for what won't come. Where members
-/// call different ones, all get an [`Error::Contract`](crate::Error::Contract) that names both, and the group is of no use any more.
+/// An operation fails with [`Error::Peer`](crate::Error::Peer) if a member has left, so that no member waits for
+/// ever. If members call different operations, all get an [`Error::Contract`](crate::Error::Contract) that names both
+/// operations, and the group can't be used any more.
 pub trait Group: Send + std::fmt::Debug {
     /// The number of this member, from 0.
     fn rank(&self) -> usize;
@@ -24,17 +26,18 @@ pub trait Group: Send + std::fmt::Debug {
     /// The number of members.
     fn size(&self) -> usize;
 
-    /// The flat tensors of all members, by rank. They are of one kind, but may have different lengths.
+    /// Returns the flat tensors of all members, by rank. They have the same kind, but may have different lengths.
     ///
     /// # Errors
     /// [`Error::Peer`](crate::Error::Peer) if a member has left.
     fn join(&self, mine: &Tensor) -> Result<Vec<Tensor>>;
 
-    /// Puts the sum over all members into each one's tensor, all of one kind and shape. The order of the sum is fixed, so all members
-    /// get the same bits, and get them again in another run.
+    /// Replaces the tensor of each member by the sum over all members. All tensors have the same kind and shape. The
+    /// order of the sum is fixed, so all members get the same bits, in every run.
     ///
     /// # Errors
-    /// [`Error::Peer`](crate::Error::Peer) if a member has left; [`Error::Contract`](crate::Error::Contract) for tensors of different kinds or shapes.
+    /// [`Error::Peer`](crate::Error::Peer) if a member has left; [`Error::Contract`](crate::Error::Contract) for
+    /// tensors of different kinds or shapes.
     fn sum(&self, tensor: &mut Tensor) -> Result<()>;
 }
 

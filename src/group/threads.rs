@@ -1,4 +1,5 @@
-//! A group of threads: each waits until all have brought their tensor, then reads the others'.
+//! A group of threads. Each thread waits until all threads have brought their tensor, and then reads the tensors of
+//! the others.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -11,24 +12,24 @@ use tch::{Tensor, no_grad};
 use super::Group;
 use crate::{Error, Result, parallel};
 
-/// A replica looks again and again for so long whether all are there before it sleeps: waking up takes longer than most waits.
-const SPIN: Duration = Duration::from_micros(50);
+/// The time for which a replica spins before it sleeps, because waking up takes longer than most waits.
+const SPIN_TIME: Duration = Duration::from_micros(50);
 
-/// The place where the threads of a group meet.
+/// The data that the threads of a group share. In a meeting each thread brings a tensor.
 #[derive(Debug, Default)]
 struct Meeting {
     table: Mutex<Table>,
     all_here: Condvar,
-    /// The number of times that all were there.
+    /// The number of complete meetings.
     met: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct Table {
-    /// The tensors that were brought, by rank, and to which operation; for meetings of even and of odd number: who comes to the next one early
-    /// must not take away what another still reads.
+    /// The operation and the tensor of each thread, by rank, for meetings with even and with odd numbers. A thread
+    /// that is early for the next meeting must not overwrite tensors that another thread still reads.
     brought: [BTreeMap<usize, (&'static str, Tensor)>; 2],
-    /// The member that left first.
+    /// The rank of the thread that left first.
     gone: Option<usize>,
 }
 
@@ -37,11 +38,11 @@ impl Meeting {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the others; the table is free then.
+    /// Waits until a meeting is complete, and returns the locked table.
     fn wait_for(&self, number: u64) -> Result<MutexGuard<'_, Table>> {
         let here = || self.met.load(Ordering::Acquire) >= number;
         let started = Instant::now();
-        while !here() && started.elapsed() < SPIN {
+        while !here() && started.elapsed() < SPIN_TIME {
             std::hint::spin_loop();
         }
         let mut table = self.table();
@@ -53,27 +54,29 @@ impl Meeting {
     }
 }
 
+/// Returns the error for a replica that has ended.
 fn left(rank: usize) -> Error {
     Error::peer(format!("replica {rank}"), "it has ended", "look for the error that it ended with")
 }
 
-/// One of the replicas of a run on the threads of this process: [`replicate`] makes them.
+/// A replica of a run on a thread of this process; [`replicate`] creates the replicas.
 #[derive(Debug)]
 pub struct Replica {
     rank: usize,
     size: usize,
     meeting: Arc<Meeting>,
-    /// The number of times that it has met the others.
+    /// The number of meetings that the replica has attended.
     met: Cell<u64>,
 }
 
 impl Replica {
-    /// The one member of a group of one.
+    /// Creates the only member of a group of one.
     pub(crate) fn alone() -> Self {
         Self { rank: 0, size: 1, meeting: Arc::default(), met: Cell::new(0) }
     }
 
-    /// Brings a copy of a tensor to an operation, waits for all others, and gives what they brought, by rank.
+    /// Brings a copy of a tensor to an operation, waits for all other replicas, and returns the tensors of all
+    /// replicas, by rank.
     fn exchange(&self, operation: &'static str, mine: &Tensor) -> Result<Vec<Tensor>> {
         let number = self.met.replace(self.met.get() + 1);
         let (bank, mine) = ((number % 2) as usize, mine.detach().copy());
@@ -84,7 +87,7 @@ impl Replica {
             drop(table);
             table = self.meeting.wait_for(number + 1)?;
         } else {
-            // All have read what was brought to the meeting before.
+            // All threads have read the tensors of the last meeting.
             table.brought[1 - bank].clear();
             self.meeting.met.store(number + 1, Ordering::Release);
             self.meeting.all_here.notify_all();
@@ -125,12 +128,13 @@ impl Group for Replica {
     }
 }
 
-/// Runs `work` on `n` threads at once, each with its end of the group that they are, and gives what the first of them (the calling
-/// thread) gives.
+/// Runs `work` on `n` threads at once, each as a replica of a group, and returns the result of the first replica,
+/// which runs on the calling thread.
 ///
-/// libtorch and this library use one thread for each replica meanwhile: a replica's own operations aren't split. Whatever `work` makes
-/// (environment, policy, trainer) stays in its thread, so none of it has to be `Send`. It is to make the same on each thread, from the same
-/// seed; [`Trainer::with_group`](crate::train::Trainer::with_group) gives each replica a random stream of its own.
+/// Meanwhile libtorch and this library use one thread per replica, so the operations of a replica aren't split. The
+/// objects that `work` creates (environment, policy, trainer) stay in their thread, so they needn't be `Send`. `work`
+/// must create the same objects on each thread, from the same seed;
+/// [`Trainer::with_group`](crate::train::Trainer::with_group) gives each replica its own random stream.
 ///
 /// ```
 /// use gfn::group::{Group, replicate};
@@ -144,10 +148,11 @@ impl Group for Replica {
 /// ```
 ///
 /// # Errors
-/// [`Error::Config`] for no thread at all; an error of any replica, of the first by number where there are several. A replica that fails takes the others out of their waits.
+/// [`Error::Config`] for 0 threads; the errors of replicas: of several errors, the error of the replica with the
+/// lowest number. If a replica fails, the others stop waiting.
 ///
 /// # Panics
-/// Where `work` does, once all threads have ended.
+/// If `work` panics, after all threads have ended.
 pub fn replicate<T>(n: usize, work: impl Fn(Replica) -> Result<T> + Sync) -> Result<T> {
     if n == 0 {
         return Err(Error::config("replicas", 0, "at least one"));
@@ -161,7 +166,7 @@ pub fn replicate<T>(n: usize, work: impl Fn(Replica) -> Result<T> + Sync) -> Res
         tch::set_num_threads(1);
         parallel::alone(|| work(Replica { rank, size: n, meeting: Arc::clone(&meeting), met: Cell::new(0) }))
     };
-    // A part of libtorch's number of threads belongs to the process.
+    // libtorch stores a part of its number of threads per process.
     let threads = tch::get_num_threads();
     let _threads = AtEnd(|| tch::set_num_threads(threads));
     std::thread::scope(|scope| {
@@ -172,7 +177,7 @@ pub fn replicate<T>(n: usize, work: impl Fn(Replica) -> Result<T> + Sync) -> Res
         let ended =
             others.into_iter().map(|other| other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         errors.extend(ended.filter_map(Result::err));
-        // That another has ended is a consequence of its error, not the cause.
+        // The end of another replica is a consequence of an error, not the cause.
         let cause = errors.iter().position(|error| !matches!(error, Error::Peer { .. })).unwrap_or(0);
         match mine {
             Some(mine) if errors.is_empty() => Ok(mine),
@@ -181,7 +186,7 @@ pub fn replicate<T>(n: usize, work: impl Fn(Replica) -> Result<T> + Sync) -> Res
     })
 }
 
-/// Does something when it goes, however its scope ends.
+/// Calls a function when it is dropped, so also after a panic.
 struct AtEnd<F: FnMut()>(F);
 
 impl<F: FnMut()> Drop for AtEnd<F> {

@@ -10,8 +10,8 @@ use crate::Result;
 
 const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// The 64-bit FNV-1a hash of a manifest (written compactly, its checksum field empty) followed by the bytes of the
-/// tensors, in 16 hexadecimal digits. It guards against damage, not against malice.
+/// Returns the 64-bit FNV-1a hash of a manifest (written compactly, with an empty checksum field) followed by the
+/// bytes of the tensors, in 16 hexadecimal digits. It detects damage, but no manipulation.
 pub(crate) fn digest(unsealed: &impl Serialize, data: &[u8], path: &Path) -> Result<String> {
     let head = serde_json::to_vec(unsealed).map_err(|e| {
         file_error(
@@ -40,7 +40,7 @@ pub(crate) fn parse<M: DeserializeOwned>(text: &[u8], path: &Path, format: u32, 
     serde_json::from_value(value).map_err(damaged)
 }
 
-/// The 64-bit FNV-1a hash (Fowler, Noll and Vo) of some bytes, continued from an earlier hash.
+/// Returns the 64-bit FNV-1a hash (Fowler, Noll and Vo) of bytes, continued from an earlier hash.
 fn fnv1a(start: u64, data: &[u8]) -> u64 {
     data.iter().fold(start, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }

@@ -1,4 +1,4 @@
-//! Folders of one tensor file and one manifest: written beside the old folder and swapped with it.
+//! Folders of one tensor file and one manifest. A new folder is written beside the old folder and swapped with it.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
@@ -14,47 +14,47 @@ const MANIFEST: &str = "manifest.json";
 pub(crate) struct FolderKind {
     /// The name of the tensors' file.
     pub(crate) tensors: &'static str,
-    /// What messages call the folder.
+    /// The name of the kind of folder in messages.
     pub(crate) noun: &'static str,
-    /// Remedy if it can't be written.
+    /// The remedy if the folder can't be written.
     pub(crate) unwritable: &'static str,
-    /// Remedy if it can't be read.
+    /// The remedy if the folder can't be read.
     pub(crate) unreadable: &'static str,
-    /// Remedy if it is damaged.
+    /// The remedy if the folder is damaged.
     pub(crate) damaged: &'static str,
-    /// Remedy if something else has the same path.
+    /// The remedy if something else has the same path.
     pub(crate) in_the_way: &'static str,
 }
 
 impl FolderKind {
-    /// Writes the folder and replaces an older one. On an error the older one is untouched.
+    /// Writes the folder and replaces an older folder. On an error the older folder is untouched.
     pub(crate) fn write(&self, path: &Path, data: &[u8], manifest: &impl Serialize) -> Result<()> {
         self.stage(path, data, manifest)?;
         self.publish(path)
     }
 
-    /// Writes the folder beside `path`, hidden and complete, for [`publish`](Self::publish). On an error nothing is left of it: on a full disk it
-    /// would keep the disk full.
+    /// Writes the folder beside `path`, hidden and complete, for [`publish`](Self::publish). On an error it is
+    /// removed, because otherwise a full disk would stay full.
     pub(crate) fn stage(&self, path: &Path, data: &[u8], manifest: &impl Serialize) -> Result<()> {
         let text = serde_json::to_vec_pretty(manifest).map_err(|e| file_error(path, e.to_string(), self.unwritable))?;
         let staged = make_partial(path).and_then(|partial| {
-            // The manifest comes last: a folder with a manifest is complete.
+            // The manifest is written last, so a folder with a manifest is complete.
             write_files(&partial, &[(self.tensors, data), (MANIFEST, &text)]).inspect_err(|_| drop(remove(&partial)))
         });
         staged.map_err(|e| self.cannot_write(path, &e))
     }
 
-    /// Moves a staged folder to `path` and removes the older one there. On an error the older one stays.
+    /// Moves a staged folder to `path` and removes the older folder there. On an error the older folder stays.
     pub(crate) fn publish(&self, path: &Path) -> Result<()> {
         swap(path).map_err(|e| self.cannot_write(path, &e))
     }
 
-    /// Returns the folder that was staged for `path` and not published, if there is one.
+    /// Returns the folder that was staged for `path` and not published, if there is such a folder.
     pub(crate) fn staged(&self, path: &Path) -> Option<PathBuf> {
         Some(sibling(path, "partial")).filter(|folder| folder.join(MANIFEST).exists())
     }
 
-    /// Refuses to replace anything but a folder of this kind or an empty folder.
+    /// Checks that `path` is free, or a folder of this kind or an empty folder, which may be replaced.
     pub(crate) fn check_target(&self, path: &Path) -> Result<()> {
         let refuse = |problem: String| Err(file_error(path, problem, self.in_the_way));
         if path.file_name().is_none() {
@@ -74,31 +74,30 @@ impl FolderKind {
         Ok(())
     }
 
-    /// Like [`check_target`](Self::check_target), and also refuses a path where no folder can be created. Called before
-    /// a run, so that it doesn't fail at its first save.
+    /// Same as [`check_target`](Self::check_target), and also checks that a folder can be created at the path. A run
+    /// calls it before its first step, so that it doesn't fail at its first save.
     pub(crate) fn try_target(&self, path: &Path) -> Result<()> {
         self.check_target(path)?;
-        // Another name than a save's: what an interrupted save left is still needed.
+        // The name differs from the names of a save, because the folders of an interrupted save are still needed.
         let trial = sibling(path, "trial");
         let tried = fs::create_dir_all(&trial).and_then(|()| remove(&trial));
         tried.map_err(|e| self.cannot_write(path, &e))
     }
 
-    /// The folder to read: `path`, or the older folder beside it if a save was interrupted after it was moved away and
-    /// before the new one took its place.
+    /// Returns the folder to read: `path`, or the older folder beside it if a save was interrupted after the older
+    /// folder was moved away and before the new folder was moved in.
     pub(crate) fn resolve(&self, path: &Path) -> PathBuf {
         if is_interrupted(path) { sibling(path, "previous") } else { path.to_owned() }
     }
 
-    /// The manifest's path and bytes.
+    /// Returns the path and the bytes of the manifest.
     pub(crate) fn manifest(&self, folder: &Path) -> Result<(PathBuf, Vec<u8>)> {
         let file = folder.join(MANIFEST);
         let text = fs::read(&file).map_err(|e| self.cannot_read(&file, &e))?;
         Ok((file, text))
     }
 
-    /// The path and bytes of the tensor file. Its length must be what the manifest says; this is checked before it is
-    /// read.
+    /// Returns the path and the bytes of the tensor file. It is read only if its length is the length in the manifest.
     pub(crate) fn tensors(&self, folder: &Path, bytes: u64) -> Result<(PathBuf, Vec<u8>)> {
         let file = folder.join(self.tensors);
         let length = fs::metadata(&file).map_err(|e| self.cannot_read(&file, &e))?.len();
@@ -118,18 +117,18 @@ impl FolderKind {
     }
 }
 
-/// The error for a file or folder of tensors.
+/// Returns the error for a file or folder of tensors.
 pub(crate) fn file_error(path: &Path, problem: String, remedy: &'static str) -> Error {
     Error::file(path, problem, remedy)
 }
 
-/// The path of a hidden folder beside `path`.
+/// Returns the path of a hidden folder beside `path`.
 fn sibling(path: &Path, suffix: &str) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.{suffix}"))
 }
 
-/// The folder that contains a path.
+/// Returns the folder that contains a path.
 fn parent(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
@@ -137,15 +136,15 @@ fn parent(path: &Path) -> &Path {
     }
 }
 
-/// Returns `true` if a save was interrupted between moving the older folder away and moving the new one in. The
-/// new one is complete then: its manifest is written last. An older folder without a new one is all that is left
-/// of a folder that somebody has removed.
+/// Returns `true` if a save was interrupted between moving the older folder away and moving the new folder in. The
+/// new folder is complete then, because its manifest is written last. An older folder without a new folder is the
+/// rest of a folder that a user has removed.
 fn is_interrupted(path: &Path) -> bool {
     !path.exists() && sibling(path, "previous").exists() && sibling(path, "partial").join(MANIFEST).exists()
 }
 
-/// Creates an empty folder beside `path`. Before that it moves back what an interrupted save moved away, or removes
-/// an older folder that is all that is left of a removed one.
+/// Creates an empty folder beside `path`. Before that, it moves back the folder that an interrupted save moved away,
+/// or removes the rest of a removed folder.
 fn make_partial(path: &Path) -> std::io::Result<PathBuf> {
     let (partial, previous) = (sibling(path, "partial"), sibling(path, "previous"));
     fs::create_dir_all(parent(path))?;
@@ -169,18 +168,18 @@ fn write_files(folder: &Path, files: &[(&str, &[u8])]) -> std::io::Result<()> {
     sync_folder(folder)
 }
 
-/// Swaps the folder that was written beside `path` with the one there, and removes the older one. If the new folder can't be moved in, the older one is
-/// moved back, and the new one stays beside it.
+/// Swaps the folder that was written beside `path` with the folder at `path`, and removes the older folder. If the
+/// new folder can't be moved in, the older folder is moved back, and the new folder stays beside it.
 fn swap(path: &Path) -> std::io::Result<()> {
     let partial = sibling(path, "partial");
     let previous = sibling(path, "previous");
     if path.exists() {
         remove(&previous)?;
-        // A folder can't be renamed onto one that has files in it. If the process is stopped here, loading finds the
-        // old folder.
+        // A folder can't be renamed to the path of a folder with files. If the process is stopped here, loading finds
+        // the old folder.
         fs::rename(path, &previous)?;
         if let Err(e) = fs::rename(&partial, path) {
-            // The first error is the one worth reporting.
+            // The first error is reported, because it is the cause.
             fs::rename(&previous, path)?;
             return Err(e);
         }
@@ -191,6 +190,7 @@ fn swap(path: &Path) -> std::io::Result<()> {
     remove(&previous)
 }
 
+/// Removes a folder, if it exists.
 fn remove(folder: &Path) -> std::io::Result<()> {
     match fs::remove_dir_all(folder) {
         Err(e) if e.kind() != ErrorKind::NotFound => Err(e),
@@ -198,7 +198,7 @@ fn remove(folder: &Path) -> std::io::Result<()> {
     }
 }
 
-/// Flushes a folder to disk, which makes a rename in it durable. Only Unix lets a folder be opened for that.
+/// Flushes a folder to disk, which makes a rename in it durable. This is possible only on Unix.
 fn sync_folder(folder: &Path) -> std::io::Result<()> {
     if cfg!(unix) {
         File::open(folder)?.sync_all()?;

@@ -1,5 +1,5 @@
-//! Folders of named tensors for checkpoints and data sets: one safetensors file and one manifest, checked before use
-//! and replaced as a whole.
+//! Folders of named tensors for checkpoints and data sets: a safetensors file and a manifest, which are checked
+//! before use and replaced as a whole.
 
 mod checksum;
 mod layout;
@@ -8,5 +8,5 @@ mod tensors;
 
 pub(crate) use checksum::{Hash, digest, parse};
 pub(crate) use layout::{FolderKind, file_error};
-pub(crate) use tensors::{Named, deserialise, malformed, serialise};
+pub(crate) use tensors::{NamedTensors, deserialise, malformed, serialise};
 pub use tensors::{TensorKind, TensorSpec};

@@ -1,4 +1,4 @@
-//! Atomic file replacement: a file is there whole or not at all.
+//! Atomic replacement of files: a reader sees a complete file or no file.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -6,22 +6,22 @@ use std::path::{Path, PathBuf};
 
 use crate::{Error, Result};
 
-/// Replaces a file in one step: `write` fills a temporary file beside it, which then takes its name.
+/// Replaces a file in one step: `write` fills a temporary file beside it, which is then renamed.
 ///
-/// A reader of the path sees the old contents or the new ones, never a part. If `write` fails, the old contents stay
-/// and the temporary file is removed. The temporary path keeps the extension, since some writers choose the format by
-/// it.
+/// A reader of the path sees the old contents or the new contents, never a part. If `write` fails, the old contents
+/// stay and the temporary file is removed. The temporary path has the same extension, because some writers choose the
+/// format by it.
 pub(crate) fn replace(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let temporary = beside(path)?;
     let io = |source| Error::io(path, source);
-    // Created here, so that a folder that is missing or read-only gives the same error for every writer.
+    // The file is created here, so that a missing or read-only folder gives the same error for every writer.
     File::create(&temporary).map_err(io)?;
     let done = write(&temporary).and_then(|()| {
         // Without this a power cut after the rename may leave an empty file under the name.
         File::open(&temporary).and_then(|file| file.sync_all()).map_err(io)?;
         fs::rename(&temporary, path).map_err(io)
     });
-    // The temporary file may not exist; the first error is the one worth reporting.
+    // The temporary file may not exist. The first error is reported, because it is the cause.
     done.inspect_err(|_| drop(fs::remove_file(&temporary)))
 }
 
@@ -32,6 +32,7 @@ pub(crate) fn replace_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
     })
 }
 
+/// Returns the path of a temporary file beside `path`.
 fn beside(path: &Path) -> Result<PathBuf> {
     let Some(name) = path.file_name() else {
         return Err(Error::file(path, "the path has no file name", "give the path of a file, not of a folder"));

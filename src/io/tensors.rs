@@ -1,4 +1,4 @@
-//! Named tensors as safetensors bytes, and checked reading of single tensors.
+//! NamedTensors tensors as safetensors bytes, and checked reading of single tensors.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -12,8 +12,12 @@ use super::layout::{FolderKind, file_error};
 use crate::{Error, Result};
 
 /// The kinds of tensors that a file can hold, as libtorch and safetensors name them.
-const DTYPES: [(Kind, Dtype); 4] =
-    [(Kind::Float, Dtype::F32), (Kind::Double, Dtype::F64), (Kind::Int64, Dtype::I64), (Kind::Uint8, Dtype::U8)];
+const KINDS: [(Kind, Dtype, TensorKind); 4] = [
+    (Kind::Float, Dtype::F32, TensorKind::F32),
+    (Kind::Double, Dtype::F64, TensorKind::F64),
+    (Kind::Int64, Dtype::I64, TensorKind::I64),
+    (Kind::Uint8, Dtype::U8, TensorKind::U8),
+];
 
 /// The kinds of tensors that a file can hold.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -29,31 +33,25 @@ pub enum TensorKind {
 }
 
 impl TensorKind {
-    /// The kind of a libtorch tensor, or `None` if a file can't hold it.
+    /// Returns the kind of a libtorch tensor; `None` if a file can't hold it.
     pub fn of(tensor: &Tensor) -> Option<Self> {
-        match tensor.kind() {
-            Kind::Float => Some(Self::F32),
-            Kind::Double => Some(Self::F64),
-            Kind::Int64 => Some(Self::I64),
-            Kind::Uint8 => Some(Self::U8),
-            _ => None,
-        }
+        KINDS.iter().find(|(kind, ..)| *kind == tensor.kind()).map(|(.., kind)| *kind)
     }
 
-    /// `true` if values of this kind may be NaN or infinite.
+    /// Returns `true` if values of this kind may be NaN or infinite.
     pub(crate) fn is_float(self) -> bool {
         matches!(self, Self::F32 | Self::F64)
     }
 }
 
-/// Name, shape and kind of a tensor.
+/// The name, shape and kind of a tensor.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TensorSpec {
-    /// The tensor's name.
+    /// The name.
     pub name: String,
-    /// Its shape.
+    /// The shape.
     pub shape: Vec<i64>,
-    /// Its kind.
+    /// The kind.
     pub kind: TensorKind,
 }
 
@@ -63,7 +61,7 @@ impl std::fmt::Display for TensorSpec {
     }
 }
 
-/// Tensors as safetensors bytes; `path` is for error messages.
+/// Converts tensors to safetensors bytes; `path` is for error messages.
 pub(crate) fn serialise(tensors: &[(String, Tensor)], path: &Path) -> Result<Vec<u8>> {
     let refuse = |problem: String| {
         file_error(path, problem, "give each tensor of a section its own name and one of the kinds f32, f64, i64, u8")
@@ -74,7 +72,7 @@ pub(crate) fn serialise(tensors: &[(String, Tensor)], path: &Path) -> Result<Vec
         if !names.insert(name) {
             return Err(refuse(format!("two tensors are named `{name}`")));
         }
-        let Some(&(_, dtype)) = DTYPES.iter().find(|(kind, _)| *kind == tensor.kind()) else {
+        let Some(&(_, dtype, _)) = KINDS.iter().find(|(kind, ..)| *kind == tensor.kind()) else {
             return Err(refuse(format!("`{name}` has kind {:?}", tensor.kind())));
         };
         let host = tensor.detach().f_to_device(Device::Cpu)?.f_contiguous()?;
@@ -91,56 +89,50 @@ pub(crate) fn serialise(tensors: &[(String, Tensor)], path: &Path) -> Result<Vec
     written.map_err(|e| refuse(format!("the tensors can't be written ({e})")))
 }
 
-/// The tensors in safetensors bytes, on the host and sorted by name.
+/// Reads the tensors in safetensors bytes, on the host and sorted by name.
 pub(crate) fn deserialise(data: &[u8], path: &Path, layout: &FolderKind) -> Result<Vec<(String, Tensor)>> {
     let refuse = |problem: String| file_error(path, problem, layout.damaged);
     let file = SafeTensors::deserialize(data).map_err(|e| refuse(format!("not a file of safetensors ({e})")))?;
     let mut tensors = Vec::with_capacity(file.len());
     for (name, view) in file.iter() {
-        let Some(&(kind, _)) = DTYPES.iter().find(|(_, dtype)| *dtype == view.dtype()) else {
+        let Some(&(kind, ..)) = KINDS.iter().find(|(_, dtype, _)| *dtype == view.dtype()) else {
             return Err(refuse(format!("`{name}` has kind {:?}", view.dtype())));
         };
         let size: Vec<i64> = view.shape().iter().map(|&size| size as i64).collect();
         let tensor = Tensor::f_from_data_size(view.data(), &size, kind)?;
         tensors.push((name.to_owned(), tensor));
     }
-    // The file doesn't keep the order in which they were given.
+    // The file doesn't store the order of the tensors.
     tensors.sort_by(|a, b| a.0.cmp(&b.0));
     Ok(tensors)
 }
 
 /// Tensors from a file, looked up by name and checked when they are read.
-pub(crate) struct Named<'a>(pub(crate) &'a [(String, Tensor)]);
+pub(crate) struct NamedTensors<'a>(pub(crate) &'a [(String, Tensor)]);
 
-impl Named<'_> {
+impl NamedTensors<'_> {
+    /// Returns the tensor of this name, if there is one.
     pub(crate) fn get(&self, name: &str) -> Option<&Tensor> {
         self.0.iter().find(|(n, _)| n == name).map(|(_, tensor)| tensor)
     }
 
-    /// The tensor of this name if it has this kind. Another kind isn't what was saved, and a conversion would round or
-    /// wrap.
-    fn of_kind(&self, name: &str, kind: TensorKind) -> Option<&Tensor> {
-        self.get(name).filter(|tensor| TensorKind::of(tensor) == Some(kind))
+    /// Returns the numbers of a tensor, which must have the kind of `T`. Another kind isn't what was saved, and a
+    /// conversion would round or wrap.
+    pub(crate) fn numbers<T: tch::kind::Element>(&self, name: &str) -> Result<Vec<T>>
+    where
+        for<'t> Vec<T>: TryFrom<&'t Tensor>,
+    {
+        let tensor = self.get(name).filter(|tensor| tensor.kind() == T::KIND);
+        tensor.and_then(|tensor| Vec::try_from(tensor).ok()).ok_or_else(|| malformed(name))
     }
 
-    pub(crate) fn ints(&self, name: &str) -> Result<Vec<i64>> {
-        self.of_kind(name, TensorKind::I64).and_then(|t| Vec::<i64>::try_from(t).ok()).ok_or_else(|| malformed(name))
-    }
-
-    pub(crate) fn floats(&self, name: &str) -> Result<Vec<f64>> {
-        self.of_kind(name, TensorKind::F64).and_then(|t| Vec::<f64>::try_from(t).ok()).ok_or_else(|| malformed(name))
-    }
-
-    pub(crate) fn bytes(&self, name: &str) -> Result<Vec<u8>> {
-        self.of_kind(name, TensorKind::U8).and_then(|t| Vec::<u8>::try_from(t).ok()).ok_or_else(|| malformed(name))
-    }
-
-    /// One number for each of `n` rows.
+    /// Checks that a tensor has one number for each of `n` rows.
     pub(crate) fn column<T>(&self, values: Vec<T>, name: &str, n: usize) -> Result<Vec<T>> {
         if values.len() == n { Ok(values) } else { Err(malformed(name)) }
     }
 }
 
+/// Returns the error for a tensor that is missing or malformed.
 pub(crate) fn malformed(name: &str) -> Error {
     Error::contract(
         "the tensors of a container are those that it was saved as",

@@ -1,19 +1,20 @@
 //! Distances between a distribution and its target.
 
+use crate::error::check_len;
 use crate::{Error, Result};
 
-/// Allowed difference of a sum of probabilities from 1, because printed probabilities are rounded.
+/// The allowed difference of a sum of probabilities from 1, because printed probabilities are rounded.
 const SUM_TOLERANCE: f64 = 1e-3;
 
-/// A mode is found if it has at least this share of its probability under a uniform distribution over modes.
-const FOUND_SHARE: f64 = 0.1;
+/// The share of its expected probability that makes a mode count as found.
+const MODE_SHARE: f64 = 0.1;
 
 /// Distances between a policy's distribution and the target, with natural logarithms.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Distances {
     /// The sum of absolute differences, from 0 to 2.
     pub l1: f64,
-    /// Total variation: half of `l1`.
+    /// The total variation, half of `l1`.
     pub tv: f64,
     /// The Jensen-Shannon divergence, from 0 to ln 2.
     pub jsd: f64,
@@ -35,8 +36,8 @@ impl Distances {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Shape`] if they don't have the same number of states; [`Error::Config`] if one isn't a distribution: a
-    /// number is negative or not finite, or the sum differs from 1 by more than 1e-3.
+    /// [`Error::Shape`] if the numbers of states differ; [`Error::Config`] if one of the lists isn't a distribution:
+    /// a number is negative or not finite, or the sum differs from 1 by more than 1e-3.
     pub fn between(policy: &[f64], target: &[f64]) -> Result<Self> {
         check_length("the policy's probabilities", policy.len(), target.len())?;
         check_distribution("the policy's distribution", policy)?;
@@ -53,7 +54,7 @@ impl Distances {
     }
 }
 
-/// Refuses numbers that aren't a distribution.
+/// Checks that numbers are a distribution.
 pub(super) fn check_distribution(what: &'static str, probs: &[f64]) -> Result<()> {
     let refuse = |got| Err(Error::config(what, got, "probabilities of 0 or more that sum to 1"));
     if let Some(state) = probs.iter().position(|p| !(p.is_finite() && *p >= 0.0)) {
@@ -68,27 +69,23 @@ pub(super) fn check_distribution(what: &'static str, probs: &[f64]) -> Result<()
 }
 
 fn check_length(what: &str, got: usize, expected: usize) -> Result<()> {
-    if got == expected {
-        Ok(())
-    } else {
-        Err(Error::shape(what, [expected as i64], [got as i64], "compare lists over the states of one state graph"))
-    }
+    check_len(what, expected, got, "compare lists over the states of one state graph")
 }
 
 fn kl_term(p: f64, q: f64) -> f64 {
     if p > 0.0 { p * (p / q).ln() } else { 0.0 }
 }
 
-/// One state's term of the Jensen-Shannon divergence.
+/// Returns the term of a state in the Jensen-Shannon divergence.
 pub(super) fn jsd_term(p: f64, q: f64) -> f64 {
     let middle = 0.5 * (p + q);
     0.5 * (kl_term(p, middle) + kl_term(q, middle))
 }
 
-/// The number of modes that a distribution covers: those with more than a tenth of their target probability.
+/// Returns the number of modes that a distribution covers: the modes with more than a tenth of their target
+/// probability.
 ///
-/// Use it if much of the target's mass isn't at the modes, so that the threshold of [`modes_found`] couldn't be
-/// reached.
+/// Use it if much of the target's mass isn't at the modes, so that the threshold of [`modes_found`] can't be reached.
 ///
 /// ```
 /// use gfn::metrics::modes_covered;
@@ -101,11 +98,11 @@ pub(super) fn jsd_term(p: f64, q: f64) -> f64 {
 pub fn modes_covered(probs: &[f64], target: &[f64], is_mode: &[bool]) -> Result<usize> {
     check_length("the target's probabilities", target.len(), probs.len())?;
     check_length("the marks of modes", is_mode.len(), probs.len())?;
-    let covered = |i: &usize| is_mode[*i] && probs[*i] > FOUND_SHARE * target[*i];
+    let covered = |i: &usize| is_mode[*i] && probs[*i] > MODE_SHARE * target[*i];
     Ok((0..probs.len()).filter(covered).count())
 }
 
-/// The number of modes that a distribution has found: those with a probability above 0.1 / `n_modes`.
+/// Returns the number of modes that a distribution has found: the modes with a probability above 0.1 / `n_modes`.
 ///
 /// `n_modes` is the number of modes of the problem; `is_mode` may mark fewer.
 ///
@@ -118,7 +115,7 @@ pub fn modes_covered(probs: &[f64], target: &[f64], is_mode: &[bool]) -> Result<
 /// [`Error::Shape`] for lists of different lengths.
 pub fn modes_found(probs: &[f64], is_mode: &[bool], n_modes: usize) -> Result<usize> {
     check_length("the marks of modes", is_mode.len(), probs.len())?;
-    let bar = FOUND_SHARE / n_modes.max(1) as f64;
+    let bar = MODE_SHARE / n_modes.max(1) as f64;
     Ok(probs.iter().zip(is_mode).filter(|(p, is_mode)| **is_mode && **p > bar).count())
 }
 

@@ -2,22 +2,23 @@
 //!
 //! | question | answer | for |
 //! |---|---|---|
-//! | what does this policy sample? | [`StateGraph::terminating_distribution`](crate::env::StateGraph::terminating_distribution) | spaces of up to some millions of states |
-//! | the same, of a policy with concentrated mass | [`pruned_distribution`] | larger spaces; reports how much mass it dropped |
-//! | what should it sample? | [`StateGraph::target_distribution`](crate::env::StateGraph::target_distribution) | enumerable spaces |
-//! | how far apart are they? | [`Distances`], [`modes_found`] | any two distributions |
-//! | what would a perfect policy be? | [`ExactPolicy`], [`StateGraph::exact_flows`](crate::env::StateGraph::exact_flows) | tests of objectives |
-//! | what is the distribution of these samples? | [`StateGraph::empirical`](crate::env::StateGraph::empirical) beside its [`NoiseFloor`] | samples |
+//! | what is the distribution of this policy? | [`StateGraph::terminating_distribution`](crate::env::StateGraph::terminating_distribution) | spaces of up to some millions of states |
+//! | the same for a policy with concentrated mass | [`pruned_distribution`] | larger spaces; reports how much mass it dropped |
+//! | what is the target distribution? | [`StateGraph::target_distribution`](crate::env::StateGraph::target_distribution) | enumerable spaces |
+//! | what are the distances between both? | [`Distances`], [`modes_found`] | any two distributions |
+//! | what is the exact policy of a reward? | [`ExactPolicy`], [`StateGraph::exact_flows`](crate::env::StateGraph::exact_flows) | tests of objectives |
+//! | what is the distribution of these samples? | [`StateGraph::empirical`](crate::env::StateGraph::empirical) and its [`NoiseFloor`] | samples |
 //! | is log Z right? | [`estimate_log_z`], [`eubo`] | any environment |
 //! | how probable are these objects? | [`estimate_log_probs`] | any environment |
 //! | does probability follow the reward? | [`Correlation`] of log p(x) and log R(x) | a test set |
-//! | which modes were seen, and when? | [`ModeTracker`] | training runs, samples |
+//! | which modes were found, and when? | [`ModeTracker`] | training runs, samples |
 //! | how good and how diverse are the best samples? | [`TopK`] | samples |
 //!
 //! Bounds instead of estimates, and judgements of samples, are in the package `gfn-judge`.
 //!
 //! Up to isomorphism a state represents its class: a policy is evaluated at one representative of each class. This is
-//! correct for equivariant policies only, and others are refused ([`StateGraph::check_equivariance`](crate::env::StateGraph::check_equivariance)).
+//! correct for equivariant policies only, and others are refused
+//! ([`StateGraph::check_equivariance`](crate::env::StateGraph::check_equivariance)).
 
 mod distances;
 mod exact;

@@ -8,7 +8,7 @@ use crate::quantity::Values;
 use crate::{Error, Result};
 
 /// The output of a network for a batch of states. Logits include illegal actions.
-/// [`Evaluation::of_network`](crate::policy::Evaluation::of_network) converts it to distributions.
+/// A policy converts it to distributions.
 #[derive(Debug, Default)]
 pub struct NetworkOutput {
     /// Logits of P_F, with one block `[rows, width]` per block of forward actions; `None` if they weren't
@@ -20,7 +20,7 @@ pub struct NetworkOutput {
     pub pb: Option<Vec<Tensor>>,
     /// Further estimates for each state, `[B]` each: log F
     /// ([`Quantity::LogFlow`](crate::quantity::Quantity::LogFlow)), and [custom
-    /// quantities](crate::quantity::Quantity::Own).
+    /// quantities](crate::quantity::Quantity::Custom).
     pub values: Values,
     /// A factor on the logits of P_F of each state, `[B]`; `None` for 1.
     pub pf_scale: Option<Tensor>,

@@ -5,9 +5,9 @@ use tch::Tensor;
 
 use super::RegressionLoss;
 use crate::Result;
-use crate::objective::{Balance, Objective, Origin, Residuals, Scores, mean_weights};
+use crate::objective::{Objective, Origin, Residuals, Scores};
 use crate::quantity::{Quantities, Quantity};
-use crate::tensor::index_tensor;
+use crate::tensor::select_rows;
 
 /// Trajectory-likelihood maximisation (Gritsaev et al., *Optimizing Backward Policies in GFlowNets via
 /// Trajectory Likelihood Maximization*, 2025): P_B learns the paths that P_F samples.
@@ -45,7 +45,7 @@ impl Objective for TrajectoryLikelihood {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MaximumEntropyBackward;
 
-impl Balance for MaximumEntropyBackward {
+impl Objective for MaximumEntropyBackward {
     fn name(&self) -> &'static str {
         "maximum-entropy backward policy"
     }
@@ -53,11 +53,10 @@ impl Balance for MaximumEntropyBackward {
         Quantity::LogPaths | Quantity::NextLogPaths | Quantity::LearnedLogPb
     }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
-        let before = scores.need(Quantity::LogPaths, Balance::name(self))?;
-        let after = scores.need(Quantity::NextLogPaths, Balance::name(self))?;
-        let step = scores.log_pb.index_select(0, &index_tensor(&scores.inner, scores.log_pb.device()));
-        let values = after + step - before;
-        Ok(Residuals { weights: mean_weights(&values), values })
+        let before = scores.need(Quantity::LogPaths, self.name())?;
+        let after = scores.need(Quantity::NextLogPaths, self.name())?;
+        let step = select_rows(&scores.log_pb, &scores.inner);
+        Ok(Residuals::mean(after + step - before))
     }
 }
 

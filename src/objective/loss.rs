@@ -1,8 +1,8 @@
 use serde::{Deserialize, Serialize};
 use tch::Tensor;
 
-use super::positive;
-use crate::{Error, Result};
+use crate::Result;
+use crate::error::{check_positive, check_setting};
 
 /// The loss of a residual: a non-negative function that is 0 only at 0.
 ///
@@ -36,16 +36,17 @@ impl RegressionLoss {
     /// Checks the loss's parameter.
     ///
     /// # Errors
-    /// [`Error::Config`] for a linex loss whose `alpha` is 0 or not finite, and for a Huber loss whose
-    /// `delta` isn't positive and finite.
+    /// [`Error::Config`](crate::Error::Config) for a linex loss whose `alpha` is 0 or not finite, and for a Huber
+    /// loss whose `delta` isn't positive and finite.
     pub fn check(self) -> Result<()> {
         match self {
-            Self::Linex { alpha } if alpha == 0.0 || !alpha.is_finite() => {
-                Err(Error::config("alpha", alpha, "a number other than 0"))
+            Self::Linex { alpha } => {
+                check_setting("alpha", alpha, alpha != 0.0 && alpha.is_finite(), "a number other than 0")?
             }
-            Self::Huber { delta } => positive("delta", delta).map(drop),
-            _ => Ok(()),
-        }
+            Self::Huber { delta } => check_positive("delta", delta)?,
+            _ => 0.0,
+        };
+        Ok(())
     }
 
     /// Returns the loss of each residual, in the shape of `residuals`, with gradient.

@@ -47,7 +47,6 @@ pub(crate) use score::SCORING;
 pub use score::{Scores, score, score_target, score_transitions};
 pub(crate) use score::{Scoring, score_as};
 
-use serde::Serialize;
 use serde_json::Value;
 use tch::Tensor;
 
@@ -63,6 +62,12 @@ pub struct Residuals {
 }
 
 impl Residuals {
+    /// Gives all residuals the same weight, so that the loss is a mean.
+    #[must_use]
+    pub(crate) fn mean(values: Tensor) -> Self {
+        Self { weights: mean_weights(&values), values }
+    }
+
     /// Checks that values and weights are flat lists of the same length. A column times a row would be
     /// broadcast to a table, and the loss would no longer be a mean.
     fn check(&self, objective: &str) -> Result<()> {
@@ -72,7 +77,8 @@ impl Residuals {
                 what,
                 expected,
                 got,
-                "give residuals and weights as flat lists `[k]` of one length; a column `[k, 1]` is made one by `squeeze_dim(-1)`",
+                "give residuals and weights as flat lists `[k]` of one length; a column `[k, 1]` is made one by \
+                 `squeeze_dim(-1)`",
             ))
         };
         if values.len() != 1 {
@@ -103,7 +109,9 @@ impl Origin {
 
 /// A training objective: a loss that is minimal if the policy samples in proportion to the reward.
 ///
-/// An objective made of residuals implements [`Balance`] instead; every [`Balance`] implements this trait.
+/// An objective made of residuals implements [`residuals`](Self::residuals): all residuals vanish, on any
+/// trajectories, if the policy samples in proportion to the reward. Any other objective implements
+/// [`loss`](Self::loss).
 pub trait Objective: Send + std::fmt::Debug {
     /// The name in messages and reports.
     fn name(&self) -> &'static str;
@@ -135,7 +143,7 @@ pub trait Objective: Send + std::fmt::Debug {
     }
 
     /// `true` if the objective can learn from [single transitions](score_transitions): each residual depends
-    /// on a single transition. Defaults to `false`.
+    /// on a single transition, and the weights are [`Scores::mean_weights`]. Defaults to `false`.
     fn learns_from_transitions(&self) -> bool {
         false
     }
@@ -160,107 +168,36 @@ pub trait Objective: Send + std::fmt::Debug {
         Ok(())
     }
 
-    /// Returns the loss of a batch, a scalar with gradient. A trainer refuses any other shape.
+    /// Returns the residuals of a batch and their weights.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] for scores without a quantity that the objective needs, and for an objective that
+    /// isn't made of residuals (the default).
+    fn residuals(&self, _scores: &Scores) -> Result<Residuals> {
+        Err(Error::missing(self.name(), "residuals, which it doesn't define", "use its loss (`Objective::loss`)"))
+    }
+
+    /// Returns the loss of a batch, a scalar with gradient. A trainer refuses any other shape. The default is
+    /// the weighted sum of the residuals' losses; override it for another loss, or if there are too many
+    /// residuals to store.
     ///
     /// Operations of `tch` panic if shapes don't match; their `f_` variants return an error (`a.f_sub(&b)?`
     /// for `&a - &b`).
     ///
     /// # Errors
-    /// [`Error::Missing`] for scores without a quantity that the objective needs.
-    fn loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor>;
-}
-
-impl<O: Objective + 'static> From<O> for Box<dyn Objective> {
-    fn from(objective: O) -> Self {
-        Box::new(objective)
-    }
-}
-
-/// An objective made of residuals. All residuals vanish, on any trajectories, if the policy samples in
-/// proportion to the reward.
-pub trait Balance: Send + std::fmt::Debug {
-    /// The name in messages and reports.
-    fn name(&self) -> &'static str;
-
-    /// The quantities that the objective needs besides log-probabilities and rewards.
-    fn needs(&self) -> Quantities;
-
-    /// The minimum number of trajectories in a batch. It is 2 if trajectories are compared with the batch's
-    /// mean. Defaults to 1.
-    fn smallest_batch(&self) -> usize {
-        1
-    }
-
-    /// `true` if the objective can learn from [single transitions](score_transitions): each residual depends
-    /// on a single transition, and the weights are [`Scores::mean_weights`]. Defaults to `false`.
-    fn learns_from_transitions(&self) -> bool {
-        false
-    }
-
-    /// The exponent beta of R in the target, for an objective that is relative to a prior. Defaults to 1.
-    fn reward_exponent(&self) -> f64 {
-        1.0
-    }
-
-    /// The settings that distinguish objectives with the same name. They are stored in checkpoints, and a run
-    /// resumes only with equal settings. The default is the `Debug` text; override it if that text changes
-    /// during training.
-    fn settings(&self) -> Value {
-        Value::String(format!("{self:?}"))
-    }
-
-    /// Returns the residuals of a batch and their weights.
-    ///
-    /// # Errors
-    /// [`Error::Missing`] for scores without a quantity that the objective needs.
-    fn residuals(&self, scores: &Scores) -> Result<Residuals>;
-
-    /// Returns the weighted sum of the residuals' losses, a scalar with gradient. Override it if there are
-    /// too many residuals to store.
-    ///
-    /// # Errors
     /// The errors of [`residuals`](Self::residuals); [`Error::Shape`] for residuals and weights that aren't
     /// flat lists of the same length.
-    fn weighted_loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
+    fn loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
         let residuals = self.residuals(scores)?;
         residuals.check(self.name())?;
         Ok((regression.apply(&residuals.values) * residuals.weights).sum(residuals.values.kind()))
     }
 }
 
-impl<B: Balance> Objective for B {
-    fn name(&self) -> &'static str {
-        Balance::name(self)
+impl<O: Objective + 'static> From<O> for Box<dyn Objective> {
+    fn from(objective: O) -> Self {
+        Box::new(objective)
     }
-    fn needs(&self) -> Quantities {
-        Balance::needs(self)
-    }
-    fn smallest_batch(&self) -> usize {
-        Balance::smallest_batch(self)
-    }
-    fn learns_from_transitions(&self) -> bool {
-        Balance::learns_from_transitions(self)
-    }
-    fn reward_exponent(&self) -> f64 {
-        Balance::reward_exponent(self)
-    }
-    fn settings(&self) -> Value {
-        Balance::settings(self)
-    }
-    fn loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
-        self.weighted_loss(scores, regression)
-    }
-}
-
-/// Converts the settings of an objective to JSON.
-fn as_json(settings: &impl Serialize) -> Value {
-    // Settings are numbers and enums of numbers, which JSON can always represent.
-    serde_json::to_value(settings).unwrap_or_default()
-}
-
-/// Returns a setting that must be a positive, finite number.
-fn positive(setting: &'static str, value: f64) -> Result<f64> {
-    if value > 0.0 && value.is_finite() { Ok(value) } else { Err(Error::config(setting, value, "a positive number")) }
 }
 
 /// Returns equal weights that sum to 1, `[values]`.

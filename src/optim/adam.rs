@@ -2,14 +2,13 @@
 
 use tch::{Kind, Tensor};
 
-use super::config::checked_factor;
 use super::slots::{Slot, Slots, dense};
 use super::update::Rule;
 use super::{AdamConfig, Optimizer, StepReport};
 use crate::nn::{Group, Parameters};
 use crate::{Error, Result};
 
-/// Largest second moment in f32; slightly below the maximum, so that rounding can't give infinity.
+/// The largest allowed second moment in f32, slightly below the maximum, so that rounding can't give infinity.
 const MAX_MOMENT: f64 = 0.99 * f32::MAX as f64;
 
 /// Adam (Kingma and Ba, 2015) with decoupled weight decay (Loshchilov and Hutter, 2019), saveable to the last bit.
@@ -18,11 +17,11 @@ const MAX_MOMENT: f64 = 0.99 * f32::MAX as f64;
 /// `m = b1 m + (1 - b1) g`, `v = b2 v + (1 - b2) g^2`,
 /// `p = (1 - lr wd) p - lr / (1 - b1^t) * m / (sqrt(v / (1 - b2^t)) + eps)`.
 ///
-/// A parameter that has never had a gradient isn't changed. Once it has had one, a missing gradient counts as zero.
-/// That makes a resumed run, whose gradients are undefined at first, equal to an uninterrupted one.
+/// A parameter that has never had a gradient isn't changed. After its first gradient, a missing gradient counts as
+/// zero. So a resumed run, whose gradients are undefined at first, equals an uninterrupted run.
 ///
 /// ```
-/// use gfn::{nn::Parameters, optim::{Adam, AdamConfig}, Rng};
+/// use gfn::{nn::Parameters, optim::{Adam, AdamConfig, Optimizer}, Rng};
 /// use tch::{Device, Kind};
 ///
 /// let mut parameters = Parameters::new(Device::Cpu, Kind::Float);
@@ -37,24 +36,28 @@ const MAX_MOMENT: f64 = 0.99 * f32::MAX as f64;
 #[derive(Debug)]
 pub struct Adam {
     config: AdamConfig,
-    /// A schedule's factor on the learning rates.
-    factor: f64,
     slots: Slots<2>,
 }
 
 impl Adam {
-    /// An optimiser for the parameters that require a gradient.
+    /// Creates an optimiser for the parameters that require a gradient.
     ///
     /// # Errors
     /// [`Error::Config`] for a setting out of its range, and the errors of [`Parameters::check`].
     pub fn new(parameters: &Parameters, config: AdamConfig) -> Result<Self> {
         config.check()?;
-        Ok(Self { config, factor: 1.0, slots: Slots::new(parameters, ["m", "v"])? })
+        Ok(Self { config, slots: Slots::new(parameters, ["m", "v"], [config.lr, config.log_z_lr])? })
+    }
+}
+
+impl Optimizer for Adam {
+    fn name(&self) -> &'static str {
+        "adam"
     }
 
     /// Updates every parameter from its gradient. Gradients are set to zero afterwards, even after an error.
     ///
-    /// On a CPU, f32 parameters are written to directly: like any in-place operation of libtorch, this must not run
+    /// On a CPU, f32 parameters are written to directly. Like any in-place operation of libtorch, this must not run
     /// while another thread uses the parameters. A loss recorded before the step can't be differentiated after it:
     /// `f_backward` then returns libtorch's error, and `backward` panics.
     ///
@@ -62,12 +65,11 @@ impl Adam {
     /// [`Error::NonFiniteGradient`] if a gradient isn't finite; [`Error::GradientOverflow`] if its square overflows
     /// f32, because the second moment would stay infinite and the parameter would never change again. Parameters and
     /// moments are unchanged then.
-    pub fn step(&mut self) -> Result<StepReport> {
-        let (config, factor) = (self.config, self.factor);
-        let lr = |slot: &Slot<2>| factor * slot.rate(config.lr, config.log_z_lr);
-        let check = |slot: &Slot<2>, grad: &Tensor, clip| check_square(slot, grad, config.beta2, clip, lr(slot));
-        self.slots.step(config.max_norm, check, |slot, grad, clip| {
-            let (lr, t) = (lr(slot), slot.steps as f64);
+    fn step(&mut self) -> Result<StepReport> {
+        let config = self.config;
+        let check = |slot: &Slot<2>, grad: &Tensor, clip, lr| check_square(slot, grad, config.beta2, clip, lr);
+        self.slots.step(config.max_norm, check, |slot, grad, clip, lr| {
+            let t = slot.steps as f64;
             let weight_decay = if slot.parameter.group == Group::Network { config.weight_decay } else { 0.0 };
             let rule = Rule {
                 clip,
@@ -83,49 +85,22 @@ impl Adam {
         })
     }
 
-    /// Moments (`m/NAME`, `v/NAME`, on the host, shaped like the parameter) and step counts (`steps`, i64, one per
-    /// parameter), copied. With the parameters' values they are all that [`Adam::load_state`] needs to go on bit for bit.
-    ///
-    /// # Errors
-    /// [`Error::Torch`] if data can't be copied from a device.
-    pub fn state(&self) -> Result<Vec<(String, Tensor)>> {
+    fn scale_lr(&mut self, factor: f64) -> Result<()> {
+        self.slots.scale_lr(factor)
+    }
+
+    /// Returns copies of the moments (`m/NAME`, `v/NAME`, on the host, shaped like the parameter) and of the step
+    /// counts (`steps`, i64, one per parameter).
+    fn state(&self) -> Result<Vec<(String, Tensor)>> {
         self.slots.state()
     }
 
-    /// Continues from a state that [`Adam::state`] gave for the same parameters.
-    ///
-    /// # Errors
-    /// [`Error::Config`] if a tensor is missing, left over, of another kind or not finite; [`Error::Shape`] if one has
-    /// another shape. Nothing is changed then.
-    pub fn load_state(&mut self, state: &[(String, Tensor)]) -> Result<()> {
+    fn load_state(&mut self, state: &[(String, Tensor)]) -> Result<()> {
         self.slots.load_state(state)
     }
 }
 
-impl Optimizer for Adam {
-    fn name(&self) -> &'static str {
-        "adam"
-    }
-
-    fn step(&mut self) -> Result<StepReport> {
-        Self::step(self)
-    }
-
-    fn scale_lr(&mut self, factor: f64) -> Result<()> {
-        self.factor = checked_factor(factor)?;
-        Ok(())
-    }
-
-    fn state(&self) -> Result<Vec<(String, Tensor)>> {
-        Self::state(self)
-    }
-
-    fn load_state(&mut self, state: &[(String, Tensor)]) -> Result<()> {
-        Self::load_state(self, state)
-    }
-}
-
-/// Refuses a gradient whose second moment would overflow f32. (f64 can't overflow if the norm is finite.)
+/// Checks that the second moment of a gradient doesn't overflow f32. (f64 can't overflow if the norm is finite.)
 fn check_square(slot: &Slot<2>, grad: &Tensor, beta2: f64, clip: f64, lr: f64) -> Result<()> {
     let square = dense(grad)?.f_to_kind(Kind::Double)?.f_mul_scalar(clip)?.f_square()?;
     let before = slot.moments[1].f_to_kind(Kind::Double)?.f_mul_scalar(beta2)?;

@@ -2,14 +2,15 @@
 
 use tch::{Tensor, no_grad};
 
+use crate::error::check_setting;
 use crate::nn::{Parameters, Restored};
 use crate::{Error, Result};
 
 /// An exponential moving average of a model's parameters. It changes more smoothly than the trained model, for sampling
 /// or evaluation.
 ///
-/// After each update of the parameters `p`, the average `a` becomes `decay a + (1 - decay) p`; it starts as a copy of
-/// them. Tensors that aren't trained (noise, for example) are left out.
+/// After each update of the parameters `p`, the average `a` becomes `decay a + (1 - decay) p`. It starts as a copy of
+/// the parameters. Tensors that aren't trained (noise, for example) are left out.
 ///
 /// ```
 /// use gfn::{nn::Parameters, optim::Average, Rng};
@@ -32,14 +33,12 @@ pub struct Average {
 }
 
 impl Average {
-    /// An average that starts at the parameters' values.
+    /// Creates an average that starts at the parameters' values.
     ///
     /// # Errors
     /// [`Error::Config`] unless `0 <= decay < 1`.
     pub fn new(parameters: &Parameters, decay: f64) -> Result<Self> {
-        if !(0.0..1.0).contains(&decay) {
-            return Err(Error::config("the decay of the average", decay, "0 <= decay < 1"));
-        }
+        check_setting("the decay of the average", decay, (0.0..1.0).contains(&decay), "0 <= decay < 1")?;
         let values = no_grad(|| trained(parameters).map(|(name, t)| (name.to_owned(), t.copy())).collect());
         Ok(Self { decay, values })
     }
@@ -59,7 +58,7 @@ impl Average {
         Ok(())
     }
 
-    /// Begins anew from the parameters as they are now.
+    /// Sets the average to the current values of the parameters.
     ///
     /// # Errors
     /// [`Error::Config`] for the parameters of another model.
@@ -70,7 +69,7 @@ impl Average {
         Ok(())
     }
 
-    /// Runs `f` with the average as the parameters' values, and restores their own values afterwards.
+    /// Runs `f` with the average as the parameters' values, and restores the parameters afterwards.
     ///
     /// A loss recorded before this call can't be differentiated afterwards.
     ///
@@ -98,16 +97,16 @@ impl Average {
         Ok(())
     }
 
-    /// A copy of the averages by the parameters' names, for a checkpoint (a section of
+    /// Returns a copy of the averages under the parameters' names, for a checkpoint (a section of
     /// [`Checkpoint::with`](crate::train::Checkpoint::with)).
     pub fn state(&self) -> Vec<(String, Tensor)> {
         self.values.iter().map(|(name, average)| (name.clone(), average.copy())).collect()
     }
 
-    /// Continues from averages that [`state`](Self::state) gave for the same model.
+    /// Restores averages from [`state`](Self::state) of the same model.
     ///
     /// # Errors
-    /// [`Error::Config`] for the averages of another model; nothing is changed then.
+    /// [`Error::Config`] for the averages of another model. Nothing is changed then.
     pub fn load_state(&mut self, state: &[(String, Tensor)]) -> Result<()> {
         let mut found = Vec::with_capacity(self.values.len());
         for (name, average) in &self.values {

@@ -1,21 +1,22 @@
-//! The optimiser's settings.
+//! The settings of optimizers, and checks of them.
 
-use crate::{Error, Result};
+use crate::Result;
+use crate::error::check_setting;
 
 /// Settings of [`Adam`](super::Adam).
 #[derive(Clone, Copy, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct AdamConfig {
-    /// Learning rate of [`Group::Network`](crate::nn::Group::Network); 0 freezes the weights.
+    /// The learning rate of [`Group::Network`](crate::nn::Group::Network); 0 freezes the weights.
     pub lr: f64,
-    /// Learning rate of [`Group::LogZ`](crate::nn::Group::LogZ).
+    /// The learning rate of [`Group::LogZ`](crate::nn::Group::LogZ).
     pub log_z_lr: f64,
-    /// Decay of the first moment per step.
+    /// The decay of the first moment per step.
     pub beta1: f64,
-    /// Decay of the second moment per step.
+    /// The decay of the second moment per step.
     pub beta2: f64,
-    /// Added to the root of the second moment; at least `sqrt(1.2e-38 / (1 - beta2))`.
+    /// The number added to the root of the second moment; at least `sqrt(1.2e-38 / (1 - beta2))`.
     pub eps: f64,
-    /// Decoupled weight decay (AdamW), applied to [`Group::Network`](crate::nn::Group::Network) only: log Z is an
+    /// The decoupled weight decay (AdamW), applied to [`Group::Network`](crate::nn::Group::Network) only: log Z is an
     /// estimate, not a weight.
     pub weight_decay: f64,
     /// The largest norm of all gradients together; a longer gradient is scaled down to it.
@@ -23,54 +24,48 @@ pub struct AdamConfig {
 }
 
 impl Default for AdamConfig {
-    /// Learning rates 1e-3 and 1e-1, betas 0.9 and 0.999, eps 1e-8, no weight decay, no clipping.
+    /// Returns learning rates 1e-3 and 1e-1, betas 0.9 and 0.999, eps 1e-8, no weight decay, no clipping.
     fn default() -> Self {
         Self { lr: 1e-3, log_z_lr: 1e-1, beta1: 0.9, beta2: 0.999, eps: 1e-8, weight_decay: 0.0, max_norm: None }
     }
 }
 
 impl AdamConfig {
+    /// Checks the settings.
+    ///
     /// # Errors
-    /// [`Error::Config`] for the first invalid setting.
+    /// [`Error::Config`](crate::Error::Config) for the first invalid setting.
     pub(super) fn check(&self) -> Result<()> {
-        // For a smaller gradient the weighted square underflows in f32 although the gradient doesn't. The update, their
-        // quotient, could then be of any size.
+        // With a smaller eps, the weighted square of a gradient may underflow in f32 although the gradient doesn't. The
+        // update, which is their quotient, could then have any size.
         let least = (f64::from(f32::MIN_POSITIVE) / (1.0 - self.beta2)).sqrt();
-        let eps = "a finite number of at least sqrt(1.2e-38 / (1 - beta2)), which is 3.5e-18 where beta2 is 0.999";
-        let beta = |x: f64| (0.0..1.0).contains(&x);
-        check(&[
-            ("lr", self.lr, is_rate(self.lr), RATE),
-            ("log_z_lr", self.log_z_lr, is_rate(self.log_z_lr), RATE),
-            ("beta1", self.beta1, beta(self.beta1), "0 <= beta1 < 1"),
-            ("beta2", self.beta2, beta(self.beta2), "0 <= beta2 < 1"),
-            ("eps", self.eps, self.eps.is_finite() && self.eps >= least, eps),
-            ("weight_decay", self.weight_decay, is_rate(self.weight_decay), RATE),
-        ])?;
+        let eps = "a finite number of at least sqrt(1.2e-38 / (1 - beta2)), which is 3.5e-18 if beta2 is 0.999";
+        check_rate("lr", self.lr)?;
+        check_rate("log_z_lr", self.log_z_lr)?;
+        check_setting("beta1", self.beta1, is_decay(self.beta1), "0 <= beta1 < 1")?;
+        check_setting("beta2", self.beta2, is_decay(self.beta2), "0 <= beta2 < 1")?;
+        check_setting("eps", self.eps, self.eps.is_finite() && self.eps >= least, eps)?;
+        check_rate("weight_decay", self.weight_decay)?;
         check_norm(self.max_norm)
     }
 }
 
-/// Refuses the first setting that isn't sound: its name, its value, whether it is sound, and what is expected.
-pub(super) fn check(settings: &[(&'static str, f64, bool, &'static str)]) -> Result<()> {
-    match settings.iter().find(|setting| !setting.2) {
-        Some(&(setting, got, _, expected)) => Err(Error::config(setting, got, expected)),
-        None => Ok(()),
-    }
+/// Checks a learning rate or a weight decay.
+pub(super) fn check_rate(setting: &'static str, value: f64) -> Result<f64> {
+    check_setting(setting, value, is_rate(value), "a finite number of at least 0")
 }
 
+/// Checks the limit on the norm of the gradient.
 pub(super) fn check_norm(max_norm: Option<f64>) -> Result<()> {
     let max = max_norm.unwrap_or(1.0);
-    check(&[("max_norm", max, max.is_finite() && max > 0.0, "a finite number above 0")])
-}
-
-/// A schedule's factor on learning rates.
-pub(super) fn checked_factor(factor: f64) -> Result<f64> {
-    check(&[("lr_scale", factor, is_rate(factor), "a finite factor of at least 0")])?;
-    Ok(factor)
+    check_setting("max_norm", max, max.is_finite() && max > 0.0, "a finite number above 0").map(drop)
 }
 
 pub(super) fn is_rate(x: f64) -> bool {
     x.is_finite() && x >= 0.0
 }
 
-pub(super) const RATE: &str = "a finite number of at least 0";
+/// Returns `true` for the share of a moment that one step may keep.
+pub(super) fn is_decay(x: f64) -> bool {
+    (0.0..1.0).contains(&x)
+}

@@ -18,72 +18,71 @@ use crate::{Error, Result};
 /// let decay = Schedule::Cosine { from: 1.0, to: 0.0, steps: 90 };
 /// let warm = Schedule::WarmUp { steps: 10, then: Box::new(decay) };
 /// assert_eq!((warm.at(0), warm.at(4), warm.at(9), warm.at(10), warm.at(100)), (0.1, 0.5, 1.0, 1.0, 0.0));
-/// let own = Schedule::of(|step| if step % 2 == 0 { 0.1 } else { 0.0 });
-/// assert_eq!((own.at(4), own.at(5)), (0.1, 0.0));
+/// let custom = Schedule::from_fn(|step| if step % 2 == 0 { 0.1 } else { 0.0 });
+/// assert_eq!((custom.at(4), custom.at(5)), (0.1, 0.0));
 /// ```
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum Schedule {
-    /// Always the same value.
+    /// A constant value.
     Constant(f64),
-    /// Linear from one value to another over `steps` steps, then constant.
+    /// A linear change from one value to another over `steps` steps, then constant.
     Linear {
-        /// At step 0.
+        /// The value at step 0.
         from: f64,
-        /// From step `steps` on.
+        /// The value from step `steps` on.
         to: f64,
-        /// Number of steps.
+        /// The number of steps.
         steps: usize,
     },
-    /// Exponential: linear in the logarithm, so that each step multiplies by the same factor, `(to / from)^(1 /
-    /// steps)`.
+    /// An exponential change: each step multiplies the value by the same factor, `(to / from)^(1 / steps)`.
     Exponential {
-        /// At step 0; not 0.
+        /// The value at step 0; not 0.
         from: f64,
-        /// From step `steps` on; of the same sign as `from`, and not 0.
+        /// The value from step `steps` on; of the same sign as `from`, and not 0.
         to: f64,
-        /// Number of steps.
+        /// The number of steps.
         steps: usize,
     },
     /// Half a cosine wave: slow, fast, slow (Loshchilov and Hutter, *SGDR*, 2017, without restarts).
     Cosine {
-        /// At step 0.
+        /// The value at step 0.
         from: f64,
-        /// From step `steps` on.
+        /// The value from step `steps` on.
         to: f64,
-        /// Number of steps.
+        /// The number of steps.
         steps: usize,
     },
     /// `from / sqrt(1 + step / steps)`, for the learning rate of a run of unknown length. The rates have no finite sum,
     /// so training never stalls before the target, but they fall, so the noise does, too (Robbins and Monro, 1951).
     InverseRoot {
-        /// At step 0.
+        /// The value at step 0.
         from: f64,
-        /// The step at which it has fallen by a factor of the root of 2; at least 1.
+        /// The step at which the value has fallen by a factor of the square root of 2; at least 1.
         steps: usize,
     },
-    /// Constant between steps at which it jumps.
+    /// A value that is constant between steps at which it jumps.
     Milestones {
-        /// The value before the first of them.
+        /// The value before the first step of `then`.
         from: f64,
-        /// Steps in increasing order, each with the value from that step on.
+        /// The steps in increasing order, each with the value from that step on.
         then: Vec<(usize, f64)>,
     },
-    /// A line from next to 0 to where another schedule begins, then that schedule from its own step 0 on: the value of step `t` is
-    /// `(t + 1) / steps` times `then`'s first.
+    /// A linear increase to the first value of another schedule, followed by that schedule from its step 0 on. The
+    /// value at step `t` is `(t + 1) / steps` times the first value of `then`.
     WarmUp {
-        /// Its length; at least 1.
+        /// The number of steps of the increase; at least 1.
         steps: usize,
         /// The schedule that follows.
         then: Box<Self>,
     },
-    /// A function of the step of one's own ([`of`](Self::of)). It can't be written into a file of settings; a value that can't be used
-    /// is refused at the step that it is for.
+    /// A custom function of the step ([`from_fn`](Self::from_fn)). It can't be written to a file of settings. An
+    /// invalid value is refused at the step that uses it.
     #[serde(skip)]
-    Own(Curve),
+    Custom(Curve),
 }
 
-/// A function of the step. Two are equal if one is a clone of the other.
+/// A function of the step. Two functions are equal if one is a clone of the other.
 #[derive(Clone)]
 pub struct Curve(Arc<dyn Fn(usize) -> f64 + Send + Sync>);
 
@@ -100,20 +99,20 @@ impl std::fmt::Debug for Curve {
 }
 
 impl Schedule {
-    /// By a function of the step, counted from 0. It should depend on nothing else, so that a run that resumes goes on with the right
-    /// value.
-    pub fn of(curve: impl Fn(usize) -> f64 + Send + Sync + 'static) -> Self {
-        Self::Own(Curve(Arc::new(curve)))
+    /// Creates a schedule from a function of the step, counted from 0. The function should depend on nothing else, so
+    /// that a resumed run continues with the right value.
+    pub fn from_fn(curve: impl Fn(usize) -> f64 + Send + Sync + 'static) -> Self {
+        Self::Custom(Curve(Arc::new(curve)))
     }
 
-    /// The value at a step; not a number where [`check`](Self::check) fails.
+    /// Returns the value at a step; it may be NaN if [`check`](Self::check) fails.
     #[must_use]
     pub fn at(&self, step: usize) -> f64 {
         let part = |steps: usize| step as f64 / steps as f64;
         match *self {
             Self::WarmUp { steps, ref then } if step < steps => then.at(0) * ((step + 1) as f64 / steps as f64),
             Self::WarmUp { steps, ref then } => then.at(step - steps),
-            Self::Own(ref curve) => (curve.0)(step),
+            Self::Custom(ref curve) => (curve.0)(step),
             Self::Constant(value) => value,
             Self::Linear { to, steps, .. } | Self::Exponential { to, steps, .. } | Self::Cosine { to, steps, .. }
                 if step >= steps =>
@@ -136,8 +135,8 @@ impl Schedule {
     /// Checks that the schedule has a value at every step.
     ///
     /// # Errors
-    /// [`Error::Config`] for values that aren't finite, a change over no steps, an exponential that would have to reach or cross 0,
-    /// and milestones out of order.
+    /// [`Error::Config`] for values that aren't finite, a change over no steps, an exponential change that would have
+    /// to reach or cross 0, and milestones out of order.
     pub fn check(&self) -> Result<()> {
         let refuse = |expected| Err(Error::config("a schedule", format!("{self:?}"), expected));
         match self {
@@ -158,21 +157,23 @@ impl Schedule {
         }
     }
 
-    /// Whether the value is 0 at a step and at all later ones. Of a function of one's own nobody knows.
+    /// Returns `true` if the value is 0 at a step and at all later steps. It is `false` for a custom function, whose
+    /// later values aren't known.
     pub(crate) fn stays_zero(&self, step: usize) -> bool {
         match self {
-            Self::Own(_) => false,
+            Self::Custom(_) => false,
             Self::WarmUp { steps, then } => then.stays_zero(step.saturating_sub(*steps)),
             _ => std::iter::once(step).chain(self.landmarks()).all(|other| other < step || self.at(other) == 0.0),
         }
     }
 
-    /// Steps that show all values there are to judge: between two of them it only rises or only falls. Of a function of one's own they
-    /// are the first alone.
+    /// Returns the steps at which to check the values: between two of them the value only rises or only falls. For a
+    /// custom function it is the first step alone.
     #[must_use]
     pub fn landmarks(&self) -> Vec<usize> {
-        if matches!(self, Self::Own(_)) {
-            // A line of one's own may be senseless long after the run: it is judged at each step that it is used for.
+        if matches!(self, Self::Custom(_)) {
+            // A custom function may be invalid long after the end of the run, so it is checked at each step that uses
+            // it.
             return vec![0];
         }
         if let Self::WarmUp { steps, then } = self {
@@ -228,7 +229,7 @@ mod tests {
             (Schedule::Milestones { from: 1.0, then: vec![(5, f64::NAN)] }, "finite"),
             (Schedule::WarmUp { steps: 0, then: Box::new(Schedule::Constant(1.0)) }, "at least one step"),
             (Schedule::WarmUp { steps: 5, then: Box::new(Schedule::Constant(f64::NAN)) }, "finite"),
-            (Schedule::of(|_| f64::NAN), "finite"),
+            (Schedule::from_fn(|_| f64::NAN), "finite"),
         ];
         for (schedule, word) in wrong {
             let message = schedule.check().unwrap_err().to_string();
@@ -248,6 +249,6 @@ mod tests {
         assert_eq!([4, 5, 8, 20].map(|step| pause.stays_zero(step)), [false, false, false, true]);
         assert!(Schedule::Constant(0.0).stays_zero(0) && !Schedule::Constant(1e-9).stays_zero(0));
         assert!(!Schedule::Linear { from: 0.0, to: 1.0, steps: 3 }.stays_zero(0));
-        assert!(!Schedule::of(|_| 0.0).stays_zero(7));
+        assert!(!Schedule::from_fn(|_| 0.0).stays_zero(7));
     }
 }

@@ -1,27 +1,28 @@
 use serde::{Deserialize, Serialize};
 use tch::Tensor;
 
-use super::config::{RATE, check, check_norm, checked_factor, is_rate};
-use super::slots::{Slots, dense};
+use super::config::{check_norm, check_rate, is_decay};
+use super::slots::{Slot, Slots, dense};
 use super::{Optimizer, StepReport};
 use crate::Result;
+use crate::error::check_setting;
 use crate::nn::Parameters;
 
 /// Settings of [`Sgd`].
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct SgdConfig {
-    /// Learning rate of [`Group::Network`](crate::nn::Group::Network).
+    /// The learning rate of [`Group::Network`](crate::nn::Group::Network).
     pub lr: f64,
-    /// Learning rate of [`Group::LogZ`](crate::nn::Group::LogZ).
+    /// The learning rate of [`Group::LogZ`](crate::nn::Group::LogZ).
     pub log_z_lr: f64,
-    /// Share of the last step that the next one keeps, at least 0 and below 1.
+    /// The share of the last step that the next step keeps, at least 0 and below 1.
     pub momentum: f64,
-    /// The largest norm of all gradients together; longer ones are scaled down to it.
+    /// The largest norm of all gradients together; a longer gradient is scaled down to it.
     pub max_norm: Option<f64>,
 }
 
 impl Default for SgdConfig {
-    /// Learning rates 1e-2 and 1e-1, momentum 0.9, gradients clipped to norm 10.
+    /// Returns learning rates 1e-2 and 1e-1, momentum 0.9, gradients clipped to norm 10.
     fn default() -> Self {
         Self { lr: 1e-2, log_z_lr: 1e-1, momentum: 0.9, max_norm: Some(10.0) }
     }
@@ -29,11 +30,9 @@ impl Default for SgdConfig {
 
 impl SgdConfig {
     fn check(&self) -> Result<()> {
-        check(&[
-            ("lr", self.lr, is_rate(self.lr), RATE),
-            ("log_z_lr", self.log_z_lr, is_rate(self.log_z_lr), RATE),
-            ("momentum", self.momentum, (0.0..1.0).contains(&self.momentum), "0 <= momentum < 1"),
-        ])?;
+        check_rate("lr", self.lr)?;
+        check_rate("log_z_lr", self.log_z_lr)?;
+        check_setting("momentum", self.momentum, is_decay(self.momentum), "0 <= momentum < 1")?;
         check_norm(self.max_norm)
     }
 }
@@ -59,18 +58,17 @@ impl SgdConfig {
 #[derive(Debug)]
 pub struct Sgd {
     config: SgdConfig,
-    factor: f64,
     slots: Slots<1>,
 }
 
 impl Sgd {
-    /// An optimizer for the parameters that require a gradient.
+    /// Creates an optimizer for the parameters that require a gradient.
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) for a setting out of its range, and for what [`Parameters::check`] finds.
+    /// [`Error::Config`](crate::Error::Config) for a setting out of its range, and the errors of [`Parameters::check`].
     pub fn new(parameters: &Parameters, config: SgdConfig) -> Result<Self> {
         config.check()?;
-        Ok(Self { config, factor: 1.0, slots: Slots::new(parameters, ["momentum"])? })
+        Ok(Self { config, slots: Slots::new(parameters, ["momentum"], [config.lr, config.log_z_lr])? })
     }
 }
 
@@ -80,27 +78,22 @@ impl Optimizer for Sgd {
     }
 
     fn step(&mut self) -> Result<StepReport> {
-        let (SgdConfig { lr, log_z_lr, momentum, max_norm }, factor) = (self.config, self.factor);
-        self.slots.step(
-            max_norm,
-            |_, _, _| Ok(()),
-            |slot, grad, clip| {
-                let lr = factor * slot.rate(lr, log_z_lr);
-                let [velocity] = &mut slot.moments;
-                let _ = velocity.f_mul_scalar_(momentum)?.f_add_(&dense(grad)?.f_mul_scalar(clip)?)?;
-                let _ = slot.parameter.tensor.f_sub_(&velocity.f_mul_scalar(lr)?)?;
-                let _ = grad.f_zero_()?;
-                Ok(())
-            },
-        )
+        let SgdConfig { momentum, max_norm, .. } = self.config;
+        let update = |slot: &mut Slot<1>, grad: &mut Tensor, clip, lr| {
+            let [velocity] = &mut slot.moments;
+            let _ = velocity.f_mul_scalar_(momentum)?.f_add_(&dense(grad)?.f_mul_scalar(clip)?)?;
+            let _ = slot.parameter.tensor.f_sub_(&velocity.f_mul_scalar(lr)?)?;
+            let _ = grad.f_zero_()?;
+            Ok(())
+        };
+        self.slots.step(max_norm, |_, _, _, _| Ok(()), update)
     }
 
     fn scale_lr(&mut self, factor: f64) -> Result<()> {
-        self.factor = checked_factor(factor)?;
-        Ok(())
+        self.slots.scale_lr(factor)
     }
 
-    /// `momentum/NAME`, shaped like the parameter, and `steps`, the number of updates of each.
+    /// Returns `momentum/NAME`, shaped like the parameter, and `steps`, the number of updates of each parameter.
     fn state(&self) -> Result<Vec<(String, Tensor)>> {
         self.slots.state()
     }

@@ -1,10 +1,12 @@
-//! The parameters of an optimizer with the moments that it keeps of each, and all that optimizers do alike with them: gradients, their norm
-//! and clipping, saving and loading.
+//! The parameters of an optimizer with their moments, and the operations that all optimizers share: gradients, their
+//! norm and clipping, saving and loading.
 
 use tch::{Device, Kind, Tensor, no_grad};
 
 use super::StepReport;
+use super::config::is_rate;
 use super::update::sum_of_squares;
+use crate::error::check_setting;
 use crate::nn::{Group, Parameter, Parameters};
 use crate::tensor::slices;
 use crate::{Error, Result};
@@ -12,35 +14,33 @@ use crate::{Error, Result};
 /// If the norm of all gradients is below this, no second moment can overflow, because it is a weighted mean of squares.
 const SAFE_NORM: f64 = 1e19;
 
-/// First factor on gradients if the clipping factor is too small for f32.
+/// The first factor on gradients if the clipping factor is too small for f32.
 const FIRST_CLIP: f64 = 1e-30;
 
+/// The parameters of an optimizer with their moments.
 #[derive(Debug)]
 pub(super) struct Slots<const N: usize> {
     /// The names of the moments, in files.
     names: [&'static str; N],
     slots: Vec<Slot<N>>,
+    /// The learning rates of the network and of log Z, before scaling.
+    rates: [f64; 2],
+    /// A schedule's factor on the learning rates.
+    factor: f64,
 }
 
-/// A parameter with its moments, which lie on its device.
+/// A parameter with its moments, which are on the parameter's device.
 #[derive(Debug)]
 pub(super) struct Slot<const N: usize> {
     pub(super) parameter: Parameter,
-    /// The number of updates. A parameter that has never had a gradient isn't changed; later a missing gradient counts as zero.
+    /// The number of updates. A parameter that has never had a gradient isn't changed; later a missing gradient
+    /// counts as zero.
     pub(super) steps: i64,
     pub(super) moments: [Tensor; N],
 }
 
 impl<const N: usize> Slot<N> {
-    /// The learning rate of the parameter's group.
-    pub(super) fn rate(&self, lr: f64, log_z_lr: f64) -> f64 {
-        match self.parameter.group {
-            Group::Network => lr,
-            Group::LogZ => log_z_lr,
-        }
-    }
-
-    /// The gradient to apply; `None` if the parameter is to be left alone.
+    /// Returns the gradient to apply; `None` if the parameter isn't updated.
     fn gradient(&self) -> Option<Tensor> {
         let tensor = &self.parameter.tensor;
         let grad = if tensor.requires_grad() { tensor.grad() } else { return None };
@@ -49,8 +49,8 @@ impl<const N: usize> Slot<N> {
 }
 
 impl<const N: usize> Slots<N> {
-    /// The parameters that require a gradient, with moments of zero.
-    pub(super) fn new(parameters: &Parameters, names: [&'static str; N]) -> Result<Self> {
+    /// Collects the parameters that require a gradient, with moments of zero.
+    pub(super) fn new(parameters: &Parameters, names: [&'static str; N], rates: [f64; 2]) -> Result<Self> {
         parameters.check()?;
         let trained = parameters.iter().filter(|parameter| parameter.tensor.requires_grad());
         let slots = trained.map(|parameter| Slot {
@@ -58,17 +58,29 @@ impl<const N: usize> Slots<N> {
             steps: 0,
             moments: names.map(|_| parameter.tensor.zeros_like()),
         });
-        Ok(Self { names, slots: slots.collect() })
+        Ok(Self { names, slots: slots.collect(), rates, factor: 1.0 })
     }
 
-    /// Updates every parameter by `update`, which is given its gradient and a factor on it, and sets the gradient to zero; after an error
-    /// all are. Where squares might overflow, `check` looks at all gradients first.
+    /// Multiplies the learning rates by a factor, which replaces the last one.
+    pub(super) fn scale_lr(&mut self, factor: f64) -> Result<()> {
+        self.factor = check_setting("lr_scale", factor, is_rate(factor), "a finite factor of at least 0")?;
+        Ok(())
+    }
+
+    /// Updates every parameter by `update`, and sets the gradients to zero, even after an error. If squares might
+    /// overflow, `check` examines all gradients first. Both functions get a parameter, its gradient, a factor on the
+    /// gradient and the learning rate. `update` sets the gradient to zero itself.
     pub(super) fn step(
         &mut self,
         max_norm: Option<f64>,
-        check: impl Fn(&Slot<N>, &Tensor, f64) -> Result<()>,
-        update: impl Fn(&mut Slot<N>, &mut Tensor, f64) -> Result<()>,
+        check: impl Fn(&Slot<N>, &Tensor, f64, f64) -> Result<()>,
+        update: impl Fn(&mut Slot<N>, &mut Tensor, f64, f64) -> Result<()>,
     ) -> Result<StepReport> {
+        let [network, log_z] = self.rates.map(|rate| self.factor * rate);
+        let rate = |slot: &Slot<N>| match slot.parameter.group {
+            Group::Network => network,
+            Group::LogZ => log_z,
+        };
         let done = no_grad(|| {
             let grads: Vec<_> = self.slots.iter().map(Slot::gradient).collect();
             let grad_norm = self.norm(&grads)?;
@@ -84,11 +96,11 @@ impl<const N: usize> Slots<N> {
             let given = self.slots.iter_mut().zip(grads).filter_map(|(slot, grad)| Some((slot, grad?)));
             let mut given: Vec<_> = given.collect();
             if grad_norm.min(max_norm.unwrap_or(f64::INFINITY)) > SAFE_NORM {
-                given.iter().try_for_each(|(slot, grad)| check(slot, grad, clip))?;
+                given.iter().try_for_each(|(slot, grad)| check(slot, grad, clip, rate(slot)))?;
             }
             for (slot, grad) in &mut given {
                 slot.steps += 1;
-                update(slot, grad, clip)?;
+                update(slot, grad, clip, rate(slot))?;
             }
             Ok(StepReport { grad_norm })
         });
@@ -99,10 +111,10 @@ impl<const N: usize> Slots<N> {
         done
     }
 
-    /// The norm of all gradients together.
+    /// Returns the norm of all gradients together.
     fn norm(&self, grads: &[Option<Tensor>]) -> Result<f64> {
         let mut squares = vec![0.0; grads.len()];
-        // Sums made on a device are fetched together: one wait for all of them.
+        // Sums on a device are copied to the host together, so that there is a single wait.
         let (mut rows, mut pending) = (Vec::new(), Vec::new());
         for (row, grad) in grads.iter().enumerate() {
             let Some(grad) = grad else { continue };
@@ -127,7 +139,8 @@ impl<const N: usize> Slots<N> {
         }
     }
 
-    /// Step counts (`steps`, one per parameter) and moments (`MOMENT/NAME`, on the host, shaped like the parameter), copied.
+    /// Returns copies of the step counts (`steps`, one per parameter) and of the moments (`MOMENT/NAME`, on the host,
+    /// shaped like the parameter).
     pub(super) fn state(&self) -> Result<Vec<(String, Tensor)>> {
         let steps: Vec<i64> = self.slots.iter().map(|slot| slot.steps).collect();
         let mut state = vec![("steps".to_owned(), Tensor::from_slice(&steps))];
@@ -140,13 +153,13 @@ impl<const N: usize> Slots<N> {
         Ok(state)
     }
 
-    /// Continues from such a state; nothing is changed on an error.
+    /// Restores a state from [`state`](Self::state). Nothing is changed on an error.
     pub(super) fn load_state(&mut self, state: &[(String, Tensor)]) -> Result<()> {
         let wrong = |got: String| {
             Error::config(
                 "the optimiser's state",
                 got,
-                "what `state` gave for the same kind of optimizer and parameters",
+                "the result of `state` for the same kind of optimizer and parameters",
             )
         };
         let get = |name: &str, size: &[i64], kind: Kind| -> Result<&Tensor> {
@@ -192,7 +205,8 @@ impl<const N: usize> Slots<N> {
     }
 }
 
-/// A sparse gradient (an embedding's) with its duplicates summed; any other as it is.
+/// Converts a sparse gradient (of an embedding) to a dense one, with duplicates summed. Other gradients are returned
+/// as they are.
 pub(super) fn dense(grad: &Tensor) -> Result<Tensor> {
     if grad.is_sparse() { Ok(grad.f_to_dense(None, false)?) } else { Ok(grad.shallow_clone()) }
 }

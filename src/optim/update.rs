@@ -1,4 +1,4 @@
-//! The arithmetic of one Adam update: on slices, in one pass that the compiler vectorises, and on tensors.
+//! The arithmetic of an Adam update: on slices, in one pass that the compiler vectorises, and on tensors.
 
 use tch::Tensor;
 
@@ -9,27 +9,27 @@ use crate::tensor::slices;
 /// The constants of one parameter's update; see [`super::Adam`] for the equation.
 #[derive(Clone, Copy)]
 pub(super) struct Rule {
-    /// Factor on gradients.
+    /// The factor on gradients.
     pub(super) clip: f64,
     pub(super) beta1: f64,
     pub(super) beta2: f64,
     pub(super) eps: f64,
-    /// Factor on weights.
+    /// The factor on weights.
     pub(super) decay: f64,
-    /// Learning rate divided by the first moment's bias correction.
+    /// The learning rate divided by the bias correction of the first moment.
     pub(super) step: f64,
-    /// One over the root of the second moment's bias correction.
+    /// One over the root of the bias correction of the second moment.
     pub(super) scale: f64,
 }
 
 impl Rule {
-    /// Updates parameter and moments, and sets the gradient to zero. All slices must have one length.
+    /// Updates a parameter and its moments, and sets the gradient to zero. All slices must have the same length.
     ///
-    /// Root and division limit the speed, so lanes twice as wide make it 1.7 times as fast, with the same bits.
+    /// Root and division limit the speed, so wide registers make the update 1.7 times as fast, with the same bits.
     pub(super) fn apply(&self, p: &mut [f32], g: &mut [f32], m: &mut [f32], v: &mut [f32]) {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") {
-            #[allow(unsafe_code, reason = "wide registers can only be asked for at run time")]
+            #[allow(unsafe_code, reason = "wide registers can only be detected at run time")]
             // SAFETY: the processor has AVX2, the only feature that the function requires.
             return unsafe { self.apply_wide(p, g, m, v) };
         }
@@ -58,8 +58,8 @@ impl Rule {
         }
     }
 
-    /// The same update of tensors, the gradient's zero included: in one pass where they are f32 on the host, and by tensor operations
-    /// elsewhere.
+    /// Makes the same update of tensors, and sets the gradient to zero: in one pass for f32 tensors on the host, and
+    /// by tensor operations for other tensors.
     pub(super) fn apply_to_tensors(
         &self,
         p: &mut Tensor,
@@ -93,14 +93,14 @@ impl Rule {
     }
 }
 
-/// Rounds denormal numbers to zero. Moments of dead units halve for ever without reaching zero, and a processor takes
-/// 100 times as long for denormal numbers.
+/// Rounds denormal numbers to zero. Moments of dead units shrink for ever without reaching zero, and a processor
+/// takes 100 times as long for denormal numbers.
 #[inline]
 fn flush(x: f32) -> f32 {
     if x.abs() < f32::MIN_POSITIVE { 0.0 } else { x }
 }
 
-/// The sum of squares, in f64 so that no square overflows, and summed in the same order on every machine.
+/// Returns the sum of squares, in f64 so that no square overflows, and in the same order on every machine.
 pub(super) fn sum_of_squares(values: &[f32]) -> f64 {
     const LANES: usize = 8;
     let (chunks, rest) = values.as_chunks::<LANES>();

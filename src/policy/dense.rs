@@ -43,7 +43,7 @@ pub struct MlpPolicy<F> {
     /// The numbers of logits of P_F and of P_B.
     widths: (i64, i64),
     /// The index of the head of P_F that is in use.
-    head: Cell<usize>,
+    pub(super) head: Cell<usize>,
     torso: Torso,
     /// The network of P_B, with [`BackwardPolicy::Separate`].
     backward: Option<Torso>,
@@ -181,28 +181,6 @@ impl<F> MlpPolicy<F> {
         let estimators = Estimators::new(&mut scope, &config.estimators, Some(&config.mlp))?;
         parameters.check()?;
         Ok(Self { features, config, widths: (pf, pb), head: Cell::new(0), torso, backward, estimators, parameters })
-    }
-
-    /// The index of the P_F head in use, from 0.
-    #[must_use]
-    pub fn head(&self) -> usize {
-        self.head.get()
-    }
-
-    /// Switches to another head of P_F, both for sampling and for training.
-    ///
-    /// # Errors
-    /// [`Error::Config`] if `head` is not below [`MlpPolicyConfig::heads`].
-    pub fn use_head(&self, head: usize) -> Result<()> {
-        if head >= self.config.heads {
-            return Err(Error::config(
-                "the head of P_F",
-                format!("{head} of {}", self.config.heads),
-                "a head from 0 to below `MlpPolicyConfig::heads`",
-            ));
-        }
-        self.head.set(head);
-        Ok(())
     }
 
     /// Switches to a head of P_F that is drawn uniformly, and returns its index. This is Thompson sampling

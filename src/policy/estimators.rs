@@ -2,29 +2,18 @@
 
 use crate::Result;
 use crate::distribution::GraphActionCategorical;
-use crate::env::{Direction, DiscreteEnv, Masks, Slots};
+use crate::env::{Direction, Masks};
 use crate::nn::NetworkOutput;
 use crate::policy::Evaluation;
 use crate::quantity::{Quantities, Quantity};
 
 impl Evaluation<GraphActionCategorical> {
-    /// Creates distributions over the legal actions of each state from a network's logits. P_F is missing if
-    /// there are no logits for it; P_B is uniform if there are none.
+    /// Creates distributions over the legal actions of each state from a network's logits. P_F is missing if there are no
+    /// logits for it; P_B is uniform if there are none. `masks` is called at most once per direction.
     ///
     /// # Errors
-    /// [`Error::Shape`](crate::Error::Shape) for blocks of logits that don't have the shapes of the
-    /// environment's actions.
-    pub fn of_network<E: DiscreteEnv<Actions = Slots>>(
-        env: &E,
-        states: &E::States,
-        wants: Quantities,
-        output: NetworkOutput,
-    ) -> Result<Self> {
-        Self::from_masks(|direction| Ok(env.masks(direction, states)), wants, output)
-    }
-
-    /// Creates the evaluation as [`from_network`](Self::of_network) does, with masks from a function that is
-    /// called at most once per direction.
+    /// [`Error::Shape`](crate::Error::Shape) for blocks of logits that don't have the shapes of the environment's
+    /// actions.
     pub(crate) fn from_masks(
         mut masks: impl FnMut(Direction) -> Result<Masks>,
         wants: Quantities,

@@ -19,8 +19,8 @@ pub enum Features {
 ///
 /// ```
 /// use gfn::{env::Slots, policy::{Features, StateFeatures}};
-/// struct Scaled;
-/// impl StateFeatures<Slots> for Scaled {
+/// struct ScaledEntries;
+/// impl StateFeatures<Slots> for ScaledEntries {
 ///     fn width(&self) -> usize {
 ///         1
 ///     }
@@ -28,7 +28,7 @@ pub enum Features {
 ///         Features::Dense(states.0.iter().map(|&s| s as f32 / 10.0).collect())
 ///     }
 /// }
-/// assert_eq!(Scaled.encode(&Slots(vec![5])), Features::Dense(vec![0.5]));
+/// assert_eq!(ScaledEntries.encode(&Slots(vec![5])), Features::Dense(vec![0.5]));
 /// ```
 pub trait StateFeatures<S>: Send + Sync {
     /// The width of a state's vector.
@@ -96,12 +96,12 @@ impl StateFeatures<VectorStates> for KHot {
 /// The entries themselves (torchgfn's identity), scaled from `0..values` to the interval from -1 to 1. The
 /// network needs few inputs, and similar states have similar vectors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Scaled {
+pub struct ScaledEntries {
     entries: usize,
     values: usize,
 }
 
-impl Scaled {
+impl ScaledEntries {
     /// Creates features for states with `entries` entries, each in `0..values`.
     #[must_use]
     pub fn new(entries: usize, values: usize) -> Self {
@@ -109,7 +109,7 @@ impl Scaled {
     }
 }
 
-impl StateFeatures<VectorStates> for Scaled {
+impl StateFeatures<VectorStates> for ScaledEntries {
     fn width(&self) -> usize {
         self.entries
     }
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn scaled_entries_span_minus_one_to_one() {
-        let encoded = Scaled::new(3, 5).encode(&VectorStates::from_rows([[0, 2, 4]]));
+        let encoded = ScaledEntries::new(3, 5).encode(&VectorStates::from_rows([[0, 2, 4]]));
         assert_eq!(encoded, Features::Dense(vec![-1.0, 0.0, 1.0]));
     }
 }

@@ -6,7 +6,7 @@ use crate::env::{Direction, DiscreteEnv, HostPolicy, Masks};
 use crate::graph::{GraphBatch, GraphEnv, GraphStates, MoveSymmetries};
 use crate::nn::{GraphNetwork, Parameters, reduced_states};
 use crate::policy::{Evaluation, Policy};
-use crate::tensor::index_tensor;
+use crate::tensor::select_rows;
 use crate::{Error, Result};
 
 /// A policy on graphs from a [`GraphNetwork`]. It encodes each state once, and P_F and P_B have one softmax
@@ -103,5 +103,5 @@ fn expand_rows(output: &Tensor, n_rows: usize, rows: &[usize], what: impl Fn() -
         let size: Vec<i64> = std::iter::once(rows.len() as i64).chain(output.size().into_iter().skip(1)).collect();
         return Ok(Tensor::zeros(size, (output.kind(), output.device())));
     }
-    Ok(output.index_select(0, &index_tensor(rows, output.device())))
+    Ok(select_rows(output, rows))
 }

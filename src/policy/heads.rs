@@ -1,5 +1,5 @@
 use super::MlpPolicy;
-use crate::Result;
+use crate::{Error, Result};
 
 /// A policy with several heads of P_F, for Thompson sampling (`Thompson` in the package `gfn-extras`). A
 /// single head is in use at a time.
@@ -10,9 +10,9 @@ use crate::Result;
 /// let env = word_env(2, 2);
 /// let config = MlpPolicyConfig { heads: 3, ..MlpPolicyConfig::default() };
 /// let policy = MlpPolicy::tabular(&env, ByNumber::new(2, 3), config, tch::Device::Cpu, tch::Kind::Float)?;
-/// MultiHead::use_head(&policy, 2)?;
-/// assert_eq!((policy.n_heads(), MultiHead::head(&policy)), (3, 2));
-/// assert!(MultiHead::use_head(&policy, 3).is_err());
+/// policy.use_head(2)?;
+/// assert_eq!((policy.n_heads(), policy.head()), (3, 2));
+/// assert!(policy.use_head(3).is_err());
 /// # Ok::<(), gfn::Error>(())
 /// ```
 pub trait MultiHead {
@@ -34,9 +34,17 @@ impl<F> MultiHead for MlpPolicy<F> {
         self.config().heads
     }
     fn head(&self) -> usize {
-        MlpPolicy::head(self)
+        self.head.get()
     }
     fn use_head(&self, head: usize) -> Result<()> {
-        MlpPolicy::use_head(self, head)
+        if head >= self.config().heads {
+            return Err(Error::config(
+                "the head of P_F",
+                format!("{head} of {}", self.config().heads),
+                "a head from 0 to below `MlpPolicyConfig::heads`",
+            ));
+        }
+        self.head.set(head);
+        Ok(())
     }
 }

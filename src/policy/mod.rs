@@ -11,7 +11,7 @@
 //! | [`UniformPolicy`] | any discrete environment | equal probabilities, no parameters |
 //! | [`WithPrior`] | any of them | a policy together with a frozen prior |
 //!
-//! State features: [`Scaled`] (the entries), [`KHot`] (one-hot of each entry), [`ByNumber`] and [`ByIndex`]
+//! State features: [`ScaledEntries`] (the entries), [`KHot`] (one-hot of each entry), [`ByNumber`] and [`ByIndex`]
 //! (one-hot of the state), [`Enumeration`] (the number of the state).
 
 mod dense;
@@ -29,7 +29,7 @@ mod vectors;
 
 pub use dense::MlpPolicy;
 pub use dense_config::MlpPolicyConfig;
-pub use features::{Features, KHot, Scaled, StateFeatures};
+pub use features::{Features, KHot, ScaledEntries, StateFeatures};
 pub use graph::GraphPolicy;
 pub use heads::MultiHead;
 pub use prior::WithPrior;
@@ -42,11 +42,11 @@ use std::any::Any;
 
 use tch::Tensor;
 
-use crate::Result;
 pub use crate::env::HostPolicy;
 use crate::env::{Direction, Env};
 use crate::nn::Parameters;
 use crate::quantity::{Quantities, Quantity, Values};
+use crate::{Error, Result};
 
 /// The result of [`Policy::evaluate`] for a batch of states. A requested quantity is missing only if the
 /// policy doesn't compute it.
@@ -56,7 +56,7 @@ use crate::quantity::{Quantities, Quantity, Values};
 /// use gfn::objective::Quantity;
 /// // A custom quantity of two states, which an objective can request by its name.
 /// let surprise = tch::Tensor::from_slice(&[0.5, 2.0]);
-/// let evaluation = Evaluation::<()>::default().with(Quantity::Own("the surprise of each state"), surprise);
+/// let evaluation = Evaluation::<()>::default().with(Quantity::Custom("the surprise of each state"), surprise);
 /// assert!(evaluation.pf.is_none() && evaluation.values.get(Quantity::LogFlow).is_none());
 /// ```
 #[derive(Debug)]
@@ -69,7 +69,7 @@ pub struct Evaluation<D> {
     pub prior: Option<D>,
     /// Further estimates for each state, `[states]` each: log F ([`Quantity::LogFlow`]), log n
     /// ([`LogPaths`](crate::quantity::Quantity::LogPaths)), and [custom
-    /// quantities](crate::quantity::Quantity::Own).
+    /// quantities](crate::quantity::Quantity::Custom).
     pub values: Values,
 }
 
@@ -148,6 +148,26 @@ pub trait Policy<E: Env> {
     }
 }
 
+/// Returns P_F or P_B of each state. `needed_by` names the caller in the error.
+///
+/// # Errors
+/// The errors of the policy; [`Error::Missing`] if it doesn't have this direction.
+pub(crate) fn evaluate_direction<E: Env>(
+    policy: &dyn Policy<E>,
+    env: &E,
+    states: &E::States,
+    conditions: Option<&Tensor>,
+    direction: Direction,
+    needed_by: &'static str,
+) -> Result<E::Dist> {
+    let evaluate = |wants| policy.evaluate(env, states, conditions, wants);
+    let (dist, missing) = match direction {
+        Direction::Forward => (evaluate(Quantities::PF)?.pf, "a forward policy"),
+        Direction::Backward => (evaluate(Quantities::PB)?.pb, "a backward policy"),
+    };
+    dist.ok_or(Error::missing(needed_by, missing, "use a policy that has one, such as UniformPolicy"))
+}
+
 /// A policy owned by a trainer. [`Any`] allows a downcast to its concrete type.
 pub(crate) trait OwnedPolicy<E: Env>: Policy<E> + Any {}
 
@@ -155,34 +175,6 @@ impl<E: Env, P: Policy<E> + 'static> OwnedPolicy<E> for P {}
 
 /// A policy chosen at run time: `Box<dyn Policy<E> + Send>`.
 impl<E: Env, P: Policy<E> + ?Sized> Policy<E> for Box<P> {
-    fn evaluate(
-        &self,
-        env: &E,
-        states: &E::States,
-        conditions: Option<&Tensor>,
-        wants: Quantities,
-    ) -> Result<Evaluation<E::Dist>> {
-        (**self).evaluate(env, states, conditions, wants)
-    }
-
-    fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<E> + '_>> {
-        (**self).on_host(direction)
-    }
-
-    fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
-        (**self).log_z(conditions, n)
-    }
-
-    fn parameters(&self) -> Option<&Parameters> {
-        (**self).parameters()
-    }
-
-    fn heads(&self) -> Option<&dyn MultiHead> {
-        (**self).heads()
-    }
-}
-
-impl<E: Env, P: Policy<E> + ?Sized> Policy<E> for &P {
     fn evaluate(
         &self,
         env: &E,

@@ -6,7 +6,7 @@ use tch::Tensor;
 
 use super::diversity::{Cell, Neighbours};
 use super::draw::no_object;
-use super::priority::{Priority, Stored};
+use super::priority::{Priority, StoredObject};
 use super::ranking::{Rank, Ranking};
 use super::sum_tree::SumTree;
 use super::{Diversity, Draw, Eviction, RankBy, ReplayConfig};
@@ -18,46 +18,46 @@ use crate::{Error, Result};
 
 /// A replay buffer: finished objects with their log-rewards and the walks that led to them.
 ///
-/// It stores terminal states and actions, not the states in between. A walk can be replayed as it was; or
-/// only its object is used, and another path to it is drawn backwards with
+/// It stores terminal states and actions, not the states in between. A walk can be replayed as it was stored.
+/// Alternatively only its object is used, and another path to it is sampled backwards with
 /// [`Sampler::backward`](crate::rollout::Sampler::backward). A walk may have a condition vector, which is
 /// stored with it; equal objects under different conditions are different entries.
 pub struct ReplayBuffer<E: Env> {
     pub(super) config: ReplayConfig,
     pub(super) priority: Option<Arc<dyn Priority>>,
-    /// By serial number, the oldest first.
-    pub(super) entries: BTreeMap<u64, HeldObject<E>>,
-    /// The weights of entries; uniform draws count them.
+    /// The entries by serial number, the oldest first.
+    pub(super) entries: BTreeMap<u64, Entry<E>>,
+    /// The weights of entries. Uniform draws use their number only.
     pub(super) weights: SumTree,
-    /// Entries by reward and by loss ([`RankBy`]); empty unless eviction or drawing needs it.
+    /// The entries by reward and by loss ([`RankBy`]); empty unless eviction or drawing needs them.
     pub(super) rankings: [Ranking; 2],
-    /// For draws by rank the sum of the weights of the first ranks, for each number of them.
+    /// For draws by rank: the sum of the weights of the first `k` ranks, for each `k`.
     pub(super) rank_sums: Vec<f64>,
     distinct: Option<(Identity<E>, HashSet<[u64; 2]>)>,
     diversity: Option<(Diversity<E::States>, Neighbours)>,
     pub(super) keeps_paths: bool,
-    /// `true` if entries have their actions, also where draws have none.
+    /// `true` if entries store their actions. They may do so even if draws return none.
     pub(super) stores_paths: bool,
-    /// No conditions, of the width, kind and device of those that were added last.
-    form: Option<Conditions>,
+    /// An empty list of conditions with the width, kind and device of the conditions that were added last.
+    empty_conditions: Option<Conditions>,
     pub(super) added: u64,
 }
 
 /// An entry of a buffer.
-pub(super) struct HeldObject<E: Env> {
-    /// The actions that lead to it; none where they aren't needed.
+pub(super) struct Entry<E: Env> {
+    /// The actions that lead to the object; empty if they aren't needed.
     pub(super) actions: E::Actions,
     pub(super) terminal: E::States,
     pub(super) condition: Vec<f64>,
-    /// The place of its vector in a diverse buffer.
+    /// The cell of the object's vector in a diverse buffer.
     cell: Cell,
-    pub(super) stored: Stored,
+    pub(super) stored: StoredObject,
 }
 
-/// Tells objects apart, under their conditions.
+/// A function that identifies an object under its condition.
 type Identity<E> = fn(&E, &<E as Env>::States, &[f64]) -> [u64; 2];
 
-/// 128 bits of hash: among a million objects two share them with a probability of 1e-27.
+/// Returns a hash of 128 bits. Among a million objects two have the same hash with a probability of 1e-27.
 fn identity<E: EnumerableEnv>(env: &E, state: &E::States, condition: &[f64]) -> [u64; 2] {
     let key = env.keys(state);
     [0u8, 1].map(|half| {
@@ -76,19 +76,19 @@ impl<E: Env> std::fmt::Debug for ReplayBuffer<E> {
 }
 
 impl<E: Env> ReplayBuffer<E> {
-    /// An empty buffer that accepts every walk.
+    /// Creates an empty buffer that accepts every walk.
     ///
     /// # Errors
     /// [`Error::Config`] for a capacity of 0, an exponent that isn't finite, and a negative one for draws by
     /// rank.
     pub fn new(config: ReplayConfig) -> Result<Self> {
-        if config.draw == Draw::Own {
-            return Err(Error::missing("a buffer that draws by a rule of one's own", "the rule", "use `by_priority`"));
+        if config.draw == Draw::Custom {
+            return Err(Error::missing("a buffer that draws by a custom rule", "the rule", "use `by_priority`"));
         }
-        Self::drawn_by(config, None)
+        Self::with_rule(config, None)
     }
 
-    pub(super) fn drawn_by(config: ReplayConfig, priority: Option<Arc<dyn Priority>>) -> Result<Self> {
+    pub(super) fn with_rule(config: ReplayConfig, priority: Option<Arc<dyn Priority>>) -> Result<Self> {
         config.check()?;
         Ok(Self {
             config,
@@ -101,34 +101,34 @@ impl<E: Env> ReplayBuffer<E> {
             diversity: None,
             keeps_paths: true,
             stores_paths: true,
-            form: None,
+            empty_conditions: None,
             added: 0,
         })
     }
 
-    /// An empty buffer that holds each finished object once, under each condition.
+    /// Creates an empty buffer that holds each finished object once, under each condition.
     ///
     /// # Errors
-    /// As for [`new`](Self::new).
+    /// The errors of [`new`](Self::new).
     pub fn distinct(config: ReplayConfig) -> Result<Self>
     where
         E: EnumerableEnv,
     {
-        Ok(Self::new(config)?.with_each_once())
+        Ok(Self::new(config)?.without_duplicates())
     }
 
-    /// The same empty buffer, which holds each object once.
-    pub(super) fn with_each_once(self) -> Self
+    /// Makes an empty buffer hold each finished object once, under each condition.
+    #[must_use]
+    pub fn without_duplicates(self) -> Self
     where
         E: EnumerableEnv,
     {
         Self { distinct: Some((identity, HashSet::new())), ..self }
     }
 
-    /// Once the buffer is full, accepts only objects that are further than a cutoff from all stored ones,
-    /// including earlier ones of the same batch. With [`Eviction::BestReward`](super::Eviction::BestReward)
-    /// the candidates of a batch are taken in descending order of reward, so that of several close ones the
-    /// best is kept.
+    /// Makes a full buffer accept only objects that are further than a cutoff from all stored objects, including
+    /// earlier objects of the same batch. With [`Eviction::BestReward`](super::Eviction::BestReward) the candidates
+    /// of a batch are added in descending order of reward, so that the best of several close objects is stored.
     #[must_use]
     pub fn diverse(mut self, diversity: Diversity<E::States>) -> Self {
         let mut neighbours = Neighbours::default();
@@ -141,22 +141,22 @@ impl<E: Env> ReplayBuffer<E> {
         self
     }
 
-    /// Gives terminal states only, without actions: paths to drawn objects must then be drawn backwards, and
-    /// objects without a path can be added. Up to isomorphism the buffer stores some path to each object all
-    /// the same, because checkpoints need it to give nodes their labels again.
+    /// Makes draws return terminal states only, without actions. Paths to drawn objects must then be sampled
+    /// backwards, and objects without a path can be added. Up to isomorphism the buffer still stores a path to each
+    /// object, because checkpoints need it to restore the labels of nodes.
     #[must_use]
     pub fn terminal_only(mut self) -> Self {
         self.keeps_paths = false;
         self
     }
 
-    /// An empty buffer with the same settings.
+    /// Creates an empty buffer with the same settings.
     pub(super) fn emptied(&self) -> Result<Self> {
         Ok(Self {
             distinct: self.distinct.as_ref().map(|(identity, _)| (*identity, HashSet::new())),
             diversity: self.diversity.as_ref().map(|(diversity, _)| (diversity.clone(), Neighbours::default())),
             keeps_paths: self.keeps_paths,
-            ..Self::drawn_by(self.config, self.priority.clone())?
+            ..Self::with_rule(self.config, self.priority.clone())?
         })
     }
 
@@ -166,7 +166,7 @@ impl<E: Env> ReplayBuffer<E> {
         &self.config
     }
 
-    /// `true` if drawn walks have their actions.
+    /// Returns `true` if drawn walks have their actions.
     #[must_use]
     pub fn keeps_paths(&self) -> bool {
         self.keeps_paths
@@ -178,7 +178,7 @@ impl<E: Env> ReplayBuffer<E> {
         self.entries.len()
     }
 
-    /// `true` if nothing is stored.
+    /// Returns `true` if nothing is stored.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
@@ -189,16 +189,17 @@ impl<E: Env> ReplayBuffer<E> {
         self.entries.values().map(|entry| entry.stored.log_reward)
     }
 
-    /// All stored walks, oldest first; `None` from an empty buffer.
+    /// Returns all stored walks, oldest first; `None` from an empty buffer.
     #[must_use]
     pub fn walks(&self) -> Option<Walks<E>> {
         self.gather(self.entries.values(), self.keeps_paths).ok()
     }
 
-    /// Checks that the conditions fit the stored ones, and returns each walk's, empty without conditions.
+    /// Checks that the conditions of walks fit the stored conditions, and returns the condition of each walk; empty
+    /// without conditions.
     pub(super) fn take_conditions(&mut self, walks: &Walks<E>) -> Result<Vec<Vec<f64>>> {
         let n = walks.len();
-        let known = self.form.as_ref().filter(|_| !self.is_empty());
+        let known = self.empty_conditions.as_ref().filter(|_| !self.is_empty());
         Conditions::join((known, self.len()), (walks.conditions.as_ref(), n))?;
         let values = walks.conditions().map_or(Vec::new(), to_host);
         let width = values.len() / n.max(1);
@@ -206,11 +207,11 @@ impl<E: Env> ReplayBuffer<E> {
             let remedy = "give conditions that are finite numbers";
             return Err(Error::non_finite("condition", place / width, values[place], remedy));
         }
-        self.form = walks.conditions.as_ref().map(|conditions| conditions.pick(&[]));
+        self.empty_conditions = walks.conditions.as_ref().map(|conditions| conditions.pick(&[]));
         Ok((0..n).map(|i| values[i * width..(i + 1) * width].to_vec()).collect())
     }
 
-    /// Adds one walk if it is accepted, and evicts an entry if necessary; returns whether it was added.
+    /// Adds one walk if it is accepted, and evicts an entry if necessary. Returns `true` if the walk was added.
     pub(super) fn admit(&mut self, env: &E, walk: Walks<E>, condition: Vec<f64>, log_reward: f64) -> bool {
         let Walks { actions, terminal, .. } = walk;
         let serial = self.added;
@@ -239,10 +240,10 @@ impl<E: Env> ReplayBuffer<E> {
             cell = diversity.cell(&vector);
             neighbours.insert(cell, serial, &vector);
         }
-        let stored = Stored { log_reward, loss: None };
+        let stored = StoredObject { log_reward, loss: None };
         self.index(serial, stored, true);
         let actions = if self.stores_paths { actions } else { actions.select(&[]) };
-        self.entries.insert(serial, HeldObject { actions, terminal, condition, cell, stored });
+        self.entries.insert(serial, Entry { actions, terminal, condition, cell, stored });
         let held = self.len();
         if let Draw::RankPrioritised { exponent, .. } = self.config.draw
             && self.rank_sums.len() == held
@@ -253,12 +254,12 @@ impl<E: Env> ReplayBuffer<E> {
         true
     }
 
-    /// Adds an entry to, or removes it from, what draws and evictions find it by.
-    pub(super) fn index(&mut self, serial: u64, stored: Stored, adds: bool) {
+    /// Adds an entry to the weights and rankings that draws and evictions use, or removes it from them.
+    pub(super) fn index(&mut self, serial: u64, stored: StoredObject, adds: bool) {
         let weights = adds.then(|| self.weights_of(stored));
         self.weights.set(serial, weights);
         let best = self.config.eviction == Eviction::BestReward;
-        // What was never visited comes first by loss.
+        // Objects that were never visited rank first by loss.
         let values = [(RankBy::Reward, stored.log_reward), (RankBy::Loss, stored.loss.unwrap_or(f64::INFINITY))];
         for (ranking, (by, value)) in self.rankings.iter_mut().zip(values) {
             let rank = Rank::new(value, serial);
@@ -283,10 +284,10 @@ impl<E: Env> ReplayBuffer<E> {
         }
     }
 
-    /// The walks of these entries, joined; without actions unless `with_paths`.
+    /// Returns the walks of these entries, with their actions if `with_paths` is `true`.
     pub(super) fn gather<'a>(
         &'a self,
-        entries: impl Iterator<Item = &'a HeldObject<E>>,
+        entries: impl Iterator<Item = &'a Entry<E>>,
         with_paths: bool,
     ) -> Result<Walks<E>> {
         let any = self.entries.values().next().ok_or(no_object("taking walks from a replay buffer"))?;
@@ -300,22 +301,21 @@ impl<E: Env> ReplayBuffer<E> {
             terminal.append(entry.terminal.clone());
             values.extend_from_slice(&entry.condition);
         }
-        let conditions = self.form.as_ref().map(|Conditions(form)| {
-            let rows = Tensor::from_slice(&values).f_view([terminal.len() as i64, form.size()[1]])?;
-            Ok::<_, Error>(Conditions(rows.f_to_kind(form.kind())?.f_to_device(form.device())?))
+        let conditions = self.empty_conditions.as_ref().map(|Conditions(empty)| {
+            let rows = Tensor::from_slice(&values).f_view([terminal.len() as i64, empty.size()[1]])?;
+            Ok::<_, Error>(Conditions(rows.f_to_kind(empty.kind())?.f_to_device(empty.device())?))
         });
         Ok(Walks { actions, offsets, terminal, conditions: conditions.transpose()? })
     }
 }
 
 impl<E: ReplayEnv> ReplayBuffer<E> {
-    /// Adds walks with their raw log-rewards, and returns how many of them are in the buffer afterwards.
+    /// Adds walks with their raw log-rewards, and returns the number of walks that were added.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there is one log-reward per walk and conditions have the width of the stored
-    /// ones; [`Error::NonFinite`] for a log-reward or a condition that isn't finite; [`Error::Missing`] for
-    /// walks without actions if paths are stored, and if only some walks have conditions. Nothing is added
-    /// then.
+    /// [`Error::Shape`] unless there is one log-reward per walk and the conditions have the width of the stored
+    /// conditions; [`Error::NonFinite`] for a log-reward or a condition that isn't finite; [`Error::Missing`] for walks
+    /// without actions if paths are stored, and if only some walks have conditions. Nothing is added then.
     pub fn add(&mut self, env: &E, walks: &Walks<E>, log_rewards: &[f64]) -> Result<usize> {
         check_log_rewards(log_rewards, walks.len())?;
         if self.keeps_paths && !walks.has_paths() {
@@ -325,7 +325,7 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
                 "add whole walks, or let the buffer give terminal states only (`terminal_only`)",
             ));
         }
-        self.check_priorities(log_rewards.iter().map(|&log_reward| Stored { log_reward, loss: None }))?;
+        self.check_priorities(log_rewards.iter().map(|&log_reward| StoredObject { log_reward, loss: None }))?;
         self.choose_paths(env)?;
         let found = if self.stores_paths && !walks.has_paths() {
             Some(Walks { conditions: walks.conditions.clone(), ..Walks::default_paths(env, &walks.terminal)? })
@@ -346,7 +346,7 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
         Ok(stayed)
     }
 
-    /// Finds out whether actions are stored: for draws, or because only these give nodes their labels when a
+    /// Decides if actions are stored: for draws, or because they are needed to restore the labels of nodes when a
     /// file is read.
     pub(super) fn choose_paths(&mut self, env: &E) -> Result<()> {
         let (states, actions) = (env.initial(&[]), env.no_actions());

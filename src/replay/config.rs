@@ -7,16 +7,16 @@ use crate::{Error, Result};
 pub enum Eviction {
     /// The oldest.
     Fifo,
-    /// The one of least reward; of several, the newest. A candidate that isn't better than that isn't added.
+    /// The object with the least reward; of several, the newest. A candidate that isn't better isn't added.
     BestReward,
 }
 
-/// The value by which objects are ranked. The greatest value ranks first, and of equal ones the oldest.
+/// The value by which objects are ranked. The greatest value ranks first; of equal values, the oldest object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum RankBy {
-    /// Their rewards.
+    /// The rewards of objects.
     Reward,
-    /// Their losses at their last visits; objects that were never visited come first.
+    /// The losses of objects at their last visits; objects that were never visited rank first.
     Loss,
 }
 
@@ -27,7 +27,7 @@ pub enum Draw {
     Uniform,
     /// Proportional to `R^exponent`, computed in the log domain, so that no reward underflows.
     RewardPrioritised {
-        /// 1 draws in proportion to R, 0 uniformly; one over the temperature.
+        /// The inverse of the temperature: 1 draws in proportion to R, 0 uniformly.
         exponent: f64,
     },
     /// Proportional to `|loss|^exponent`, with the loss at the object's last visit
@@ -57,12 +57,13 @@ pub enum Draw {
         /// 0 draws in inverse proportion to the rank, a large value uniformly.
         k: f64,
     },
-    /// By a rule of one's own: for [`ReplayBuffer::by_priority`](super::ReplayBuffer::by_priority) alone.
-    Own,
+    /// Proportional to the weights of a custom rule, with
+    /// [`ReplayBuffer::by_priority`](super::ReplayBuffer::by_priority).
+    Custom,
 }
 
 impl Draw {
-    /// The value to rank by, for a draw by rank.
+    /// Returns the value to rank by, for a draw by rank.
     pub(super) fn ranks_by(self) -> Option<RankBy> {
         match self {
             Self::RankPrioritised { by, .. } | Self::WeightedRanks { by, .. } => Some(by),

@@ -1,18 +1,20 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::Result;
+use crate::error::check_setting;
 use crate::policy::{Features, StateFeatures};
-use crate::{Error, Result};
 
 /// The distance between objects that a diverse buffer requires
 /// ([`ReplayBuffer::diverse`](super::ReplayBuffer::diverse)): more than `cutoff` in the p-norm of the difference of
 /// their vectors, conditions included.
 ///
 /// # Cost
-/// What is offered to a full buffer is compared with each object held whose three signed sums of coordinates are near its own, until one is
-/// too close. Vectors of up to three numbers that are spread over many cutoffs have few such neighbours, however many are held. With more
-/// numbers, or a cutoff that is wide for how far they spread, neighbours are a share of all that is held, and of a million objects each
-/// offer may take as long as a pass over them: lower the cutoff or the capacity there. Draws cost what they cost in other buffers.
+/// A candidate for a full buffer is compared with each stored object whose three signed sums of coordinates are near
+/// its own, until one is too close. Vectors of up to three numbers that are spread over many cutoffs have few such
+/// neighbours, for any number of objects. With more numbers, or with a cutoff that is large compared with the spread
+/// of the vectors, a share of all objects are neighbours. With a million objects, adding one may then take as long as
+/// a pass over all of them; lower the cutoff or the capacity in this case. Draws cost the same as in other buffers.
 ///
 /// ```
 /// use gfn::policy::{Features, StateFeatures};
@@ -39,23 +41,20 @@ pub struct Diversity<S> {
 }
 
 impl<S> Diversity<S> {
-    /// `p` is 1 for the sum of absolute differences, 2 for the Euclidean distance, infinity for the greatest
-    /// difference. A cutoff of 0 refuses only equal vectors.
+    /// Creates the settings. `p` is 1 for the sum of absolute differences, 2 for the Euclidean distance, infinity for
+    /// the greatest difference. A cutoff of 0 refuses only equal vectors.
     ///
     /// # Errors
-    /// [`Error::Config`] unless the cutoff is finite and not negative, and p at least 1.
+    /// [`Error::Config`](crate::Error::Config) unless the cutoff is finite and not negative, and p at least 1.
     pub fn new(cutoff: f64, p: f64, features: impl StateFeatures<S> + 'static) -> Result<Self> {
-        let refuse = |setting, got: f64, expected| Err(Error::config(setting, got, expected));
-        if !(cutoff.is_finite() && cutoff >= 0.0) {
-            return refuse("replay cutoff", cutoff, "a finite distance of at least 0");
-        }
-        if p.is_nan() || p < 1.0 {
-            return refuse("replay p-norm", p, "a number of at least 1, or infinity");
-        }
+        let is_distance = cutoff.is_finite() && cutoff >= 0.0;
+        check_setting("replay cutoff", cutoff, is_distance, "a finite distance of at least 0")?;
+        check_setting("replay p-norm", p, p >= 1.0, "a number of at least 1, or infinity")?;
         Ok(Self { cutoff, p, features: Arc::new(features) })
     }
 
-    /// The vector of a batch's only state: a zero, so that it isn't empty, its features and its condition.
+    /// Returns the vector of a batch's only state: a zero, so that the vector isn't empty, its features and its
+    /// condition.
     pub(super) fn vector(&self, state: &S, condition: &[f64]) -> Vec<f64> {
         let mut vector = vec![0.0];
         match self.features.encode(state) {
@@ -69,10 +68,11 @@ impl<S> Diversity<S> {
         vector
     }
 
-    /// The place of a vector among cells of width 1. Of two vectors within the cutoff the p-norm of the difference is below 1.
+    /// Returns the position of a vector among cells of width 1. If two vectors are within the cutoff, the p-norm of the
+    /// difference of their positions is below 1.
     ///
-    /// Its numbers are signed sums of some coordinates each, scaled so that they differ by less than the vectors do.
-    fn place(&self, vector: &[f64]) -> [f64; 3] {
+    /// Each number is a signed sum of some coordinates, scaled so that positions differ by less than the vectors do.
+    fn position(&self, vector: &[f64]) -> [f64; 3] {
         let mut sums = [0.0; 3];
         for (i, x) in vector.iter().enumerate() {
             // A fixed pseudo-random sign for each coordinate: with equal signs all vectors with one active column would
@@ -87,12 +87,12 @@ impl<S> Diversity<S> {
         sums.map(|sum| sum / width)
     }
 
-    /// The cell of a vector.
+    /// Returns the cell of a vector.
     pub(super) fn cell(&self, vector: &[f64]) -> Cell {
-        self.place(vector).map(|x| x.floor() as i64)
+        self.position(vector).map(|x| x.floor() as i64)
     }
 
-    /// The p-norm of a difference.
+    /// Returns the p-norm of a difference.
     fn norm(&self, apart: impl Iterator<Item = f64>) -> f64 {
         match self.p {
             1.0 => apart.sum(),
@@ -102,14 +102,14 @@ impl<S> Diversity<S> {
         }
     }
 
-    /// `true` if some neighbour is no further than the cutoff from a vector.
+    /// Returns `true` if a neighbour is within the cutoff of a vector.
     pub(super) fn is_near(&self, vector: &[f64], neighbours: &Neighbours) -> bool {
-        let place = self.place(vector);
-        let within = place.map(|x| x - x.floor());
+        let position = self.position(vector);
+        let within = position.map(|x| x - x.floor());
         (0..27).map(|k| [k / 9, k / 3 % 3, k % 3]).any(|steps: [usize; 3]| {
-            // The distance to the nearest point of a cell that is a step before, this one, or a step behind.
+            // The distance to the nearest point of the previous cell, this cell or the next cell.
             let gaps = (0..3).map(|d| [within[d], 0.0, 1.0 - within[d]][steps[d]]);
-            let cell: Cell = std::array::from_fn(|d| (place[d].floor() as i64).saturating_add(steps[d] as i64 - 1));
+            let cell: Cell = std::array::from_fn(|d| (position[d].floor() as i64).saturating_add(steps[d] as i64 - 1));
             let distance = |held: &[f64]| self.norm(vector.iter().zip(held).map(|(a, b)| (a - b).abs()));
             self.norm(gaps) <= 1.0
                 && neighbours.0.get(&cell).is_some_and(|members| {
@@ -125,7 +125,7 @@ pub(super) type Cell = [i64; 3];
 #[derive(Default)]
 pub(super) struct Neighbours(HashMap<Cell, CellMembers>);
 
-/// The entries in one cell, in no order. Their vectors lie one behind the other, which makes comparing them fast.
+/// The entries in one cell, in no order. Their vectors are adjacent in memory, so that comparing them is fast.
 #[derive(Default)]
 struct CellMembers {
     serials: Vec<u64>,
@@ -142,7 +142,7 @@ impl Neighbours {
     pub(super) fn remove(&mut self, cell: Cell, serial: u64) {
         let Some(CellMembers { serials, vectors }) = self.0.get_mut(&cell) else { return };
         let Some(at) = serials.iter().position(|other| *other == serial) else { return };
-        // The last one takes its place.
+        // The last entry moves to the free place.
         let width = vectors.len() / serials.len();
         serials.swap_remove(at);
         vectors.copy_within(serials.len() * width.., at * width);

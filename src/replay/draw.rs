@@ -1,21 +1,22 @@
 //! Drawing from a buffer, and updating the losses of drawn entries.
 
-use super::priority::Stored;
+use super::priority::StoredObject;
 use super::ranking::{Rank, harmonic};
 use super::weights::Scale;
 use super::{Draw, RankBy, ReplayBuffer};
 use crate::env::Env;
+use crate::error::{check_finite, check_len};
 use crate::rollout::Walks;
 use crate::{Error, Result, Rng};
 
-/// Drawn entries.
+/// Entries drawn from a buffer.
 #[derive(Debug)]
-pub struct Drawn<E: Env> {
-    /// Their walks; without actions from a buffer that gives terminal states only.
+pub struct ReplayDraw<E: Env> {
+    /// The walks of the entries; without actions from a buffer that returns terminal states only.
     pub walks: Walks<E>,
-    /// Their raw log-rewards.
+    /// The raw log-rewards of the entries.
     pub log_rewards: Vec<f64>,
-    /// Their serial numbers, for [`ReplayBuffer::update_losses`].
+    /// The serial numbers of the entries, for [`ReplayBuffer::update_losses`].
     pub serials: Vec<u64>,
     /// The log of the probability of drawing each entry in a single draw.
     pub log_probs: Vec<f64>,
@@ -24,7 +25,7 @@ pub struct Drawn<E: Env> {
 }
 
 impl<E: Env> ReplayBuffer<E> {
-    /// Draws `n` walks, with replacement: only the walks of [`draw_entries`](Self::draw_entries).
+    /// Draws `n` walks, with replacement. Same as [`draw_entries`](Self::draw_entries), without the rest.
     ///
     /// # Errors
     /// [`Error::Missing`] from an empty buffer.
@@ -32,11 +33,12 @@ impl<E: Env> ReplayBuffer<E> {
         Ok(self.draw_entries(n, rng)?.walks)
     }
 
-    /// Draws `n` entries, with replacement: walks, log-rewards and probabilities. No draw passes over all that is stored.
+    /// Draws `n` entries, with replacement: walks, log-rewards and probabilities. The time
+    /// of a draw grows with the logarithm of the number of objects.
     ///
     /// # Errors
     /// [`Error::Missing`] from an empty buffer.
-    pub fn draw_entries(&self, n: usize, rng: &mut Rng) -> Result<Drawn<E>> {
+    pub fn draw_entries(&self, n: usize, rng: &mut Rng) -> Result<ReplayDraw<E>> {
         let held = self.len();
         if held == 0 {
             return Err(no_object("drawing from a replay buffer"));
@@ -47,7 +49,7 @@ impl<E: Env> ReplayBuffer<E> {
                 let serial = self.weights.at_mass(rng.below(held) as f64, |weights| f64::from(weights.count));
                 (serial, -(held as f64).ln())
             }
-            Draw::RewardPrioritised { .. } | Draw::LossPrioritised { .. } | Draw::Own => {
+            Draw::RewardPrioritised { .. } | Draw::LossPrioritised { .. } | Draw::Custom => {
                 let serial = self.weights.at_mass(rng.uniform() * scale.total, |weights| scale.mass(weights));
                 (serial, scale.log_prob(self.weights_of(self.entries[&serial].stored)))
             }
@@ -63,10 +65,11 @@ impl<E: Env> ReplayBuffer<E> {
         let entries: Vec<_> = serials.iter().map(|serial| &self.entries[serial]).collect();
         let log_rewards = entries.iter().map(|entry| entry.stored.log_reward).collect();
         let walks = self.gather(entries.into_iter(), self.keeps_paths)?;
-        Ok(Drawn { walks, log_rewards, serials, log_probs, held })
+        Ok(ReplayDraw { walks, log_rewards, serials, log_probs, held })
     }
 
-    /// Draws an entry by its rank; `sum` is that of the weights of the first ranks.
+    /// Draws an entry by its rank, and returns its serial number and log-probability. `sum(k)` is the sum of the
+    /// weights of the first `k` ranks.
     fn by_rank(
         &self,
         by: RankBy,
@@ -91,8 +94,8 @@ impl<E: Env> ReplayBuffer<E> {
         (serial, log_weight(low as f64) - total.ln())
     }
 
-    /// Records the losses of a step for the entries that it used, and returns how many of these are still stored.
-    /// Absolute values are stored, and for an entry that was drawn several times the last one.
+    /// Records the losses of a step for the entries that it used, and returns the number of losses whose entries are
+    /// still stored. Absolute values are stored; for an entry that was drawn several times, the last value.
     ///
     /// ```
     /// use gfn::{policy::UniformPolicy, rollout::Sampler, examples::Chain, Rng};
@@ -110,27 +113,15 @@ impl<E: Env> ReplayBuffer<E> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there is one loss per serial, [`Error::NonFinite`] for one that isn't finite; nothing is
-    /// recorded then.
+    /// [`Error::Shape`] unless there is one loss per serial number, [`Error::NonFinite`] for a loss that isn't finite.
+    /// Nothing is recorded then.
     pub fn update_losses(&mut self, serials: &[u64], losses: &[f64]) -> Result<usize> {
-        if serials.len() != losses.len() {
-            return Err(Error::shape(
-                "losses of drawn entries",
-                [serials.len() as i64],
-                [losses.len() as i64],
-                "give one loss per serial",
-            ));
-        }
-        if let Some(row) = losses.iter().position(|loss| !loss.is_finite()) {
-            let value = losses[row];
-            let remedy = "stop at a loss that isn't finite: nothing can be learned from it";
-            return Err(Error::non_finite("loss of a drawn entry", row, value, remedy));
-        }
-        self.check_priorities(
-            serials.iter().zip(losses).filter_map(|(serial, loss)| {
-                Some(Stored { loss: Some(loss.abs()), ..self.entries.get(serial)?.stored })
-            }),
-        )?;
+        check_len("losses of drawn entries", serials.len(), losses.len(), "give one loss per serial")?;
+        let remedy = "stop at a loss that isn't finite: nothing can be learned from it";
+        check_finite("loss of a drawn entry", losses, remedy)?;
+        self.check_priorities(serials.iter().zip(losses).filter_map(|(serial, loss)| {
+            Some(StoredObject { loss: Some(loss.abs()), ..self.entries.get(serial)?.stored })
+        }))?;
         let mut held = 0;
         for (&serial, loss) in serials.iter().zip(losses) {
             let Some(entry) = self.entries.get_mut(&serial) else { continue };

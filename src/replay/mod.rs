@@ -8,14 +8,14 @@
 //! | best reward | [`Eviction::BestReward`] |
 //! | each object once, under each condition | [`ReplayBuffer::distinct`] |
 //! | reward-prioritised | [`Draw::RewardPrioritised`] |
-//! | loss-prioritised, with the probability of each draw | [`Draw::LossPrioritised`], [`ReplayBuffer::update_losses`], [`Drawn::log_probs`] |
+//! | loss-prioritised, with the probability of each draw | [`Draw::LossPrioritised`], [`ReplayBuffer::update_losses`], [`ReplayDraw::log_probs`] |
 //! | rank-prioritised, by reward or by loss | [`Draw::RankPrioritised`], [`Draw::WeightedRanks`] |
-//! | by a rule of one's own | [`ReplayBuffer::by_priority`] with a [`Priority`] |
+//! | by a custom rule | [`ReplayBuffer::by_priority`] with a [`Priority`] |
 //! | norm-diverse | [`ReplayBuffer::diverse`] with a [`Diversity`] |
 //! | terminal states only | [`ReplayBuffer::terminal_only`] |
 //!
 //! Priorities are computed in the log domain, so that log-rewards of -1e4 and less, whose rewards underflow, are still
-//! distinguished. Draws are with replacement. To draw other things than walks, use a
+//! distinguished. Draws are with replacement. To draw anything but walks, use a
 //! [container](crate::rollout::Container). A [`DataSource`] sets the shares of a batch that are newly sampled,
 //! replayed, and taken from a data set.
 
@@ -33,6 +33,6 @@ mod weights;
 pub use buffer::ReplayBuffer;
 pub use config::{Draw, Eviction, RankBy, ReplayConfig};
 pub use diversity::Diversity;
-pub use draw::Drawn;
-pub use priority::{Priority, Stored};
+pub use draw::ReplayDraw;
+pub use priority::{Priority, StoredObject};
 pub use source::{DataSource, SourceCounts};

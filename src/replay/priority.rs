@@ -2,42 +2,46 @@ use std::sync::Arc;
 
 use super::weights::Weights;
 use super::{Draw, ReplayBuffer, ReplayConfig};
-use crate::env::{EnumerableEnv, Env};
+use crate::env::Env;
+use crate::error::check_finite;
 use crate::{Error, Result};
 
-/// An object in a buffer, as a [`Priority`] sees it.
+/// The numbers of an object in a buffer that a [`Priority`] depends on.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Stored {
-    /// The raw log-reward that it was added with.
+pub struct StoredObject {
+    /// The raw log-reward of the object.
     pub log_reward: f64,
-    /// The absolute value of the loss at its last visit ([`ReplayBuffer::update_losses`]); `None` for one that was never visited.
+    /// The absolute value of the loss at the last visit ([`ReplayBuffer::update_losses`]); `None` for an object that
+    /// was never visited.
     pub loss: Option<f64>,
 }
 
-/// A rule of one's own by which objects are drawn from a buffer ([`ReplayBuffer::by_priority`]). A closure `Fn(Stored) -> f64` is one.
+/// A custom rule by which objects are drawn from a buffer ([`ReplayBuffer::by_priority`]). Closures
+/// `Fn(StoredObject) -> f64` implement it.
 pub trait Priority: Send + Sync {
-    /// The log of the weight that the object is drawn in proportion to, a finite number. It must depend on nothing but what it is
-    /// given: it is asked when an object comes and when a loss is recorded.
-    fn log_weight(&self, stored: Stored) -> f64;
+    /// Returns the log of the weight of an object, a finite number. Objects are drawn in proportion to their weights.
+    /// The result must depend on the argument alone. It is computed when an object is added and when a loss is
+    /// recorded.
+    fn log_weight(&self, stored: StoredObject) -> f64;
 }
 
-impl<F: Fn(Stored) -> f64 + Send + Sync> Priority for F {
-    fn log_weight(&self, stored: Stored) -> f64 {
+impl<F: Fn(StoredObject) -> f64 + Send + Sync> Priority for F {
+    fn log_weight(&self, stored: StoredObject) -> f64 {
         self(stored)
     }
 }
 
 impl<E: Env> ReplayBuffer<E> {
-    /// An empty buffer that is drawn from by a rule of one's own; `config.draw` must be [`Draw::Own`]. Checkpoints don't hold the rule:
-    /// a run resumes with the one that it is given.
+    /// Creates an empty buffer that draws by a custom rule; `config.draw` must be [`Draw::Custom`]. Checkpoints don't
+    /// hold the rule: build the buffer with the same rule to resume a run.
     ///
     /// ```
     /// use gfn::{policy::UniformPolicy, rollout::Sampler, examples::Chain, Rng};
-    /// use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig, Stored};
+    /// use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig, StoredObject};
     /// let (env, mut rng) = (Chain::new(4), Rng::seeded(0));
-    /// let config = ReplayConfig { capacity: 10, eviction: Eviction::Fifo, draw: Draw::Own };
-    /// // What is good and badly learned comes up most.
-    /// let rule = |stored: Stored| stored.log_reward + stored.loss.unwrap_or(1.0).max(1e-6).ln();
+    /// let config = ReplayConfig { capacity: 10, eviction: Eviction::Fifo, draw: Draw::Custom };
+    /// // Objects with a large reward and a large loss are drawn most often.
+    /// let rule = |stored: StoredObject| stored.log_reward + stored.loss.unwrap_or(1.0).max(1e-6).ln();
     /// let mut buffer = ReplayBuffer::by_priority(config, rule)?;
     /// buffer.add(&env, &Sampler::new(&env, &UniformPolicy).walks(4, &mut rng)?, &[0.0; 4])?;
     /// assert_eq!(buffer.draw(8, &mut rng)?.terminal.0.len(), 8);
@@ -45,44 +49,27 @@ impl<E: Env> ReplayBuffer<E> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Config`] for another draw, and as for [`new`](Self::new).
+    /// [`Error::Config`] for another draw, and the errors of [`new`](Self::new).
     pub fn by_priority(config: ReplayConfig, priority: impl Priority + 'static) -> Result<Self> {
-        if config.draw != Draw::Own {
-            return Err(Error::config("draw", format!("{:?}", config.draw), "`Draw::Own` beside a priority"));
+        if config.draw != Draw::Custom {
+            return Err(Error::config("draw", format!("{:?}", config.draw), "`Draw::Custom` beside a priority"));
         }
-        Self::drawn_by(config, Some(Arc::new(priority)))
+        Self::with_rule(config, Some(Arc::new(priority)))
     }
 
-    /// The same, with each finished object in it once, under each condition, as in [`distinct`](Self::distinct).
-    ///
-    /// # Errors
-    /// As for [`by_priority`](Self::by_priority).
-    pub fn distinct_by_priority(config: ReplayConfig, priority: impl Priority + 'static) -> Result<Self>
-    where
-        E: EnumerableEnv + 'static,
-    {
-        Ok(Self::by_priority(config, priority)?.with_each_once())
-    }
-
-    /// The weights of an object.
-    pub(super) fn weights_of(&self, stored: Stored) -> Weights {
+    /// Returns the weights of an object.
+    pub(super) fn weights_of(&self, stored: StoredObject) -> Weights {
         match &self.priority {
-            Some(priority) => Weights::known(priority.log_weight(stored)),
-            None => Weights::of(self.config.draw, stored.log_reward, stored.loss),
+            Some(priority) => Weights::from_log_weight(priority.log_weight(stored)),
+            None => Weights::new(self.config.draw, stored.log_reward, stored.loss),
         }
     }
 
-    /// Refuses objects that the priority gives no finite weight.
-    pub(super) fn check_priorities(&self, objects: impl Iterator<Item = Stored>) -> Result<()> {
+    /// Checks that the priority gives these objects finite weights.
+    pub(super) fn check_priorities(&self, objects: impl Iterator<Item = StoredObject>) -> Result<()> {
         let Some(priority) = &self.priority else { return Ok(()) };
-        let bad = objects.map(|stored| priority.log_weight(stored)).enumerate().find(|(_, weight)| !weight.is_finite());
-        bad.map_or(Ok(()), |(row, value)| {
-            Err(Error::non_finite(
-                "the log-weight that a priority gives an object",
-                row,
-                value,
-                "give finite log-weights; a very negative one for what is hardly to be drawn",
-            ))
-        })
+        let log_weights: Vec<f64> = objects.map(|stored| priority.log_weight(stored)).collect();
+        let remedy = "give finite log-weights; a very negative one for an object that is hardly to be drawn";
+        check_finite("the log-weight that a priority gives an object", &log_weights, remedy)
     }
 }

@@ -1,15 +1,15 @@
-//! Entries in the order of a number of theirs, and the distribution of their ranks.
+//! Entries sorted by a number, and sums of weights of ranks.
 
 use std::cmp::Reverse;
 
-/// A place in a [`Ranking`]: by a number, and of equal numbers the newest entry first.
+/// A key in a [`Ranking`], sorted by a number; of equal numbers, the newest entry comes first.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Clone, Copy, Debug)]
 pub(super) struct Rank(u64, Reverse<u64>);
 
 impl Rank {
-    /// The place of the entry with this serial number.
+    /// Creates the key of the entry with this serial number.
     pub(super) fn new(value: f64, serial: u64) -> Self {
-        // Orders floats as integers: flip the sign bit, and all bits of negative ones.
+        // Integers in the order of the floats: flip the sign bit, and all bits of negative numbers.
         let bits = value.to_bits();
         let ordered = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
         Self(ordered, Reverse(serial))
@@ -20,21 +20,22 @@ impl Rank {
     }
 }
 
-/// A list of ranks that stays sorted, the least first.
+/// A sorted list of ranks, the least first.
 ///
-/// It is cut into chunks, so that an insertion moves few of them and the k-th is found by adding up the lengths of chunks.
+/// It is cut into chunks, so that an insertion moves few ranks, and the k-th rank is found by adding up the lengths of
+/// chunks.
 #[derive(Default)]
 pub(super) struct Ranking {
-    /// None of them is empty.
+    /// The chunks, none of which is empty.
     chunks: Vec<Vec<Rank>>,
 }
 
-/// A chunk of more than twice as many ranks is halved. Tests have many chunks.
+/// Half of the maximum length of a chunk; a longer chunk is halved. Tests have many chunks.
 const CHUNK: usize = if cfg!(test) { 8 } else { 512 };
 
 impl Ranking {
-    /// The chunk that holds a rank or would hold it, and the rank's place in that chunk.
-    fn place(&self, rank: Rank) -> (usize, usize) {
+    /// Returns the chunk that holds a rank or would hold it, and the position of the rank in the chunk.
+    fn position(&self, rank: Rank) -> (usize, usize) {
         let below = self.chunks.partition_point(|chunk| chunk.last().is_some_and(|last| *last < rank));
         let chunk = below.min(self.chunks.len().saturating_sub(1));
         (chunk, self.chunks.get(chunk).map_or(0, |ranks| ranks.partition_point(|other| *other < rank)))
@@ -42,7 +43,7 @@ impl Ranking {
 
     /// Adds a new rank.
     pub(super) fn insert(&mut self, rank: Rank) {
-        let (chunk, at) = self.place(rank);
+        let (chunk, at) = self.position(rank);
         let Some(ranks) = self.chunks.get_mut(chunk) else { return self.chunks.push(vec![rank]) };
         ranks.insert(at, rank);
         if ranks.len() > 2 * CHUNK {
@@ -53,7 +54,7 @@ impl Ranking {
 
     /// Removes a rank, if it is there.
     pub(super) fn remove(&mut self, rank: Rank) {
-        let (chunk, at) = self.place(rank);
+        let (chunk, at) = self.position(rank);
         let Some(ranks) = self.chunks.get_mut(chunk).filter(|ranks| ranks.get(at) == Some(&rank)) else { return };
         ranks.remove(at);
         if ranks.is_empty() {
@@ -61,7 +62,7 @@ impl Ranking {
         }
     }
 
-    /// The rank that has `k` ranks below it.
+    /// Returns the rank that has `k` ranks below it.
     pub(super) fn nth(&self, mut k: usize) -> Option<Rank> {
         let chunk = self.chunks.iter().find(|chunk| {
             let here = k < chunk.len();
@@ -72,15 +73,15 @@ impl Ranking {
     }
 }
 
-/// The sum of `1 / (shift + rank)` over the first `ranks` ranks.
+/// Returns the sum of `1 / (shift + rank)` over the first `ranks` ranks.
 pub(super) fn harmonic(shift: f64, ranks: usize) -> f64 {
     const HEAD: usize = 16;
     let head: f64 = (1..=ranks.min(HEAD)).map(|rank| (shift + rank as f64).recip()).sum();
     if ranks <= HEAD {
         return head;
     }
-    // The other terms are a difference of two values of the digamma function, by its expansion psi(x + 1/2) = ln x + tail(x),
-    // which leaves out 1e-14 at most.
+    // The sum of the other terms is a difference of two values of the digamma function, computed by its expansion
+    // psi(x + 1/2) = ln x + tail(x), whose error is at most 1e-14.
     let tail = |x: f64| {
         let y = (x * x).recip();
         y * (1.0 / 24.0 - y * (7.0 / 960.0 - y * (31.0 / 8064.0 - y * 127.0 / 30_720.0)))

@@ -4,24 +4,24 @@ use tch::Tensor;
 
 use super::ReplayBuffer;
 use crate::env::check_log_rewards;
-use crate::io::{Named, malformed};
+use crate::io::{NamedTensors, malformed};
 use crate::rollout::{
     Container, ReadWalks, ReplayEnv, Trajectories, Walks, conditions_of, read_walks, with_conditions, write_walks,
 };
 use crate::{Error, Result};
 
-/// The saved value of an unknown loss; real ones aren't negative.
+/// The saved value of an unknown loss; known losses aren't negative.
 const UNKNOWN: f64 = -1.0;
 
 impl<E: ReplayEnv> ReplayBuffer<E> {
-    /// The buffer as named tensors, for a checkpoint, oldest first: `actions`, `offsets`, `log_rewards`,
-    /// `serials`, `losses` (-1 if unknown), `added` (the number of objects ever added), and `conditions` if
-    /// there are any.
+    /// Returns the buffer as named tensors, for a checkpoint, oldest first: `actions`, `offsets`, `log_rewards`,
+    /// `serials`, `losses` (-1 if unknown), `added` (the number of objects ever added), and `conditions` if there are
+    /// any.
     ///
     /// For an object without actions the first legal path to it is saved.
     ///
     /// # Errors
-    /// [`Error::NoLegalAction`] for a state without a backward path to the initial one.
+    /// [`Error::NoLegalAction`] for a state without a backward path to the initial state.
     pub fn state(&self, env: &E) -> Result<Vec<(String, Tensor)>> {
         let mut held = if self.is_empty() {
             Walks::default_paths(env, &env.initial(&[]))?
@@ -46,21 +46,20 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
         Ok(tensors)
     }
 
-    /// Replaces the contents of the buffer by those that [`state`](Self::state) gave. Every action is
-    /// checked.
+    /// Replaces the contents of the buffer by contents from [`state`](Self::state). Every action is checked.
     ///
     /// # Errors
-    /// [`Error::Contract`] for tensors that aren't a buffer's and for objects that these settings wouldn't
-    /// store; those of [`Trajectories::replay`] for actions of another environment. The buffer is unchanged
-    /// then.
+    /// [`Error::Contract`] for tensors that don't describe a buffer and for objects that a buffer with these settings
+    /// doesn't accept; the errors of [`Trajectories::replay`] for actions of another environment. The buffer is
+    /// unchanged then.
     pub fn load_state(&mut self, env: &E, state: &[(String, Tensor)]) -> Result<()> {
-        let named = &Named(state);
-        let log_rewards = named.floats("log_rewards")?;
+        let named = &NamedTensors(state);
+        let log_rewards = named.numbers::<f64>("log_rewards")?;
         let n = log_rewards.len();
         let ReadWalks { actions, offsets, instances } = read_walks(named, env)?;
-        let serials = named.column(named.ints("serials")?, "serials", n)?;
-        let losses = named.column(named.floats("losses")?, "losses", n)?;
-        let added = named.column(named.ints("added")?, "added", 1)?[0];
+        let serials = named.column(named.numbers::<i64>("serials")?, "serials", n)?;
+        let losses = named.column(named.numbers::<f64>("losses")?, "losses", n)?;
+        let added = named.column(named.numbers::<i64>("added")?, "added", 1)?[0];
         let after = serials.last().map_or(0, |newest| newest.saturating_add(1));
         for (name, is_sound) in [
             ("offsets", offsets.len() == n + 1),

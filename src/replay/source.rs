@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-/// The shares of a batch by source: newly sampled by the policy, replayed from a buffer, and taken from an offline data
+/// The shares of a batch by source: newly sampled by the policy, replayed from a buffer, and drawn from an offline data
 /// set.
 ///
 /// ```
@@ -43,16 +43,16 @@ impl From<DataSource> for Shares {
 /// Numbers of a batch's trajectories by source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SourceCounts {
-    /// Newly sampled by the policy.
+    /// The number of trajectories newly sampled by the policy.
     pub on_policy: usize,
-    /// Drawn from a replay buffer.
+    /// The number of trajectories drawn from a replay buffer.
     pub replay: usize,
-    /// Drawn from a data set.
+    /// The number of trajectories drawn from a data set.
     pub offline: usize,
 }
 
 impl Default for DataSource {
-    /// The whole batch is newly sampled.
+    /// Returns the shares of a batch that is newly sampled as a whole.
     fn default() -> Self {
         Self(Shares { on_policy: 1.0, replay: 0.0, offline: 0.0 })
     }
@@ -62,10 +62,10 @@ impl DataSource {
     /// Allowed difference of the sum of shares from 1, for shares such as thirds and tenths that are rounded.
     const TOLERANCE: f64 = 1e-6;
 
-    /// Half newly sampled, half replayed.
+    /// The shares of a batch that is half newly sampled and half replayed.
     pub const HALF_REPLAYED: Self = Self(Shares { on_policy: 0.5, replay: 0.5, offline: 0.0 });
 
-    /// Sets the shares of a batch.
+    /// Creates the shares of a batch.
     ///
     /// # Errors
     /// [`Error::Config`] unless no share is negative and they sum to 1.
@@ -94,14 +94,15 @@ impl DataSource {
         self.0.offline
     }
 
-    /// The shares while there is nothing to replay: the share of replay is newly sampled, too.
+    /// Returns the shares for an empty buffer: the share of replay is newly sampled, too.
     #[must_use]
     pub fn without_replay(self) -> Self {
         Self(Shares { on_policy: self.0.on_policy + self.0.replay, replay: 0.0, ..self.0 })
     }
 
-    /// The numbers of a batch by source, by the method of largest remainders: each share of the batch is rounded down
-    /// or up, and the numbers sum to the batch. Of equal remainders on-policy is rounded up first, then replay.
+    /// Returns the number of trajectories by source, by the method of largest remainders: each share of the batch is
+    /// rounded down or up, and the numbers sum to the batch. Of equal remainders on-policy is rounded up first, then
+    /// replay.
     #[must_use]
     pub fn counts(&self, batch: usize) -> SourceCounts {
         let Shares { on_policy, replay, offline } = self.0;

@@ -4,10 +4,10 @@ use super::weights::Weights;
 
 /// Sums of weights by serial number: each node is the sum of its two halves, down to single serial numbers.
 ///
-/// Only parts that hold something exist. A sum depends on what is held and not on how it came, to the last bit, so that a loaded buffer
-/// draws what the saved one would have drawn.
+/// Only nodes with entries exist. A sum depends on the entries and not on the order of changes, to the last bit, so
+/// that a loaded buffer makes the same draws as the saved buffer.
 pub(super) struct SumTree {
-    /// The first node stands for every part that holds nothing.
+    /// The nodes. The first one stands for every part without entries.
     nodes: Vec<Node>,
     /// Nodes that are no longer in use.
     free: Vec<usize>,
@@ -21,7 +21,7 @@ struct Node {
 
 const EMPTY: usize = 0;
 
-/// Bits of a serial number.
+/// The number of bits of a serial number.
 const HEIGHT: u32 = u64::BITS;
 
 impl Default for SumTree {
@@ -32,7 +32,7 @@ impl Default for SumTree {
 }
 
 impl SumTree {
-    /// The sum over all entries.
+    /// Returns the sum over all entries.
     pub(super) fn total(&self) -> Weights {
         self.nodes[self.root].sum
     }
@@ -42,7 +42,7 @@ impl SumTree {
         self.root = self.set_below(self.root, HEIGHT, serial, weights);
     }
 
-    /// The part `at` after the change of an entry in it.
+    /// Sets the weights of an entry below node `at`, and returns the node that replaces it.
     fn set_below(&mut self, at: usize, height: u32, serial: u64, weights: Option<Weights>) -> usize {
         let mut halves = self.nodes[at].halves;
         let mut sum = weights.unwrap_or(Weights::NONE);
@@ -60,7 +60,7 @@ impl SumTree {
         EMPTY
     }
 
-    /// Writes a node in the place of another, or in a new place for that of nothing.
+    /// Writes a node over node `at`, or at a new index if `at` is the empty node, and returns its index.
     fn put(&mut self, at: usize, node: Node) -> usize {
         let at = if at == EMPTY { self.free.pop().unwrap_or(self.nodes.len()) } else { at };
         match self.nodes.get_mut(at) {
@@ -70,8 +70,8 @@ impl SumTree {
         at
     }
 
-    /// The first entry at which the running sum of `mass`, a number for a sum of weights, exceeds `u`; or else the last entry. There
-    /// must be one.
+    /// Returns the first entry at which the running sum of `mass` exceeds `u`, or the last entry if it never does.
+    /// `mass` converts a sum of weights to a number. The tree must have an entry.
     pub(super) fn at_mass(&self, mut u: f64, mass: impl Fn(Weights) -> f64) -> u64 {
         let (mut at, mut serial) = (self.root, 0);
         for _ in 0..HEIGHT {
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     fn weights(weight: f64) -> Weights {
-        Weights::known(weight.ln())
+        Weights::from_log_weight(weight.ln())
     }
 
     proptest! {

@@ -2,45 +2,46 @@
 
 use super::Draw;
 
-/// Smallest loss for weights, so that a perfectly learned object can still be drawn.
-const LEAST_LOSS: f64 = 1e-6;
+/// Minimum loss for weights, so that a perfectly learned object can still be drawn.
+const MIN_LOSS: f64 = 1e-6;
 
-/// The sum of the weights of some entries, stored as `sum * exp(max)` with `max` the greatest log-weight, so that it neither overflows
-/// nor underflows.
+/// The sum of the weights of some entries, stored as `sum * exp(max)` with `max` the greatest log-weight, so that it
+/// neither overflows nor underflows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Weights {
     /// The number of entries.
     pub(super) count: u32,
     max: f64,
     sum: f64,
-    /// The number of entries that were never visited. Each counts as the greatest loss of the whole buffer, and isn't in the sum.
+    /// The number of entries that were never visited. Each counts as the greatest loss of the whole buffer, and isn't
+    /// in the sum.
     unvisited: u32,
-    /// The greatest loss, if there is one; losses aren't negative.
+    /// The greatest known loss; negative if no loss is known.
     greatest: f64,
 }
 
 impl Weights {
-    /// Of no entries.
+    /// The sum over no entries.
     pub(super) const NONE: Self = Self { count: 0, max: f64::NEG_INFINITY, sum: 0.0, unvisited: 0, greatest: -1.0 };
 
-    /// Of one entry whose log-weight is known.
-    pub(super) fn known(log_weight: f64) -> Self {
+    /// Creates the weight of one entry whose log-weight is known.
+    pub(super) fn from_log_weight(log_weight: f64) -> Self {
         Self { count: 1, max: log_weight, sum: 1.0, ..Self::NONE }
     }
 
-    /// Of one entry. Draws that are uniform or by rank need none.
-    pub(super) fn of(draw: Draw, log_reward: f64, loss: Option<f64>) -> Self {
+    /// Creates the weight of one entry. Uniform draws and draws by rank need no weight.
+    pub(super) fn new(draw: Draw, log_reward: f64, loss: Option<f64>) -> Self {
         match (draw, loss) {
-            (Draw::RewardPrioritised { exponent }, _) => Self::known(exponent * log_reward),
+            (Draw::RewardPrioritised { exponent }, _) => Self::from_log_weight(exponent * log_reward),
             (Draw::LossPrioritised { .. }, None) => Self { count: 1, unvisited: 1, ..Self::NONE },
             (Draw::LossPrioritised { exponent }, Some(loss)) => {
-                Self { greatest: loss, ..Self::known(of_loss(loss, exponent)) }
+                Self { greatest: loss, ..Self::from_log_weight(loss_log_weight(loss, exponent)) }
             }
             _ => Self { count: 1, ..Self::NONE },
         }
     }
 
-    /// The sum over these entries and others.
+    /// Returns the sum over these entries and others.
     pub(super) fn and(self, others: Self) -> Self {
         let max = self.max.max(others.max);
         Self {
@@ -52,19 +53,20 @@ impl Weights {
         }
     }
 
-    /// The sum of known weights divided by the exponential of `max`.
+    /// Returns the sum of known weights divided by the exponential of `max`.
     pub(super) fn over(self, max: f64) -> f64 {
         if self.sum == 0.0 || self.max == max { self.sum } else { self.sum * (self.max - max).exp() }
     }
 }
 
-fn of_loss(loss: f64, exponent: f64) -> f64 {
-    exponent * loss.max(LEAST_LOSS).ln()
+/// Returns the log-weight of a loss.
+fn loss_log_weight(loss: f64, exponent: f64) -> f64 {
+    exponent * loss.max(MIN_LOSS).ln()
 }
 
-/// The weights of a whole buffer, against which those of its parts are normalised.
+/// The weights of a whole buffer, by which the weights of its parts are normalised.
 pub(super) struct Scale {
-    /// The log-weight of an entry that was never visited; minus infinity if there is none.
+    /// The log-weight of an entry that was never visited; minus infinity if there is no such entry.
     unvisited: f64,
     /// The greatest log-weight.
     max: f64,
@@ -76,7 +78,7 @@ impl Scale {
     pub(super) fn new(draw: Draw, whole: Weights) -> Self {
         let unvisited = match draw {
             Draw::LossPrioritised { exponent } if whole.unvisited > 0 => {
-                of_loss(if whole.greatest < 0.0 { 1.0 } else { whole.greatest }, exponent)
+                loss_log_weight(if whole.greatest < 0.0 { 1.0 } else { whole.greatest }, exponent)
             }
             _ => f64::NEG_INFINITY,
         };
@@ -85,13 +87,13 @@ impl Scale {
         scale
     }
 
-    /// The normalised weight of some entries.
+    /// Returns the normalised weight of some entries.
     pub(super) fn mass(&self, weights: Weights) -> f64 {
         let unvisited = if weights.unvisited == 0 { 0.0 } else { (self.unvisited - self.max).exp() };
         weights.over(self.max) + f64::from(weights.unvisited) * unvisited
     }
 
-    /// The log of the probability of an entry.
+    /// Returns the log of the probability of an entry.
     pub(super) fn log_prob(&self, entry: Weights) -> f64 {
         let log_weight = if entry.unvisited == 0 { entry.max } else { self.unvisited };
         // Relative to the greatest weight, because differences of numbers like -1e6 lose precision.

@@ -27,6 +27,11 @@ struct StepRows<E: Env> {
 }
 
 impl<E: Env> StepRows<E> {
+    fn new(n: usize) -> Self {
+        let lengths = vec![0; n];
+        Self { lengths, states: None, actions: None, reverse: None, exit: Vec::new(), origins: Vec::new() }
+    }
+
     fn push(&mut self, live: &[usize], states: Option<E::States>, actions: E::Actions, reverse: E::Actions) {
         for &i in live {
             self.origins.push((i, self.lengths[i]));
@@ -61,14 +66,7 @@ impl Rollout {
     ) -> Result<Trajectories<E>> {
         let n = start.len();
         let mut live: Vec<usize> = (0..n).collect();
-        let mut rows = StepRows {
-            lengths: vec![0; n],
-            states: None,
-            actions: None,
-            reverse: None,
-            exit: Vec::new(),
-            origins: Vec::new(),
-        };
+        let mut rows = StepRows::new(n);
         let mut terminal = None;
         let mut states = start;
         if self.direction == Direction::Backward {

@@ -6,10 +6,9 @@ use super::{Trajectories, Walks};
 use crate::condition::Conditions;
 use crate::distribution::{Distribution, Exploration};
 use crate::env::{Direction, Env, Rows, check_instances, draw_instances};
-use crate::policy::Policy;
-use crate::quantity::Quantities;
-use crate::tensor::index_tensor;
-use crate::{Error, Result, Rng, runtime};
+use crate::policy::{Policy, evaluate_direction};
+use crate::tensor::select_rows;
+use crate::{Result, Rng, runtime};
 
 /// Default limit on the steps of a roll-out.
 const DEFAULT_MAX_STEPS: usize = 100_000;
@@ -59,7 +58,8 @@ impl<'a, E: Env> Sampler<'a, E> {
         self
     }
 
-    /// Sets the number of steps after which sampling stops with [`Error::StepLimit`]. Defaults to 100,000.
+    /// Sets the number of steps after which sampling stops with [`Error::StepLimit`](crate::Error::StepLimit).
+    /// Defaults to 100,000.
     #[must_use]
     pub fn max_steps(mut self, max_steps: usize) -> Self {
         self.max_steps = max_steps;
@@ -70,7 +70,8 @@ impl<'a, E: Env> Sampler<'a, E> {
     /// [instances](Env::n_instances), each trajectory starts in an instance that is drawn uniformly.
     ///
     /// # Errors
-    /// [`Error::StepLimit`], [`Error::NoLegalAction`], [`Error::NonFinite`], and the errors of the policy.
+    /// [`Error::StepLimit`](crate::Error::StepLimit), [`Error::NoLegalAction`](crate::Error::NoLegalAction),
+    /// [`Error::NonFinite`](crate::Error::NonFinite), and the errors of the policy.
     pub fn forward(&self, n: usize, rng: &mut Rng) -> Result<Trajectories<E>> {
         self.forward_from(&draw_instances(self.env, n, rng), None, rng)
     }
@@ -78,8 +79,8 @@ impl<'a, E: Env> Sampler<'a, E> {
     /// Samples a trajectory of each of these instances.
     ///
     /// # Errors
-    /// As for [`forward`](Self::forward), and [`Error::OutOfRange`] for an instance that the environment
-    /// doesn't have.
+    /// As for [`forward`](Self::forward), and [`Error::OutOfRange`](crate::Error::OutOfRange) for an instance that
+    /// the environment doesn't have.
     pub fn forward_of(&self, instances: &[u32], rng: &mut Rng) -> Result<Trajectories<E>> {
         check_instances(self.env, instances)?;
         self.forward_from(instances, None, rng)
@@ -88,7 +89,7 @@ impl<'a, E: Env> Sampler<'a, E> {
     /// Samples a trajectory for each row of `conditions`, `[n, C]`.
     ///
     /// # Errors
-    /// As for [`forward`](Self::forward), and [`Error::Shape`] for conditions of another shape.
+    /// As for [`forward`](Self::forward), and [`Error::Shape`](crate::Error::Shape) for conditions of another shape.
     pub fn forward_conditional(&self, conditions: &Tensor, rng: &mut Rng) -> Result<Trajectories<E>> {
         let n = conditions.size().first().copied().unwrap_or(1) as usize;
         self.forward_from(&draw_instances(self.env, n, rng), Some(conditions), rng)
@@ -135,7 +136,7 @@ impl<'a, E: Env> Sampler<'a, E> {
     /// Same as [`backward`](Self::backward), under conditions, `[n, C]`, with one row for each object.
     ///
     /// # Errors
-    /// As for [`forward`](Self::forward), and [`Error::Shape`] for conditions of another shape.
+    /// As for [`forward`](Self::forward), and [`Error::Shape`](crate::Error::Shape) for conditions of another shape.
     pub fn backward_conditional(
         &self,
         terminal: &E::States,
@@ -172,7 +173,8 @@ impl<'a, E: Env> Sampler<'a, E> {
                     None => self.evaluate(direction, groups.distinct(states), live, conditions)?,
                 };
                 let actions = dist.sample(&groups.grouping.of, &exploration, rng)?;
-                groups.rename_from_representative(self.env, direction, states, actions)
+                let rows: Vec<usize> = (0..states.len()).collect();
+                groups.rename(self.env, direction, states, &rows, actions, true)
             })
         })?;
         Ok(Trajectories { conditions: checked, ..sampled })
@@ -186,20 +188,7 @@ impl<'a, E: Env> Sampler<'a, E> {
         live: &[usize],
         conditions: Option<&Tensor>,
     ) -> Result<E::Dist> {
-        let conditions = conditions.map(|c| c.index_select(0, &index_tensor(live, c.device())));
-        let wants = match direction {
-            Direction::Forward => Quantities::PF,
-            Direction::Backward => Quantities::PB,
-        };
-        let evaluation = self.policy.evaluate(self.env, states, conditions.as_ref(), wants)?;
-        let dist = match direction {
-            Direction::Forward => evaluation.pf,
-            Direction::Backward => evaluation.pb,
-        };
-        dist.ok_or(Error::missing(
-            "the sampler",
-            if direction == Direction::Forward { "a forward policy" } else { "a backward policy" },
-            "use a policy that has one, such as UniformPolicy",
-        ))
+        let conditions = conditions.map(|c| select_rows(c, live));
+        evaluate_direction(self.policy, self.env, states, conditions.as_ref(), direction, "the sampler")
     }
 }

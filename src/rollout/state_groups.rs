@@ -32,35 +32,19 @@ impl<S: Rows> StateGroups<S> {
         self.distinct.as_ref().unwrap_or(states)
     }
 
-    /// Renames actions of rows from the labels of the row's state to the labels of its group's first state.
-    pub(crate) fn rename_to_representative<E: Env<States = S>>(
+    /// Renames actions of rows from the labels of the row's state to the labels of its group's first state; with
+    /// `back`, from those labels to the row's own.
+    pub(crate) fn rename<E: Env<States = S>>(
         &self,
         env: &E,
         direction: Direction,
         states: &S,
         rows: &[usize],
         actions: E::Actions,
+        back: bool,
     ) -> Result<E::Actions> {
         match &self.classes {
-            Some(classes) => env.symmetry().translate(direction, states, classes, rows, &actions, false),
-            None => Ok(actions),
-        }
-    }
-
-    /// Renames actions, one for each state, from the labels of the group's first state to the labels of the
-    /// state.
-    pub(crate) fn rename_from_representative<E: Env<States = S>>(
-        &self,
-        env: &E,
-        direction: Direction,
-        states: &S,
-        actions: E::Actions,
-    ) -> Result<E::Actions> {
-        match &self.classes {
-            Some(classes) => {
-                let rows: Vec<usize> = (0..states.len()).collect();
-                env.symmetry().translate(direction, states, classes, &rows, &actions, true)
-            }
+            Some(classes) => env.symmetry().translate(direction, states, classes, rows, &actions, back),
             None => Ok(actions),
         }
     }

@@ -6,6 +6,7 @@ use super::run::Rollout;
 use super::{ReplayEnv, Walks};
 use crate::condition::Conditions;
 use crate::env::{Direction, Env, Reward, Rows, check_instances, check_log_rewards, check_one_instance, log_rewards};
+use crate::error::check_len;
 use crate::{Error, Result};
 
 /// A batch of complete forward trajectories of different lengths.
@@ -223,10 +224,7 @@ impl<E: ReplayEnv> Trajectories<E> {
     /// have, [`Error::Shape`] unless there is an instance for each walk.
     pub fn replay_of(env: &E, instances: &[u32], actions: &E::Actions, offsets: &[usize]) -> Result<Self> {
         let n = offsets.len().saturating_sub(1);
-        if instances.len() != n {
-            let remedy = "give the instance of each walk";
-            return Err(Error::shape("instances", [n as i64], [instances.len() as i64], remedy));
-        }
+        check_len("instances", n, instances.len(), "give the instance of each walk")?;
         check_instances(env, instances)?;
         let first = offsets.first().copied().unwrap_or(0);
         let last = offsets.last().copied().unwrap_or(0);

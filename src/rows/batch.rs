@@ -1,7 +1,7 @@
 //! Batches of rows, and the grouping of equal ones.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 use smallvec::SmallVec;
 
@@ -12,32 +12,33 @@ pub trait Rows: Clone + Send + Sync {
     /// The number of rows.
     fn len(&self) -> usize;
 
-    /// `true` if there is no row.
+    /// Returns `true` if there is no row.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The rows at these indices, in this order; an index may come more than once.
+    /// Returns the rows at these indices, in this order and with repetitions.
     #[must_use]
     fn select(&self, rows: &[usize]) -> Self;
 
-    /// Adds the rows of another batch behind one's own.
+    /// Appends the rows of another batch.
     fn append(&mut self, other: Self);
 
-    /// The rows in another order, given as a permutation: like [`select`](Rows::select), but may move instead of copy.
+    /// Returns the rows in another order, given as a permutation. Same as [`select`](Rows::select), but it may move
+    /// rows instead of copying them.
     #[must_use]
     fn permute(self, order: &[usize]) -> Self {
         self.select(order)
     }
 
-    /// A description of a row, for messages. With `None` (the default) messages give its key.
+    /// Describes a row, for messages. If it is `None` (the default), messages show the key of the row.
     fn describe(&self, _row: usize) -> Option<String> {
         None
     }
 
-    /// The groups of equal rows, so that a network need evaluate each distinct one only once.
+    /// Groups equal rows, so that a network evaluates each distinct row only once.
     ///
-    /// The default tells none apart.
+    /// By default each row is a group.
     fn group(&self) -> Grouping {
         Grouping::identity(self.len())
     }
@@ -51,7 +52,7 @@ impl Slots {
     /// A number that is no slot of any state.
     pub const NONE: u32 = u32::MAX;
 
-    /// The slot at a place among all slots of a state.
+    /// Converts an index among all slots of a state to a slot.
     ///
     /// ```
     /// use gfn::env::Slots;
@@ -61,13 +62,13 @@ impl Slots {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) for a place that 32 bits can't hold.
-    pub fn slot(place: usize) -> Result<u32> {
-        let slot = u32::try_from(place).ok().filter(|&slot| slot != Self::NONE);
+    /// [`Error::Config`](crate::Error::Config) for an index that doesn't fit in 32 bits.
+    pub fn slot(index: usize) -> Result<u32> {
+        let slot = u32::try_from(index).ok().filter(|&slot| slot != Self::NONE);
         slot.ok_or_else(|| {
             Error::config(
                 "the number of slots of a state",
-                format!("at least {place}"),
+                format!("at least {index}"),
                 "fewer than 4294967295, as slots have 32 bits: fewer nodes (pairs grow with their square) or classes",
             )
         })
@@ -89,7 +90,7 @@ impl Rows for Slots {
     }
 }
 
-/// Equal rows of a batch: `first[g]` is the first row of group `g`, `of[i]` the group of row `i`.
+/// Groups of equal rows of a batch: `first[g]` is the first row of group `g`, and `of[i]` is the group of row `i`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grouping {
     /// The first row of each group, in ascending order.
@@ -99,13 +100,13 @@ pub struct Grouping {
 }
 
 impl Grouping {
-    /// Every row its own group.
+    /// Creates `n` groups of one row each.
     #[must_use]
     pub fn identity(n: usize) -> Self {
         Self { first: (0..n).collect(), of: (0..n).collect() }
     }
 
-    /// Groups rows by a hash and an exact comparison: a collision of hashes never merges different rows.
+    /// Groups rows by a hash and an exact comparison, so that a collision of hashes never merges different rows.
     ///
     /// ```
     /// use gfn::env::Grouping;
@@ -132,24 +133,39 @@ impl Grouping {
         out
     }
 
-    /// `true` if some rows are equal.
+    /// Groups rows by a key.
+    pub(crate) fn by_key<K: Hash + Eq>(keys: impl IntoIterator<Item = K>) -> Self {
+        let mut groups = HashMap::new();
+        let mut out = Self { first: Vec::new(), of: Vec::new() };
+        for (row, key) in keys.into_iter().enumerate() {
+            let next = out.first.len();
+            let group = *groups.entry(key).or_insert(next);
+            if group == next {
+                out.first.push(row);
+            }
+            out.of.push(group);
+        }
+        out
+    }
+
+    /// Returns `true` if some rows are equal.
     #[must_use]
     pub fn merges(&self) -> bool {
         self.first.len() < self.of.len()
     }
 }
 
-/// Rows that a policy gives the same answer for, though they aren't equal: up to isomorphism, graphs that differ only in
-/// their labels. It is asked about one row of each class.
+/// Classes of rows for which a policy returns the same result, although the rows aren't equal: up to isomorphism,
+/// graphs that differ only in their labels. A policy is evaluated for one row of each class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Classes {
-    /// The classes; the first row of each stands for it.
+    /// The classes; the first row of a class represents it.
     pub grouping: Grouping,
-    /// For each row, its nodes in an order that all rows of a class share.
+    /// The nodes of each row, in an order that all rows of a class share.
     pub orders: Vec<SmallVec<[u32; 16]>>,
 }
 
-/// The rows hash themselves, so the map need not.
+/// A hasher that returns the number that it gets, because the rows are hashed already.
 #[derive(Default)]
 struct Identity(u64);
 

@@ -1,16 +1,16 @@
-//! Legality: the slots of each state, and which of them are legal.
+//! Masks: the slots of each state, and the legal slots among them.
 
 use crate::direction::Direction;
 use crate::{Error, Result};
 
-/// One block of logits, `[rows, width]`: the states' rows one after another, `row_ptr[i]..row_ptr[i + 1]` those of state `i`.
+/// A block of logits, `[rows, width]`. The rows of state `i` are `row_ptr[i]..row_ptr[i + 1]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// The name of its action type, for messages.
+    /// The name of the action type, for messages.
     pub name: String,
-    /// Columns: logits per anchor row.
+    /// The number of columns: logits per anchor row.
     pub width: usize,
-    /// Where each state's rows start; its last entry is the number of rows.
+    /// The first row of each state, followed by the number of rows.
     pub row_ptr: Vec<usize>,
 }
 
@@ -22,17 +22,17 @@ impl Block {
     }
 }
 
-/// The slots of a batch of states and which are legal.
+/// The slots of a batch of states, and the legal slots among them.
 ///
-/// A state's slots are its rows of the first block (row by row), then those of the second, and so on. A tensor environment
-/// with `A` actions is the case of one block with one row per state and width `A`.
+/// A state's slots are its rows of the first block (row by row), followed by its rows of the second block, and so on.
+/// A tensor environment with `A` actions has one block with one row per state and width `A`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Masks {
-    /// The direction that these are for.
+    /// The direction of the actions.
     pub direction: Direction,
-    /// The blocks, in the order of the logits that a network gives.
+    /// The blocks, in the order of a network's logits.
     pub blocks: Vec<Block>,
-    /// Where each state's slots start in `legal`.
+    /// The index in `legal` of each state's first slot, followed by the number of slots.
     pub slot_ptr: Vec<usize>,
     /// `true` for each slot that is legal, state by state.
     pub legal: Vec<bool>,
@@ -41,7 +41,7 @@ pub struct Masks {
 }
 
 impl Masks {
-    /// The masks of a tensor environment: `legal` holds `n` rows of `width`.
+    /// Creates the masks of a tensor environment; `legal` holds rows of `width` entries.
     ///
     /// # Errors
     /// [`Error::Shape`] if `legal` isn't a whole number of rows.
@@ -54,8 +54,8 @@ impl Masks {
         Ok(Self::of_rows(direction, n, width, legal, has_exit))
     }
 
-    /// The masks of a tensor environment that has made `n` rows of `width` entries itself: like [`dense`](Self::dense),
-    /// where the size can't be wrong.
+    /// Creates the masks of a tensor environment, same as [`dense`](Self::dense), from `n` rows that are known to
+    /// have `width` entries.
     #[must_use]
     pub fn of_rows(direction: Direction, n: usize, width: usize, legal: Vec<bool>, has_exit: bool) -> Self {
         debug_assert_eq!(legal.len(), n * width, "one entry per action of each state");
@@ -69,8 +69,8 @@ impl Masks {
         }
     }
 
-    /// The same slots as one block with a row per state, where all states have as many: what networks on vectors give logits for. Where
-    /// they haven't, the blocks stay.
+    /// Merges the blocks into one block with a row per state, as networks on vectors need it, if all states have the
+    /// same number of slots. Otherwise the blocks don't change.
     #[must_use]
     pub fn in_one_block(mut self) -> Self {
         let width = self.slot_ptr.get(1).copied().unwrap_or(0);
@@ -88,13 +88,13 @@ impl Masks {
         self.slot_ptr.len() - 1
     }
 
-    /// `true` if there is no state.
+    /// Returns `true` if there is no state.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The legality of each slot of state `row`.
+    /// Returns `true` for each legal slot of state `row`.
     ///
     /// # Panics
     /// If there is no such row.
@@ -103,7 +103,7 @@ impl Masks {
         &self.legal[self.slot_ptr[row]..self.slot_ptr[row + 1]]
     }
 
-    /// The number of legal slots of state `row`.
+    /// Returns the number of legal slots of state `row`.
     ///
     /// # Panics
     /// If there is no such row.
@@ -112,18 +112,18 @@ impl Masks {
         self.row(row).iter().filter(|&&legal| legal).count()
     }
 
-    /// The legal slots of state `row`, in ascending order.
+    /// Iterates over the legal slots of state `row`, in ascending order.
     ///
     /// # Panics
-    /// If there is no such row, or it has more slots than 32 bits can number (four gigabytes of masks for one state;
-    /// [`Slots::slot`](super::Slots::slot) refuses them with an error).
+    /// If there is no such row, or if the number of its slots doesn't fit in 32 bits (four gigabytes of masks for one
+    /// state; [`Slots::slot`](super::Slots::slot) refuses them with an error).
     pub fn legal_slots(&self, row: usize) -> impl Iterator<Item = u32> + '_ {
         let row = self.row(row);
         assert!(row.len() <= u32::MAX as usize, "a state has {} slots, more than 32 bits can number", row.len());
         row.iter().enumerate().filter(|(_, legal)| **legal).map(|(slot, _)| slot as u32)
     }
 
-    /// `true` if a slot of state `row` is the exit action's.
+    /// Returns `true` if a slot of state `row` is the exit action.
     ///
     /// # Panics
     /// If there is no such row.
@@ -135,7 +135,7 @@ impl Masks {
     /// Checks that `slot` is legal in state `row`.
     ///
     /// # Errors
-    /// [`Error::IllegalAction`]; `detail` says in words what the action would have done.
+    /// [`Error::IllegalAction`] if it isn't; `detail` describes the action.
     pub fn check(&self, row: usize, slot: u32, detail: impl FnOnce() -> String) -> Result<()> {
         let legal = self.row(row);
         if legal.get(slot as usize).copied() == Some(true) {
@@ -147,7 +147,7 @@ impl Masks {
             slot: slot as usize,
             n_slots: legal.len(),
             n_legal: self.n_legal(row),
-            // A number that is no slot can't be described.
+            // A number that isn't a slot can't be described.
             detail: if (slot as usize) < legal.len() { detail() } else { "there is no such slot".into() },
         })
     }

@@ -1,4 +1,4 @@
-//! Batches: states and actions as rows, and the legal actions of each state. [`env`](mod@crate::env) exports all of it.
+//! Batches: states and actions as rows, and the legal actions of each state. [`env`](mod@crate::env) exports all items.
 
 mod batch;
 mod masks;

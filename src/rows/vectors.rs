@@ -3,14 +3,14 @@ use tch::{Device, Kind, Tensor};
 use super::{Grouping, Rows};
 use crate::{Error, Result};
 
-/// A batch of vectors of one width: `[n, width]` entries, row by row.
+/// A batch of vectors of the same width: `[n, width]` entries, row by row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vectors<T> {
     width: usize,
     values: Vec<T>,
 }
 
-/// States that are vectors of small integers. Grid points, words, sets, spins.
+/// States that are vectors of small integers: grid points, words, sets, spins.
 ///
 /// ```
 /// use gfn::env::{Rows, VectorStates};
@@ -22,8 +22,8 @@ pub type VectorStates = Vectors<u16>;
 
 /// Points: states and actions of continuous environments.
 ///
-/// They are kept on the host in f64, whatever kind and device a network computes with: points are what is recorded and replayed, and
-/// densities of near points are taken from differences of them. Points are equal when their bits are.
+/// Points are on the host in f64, for any kind and device of a network, because they are stored and replayed, and
+/// because densities are computed from small differences of points. Points are equal if their bits are equal.
 ///
 /// ```
 /// use gfn::env::{Reals, Rows};
@@ -32,9 +32,9 @@ pub type VectorStates = Vectors<u16>;
 /// ```
 pub type Reals = Vectors<f64>;
 
-/// A number that vectors are made of.
+/// A number type of the entries of vectors.
 pub trait Entry: Copy + Send + Sync + std::fmt::Debug {
-    /// Bits that tell it apart: equal entries have equal bits, others don't.
+    /// Returns bits that identify the number: equal entries have equal bits, other entries have other bits.
     fn bits(self) -> u64;
 }
 
@@ -51,7 +51,7 @@ impl Entry for f64 {
 }
 
 impl<T: Entry> Vectors<T> {
-    /// `n` times the vector of `width` equal entries.
+    /// Creates `n` vectors of `width` equal entries.
     ///
     /// # Panics
     /// If `width` is 0.
@@ -61,17 +61,17 @@ impl<T: Entry> Vectors<T> {
         Self { width, values: vec![value; n * width] }
     }
 
-    /// Vectors of `W` entries.
+    /// Creates vectors of `W` entries.
     #[must_use]
     pub fn from_rows<const W: usize>(rows: impl IntoIterator<Item = [T; W]>) -> Self {
         const { assert!(W > 0, "a vector has at least one entry") };
         Self { width: W, values: rows.into_iter().flatten().collect() }
     }
 
-    /// Vectors of `width` entries, one after another.
+    /// Creates vectors of `width` entries from a flat list, row by row.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless `values` is a whole number of rows, and the width at least 1.
+    /// [`Error::Shape`] unless `values` is a whole number of rows and the width is at least 1.
     pub fn from_flat(width: usize, values: Vec<T>) -> Result<Self> {
         if width == 0 || !values.len().is_multiple_of(width) {
             return Err(Error::shape(
@@ -84,12 +84,12 @@ impl<T: Entry> Vectors<T> {
         Ok(Self { width, values })
     }
 
-    /// Vectors that are known to have `width` entries each.
+    /// Creates vectors from rows that are known to have `width` entries each.
     pub(crate) fn of_rows(width: usize, rows: Vec<Vec<T>>) -> Self {
         Self { width, values: rows.concat() }
     }
 
-    /// Entries per vector.
+    /// The number of entries per vector.
     #[must_use]
     pub fn width(&self) -> usize {
         self.width
@@ -101,7 +101,7 @@ impl<T: Entry> Vectors<T> {
         &self.values
     }
 
-    /// The same, to be changed: what `step` does.
+    /// The entries of all vectors, row by row, mutably, for [`step`](crate::env::Env::step).
     pub fn values_mut(&mut self) -> &mut [T] {
         &mut self.values
     }
@@ -115,14 +115,14 @@ impl<T: Entry> Vectors<T> {
         &self.values[i * self.width..(i + 1) * self.width]
     }
 
-    /// The vectors, one after another.
+    /// Iterates over the vectors.
     pub fn rows(&self) -> std::slice::ChunksExact<'_, T> {
         self.values.chunks_exact(self.width)
     }
 }
 
 impl Reals {
-    /// The points that a tensor `[n, width]` holds, whatever its kind and device.
+    /// Converts a tensor `[n, width]` of any kind and device to points.
     ///
     /// # Errors
     /// [`Error::Shape`] for another number of dimensions, or a width of 0.
@@ -138,7 +138,7 @@ impl Reals {
         }
     }
 
-    /// The points as a tensor `[n, width]`.
+    /// Converts the points to a tensor `[n, width]`.
     pub fn to_tensor(&self, kind: Kind, device: Device) -> Tensor {
         crate::tensor::from_host(&self.values, kind, device).view([self.len() as i64, self.width as i64])
     }
@@ -169,7 +169,8 @@ impl<T: Entry> Rows for Vectors<T> {
     }
 }
 
-/// Multiply and fold: states differ in few low bits, and a hash table looks at high and low ones.
+/// Returns the hash of a row by multiplication and folding. States differ in few low bits, and a hash table uses high
+/// and low bits.
 fn hash<T: Entry>(row: &[T]) -> u64 {
     let mixed = row.iter().fold(0u64, |hash, x| (hash.rotate_left(5) ^ x.bits()).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     mixed ^ mixed >> 32

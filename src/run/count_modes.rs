@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tch::Tensor;
 
 use crate::env::{EnumerableEnv, Rows};
-use crate::io::{Named, malformed};
+use crate::io::{NamedTensors, malformed};
 use crate::metrics::{ModeCount, ModeTracker};
 use crate::run::{Observer, Record};
 use crate::train::{TrainEnv, Trainer};
@@ -38,7 +38,7 @@ impl<K: Clone + Ord, F> CountModes<K, F> {
     /// Sets a name other than `modes` for checkpoints, and `NAME_found` for the figure. Several such observers in a run
     /// need different names.
     #[must_use]
-    pub fn named(mut self, name: &str) -> Self {
+    pub fn with_name(mut self, name: &str) -> Self {
         name.clone_into(&mut self.name);
         self
     }
@@ -99,11 +99,11 @@ where
     }
 
     fn load_tensors(&mut self, tensors: &[(String, Tensor)]) -> Result<()> {
-        let named = Named(tensors);
-        let keys = serde_json::from_slice(&named.bytes("keys")?).map_err(|_| malformed("keys"))?;
-        let n = named.ints("steps")?.len();
+        let named = NamedTensors(tensors);
+        let keys = serde_json::from_slice(&named.numbers::<u8>("keys")?).map_err(|_| malformed("keys"))?;
+        let n = named.numbers::<i64>("steps")?.len();
         let column = |name| {
-            let values = named.column(named.ints(name)?, name, n)?;
+            let values = named.column(named.numbers::<i64>(name)?, name, n)?;
             if values.iter().all(|&value| value >= 0) { Ok(values) } else { Err(malformed(name)) }
         };
         let [steps, reward_calls, modes] = [column("steps")?, column("reward_calls")?, column("modes")?];

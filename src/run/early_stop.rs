@@ -73,7 +73,7 @@ impl EarlyStop {
 
     /// Sets a name other than `early_stop` for checkpoints; several such observers in a run need different names.
     #[must_use]
-    pub fn named(mut self, name: &str) -> Self {
+    pub fn with_name(mut self, name: &str) -> Self {
         name.clone_into(&mut self.name);
         self
     }

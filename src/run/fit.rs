@@ -38,7 +38,7 @@ impl Ended {
 ///
 /// A run that continues from a checkpoint ([`Trainer::resume`] before [`run`](Self::run)) makes the remaining steps,
 /// bit for bit those of an uninterrupted run, and its observers continue, too. A checkpoint stores their states by
-/// name, so several observers with a state need different names (`named`).
+/// name, so several observers with a state need different names (`with_name`).
 ///
 /// ```
 /// use gfn::{nn::{GraphNet, GraphNetConfig}, objective::TrajectoryBalance, policy::GraphPolicy, examples::Triangles, Rng};
@@ -254,7 +254,7 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
                 return Err(Error::config(
                     "the observers of a run",
                     format!("two of the name `{name}` that keep something"),
-                    "a different name for each (`named`), by which a checkpoint tells them apart",
+                    "a different name for each (`with_name`), by which a checkpoint tells them apart",
                 ));
             }
         }

@@ -63,7 +63,7 @@ impl KeepBest {
 
     /// Sets a name other than `keep_best` for checkpoints; several such observers in a run need different names.
     #[must_use]
-    pub fn named(mut self, name: &str) -> Self {
+    pub fn with_name(mut self, name: &str) -> Self {
         name.clone_into(&mut self.name);
         self
     }

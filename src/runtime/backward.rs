@@ -1,4 +1,4 @@
-//! The way back from a loss into the parameters.
+//! The computation of gradients of a loss.
 
 use std::sync::OnceLock;
 
@@ -7,22 +7,23 @@ use tch::Tensor;
 use super::flushing_denormals;
 use crate::Result;
 
-static BY: OnceLock<fn(&Tensor) -> Result<()>> = OnceLock::new();
+static DIFFERENTIATE: OnceLock<fn(&Tensor) -> Result<()>> = OnceLock::new();
 
-/// Differentiates losses by this function from now on, in all of the process, instead of by libtorch's own call: for a program whose hooks
-/// and functions of autograd are of another language, whose errors libtorch doesn't hand on. The first one stays.
+/// Sets the function that differentiates losses in this process, instead of libtorch's own call. Use it for a program
+/// whose hooks and autograd functions are written in another language, because libtorch doesn't pass on the errors of
+/// that language. A second call has no effect.
 pub fn differentiate_by(function: fn(&Tensor) -> Result<()>) {
-    let _ = BY.set(function);
+    let _ = DIFFERENTIATE.set(function);
 }
 
-/// Adds the gradients of a sum to what it depends on.
+/// Adds the gradients of a loss to the tensors that it depends on.
 ///
 /// # Errors
-/// [`Error::Torch`](crate::Error::Torch) for what a hook, a network or an objective of somebody else's raises on the way, and whatever a
-/// [function in libtorch's place](differentiate_by) says.
-pub fn backward(sum: &Tensor) -> Result<()> {
-    flushing_denormals(|| match BY.get() {
-        Some(function) => function(sum),
-        None => Ok(sum.f_backward()?),
+/// [`Error::Torch`](crate::Error::Torch) for an error of a hook, a network or an objective; the errors of a
+/// [custom function](differentiate_by).
+pub fn backward(loss: &Tensor) -> Result<()> {
+    flushing_denormals(|| match DIFFERENTIATE.get() {
+        Some(function) => function(loss),
+        None => Ok(loss.f_backward()?),
     })
 }

@@ -1,9 +1,9 @@
 //! Treats denormal numbers as zero while libtorch computes gradients.
 //!
 //! The gradient of a softmax contains the probabilities of almost impossible actions. Some processors take a hundred
-//! times as long for numbers that small. The mode that treats them as zero belongs to a thread, not to a library: Rust
-//! assumes that it isn't set, and a reward in f64 may need denormals. So it is set only around libtorch's backward
-//! passes.
+//! times as long for numbers of this size. The mode that treats them as zero belongs to a thread, not to a library:
+//! Rust assumes that it isn't set, and a reward in f64 may need denormals. So it is set only during libtorch's
+//! backward passes.
 
 /// Calls `work`, meant to be one libtorch operation, with denormal numbers treated as zero. Restores the thread's mode
 /// afterwards.
@@ -23,13 +23,13 @@ pub(crate) fn flushing_denormals<T>(work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// Other processors handle denormals at full speed.
+/// Calls `work`. Other processors handle denormals at full speed.
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) fn flushing_denormals<T>(work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// The SSE control register.
+/// Returns the SSE control register.
 #[cfg(target_arch = "x86_64")]
 fn mode() -> u32 {
     let mut mode = 0_u32;

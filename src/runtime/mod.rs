@@ -1,7 +1,8 @@
 //! Set-up of the process: threads, memory allocator, device, and libtorch.
 //!
-//! A program that doesn't choose threads gets defaults from its first trainer or sampler. To choose them, and to choose
-//! a device by name, call [`Runtime::new`] first in `main`, before anything uses a tensor or rayon:
+//! A program that doesn't choose the numbers of threads gets defaults from its first trainer or sampler. To choose
+//! them, or to choose a device by name, call [`Runtime::new`] first in `main`, before any use of a tensor or of
+//! rayon:
 //!
 //! ```
 //! use gfn::runtime::{DeviceKind, Runtime};
@@ -9,8 +10,6 @@
 //! assert_eq!(runtime.device(), tch::Device::Cpu);
 //! # Ok::<(), gfn::Error>(())
 //! ```
-//!
-//! [`Libtorch::loaded`] and [`cuda`] report what is installed without changing anything.
 
 mod backward;
 mod denormals;
@@ -19,7 +18,6 @@ mod threads;
 
 pub use backward::{backward, differentiate_by};
 pub(crate) use denormals::flushing_denormals;
-pub use libtorch::{Cuda, Libtorch, cuda};
 pub use threads::Threads;
 pub(crate) use threads::prepare;
 
@@ -30,7 +28,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-/// Where tensors live, as a user names it: `cpu`, `cuda` (the first GPU) or `cuda:N`.
+/// The device of tensors, as a user names it: `cpu`, `cuda` (the first GPU) or `cuda:N`.
 ///
 /// ```
 /// use gfn::runtime::DeviceKind;
@@ -42,7 +40,7 @@ use crate::{Error, Result};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum DeviceKind {
-    /// The host.
+    /// The CPU.
     #[default]
     Cpu,
     /// An NVIDIA GPU, by its index.
@@ -50,7 +48,7 @@ pub enum DeviceKind {
 }
 
 impl DeviceKind {
-    /// The device as tch names it.
+    /// Converts it to a device of tch.
     ///
     /// # Errors
     /// [`Error::Device`] with the reason and a remedy if CUDA or that GPU can't be used.
@@ -58,14 +56,13 @@ impl DeviceKind {
         let Self::Cuda(index) = self else {
             return Ok(tch::Device::Cpu);
         };
-        match cuda() {
-            Cuda::Visible { devices } if index < *devices => Ok(tch::Device::Cuda(index)),
-            Cuda::Visible { devices } => Err(Error::device(
-                self,
-                format!("there are {devices} of them, counted from 0"),
-                "choose a lower index, or check CUDA_VISIBLE_DEVICES",
-            )),
-            Cuda::Absent { reason, remedy } => Err(Error::device(self, reason.clone(), remedy)),
+        match libtorch::n_gpus() {
+            Ok(n) if index < *n => Ok(tch::Device::Cuda(index)),
+            Ok(n) => {
+                let reason = format!("there are {n} of them, counted from 0");
+                Err(Error::device(self, reason, "choose a lower index, or check CUDA_VISIBLE_DEVICES"))
+            }
+            Err((reason, remedy)) => Err(Error::device(self, reason, remedy)),
         }
     }
 }
@@ -109,7 +106,7 @@ impl From<DeviceKind> for String {
     }
 }
 
-/// A process that has been set up, with its threads and its device.
+/// The set-up of this process: its threads and its device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Runtime {
     threads: Threads,
@@ -120,28 +117,30 @@ pub struct Runtime {
 impl Runtime {
     /// Sets up this process and resolves the device.
     ///
-    /// * A single number is that of rayon's threads, which step, mask and encode states and ask rewards; libtorch's products (its intra-op and
-    ///   inter-op pools) stay on one thread. [`Threads`] names both.
+    /// * A single number sets rayon's threads, which step, mask and encode states and compute rewards. libtorch's
+    ///   products (its intra-op and inter-op pools) use one thread. [`Threads`] sets both.
     /// * glibc's allocator keeps large blocks instead of returning them to the system at each operation.
     ///
     /// Call it once, at the start of `main`. A second call with the same `threads` changes only the device. A program
-    /// that doesn't call it gets one libtorch thread and rayon's default as soon as it makes a trainer or a sampler,
-    /// unless it has chosen by `OMP_NUM_THREADS`, `MKL_NUM_THREADS`, `RAYON_NUM_THREADS`, `tch::set_num_threads` or a
-    /// global rayon pool of its own.
+    /// that doesn't call it gets one libtorch thread and rayon's default with its first trainer or sampler, unless it
+    /// has chosen by `OMP_NUM_THREADS`, `MKL_NUM_THREADS`, `RAYON_NUM_THREADS`, `tch::set_num_threads` or a custom
+    /// global rayon pool.
     ///
     /// # Threads and reproducibility
     /// The same seed gives the same bits for any number of *rayon* threads. *libtorch's* products and sums round
-    /// differently for each number of threads (and each kind of processor), so runs with different numbers of libtorch
-    /// threads diverge after some steps: equally good, but not equal. So a single number gives the same bits, whatever it is.
+    /// differently for each number of threads (and each kind of processor), so runs with different numbers of
+    /// libtorch threads diverge after some steps: they are equally good, but not equal. So any single number gives
+    /// the same bits.
     ///
     /// # Threads and speed
-    /// Work on states and rewards is split over rayon's threads only as long as that is measured to be faster than the
-    /// calling thread alone, so that busy cores cost little. With two or more of them the calling thread, usually the
-    /// main thread, is one of rayon's.
+    /// Work on states and rewards is split over rayon's threads only while measurements show that this is faster than
+    /// the calling thread alone, so that busy cores cost little. With two or more threads the calling thread, usually
+    /// the main thread, is one of rayon's threads.
     ///
-    /// libtorch's threads spin while they wait for each other. More than one help with large products on an otherwise idle machine. If other
-    /// processes use the same cores, each wait can take a scheduler time slice, and a run can take ten times as long: set
-    /// `OMP_WAIT_POLICY=passive` before the program starts, or leave libtorch its one thread.
+    /// libtorch's threads spin while they wait for each other. Several threads speed up large products on an
+    /// otherwise idle machine. If other processes use the same cores, each wait can take a scheduler time slice, and
+    /// a run can take ten times as long. In this case set `OMP_WAIT_POLICY=passive` before the program starts, or
+    /// keep libtorch at one thread.
     ///
     /// # Errors
     /// * [`Error::Config`] if a number of threads is zero or above 4,096, or if this process already runs with other

@@ -6,8 +6,8 @@ use std::sync::{Mutex, Once, PoisonError};
 use super::denormals::flushing_denormals;
 use crate::{Error, Result, parallel};
 
-/// Numbers of threads. A single number is that of rayon's: libtorch's products stay on one thread, unless more are asked for by name. On busy
-/// cores more can be ten times slower than one, because libtorch's threads spin while they wait for each other.
+/// The numbers of threads. A single number sets rayon's threads; libtorch's products then use one thread. On busy
+/// cores several libtorch threads can be ten times slower than one, because they spin while they wait for each other.
 ///
 /// ```
 /// use gfn::runtime::Threads;
@@ -15,10 +15,10 @@ use crate::{Error, Result, parallel};
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Threads {
-    /// Threads of rayon's pool, which steps, masks and encodes states and evaluates small networks. The number doesn't
-    /// change any bit of a result.
+    /// The number of threads of rayon's pool, which steps, masks and encodes states and evaluates small networks. The
+    /// number changes no bit of a result.
     pub rayon: usize,
-    /// Threads of libtorch's pools, which split large products and sums. Each number rounds differently.
+    /// The number of threads of libtorch's pools, which split large products and sums. Each number rounds differently.
     pub libtorch: usize,
 }
 
@@ -28,14 +28,15 @@ impl From<usize> for Threads {
     }
 }
 
-/// The numbers of this process once they are set: neither rayon's pool nor libtorch's can be built twice.
-static SET: Mutex<Option<Threads>> = Mutex::new(None);
+/// The numbers of threads of this process, once they are set. Neither rayon's pool nor libtorch's can be built twice.
+static CURRENT: Mutex<Option<Threads>> = Mutex::new(None);
 
 impl Threads {
     /// Returns `f` of each item, in order, or the first error. Rewards use it for the states of a batch.
     ///
-    /// Rayon's threads share the items if each gets at least `per_thread` of them and if that was measured to be faster
-    /// than the calling thread alone. A replica on a thread keeps all of them. The result doesn't depend on that.
+    /// Rayon's threads share the items if each gets at least `per_thread` items and if measurements show that this is
+    /// faster than the calling thread alone. A replica on a thread processes all items itself. The result doesn't
+    /// depend on the choice.
     ///
     /// ```
     /// let squares = gfn::runtime::Threads::try_map(&[1, 2, 3], 64, |k| Ok(k * k))?;
@@ -44,7 +45,7 @@ impl Threads {
     /// ```
     ///
     /// # Errors
-    /// Those of `f`.
+    /// The errors of `f`.
     #[track_caller]
     pub fn try_map<T: Sync, U: Send>(
         items: &[T],
@@ -56,7 +57,7 @@ impl Threads {
 
     /// Sets up this process's thread pools, unless they already have these numbers.
     pub(super) fn set(self) -> Result<()> {
-        let mut set = SET.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut set = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
         match *set {
             Some(before) if before == self => return Ok(()),
             Some(_) => return Err(other_threads(self)),
@@ -77,7 +78,7 @@ impl Threads {
     fn set_rayon(self) -> Result<()> {
         let mut pool = rayon::ThreadPoolBuilder::new().num_threads(self.rayon);
         // The calling thread works, too. If it only waited, each piece of work would wait for a core that another
-        // program may hold. A pool of it alone would never run what other threads hand over.
+        // program may use. A pool of the calling thread alone would never run the work of other threads.
         if self.rayon > 1 && rayon::current_thread_index().is_none() {
             pool = pool.use_current_thread();
         }
@@ -92,8 +93,8 @@ impl Threads {
             std::panic::catch_unwind(|| tch::set_num_interop_threads(threads)).map_err(|_| other_threads(self))?;
         }
         if threads > 1 {
-            // An operation large enough to be split starts libtorch's threads. They inherit the mode of the thread that
-            // starts them, and run nothing but libtorch.
+            // An operation that is large enough to be split starts libtorch's threads. They inherit the mode of the
+            // thread that starts them, and run only libtorch.
             let _ = flushing_denormals(|| tch::Tensor::ones([1 << 18], (tch::Kind::Float, tch::Device::Cpu)).exp());
         }
         Ok(())
@@ -115,16 +116,16 @@ fn other_threads(threads: Threads) -> Error {
     )
 }
 
-/// Sets the defaults that the program hasn't chosen, before the first trainer or sampler runs.
+/// Sets defaults for the settings that the program hasn't chosen, before the first trainer or sampler runs.
 ///
-/// By default libtorch starts one thread per core, and these spin while they wait for each other. With rayon's threads,
-/// or another program's, on the same cores, most of the time would be spent waiting. So libtorch gets one thread, and
-/// rayon keeps its own default. A program that called [`Runtime::new`](crate::runtime::Runtime::new), or chose
-/// libtorch's threads in another way, keeps its choice.
+/// By default libtorch starts one thread per core, and these threads spin while they wait for each other. If rayon's
+/// threads or another program use the same cores, most of the time would be spent waiting. So libtorch gets one
+/// thread, and rayon keeps its default. A program that called [`Runtime::new`](crate::runtime::Runtime::new), or
+/// chose libtorch's threads in another way, keeps its choice.
 pub(crate) fn prepare() {
     static PREPARED: Once = Once::new();
     PREPARED.call_once(|| {
-        let set = SET.lock().unwrap_or_else(PoisonError::into_inner);
+        let set = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
         if set.is_some() {
             return;
         }
@@ -135,16 +136,16 @@ pub(crate) fn prepare() {
     });
 }
 
-/// `true` if the program or its user chose the number of libtorch threads. libtorch's own default (a thread per core or
-/// per pair of hyperthreads) doesn't count as a choice.
+/// Returns `true` if the program or its user chose the number of libtorch threads. libtorch's default (a thread per
+/// core or per pair of hyperthreads) doesn't count as a choice.
 fn chose_libtorch_threads() -> bool {
     let by_environment = ["OMP_NUM_THREADS", "MKL_NUM_THREADS"].into_iter().any(|name| env::var_os(name).is_some());
     let threads = usize::try_from(tch::get_num_threads()).unwrap_or(1);
     by_environment || cores().into_iter().all(|cores| threads != cores && threads != cores.div_ceil(2))
 }
 
-/// The number of cores that this process may use, and the number that the system has. libtorch's default ignores a
-/// container's limit.
+/// Returns the number of cores that this process may use, and the number of cores of the system. libtorch's default
+/// ignores the limit of a container.
 fn cores() -> [usize; 2] {
     let usable = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     [usable, online_cores().unwrap_or(usable)]
@@ -161,8 +162,8 @@ fn online_cores() -> Option<usize> {
     None
 }
 
-/// Raises glibc's thresholds, so that memory of large activations is reused instead of mapped, zeroed by the kernel and
-/// unmapped at each operation. Figures: `docs/decisions.md`.
+/// Raises glibc's thresholds, so that the memory of large activations is reused instead of mapped, zeroed by the
+/// kernel and unmapped at each operation. Measurements are in `docs/decisions.md`.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn keep_memory() {
     const MIB: libc::c_int = 1 << 20;

@@ -5,5 +5,5 @@ mod segments;
 pub(crate) mod slices;
 
 pub use log_sum_exp::log_sum_exp;
-pub(crate) use segments::segment_max;
 pub use segments::{from_host, index_tensor, segment_ids, segment_logsumexp, segment_sum, to_host};
+pub(crate) use segments::{segment_max, select_rows};

@@ -3,7 +3,7 @@
 
 use tch::{Device, Kind, Tensor};
 
-/// The segment of each entry, `[total]`, from offsets `[segments + 1]`.
+/// Returns the segment of each entry, `[total]`, from offsets `[segments + 1]`.
 pub fn segment_ids(offsets: &[usize], device: Device) -> Tensor {
     let mut ids = Vec::with_capacity(offsets.last().copied().unwrap_or(0));
     for (segment, ends) in offsets.windows(2).enumerate() {
@@ -12,22 +12,23 @@ pub fn segment_ids(offsets: &[usize], device: Device) -> Tensor {
     Tensor::from_slice(&ids).to_device(device)
 }
 
-/// The sum of each segment, `[segments]`; an empty segment gives 0.
+/// Returns the sum of each segment, `[segments]`; 0 for an empty segment.
 pub fn segment_sum(values: &Tensor, ids: &Tensor, segments: usize) -> Tensor {
     Tensor::zeros([segments as i64], (values.kind(), values.device())).index_add(0, ids, values)
 }
 
-/// The log of the sum of exponentials of each segment, `[segments]`; an empty segment gives 0.
+/// Returns the log of the sum of exponentials of each segment, `[segments]`; 0 for an empty segment.
 ///
-/// `max` is each segment's largest value, `[segments]`, taken as a constant: it cancels.
+/// `max` is the largest value of each segment, `[segments]`, a constant that cancels. `empty` is 1 for an empty
+/// segment and 0 for other segments.
 pub fn segment_logsumexp(values: &Tensor, ids: &Tensor, max: &Tensor, empty: &Tensor) -> Tensor {
     let scaled = (values - max.index_select(0, ids)).exp();
-    // An empty segment sums to the 1 that `empty` holds for it, so that no log of zero meets a gradient.
+    // An empty segment has the sum 1 from `empty`, because the gradient of the log of zero isn't finite.
     empty.index_add(0, ids, &scaled).log() + max
 }
 
-/// The largest value of each segment, `[segments]`, on the device of the values and without gradient. It is 0 for a
-/// segment that is empty or whose largest value isn't finite.
+/// Returns the largest value of each segment, `[segments]`, on the device of the values and without gradient. It is 0
+/// for a segment that is empty or whose largest value isn't finite.
 pub(crate) fn segment_max(values: &Tensor, offsets: &[usize]) -> Tensor {
     match values.device() {
         Device::Cpu => segment_max_on_host(values, offsets),
@@ -42,7 +43,7 @@ fn segment_max_on_host(values: &Tensor, offsets: &[usize]) -> Tensor {
     from_host(&max.collect::<Vec<_>>(), values.kind(), values.device())
 }
 
-/// The values stay where they are: copying them to the host would wait for the device.
+/// Computes the maximum on the device, because a copy to the host would wait for the device.
 fn segment_max_on_device(values: &Tensor, offsets: &[usize]) -> Tensor {
     let lengths: Vec<i64> = offsets.windows(2).map(|ends| (ends[1] - ends[0]) as i64).collect();
     let lengths = Tensor::from_slice(&lengths).to_device(values.device());
@@ -51,7 +52,7 @@ fn segment_max_on_device(values: &Tensor, offsets: &[usize]) -> Tensor {
     max.where_scalarother(&max.isfinite(), 0.0)
 }
 
-/// The elements of a tensor of any shape, row by row, on the host in double precision and without gradient.
+/// Copies the elements of a tensor of any shape to the host, row by row, in double precision.
 ///
 /// ```
 /// use gfn::tensor::to_host;
@@ -74,7 +75,7 @@ pub fn to_host(values: &Tensor) -> Vec<f64> {
     }
 }
 
-/// A flat tensor of the given kind on the given device, from numbers on the host.
+/// Creates a flat tensor of a kind on a device from numbers on the host.
 ///
 /// ```
 /// let tensor = gfn::tensor::from_host(&[0.5, 2.0], tch::Kind::Float, tch::Device::Cpu);
@@ -90,7 +91,7 @@ pub fn from_host(values: &[f64], kind: Kind, device: Device) -> Tensor {
     }
 }
 
-/// Indices as a tensor of 64-bit integers, for `index_select` and `index_add`.
+/// Converts indices to a tensor of 64-bit integers, for `index_select` and `index_add`.
 ///
 /// ```
 /// let rows = gfn::tensor::index_tensor(&[2, 0], tch::Device::Cpu);
@@ -100,6 +101,11 @@ pub fn from_host(values: &[f64], kind: Kind, device: Device) -> Tensor {
 pub fn index_tensor(values: &[usize], device: Device) -> Tensor {
     let values: Vec<i64> = values.iter().map(|&v| v as i64).collect();
     Tensor::from_slice(&values).to_device(device)
+}
+
+/// Returns the rows of a tensor at these indices, in this order.
+pub(crate) fn select_rows(values: &Tensor, rows: &[usize]) -> Tensor {
+    values.index_select(0, &index_tensor(rows, values.device()))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A host tensor's elements as slices. The optimiser uses them: its update is memory traffic and nothing else.
+//! The elements of a host tensor as slices, for the optimiser, whose speed is limited by memory traffic.
 
 #![allow(
     unsafe_code,
@@ -16,8 +16,8 @@ pub(crate) fn read<R>(tensor: &Tensor, f: impl FnOnce(&[f32]) -> R) -> Option<R>
     Some(f(unsafe { std::slice::from_raw_parts(data, len) }))
 }
 
-/// Calls `f` with the elements of two tensors of one size, to be written to. `None` unless both are f32, on the host,
-/// dense, contiguous, and don't overlap.
+/// Calls `f` with the mutable elements of two tensors of the same size. `None` unless both are f32, on the host, dense,
+/// contiguous, and don't overlap.
 pub(crate) fn write<R>(a: &mut Tensor, b: &mut Tensor, f: impl FnOnce(&mut [f32], &mut [f32]) -> R) -> Option<R> {
     let ((a_data, a_len), (b_data, b_len)) = (elements(a)?, elements(b)?);
     let apart = a_data.wrapping_add(a_len) <= b_data || b_data.wrapping_add(b_len) <= a_data;
@@ -30,12 +30,13 @@ pub(crate) fn write<R>(a: &mut Tensor, b: &mut Tensor, f: impl FnOnce(&mut [f32]
     Some(f(a, b))
 }
 
-/// Tells autograd that a tensor was written to, so that a graph recorded before can't be differentiated any more. Every
-/// in-place operation raises the tensor's version; this one changes nothing else.
+/// Tells autograd that a tensor was modified, so that a graph that was recorded before can't be differentiated any
+/// more. Every in-place operation raises the tensor's version; this operation changes nothing else.
 pub(crate) fn mark_modified(tensor: &Tensor) -> Result<(), TchError> {
     no_grad(|| tensor.shallow_clone().f_transpose_(0, 0).map(|_| ()))
 }
 
+/// Returns the address and the number of the elements of a dense, contiguous f32 tensor on the host.
 fn elements(tensor: &Tensor) -> Option<(*mut f32, usize)> {
     // The order matters: an undefined or sparse tensor has no kind or layout to ask for.
     let plain = tensor.defined()
@@ -49,7 +50,7 @@ fn elements(tensor: &Tensor) -> Option<(*mut f32, usize)> {
     }
     let len = tensor.numel();
     if len == 0 {
-        // libtorch gives a null pointer for no elements, which a slice may not have.
+        // libtorch returns a null pointer for no elements, which a slice may not have.
         return Some((std::ptr::NonNull::dangling().as_ptr(), 0));
     }
     let data = tensor.data_ptr().cast::<f32>();

@@ -260,7 +260,7 @@ impl<E: TrainEnv> Trainer<E> {
     ///
     /// # Errors
     /// [`Error::Contract`] for a value that can't be written as JSON.
-    pub fn described_by(mut self, description: &impl Serialize) -> Result<Self> {
+    pub fn with_description(mut self, description: &impl Serialize) -> Result<Self> {
         self.description = to_json(description)?;
         Ok(self)
     }
@@ -269,7 +269,7 @@ impl<E: TrainEnv> Trainer<E> {
     ///
     /// # Errors
     /// [`Error::Contract`] for a value that can't be written as JSON.
-    pub fn noted(mut self, note: &impl Serialize) -> Result<Self> {
+    pub fn with_note(mut self, note: &impl Serialize) -> Result<Self> {
         self.note = to_json(note)?;
         Ok(self)
     }

@@ -137,7 +137,7 @@ impl TrainerConfig {
         }
         let end = self.reward_exponent.landmarks().last().map(|&step| self.reward_exponent.at(step));
         // The end of a custom function is unknown.
-        let known = !matches!(self.reward_exponent, Schedule::Own(_));
+        let known = !matches!(self.reward_exponent, Schedule::Custom(_));
         if known && end.is_some_and(|end| (end - 1.0).abs() > 1e-9) {
             let expected = "a schedule that ends at 1: the last sharpness is the reward's own";
             return Err(Error::config("reward_exponent", format!("{:?}", self.reward_exponent), expected));

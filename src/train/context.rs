@@ -112,7 +112,7 @@ impl<E: Env> Context<E> {
 
     /// Returns how whole trajectories are scored at this step.
     pub(super) fn scoring(&self) -> Scoring<'static> {
-        Scoring { exponent: self.config.reward_exponent.at(self.step), ..Scoring::of(self.objective.needs()) }
+        Scoring { exponent: self.config.reward_exponent.at(self.step), ..Scoring::new(self.objective.needs()) }
     }
 
     /// The number of updates on each batch.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use gfn::condition::ConditionSource;
-use gfn::env::{Cached, Reward, Slots};
+use gfn::env::{CachedReward, Reward, Slots};
 use gfn::{Error, Result, Rng};
 use gfn_extras::condition::{Condition, ConditionedReward, Conditioning, Directions, Encoding, Focus, Temperature};
 use tch::Tensor;
@@ -118,7 +118,7 @@ fn conditions_weigh_cached_rewards() {
         counter.fetch_add(states.0.len(), Relaxed);
         Ok(states.0.iter().map(|&s| f64::from(s) / 2.0).collect())
     };
-    let cached = Cached::new(halves, |states: &Slots| states.0.clone(), 8).unwrap();
+    let cached = CachedReward::new(halves, |states: &Slots| states.0.clone(), 8).unwrap();
     let conditioning = Conditioning::new(1).unwrap().temperature(Temperature::Constant(2.0), Encoding::Number).unwrap();
     let weighed = ConditionedReward::new(conditioning, vec![Arc::new(cached)]).unwrap();
     let conditions = weighed.conditioning().draw(2, &mut Rng::seeded(0)).unwrap();

@@ -112,7 +112,7 @@ fn log_reward(states: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
 fn distance(env: &GraphEnv) -> Result<Option<f64>> {
     let Ok(graph) = StateGraph::build(env, MOST_STATES) else { return Ok(None) };
     let target = graph.target_distribution(&log_reward, None)?.probs;
-    let exact = ExactPolicy::new(&graph, env, UniformPolicy, &log_reward)?;
+    let exact = ExactPolicy::new(&graph, env, &UniformPolicy, &log_reward)?;
     let learned = graph.terminating_distribution(env, &exact, None)?.probs;
     Ok(Some(Distances::between(&learned, &target)?.tv))
 }

@@ -36,7 +36,7 @@ const OBJECTIVES: [Make; 21] = [
     || Box::new(TrustPcl::new(0.5).unwrap()),
     || Box::new(DetailedBalance::default()),
     || Box::new(DetailedBalance { flow: StateFlow::ForwardLooking }),
-    || Box::new(ModifiedDetailedBalance { next_exit: NextExit::Own }),
+    || Box::new(ModifiedDetailedBalance { next_exit: NextExit::TrainedPolicy }),
     || Box::new(ModifiedDetailedBalance { next_exit: NextExit::TargetNetwork }),
     || Box::new(SubTrajectoryBalance::new(Weighting::Geometric { lambda: 0.9 }).unwrap()),
     || Box::new(FlowMatching::default()),

@@ -332,7 +332,7 @@ fn replicas_of_other_rewards_conditions_or_descriptions_are_refused() {
         with(reward)?.with_group(replica)?.step().map(drop)
     })
     .unwrap();
-    let described = |rank: usize| with(count)?.described_by(&serde_json::json!({ "data": rank / 2 }));
+    let described = |rank: usize| with(count)?.with_description(&serde_json::json!({ "data": rank / 2 }));
     says(&refused(&described), &["member 2 has another description"]);
     let conditioned = |rank: usize| {
         let source = move |n: usize, _: &mut Rng| {

@@ -77,7 +77,7 @@ impl Visit for &Certificates {
     fn visit<E: EnumerableEnv>(self, known: KnownTask<E>) -> Result<()> {
         let (args, listed) = (self, known.listed()?);
         let (env, graph) = (&known.env, &listed.graph);
-        let exact = ExactPolicy::new(graph, env, UniformPolicy, &known.reward)?;
+        let exact = ExactPolicy::new(graph, env, &UniformPolicy, &known.reward)?;
         let mut check = Check { args, env, listed: &listed, rng: Rng::seeded(args.seed) };
         let (mut counted, mut progress) =
             (KINDS.map(|_| Counts::default()), Progress::new(args.policies as u64, "policies"));
@@ -115,7 +115,7 @@ impl Visit for &Certificates {
                             Ok(graph.indices(env, states).into_iter().map(of_index).collect())
                         }
                     };
-                    let policy = ExactPolicy::new(graph, env, UniformPolicy, &with_needle(log_others - 14.0))?;
+                    let policy = ExactPolicy::new(graph, env, &UniformPolicy, &with_needle(log_others - 14.0))?;
                     check.policy(&policy, &with_needle(log_others + (mass / (1.0 - mass)).ln()), counted)?;
                 }
             }

@@ -78,6 +78,6 @@ pub(super) fn of_samples(molecules: &[Molecule], log_scores: &[f64]) -> Value {
 /// Returns the figures of the best `k` samples; one that was sampled twice counts twice.
 pub(super) fn of_best(k: usize, molecules: &[Molecule], log_scores: &[f64]) -> Result<Value> {
     let prints: Vec<_> = molecules.iter().map(Fingerprint::of).collect();
-    let best = TopK::of(log_scores, k, |i, j| 1.0 - prints[i].tanimoto(&prints[j]))?;
+    let best = TopK::new(log_scores, k, |i, j| 1.0 - prints[i].tanimoto(&prints[j]))?;
     Ok(json!({ "k": k, "mean_log_score": best.mean_log_reward, "mean_distance": best.diversity }))
 }

@@ -143,7 +143,7 @@ impl<'a> Run<'a> {
         description: &Value,
     ) -> Result<Trainer<E>> {
         let (objective, config) = ((self.objective)()?, self.config.clone());
-        let trainer = Trainer::new(env, reward, policy, objective, config, rng)?.described_by(description)?;
+        let trainer = Trainer::new(env, reward, policy, objective, config, rng)?.with_description(description)?;
         match self.common.replay(&self.recipe) {
             Some(config) => Ok(trainer.with_replay(ReplayBuffer::new(config)?)),
             None => Ok(trainer),

@@ -2,7 +2,7 @@
 
 use gfn::env::Rows;
 use gfn::nn::{Activation, Mlp, MlpConfig, Parameter, Parameters};
-use gfn::optim::{Adam, AdamConfig};
+use gfn::optim::{Adam, AdamConfig, Optimizer};
 use gfn::policy::{Features, StateFeatures};
 use gfn::runtime::backward;
 use gfn::tensor::{from_host, to_host};

@@ -5,7 +5,7 @@ use std::ops::Range;
 use gfn::contract::{Budget, check_policy};
 use gfn::env::Env;
 use gfn::objective::{Objective, Quantity, RegressionLoss, Scores, TrajectoryBalance, score};
-use gfn::optim::{Adam, AdamConfig};
+use gfn::optim::{Adam, AdamConfig, Optimizer};
 use gfn::policy::Policy;
 use gfn::rollout::{Container, Sampler, Trajectories};
 use gfn::runtime::backward;

@@ -105,7 +105,7 @@ fn exact_distributions_of_policies_stand_beside_the_posterior() {
     let graph = StateGraph::build(&env, 30_000).unwrap();
     let reward = reward_of(&data, StructurePrior::Uniform);
     let posterior = ExactPosterior::of(graph.states(), &reward).unwrap();
-    let exact = ExactPolicy::new(&graph, &env, UniformPolicy, &reward).unwrap();
+    let exact = ExactPolicy::new(&graph, &env, &UniformPolicy, &reward).unwrap();
     let sampled = graph.terminating_distribution(&env, &exact, None).unwrap();
     let distances = Distances::between(&sampled.probs, posterior.probs()).unwrap();
     assert!(distances.jsd < 1e-10 && distances.tv < 1e-7, "{distances:?}");

@@ -286,7 +286,7 @@ fn exact_flows_sample_the_target_and_without_the_correction_what_symmetry_predic
         let off = Fragments::new(&library, max_fragments).unwrap().into_env().with_symmetry_correction(false);
         let graph = StateGraph::build(&off, 1 << 17).unwrap();
         let target = graph.target_distribution(&reward, None).unwrap();
-        let exact = ExactPolicy::new(&graph, &off, UniformPolicy, &reward).unwrap();
+        let exact = ExactPolicy::new(&graph, &off, &UniformPolicy, &reward).unwrap();
         let sampled = graph.terminating_distribution(&off, &exact, None).unwrap().probs;
         let predicted = biased(&graph, &env, &target.probs);
         assert!(Distances::between(&sampled, &predicted).unwrap().tv < 1e-9);

@@ -244,7 +244,7 @@ fn the_target_is_over_molecules() {
     for (reward, expected) in rewards {
         let target = graph.target_distribution(reward.as_ref(), None).unwrap();
         assert!((target.log_z.exp() / expected - 1.0).abs() < 1e-9);
-        let exact = ExactPolicy::new(&graph, &env, UniformPolicy, reward.as_ref()).unwrap();
+        let exact = ExactPolicy::new(&graph, &env, &UniformPolicy, reward.as_ref()).unwrap();
         let learned = graph.terminating_distribution(&env, &exact, None).unwrap().probs;
         let mut shares = vec![0.0; objects.first.len()];
         objects.of.iter().zip(&learned).for_each(|(&object, p)| shares[object] += p);

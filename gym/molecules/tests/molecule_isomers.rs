@@ -71,7 +71,7 @@ fn exact_distance(env: &MoleculeEnv, graph: &StateGraph<GraphEnv>) -> f64 {
     let sum: f64 = finished.iter().flatten().filter(|molecule| seen.insert(molecule.key())).map(score).sum();
     let target = graph.target_distribution(&reward, None).unwrap();
     assert!((target.log_z.exp() / sum - 1.0).abs() < 1e-9);
-    let exact = ExactPolicy::new(graph, env.env(), UniformPolicy, &reward).unwrap();
+    let exact = ExactPolicy::new(graph, env.env(), &UniformPolicy, &reward).unwrap();
     let learned = graph.terminating_distribution(env.env(), &exact, None).unwrap().probs;
     let mut shares: BTreeMap<CanonicalKey, f64> = BTreeMap::new();
     for (molecule, p) in finished.iter().zip(learned) {

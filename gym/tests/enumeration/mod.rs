@@ -10,7 +10,7 @@ use gfn::policy::UniformPolicy;
 pub(crate) fn enumerate<E: EnumerableEnv>(env: &E, reward: &impl Reward<E::States>) -> Result<(usize, usize, f64)> {
     let graph = StateGraph::build(env, 1 << 17)?;
     let target = graph.target_distribution(reward, None)?;
-    let exact = ExactPolicy::new(&graph, env, UniformPolicy, reward)?;
+    let exact = ExactPolicy::new(&graph, env, &UniformPolicy, reward)?;
     let sampled = graph.terminating_distribution(env, &exact, None)?;
     let distances = Distances::between(&sampled.probs, &target.probs)?;
     assert!(distances.l1 < 1e-9, "{distances:?}");

@@ -280,7 +280,7 @@ impl Env {
         let Coverage { visited, ways_back } = coverage.map_err(raised)?;
         let states = match ways_back {
             WaysBack::All { states } => Some(states),
-            WaysBack::Drawn { .. } => None,
+            WaysBack::Sample { .. } => None,
         };
         Ok((visited, states))
     }

@@ -147,12 +147,12 @@ impl<E: PyEnv + EnumerableEnv<Key: 'static>> Discrete<E> {
             },
             distinct: |config, priority| match priority {
                 None => ReplayBuffer::distinct(config),
-                Some(priority) => ReplayBuffer::distinct_by_priority(config, priority),
+                Some(priority) => Ok(ReplayBuffer::by_priority(config, priority)?.without_duplicates()),
             },
             cached: |env, reward, capacity| {
                 let env = env.clone();
                 let reward = Locked::new(reward);
-                Ok(Box::new(gfn::env::Cached::new(reward, move |states: &E::States| env.keys(states), capacity)?))
+                Ok(Box::new(gfn::env::CachedReward::new(reward, move |states: &E::States| env.keys(states), capacity)?))
             },
         }
     }

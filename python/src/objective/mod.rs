@@ -87,7 +87,7 @@ fn build(spec: Spec, function: Option<Object>) -> gfn::Result<Box<dyn Objective>
             with_backward(DetailedBalance { flow: flow(forward_looking) }, backward)
         }
         Spec::ModifiedDetailedBalance { target_network } => {
-            let next_exit = target_network.map_or(NextExit::Own, |_| NextExit::TargetNetwork);
+            let next_exit = target_network.map_or(NextExit::TrainedPolicy, |_| NextExit::TargetNetwork);
             Box::new(ModifiedDetailedBalance { next_exit })
         }
         Spec::SubTrajectoryBalance { weighting, forward_looking, backward } => {

@@ -1,6 +1,6 @@
 //! The weights of objects in a buffer by a function of Python.
 
-use gfn::replay::{Priority, Stored};
+use gfn::replay::{Priority, StoredObject};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
@@ -16,7 +16,7 @@ pub(crate) struct PyPriority {
 }
 
 impl Priority for PyPriority {
-    fn log_weight(&self, stored: Stored) -> f64 {
+    fn log_weight(&self, stored: StoredObject) -> f64 {
         let call = |py: Python<'_>| {
             let answer = self.function.bind(py).call1((stored.log_reward, stored.loss))?;
             answer.extract::<f64>().map_err(|_| {

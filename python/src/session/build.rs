@@ -148,8 +148,8 @@ pub(super) fn build<E: PyEnv>(
             }
         };
         trainer = trainer
-            .described_by(&settings.description)?
-            .noted(&note)?
+            .with_description(&settings.description)?
+            .with_note(&note)?
             .with_companion(FailureCheck(failures.clone()))?;
         if let Some(conditions) = settings.conditions.clone() {
             trainer = trainer.with_conditions(conditions);

@@ -1,49 +1,50 @@
 //! A reward whose values are cached.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::hash::Hash;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tch::Tensor;
 
 use super::{Reward, check_count};
-use crate::env::Rows;
+use crate::env::{Grouping, Rows};
+use crate::error::check_len;
 use crate::{Error, Result};
 
 /// The number of cached values that are computed a second time, to check that they stay the same.
 const N_CHECKS: usize = 16;
-/// The largest difference between two values of one object, relative to the larger of the value and 1. Values are rounded differently in
-/// batches of other objects.
+/// The largest difference between two values of one object, relative to the larger of the value and 1. Values are
+/// rounded differently in batches of other objects.
 const TOLERANCE: f64 = 1e-3;
 
 /// A reward whose values are cached: it is computed once per object, however often the object is sampled.
 ///
-/// Use it for rewards that are slow and deterministic: docking, a network, a call into another language. Objects are identified by keys:
-/// those of the environment, or any others. The first 16 times that a batch holds a cached object, its reward is computed again. A
-/// different value is an error, because training would use a reward that the function no longer returns.
+/// Use it for rewards that are slow and deterministic: docking, a network, a call into another language. Objects are
+/// identified by keys: those of the environment, or any others. The first 16 times that a batch holds a cached
+/// object, its reward is computed again. A different value is an error, because training would use a reward that the
+/// function no longer returns.
 ///
-/// The cache holds at most `capacity` values, and is emptied when it is full. NaN and +infinity, which no reward may return, aren't
-/// cached. Rewards that depend on conditions can't be cached; `ConditionedReward` of the package `gfn-extras` combines cached rewards
-/// instead. [`log_reward_change`](Reward::log_reward_change) is the difference of two cached values, even if the reward has a cheaper
-/// method.
+/// The cache holds at most `capacity` values, and is emptied when it is full. NaN and +infinity, which no reward may
+/// return, aren't cached. Rewards that depend on conditions can't be cached; `ConditionedReward` of the package
+/// `gfn-extras` combines cached rewards instead. [`log_reward_change`](Reward::log_reward_change) is the difference
+/// of two cached values, even if the reward has a cheaper method.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-/// use gfn::env::{Cached, Reward, Slots};
+/// use gfn::env::{CachedReward, Reward, Slots};
 /// static ASKED: AtomicUsize = AtomicUsize::new(0);
 /// let slow = |states: &Slots, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> {
 ///     ASKED.fetch_add(states.0.len(), Relaxed);
 ///     Ok(states.0.iter().map(|&s| f64::from(s)).collect())
 /// };
-/// let cached = Cached::new(slow, |states: &Slots| states.0.clone(), 1_000)?;
+/// let cached = CachedReward::new(slow, |states: &Slots| states.0.clone(), 1_000)?;
 /// assert_eq!(cached.log_reward(&Slots(vec![3, 3, 5]), None)?, [3.0, 3.0, 5.0]);
 /// assert_eq!(cached.log_reward(&Slots(vec![5, 3]), None)?, [5.0, 3.0]);
 /// // Two objects, and a second computation of one of them as a check.
 /// assert_eq!(ASKED.load(Relaxed), 2 + 1);
 /// # Ok::<(), gfn::Error>(())
 /// ```
-pub struct Cached<S, K> {
+pub struct CachedReward<S, K> {
     reward: Box<dyn Reward<S> + Sync>,
     keys: Keys<S, K>,
     capacity: usize,
@@ -59,13 +60,13 @@ struct Cache<K> {
     n_checked: usize,
 }
 
-impl<S, K> std::fmt::Debug for Cached<S, K> {
+impl<S, K> std::fmt::Debug for CachedReward<S, K> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Cached").finish_non_exhaustive()
+        f.debug_struct("CachedReward").finish_non_exhaustive()
     }
 }
 
-impl<S: Rows, K: Hash + Eq + Clone + Send> Cached<S, K> {
+impl<S: Rows, K: Hash + Eq + Clone + Send> CachedReward<S, K> {
     /// Caches at most `capacity` values of a reward.
     ///
     /// # Errors
@@ -83,7 +84,8 @@ impl<S: Rows, K: Hash + Eq + Clone + Send> Cached<S, K> {
         Ok(Self { reward, keys, capacity, finished: cache(), partial: cache() })
     }
 
-    /// Returns the values of these states: cached ones, and those that `compute` returns for the others. `None` if `compute` returns none.
+    /// Returns the values of these states: cached ones, and those that `compute` returns for the others. `None` if
+    /// `compute` returns none.
     fn values(
         &self,
         cache: &Mutex<Cache<K>>,
@@ -91,10 +93,7 @@ impl<S: Rows, K: Hash + Eq + Clone + Send> Cached<S, K> {
         compute: impl Fn(&S) -> Result<Option<Vec<f64>>>,
     ) -> Result<Option<Vec<f64>>> {
         let keys = (self.keys)(states);
-        if keys.len() != states.len() {
-            let remedy = "the keys of a cached reward are one for each state";
-            return Err(Error::shape("the keys", [states.len() as i64], [keys.len() as i64], remedy));
-        }
+        check_len("the keys", states.len(), keys.len(), "the keys of a cached reward are one for each state")?;
         // The reward is computed without the lock: it may be slow, or use this cache itself.
         let (mut values, again) = {
             let cache = lock(cache);
@@ -105,14 +104,9 @@ impl<S: Rows, K: Hash + Eq + Clone + Send> Cached<S, K> {
             (values, again)
         };
         // The rows to compute: each new object once, and one cached object as a check.
-        let mut places = HashMap::new();
-        let mut rows = Vec::new();
-        for row in (0..keys.len()).filter(|&row| values[row].is_none()) {
-            if let Entry::Vacant(place) = places.entry(&keys[row]) {
-                place.insert(rows.len());
-                rows.push(row);
-            }
-        }
+        let unknown: Vec<usize> = (0..keys.len()).filter(|&row| values[row].is_none()).collect();
+        let new = Grouping::by_key(unknown.iter().map(|&row| &keys[row]));
+        let mut rows: Vec<usize> = new.first.iter().map(|&k| unknown[k]).collect();
         let n_new = rows.len();
         rows.extend(again);
         if rows.is_empty() {
@@ -123,10 +117,8 @@ impl<S: Rows, K: Hash + Eq + Clone + Send> Cached<S, K> {
         if let (Some(row), true) = (again, computed.len() > n_new) {
             check_same(states, row, values[row].zip(computed.pop()))?;
         }
-        for (row, value) in values.iter_mut().enumerate() {
-            if value.is_none() {
-                *value = places.get(&keys[row]).map(|&place| computed[place]);
-            }
+        for (&row, &place) in unknown.iter().zip(&new.of) {
+            values[row] = Some(computed[place]);
         }
         let mut cache = lock(cache);
         cache.n_checked += usize::from(again.is_some());
@@ -148,7 +140,8 @@ fn check_same<S: Rows>(states: &S, row: usize, both: Option<(f64, f64)>) -> Resu
             Err(Error::contract(
                 "a reward whose answers are kept says the same of the same object",
                 format!(
-                    "log R of {object} was {first}, and then {second}; don't keep its answers, or tell such objects apart"
+                    "log R of {object} was {first}, and then {second}; don't keep its answers, or tell such objects \
+                     apart"
                 ),
             ))
         }
@@ -172,7 +165,7 @@ fn refuse(conditions: Option<&Tensor>) -> Result<()> {
     }
 }
 
-impl<S: Rows, K: Hash + Eq + Clone + Send> Reward<S> for Cached<S, K> {
+impl<S: Rows, K: Hash + Eq + Clone + Send> Reward<S> for CachedReward<S, K> {
     fn log_reward(&self, states: &S, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
         refuse(conditions)?;
         let values = self.values(&self.finished, states, |new| self.reward.log_reward(new, None).map(Some))?;
@@ -211,7 +204,7 @@ mod tests {
     #[test]
     fn values_are_those_of_the_reward_and_at_most_the_capacity_is_cached() {
         let (reward, asked) = counted(0.0);
-        let cached = Cached::new(reward, keys, 8).unwrap();
+        let cached = CachedReward::new(reward, keys, 8).unwrap();
         let mut rng = crate::Rng::seeded(0);
         let mut drawn = 0;
         for _ in 0..400 {
@@ -231,7 +224,7 @@ mod tests {
     fn the_cache_holds_up_to_its_capacity() {
         for capacity in [2usize, 3, 9, 16] {
             let (reward, asked) = counted(0.0);
-            let cached = Cached::new(reward, keys, capacity).unwrap();
+            let cached = CachedReward::new(reward, keys, capacity).unwrap();
             for _ in 0..40 {
                 (0..capacity as u32).for_each(|s| drop(cached.log_reward(&Slots(vec![s]), None).unwrap()));
             }
@@ -248,21 +241,21 @@ mod tests {
         // The check works with and without a new object in the batch.
         for states in [vec![1, 2], vec![1]] {
             let (reward, _) = counted(0.01);
-            let cached = Cached::new(reward, keys, 8).unwrap();
+            let cached = CachedReward::new(reward, keys, 8).unwrap();
             cached.log_reward(&Slots(vec![1]), None).unwrap();
             let message = cached.log_reward(&Slots(states), None).unwrap_err().to_string();
             assert!(message.contains("log R of 1 was 0.5, and then 0.51"), "{message}");
         }
         // Rounding isn't a different value.
         let (reward, _) = counted(1e-5);
-        let cached = Cached::new(reward, keys, 8).unwrap();
+        let cached = CachedReward::new(reward, keys, 8).unwrap();
         (1..60).for_each(|s| drop(cached.log_reward(&Slots(vec![1, s]), None).unwrap()));
     }
 
     #[test]
     fn partial_values_are_cached_separately_and_may_be_missing() {
         let (reward, _) = counted(0.0);
-        let cached = Cached::new(reward, keys, 8).unwrap();
+        let cached = CachedReward::new(reward, keys, 8).unwrap();
         cached.log_reward(&Slots(vec![1]), None).unwrap();
         assert_eq!(cached.partial_log_reward(&Slots(vec![1]), None).unwrap(), None);
 
@@ -275,7 +268,7 @@ mod tests {
                 Ok(Some(vec![2.0; states.0.len()]))
             }
         }
-        let cached = Cached::new(Both, keys, 8).unwrap();
+        let cached = CachedReward::new(Both, keys, 8).unwrap();
         for _ in 0..2 {
             assert_eq!(cached.log_reward(&Slots(vec![1, 2]), None).unwrap(), [1.0; 2]);
             assert_eq!(cached.partial_log_reward(&Slots(vec![1, 2]), None).unwrap(), Some(vec![2.0; 2]));
@@ -285,19 +278,19 @@ mod tests {
     #[test]
     fn rewards_that_cannot_be_cached_are_errors() {
         let (reward, _) = counted(0.0);
-        assert!(Cached::new(reward, keys, 1).is_err());
+        assert!(CachedReward::new(reward, keys, 1).is_err());
         let (reward, _) = counted(0.0);
-        let cached = Cached::new(reward, keys, 2).unwrap();
+        let cached = CachedReward::new(reward, keys, 2).unwrap();
         let message = cached.log_reward(&Slots(vec![1]), Some(&Tensor::from(1.0))).unwrap_err().to_string();
         assert!(message.contains("conditions"), "{message}");
         let (reward, _) = counted(0.0);
-        let cached = Cached::new(reward, |_: &Slots| vec![0], 2).unwrap();
+        let cached = CachedReward::new(reward, |_: &Slots| vec![0], 2).unwrap();
         assert!(cached.log_reward(&Slots(vec![1, 2]), None).is_err());
         // A wrong number of values is an error. NaN and infinity aren't cached; log R = -inf (R = 0) is.
         let short = |_: &Slots, _: Option<&Tensor>| Ok(vec![0.0]);
-        assert!(Cached::new(short, keys, 2).unwrap().log_reward(&Slots(vec![1, 2]), None).is_err());
+        assert!(CachedReward::new(short, keys, 2).unwrap().log_reward(&Slots(vec![1, 2]), None).is_err());
         for (value, n_cached) in [(f64::NAN, 0), (f64::INFINITY, 0), (f64::NEG_INFINITY, 1)] {
-            let cached = Cached::new(move |_: &Slots, _: Option<&Tensor>| Ok(vec![value]), keys, 2).unwrap();
+            let cached = CachedReward::new(move |_: &Slots, _: Option<&Tensor>| Ok(vec![value]), keys, 2).unwrap();
             for _ in 0..3 {
                 let got = cached.log_reward(&Slots(vec![1]), None).unwrap();
                 assert_eq!(got[0].to_bits(), value.to_bits());

@@ -1,12 +1,14 @@
-//! Rewards. They are separate from environments: a reward may hold a network and may fail, while an environment holds no tensor.
+//! Rewards. They are separate from environments: a reward may hold a network and may fail, while an environment holds
+//! no tensor.
 
 mod cached;
 
-pub use cached::Cached;
+pub use cached::CachedReward;
 use tch::Tensor;
 
 use super::Rows;
-use crate::{Error, Result};
+use crate::Result;
+use crate::error::{check_finite, check_len, check_setting};
 
 /// The log-reward of finished objects.
 ///
@@ -14,7 +16,8 @@ use crate::{Error, Result};
 /// `[n, C]` of the trajectories, if there are any. A network's output is moved to the host once.
 ///
 /// R is the reward of the object. The environment corrects for symmetry and for the number of states of an object
-/// ([`Symmetry::log_symmetry`](super::Symmetry::log_symmetry), [`Symmetry::log_multiplicity`](super::Symmetry::log_multiplicity)).
+/// ([`Symmetry::log_symmetry`](super::Symmetry::log_symmetry),
+/// [`Symmetry::log_multiplicity`](super::Symmetry::log_multiplicity)).
 ///
 /// ```
 /// use gfn::{env::{Reward, Slots}, Result};
@@ -35,8 +38,8 @@ pub trait Reward<S>: Send {
     /// Any error that prevents a number for each state.
     fn log_reward(&self, states: &S, conditions: Option<&Tensor>) -> Result<Vec<f64>>;
 
-    /// Returns log R of states that aren't finished, for forward-looking objectives (Pan et al. 2023); `None` (the default) if the
-    /// reward isn't defined for them.
+    /// Returns log R of states that aren't finished, for forward-looking objectives (Pan et al. 2023); `None` (the
+    /// default) if the reward isn't defined for them.
     ///
     /// For a finished object it is [`log_reward`](Self::log_reward), or a part of it; the state flows learn the rest.
     ///
@@ -46,11 +49,11 @@ pub trait Reward<S>: Send {
         Ok(None)
     }
 
-    /// Returns log R(s') - log R(s) for states s and their children s', none of them finished; `None` if the reward isn't defined for
-    /// such states.
+    /// Returns log R(s') - log R(s) for states s and their children s', none of them finished; `None` if the reward
+    /// isn't defined for such states.
     ///
-    /// The default computes both log-rewards. Override it if the change is cheaper than both (the delta score of one new edge, for
-    /// example).
+    /// The default computes both log-rewards. Override it if the change is cheaper than both (the delta score of one
+    /// new edge, for example).
     ///
     /// # Errors
     /// Any error that prevents a number for each pair.
@@ -78,8 +81,9 @@ impl<S> Reward<S> for Box<dyn Reward<S>> {
     }
 }
 
-/// A reward with a floor: log R is at least `log_min`. Without a floor a reward of zero has no finite logarithm, and so no finite
-/// residual in a balance objective. The floor changes the target: states below it are sampled as if their log R were `log_min`.
+/// A reward with a floor: log R is at least `log_min`. Without a floor a reward of zero has no finite logarithm, and
+/// so no finite residual in a balance objective. The floor changes the target: states below it are sampled as if
+/// their log R were `log_min`.
 ///
 /// ```
 /// use gfn::env::{Clipped, Reward, Slots};
@@ -97,13 +101,9 @@ impl<R> Clipped<R> {
     /// Makes a reward of at least `exp(log_min)`.
     ///
     /// # Errors
-    /// [`Error::Config`] unless `log_min` is finite.
+    /// [`Error::Config`](crate::Error::Config) unless `log_min` is finite.
     pub fn new(reward: R, log_min: f64) -> Result<Self> {
-        if log_min.is_finite() {
-            Ok(Self { reward, log_min })
-        } else {
-            Err(Error::config("log_min", log_min, "a finite log-reward"))
-        }
+        Ok(Self { reward, log_min: check_setting("log_min", log_min, log_min.is_finite(), "a finite log-reward")? })
     }
 
     fn raise(&self, values: Vec<f64>) -> Vec<f64> {
@@ -124,8 +124,9 @@ impl<S, R: Reward<S>> Reward<S> for Clipped<R> {
 /// Computes log R of each state and checks that there is one number per state, and no NaN or +infinity.
 ///
 /// # Errors
-/// Those of the reward; [`Error::Shape`] for a wrong number of values; [`Error::NonFinite`] for NaN, +infinity, and
-/// (a balance objective can't be met at R = 0) minus infinity.
+/// Those of the reward; [`Error::Shape`](crate::Error::Shape) for a wrong number of values;
+/// [`Error::NonFinite`](crate::Error::NonFinite) for NaN, +infinity, and (a balance objective can't be met at R = 0)
+/// minus infinity.
 pub fn log_rewards<S: Rows>(reward: &dyn Reward<S>, states: &S, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
     let values = reward.log_reward(states, conditions)?;
     check_log_rewards(&values, states.len())?;
@@ -135,22 +136,11 @@ pub fn log_rewards<S: Rows>(reward: &dyn Reward<S>, states: &S, conditions: Opti
 /// Checks the log-rewards of `n` states.
 pub(crate) fn check_log_rewards(values: &[f64], n: usize) -> Result<()> {
     check_count(values, n)?;
-    match values.iter().position(|value| !value.is_finite()) {
-        None => Ok(()),
-        Some(row) => Err(Error::non_finite(
-            "log-reward",
-            row,
-            values[row],
-            "give every finished object a finite log-reward, or raise it to a floor (`Clipped`)",
-        )),
-    }
+    let remedy = "give every finished object a finite log-reward, or raise it to a floor (`Clipped`)";
+    check_finite("log-reward", values, remedy)
 }
 
 /// Checks that there is a log-reward for each of `n` states.
 pub(crate) fn check_count(values: &[f64], n: usize) -> Result<()> {
-    if values.len() == n {
-        return Ok(());
-    }
-    let remedy = "a reward gives one log-reward per state";
-    Err(Error::shape("the reward's answer", [n as i64], [values.len() as i64], remedy))
+    check_len("the reward's answer", n, values.len(), "a reward gives one log-reward per state")
 }

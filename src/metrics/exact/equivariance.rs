@@ -1,4 +1,4 @@
-//! Check that a policy is equivariant: where labels have no meaning, it must not depend on them.
+//! A check that a policy is equivariant: if labels have no meaning, the policy must not depend on them.
 
 use std::collections::BTreeMap;
 
@@ -10,20 +10,19 @@ use crate::env::{Direction, EXIT, EnumerableEnv, Moves, Rows, StateGraph, descri
 use crate::policy::Policy;
 use crate::{Error, Result, Rng};
 
-/// Allowed difference of a child's log-probability between labellings, per unit of its size if that is above
-/// 1: single precision sums in
-/// another order.
+/// The allowed difference of a child's log-probability between labellings, relative to 1 plus its size. Sums in single
+/// precision depend on the order.
 const TOLERANCE: f64 = 1e-4;
 
 impl<E: EnumerableEnv> StateGraph<E> {
     /// Checks that a policy gives every labelling of a state the same probability of each child.
     ///
-    /// `n_checks` states are taken from random walks, with the labels that the walks gave them, and compared with the
-    /// representatives of their classes: the total probability of each class of children must agree. Only labellings
-    /// that trajectories can produce are tested, under one condition vector `[C]`.
+    /// `n_checks` states of random walks, with their labels, are compared with the representatives of their classes:
+    /// the total probability of each class of children must agree. Only labellings that trajectories can produce are
+    /// tested, under one condition vector `[C]`.
     ///
     /// # Errors
-    /// [`Error::Contract`] if a log-probability differs by more than 1e-4 of its size, or than 1e-4.
+    /// [`Error::Contract`] if a log-probability differs by more than 1e-4 times 1 plus its size.
     pub fn check_equivariance(
         &self,
         env: &E,
@@ -36,7 +35,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
         let states = walked_states(env, instance, n_checks, rng)?;
         let unlisted = |row| {
             Error::contract(
-                "every state that a walk visits was listed: the environment is the one that was enumerated",
+                "every state that a walk visits is listed: the environment is the one whose states were listed",
                 format!("{}, which isn't in the state graph", describe_state(env, &states, row)),
             )
         };
@@ -60,7 +59,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
                     "up to isomorphism a policy is equivariant: relabelling a graph changes no probability \
                             (leave node identity and the order of nodes out of the network)",
                     format!(
-                        "from {} to {child}: {other}, but {p} where the same is labelled as {}",
+                        "from {} to {child}: {other}, but {p} if the same state is labelled as {}",
                         describe_state(env, &states, row),
                         describe_state(env, self.states(), *state)
                     ),
@@ -70,7 +69,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
         Ok(())
     }
 
-    /// For each of these states, the total probability of each class of children (or of the exit).
+    /// Returns the total probability of each class of children and of the exit, for each of these states.
     fn child_probs(
         &self,
         env: &E,
@@ -79,7 +78,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
         states: &E::States,
     ) -> Result<Vec<BTreeMap<u32, f64>>> {
         let pf = forward_policy(env, policy, states, conditions)?;
-        let moves = Moves::of(pf.masks());
+        let moves = Moves::new(pf.masks());
         let inner = moves.inner();
         let mut child = vec![EXIT; moves.rows.len()];
         for (&k, key) in inner.places.iter().zip(env.child_keys(states, &inner.rows, &inner.slots)?) {
@@ -93,13 +92,13 @@ impl<E: EnumerableEnv> StateGraph<E> {
     }
 }
 
-/// The logarithm of a probability, clamped so that underflow counts as zero probability.
+/// Returns the logarithm of a probability, clamped so that underflow counts as zero probability.
 fn log(p: f64) -> f64 {
     p.max(f64::MIN_POSITIVE).ln()
 }
 
-/// One state of each of `n` random walks of an instance, at a uniformly drawn step. The walks take the exit only if there is no other
-/// action.
+/// Returns a state of each of `n` random walks of an instance, at a uniformly drawn step. The walks never take the
+/// exit.
 fn walked_states<E: EnumerableEnv>(env: &E, instance: u32, n: usize, rng: &mut Rng) -> Result<E::States> {
     let mut states = env.initial(&vec![instance; n]);
     let mut live: Vec<usize> = (0..n).collect();
@@ -112,8 +111,8 @@ fn walked_states<E: EnumerableEnv>(env: &E, instance: u32, n: usize, rng: &mut R
         states = states.select(&going);
         live = going.iter().map(|&row| live[row]).collect();
         env.step(Direction::Forward, &mut states, &slots)?;
-        // Reservoir sampling: the k-th state of a walk replaces the kept one with probability 1 / k, so each is kept
-        // equally often.
+        // Reservoir sampling: the k-th state of a walk replaces the stored state with probability 1 / k, so each
+        // state is stored equally often.
         let mut source: Vec<usize> = (0..n).collect();
         for (row, &walk) in live.iter().enumerate() {
             if rng.below(step) == 0 {

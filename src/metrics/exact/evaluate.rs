@@ -1,14 +1,13 @@
-//! Policy probabilities without gradients, on the host.
+//! Probabilities of a policy without gradients, on the host.
 
 use tch::Tensor;
 
 use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv, Rows};
-use crate::policy::Policy;
-use crate::quantity::Quantities;
+use crate::policy::{Policy, evaluate_direction};
 use crate::{Error, Result};
 
-/// P_F of these states without gradient, all under one condition vector `[C]`.
+/// Returns P_F of these states without gradient, all under one condition vector `[C]`.
 pub(super) fn forward_policy<E: DiscreteEnv>(
     env: &E,
     policy: &dyn Policy<E>,
@@ -16,15 +15,12 @@ pub(super) fn forward_policy<E: DiscreteEnv>(
     conditions: Option<&Tensor>,
 ) -> Result<GraphActionCategorical> {
     let conditions = repeated(conditions, states.len());
-    let evaluation = tch::no_grad(|| policy.evaluate(env, states, conditions.as_ref(), Quantities::PF))?;
-    evaluation.pf.ok_or(Error::missing(
-        "an exact distribution",
-        "a forward policy",
-        "use a policy that has one, such as UniformPolicy",
-    ))
+    tch::no_grad(|| {
+        evaluate_direction(policy, env, states, conditions.as_ref(), Direction::Forward, "an exact distribution")
+    })
 }
 
-/// log P_B of one backward action of each of these states, without gradient. Equal states are evaluated once.
+/// Returns log P_B of one backward action of each of these states, without gradient. Equal states are evaluated once.
 pub(super) fn backward_log_probs<E: DiscreteEnv>(
     env: &E,
     policy: &dyn Policy<E>,
@@ -36,12 +32,9 @@ pub(super) fn backward_log_probs<E: DiscreteEnv>(
     let distinct = grouping.merges().then(|| states.select(&grouping.first));
     let states = distinct.as_ref().unwrap_or(states);
     let conditions = repeated(conditions, states.len());
-    let evaluation = tch::no_grad(|| policy.evaluate(env, states, conditions.as_ref(), Quantities::PB))?;
-    let pb = evaluation.pb.ok_or(Error::missing(
-        "an exact flow",
-        "a backward policy",
-        "use a policy that has one, such as UniformPolicy",
-    ))?;
+    let pb = tch::no_grad(|| {
+        evaluate_direction(policy, env, states, conditions.as_ref(), Direction::Backward, "an exact flow")
+    })?;
     let (log_probs, offsets) = (pb.host_log_probs()?, pb.legal_offsets());
     let of_action = grouping.of.iter().zip(actions).map(|(&row, &slot)| {
         let range = offsets[row]..offsets[row + 1];
@@ -53,14 +46,14 @@ pub(super) fn backward_log_probs<E: DiscreteEnv>(
                 slot: slot as usize,
                 n_slots: pb.masks().row(row).len(),
                 n_legal: range.len(),
-                detail: "it undoes a forward move; `contract::check_env` says more".into(),
+                detail: "it undoes a forward move; `contract::check_env` gives details".into(),
             }),
         }
     });
     of_action.collect()
 }
 
-/// One condition vector `[C]`, repeated for each row.
+/// Repeats a condition vector `[C]` for each of `n` rows.
 pub(super) fn repeated(conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
     conditions.map(|c| c.reshape([1, -1]).expand([n as i64, -1], false))
 }

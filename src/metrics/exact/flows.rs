@@ -11,36 +11,37 @@ use crate::policy::Policy;
 use crate::tensor::log_sum_exp;
 use crate::{Error, Result};
 
-/// Allowed difference of log F(s0) from log Z: in single precision, P_B at each state of a path sums to 1 to about
-/// 1e-6.
+/// The allowed difference of log F(s0) from log Z. In single precision, P_B sums to 1 with an error of about 1e-6 at
+/// each state of a path.
 const TOLERANCE: f64 = 1e-4;
 
 /// log F of every state, for one reward and one backward policy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExactFlows {
-    /// log F by state index; minus infinity for states from which no trajectory can end.
+    /// log F by state index; minus infinity for a state from which no trajectory can end.
     pub log_flow: Vec<f64>,
-    /// log R of each state as used in training, by the environment's measure over states; minus infinity if no trajectory ends
-    /// there.
+    /// log R of each state for training, with the environment's measure over states; minus infinity if no trajectory
+    /// ends in the state.
     pub log_rewards: Vec<f64>,
-    /// log Z = log F(s0).
+    /// log Z, which is log F(s0).
     pub log_z: f64,
 }
 
 impl<E: EnumerableEnv> StateGraph<E> {
-    /// The flows of a reward under a backward policy (any policy's P_B; `UniformPolicy`'s is uniform).
+    /// Computes the flows of a reward under a backward policy: the P_B of any policy, such as `UniformPolicy`.
     ///
-    /// `F(s) = R(s) [s can end] + sum over legal moves s -> s' of F(s') P_B(s | s')`, from the last state to the first.
-    /// R is the training reward (up to isomorphism |Aut(s)| R(s) over |Aut(s0)|, and where several states are one object, a share of it), and the sum is over moves, not classes, with P_B
-    /// evaluated at the very state that the move leads to. `log_z` is then that of the raw reward.
+    /// `F(s) = R(s) [s can end] + sum over legal moves s -> s' of F(s') P_B(s | s')`, from the last state to the
+    /// first. R is the reward of training: up to isomorphism `R(s) |Aut(s)| / |Aut(s0)|`, and if several states are
+    /// one object, a share of it. The sum is over moves, not over classes, and P_B is evaluated at the state that the
+    /// move leads to. So `log_z` is the log Z of the raw reward.
     ///
-    /// log F(s0) is compared with the log of the sum of all rewards. They agree to 1e-4 unless P_B gives mass to states
-    /// that no forward move reaches. Up to isomorphism without the symmetry correction the two aren't comparable, so
-    /// each legal backward move is checked instead.
+    /// log F(s0) is compared with the log of the sum of all rewards. Both agree to 1e-4 unless P_B gives mass to
+    /// states that no forward move reaches. Up to isomorphism without the symmetry correction they aren't comparable,
+    /// so each legal backward move is checked instead.
     ///
     /// # Errors
-    /// Those of reward and policy; [`Error::IllegalAction`] if a move's reverse isn't legal; [`Error::Contract`] if P_B
-    /// leaks mass, with the move by which it does.
+    /// The errors of reward and policy; [`Error::IllegalAction`] if the reverse of a move isn't legal;
+    /// [`Error::Contract`] if P_B leaks mass, with the move that leaks.
     pub fn exact_flows(
         &self,
         env: &E,
@@ -57,12 +58,12 @@ impl<E: EnumerableEnv> StateGraph<E> {
             ends.iter().zip(measured).for_each(|(&state, value)| log_rewards[state] = value);
         }
         let mut log_flow = log_rewards.clone();
-        for chunk in (0..self.n_chunks()).rev() {
-            let (range, states) = (self.chunk(chunk), self.states_of(chunk));
-            let moves = Moves::of(&env.masks(Direction::Forward, &states));
+        for range in self.chunks().rev() {
+            let states = self.states_of(&range);
+            let moves = Moves::new(&env.masks(Direction::Forward, &states));
             if moves.rows.len() != self.first_move(range.end) - self.first_move(range.start) {
                 return Err(Error::contract(
-                    "the environment is the one that was enumerated",
+                    "the environment is the one whose states were listed",
                     format!("states {range:?} have other legal moves now"),
                 ));
             }
@@ -89,16 +90,17 @@ impl<E: EnumerableEnv> StateGraph<E> {
         }
         match (self.leak(env, self.len())?, all) {
             (None, None) => Ok(()),
-            (Some(leak), None) => Err(leaks(leak)),
+            (Some(leak), None) => Err(leak_error(leak)),
             (leak, Some(all)) => {
                 let why = leak.as_deref().unwrap_or(NO_LEAK);
-                Err(leaks(format!("log F(s0) is {log_flow}, the log of the sum of all rewards {all}: {why}")))
+                Err(leak_error(format!("log F(s0) is {log_flow}, the log of the sum of all rewards {all}: {why}")))
             }
         }
     }
 
-    /// Checks that backward moves lead to listed states: what P_B gives to others is lost, and a policy that is trained with it learns
-    /// another distribution. Of more than 10,000 states it looks at so many, from all over the list.
+    /// Checks that backward moves lead to listed states. Mass that P_B gives to other states is lost, and a policy
+    /// that is trained with this P_B learns another distribution. Of more than 10,000 states, 10,000 evenly spaced
+    /// states are checked.
     ///
     /// ```
     /// use gfn::{env::StateGraph, examples::Triangles};
@@ -108,18 +110,23 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Contract`] with the move that leads elsewhere, and for another environment than the listed one.
+    /// [`Error::Contract`] with the move that leads to another state, and for another environment than the listed one.
     pub fn check_ways_back(&self, env: &E) -> Result<()> {
-        const LOOKED_AT: usize = 10_000;
+        const MAX_CHECKED_STATES: usize = 10_000;
         self.check_env(env)?;
-        self.leak(env, LOOKED_AT)?.map_or(Ok(()), |leak| Err(leaks(leak)))
+        match self.leak(env, MAX_CHECKED_STATES)? {
+            Some(leak) => Err(leak_error(leak)),
+            None => Ok(()),
+        }
     }
 
-    /// A description of a legal backward move to a state that no forward move reaches, if there is one among those of `most` states.
-    fn leak(&self, env: &E, most: usize) -> Result<Option<String>> {
-        let looked_at: Vec<usize> = (0..self.len()).step_by(self.len().div_ceil(most.max(1)).max(1)).collect();
-        for states in looked_at.chunks(CHUNK).map(|chunk| self.states().select(chunk)) {
-            let moves = Moves::of(&env.masks(Direction::Backward, &states));
+    /// Describes a legal backward move to a state that no forward move reaches, if `max_states` evenly spaced states
+    /// have such a move.
+    fn leak(&self, env: &E, max_states: usize) -> Result<Option<String>> {
+        let step = self.len().div_ceil(max_states.max(1)).max(1);
+        let checked: Vec<usize> = (0..self.len()).step_by(step).collect();
+        for states in checked.chunks(CHUNK).map(|chunk| self.states().select(chunk)) {
+            let moves = Moves::new(&env.masks(Direction::Backward, &states));
             let mut parents = states.select(&moves.rows);
             env.step(Direction::Backward, &mut parents, &Slots(moves.slots.clone()))?;
             let keys = env.keys(&parents);
@@ -134,18 +141,20 @@ impl<E: EnumerableEnv> StateGraph<E> {
 }
 
 /// The explanation if no backward move leaks.
-const NO_LEAK: &str = "every backward move leads to a state that forward moves reach, so P_B doesn't sum to 1 over the legal ones, or, up \
-     to isomorphism, depends on labels, or `log_automorphisms` is wrong";
+const NO_LEAK: &str = "every backward move leads to a state that forward moves reach, so P_B doesn't sum to 1 over the \
+                       legal moves, or, up to isomorphism, it depends on labels, or `log_automorphisms` is wrong";
 
-fn leaks(detail: String) -> Error {
+/// Returns the error for a P_B that leaks mass.
+fn leak_error(detail: String) -> Error {
     Error::contract(
-        "P_B leaks no mass: all that backward moves lead to is reached by forward moves (`contract::check_env`, of graphs \
-                `contract::check_graph_env`, walks every way back and finds what isn't)",
+        "P_B leaks no mass: every state that a backward move leads to is reached by forward moves \
+         (`contract::check_env`, for graphs `contract::check_graph_env`, follows all backward moves and names the move \
+         that leaks)",
         detail,
     )
 }
 
-/// log P_B of undoing each of these moves, at the very state that the move leads to; 0 for exits.
+/// Returns log P_B of undoing each of these moves, at the state that the move leads to; 0 for exits.
 pub(super) fn log_pb_of_moves<E: EnumerableEnv>(
     env: &E,
     backward: &dyn Policy<E>,

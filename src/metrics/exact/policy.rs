@@ -10,11 +10,11 @@ use crate::policy::{Evaluation, Policy};
 use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result};
 
-/// The policy under which every balance objective's residual is zero: exact P_F, log F and log Z for a reward and a
+/// The policy whose residuals are zero under every balance objective: exact P_F, log F and log Z for a reward and a
 /// P_B.
 ///
-/// `P_F(s' | s) = F(s') P_B(s | s') / F(s)` for each legal move. States are looked up in a [`StateGraph`], and
-/// everything is in double precision. It is an oracle for tests, and not fast.
+/// `P_F(s' | s) = F(s') P_B(s | s') / F(s)` for each legal move. States are looked up in a [`StateGraph`], and all
+/// numbers are in double precision. It is an oracle for tests, and not fast.
 ///
 /// ```
 /// use gfn::{env::StateGraph, metrics::{Distances, ExactPolicy}, policy::UniformPolicy, examples::{Chain, Positions}};
@@ -23,7 +23,7 @@ use crate::{Error, Result};
 /// let reward = |s: &Positions, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> {
 ///     Ok(s.0.iter().map(|&x| f64::from(x)).collect())
 /// };
-/// let exact = ExactPolicy::new(&graph, &env, UniformPolicy, &reward)?;
+/// let exact = ExactPolicy::new(&graph, &env, &UniformPolicy, &reward)?;
 /// let sampled = graph.terminating_distribution(&env, &exact, None)?;
 /// let target = graph.target_distribution(&reward, None)?;
 /// assert!(Distances::between(&sampled.probs, &target.probs)?.l1 < 1e-12);
@@ -31,24 +31,23 @@ use crate::{Error, Result};
 /// ```
 pub struct ExactPolicy<'a, E: EnumerableEnv> {
     graph: &'a StateGraph<E>,
-    backward: Box<dyn Policy<E> + 'a>,
+    backward: &'a dyn Policy<E>,
     flows: ExactFlows,
 }
 
 impl<'a, E: EnumerableEnv> ExactPolicy<'a, E> {
-    /// The exact policy of a reward whose P_B is that of `backward`.
+    /// Computes the exact policy of a reward with the P_B of `backward`.
     ///
     /// # Errors
-    /// Those of [`StateGraph::exact_flows`], which refuses a P_B that leaks mass to states that no forward move
+    /// The errors of [`StateGraph::exact_flows`], which refuses a P_B that leaks mass to states that no forward move
     /// reaches.
     pub fn new(
         graph: &'a StateGraph<E>,
         env: &E,
-        backward: impl Policy<E> + 'a,
+        backward: &'a dyn Policy<E>,
         reward: &dyn Reward<E::States>,
     ) -> Result<Self> {
-        let flows = graph.exact_flows(env, &backward, reward, None)?;
-        Ok(Self { graph, backward: Box::new(backward), flows })
+        Ok(Self { graph, backward, flows: graph.exact_flows(env, backward, reward, None)? })
     }
 
     /// The exact flows.
@@ -57,12 +56,12 @@ impl<'a, E: EnumerableEnv> ExactPolicy<'a, E> {
         &self.flows
     }
 
-    /// The index of each state; `words` describes a state that has none, for the error message.
+    /// Returns the index of each state. `words` describes a state without an index, for the error message.
     fn indices(&self, keys: &[E::Key], words: impl Fn(usize) -> String) -> Result<Vec<usize>> {
         let index = |(row, key)| {
             self.graph.index_of_key(key).ok_or_else(|| {
                 Error::contract(
-                    "an exact policy is asked about states of the graph that it was made for",
+                    "an exact policy is evaluated only in states of its state graph",
                     format!("{}, which no forward move reached", words(row)),
                 )
             })
@@ -72,8 +71,8 @@ impl<'a, E: EnumerableEnv> ExactPolicy<'a, E> {
 
     fn forward(&self, env: &E, states: &E::States, indices: &[usize]) -> Result<GraphActionCategorical> {
         let masks = env.masks(Direction::Forward, states);
-        let moves = Moves::of(&masks);
-        let mut logits = log_pb_of_moves(env, self.backward.as_ref(), states, &moves, None)?;
+        let moves = Moves::new(&masks);
+        let mut logits = log_pb_of_moves(env, self.backward, states, &moves, None)?;
         let inner = moves.inner();
         let of_child = |k: usize| {
             let step = describe_move(env, Direction::Forward, states, inner.rows[k], inner.slots.0[k]);
@@ -92,7 +91,7 @@ impl<'a, E: EnumerableEnv> ExactPolicy<'a, E> {
     }
 }
 
-/// Blocks of logits `[rows, width]` with these values in the legal slots.
+/// Returns blocks of logits `[rows, width]` with these values in the legal slots.
 fn blocks(masks: &Masks, moves: &Moves, values: &[f64]) -> Vec<Tensor> {
     let mut out: Vec<Vec<f64>> = masks.blocks.iter().map(|block| vec![0.0; block.rows() * block.width]).collect();
     for ((&row, &slot), &value) in moves.rows.iter().zip(&moves.slots).zip(values) {

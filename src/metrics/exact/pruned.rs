@@ -1,11 +1,12 @@
-//! A policy's distribution over state spaces too large to list: improbable states are dropped, and their mass is
-//! counted.
+//! The distribution of a policy over a state space that is too large to list: improbable states are dropped, and
+//! their mass is counted.
 
 use std::collections::HashMap;
 use std::f64::consts::LN_2;
 
 use super::evaluate::forward_policy;
 use crate::env::{CHUNK, Direction, EnumerableEnv, Moves, Rows, Slots, check_one_instance, dead_end};
+use crate::error::check_len;
 use crate::metrics::distances::jsd_term;
 use crate::policy::Policy;
 use crate::{Error, Result};
@@ -15,39 +16,33 @@ use crate::{Error, Result};
 pub struct PrunedDistribution<E: EnumerableEnv> {
     /// The finished objects that were found.
     pub states: E::States,
-    /// A lower bound on the probability of each.
+    /// A lower bound on the probability of each object.
     pub probs: Vec<f64>,
-    /// The mass dropped on the way; `probs` and it sum to 1.
+    /// The dropped mass; together with `probs` it sums to 1.
     pub dropped: f64,
     /// The number of expanded states.
     pub n_expanded: usize,
 }
 
 impl<E: EnumerableEnv> PrunedDistribution<E> {
-    /// An upper bound on the Jensen-Shannon divergence from a target, given the target's probability of each object
-    /// found.
+    /// Returns an upper bound on the Jensen-Shannon divergence from a target, given the target's probability of each
+    /// object found.
     ///
-    /// Dropped mass counts as if the target had none there, with ln 2 / 2 per unit; so does the target's mass on other
-    /// objects.
+    /// Dropped mass counts as if the target had no mass there, with ln 2 / 2 per unit; so does the target's mass on
+    /// other objects.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there is one probability per found object.
+    /// [`Error::Shape`] unless there is one probability for each object found.
     pub fn jsd_bound(&self, target: &[f64]) -> Result<f64> {
-        if target.len() != self.probs.len() {
-            return Err(Error::shape(
-                "the target's probabilities",
-                [self.probs.len() as i64],
-                [target.len() as i64],
-                "give R(x) / Z of each of the found `states`",
-            ));
-        }
+        let remedy = "give R(x) / Z of each of the found `states`";
+        check_len("the target's probabilities", self.probs.len(), target.len(), remedy)?;
         let found: f64 = self.probs.iter().zip(target).map(|(&p, &t)| jsd_term(p, t)).sum();
         let elsewhere = (1.0 - target.iter().sum::<f64>()).max(0.0);
         Ok(found + 0.5 * LN_2 * (elsewhere + self.dropped))
     }
 }
 
-/// Objects in the order in which they were found, with the probability that has come to each.
+/// Objects in the order in which they were found, with the probability of each so far.
 struct EndedObjects<E: EnumerableEnv> {
     places: HashMap<E::Key, usize>,
     states: E::States,
@@ -70,11 +65,11 @@ impl<E: EnumerableEnv> EndedObjects<E> {
     }
 }
 
-/// Pushes a policy's probability mass step by step through the states that have at least `tau` of it at that step.
+/// Pushes a policy's probability mass step by step through the states that have a mass of at least `tau` at that step.
 ///
-/// It is cheap for a policy with concentrated mass, however many states there are. Otherwise `dropped` is large, and
-/// the result means little. Up to isomorphism it is correct for equivariant policies only (test the policy on a smaller
-/// problem with [`StateGraph::check_equivariance`](crate::env::StateGraph::check_equivariance)).
+/// The cost is small for a policy with concentrated mass, for any number of states. Otherwise `dropped` is large, and
+/// the result means little. Up to isomorphism the result is correct for equivariant policies only (test the policy on
+/// a smaller problem with [`StateGraph::check_equivariance`](crate::env::StateGraph::check_equivariance)).
 ///
 /// ```
 /// use gfn::{metrics::pruned_distribution, policy::UniformPolicy, examples::Chain};
@@ -85,22 +80,22 @@ impl<E: EnumerableEnv> EndedObjects<E> {
 /// ```
 ///
 /// # Errors
-/// [`Error::Config`] for an environment of several instances, [`Error::Contract`] for a state without any
-/// move and without the exit. [`Error::TooManyStates`] if more than `max_states` states would be expanded:
-/// raise `tau`. Those of the policy.
+/// [`Error::Config`] for an environment of several instances; [`Error::Contract`] for a state without any move and
+/// without the exit; [`Error::TooManyStates`] if more than `max_states` states would be expanded (raise `tau`); the
+/// errors of the policy.
 pub fn pruned_distribution<E: EnumerableEnv>(
     env: &E,
     policy: &dyn Policy<E>,
     tau: f64,
     max_states: usize,
 ) -> Result<PrunedDistribution<E>> {
-    check_one_instance(env, "one, whose distribution can be told")?;
+    check_one_instance(env, "one, whose distribution can be computed")?;
     let mut states = env.initial(&[0]);
     let mut mass = vec![1.0];
     let mut ended: EndedObjects<E> =
         EndedObjects { places: HashMap::new(), states: states.select(&[]), probs: Vec::new() };
     let (mut dropped, mut n_expanded) = (0.0, 0);
-    // A trajectory that comes to the state ends there.
+    // `true` for each state in which the trajectories that reach it end.
     let mut finished = vec![true];
     while !mass.is_empty() {
         n_expanded += mass.len();
@@ -113,7 +108,7 @@ pub fn pruned_distribution<E: EnumerableEnv>(
         for start in (0..mass.len()).step_by(CHUNK) {
             let chunk = states.select(&(start..mass.len().min(start + CHUNK)).collect::<Vec<_>>());
             let pf = forward_policy(env, policy, &chunk, None)?;
-            let (moves, log_probs) = (Moves::of(pf.masks()), pf.host_log_probs()?);
+            let (moves, log_probs) = (Moves::new(pf.masks()), pf.host_log_probs()?);
             let share = |k: usize| mass[start + moves.rows[k]] * log_probs[k].exp();
             let mut n_actions = vec![0; chunk.len()];
             moves.rows.iter().for_each(|&row| n_actions[row] += 1);

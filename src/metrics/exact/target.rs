@@ -3,30 +3,32 @@
 use tch::Tensor;
 
 use super::evaluate::repeated;
+use crate::Result;
 use crate::env::{CHUNK, EnumerableEnv, Reward, Rows, StateGraph, log_rewards};
+use crate::error::check_len;
 use crate::tensor::log_sum_exp;
-use crate::{Error, Result};
 
 /// The target distribution of a reward, by state index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
-    /// R(x) / Z; 0 for states in which no trajectory ends. Up to isomorphism each class counts once; states that are one object
-    /// ([`Symmetry::forms`](crate::env::Symmetry::forms)) have equal shares of R.
+    /// R(x) / Z; 0 for states in which no trajectory ends. Up to isomorphism each class counts once; states that are
+    /// one object ([`Symmetry::forms`](crate::env::Symmetry::forms)) have equal shares of R.
     pub probs: Vec<f64>,
-    /// log R(x) of each state, as the reward says it of the object; minus infinity where no trajectory ends.
+    /// log R(x) of the object of each state, as returned by the reward; minus infinity if no trajectory ends in the
+    /// state.
     pub log_rewards: Vec<f64>,
     /// log Z, the log of the sum of the rewards of all objects.
     pub log_z: f64,
 }
 
 impl<E: EnumerableEnv> StateGraph<E> {
-    /// The target distribution of a reward; `conditions` is one vector `[C]`.
+    /// Returns the target distribution of a reward; `conditions` is one vector `[C]`.
     ///
-    /// It uses the raw reward: up to isomorphism R counts once per class, not multiplied by |Aut|, and once per object, however many
-    /// states that has.
+    /// The raw reward is used: up to isomorphism R counts once per class, not multiplied by |Aut|, and once per
+    /// object, for any number of states of the object.
     ///
     /// # Errors
-    /// Those of [`log_rewards`].
+    /// The errors of [`log_rewards`].
     pub fn target_distribution(&self, reward: &dyn Reward<E::States>, conditions: Option<&Tensor>) -> Result<Target> {
         let ends = self.ends();
         let mut of_ends = Vec::with_capacity(ends.len());
@@ -37,7 +39,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
         self.target_of(&of_ends)
     }
 
-    /// The target distribution of log-rewards that were asked for before: one for each of [`ends`](Self::ends).
+    /// Returns the target distribution of known log-rewards, one for each of [`ends`](Self::ends).
     ///
     /// ```
     /// use gfn::{env::StateGraph, examples::Triangles};
@@ -48,13 +50,11 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Shape`] for another number of them.
+    /// [`Error::Shape`](crate::Error::Shape) for another number of log-rewards.
     pub fn target_of(&self, log_rewards: &[f64]) -> Result<Target> {
         let ends = self.ends();
-        if ends.len() != log_rewards.len() {
-            let remedy = "give one for each state in which trajectories can end (`StateGraph::ends`)";
-            return Err(Error::shape("log-rewards", [ends.len() as i64], [log_rewards.len() as i64], remedy));
-        }
+        let remedy = "give one for each state in which trajectories can end (`StateGraph::ends`)";
+        check_len("log-rewards", ends.len(), log_rewards.len(), remedy)?;
         let mut values = vec![f64::NEG_INFINITY; self.len()];
         ends.iter().zip(log_rewards).for_each(|(&state, &value)| values[state] = value);
         let shares = self.log_shares(&values);

@@ -8,8 +8,8 @@ use crate::env::{EXIT, EnumerableEnv, Rows, StateGraph, describe_state};
 use crate::policy::Policy;
 use crate::{Error, Result, Rng};
 
-/// Number of relabelled states for the equivariance check before a distribution up to isomorphism is computed.
-const EQUIVARIANCE_CHECKS: usize = 32;
+/// The number of relabelled states for the equivariance check before a distribution up to isomorphism is computed.
+const N_EQUIVARIANCE_CHECKS: usize = 32;
 
 /// The exact distribution of a policy, by state index.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,17 +23,16 @@ pub struct TerminatingDistribution {
 }
 
 impl<E: EnumerableEnv> StateGraph<E> {
-    /// The distribution of a policy's finished objects, in double precision; `conditions` is one vector `[C]`.
+    /// Returns the distribution of a policy's finished objects, in double precision; `conditions` is one vector `[C]`.
     ///
-    /// Up to isomorphism the policy is evaluated once per class, at its representative. That is correct only for an
+    /// Up to isomorphism the policy is evaluated once per class, at its representative. This is correct only for an
     /// equivariant policy, so equivariance is checked on a few relabelled states first.
     ///
     /// # Errors
-    /// Those of the policy; [`Error::Contract`] for a policy whose probabilities for a state depend on the
-    /// other states of
-    /// its batch (a few are compared alone), that isn't equivariant although it must be, or whose legal
-    /// actions differ from
-    /// the environment's, and for an environment that starts elsewhere than the listed one.
+    /// The errors of the policy; [`Error::Contract`] for a policy whose probabilities for a state depend on the other
+    /// states of its batch (a few states are also evaluated alone), that isn't equivariant although it must be, or
+    /// whose legal actions differ from the environment's, and for an environment with another initial state than the
+    /// listed one.
     pub fn terminating_distribution(
         &self,
         env: &E,
@@ -42,15 +41,15 @@ impl<E: EnumerableEnv> StateGraph<E> {
     ) -> Result<TerminatingDistribution> {
         self.check_env(env)?;
         if env.merges_isomorphic() {
-            self.check_equivariance(env, policy, conditions, EQUIVARIANCE_CHECKS, &mut Rng::seeded(0))?;
+            self.check_equivariance(env, policy, conditions, N_EQUIVARIANCE_CHECKS, &mut Rng::seeded(0))?;
         }
         let (mut visits, mut probs) = (vec![0.0; self.len()], vec![0.0; self.len()]);
         let mut mean_len = 0.0;
         visits[0] = 1.0;
-        for k in 0..self.n_chunks() {
-            let pf = forward_policy(env, policy, &self.states_of(k), conditions)?;
+        for range in self.chunks() {
+            let pf = forward_policy(env, policy, &self.states_of(&range), conditions)?;
             let log_probs = pf.host_log_probs()?;
-            if k == 0 {
+            if range.start == 0 {
                 let legal = pf.legal_offsets().windows(2).map(|ends| ends[1] - ends[0]);
                 let uniform: Vec<f64> = legal.flat_map(|n| vec![-(n as f64).ln(); n]).collect();
                 let states = self.states();
@@ -62,7 +61,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
                 let size = logit_size(log_probs, &uniform);
                 check_alone(pf.legal_offsets(), log_probs, size, alone, words)?;
             }
-            for (state, ends) in self.chunk(k).zip(pf.legal_offsets().windows(2)) {
+            for (state, ends) in range.zip(pf.legal_offsets().windows(2)) {
                 let children = self.raw_children(state);
                 check_legal(state, children.len(), ends[1] - ends[0])?;
                 let mass = visits[state];
@@ -85,12 +84,12 @@ impl<E: EnumerableEnv> StateGraph<E> {
 }
 
 /// Checks that a policy has as many legal actions in a state as the environment.
-pub(super) fn check_legal(state: usize, listed: usize, seen: usize) -> Result<()> {
-    if listed == seen {
+pub(super) fn check_legal(state: usize, listed: usize, evaluated: usize) -> Result<()> {
+    if listed == evaluated {
         return Ok(());
     }
     Err(Error::contract(
-        "a policy gives a probability to each action that the environment's masks allow, and to no other",
-        format!("state {state} has {listed} legal forward actions, the policy knows {seen}"),
+        "a policy has a probability for each action that the environment's masks allow, and for no other",
+        format!("state {state} has {listed} legal forward actions, the policy knows {evaluated}"),
     ))
 }

@@ -1,6 +1,7 @@
 //! Correlation of two quantities.
 
 use super::empirical::mean_and_sd;
+use crate::error::check_len;
 use crate::{Error, Result};
 
 /// The correlation of two quantities of the same objects, such as log p(x) and log R(x) on a test set.
@@ -18,22 +19,19 @@ use crate::{Error, Result};
 pub struct Correlation {
     /// Pearson's r, from -1 to 1; `None` if one of the quantities is the same for all objects.
     pub pearson: Option<f64>,
-    /// Spearman's rho: r of the ranks, with equal values sharing their mean rank.
+    /// Spearman's rho: Pearson's r of the ranks; equal values share their mean rank.
     pub spearman: Option<f64>,
 }
 
 impl Correlation {
-    /// Correlates two quantities, with one value per object each.
+    /// Computes the correlation of two quantities, with one value per object each.
     ///
     /// # Errors
-    /// [`Error::Shape`] if their lengths differ; [`Error::Config`] for fewer than two objects; [`Error::NonFinite`] for
-    /// a value that isn't finite: leave objects without reward out of the test set.
+    /// [`Error::Shape`] if the numbers of values differ; [`Error::Config`] for fewer than two objects;
+    /// [`Error::NonFinite`] for a value that isn't finite (leave objects without reward out of the test set).
     pub fn between(x: &[f64], y: &[f64]) -> Result<Self> {
-        if x.len() != y.len() {
-            let (expected, got) = ([x.len() as i64], [y.len() as i64]);
-            let remedy = "give both figures of each object";
-            return Err(Error::shape("the second of two figures to correlate", expected, got, remedy));
-        }
+        let remedy = "give both figures of each object";
+        check_len("the second of two figures to correlate", x.len(), y.len(), remedy)?;
         if x.len() < 2 {
             return Err(Error::config("objects to correlate figures of", x.len(), "at least two"));
         }
@@ -56,7 +54,7 @@ fn pearson(x: &[f64], y: &[f64]) -> Option<f64> {
     Some((covariance / (sd_x * sd_y)).clamp(-1.0, 1.0))
 }
 
-/// Ranks from 1; equal values share their mean rank.
+/// Returns the ranks of values, from 1; equal values share their mean rank.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|&i, &j| values[i].total_cmp(&values[j]));

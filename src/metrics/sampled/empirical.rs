@@ -6,7 +6,7 @@ use crate::metrics::distances::check_distribution;
 use crate::{Error, Result, Rng};
 
 impl<E: EnumerableEnv> StateGraph<E> {
-    /// The share of each state among these finished objects, by state index.
+    /// Returns the share of each state among these finished objects, by state index.
     ///
     /// # Errors
     /// [`Error::Contract`] for an object in which no trajectory can end; [`Error::Config`] for no samples.
@@ -28,16 +28,17 @@ impl<E: EnumerableEnv> StateGraph<E> {
     }
 }
 
-/// The distance from the target of a *perfect* sampler's samples. Print it beside any figure that comes from samples.
+/// The distance of the samples of a *perfect* sampler from the target. Print it beside any figure that is computed from
+/// samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NoiseFloor {
     /// The mean total variation.
     pub tv: f64,
-    /// Its standard deviation.
+    /// The standard deviation of the total variation.
     pub tv_sd: f64,
     /// The mean Jensen-Shannon divergence.
     pub jsd: f64,
-    /// Its standard deviation.
+    /// The standard deviation of the Jensen-Shannon divergence.
     pub jsd_sd: f64,
 }
 
@@ -76,12 +77,12 @@ impl NoiseFloor {
     }
 }
 
-/// Cumulative sums of weights, to draw places in proportion to these.
+/// Cumulative sums of weights, to draw indices in proportion to the weights.
 #[derive(Clone, Debug)]
 pub struct Cumulative(Vec<f64>);
 
 impl Cumulative {
-    /// Adds up weights of 0 or more, at least one of which isn't 0. They needn't sum to 1.
+    /// Adds up weights of 0 or more, at least one of which isn't 0. The weights needn't sum to 1.
     #[must_use]
     pub fn new(weights: &[f64]) -> Self {
         let mut total = 0.0;
@@ -92,7 +93,7 @@ impl Cumulative {
         Self(weights.iter().map(add).collect())
     }
 
-    /// Draws a place among the weights, in time that grows with the logarithm of their number.
+    /// Draws the index of a weight, in a time that grows with the logarithm of the number of weights.
     ///
     /// ```
     /// let weights = gfn::metrics::Cumulative::new(&[0.0, 2.0, 0.0]);
@@ -108,7 +109,7 @@ impl Cumulative {
     }
 }
 
-/// Mean and sample standard deviation; the latter is 0 for a single value.
+/// Returns the mean and the sample standard deviation, which is 0 for a single value.
 pub(in crate::metrics) fn mean_and_sd(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;

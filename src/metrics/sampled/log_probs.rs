@@ -1,4 +1,4 @@
-//! Estimated log-probabilities of given objects, if states can't be listed.
+//! Estimates of the log-probabilities of objects, if states can't be listed.
 
 use tch::Tensor;
 
@@ -12,12 +12,13 @@ use crate::{Error, Result, Rng};
 
 /// Estimates log p(x), the log-probability that a policy ends in x, for each of these finished objects.
 ///
-/// `p(x) = E[P_F(tau) / P_B(tau | x)]` over paths drawn backwards from x by P_B. The estimate is the log of the mean of
-/// that ratio over `paths` paths per object. The mean is unbiased. Its log is biased downwards, less so for more paths
-/// and for a P_B that fits P_F better; if P_F and P_B balance exactly, one path gives the exact value. Up to
-/// isomorphism x is a class, and the ratio is divided by |Aut(x)| (over that of the initial state), just as the training reward
-/// is multiplied by it. Where several states are one object ([`Symmetry::forms`](crate::env::Symmetry::forms)), x is the object: paths to each of its states are
-/// drawn, and p(x) is the sum of theirs.
+/// `p(x) = E[P_F(tau) / P_B(tau | x)]` over paths sampled backwards from x by P_B. The estimate is the log of the
+/// mean of this ratio over `paths` paths per object. The mean is unbiased. Its log is biased downwards; the bias
+/// decreases with the number of paths and with the distance between P_F and P_B. If P_F and P_B balance exactly, one
+/// path gives the exact value. Up to isomorphism x is a class, and the ratio is divided by |Aut(x)| / |Aut(s0)|, just
+/// as the reward of training is multiplied by it. If several states are one object
+/// ([`Symmetry::forms`](crate::env::Symmetry::forms)), x is the object: paths to each of its states are sampled, and
+/// p(x) is the sum of the probabilities of the states.
 ///
 /// ```
 /// use gfn::{metrics::estimate_log_probs, policy::UniformPolicy, examples::{Chain, Positions}, Rng};
@@ -29,7 +30,8 @@ use crate::{Error, Result, Rng};
 /// ```
 ///
 /// # Errors
-/// [`Error::Config`] for no objects or no paths; those of [`Symmetry::forms`](crate::env::Symmetry::forms), of sampling and scoring.
+/// [`Error::Config`] for no objects or no paths; the errors of [`Symmetry::forms`](crate::env::Symmetry::forms), of
+/// sampling and of scoring.
 pub fn estimate_log_probs<E: Env>(
     env: &E,
     policy: &dyn Policy<E>,
@@ -42,13 +44,16 @@ pub fn estimate_log_probs<E: Env>(
     Ok(log_ratios.iter().map(|ratios| mean(ratios)).collect())
 }
 
-/// Returns `log P_F - log P_B` of paths drawn backwards from each of these finished objects, less the environment's measure over states.
+/// Returns `log P_F - log P_B` of paths sampled backwards from each of these finished objects, minus the
+/// environment's measure over states.
 ///
-/// The mean of the exponentials of an object's ratios is an unbiased estimate of the probability that the policy ends in the object:
-/// [`estimate_log_probs`] takes its log. The list of an object has `paths` ratios for each of its states.
+/// The mean of the exponentials of an object's ratios is an unbiased estimate of the probability that the policy ends
+/// in the object; [`estimate_log_probs`] returns its log. The list of an object has `paths` ratios for each of its
+/// states.
 ///
 /// # Errors
-/// [`Error::Config`] for no objects or no paths; those of [`Symmetry::forms`](crate::env::Symmetry::forms), of sampling and scoring.
+/// [`Error::Config`] for no objects or no paths; the errors of [`Symmetry::forms`](crate::env::Symmetry::forms), of
+/// sampling and of scoring.
 pub fn path_log_ratios<E: Env>(
     env: &E,
     policy: &dyn Policy<E>,
@@ -64,8 +69,8 @@ pub fn path_log_ratios<E: Env>(
         None => Forms { states: objects.clone(), offsets: (0..=objects.len()).collect() },
     };
     let sampler = Sampler::new(env, policy);
-    // With R = 1 the log importance weight is log P_B - log P_F, plus log |Aut(x)| if states are classes, less the log of the number
-    // of the object's states: the mean over these of p times their number is the sum.
+    // With R = 1 the log importance weight is log P_B - log P_F, plus log |Aut(x)| if states are classes, minus the
+    // log of the number of the object's states. The mean over the states of p times their number is the sum of p.
     let one = |states: &E::States, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.len()]) };
     let mut values = in_batches(states.len() * paths, rng, |range, rng| {
         let rows: Vec<usize> = range.map(|k| k / paths).collect();

@@ -3,6 +3,7 @@
 use super::empirical::mean_and_sd;
 use super::objects::in_batches;
 use crate::env::{Env, Forms, Reward, Rows, check_one_instance};
+use crate::error::check_finite;
 use crate::objective::score;
 use crate::policy::Policy;
 use crate::quantity::Quantities;
@@ -10,7 +11,7 @@ use crate::rollout::{Sampler, Trajectories};
 use crate::tensor::log_sum_exp;
 use crate::{Error, Result, Rng};
 
-/// Half-width of a 95 % confidence interval, in standard errors.
+/// The half-width of a 95 % confidence interval, in standard errors.
 const Z_95: f64 = 1.959_963_984_540_054;
 
 /// A mean and its standard error.
@@ -18,7 +19,7 @@ const Z_95: f64 = 1.959_963_984_540_054;
 pub struct Estimate {
     /// The mean.
     pub mean: f64,
-    /// Its standard error.
+    /// The standard error of the mean.
     pub standard_error: f64,
 }
 
@@ -31,26 +32,28 @@ impl Estimate {
     }
 }
 
-/// log Z estimated from forward trajectories, with `log w = log R + log P_B - log P_F` of each.
+/// An estimate of log Z from forward trajectories, with `log w = log R + log P_B - log P_F` of each trajectory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LogZEstimate {
-    /// The mean of log w, an estimate of a lower bound on log Z: its expectation is at most log Z, and equals it for an exact policy whose
-    /// P_B fits its P_F.
+    /// The mean of log w, an estimate of a lower bound on log Z. Its expectation is at most log Z, and equal to log Z
+    /// for an exact policy whose P_B fits its P_F.
     pub elbo: Estimate,
-    /// The log of the mean of w: a consistent estimate of log Z.
+    /// The log of the mean of w, a consistent estimate of log Z.
     pub log_z: f64,
-    /// Its 95 % confidence interval (delta method), an estimate and no bound. It is reliable only if `effective_samples` is large.
+    /// The 95 % confidence interval of `log_z` (delta method). It is an estimate and no bound, and reliable only if
+    /// `effective_samples` is large.
     pub interval: (f64, f64),
-    /// `(sum w)^2 / sum w^2`: the number of equally weighted samples that carry as much information.
+    /// `(sum w)^2 / sum w^2`, the number of equally weighted samples with the same information.
     pub effective_samples: f64,
 }
 
 /// Estimates log Z from `n` forward trajectories of a policy.
 ///
-/// R is that of training, by the environment's measure over states; log Z is still that of the raw reward, summed over objects.
+/// R is the reward of training, with the environment's measure over states. log Z is still the log of the sum of the
+/// raw reward over objects.
 ///
 /// # Errors
-/// Those of sampling and scoring; [`Error::Config`] for no trajectories.
+/// The errors of sampling and scoring; [`Error::Config`] for no trajectories.
 pub fn estimate_log_z<E>(
     env: &E,
     policy: &dyn Policy<E>,
@@ -68,22 +71,19 @@ where
     importance_log_z(&log_weights)
 }
 
-/// log Z from log importance weights of trajectories, such as
-/// [`Scores::relative_log_weights`](crate::objective::Scores::relative_log_weights). [`estimate_log_z`] calls it with
-/// its own weights.
+/// Estimates log Z from log importance weights of trajectories, such as
+/// [`Scores::relative_log_weights`](crate::objective::Scores::relative_log_weights). [`estimate_log_z`] samples
+/// trajectories and calls this function.
 ///
 /// # Errors
 /// [`Error::Config`] for no weights; [`Error::NonFinite`] for a weight that isn't finite.
 pub fn importance_log_z(log_weights: &[f64]) -> Result<LogZEstimate> {
     let n = log_weights.len();
     if n == 0 {
-        let expected = "at least one";
-        return Err(Error::config("weights to estimate from", "none", expected));
+        return Err(Error::config("weights to estimate from", "none", "at least one"));
     }
-    if let Some(row) = log_weights.iter().position(|weight| !weight.is_finite()) {
-        let remedy = "leave out trajectories that can't be weighted, or give them a finite log-reward";
-        return Err(Error::non_finite("log importance weight", row, log_weights[row], remedy));
-    }
+    let remedy = "leave out trajectories that can't be weighted, or give them a finite log-reward";
+    check_finite("log importance weight", log_weights, remedy)?;
     let log_sum = log_sum_exp(log_weights.iter().copied());
     let log_z = log_sum - (n as f64).ln();
     let effective_samples = (2.0 * log_sum - log_sum_exp(log_weights.iter().map(|w| 2.0 * w))).exp();
@@ -98,13 +98,15 @@ pub fn importance_log_z(log_weights: &[f64]) -> Result<LogZEstimate> {
     })
 }
 
-/// Estimates an upper bound on log Z: the mean of log w over backward trajectories from finished objects drawn from the *target*.
+/// Estimates an upper bound on log Z: the mean of log w over backward trajectories from finished objects drawn from the
+/// *target*.
 ///
-/// The expectation is at least log Z, whatever the policy is. The mean of few objects can be far below it: what none of them shows isn't
-/// in the mean, nor in its standard error. `certify` of the package `gfn-judge` makes a bound of such objects.
+/// The expectation is at least log Z for any policy. The mean over few objects can be far below the expectation,
+/// because rare objects that weren't drawn appear neither in the mean nor in its standard error. `certify` of the
+/// package `gfn-judge` computes a bound from such objects.
 ///
 /// # Errors
-/// Those of sampling and scoring; [`Error::Config`] for no objects.
+/// The errors of sampling and scoring; [`Error::Config`] for no objects.
 pub fn eubo<E>(
     env: &E,
     policy: &dyn Policy<E>,
@@ -120,11 +122,11 @@ where
 
 /// Returns log w, `log R + log P_B - log P_F`, of a backward trajectory from each of these finished objects.
 ///
-/// If an object has several states, the trajectory ends in one of them, drawn uniformly. [`eubo`] is the mean for objects drawn from the
-/// target.
+/// If an object has several states, the trajectory ends in one of them, drawn uniformly. [`eubo`] is the mean for
+/// objects drawn from the target.
 ///
 /// # Errors
-/// Those of sampling and scoring; [`Error::Config`] for no objects.
+/// The errors of sampling and scoring; [`Error::Config`] for no objects.
 pub fn target_log_weights<E: Env>(
     env: &E,
     policy: &dyn Policy<E>,
@@ -144,7 +146,7 @@ pub fn target_log_weights<E: Env>(
     })
 }
 
-/// log R + sum log P_B - sum log P_F of each trajectory.
+/// Returns `log R + sum log P_B - sum log P_F` of each trajectory.
 pub(super) fn log_weights<E: Env>(
     env: &E,
     policy: &dyn Policy<E>,

@@ -7,18 +7,18 @@ use serde::{Deserialize, Serialize};
 /// The number of modes found at some point of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ModeCount {
-    /// Training steps made.
+    /// The number of training steps.
     pub step: usize,
-    /// Objects whose reward was computed.
+    /// The number of objects whose reward was computed.
     pub reward_calls: u64,
-    /// Distinct modes found.
+    /// The number of distinct modes found.
     pub modes: usize,
 }
 
 /// Counts distinct modes against training steps and against reward calls.
 ///
-/// Modes are distinguished by a key, such as that of an [`EnumerableEnv`](crate::env::EnumerableEnv): up to isomorphism
-/// one object counts once whatever its labels. [`CountModes`](crate::run::CountModes) counts during training.
+/// Modes are distinguished by a key, such as the key of an [`EnumerableEnv`](crate::env::EnumerableEnv): up to
+/// isomorphism an object counts once under all labels. [`CountModes`](crate::run::CountModes) counts during training.
 ///
 /// ```
 /// use gfn::metrics::ModeTracker;
@@ -29,7 +29,6 @@ pub struct ModeCount {
 /// assert_eq!(tracker.found(), 3);
 /// let curve: Vec<_> = tracker.curve().iter().map(|point| (point.step, point.reward_calls, point.modes)).collect();
 /// assert_eq!(curve, [(1, 16, 2), (3, 48, 3)]);
-/// assert_eq!(tracker.reward_calls_for(3), Some(48));
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(bound(serialize = "K: Serialize", deserialize = "K: Ord + Deserialize<'de>"))]
@@ -45,13 +44,13 @@ impl<K> Default for ModeTracker<K> {
 }
 
 impl<K: Ord> ModeTracker<K> {
-    /// A tracker without modes.
+    /// Creates a tracker without modes.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A tracker of these modes and points; `None` where the points don't rise to the number of modes.
+    /// Creates a tracker from modes and points; `None` unless the points rise to the number of modes.
     pub(crate) fn from_parts(found: BTreeSet<K>, curve: Vec<ModeCount>) -> Option<Self> {
         let rises = curve.first().is_none_or(|point| point.modes > 0) && curve.is_sorted_by(|a, b| a.modes < b.modes);
         let last = curve.last().map_or(0, |point| point.modes);
@@ -63,7 +62,8 @@ impl<K: Ord> ModeTracker<K> {
         &self.found
     }
 
-    /// Takes in the keys of the modes among what was sampled in a step; `step` and `reward_calls` count from the run's start.
+    /// Adds the keys of the modes that were sampled in a step; `step` and `reward_calls` count from the start of the
+    /// run.
     pub fn add(&mut self, step: usize, reward_calls: u64, modes: impl IntoIterator<Item = K>) {
         let before = self.found.len();
         self.found.extend(modes);
@@ -78,20 +78,14 @@ impl<K: Ord> ModeTracker<K> {
         self.found.len()
     }
 
-    /// Their keys, in order.
+    /// Iterates over the keys of the modes, in order.
     pub fn keys(&self) -> impl Iterator<Item = &K> {
         self.found.iter()
     }
 
-    /// The points at which the count rose; it is constant in between.
+    /// The points at which the count rose; the count is constant in between.
     #[must_use]
     pub fn curve(&self) -> &[ModeCount] {
         &self.curve
-    }
-
-    /// The number of reward calls after which at least `modes` modes had been found; `None` if they haven't.
-    #[must_use]
-    pub fn reward_calls_for(&self, modes: usize) -> Option<u64> {
-        self.curve.iter().find(|point| point.modes >= modes).map(|point| point.reward_calls)
     }
 }

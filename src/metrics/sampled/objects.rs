@@ -7,10 +7,11 @@ use crate::policy::Policy;
 use crate::rollout::Sampler;
 use crate::{Error, Result, Rng};
 
-/// Number of trajectories sampled and scored at once, by a random stream of their own.
+/// The number of trajectories that are sampled and scored at once. Each batch has its own random stream.
 const BATCH: usize = 1024;
 
-/// `n` objects that a policy samples. It draws in batches, so that memory doesn't grow with the trajectories of all of them.
+/// Samples `n` objects from a policy. Trajectories are sampled in batches, so that memory doesn't grow with the
+/// number of trajectories.
 ///
 /// ```
 /// use gfn::{env::Rows, metrics::sample_objects, policy::UniformPolicy, examples::word_env, Rng};
@@ -20,7 +21,7 @@ const BATCH: usize = 1024;
 /// ```
 ///
 /// # Errors
-/// Those of the [sampler](Sampler).
+/// The errors of the [sampler](Sampler).
 pub fn sample_objects<E: Env>(env: &E, policy: &dyn Policy<E>, n: usize, rng: &mut Rng) -> Result<E::States> {
     let sampler = Sampler::new(env, policy);
     let mut out = env.initial(&[]);
@@ -30,23 +31,23 @@ pub fn sample_objects<E: Env>(env: &E, policy: &dyn Policy<E>, n: usize, rng: &m
     Ok(out)
 }
 
-/// Figures of `n` samples, batch by batch.
+/// Computes a number for each of `n` samples, batch by batch.
 pub(super) fn in_batches(
     n: usize,
     rng: &mut Rng,
-    mut figures: impl FnMut(Range<usize>, &mut Rng) -> Result<Vec<f64>>,
+    mut compute: impl FnMut(Range<usize>, &mut Rng) -> Result<Vec<f64>>,
 ) -> Result<Vec<f64>> {
     if n == 0 {
         return Err(Error::config("trajectories to estimate from", "none", "at least one"));
     }
     let mut out = Vec::with_capacity(n);
     for (range, mut rng) in batches(n, rng) {
-        out.extend(figures(range, &mut rng)?);
+        out.extend(compute(range, &mut rng)?);
     }
     Ok(out)
 }
 
-/// The batches of `n` samples, each with a random stream of its own.
+/// Divides `n` samples into batches, each with its own random stream.
 fn batches(n: usize, rng: &mut Rng) -> Vec<(Range<usize>, Rng)> {
     (0..n).step_by(BATCH).map(|start| (start..n.min(start + BATCH), rng.split())).collect()
 }

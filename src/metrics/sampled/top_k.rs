@@ -5,36 +5,37 @@ use crate::{Error, Result};
 /// Reward and diversity of the k samples with the largest reward (Bengio et al., *Flow Network based Generative Models
 /// for Non-Iterative Diverse Candidate Generation*, 2021).
 ///
-/// An object that was sampled twice counts twice, so that a collapsed sampler shows no diversity. Pass distinct objects
-/// to rank objects instead of samples.
+/// An object that was sampled twice counts twice, so that a collapsed sampler shows no diversity. To rank objects
+/// instead of samples, pass distinct objects.
 ///
 /// ```
 /// use gfn::metrics::TopK;
 /// let objects = [0.0, 10.0, 4.0, 5.0];
 /// let log_rewards = [0.0, 3.0, 1.0, 2.0];
-/// let top = TopK::of(&log_rewards, 3, |i, j| f64::abs(objects[i] - objects[j]))?;
+/// let top = TopK::new(&log_rewards, 3, |i, j| f64::abs(objects[i] - objects[j]))?;
 /// assert_eq!(top.rows, [1, 3, 2]);
 /// assert_eq!((top.mean_log_reward, top.diversity), (2.0, 4.0));
 /// # Ok::<(), gfn::Error>(())
 /// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct TopK {
-    /// The indices of these samples, best first; of equal ones the earlier first.
+    /// The indices of the best samples, best first; of equal samples the earlier first.
     pub rows: Vec<usize>,
-    /// Their mean reward; infinite if it exceeds 1e308.
+    /// The mean reward of the best samples; infinite if it exceeds 1e308.
     pub mean_reward: f64,
-    /// Their mean log-reward.
+    /// The mean log-reward of the best samples.
     pub mean_log_reward: f64,
-    /// The mean distance between two of them; 0 for a single one.
+    /// The mean distance between two of the best samples; 0 for a single sample.
     pub diversity: f64,
 }
 
 impl TopK {
-    /// The best `k` samples; `distance(i, j)` is the distance between samples i and j, where i is the better one.
+    /// Finds the best `k` samples. `distance(i, j)` is the distance between samples i and j, of which i is better.
     ///
     /// # Errors
-    /// [`Error::Config`] for `k` 0 or more than there are samples; [`Error::NonFinite`] for a log-reward that is NaN.
-    pub fn of(log_rewards: &[f64], k: usize, distance: impl Fn(usize, usize) -> f64) -> Result<Self> {
+    /// [`Error::Config`] if `k` is 0 or larger than the number of samples; [`Error::NonFinite`] for a log-reward that
+    /// is NaN.
+    pub fn new(log_rewards: &[f64], k: usize, distance: impl Fn(usize, usize) -> f64) -> Result<Self> {
         if k == 0 || k > log_rewards.len() {
             return Err(Error::config(
                 "the number of best samples",
@@ -72,16 +73,16 @@ mod tests {
     #[test]
     fn ties_keep_their_order_and_bad_input_is_refused() {
         let distance = |i: usize, j: usize| (i * 10 + j) as f64;
-        let top = TopK::of(&[1.0, 2.0, 2.0, f64::NEG_INFINITY], 2, distance).unwrap();
+        let top = TopK::new(&[1.0, 2.0, 2.0, f64::NEG_INFINITY], 2, distance).unwrap();
         assert_eq!((top.rows, top.diversity), (vec![1, 2], 12.0));
         assert!((top.mean_reward - 2f64.exp()).abs() < 1e-12);
-        let one = TopK::of(&[1.0, 2.0], 1, distance).unwrap();
+        let one = TopK::new(&[1.0, 2.0], 1, distance).unwrap();
         assert_eq!((one.rows, one.diversity), (vec![1], 0.0));
-        let zero = TopK::of(&[f64::NEG_INFINITY, 0.0], 2, distance).unwrap();
+        let zero = TopK::new(&[f64::NEG_INFINITY, 0.0], 2, distance).unwrap();
         assert_eq!((zero.mean_reward, zero.mean_log_reward), (0.5, f64::NEG_INFINITY));
         for k in [0, 3] {
-            assert!(matches!(TopK::of(&[1.0, 2.0], k, distance), Err(Error::Config { .. })));
+            assert!(matches!(TopK::new(&[1.0, 2.0], k, distance), Err(Error::Config { .. })));
         }
-        assert!(matches!(TopK::of(&[1.0, f64::NAN], 1, distance), Err(Error::NonFinite { row: 1, .. })));
+        assert!(matches!(TopK::new(&[1.0, f64::NAN], 1, distance), Err(Error::NonFinite { row: 1, .. })));
     }
 }

@@ -3,7 +3,7 @@
 use tch::Tensor;
 
 use crate::Result;
-use crate::objective::{Balance, Residuals, Scores, mean_weights};
+use crate::objective::{Objective, Residuals, Scores};
 use crate::quantity::{Quantities, Quantity};
 
 /// The terms that both augmented objectives share.
@@ -50,7 +50,7 @@ impl<'a> AugmentedTerms<'a> {
 /// This example computes the residual of one trajectory of one transition and an exit by hand:
 ///
 /// ```
-/// use gfn::objective::{AugmentedTrajectoryBalance, Balance, Scores};
+/// use gfn::objective::{AugmentedTrajectoryBalance, Objective, Scores};
 /// use gfn::objective::Quantity;
 /// use tch::Tensor;
 /// let log = |p: &[f64]| Tensor::from_slice(p).log();
@@ -67,7 +67,7 @@ impl<'a> AugmentedTerms<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AugmentedTrajectoryBalance;
 
-impl Balance for AugmentedTrajectoryBalance {
+impl Objective for AugmentedTrajectoryBalance {
     fn name(&self) -> &'static str {
         "augmented trajectory balance"
     }
@@ -78,8 +78,7 @@ impl Balance for AugmentedTrajectoryBalance {
         let log_z = scores.need(Quantity::LogZ, self.name())?;
         let AugmentedTerms { edges, log_reward, next_flow, .. } = AugmentedTerms::new(scores, self.name())?;
         let backward = scores.log_pb.logaddexp(&(edges.log() - next_flow));
-        let values = log_z + scores.sums(&(&scores.log_pf - backward)) - log_reward;
-        Ok(Residuals { weights: mean_weights(&values), values })
+        Ok(Residuals::mean(log_z + scores.sums(&(&scores.log_pf - backward)) - log_reward))
     }
 }
 
@@ -94,7 +93,7 @@ impl Balance for AugmentedTrajectoryBalance {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AugmentedDetailedBalance;
 
-impl Balance for AugmentedDetailedBalance {
+impl Objective for AugmentedDetailedBalance {
     fn name(&self) -> &'static str {
         "augmented detailed balance"
     }
@@ -104,7 +103,6 @@ impl Balance for AugmentedDetailedBalance {
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
         let AugmentedTerms { edges, log_flow, next_flow, .. } = AugmentedTerms::new(scores, self.name())?;
         let backward = (next_flow + &scores.log_pb).logaddexp(&edges.log());
-        let values = log_flow + &scores.log_pf - backward;
-        Ok(Residuals { weights: mean_weights(&values), values })
+        Ok(Residuals::mean(log_flow + &scores.log_pf - backward))
     }
 }

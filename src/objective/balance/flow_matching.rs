@@ -1,9 +1,8 @@
-use serde::Serialize;
-use serde_json::Value;
 use tch::Tensor;
 
 use crate::Result;
-use crate::objective::{Balance, Residuals, Scores, as_json, mean_weights, positive};
+use crate::error::check_positive;
+use crate::objective::{Objective, Residuals, Scores, mean_weights};
 use crate::quantity::{Quantities, Quantity};
 
 /// Flow matching (Bengio et al., *Flow Network based Generative Models*, 2021, eq. 12): the policy's logits
@@ -11,11 +10,11 @@ use crate::quantity::{Quantities, Quantity};
 ///
 /// Residual per visited state except the initial one:
 /// `log (sum of edge flows in) - log (sum of edge flows out)`, and per trajectory
-/// `log F(x -> exit) - log R(x)`, The loss is the mean over the states plus `alpha` times the mean over the
+/// `log F(x -> exit) - log R(x)`. The loss is the mean over the states plus `alpha` times the mean over the
 /// trajectories. A state counts as often as it is visited. If trajectories end without an exit action, the
 /// terminal state's only residual is `log (sum of edge flows in) - log R(x)`. It needs edge flows, that is, a
 /// discrete environment and a policy with logits. P_B isn't used.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FlowMatching {
     alpha: f64,
 }
@@ -33,22 +32,19 @@ impl FlowMatching {
     /// # Errors
     /// [`Error::Config`](crate::Error::Config) unless `alpha` is positive and finite.
     pub fn new(alpha: f64) -> Result<Self> {
-        Ok(Self { alpha: positive("alpha", alpha)? })
+        Ok(Self { alpha: check_positive("alpha", alpha)? })
     }
 }
 
-impl Balance for FlowMatching {
+impl Objective for FlowMatching {
     fn name(&self) -> &'static str {
         "flow matching"
     }
     fn needs(&self) -> Quantities {
         Quantity::LogInflow | Quantity::LogOutflow | Quantity::LogTerminalFlow
     }
-    fn settings(&self) -> Value {
-        as_json(self)
-    }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
-        let flow = |quantity| scores.need(quantity, Balance::name(self));
+        let flow = |quantity| scores.need(quantity, self.name());
         let states = flow(Quantity::LogInflow)? - flow(Quantity::LogOutflow)?;
         let ends = flow(Quantity::LogTerminalFlow)? - &scores.log_reward;
         let weights = Tensor::cat(&[mean_weights(&states), mean_weights(&ends) * self.alpha], 0);

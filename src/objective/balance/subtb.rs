@@ -1,12 +1,12 @@
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use tch::{Device, Kind, Tensor};
+use tch::{Kind, Tensor};
 
 use super::StateFlow;
-use crate::objective::{Balance, RegressionLoss, Residuals, Scores, as_json};
+use crate::Result;
+use crate::error::check_setting;
+use crate::objective::{Objective, RegressionLoss, Residuals, Scores};
 use crate::quantity::Quantities;
-use crate::tensor::{from_host, index_tensor, to_host};
-use crate::{Error, Result};
+use crate::tensor::{from_host, select_rows, to_host};
 
 /// The weight of each sub-trajectory. `n` is the number of transitions of the whole trajectory, `l` of the
 /// sub-trajectory.
@@ -44,8 +44,8 @@ pub enum Weighting {
 /// with R(x) for F(s_j) after the last transition. It needs log F; the forward-looking form also needs
 /// rewards of partial states. The loss visits all pairs of states of a trajectory without storing them:
 /// memory grows with the length of trajectories, time with its square. Second derivatives aren't available.
-/// [`residuals`](Balance::residuals) stores all pairs.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+/// [`residuals`](Objective::residuals) stores all pairs.
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SubTrajectoryBalance {
     weighting: Weighting,
     flow: StateFlow,
@@ -55,16 +55,12 @@ impl SubTrajectoryBalance {
     /// Returns sub-trajectory balance with this weighting.
     ///
     /// # Errors
-    /// [`Error::Config`] for a lambda outside `(0, 1]`.
+    /// [`Error::Config`](crate::Error::Config) for a lambda outside `(0, 1]`.
     pub fn new(weighting: Weighting) -> Result<Self> {
-        match weighting {
-            Weighting::Geometric { lambda } | Weighting::GeometricWithin { lambda }
-                if !(lambda > 0.0 && lambda <= 1.0) =>
-            {
-                Err(Error::config("lambda", lambda, "a number in (0, 1]"))
-            }
-            _ => Ok(Self { weighting, flow: StateFlow::Whole }),
+        if let Weighting::Geometric { lambda } | Weighting::GeometricWithin { lambda } = weighting {
+            check_setting("lambda", lambda, lambda > 0.0 && lambda <= 1.0, "a number in (0, 1]")?;
         }
+        Ok(Self { weighting, flow: StateFlow::Whole })
     }
 
     /// Sets the meaning of the state-flow estimator. Defaults to [`StateFlow::Whole`].
@@ -152,7 +148,7 @@ impl SubTrajectoryBalance {
     }
 }
 
-impl Balance for SubTrajectoryBalance {
+impl Objective for SubTrajectoryBalance {
     fn name(&self) -> &'static str {
         match self.flow {
             StateFlow::Whole => "sub-trajectory balance",
@@ -164,15 +160,11 @@ impl Balance for SubTrajectoryBalance {
         self.flow.needs()
     }
 
-    fn settings(&self) -> Value {
-        as_json(self)
-    }
-
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
-        let log_flow = self.flow.log_flow(scores, Balance::name(self))?;
+        let log_flow = self.flow.log_flow(scores, self.name())?;
         let (kind, device) = (log_flow.kind(), log_flow.device());
         let lengths = trajectory_lengths(scores);
-        let potentials = compute_potentials(scores, &log_flow, device);
+        let potentials = compute_potentials(scores, &log_flow);
         let weight = self.weights(&lengths);
         let (mut from_rows, mut to_rows, mut weights) = (Vec::new(), Vec::new(), Vec::new());
         let mut first = 0;
@@ -184,16 +176,14 @@ impl Balance for SubTrajectoryBalance {
             }
             first += n + 1;
         }
-        let values = potentials.index_select(0, &index_tensor(&from_rows, device))
-            - potentials.index_select(0, &index_tensor(&to_rows, device));
-        let values = values.to_kind(kind);
-        Ok(Residuals { values, weights: from_host(&weights, kind, device) })
+        let values = select_rows(&potentials, &from_rows) - select_rows(&potentials, &to_rows);
+        Ok(Residuals { values: values.to_kind(kind), weights: from_host(&weights, kind, device) })
     }
 
-    fn weighted_loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
-        let log_flow = self.flow.log_flow(scores, Balance::name(self))?;
+    fn loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
+        let log_flow = self.flow.log_flow(scores, self.name())?;
         let (kind, device) = (log_flow.kind(), log_flow.device());
-        let potentials = compute_potentials(scores, &log_flow, device);
+        let potentials = compute_potentials(scores, &log_flow);
         let (loss, slopes) = self.cost(&to_host(&potentials), &trajectory_lengths(scores), regression);
         // The derivatives with respect to the potentials are known, so by the chain rule autograd records
         // only one product with them. In the value the first two terms cancel exactly.
@@ -208,13 +198,13 @@ fn trajectory_lengths(scores: &Scores) -> Vec<usize> {
 
 /// Returns the potential `log F(s_t) - sum over k < t of (log P_F - log P_B)` of each state of each
 /// trajectory, `[transitions + n]`. The residual of a sub-trajectory is the difference of two potentials.
-fn compute_potentials(scores: &Scores, log_flow: &Tensor, device: Device) -> Tensor {
+fn compute_potentials(scores: &Scores, log_flow: &Tensor) -> Tensor {
     // Double precision, because the sums of earlier trajectories are added and subtracted again, and must not
     // leave a rounding error.
     let ratio = (&scores.log_pf - &scores.log_pb).to_kind(Kind::Double);
     // A trajectory's cumulative sums are the cumulative sums over all rows minus the sum before the
     // trajectory.
-    let zero = Tensor::zeros([1], (Kind::Double, device));
+    let zero = Tensor::zeros([1], (Kind::Double, log_flow.device()));
     let sums = Tensor::cat(&[zero, ratio.cumsum(0, Kind::Double)], 0);
     let flows = Tensor::cat(&[log_flow.shallow_clone(), scores.log_reward.shallow_clone()], 0).to_kind(Kind::Double);
     let rows = *scores.offsets.last().unwrap_or(&0);
@@ -226,6 +216,5 @@ fn compute_potentials(scores: &Scores, log_flow: &Tensor, device: Device) -> Ten
             flow_at.push(if place == ends[1] { rows + i } else { place });
         }
     }
-    let at = |values: &Tensor, rows: &[usize]| values.index_select(0, &index_tensor(rows, device));
-    at(&flows, &flow_at) - (at(&sums, &sum_at) - at(&sums, &start))
+    select_rows(&flows, &flow_at) - (select_rows(&sums, &sum_at) - select_rows(&sums, &start))
 }

@@ -1,8 +1,7 @@
-use serde::Serialize;
-use serde_json::Value;
 use tch::Tensor;
 
-use crate::objective::{Balance, Residuals, Scores, as_json, mean_weights, positive};
+use crate::error::check_positive;
+use crate::objective::{Objective, Residuals, Scores};
 use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result};
 
@@ -17,7 +16,7 @@ fn log_ratio(scores: &Scores) -> Tensor {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrajectoryBalance;
 
-impl Balance for TrajectoryBalance {
+impl Objective for TrajectoryBalance {
     fn name(&self) -> &'static str {
         "trajectory balance"
     }
@@ -26,8 +25,7 @@ impl Balance for TrajectoryBalance {
     }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
         let log_z = scores.need(Quantity::LogZ, self.name())?;
-        let values = log_z + log_ratio(scores) - &scores.log_reward;
-        Ok(Residuals { weights: mean_weights(&values), values })
+        Ok(Residuals::mean(log_z + log_ratio(scores) - &scores.log_reward))
     }
 }
 
@@ -41,7 +39,7 @@ impl Balance for TrajectoryBalance {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogPartitionVariance;
 
-impl Balance for LogPartitionVariance {
+impl Objective for LogPartitionVariance {
     fn name(&self) -> &'static str {
         "log-partition variance"
     }
@@ -54,8 +52,7 @@ impl Balance for LogPartitionVariance {
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
         check_one_condition(scores, self.name())?;
         let estimate = &scores.log_reward - log_ratio(scores);
-        let values = estimate.mean(estimate.kind()) - estimate;
-        Ok(Residuals { weights: mean_weights(&values), values })
+        Ok(Residuals::mean(estimate.mean(estimate.kind()) - estimate))
     }
 }
 
@@ -74,14 +71,10 @@ fn check_one_condition(scores: &Scores, objective: &'static str) -> Result<()> {
     let Some(conditions) = &scores.conditions else { return Ok(()) };
     let first = conditions.narrow(0, 0, conditions.size()[0].min(1));
     if conditions.eq_tensor(&first).all().double_value(&[]) == 1.0 {
-        Ok(())
-    } else {
-        Err(Error::missing(
-            objective,
-            "one condition for the whole batch",
-            "use an objective that estimates log Z or log F under each condition, such as trajectory balance",
-        ))
+        return Ok(());
     }
+    let remedy = "use an objective that estimates log Z or log F under each condition, such as trajectory balance";
+    Err(Error::missing(objective, "one condition for the whole batch", remedy))
 }
 
 /// Relative trajectory balance (Venkatraman et al., *Amortizing intractable inference in diffusion models*,
@@ -90,7 +83,7 @@ fn check_one_condition(scores: &Scores, objective: &'static str) -> Result<()> {
 /// Residual per trajectory: `log Z + sum log P_F - sum log prior - beta log R(x)`. P_B cancels, and so does
 /// the symmetry correction of environments up to isomorphism, so R is the raw reward. It needs log Z and a
 /// prior ([`WithPrior`](crate::policy::WithPrior)).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RelativeTrajectoryBalance {
     beta: f64,
 }
@@ -101,11 +94,11 @@ impl RelativeTrajectoryBalance {
     /// # Errors
     /// [`Error::Config`] unless `beta` is positive and finite.
     pub fn new(beta: f64) -> Result<Self> {
-        Ok(Self { beta: positive("beta", beta)? })
+        Ok(Self { beta: check_positive("beta", beta)? })
     }
 }
 
-impl Balance for RelativeTrajectoryBalance {
+impl Objective for RelativeTrajectoryBalance {
     fn name(&self) -> &'static str {
         "relative trajectory balance"
     }
@@ -115,13 +108,9 @@ impl Balance for RelativeTrajectoryBalance {
     fn reward_exponent(&self) -> f64 {
         self.beta
     }
-    fn settings(&self) -> Value {
-        as_json(self)
-    }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
         let log_z = scores.need(Quantity::LogZ, self.name())?;
-        let values = log_z + log_posterior_ratio(scores, self.name())? - self.beta * &scores.raw_log_reward;
-        Ok(Residuals { weights: mean_weights(&values), values })
+        Ok(Residuals::mean(log_z + log_posterior_ratio(scores, self.name())? - self.beta * &scores.raw_log_reward))
     }
 }
 
@@ -129,7 +118,7 @@ impl Balance for RelativeTrajectoryBalance {
 ///
 /// Residual per trajectory: `v - mean(v)` with `v = sum log P_F - sum log prior - beta log R(x)`. It needs a
 /// prior and at least two trajectories.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RelativeLogPartitionVariance {
     beta: f64,
 }
@@ -140,11 +129,11 @@ impl RelativeLogPartitionVariance {
     /// # Errors
     /// [`Error::Config`] unless `beta` is positive and finite.
     pub fn new(beta: f64) -> Result<Self> {
-        Ok(Self { beta: positive("beta", beta)? })
+        Ok(Self { beta: check_positive("beta", beta)? })
     }
 }
 
-impl Balance for RelativeLogPartitionVariance {
+impl Objective for RelativeLogPartitionVariance {
     fn name(&self) -> &'static str {
         "relative log-partition variance"
     }
@@ -157,14 +146,10 @@ impl Balance for RelativeLogPartitionVariance {
     fn reward_exponent(&self) -> f64 {
         self.beta
     }
-    fn settings(&self) -> Value {
-        as_json(self)
-    }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
         check_one_condition(scores, self.name())?;
         let score = log_posterior_ratio(scores, self.name())? - self.beta * &scores.raw_log_reward;
-        let values = &score - score.mean(score.kind());
-        Ok(Residuals { weights: mean_weights(&values), values })
+        Ok(Residuals::mean(&score - score.mean(score.kind())))
     }
 }
 
@@ -175,7 +160,7 @@ impl Balance for RelativeLogPartitionVariance {
 /// reference policy as prior, the residual is `V(s0) - log R(x) + alpha (sum log P_F - sum log prior)`. This
 /// is `alpha` times the residual of [`RelativeTrajectoryBalance`], so both objectives have the same solution.
 /// It needs log Z and a prior.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TrustPcl {
     alpha: f64,
 }
@@ -186,7 +171,7 @@ impl TrustPcl {
     /// # Errors
     /// [`Error::Config`] unless `alpha` is positive and finite.
     pub fn new(alpha: f64) -> Result<Self> {
-        Ok(Self { alpha: positive("alpha", alpha)? })
+        Ok(Self { alpha: check_positive("alpha", alpha)? })
     }
 
     /// Returns the soft value of the initial state, `alpha log Z`, `[n]`.
@@ -198,7 +183,7 @@ impl TrustPcl {
     }
 }
 
-impl Balance for TrustPcl {
+impl Objective for TrustPcl {
     fn name(&self) -> &'static str {
         "Trust-PCL"
     }
@@ -208,12 +193,9 @@ impl Balance for TrustPcl {
     fn reward_exponent(&self) -> f64 {
         1.0 / self.alpha
     }
-    fn settings(&self) -> Value {
-        as_json(self)
-    }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
         let values =
             self.soft_value(scores)? + self.alpha * log_posterior_ratio(scores, self.name())? - &scores.raw_log_reward;
-        Ok(Residuals { weights: mean_weights(&values), values })
+        Ok(Residuals::mean(values))
     }
 }

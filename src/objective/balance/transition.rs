@@ -2,9 +2,9 @@ use serde::{Deserialize, Serialize};
 use tch::Tensor;
 
 use crate::Result;
-use crate::objective::{Balance, Residuals, Scores, mean_weights};
+use crate::objective::{Objective, Residuals, Scores};
 use crate::quantity::{Quantities, Quantity};
-use crate::tensor::index_tensor;
+use crate::tensor::select_rows;
 
 /// The quantity that the state-flow estimator estimates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -48,7 +48,7 @@ pub struct DetailedBalance {
     pub flow: StateFlow,
 }
 
-impl Balance for DetailedBalance {
+impl Objective for DetailedBalance {
     fn name(&self) -> &'static str {
         match self.flow {
             StateFlow::Whole => "detailed balance",
@@ -62,7 +62,7 @@ impl Balance for DetailedBalance {
         true
     }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
-        let log_flow = self.flow.log_flow(scores, Balance::name(self))?;
+        let log_flow = self.flow.log_flow(scores, self.name())?;
         let values = &log_flow + &scores.log_pf - scores.behind(&log_flow, &scores.log_reward) - &scores.log_pb;
         Ok(Residuals { weights: scores.mean_weights(&values), values })
     }
@@ -86,23 +86,23 @@ pub struct ModifiedDetailedBalance {
 pub enum NextExit {
     /// The trained policy, with gradient.
     #[default]
-    Own,
+    TrainedPolicy,
     /// A target network ([`Quantity::TargetLogExit`]), without gradient, as in Deleu et al. Both choices have
     /// the same solution.
     TargetNetwork,
 }
 
-impl Balance for ModifiedDetailedBalance {
+impl Objective for ModifiedDetailedBalance {
     fn name(&self) -> &'static str {
         match self.next_exit {
-            NextExit::Own => "modified detailed balance",
+            NextExit::TrainedPolicy => "modified detailed balance",
             NextExit::TargetNetwork => "modified detailed balance with a target network",
         }
     }
     fn needs(&self) -> Quantities {
         let needs = Quantity::LogExit | Quantity::LogRewardChange;
         match self.next_exit {
-            NextExit::Own => needs,
+            NextExit::TrainedPolicy => needs,
             NextExit::TargetNetwork => needs | Quantity::TargetLogExit,
         }
     }
@@ -110,20 +110,18 @@ impl Balance for ModifiedDetailedBalance {
         true
     }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
-        let name = Balance::name(self);
+        let name = self.name();
         let exit = scores.need(Quantity::LogExit, name)?;
         let change = scores.need(Quantity::LogRewardChange, name)?;
         let next_exit = match self.next_exit {
-            NextExit::Own => exit,
+            NextExit::TrainedPolicy => exit,
             NextExit::TargetNetwork => scores.need(Quantity::TargetLogExit, name)?,
         };
         let inner = scores.offsets.windows(2).flat_map(|ends| ends[0]..ends[1].saturating_sub(1));
         let before: Vec<usize> = inner.collect();
         let after: Vec<usize> = before.iter().map(|row| row + 1).collect();
-        let (before, after) = (index_tensor(&before, exit.device()), index_tensor(&after, exit.device()));
-        let step = (&scores.log_pf - &scores.log_pb - exit - change).index_select(0, &before);
-        let values = step + next_exit.index_select(0, &after);
-        Ok(Residuals { weights: mean_weights(&values), values })
+        let step = select_rows(&(&scores.log_pf - &scores.log_pb - exit - change), &before);
+        Ok(Residuals::mean(step + select_rows(next_exit, &after)))
     }
 }
 
@@ -145,7 +143,7 @@ mod tests {
         values.into_iter().try_for_each(|(quantity, list)| scores.set(quantity, Tensor::from_slice(&list))).unwrap();
         let residuals = |next_exit| to_host(&ModifiedDetailedBalance { next_exit }.residuals(&scores).unwrap().values);
         // log P_F + log exit' - log P_B - log exit - change of log R.
-        assert_eq!(residuals(NextExit::Own), [-1.0 - 3.0 + 0.25 + 4.0 - 1.0, -2.0 - 0.5 + 0.75 + 3.0 - 2.0]);
+        assert_eq!(residuals(NextExit::TrainedPolicy), [-1.0 - 3.0 + 0.25 + 4.0 - 1.0, -2.0 - 0.5 + 0.75 + 3.0 - 2.0]);
         assert_eq!(residuals(NextExit::TargetNetwork), [-1.0 - 6.0 + 0.25 + 4.0 - 1.0, -2.0 - 5.0 + 0.75 + 3.0 - 2.0]);
     }
 }

@@ -7,13 +7,13 @@
 //! Niu et al., *GFlowNet Training by Policy Gradients*, 2024).
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use tch::{Kind, Tensor};
+use tch::Tensor;
 
-use crate::objective::{Objective, Origin, RegressionLoss, Scores, as_json};
+use crate::Result;
+use crate::error::check_setting;
+use crate::objective::{Objective, Origin, RegressionLoss, Scores};
 use crate::quantity::{Quantities, Quantity};
 use crate::tensor::{from_host, to_host};
-use crate::{Error, Result};
 
 /// The advantage of a transition.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -36,12 +36,10 @@ pub enum Advantage {
 impl Advantage {
     /// Checks the range of lambda and returns the advantage.
     fn checked(self) -> Result<Self> {
-        match self {
-            Self::Gae { lambda } if !(0.0..=1.0).contains(&lambda) => {
-                Err(Error::config("lambda", lambda, "a number in [0, 1]"))
-            }
-            _ => Ok(self),
+        if let Self::Gae { lambda } = self {
+            check_setting("lambda", lambda, (0.0..=1.0).contains(&lambda), "a number in [0, 1]")?;
         }
+        Ok(self)
     }
 
     fn needs(self) -> Quantities {
@@ -111,17 +109,21 @@ fn compute_constants(
 }
 
 fn check_weight(setting: &'static str, weight: f64) -> Result<()> {
-    if weight >= 0.0 && weight.is_finite() {
-        Ok(())
-    } else {
-        Err(Error::config(setting, weight, "0 or a positive number"))
-    }
+    check_setting(setting, weight, weight >= 0.0 && weight.is_finite(), "0 or a positive number").map(drop)
 }
 
-/// Returns the mean regression loss of log F against the returns; `None` without log F.
-fn value_loss(scores: &Scores, constants: &Constants, regression: RegressionLoss) -> Option<Tensor> {
-    let log_flow = scores.get(Quantity::LogFlow)?;
-    Some(regression.apply(&(log_flow - &constants.returns)).mean(log_flow.kind()))
+/// Returns the mean of `terms`, `[transitions]`, over the trajectories, plus `value_weight` times the critic's
+/// loss, which is the mean regression loss of log F against the returns. Without log F there is no critic.
+fn loss_with_critic(
+    terms: &Tensor,
+    scores: &Scores,
+    returns: &Tensor,
+    value_weight: f64,
+    regression: RegressionLoss,
+) -> Tensor {
+    let policy = terms.sum(terms.kind()) / scores.len().max(1) as f64;
+    let Some(log_flow) = scores.get(Quantity::LogFlow) else { return policy };
+    policy + regression.apply(&(log_flow - returns)).mean(log_flow.kind()) * value_weight
 }
 
 /// The policy gradient of the soft return (REINFORCE), with a critic if the advantage needs one.
@@ -129,25 +131,21 @@ fn value_loss(scores: &Scores, constants: &Constants, regression: RegressionLoss
 /// The loss is `-mean over trajectories of sum A_t log P_F` with constant advantages A_t, plus `value_weight`
 /// times the mean regression loss of `log F(s_t) - G_t`, where G_t is the return from transition t on. P_B is
 /// a part of the reward and isn't trained. The objective is on-policy.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PolicyGradient {
-    advantage: Advantage,
-    value_weight: f64,
+    /// The advantage of a transition.
+    pub advantage: Advantage,
+    /// The weight of the critic's loss: 0 or a positive number.
+    pub value_weight: f64,
 }
 
 impl PolicyGradient {
     /// Returns a policy gradient with this advantage; the weight of the critic's loss is 1/2.
     ///
     /// # Errors
-    /// [`Error::Config`] for a lambda outside `[0, 1]`.
+    /// [`Error::Config`](crate::Error::Config) for a lambda outside `[0, 1]`.
     pub fn new(advantage: Advantage) -> Result<Self> {
         Ok(Self { advantage: advantage.checked()?, value_weight: 0.5 })
-    }
-
-    /// Sets the weight of the critic's loss: 0 or a positive number. Defaults to 1/2.
-    #[must_use]
-    pub fn with_value_weight(self, value_weight: f64) -> Self {
-        Self { value_weight, ..self }
     }
 }
 
@@ -164,20 +162,14 @@ impl Objective for PolicyGradient {
     fn origin(&self) -> Origin {
         Origin::OnPolicy
     }
-    fn settings(&self) -> Value {
-        as_json(self)
-    }
     fn check(&self) -> Result<()> {
+        self.advantage.checked()?;
         check_weight("value_weight", self.value_weight)
     }
     fn loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
         let constants = compute_constants(self.advantage, scores, &scores.log_pf, scores.get(Quantity::LogFlow))?;
-        let n = scores.len().max(1) as f64;
-        let policy = -(&constants.advantages * &scores.log_pf).sum(scores.log_pf.kind()) / n;
-        Ok(match value_loss(scores, &constants, regression) {
-            Some(value) => policy + value * self.value_weight,
-            None => policy,
-        })
+        let terms = -(&constants.advantages * &scores.log_pf);
+        Ok(loss_with_critic(&terms, scores, &constants.returns, self.value_weight, regression))
     }
 }
 
@@ -188,7 +180,7 @@ impl Objective for PolicyGradient {
 /// `mean over trajectories of sum (-min(rho A, clip(rho, 1 - clip, 1 + clip) A) + kl (rho - 1 - log rho))`,
 /// plus the loss of the critic as in [`PolicyGradient`]. `rho - 1 - log rho` estimates KL(old || new) without
 /// bias. log rho is clamped to +-20. The objective is on-policy.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ProximalPolicy {
     /// The advantage of a transition.
     pub advantage: Advantage,
@@ -230,19 +222,12 @@ impl Objective for ProximalPolicy {
     fn epochs(&self) -> usize {
         self.epochs
     }
-    fn settings(&self) -> Value {
-        as_json(self)
-    }
     fn check(&self) -> Result<()> {
-        let refuse = |setting, got: String, expected| Err(Error::config(setting, got, expected));
         self.advantage.checked()?;
         check_weight("value_weight", self.value_weight)?;
         check_weight("kl", self.kl)?;
-        match self {
-            Self { clip, .. } if clip.is_nan() || *clip <= 0.0 => refuse("clip", clip.to_string(), "a positive number"),
-            Self { epochs: 0, .. } => refuse("epochs", "0".into(), "at least one update per batch"),
-            _ => Ok(()),
-        }
+        check_setting("clip", self.clip, self.clip > 0.0, "a positive number")?;
+        check_setting("epochs", self.epochs as f64, self.epochs > 0, "at least one update per batch").map(drop)
     }
     fn loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
         let (old_log_pf, old_log_flow) = match &scores.old {
@@ -259,13 +244,7 @@ impl Objective for ProximalPolicy {
             if self.clip.is_finite() { rho.clamp(1.0 - self.clip, 1.0 + self.clip) } else { rho.shallow_clone() };
         let gain = (&rho * &constants.advantages).minimum(&(clipped * &constants.advantages));
         let divergence = (rho - 1.0 - log_rho) * self.kl;
-        let n = scores.len().max(1) as f64;
-        let kind: Kind = scores.log_pf.kind();
-        let policy = (divergence - gain).sum(kind) / n;
-        Ok(match value_loss(scores, &constants, regression) {
-            Some(value) => policy + value * self.value_weight,
-            None => policy,
-        })
+        Ok(loss_with_critic(&(divergence - gain), scores, &constants.returns, self.value_weight, regression))
     }
 }
 
@@ -300,7 +279,7 @@ mod tests {
             (Advantage::Gae { lambda: 0.6 }, [0.5 - 0.25 - 0.5 + 0.6 * gae, gae, -0.5 - 1.0]),
         ] {
             let log_pf = numbers(&[-1.0, -2.0, -0.5]).set_requires_grad(true);
-            let objective = PolicyGradient::new(advantage).unwrap().with_value_weight(0.0);
+            let objective = PolicyGradient { advantage, value_weight: 0.0 };
             objective.loss(&scores(&log_pf), RegressionLoss::Squared).unwrap().backward();
             let off = (log_pf.grad() * -2.0 - numbers(&expected)).abs().max().double_value(&[]);
             assert!(off < 1e-12, "{advantage:?} is off by {off}");

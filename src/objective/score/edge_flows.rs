@@ -2,13 +2,13 @@
 
 use tch::Tensor;
 
-use super::visited::Visited;
+use super::visited::VisitedStates;
 use crate::distribution::Distribution;
-use crate::env::{Direction, Env, Rows};
+use crate::env::{Direction, Env, Grouping, Rows};
 use crate::policy::Policy;
 use crate::quantity::{Quantities, Quantity, Values};
 use crate::rollout::Trajectories;
-use crate::tensor::{index_tensor, segment_ids, segment_logsumexp, segment_max};
+use crate::tensor::{segment_ids, segment_logsumexp, segment_max, select_rows};
 use crate::{Error, Result};
 
 /// The quantities that [`edge_flows`] computes, always all of them.
@@ -20,32 +20,41 @@ pub(in crate::objective) const EDGE_FLOWS: [Quantity; 4] =
 pub(in crate::objective) fn edge_flows<E: Env>(
     env: &E,
     policy: &dyn Policy<E>,
-    visited: &Visited<'_, E>,
+    visited: &VisitedStates<'_, E>,
     pf: &E::Dist,
     pb: &E::Dist,
     trajectories: &Trajectories<E>,
 ) -> Result<Values> {
-    let (inner, after) = visited.inner();
-    let (children, inflow) = log_inflows(env, policy, visited, after, pf, pb)?;
-    let device = inflow.device();
+    let (_, after) = visited.inner();
+    // Flows must balance in each state after a transition, that is, in all visited states except the initial
+    // one.
+    let mut children = visited.group_of(after);
+    children.sort_unstable();
+    children.dedup();
+    let (offsets, undo) = pb.support(&children)?;
+    let repeated: Vec<usize> = offsets
+        .windows(2)
+        .zip(&children)
+        .flat_map(|(ends, &child)| std::iter::repeat_n(child, ends[1] - ends[0]))
+        .collect();
+    let mut parents = visited.distinct().select(&repeated);
+    let forward = env.step(Direction::Backward, &mut parents, &undo)?.reverse;
+    let weights = parent_weights(env, policy, visited, pf, &parents, &repeated, &forward)?;
+    let inflow = logsumexp(&weights, &offsets);
+
     let position = |group: usize| {
-        let position = children.binary_search(&group);
-        position.map_err(|_| {
-            Error::contract(
-                "a terminal state is reached by a transition",
-                "a trajectory ends in its initial state without an exit",
-            )
-        })
+        let law = "a terminal state is reached by a transition";
+        let missing = || Error::contract(law, "a trajectory ends in its initial state without an exit");
+        children.binary_search(&group).map_err(|_| missing())
     };
-    let balanced: Vec<usize> =
-        inner.iter().zip(after).map(|(_, &row)| row).filter(|&row| row < visited.n_rows).collect();
+    let balanced: Vec<usize> = after.iter().copied().filter(|&row| row < visited.n_rows).collect();
     let groups = visited.group_of(&balanced);
     let positions: Vec<usize> = groups.iter().map(|&group| position(group)).collect::<Result<_>>()?;
-    let log_inflow = inflow.index_select(0, &index_tensor(&positions, device));
+    let log_inflow = select_rows(&inflow, &positions);
     let outflow = pf.log_total()?;
-    let log_outflow = outflow.index_select(0, &index_tensor(&groups, device));
+    let log_outflow = select_rows(&outflow, &groups);
     let starts = visited.group_of(&trajectories.offsets()[..trajectories.len()]);
-    let log_initial = outflow.index_select(0, &index_tensor(&starts, device));
+    let log_initial = select_rows(&outflow, &starts);
 
     // `sources` are indices into the flows along exits, followed by the flows into all balanced states: a
     // terminal state without an exit takes the flow into it.
@@ -63,34 +72,8 @@ pub(in crate::objective) fn edge_flows<E: Env>(
             sources.push(exits.len() + position(visited.groups.grouping.of[terminal])?);
         }
     }
-    let log_terminal = Tensor::cat(&[out, inflow], 0).index_select(0, &index_tensor(&sources, device));
+    let log_terminal = select_rows(&Tensor::cat(&[out, inflow], 0), &sources);
     Ok(EDGE_FLOWS.into_iter().zip([log_inflow, log_outflow, log_initial, log_terminal]).collect())
-}
-
-/// Returns the distinct states after the transitions, ascending, and the log-sum of the flows into each of
-/// them. Flows must balance in all of these, that is, in all visited states except the initial one.
-fn log_inflows<E: Env>(
-    env: &E,
-    policy: &dyn Policy<E>,
-    visited: &Visited<'_, E>,
-    after: &[usize],
-    pf: &E::Dist,
-    pb: &E::Dist,
-) -> Result<(Vec<usize>, Tensor)> {
-    let mut children = visited.group_of(after);
-    children.sort_unstable();
-    children.dedup();
-    let (offsets, undo) = pb.support(&children)?;
-    let repeated: Vec<usize> = offsets
-        .windows(2)
-        .zip(&children)
-        .flat_map(|(ends, &child)| std::iter::repeat_n(child, ends[1] - ends[0]))
-        .collect();
-    let mut parents = visited.distinct().select(&repeated);
-    let forward = env.step(Direction::Backward, &mut parents, &undo)?.reverse;
-    let weights = parent_weights(env, policy, visited, pf, &parents, &repeated, &forward)?;
-    let inflow = logsumexp(&weights, &offsets);
-    Ok((children, inflow))
 }
 
 /// Returns the log flow of the forward action from each parent to its child, `[parents]`. `children` holds
@@ -98,7 +81,7 @@ fn log_inflows<E: Env>(
 fn parent_weights<E: Env>(
     env: &E,
     policy: &dyn Policy<E>,
-    visited: &Visited<'_, E>,
+    visited: &VisitedStates<'_, E>,
     pf: &E::Dist,
     parents: &E::States,
     children: &[usize],
@@ -108,41 +91,30 @@ fn parent_weights<E: Env>(
     let n_distinct = states.len();
     states.append(parents.clone());
     // Equal states under different conditions differ, so every parent is evaluated.
-    // The row in `states` of the first state equal to each parent, and the rows to evaluate.
-    let (first_rows, unvisited) = match &visited.conditions {
-        Some(_) => ((n_distinct..states.len()).collect::<Vec<_>>(), (n_distinct..states.len()).collect::<Vec<_>>()),
-        None => {
-            let grouping = states.group();
-            let unvisited: Vec<usize> = grouping.first.iter().copied().filter(|&row| row >= n_distinct).collect();
-            (grouping.of[n_distinct..].iter().map(|&group| grouping.first[group]).collect(), unvisited)
-        }
+    let grouping = match &visited.conditions {
+        Some(_) => Grouping::identity(states.len()),
+        None => states.group(),
     };
+    // The row in `states` of the first state equal to each parent, and the rows to evaluate, in ascending order.
+    let first_rows: Vec<usize> = grouping.of[n_distinct..].iter().map(|&group| grouping.first[group]).collect();
+    let unvisited: Vec<usize> = grouping.first.iter().copied().filter(|&row| row >= n_distinct).collect();
     let conditions = visited.conditions.as_ref().map(|c| {
         let rows: Vec<usize> =
             unvisited.iter().map(|&row| visited.groups.grouping.first[children[row - n_distinct]]).collect();
-        c.index_select(0, &index_tensor(&rows, c.device()))
+        select_rows(c, &rows)
     });
-    // The indices of parents, and the row of each of them in the evaluated states.
-    let mut at_visited = (Vec::new(), Vec::new());
-    let mut at_unvisited = (Vec::new(), Vec::new());
-    let mut order = Vec::with_capacity(first_rows.len());
-    for (k, &row) in first_rows.iter().enumerate() {
-        let side = if row < n_distinct { &mut at_visited } else { &mut at_unvisited };
-        order.push((row >= n_distinct, side.0.len()));
-        side.0.push(k);
-        // `unvisited` is in ascending order.
-        side.1.push(if row < n_distinct { row } else { unvisited.partition_point(|&f| f < row) });
+    let (known, new): (Vec<usize>, Vec<usize>) = (0..first_rows.len()).partition(|&k| first_rows[k] < n_distinct);
+    let rows: Vec<usize> = known.iter().map(|&k| first_rows[k]).collect();
+    let known_weights = pf.log_weights(&rows, &forward.select(&known))?;
+    if new.is_empty() {
+        return Ok(known_weights);
     }
-    let weights = pf.log_weights(&at_visited.1, &forward.select(&at_visited.0))?;
-    if unvisited.is_empty() {
-        return Ok(weights);
-    }
-    let new = policy.evaluate(env, &states.select(&unvisited), conditions.as_ref(), Quantities::PF)?.pf;
-    let new = new.ok_or_else(super::no_pf)?;
-    let unvisited_weights = new.log_weights(&at_unvisited.1, &forward.select(&at_unvisited.0))?;
-    let order: Vec<usize> =
-        order.iter().map(|&(is_unvisited, k)| if is_unvisited { at_visited.0.len() + k } else { k }).collect();
-    Ok(Tensor::cat(&[&weights, &unvisited_weights], 0).index_select(0, &index_tensor(&order, weights.device())))
+    let evaluated = policy.evaluate(env, &states.select(&unvisited), conditions.as_ref(), Quantities::PF)?.pf;
+    let rows: Vec<usize> = new.iter().map(|&k| unvisited.partition_point(|&row| row < first_rows[k])).collect();
+    let new_weights = evaluated.ok_or_else(super::no_pf)?.log_weights(&rows, &forward.select(&new))?;
+    let mut position = vec![0; first_rows.len()];
+    known.iter().chain(&new).enumerate().for_each(|(at, &k)| position[k] = at);
+    Ok(select_rows(&Tensor::cat(&[&known_weights, &new_weights], 0), &position))
 }
 
 /// Returns the log-sum-exp of each segment, `[segments]`; no segment may be empty.

@@ -14,10 +14,10 @@ use crate::env::{Env, Reward};
 use crate::policy::Policy;
 use crate::quantity::{Quantities, Quantity, Values};
 use crate::rollout::{Trajectories, Transitions};
-use crate::tensor::index_tensor;
+use crate::tensor::select_rows;
 use edge_flows::EDGE_FLOWS;
 use quantities::{EvaluatedBatch, exits_of, log_exits, no_pf};
-use visited::Visited;
+use visited::VisitedStates;
 
 /// The name of the caller in error messages about missing quantities.
 pub(crate) const SCORING: &str = "scoring";
@@ -43,7 +43,7 @@ pub fn score<E: Env>(
     trajectories: &Trajectories<E>,
     needs: Quantities,
 ) -> Result<Scores> {
-    score_as(env, reward, policy, trajectories, &Scoring::of(needs))
+    score_as(env, reward, policy, trajectories, &Scoring::new(needs))
 }
 
 /// Computes the scores of single transitions, for an objective that [learns from
@@ -78,7 +78,7 @@ pub fn score_transitions<E: Env>(
     needs: Quantities,
 ) -> Result<Scores> {
     let (trajectories, ahead) = transitions.cut_out(reward)?;
-    score_as(env, reward, policy, &trajectories, &Scoring { ahead: Some(&ahead), ..Scoring::of(needs) })
+    score_as(env, reward, policy, &trajectories, &Scoring { ahead: Some(&ahead), ..Scoring::new(needs) })
 }
 
 /// The settings of scoring.
@@ -95,7 +95,7 @@ pub(crate) struct Scoring<'a> {
 
 impl Scoring<'_> {
     /// Returns the settings to compute these quantities for whole trajectories, with R to the power 1.
-    pub(crate) fn of(needs: Quantities) -> Self {
+    pub(crate) fn new(needs: Quantities) -> Self {
         Self { needs, exponent: 1.0, ahead: None }
     }
 }
@@ -148,22 +148,20 @@ pub fn score_target<E: Env>(
         return Ok(target);
     }
     tch::no_grad(|| {
-        let visited = Visited::new(env, trajectories);
+        let visited = VisitedStates::new(env, trajectories);
         let mut wants = if needs_exit { Quantities::PF } else { Quantities::NONE };
         if needs_flow {
             wants |= Quantity::LogFlow;
         }
         let mut evaluation = policy.evaluate(env, visited.distinct(), visited.conditions.as_ref(), wants)?;
         if needs_flow {
-            let flows = evaluation.values.take_flat(Quantity::LogFlow, visited.groups.grouping.first.len(), SCORING)?;
-            let rows = index_tensor(&visited.groups.grouping.of[..visited.n_rows], flows.device());
-            target.insert(Quantity::TargetLogFlow, flows.index_select(0, &rows));
+            let flows = evaluation.values.take_flat(Quantity::LogFlow, visited.n_distinct(), SCORING)?;
+            target.insert(Quantity::TargetLogFlow, select_rows(&flows, visited.groups_before()));
         }
         if needs_exit {
             let pf = evaluation.pf.ok_or_else(no_pf)?;
-            let rows = &visited.groups.grouping.of[..visited.n_rows];
             let exits = exits_of(env, &visited, trajectories)?;
-            target.insert(Quantity::TargetLogExit, log_exits(&pf, rows, &exits)?);
+            target.insert(Quantity::TargetLogExit, log_exits(&pf, visited.groups_before(), &exits)?);
         }
         Ok(target)
     })

@@ -4,14 +4,14 @@ use tch::{Device, Kind, Tensor};
 
 use super::edge_flows::edge_flows;
 use super::rewards::{both_log_rewards, log_reward_changes, partial_log_rewards};
-use super::visited::Visited;
+use super::visited::VisitedStates;
 use super::{SCORING, Scores, Scoring};
 use crate::distribution::Distribution;
 use crate::env::{Direction, Env, Reward, Rows};
 use crate::policy::{Evaluation, Policy};
 use crate::quantity::{Quantities, Quantity, Values, flat};
 use crate::rollout::Trajectories;
-use crate::tensor::{from_host, index_tensor};
+use crate::tensor::{from_host, index_tensor, select_rows};
 use crate::{Error, Result};
 
 /// Size of log-rewards from which scores need double precision. In single precision, adjacent numbers of this
@@ -25,7 +25,7 @@ pub(super) struct EvaluatedBatch<'a, E: Env> {
     policy: &'a dyn Policy<E>,
     trajectories: &'a Trajectories<E>,
     scoring: Scoring<'a>,
-    visited: Visited<'a, E>,
+    visited: VisitedStates<'a, E>,
     /// The forward actions of all transitions, in the labels of the distinct states.
     actions: E::Actions,
     pf: E::Dist,
@@ -68,7 +68,7 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
         scoring: Scoring<'a>,
     ) -> Result<Self> {
         let (raw_log_reward, log_reward) = both_log_rewards(env, reward, trajectories, scoring.exponent)?;
-        let visited = Visited::new(env, trajectories);
+        let visited = VisitedStates::new(env, trajectories);
         let all: Vec<usize> = (0..visited.n_rows).collect();
         let actions = visited.rename(Direction::Forward, &all, trajectories.actions().clone())?;
         let wants = scoring.needs | Quantities::PF | Quantities::PB;
@@ -77,8 +77,7 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
         let pf = pf.ok_or_else(no_pf)?;
         let pb = pb.ok_or_else(|| Quantity::LogPb.missing(SCORING))?;
         let is_wide = log_reward.iter().any(|value| value.abs() >= MIN_SIZE_FOR_DOUBLE);
-        let rows = &visited.groups.grouping.of[..visited.n_rows];
-        let log_pf = flat(Quantity::LogPf, pf.log_prob(rows, &actions)?, rows.len())?;
+        let log_pf = flat(Quantity::LogPf, pf.log_prob(visited.groups_before(), &actions)?, visited.n_rows)?;
         let log_pf = if is_wide { log_pf.to_kind(Kind::Double) } else { log_pf };
         Ok(Self {
             env,
@@ -110,17 +109,17 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
         let log_pb_inner = flat(Quantity::LogPb, log_pb_inner, after.len())?.to_kind(kind).to_device(device);
         let log_pb = Tensor::zeros([visited.n_rows as i64], (kind, device));
         let log_pb = log_pb.index_add(0, &index_tensor(inner, device), &log_pb_inner);
-        let log_reward = from_host(&self.log_reward, kind, device);
         let offsets = trajectories.offsets().to_vec();
+        let log_reward = self.to_scores(&self.log_reward);
         let mut scores = Scores::new(offsets, self.log_pf.shallow_clone(), log_pb, log_reward);
         scores.inner = inner.to_vec();
         scores.ahead = self.scoring.ahead.map(<[bool]>::to_vec);
-        scores.raw_log_reward = from_host(&self.raw_log_reward, kind, device);
+        scores.raw_log_reward = self.to_scores(&self.raw_log_reward);
         let mut instances = self.env.instances(trajectories.terminal_states());
         instances.dedup();
         scores.instance = instances.first().copied().filter(|_| instances.len() == 1);
         scores.conditions = trajectories.conditions().map(Tensor::shallow_clone);
-        scores.distinct = (self.n_distinct(), visited.len());
+        scores.distinct = (visited.n_distinct(), visited.len());
         let needs = self.scoring.needs;
         if needs.has(Quantity::LearnedLogPb) && scores.log_pf.requires_grad() && !scores.log_pb.requires_grad() {
             return Err(Quantity::LearnedLogPb.missing(SCORING));
@@ -131,8 +130,8 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
     /// Returns the policy's estimate for the state before each transition, `[transitions]`. The estimate is
     /// removed from the batch.
     pub(super) fn per_state(&mut self, quantity: Quantity) -> Result<Tensor> {
-        let values = self.values.take_flat(quantity, self.n_distinct(), SCORING)?;
-        Ok(self.widened(values.index_select(0, &index_tensor(self.rows(), values.device()))))
+        let values = self.values.take_flat(quantity, self.visited.n_distinct(), SCORING)?;
+        Ok(self.widened(select_rows(&values, self.rows())))
     }
 
     /// Returns the quantities of flow matching.
@@ -210,19 +209,15 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
 
     /// Returns log n of these distinct states.
     fn paths_of(&mut self, groups: &[usize]) -> Result<Tensor> {
-        let paths = self.values.take_flat(Quantity::LogPaths, self.n_distinct(), SCORING)?;
-        let selected = paths.index_select(0, &index_tensor(groups, paths.device()));
+        let paths = self.values.take_flat(Quantity::LogPaths, self.visited.n_distinct(), SCORING)?;
+        let selected = select_rows(&paths, groups);
         self.values.insert(Quantity::LogPaths, paths);
         Ok(selected)
     }
 
     /// The index of the distinct state before each transition.
     fn rows(&self) -> &[usize] {
-        &self.visited.groups.grouping.of[..self.visited.n_rows]
-    }
-
-    fn n_distinct(&self) -> usize {
-        self.visited.groups.grouping.first.len()
+        self.visited.groups_before()
     }
 
     fn kind_and_device(&self) -> (Kind, Device) {
@@ -243,7 +238,7 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
 /// Returns the exit action of the state before each transition, in the labels of the distinct states.
 pub(super) fn exits_of<E: Env>(
     env: &E,
-    visited: &Visited<'_, E>,
+    visited: &VisitedStates<'_, E>,
     trajectories: &Trajectories<E>,
 ) -> Result<E::Actions> {
     let all: Vec<usize> = (0..visited.n_rows).collect();

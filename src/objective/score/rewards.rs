@@ -5,9 +5,9 @@ use std::collections::HashMap;
 
 use tch::Tensor;
 
-use super::visited::Visited;
+use super::visited::VisitedStates;
 use super::{SCORING, Scoring};
-use crate::env::{Env, Reward, Rows, check_log_rewards, log_rewards, training_log_rewards};
+use crate::env::{Env, Grouping, Reward, Rows, check_log_rewards, log_rewards, training_log_rewards};
 use crate::quantity::Quantity;
 use crate::rollout::Trajectories;
 use crate::{Error, Result};
@@ -67,7 +67,7 @@ pub(in crate::objective) fn partial_log_rewards<E: Env>(
 pub(in crate::objective) fn log_reward_changes<E: Env>(
     env: &E,
     reward: &dyn Reward<E::States>,
-    visited: &Visited<'_, E>,
+    visited: &VisitedStates<'_, E>,
     trajectories: &Trajectories<E>,
     [raw, corrected]: [&[f64]; 2],
     scoring: &Scoring<'_>,
@@ -89,23 +89,13 @@ pub(in crate::objective) fn log_reward_changes<E: Env>(
 fn changes_of_steps<E: Env>(
     env: &E,
     reward: &dyn Reward<E::States>,
-    visited: &Visited<'_, E>,
+    visited: &VisitedStates<'_, E>,
     exponent: f64,
 ) -> Result<Vec<f64>> {
     let (inner, after) = visited.inner();
     let ends = visited.group_of(inner).into_iter().zip(visited.group_of(after));
-    let mut index_by_ends = HashMap::with_capacity(inner.len());
-    // The first transition of each group of equal ones.
-    let mut first = Vec::new();
-    let mut group_of = Vec::with_capacity(inner.len());
-    for (k, ends) in ends.enumerate() {
-        let group = *index_by_ends.entry(ends).or_insert_with(|| {
-            first.push(k);
-            first.len() - 1
-        });
-        group_of.push(group);
-    }
-    let select = |rows: &[usize]| first.iter().map(|&k| rows[k]).collect::<Vec<_>>();
+    let distinct = Grouping::by_key(ends);
+    let select = |rows: &[usize]| distinct.first.iter().map(|&k| rows[k]).collect::<Vec<_>>();
     let (before, conditions) = visited.at(&select(inner));
     let (after, _) = visited.at(&select(after));
     let change = reward.log_reward_change(&before, &after, conditions.as_ref())?;
@@ -115,7 +105,7 @@ fn changes_of_steps<E: Env>(
     let measure = |states: &E::States| training_log_rewards(env, states, vec![0.0; states.len()]);
     let (before, after) = (measure(&before)?, measure(&after)?);
     change.iter_mut().zip(after.iter().zip(before)).for_each(|(change, (after, before))| *change += after - before);
-    Ok(group_of.into_iter().map(|group| change[group]).collect())
+    Ok(distinct.of.into_iter().map(|group| change[group]).collect())
 }
 
 /// Checks that changes add up to log R. Without conditions all trajectories of an instance start at the same
@@ -163,8 +153,8 @@ fn tolerance<'a>(values: impl Iterator<Item = &'a f64>) -> f64 {
 fn mismatch(trajectory: usize, whole: f64, partial: f64) -> Error {
     Error::contract(
         "changes of log R between partial states add up to log R of the finished object (let \
-                `Reward::partial_log_reward` be `Reward::log_reward` where a state can be finished, or choose an objective that \
-                doesn't take the one for the other)",
+         `Reward::partial_log_reward` be `Reward::log_reward` where a state can be finished, or choose an objective \
+         that doesn't take the one for the other)",
         format!(
             "trajectory {trajectory} ends in an object of log R {whole}, by the rewards of partial states {partial}"
         ),

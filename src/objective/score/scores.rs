@@ -2,7 +2,7 @@ use tch::Tensor;
 
 use super::super::mean_weights;
 use crate::quantity::{Per, Quantity, Values, flat};
-use crate::tensor::{from_host, index_tensor, segment_ids, segment_sum, to_host};
+use crate::tensor::{from_host, segment_ids, segment_sum, select_rows, to_host};
 use crate::{Error, Result};
 
 /// The quantities that objectives compute their loss from. Rows are transitions, trajectory by trajectory.
@@ -222,7 +222,7 @@ impl Scores {
         for (i, end) in self.offsets[1..].iter().enumerate() {
             next[end - 1] = rows + i;
         }
-        all.index_select(0, &index_tensor(&next, of_transitions.device()))
+        select_rows(&all, &next)
     }
 
     /// Returns `beta log R + sum log prior - sum log P_F` of each trajectory. These are log importance
@@ -232,8 +232,8 @@ impl Scores {
     /// # Errors
     /// [`Error::Missing`] for scores without [`Quantity::LogPrior`].
     pub fn relative_log_weights(&self, beta: f64) -> Result<Vec<f64>> {
-        let prior = self.need(Quantity::LogPrior, "an importance weight relative to a prior")?;
-        Ok(self.weights(prior, &self.raw_log_reward, beta))
+        self.need(Quantity::LogPrior, "an importance weight relative to a prior")?;
+        Ok(self.log_weights(beta))
     }
 
     /// Returns the log importance weight of each trajectory, `log R + sum log P_B - sum log P_F`;
@@ -242,14 +242,10 @@ impl Scores {
     /// otherwise `beta` has no effect.
     #[must_use]
     pub fn log_weights(&self, beta: f64) -> Vec<f64> {
-        match self.get(Quantity::LogPrior) {
-            Some(prior) => self.weights(prior, &self.raw_log_reward, beta),
-            None => self.weights(&self.log_pb, &self.log_reward, 1.0),
-        }
-    }
-
-    /// Returns `beta log_reward + sum (reference - log P_F)` of each trajectory.
-    fn weights(&self, reference: &Tensor, log_reward: &Tensor, beta: f64) -> Vec<f64> {
+        let (reference, log_reward, beta) = match self.get(Quantity::LogPrior) {
+            Some(prior) => (prior, &self.raw_log_reward, beta),
+            None => (&self.log_pb, &self.log_reward, 1.0),
+        };
         let [reference, log_pf, log_reward] = [reference, &self.log_pf, log_reward].map(to_host);
         let ratio = |ends: &[usize]| (ends[0]..ends[1]).map(|row| reference[row] - log_pf[row]).sum::<f64>();
         self.offsets.windows(2).zip(log_reward).map(|(ends, r)| beta * r + ratio(ends)).collect()

@@ -3,13 +3,13 @@ use tch::Tensor;
 use crate::Result;
 use crate::env::{Direction, Env, Rows};
 use crate::rollout::{StateGroups, Trajectories, group_states};
-use crate::tensor::index_tensor;
+use crate::tensor::select_rows;
 
 /// The visited states of a batch of trajectories, in groups of equal states.
 ///
 /// Rows are the states before each transition, followed by the terminal states of trajectories without an
 /// exit action, which aren't the state before any transition.
-pub(in crate::objective) struct Visited<'a, E: Env> {
+pub(in crate::objective) struct VisitedStates<'a, E: Env> {
     env: &'a E,
     states: E::States,
     pub(in crate::objective) groups: StateGroups<E::States>,
@@ -23,7 +23,7 @@ pub(in crate::objective) struct Visited<'a, E: Env> {
     pub(in crate::objective) terminal: Vec<usize>,
 }
 
-impl<'a, E: Env> Visited<'a, E> {
+impl<'a, E: Env> VisitedStates<'a, E> {
     pub(in crate::objective) fn new(env: &'a E, trajectories: &Trajectories<E>) -> Self {
         let n_rows = trajectories.n_transitions();
         let next = trajectories.next_rows();
@@ -49,7 +49,7 @@ impl<'a, E: Env> Visited<'a, E> {
 
     /// Returns the states of rows, and the conditions of their trajectories.
     pub(in crate::objective) fn at(&self, rows: &[usize]) -> (E::States, Option<Tensor>) {
-        let conditions = self.conditions.as_ref().map(|c| c.index_select(0, &index_tensor(rows, c.device())));
+        let conditions = self.conditions.as_ref().map(|c| select_rows(c, rows));
         (self.states.select(rows), conditions)
     }
 
@@ -61,6 +61,16 @@ impl<'a, E: Env> Visited<'a, E> {
     /// The transitions that aren't exits, and the row of the state after each of them.
     pub(in crate::objective) fn inner(&self) -> (&[usize], &[usize]) {
         (&self.inner.0, &self.inner.1)
+    }
+
+    /// The number of distinct states.
+    pub(in crate::objective) fn n_distinct(&self) -> usize {
+        self.groups.grouping.first.len()
+    }
+
+    /// The group of the state before each transition, an index into the distinct states.
+    pub(in crate::objective) fn groups_before(&self) -> &[usize] {
+        &self.groups.grouping.of[..self.n_rows]
     }
 
     /// Returns the group of each of these rows, an index into the distinct states.
@@ -75,7 +85,7 @@ impl<'a, E: Env> Visited<'a, E> {
         rows: &[usize],
         actions: E::Actions,
     ) -> Result<E::Actions> {
-        self.groups.rename_to_representative(self.env, direction, &self.states, rows, actions)
+        self.groups.rename(self.env, direction, &self.states, rows, actions, false)
     }
 }
 
@@ -87,7 +97,7 @@ fn row_conditions<E: Env>(trajectories: &Trajectories<E>, extra: &[usize]) -> Op
         owner.resize(ends[1], i);
     }
     owner.extend(extra);
-    Some(conditions.index_select(0, &index_tensor(&owner, conditions.device())))
+    Some(select_rows(conditions, &owner))
 }
 
 #[cfg(test)]
@@ -133,7 +143,7 @@ mod tests {
         let conditions = Tensor::from_slice(&[10f32, 20.0, 30.0, 40.0, 50.0, 60.0]).unsqueeze(1);
         let sampler = Sampler::new(&env, &UniformPolicy);
         let trajectories = sampler.forward_conditional(&conditions, &mut Rng::seeded(0)).unwrap();
-        let visited = Visited::new(&env, &trajectories);
+        let visited = VisitedStates::new(&env, &trajectories);
         let mut expected = Vec::new();
         for (i, ends) in trajectories.offsets().windows(2).enumerate() {
             expected.extend(std::iter::repeat_n(10.0 * (i + 1) as f64, ends[1] - ends[0]));

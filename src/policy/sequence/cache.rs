@@ -6,7 +6,7 @@ use tch::{Device, Kind, Tensor, no_grad};
 
 use super::prefixes::Prefixes;
 use crate::nn::SequenceNet;
-use crate::tensor::index_tensor;
+use crate::tensor::select_rows;
 
 /// The parent of the prefix that contains only the start symbol.
 const ROOT: u32 = u32::MAX;
@@ -78,7 +78,7 @@ impl PrefixCache {
                     Err(new) => numbers[new],
                 });
             }
-            self.rows.as_ref().map(|rows| rows.index_select(0, &index_tensor(&indices, rows.device())))
+            self.rows.as_ref().map(|rows| select_rows(rows, &indices))
         })
     }
 
@@ -145,7 +145,7 @@ impl PrefixCache {
     fn memory(&self, net: &dyn SequenceNet, numbers: &[usize], n: usize, reach: usize) -> Tensor {
         let size = [n as i64, reach as i64, net.row_width()];
         match &self.rows {
-            Some(rows) if reach > 0 => rows.index_select(0, &index_tensor(numbers, rows.device())).view(size),
+            Some(rows) if reach > 0 => select_rows(rows, numbers).view(size),
             _ => Tensor::zeros(size, self.options),
         }
     }
@@ -193,7 +193,7 @@ impl PrefixCache {
         }
         if let Some(rows) = &mut self.rows {
             no_grad(|| {
-                let moved = rows.index_select(0, &index_tensor(&order, rows.device()));
+                let moved = select_rows(rows, &order);
                 rows.narrow(0, 0, order.len() as i64).copy_(&moved);
             });
         }

@@ -183,7 +183,7 @@ impl<E: DiscreteEnv<Actions = Slots, States = VectorStates>> Policy<E> for Seque
         let pf = out.as_ref().map(|out| vec![out.narrow(1, 0, self.n_actions)]);
         let values = out.iter().filter(|_| log_flow).map(|out| (Quantity::LogFlow, out.select(1, self.n_actions)));
         let output = NetworkOutput { pf, values: values.collect(), ..NetworkOutput::default() };
-        Evaluation::of_network(env, states, wants, output)
+        Evaluation::from_masks(|direction| Ok(env.masks(direction, states)), wants, output)
     }
 
     fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<E> + '_>> {

@@ -5,9 +5,9 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use tch::Tensor;
 
+use crate::Result;
 use crate::io::{FolderKind, TensorKind, TensorSpec, deserialise, digest, file_error, parse, serialise};
-use crate::rollout::ReplayEnv;
-use crate::{Error, Result};
+use crate::rollout::{ReplayEnv, Trajectories};
 
 /// The version of the format that is written, and the only version that is read.
 const FORMAT: u32 = 2;
@@ -49,76 +49,60 @@ impl DataManifest {
     }
 }
 
-/// The contents of a data set.
-pub(super) struct DataFile {
-    pub(super) tensors: Vec<(String, Tensor)>,
-    /// The number of trajectories.
-    pub(super) len: usize,
+/// Writes a data set of `len` trajectories and replaces an older data set. If writing fails, the older data set is
+/// untouched.
+pub(super) fn write<E: ReplayEnv>(env: &E, path: &Path, mut tensors: Vec<(String, Tensor)>, len: usize) -> Result<()> {
+    LAYOUT.check_target(path)?;
+    tensors.sort_by(|a, b| a.0.cmp(&b.0));
+    let data = serialise(&tensors, path)?;
+    let mut manifest = DataManifest {
+        format: FORMAT,
+        gfn: env!("CARGO_PKG_VERSION").to_owned(),
+        environment: env.fingerprint()?,
+        len: len as u64,
+        tensors: specs(&tensors),
+        bytes: data.len() as u64,
+        checksum: String::new(),
+    };
+    manifest.checksum = manifest.digest(&data, path)?;
+    LAYOUT.write(path, &data, &manifest)
 }
 
-impl DataFile {
-    /// Writes the folder and replaces an older data set. If writing fails, the older data set is untouched.
-    pub(super) fn write<E: ReplayEnv>(mut self, env: &E, path: &Path) -> Result<()> {
-        LAYOUT.check_target(path)?;
-        self.tensors.sort_by(|a, b| a.0.cmp(&b.0));
-        let data = serialise(&self.tensors, path)?;
-        let mut manifest = DataManifest {
-            format: FORMAT,
-            gfn: env!("CARGO_PKG_VERSION").to_owned(),
-            environment: env.fingerprint()?,
-            len: self.len as u64,
-            tensors: specs(&self.tensors),
-            bytes: data.len() as u64,
-            checksum: String::new(),
-        };
-        manifest.checksum = manifest.digest(&data, path)?;
-        LAYOUT.write(path, &data, &manifest)
+/// Reads a data set, and makes trajectories of its tensors by `convert`. It first checks format, environment, length
+/// and checksum, in this order, and creates tensors only if all are right.
+pub(super) fn read<E: ReplayEnv>(
+    env: &E,
+    path: &Path,
+    convert: impl FnOnce(&[(String, Tensor)]) -> Result<Trajectories<E>>,
+) -> Result<Trajectories<E>> {
+    let folder = LAYOUT.resolve(path);
+    let (file, text) = LAYOUT.manifest(&folder)?;
+    let manifest: DataManifest = parse(&text, &file, FORMAT, &LAYOUT)?;
+    let environment = env.fingerprint()?;
+    if manifest.environment != environment {
+        let problem =
+            format!("the data set of another environment ({}, this one is {environment})", manifest.environment);
+        return Err(file_error(&file, problem, "load it into the environment that it was made in, of the same size"));
     }
-
-    /// Reads a data set. It first checks format, environment, length and checksum, in this order, and creates
-    /// tensors only if all are right.
-    pub(super) fn read<E: ReplayEnv>(env: &E, path: &Path) -> Result<Self> {
-        let folder = LAYOUT.resolve(path);
-        let (file, text) = LAYOUT.manifest(&folder)?;
-        let manifest: DataManifest = parse(&text, &file, FORMAT, &LAYOUT)?;
-        let environment = env.fingerprint()?;
-        if manifest.environment != environment {
-            let problem =
-                format!("the data set of another environment ({}, this one is {environment})", manifest.environment);
-            return Err(file_error(
-                &file,
-                problem,
-                "load it into the environment that it was made in, of the same size",
-            ));
-        }
-        let (file, data) = LAYOUT.tensors(&folder, manifest.bytes)?;
-        let checksum = manifest.digest(&data, &file)?;
-        if checksum != manifest.checksum {
-            let problem = format!("checksum {checksum}, the manifest says {}", manifest.checksum);
-            return Err(file_error(&file, problem, LAYOUT.damaged));
-        }
-        let tensors = deserialise(&data, &file, &LAYOUT)?;
-        if specs(&tensors) != manifest.tensors {
-            return Err(file_error(&file, "its tensors aren't those that the manifest lists".into(), LAYOUT.damaged));
-        }
-        let len = usize::try_from(manifest.len)
-            .map_err(|_| file_error(&file, format!("{} elements", manifest.len), LAYOUT.damaged))?;
-        Ok(Self { tensors, len })
+    let (file, data) = LAYOUT.tensors(&folder, manifest.bytes)?;
+    let checksum = manifest.digest(&data, &file)?;
+    if checksum != manifest.checksum {
+        let problem = format!("checksum {checksum}, the manifest says {}", manifest.checksum);
+        return Err(file_error(&file, problem, LAYOUT.damaged));
     }
-}
-
-/// Converts an error in the contents of a data set to an error of the file.
-pub(super) fn contents_error(path: &Path, error: &Error) -> Error {
-    file_error(
-        path,
-        format!("its contents can't be used here ({error})"),
-        "load it into the environment and the settings that it was made with, or use another data set",
-    )
-}
-
-/// Returns the error for a data set whose length differs from its manifest.
-pub(super) fn length_error(path: &Path, len: usize, expected: usize) -> Error {
-    file_error(path, format!("{len} elements, the manifest says {expected}"), LAYOUT.damaged)
+    let tensors = deserialise(&data, &file, &LAYOUT)?;
+    if specs(&tensors) != manifest.tensors {
+        return Err(file_error(&file, "its tensors aren't those that the manifest lists".into(), LAYOUT.damaged));
+    }
+    let trajectories = convert(&tensors).map_err(|error| {
+        let remedy = "load it into the environment and the settings that it was made with, or use another data set";
+        file_error(path, format!("its contents can't be used here ({error})"), remedy)
+    })?;
+    if trajectories.len() as u64 != manifest.len {
+        let problem = format!("{} elements, the manifest says {}", trajectories.len(), manifest.len);
+        return Err(file_error(path, problem, LAYOUT.damaged));
+    }
+    Ok(trajectories)
 }
 
 /// Returns the specification of each tensor.

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use tch::Tensor;
 
-use super::data::{DataFile, contents_error, length_error};
+use super::data;
 use super::walk_tensors::{ReadWalks, read_walks, write_walks};
 use crate::Result;
 use crate::condition::Conditions;
-use crate::io::{Named, TensorKind, malformed};
+use crate::io::{NamedTensors, TensorKind, malformed};
 use crate::rollout::{ReplayEnv, Trajectories};
 
 const CONDITIONS: &str = "conditions";
@@ -24,7 +24,7 @@ pub(crate) fn with_conditions(
 }
 
 /// Returns the conditions of `n` elements in a file, if the file has any.
-pub(crate) fn conditions_of(named: &Named<'_>, n: usize) -> Result<Option<Conditions>> {
+pub(crate) fn conditions_of(named: &NamedTensors<'_>, n: usize) -> Result<Option<Conditions>> {
     let Some(tensor) = named.get(CONDITIONS) else { return Ok(None) };
     let is_float = TensorKind::of(tensor).is_some_and(TensorKind::is_float);
     if is_float && tensor.f_isfinite()?.f_all()?.f_int64_value(&[])? == 0 {
@@ -68,7 +68,7 @@ impl<E: ReplayEnv> Trajectories<E> {
         if let Some(log_rewards) = &self.log_rewards {
             tensors.push((LOG_REWARDS.to_owned(), Tensor::from_slice(log_rewards)));
         }
-        DataFile { tensors, len: self.len() }.write(env, path.as_ref())
+        data::write(env, path.as_ref(), tensors, self.len())
     }
 
     /// Loads trajectories from a data set. They are replayed step by step from the initial state, and every
@@ -85,13 +85,10 @@ impl<E: ReplayEnv> Trajectories<E> {
     /// or environment, and for an action that isn't legal in its state. Sizes are checked before anything is
     /// read or allocated.
     pub fn load(env: &E, path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
-        let file = DataFile::read(env, path)?;
-        let out = Self::read(env, &Named(&file.tensors)).map_err(|error| contents_error(path, &error))?;
-        if out.len() == file.len { Ok(out) } else { Err(length_error(path, out.len(), file.len)) }
+        data::read(env, path.as_ref(), |tensors| Self::read(env, &NamedTensors(tensors)))
     }
 
-    fn read(env: &E, named: &Named<'_>) -> Result<Self> {
+    fn read(env: &E, named: &NamedTensors<'_>) -> Result<Self> {
         let ReadWalks { actions, offsets, instances } = read_walks(named, env)?;
         let n = offsets.len() - 1;
         let mut out = match n {
@@ -100,7 +97,7 @@ impl<E: ReplayEnv> Trajectories<E> {
         };
         out.conditions = conditions_of(named, n)?;
         match named.get(LOG_REWARDS) {
-            Some(_) => out.with_log_rewards(named.floats(LOG_REWARDS)?),
+            Some(_) => out.with_log_rewards(named.numbers(LOG_REWARDS)?),
             None => Ok(out),
         }
     }

@@ -4,7 +4,7 @@ use tch::Tensor;
 
 use crate::Result;
 use crate::env::{Rows, check_instances};
-use crate::io::{Named, malformed};
+use crate::io::{NamedTensors, malformed};
 use crate::rollout::ReplayEnv;
 
 /// The tensor of each walk's instance; only written if the environment has several instances.
@@ -22,9 +22,9 @@ pub(crate) struct ReadWalks<A> {
 
 /// Reads the actions of walks, the offsets that divide them into walks, and the instance of each walk, and
 /// checks them.
-pub(crate) fn read_walks<E: ReplayEnv>(named: &Named<'_>, env: &E) -> Result<ReadWalks<E::Actions>> {
+pub(crate) fn read_walks<E: ReplayEnv>(named: &NamedTensors<'_>, env: &E) -> Result<ReadWalks<E::Actions>> {
     let actions = env.read_actions(named.get("actions").ok_or_else(|| malformed("actions"))?)?;
-    let offsets = named.ints("offsets")?.into_iter().map(usize::try_from);
+    let offsets = named.numbers::<i64>("offsets")?.into_iter().map(usize::try_from);
     let offsets: Vec<usize> = offsets.collect::<std::result::Result<_, _>>().map_err(|_| malformed("offsets"))?;
     if offsets.first() != Some(&0) || !offsets.is_sorted() || offsets.last() != Some(&actions.len()) {
         return Err(malformed("offsets"));
@@ -33,7 +33,7 @@ pub(crate) fn read_walks<E: ReplayEnv>(named: &Named<'_>, env: &E) -> Result<Rea
     let instances = match (env.n_instances(), named.get(INSTANCES)) {
         (0 | 1, None) => vec![0; n],
         _ => {
-            let read = named.column(named.ints(INSTANCES)?, INSTANCES, n)?.into_iter().map(u32::try_from);
+            let read = named.column(named.numbers::<i64>(INSTANCES)?, INSTANCES, n)?.into_iter().map(u32::try_from);
             read.collect::<std::result::Result<_, _>>().map_err(|_| malformed(INSTANCES))?
         }
     };

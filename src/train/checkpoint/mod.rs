@@ -76,7 +76,7 @@ impl Manifest {
 /// change anything.
 ///
 /// ```
-/// use gfn::{nn::Parameters, optim::{Adam, AdamConfig}, train::Checkpoint, Rng};
+/// use gfn::{nn::Parameters, optim::{Adam, AdamConfig, Optimizer}, train::Checkpoint, Rng};
 /// use tch::{Device, Kind};
 ///
 /// let mut rng = Rng::seeded(0);
@@ -142,7 +142,7 @@ impl Checkpoint {
     }
 
     /// The description that the run that saved it gave of itself
-    /// ([`Trainer::described_by`](crate::train::Trainer::described_by)).
+    /// ([`Trainer::with_description`](crate::train::Trainer::with_description)).
     ///
     /// # Errors
     /// [`crate::Error::File`] for a checkpoint without a description, or with one of another form.
@@ -152,12 +152,12 @@ impl Checkpoint {
             file_error(
                 &self.path,
                 format!("it doesn't say what it is a checkpoint of in the form that is asked for ({e})"),
-                "use a checkpoint that was saved by a run that describes itself so (`Trainer::described_by`)",
+                "use a checkpoint that was saved by a run that describes itself so (`Trainer::with_description`)",
             )
         })
     }
 
-    /// The note that the run left ([`Trainer::noted`](crate::train::Trainer::noted)); null without one.
+    /// The note that the run left ([`Trainer::with_note`](crate::train::Trainer::with_note)); null without one.
     pub fn note(&self) -> &Value {
         self.manifest.state.get("note").unwrap_or(&Value::Null)
     }

@@ -9,7 +9,7 @@ use crate::condition::{Conditions, Hindsight};
 use crate::env::{Env, Rows, log_rewards};
 use crate::objective::Scores;
 use crate::policy::Policy;
-use crate::replay::{Draw, Drawn, RankBy, ReplayBuffer};
+use crate::replay::{Draw, RankBy, ReplayBuffer, ReplayDraw};
 use crate::rollout::{Sampler, Trajectories, Walks};
 use crate::tensor::index_tensor;
 use crate::train::{Context, Persist, ReplayPath, TrainEnv};
@@ -60,7 +60,7 @@ impl<E: Env> Replay<E> {
     /// Returns `true` if the draw depends on the losses of earlier draws.
     pub(in crate::train) fn draws_by_loss(&self) -> bool {
         match self.buffer.config().draw {
-            Draw::LossPrioritised { .. } | Draw::Own => true,
+            Draw::LossPrioritised { .. } | Draw::Custom => true,
             Draw::RankPrioritised { by, .. } | Draw::WeightedRanks { by, .. } => by == RankBy::Loss,
             Draw::Uniform | Draw::RewardPrioritised { .. } => false,
         }
@@ -69,7 +69,7 @@ impl<E: Env> Replay<E> {
 
 impl<E: TrainEnv> Replay<E> {
     /// Gives some of the drawn entries another condition, and the reward of their object under it.
-    fn relabel(&self, mut drawn: Drawn<E>, context: &Context<E>, rng: &mut Rng) -> Result<Drawn<E>> {
+    fn relabel(&self, mut drawn: ReplayDraw<E>, context: &Context<E>, rng: &mut Rng) -> Result<ReplayDraw<E>> {
         let (Some(relabelling), Some(conditions)) = (&self.hindsight, drawn.walks.conditions()) else {
             return Ok(drawn);
         };
@@ -123,7 +123,7 @@ impl<E: TrainEnv> Source<E> for Replay<E> {
 
     fn draw(&mut self, request: BatchRequest, context: &Context<E>, rng: &mut Rng) -> Result<Option<Trajectories<E>>> {
         let drawn = self.buffer.draw_entries(request.max, rng)?;
-        let Drawn { walks, log_rewards, serials, .. } = self.relabel(drawn, context, rng)?;
+        let ReplayDraw { walks, log_rewards, serials, .. } = self.relabel(drawn, context, rng)?;
         self.last_entries = serials;
         sample_paths(&walks, context, rng)?.with_log_rewards(log_rewards).map(Some)
     }

@@ -1,7 +1,9 @@
-//! The unit box: a continuous environment under the same sampler, losses and trainer as the graphs.
+//! The unit box and the line: continuous environments under the same sampler, losses and trainer as the graphs.
 
+use gfn::metrics::NoiseFloor;
 use gfn::rollout::{ReplayEnv, Walks};
 use gfn_gym::boxes::{BetaMixtures, BoxEnv, BoxPolicy, BoxPolicyConfig, BoxReward, Coupling, GridHistogram};
+use gfn_gym::line::{Line, LinePolicy, LinePolicyConfig, LineReward};
 
 use crate::prelude::*;
 
@@ -32,9 +34,9 @@ const SAMPLES: usize = 10_000;
 /// Cells along each axis of the histogram that samples are compared by.
 const BINS: usize = 50;
 /// Samples of perfect samplers that the noise floor is an average of.
-pub(super) const FLOORS: usize = 20;
+const FLOORS: usize = 20;
 /// Norm above which gradients are clipped: a density has no upper bound.
-pub(super) const MAX_NORM: f64 = 10.0;
+const MAX_NORM: f64 = 10.0;
 /// Share of each batch with --polar that leads to uniform points of the box, by steps back from them: modes
 /// off the diagonal are many steps one way, and seldom met.
 const POLAR_SHARE: f64 = 0.25;
@@ -65,9 +67,8 @@ impl Task for Boxes {
         };
         let description = run.describe(json!({ "delta": self.delta, "polar": self.polar }), &network);
         let policy = BoxPolicy::new(&env, network, run.device, Kind::Float, &mut rng)?;
-        let is_given_points = self.polar && !common.objective.is_on_policy();
         let mut data = None;
-        if is_given_points {
+        if self.polar && !common.objective.is_on_policy() {
             data = Some(uniform_points(&env, &reward, &mut rng)?);
             // What is left is sampled afresh, half of it replayed if there is a buffer.
             let has_replay = common.replay(&run.recipe).is_some();
@@ -75,25 +76,30 @@ impl Task for Boxes {
             run.config.source = DataSource::new(1.0 - POLAR_SHARE - replay, replay, POLAR_SHARE)?;
             run.config.replay_path = ReplayPath::PolicyBackward;
         }
+        // Rewards of given points aren't among the calls that training counts.
+        let n_given = if data.is_some() { POINTS } else { 0 };
         let (log_z, grid) = (reward.log_z(2), GridHistogram::new(BINS, reward.cells(BINS))?);
         let mut trainer = run.trainer(env, reward, policy, rng, &description)?;
         if let Some(data) = data {
             trainer = trainer.with_data(data);
         }
-        let sample =
-            |trainer: &Trainer<BoxEnv>| sample(trainer.env(), trainer.policy(), SAMPLES, &mut trainer.evaluation_rng());
-        let measure = |trainer: &_| Ok(jsd(Some(grid.jsd(&sample(trainer)?)?)));
+        let measure = |trainer: &_| Ok(jsd(Some(grid.jsd(&evaluated(trainer, SAMPLES)?)?)));
         let Some((trainer, mut report)) = run.train(trainer, measure, Vec::new())? else { return Ok(()) };
 
-        let points = sample(&trainer)?;
+        let points = evaluated(&trainer, SAMPLES)?;
         let shares = grid.counts(&points)?.iter().map(|count| count / SAMPLES as f64).collect();
         report.panels.extend(heat_maps(BINS, [("target", grid.target().to_vec()), ("samples", shares)]));
-        // Rewards of given points aren't among the calls that training counts.
-        report.extend(json!({ "jsd": grid.jsd(&points)?, "jsd_floor": grid.floor(SAMPLES, FLOORS, &mut run.rng())?,
-            "samples": points.len(), "given_points": if is_given_points { POINTS } else { 0 }, "log_z_true": log_z,
-            "log_z_error": (report.stats.log_z() - log_z).abs() }));
+        let floor = grid.floor(SAMPLES, FLOORS, &mut run.rng())?;
+        report.extend(json!({ "jsd": grid.jsd(&points)?, "jsd_floor": floor, "samples": SAMPLES,
+            "given_points": n_given }));
+        report.log_z_error(log_z);
         run.print(report)
     }
+}
+
+/// Samples objects of the policy.
+fn evaluated<E: TrainEnv>(trainer: &Trainer<E>, n: usize) -> Result<E::States> {
+    sample(trainer.env(), trainer.policy(), n, &mut trainer.evaluation_rng())
 }
 
 /// Returns uniform points of the box, which are learned from by backward steps.
@@ -106,4 +112,79 @@ fn uniform_points(env: &BoxEnv, reward: &BoxReward, rng: &mut Rng) -> Result<Rep
     let mut data = ReplayBuffer::new(ReplayConfig { capacity: POINTS, eviction, draw })?.terminal_only();
     data.add(env, &points, &log_r)?;
     Ok(data)
+}
+
+/// Train a perceptron to move along the line, and to end as a sum of two Gaussians is spread
+#[derive(Args)]
+pub(crate) struct Lines {
+    /// Final samples that are compared with the target
+    #[arg(long, default_value_t = 10_000, value_parser = at_least_one)]
+    samples: usize,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Steps of each trajectory.
+const STEPS: usize = 5;
+/// The part of the line that is drawn and compared, and its cells.
+const RANGE: (f64, f64) = (-1.0, 8.0);
+const CELLS: usize = 90;
+/// Parts of a cell, to integrate the target.
+const PARTS: usize = 20;
+
+impl Task for Lines {
+    fn run(&self) -> Result<()> {
+        let common = &self.common;
+        refuse(&["--exit-bias"], "no such flag: all trajectories of the line are equally long")?;
+        let recipe = Recipe { steps: 2_000, batch: 256, epsilon: 0.2, lr: 2e-3, ..Recipe::default() };
+        let title = format!("line of {STEPS} steps, {}", common.objective.words());
+        let mut run = Run::begin(common, "line", title, recipe)?;
+        run.config.adam.max_norm = Some(MAX_NORM);
+        let (reward, default) = (LineReward::default(), LinePolicyConfig::default());
+        let network = LinePolicyConfig {
+            mlp: MlpConfig { hidden: common.mlp(64, 3).hidden, ..default.mlp },
+            backward: common.backward(BackwardPolicy::SharedTorso),
+            estimators: common.estimators(),
+            ..default
+        };
+        let (target, log_z, task) = (target(&reward), reward.log_z(), json!({ "n_steps": STEPS }));
+        let trainer = run.build(Line::new(STEPS)?, reward, (network, task), run.rng(), LinePolicy::new)?;
+        let shares = |trainer: &Trainer<Line>| -> Result<Vec<f64>> {
+            let mut shares = vec![0.0; CELLS + 1];
+            evaluated(trainer, self.samples)?.rows().for_each(|x| shares[cell(x[0])] += 1.0 / self.samples as f64);
+            Ok(shares)
+        };
+        let measure = |trainer: &_| Ok(jsd(Some(Distances::between(&shares(trainer)?, &target)?.jsd)));
+        let Some((trainer, mut report)) = run.train(trainer, measure, Vec::new())? else { return Ok(()) };
+
+        let learned = shares(&trainer)?;
+        let floor = NoiseFloor::simulate(&target, self.samples, FLOORS, &mut run.rng())?.jsd;
+        let width = (RANGE.1 - RANGE.0) / CELLS as f64;
+        let curve = |name: &str, probs: &[f64]| {
+            let at = |k: usize| RANGE.0 + (k as f64 + 0.5) * width;
+            Curve::new(name, probs[..CELLS].iter().enumerate().map(|(k, p)| (at(k), p / width)))
+        };
+        let panel = Panel::new("density of the end").labels("x", "").curve(curve("target", &target));
+        report.panels.push(panel.curve(curve("samples", &learned)));
+        report.extend(json!({ "jsd": Distances::between(&learned, &target)?.jsd, "jsd_floor": floor,
+            "samples": self.samples }));
+        report.log_z_error(log_z);
+        run.print(report)
+    }
+}
+
+/// Returns the cell of a position; the last one is for all positions outside.
+fn cell(x: f64) -> usize {
+    let place = (x - RANGE.0) / (RANGE.1 - RANGE.0) * CELLS as f64;
+    if (0.0..CELLS as f64).contains(&place) { place as usize } else { CELLS }
+}
+
+/// Returns the target's share of each cell, by the midpoint rule.
+fn target(reward: &LineReward) -> Vec<f64> {
+    let step = (RANGE.1 - RANGE.0) / (CELLS * PARTS) as f64;
+    let density = |k: usize| (reward.log_density(RANGE.0 + (k as f64 + 0.5) * step) - reward.log_z()).exp();
+    let mut shares = vec![0.0; CELLS + 1];
+    (0..CELLS * PARTS).for_each(|k| shares[k / PARTS] += density(k) * step);
+    shares[CELLS] = (1.0 - shares[..CELLS].iter().sum::<f64>()).max(0.0);
+    shares
 }

@@ -29,7 +29,7 @@ impl Task for AllGraphs {
         let reward = |states: &GraphStates, _: Option<&Tensor>| Ok(vec![0.0; states.graphs().len()]);
         let network = network(&self.common, Symmetry::Refined);
         let task = json!({ "max_nodes": self.max_nodes });
-        let trainer = run.graph_trainer(env, reward, network, run.rng(), task)?;
+        let trainer = run.graph_trainer(env, reward, network, task)?;
         learn(&run, trainer, |_| ())
     }
 }
@@ -95,7 +95,7 @@ impl Task for ColoredGraphs {
         let env = ColoredGrowth::new(self.max_nodes)?.into_env().with_symmetry_correction(corrects);
         let network = network(&self.common, Symmetry::Seen);
         let task = json!({ "max_nodes": self.max_nodes });
-        let trainer = run.graph_trainer(env, self.reward.value, network, run.rng(), task)?;
+        let trainer = run.graph_trainer(env, self.reward.value, network, task)?;
         learn(&run, trainer, |report| {
             report.set("symmetry_corrected", corrects);
             if !corrects {

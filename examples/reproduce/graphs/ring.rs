@@ -1,11 +1,8 @@
 //! Rings: graphs on labelled nodes, sampled in proportion to a reward of 100 for one cycle through all of
 //! them.
 
-use std::collections::BTreeSet;
-
 use gfn::metrics::{modes_found, pruned_distribution};
 use gfn::nn::{EdgeMlp, EdgeMlpConfig};
-use gfn_gym::ring::{Ring, RingReward};
 
 use crate::prelude::*;
 
@@ -89,15 +86,16 @@ impl Task for Rings {
         let (common, nodes, kind) = (&self.common, self.nodes, self.kind());
         let direction = if self.undirected { "undirected" } else { "directed" };
         let run = Run::begin(common, "ring", format!("ring, {nodes} nodes, {direction}"), self.recipe())?;
-        let (ring, mut rng) = (Ring::new(nodes, kind)?, run.rng());
+        let ring = Ring::new(nodes, kind)?;
         let (env, reward) = (ring.env().clone(), RingReward::new(100.0, self.reward_floor)?);
         let task = json!({ "nodes": nodes, "kind": kind });
         let trainer = if self.policy.name == "edge-mlp" {
             let (backward, estimators) = (common.backward(BackwardPolicy::Uniform), common.estimators());
             let network = EdgeMlpConfig { mlp: common.mlp(256, 2), backward, estimators };
-            let description = run.describe(json!({ "example": "ring_edge_mlp", "task": task }), &network);
-            let net = EdgeMlp::new(&env, network, run.device, Kind::Float, &mut rng)?;
-            run.distinct(run.trainer(env, reward, GraphPolicy(net), rng, &description)?)?
+            let settings = (network, json!({ "example": "ring_edge_mlp", "task": task }));
+            run.distinct(run.build(env, reward, settings, run.rng(), |env, network, device, kind, rng| {
+                EdgeMlp::new(env, network, device, kind, rng).map(GraphPolicy)
+            })?)?
         } else {
             let network = GraphNetConfig {
                 conv: if self.undirected { ConvKind::Gin } else { ConvKind::Directed },
@@ -107,7 +105,7 @@ impl Task for Rings {
                 initial_exit_bias: ((nodes * nodes) as f64).ln(),
                 ..common.graph_net(if self.undirected || nodes > 4 { 2 } else { 1 }, 128, BackwardPolicy::Uniform)
             };
-            run.graph_trainer(env, reward, network, rng, task)?
+            run.graph_trainer(env, reward, network, task)?
         };
         run.learn(trainer, "graphs", Vec::new(), |report, trainer, exact| {
             let samples = sample(trainer.env(), trainer.policy(), SAMPLES, &mut trainer.evaluation_rng())?;

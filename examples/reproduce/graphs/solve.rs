@@ -4,10 +4,8 @@
 use gfn::graph::NamedGraph;
 use gfn_gym::graph_problems::{GraphProblem, Instances, Problem};
 use gfn_solver::{Progress, Solved, Solver};
-use serde::Deserialize;
 
 use super::graph_problem::PROBLEMS;
-use crate::flags::Machine;
 use crate::prelude::*;
 
 /// Solve a problem on your graph, by a trained policy and local search

@@ -3,12 +3,10 @@
 use gfn::graph::{GraphFormat, read_graphs};
 use gfn::metrics::Target;
 use gfn_gym::colored_graphs::{ColoredGraphReward, ColoredGraphs};
-use gfn_gym::hypergrid::{HyperGrid, RewardKind};
 use gfn_gym::phylo_tree::{ParsimonyReward, PhyloTree};
-use gfn_gym::ring::{Ring, RingReward};
 use gfn_gym::sequence::{Alphabet, TableReward, TokenSequence};
 use gfn_molecules::qm9str::{Qm9Str, Qm9StrReward};
-use gfn_molecules::{Element, Molecule, MoleculeConfig, MoleculeEnv, MoleculeReward, ScoreConfig};
+use gfn_molecules::{Element, MoleculeConfig, MoleculeEnv, MoleculeReward, ScoreConfig};
 
 use super::samples::{RowReader, fasta, has_graph6, read_text, samples, with_numbers};
 use crate::prelude::*;

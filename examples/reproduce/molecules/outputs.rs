@@ -1,10 +1,7 @@
 //! The outputs of a run on molecules: a table of samples, a drawn sheet, an SD file, and distances.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use gfn::graph::CanonicalKey;
 use gfn::metrics::TopK;
-use gfn_molecules::{FactoredScore, Fingerprint, Molecule, Ranking, ScoreConfig};
+use gfn_molecules::{FactoredScore, Fingerprint, Ranking, ScoreConfig};
 
 use crate::flags::config_file::from_toml;
 use crate::prelude::*;

@@ -8,12 +8,9 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use clap::ArgMatches;
-use gfn::Result;
 use gfn::group::{Group, replicate};
-use gfn::train::{TrainEnv, Trainer};
 
-use super::files::tell;
-use crate::flags::{Choice, Selection};
+use crate::prelude::*;
 
 /// The uses of several threads.
 pub(crate) const USES: &[Choice<()>] = &[
@@ -70,14 +67,14 @@ fn as_member(end: Box<dyn Group>, work: &impl Fn() -> Result<()>) -> Result<()> 
 #[cfg(feature = "dist")]
 fn in_processes(timeout: Duration, work: impl Fn() -> Result<()>) -> Result<()> {
     let expected = "a process that a launcher started: gfn-dist local -n 2 -- reproduce TASK --dist sync, or torchrun, srun, mpirun";
-    let launch = gfn_dist::Launch::from_env()?.ok_or(gfn::Error::config("--dist", "given", expected))?;
+    let launch = gfn_dist::Launch::from_env()?.ok_or(Error::config("--dist", "given", expected))?;
     as_member(Box::new(launch.connect(timeout)?), &work)
 }
 
 #[cfg(not(feature = "dist"))]
 fn in_processes(_: Duration, _: impl Fn() -> Result<()>) -> Result<()> {
     let remedy = "build with it: cargo run --release --features gfn-reproduce/dist --example reproduce";
-    Err(gfn::Error::missing("--dist", "the feature of that name", remedy))
+    Err(Error::missing("--dist", "the feature of that name", remedy))
 }
 
 /// Makes a trainer one of the members, if there are several.

@@ -4,29 +4,17 @@ mod exact;
 pub(crate) mod files;
 pub(crate) mod folder;
 pub(crate) mod members;
-mod report;
 mod steps;
 pub(crate) mod task_flags;
 mod training;
 
-pub(crate) use exact::{Exact, heat_maps, listed, sampled};
-pub(crate) use report::{Report, number, table};
-pub(crate) use training::{TrainingStats, jsd};
+pub(crate) use exact::{Exact, compare, heat_maps, listed, log_z, sampled};
+pub(crate) use training::{Report, TrainingStats, jsd};
 
-use gfn::env::{Reward, VectorEnv, VectorStates};
-use gfn::graph::{GraphEnv, GraphStates};
-use gfn::nn::{BackwardPolicy, GraphNet, GraphNetConfig};
-use gfn::policy::{GraphPolicy, KHot, MlpPolicy, Policy};
-use gfn::replay::{Draw, Eviction, ReplayBuffer};
-use gfn::runtime::{Runtime, Threads};
-use gfn::train::{Checkpoint, TrainEnv, Trainer, TrainerConfig};
-use gfn::{Result, Rng};
-use serde::Serialize;
-use serde_json::{Value, json};
-use tch::{Device, Kind};
+use gfn::runtime::Threads;
 
-use crate::flags::{Build, Common};
-use files::{try_file, try_folder};
+use crate::prelude::*;
+use files::try_folder;
 use task_flags::TaskFlags;
 
 /// The settings of a task, if no flag sets another.
@@ -109,7 +97,7 @@ impl<'a> Run<'a> {
             }
             common.out().as_deref().map_or(Ok(()), try_folder)?;
             common.save().as_ref().map_or(Ok(()), Checkpoint::try_path)?;
-            common.metrics.as_deref().map_or(Ok(()), try_file)?;
+            common.metrics().as_deref().map_or(Ok(()), try_file)?;
             common.tensorboard.as_deref().map_or(Ok(()), try_folder)?;
         }
         let runtime = Runtime::new(Threads { rayon: threads, libtorch }, common.device)?;
@@ -150,6 +138,20 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// Builds the policy of a network's settings, and its [`trainer`](Self::trainer).
+    pub(crate) fn build<E: TrainEnv, N: Serialize, P: Policy<E> + Send + 'static>(
+        &self,
+        env: E,
+        reward: impl Reward<E::States> + 'static,
+        (network, task): (N, Value),
+        mut rng: Rng,
+        policy: impl FnOnce(&E, N, Device, Kind, &mut Rng) -> Result<P>,
+    ) -> Result<Trainer<E>> {
+        let description = self.describe(task, &network);
+        let policy = policy(&env, network, self.device, Kind::Float, &mut rng)?;
+        self.trainer(env, reward, policy, rng, &description)
+    }
+
     /// Lets the replay buffer, if there is one, hold each graph once, unless the recipe says otherwise.
     pub(crate) fn distinct(&self, trainer: Trainer<GraphEnv>) -> Result<Trainer<GraphEnv>> {
         match self.common.replay(&self.recipe).filter(|_| !self.recipe.repeats_graphs) {
@@ -164,12 +166,11 @@ impl<'a> Run<'a> {
         env: GraphEnv,
         reward: impl Reward<GraphStates> + 'static,
         network: GraphNetConfig,
-        mut rng: Rng,
         task: Value,
     ) -> Result<Trainer<GraphEnv>> {
-        let description = self.describe(task, &network);
-        let policy = GraphPolicy(GraphNet::new(&env, network, self.device, Kind::Float, &mut rng)?);
-        self.distinct(self.trainer(env, reward, policy, rng, &description)?)
+        self.distinct(self.build(env, reward, (network, task), self.rng(), |env, network, device, kind, rng| {
+            GraphNet::new(env, network, device, kind, rng).map(GraphPolicy)
+        })?)
     }
 
     /// Builds the trainer of a perceptron.
@@ -178,12 +179,11 @@ impl<'a> Run<'a> {
         env: VectorEnv,
         features: KHot,
         reward: impl Reward<VectorStates> + 'static,
-        backward: BackwardPolicy,
+        network: MlpPolicyConfig,
         task: Value,
     ) -> Result<Trainer<VectorEnv>> {
-        let (mut rng, network) = (self.rng(), self.common.perceptron(backward));
-        let description = self.describe(task, &network);
-        let policy = MlpPolicy::new(&env, features, network, self.device, Kind::Float, &mut rng)?;
-        self.trainer(env, reward, policy, rng, &description)
+        self.build(env, reward, (network, task), self.rng(), |env, network, device, kind, rng| {
+            MlpPolicy::new(env, features, network, device, kind, rng)
+        })
     }
 }

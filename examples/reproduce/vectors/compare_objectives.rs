@@ -4,16 +4,11 @@
 use std::collections::HashMap;
 
 use clap::Arg;
-use gfn::objective::{
-    RelativeLogPartitionVariance, RelativeTrajectoryBalance, SubTrajectoryBalance, TrustPcl, Weighting,
-};
-use gfn::optim::AdamConfig;
+use gfn::objective::{RelativeLogPartitionVariance, RelativeTrajectoryBalance, TrustPcl, Weighting};
 use gfn::policy::WithPrior;
-use gfn::run::Fit;
-use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use gfn_gym::toy_dag::{ToyDag, ToyReward};
 
-use crate::flags::{Machine, OBJECTIVES, ObjectiveName, Objectives, selections};
+use crate::plot::{Cell, Table};
 use crate::prelude::*;
 
 /// Train by every objective on every source of trajectories, and compare exact distances
@@ -54,7 +49,7 @@ const ENVIRONMENTS: &[Choice<()>] = &[
 
 /// The objectives beside those of other tasks: weightings of sub-trajectory balance, and objectives relative
 /// to the uniform policy.
-const FURTHER: Objectives = &[
+const FURTHER: &[Choice<Build>] = &[
     ("subtb-db", || weighted(Weighting::Db), "Sub-trajectory balance, weights of DB"),
     ("subtb-modified-db", || weighted(Weighting::ModifiedDb), "Sub-trajectory balance, weights of modified DB"),
     ("subtb-tb", || weighted(Weighting::Tb), "Sub-trajectory balance, weights of TB"),
@@ -117,13 +112,8 @@ impl Comparison {
         // Fails with `Error::Missing` for a pair that isn't defined.
         let build = |objective: ObjectiveName, source: Selection<Replay>| -> Result<Trainer<VectorEnv>> {
             let mut rng = Rng::seeded(self.machine.seed);
-            let network = MlpPolicyConfig {
-                mlp: MlpConfig { hidden: vec![64, 64], ..MlpConfig::default() },
-                backward: objective.backward(BackwardPolicy::Uniform),
-                estimators: objective.estimators(),
-                paths: objective.needs(Quantity::LogPaths),
-                ..MlpPolicyConfig::default()
-            };
+            let mlp = MlpConfig { hidden: vec![64, 64], ..MlpConfig::default() };
+            let network = objective.perceptron(mlp, objective.backward(BackwardPolicy::Uniform));
             let policy = MlpPolicy::new(&env, features, network, device, Kind::Float, &mut rng)?;
             let config = TrainerConfig {
                 epsilon: Some(Schedule::Constant(if source.name == "epsilon" { 0.1 } else { 0.0 })),
@@ -151,11 +141,10 @@ impl Comparison {
         let all = selections(SOURCES);
         let sources = if self.source.is_empty() { &all } else { &self.source };
         let figure = if exact.is_none() { "elbo" } else { "tv" };
-        let head = [figure].into_iter().chain(sources.iter().map(|source| source.name));
-        let mut rows: Vec<Vec<String>> = vec![head.map(str::to_owned).collect()];
+        let mut table = Table::new([figure].into_iter().chain(sources.iter().map(|source| source.name)));
         let mut pairs = Vec::new();
         for objective in objectives {
-            let mut row = vec![objective.name.to_owned()];
+            let mut row = vec![Cell::from(objective.name)];
             for source in sources {
                 let mut pair = json!({ "objective": objective.name, "source": source.name, "tv": null });
                 match build(*objective, *source).and_then(|trainer| self.measure(trainer, exact.as_ref())) {
@@ -163,12 +152,12 @@ impl Comparison {
                     Err(error @ Error::Missing { .. }) => pair["why"] = json!(error.to_string()),
                     Err(error) => return Err(error),
                 }
-                row.push(pair[figure].as_f64().map_or("-".to_owned(), number));
+                row.push(pair[figure].as_f64().into());
                 pairs.push(pair);
             }
-            rows.push(row);
+            table.push(row);
         }
-        print(table(&rows).trim_end())?;
+        print(table.to_string().trim_end())?;
         if let Some(why) = &why_not_exact {
             print(format_args!("\nNo exact distances: {why}. ELBO is the mean of log(P_B R / P_F), at most log Z."))?;
         }

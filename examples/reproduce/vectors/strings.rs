@@ -43,7 +43,7 @@ impl Task for BitSequences {
         let trainer = match self.policy.value {
             None => {
                 let features = KHot::new(words.entries(), words.values());
-                run.perceptron(env, features, reward, BackwardPolicy::Uniform, task)?
+                run.perceptron(env, features, reward, common.perceptron(BackwardPolicy::Uniform), task)?
             }
             Some(kind) => {
                 refuse(&["--backward"], "no such flag: a sequence has one parent, without its end")?;
@@ -52,9 +52,9 @@ impl Task for BitSequences {
                 let net = SequenceNetConfig { kind, width, layers };
                 let config =
                     SequencePolicyConfig { net, estimators: common.estimators(), ..SequencePolicyConfig::default() };
-                let (description, mut rng) = (run.describe(task, &config), run.rng());
-                let policy = SequencePolicy::new(&env, layout, config, run.device, Kind::Float, &mut rng)?;
-                run.trainer(env, reward, policy, rng, &description)?
+                run.build(env, reward, (config, task), run.rng(), |env, config, device, kind, rng| {
+                    SequencePolicy::new(env, layout, config, device, kind, rng)
+                })?
             }
         };
         run.learn(trainer, "objects", Vec::new(), |report, _, _| {
@@ -86,7 +86,8 @@ impl Task for TfBind8 {
         let run = Run::begin(&self.common, "tfbind8", "TFBind8".to_owned(), recipe)?;
         let (features, task) = (KHot::new(sequence.entries(), sequence.values()), json!({}));
         let reward = reward.with_exponent(TFBIND8_EXPONENT)?;
-        let trainer = run.perceptron(sequence.env(), features, reward, BackwardPolicy::Uniform, task)?;
+        let network = self.common.perceptron(BackwardPolicy::Uniform);
+        let trainer = run.perceptron(sequence.env(), features, reward, network, task)?;
         run.learn(trainer, "sequences", Vec::new(), |report, _, exact| report_ranks(report, exact))
     }
 }
@@ -108,8 +109,8 @@ impl Task for Qm9Strings {
         let recipe = Recipe { steps: 20_000, epsilon: 0.05, lr: 2e-3, exact_up_to: 200_000, ..Recipe::default() };
         let run = Run::begin(&self.common, "qm9str", "QM9str, five blocks".to_owned(), recipe)?;
         let (log_z, features) = (reward.log_z(), KHot::new(Qm9Str::ENTRIES, Qm9Str::VALUES));
-        let env = VectorEnv::new(Qm9Str);
-        let trainer = run.perceptron(env, features, reward, BackwardPolicy::Uniform, json!({}))?;
+        let network = self.common.perceptron(BackwardPolicy::Uniform);
+        let trainer = run.perceptron(VectorEnv::new(Qm9Str), features, reward, network, json!({}))?;
         run.learn(trainer, "objects", Vec::new(), |report, _, exact| {
             report.set("log_z_true", log_z);
             report_ranks(report, exact)

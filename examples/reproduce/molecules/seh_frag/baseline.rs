@@ -1,14 +1,10 @@
 //! The searches that the policy is compared with at the same number of scored molecules: random trees, and a
 //! genetic algorithm on trees.
 
-use std::collections::BTreeMap;
-
-use gfn::env::{Direction, DiscreteEnv, Slots};
-use gfn::graph::{Attributes, CanonicalKey, Edge, Node, canonical_key};
+use gfn::graph::{Attributes, Edge, Node, canonical_key};
 use gfn_molecules::fragments::Fragments;
-use gfn_molecules::{Molecule, MoleculeScore};
 
-use super::record::RecordedProxy;
+use super::RecordedProxy;
 use crate::prelude::*;
 
 /// A search that scores this number of molecules.

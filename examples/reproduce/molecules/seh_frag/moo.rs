@@ -2,15 +2,12 @@
 //! objectives of Roy et al., *Goal-conditioned GFlowNets for Controllable Multi-Objective Molecular Design*,
 //! 2023.
 
-use gfn_extras::condition::{
-    Condition, ConditionedReward, Conditioning, Directions, Encoding, FocusInHindsight, Temperature,
-};
+use gfn_extras::condition::{Directions, FocusInHindsight};
 use gfn_extras::pareto::{focus_accuracy, hypervolume, pareto_front, simplex_grid};
 use gfn_molecules::fragments::{FragmentLibrary, FragmentReward, Fragments};
-use gfn_molecules::{
-    Factor, Fingerprint, Molecule, MoleculeScore, Property, ScoreConfig, SehProxy, Shape, internal_diversity,
-};
+use gfn_molecules::{Factor, Property, ScoreConfig, SehProxy, Shape};
 
+use super::super::directions::{Directions as Tested, mean};
 use super::focus::{focus, spread};
 use super::{BETA, FIRST_BETA, MAX_FRAGMENTS, network};
 use crate::prelude::*;
@@ -120,7 +117,7 @@ impl Task for SehObjectives {
         let network = network(common, Some(&conditioning));
         let task = json!({ "conditioning": conditioning });
         let mut trainer =
-            run.graph_trainer(env, reward.clone(), network, run.rng(), task)?.with_conditions(conditioning.clone());
+            run.graph_trainer(env, reward.clone(), network, task)?.with_conditions(conditioning.clone());
         if self.focus.is_some() && trainer.replay().is_some() {
             trainer = trainer.with_hindsight(FocusInHindsight(reward.clone()), HINDSIGHT)?;
         } else if self.focus.is_some() {
@@ -128,31 +125,18 @@ impl Task for SehObjectives {
         }
         let Some((trainer, mut report)) = run.train(trainer, |_| Ok(jsd(None)), Vec::new())? else { return Ok(()) };
 
-        let (mut rng, mut rows, mut all) = (trainer.evaluation_rng(), Vec::new(), Reals::filled(NAMES.len(), 0, 0.0));
+        let mut rng = trainer.evaluation_rng();
         let grid = simplex_grid(NAMES.len(), PREFERENCE_STEPS)?;
         let (tested, row_name, rows_name) = match self.focus {
             Some(_) => (spread(&front, grid.len()), "direction", "focus_directions"),
             None => (grid.rows().map(<[f64]>::to_vec).collect(), "preferences", "conditions"),
         };
-        for direction in &tested {
-            // With a focus, preferences are constant: they aren't encoded.
-            let focus = self.focus.map(|_| direction.clone());
-            let condition = Condition { beta: BETA, preferences: direction.clone(), focus };
-            let vector = conditioning.encode(&[condition])?.expand([self.samples as i64, -1], false);
-            let sampled = Sampler::new(trainer.env(), trainer.policy()).forward_conditional(&vector, &mut rng)?;
-            let states = sampled.terminal_states();
-            let molecules: Vec<Molecule> =
-                states.graphs().iter().map(|graph| library.molecule(graph)).collect::<Result<_>>()?;
-            let own = reward.objectives(states)?;
-            let prints: Vec<Fingerprint> = molecules.iter().map(Fingerprint::of).collect();
-            let mut row = json!({ (row_name): direction, "means": means(&own),
-                "internal_diversity": internal_diversity(&prints)? });
-            if let Some(cosine) = self.focus {
-                row["focus_accuracy"] = json!(focus_accuracy(&own, direction, cosine)?);
-            }
-            rows.push(row);
-            all.append(own);
-        }
+        let (read, samples) = (|graph: &GraphState| library.molecule(graph), self.samples);
+        let directions = Tested { reward: &reward, beta: BETA, focus: self.focus, samples, read: &read };
+        let found = directions.sample(&trainer, &tested, &mut rng, |direction, _, objectives, _| {
+            Ok(json!({ (row_name): direction, "means": means(objectives) }))
+        })?;
+        let (mut rows, all) = (found.rows, found.objectives);
         // As many uniform random trees, to compare with.
         let random = reward.objectives(&sample(trainer.env(), &UniformPolicy, all.len(), &mut rng)?)?;
         if let Some(cosine) = self.focus {
@@ -176,6 +160,5 @@ impl Task for SehObjectives {
 }
 
 fn means(objectives: &Reals) -> Vec<f64> {
-    let n = objectives.len().max(1) as f64;
-    (0..NAMES.len()).map(|k| objectives.rows().map(|row| row[k]).sum::<f64>() / n).collect()
+    (0..NAMES.len()).map(|k| mean(objectives, k)).collect()
 }

@@ -6,7 +6,7 @@ pub(crate) use std::path::{Path, PathBuf};
 pub(crate) use std::sync::Arc;
 pub(crate) use std::time::Instant;
 
-pub(crate) use clap::Args;
+pub(crate) use clap::{Args, ValueEnum};
 pub(crate) use gfn::env::{DiscreteEnv, EnumerableEnv, Reals, Rows, Slots, log_rewards};
 pub(crate) use gfn::graph::CanonicalKey;
 pub(crate) use gfn::metrics::{Correlation, sample_objects as sample};
@@ -29,11 +29,12 @@ pub(crate) use tch::{Device, Kind, Tensor};
 
 pub(crate) use crate::Task;
 pub(crate) use crate::flags::{
-    Build, Choice, Common, Machine, OBJECTIVES, ObjectiveName, Selection, at_least_one, choice, refuse, refuse_replay,
-    refuse_validation, selections,
+    Build, Choice, Common, Machine, OBJECTIVES, ObjectiveName, Selection, at_least_one, choice, name_of, refuse,
+    refuse_replay, refuse_validation, selections,
 };
 pub(crate) use crate::plot::{Curve, Figure, GraphDrawing, Layout, NodeLabels, Panel, PictureSheet};
 pub(crate) use crate::run::files::{print, tell, try_file, written};
 pub(crate) use crate::run::{
-    Exact, NEWEST, Recipe, Report, Run, TrainingStats, compare, heat_maps, jsd, listed, log_z, members, merge, sampled,
+    Exact, NEWEST, Recipe, Report, Run, TrainingStats, compare, evaluated, heat_maps, jsd, listed, log_z, members, merge,
+    sampled,
 };

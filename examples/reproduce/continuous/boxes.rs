@@ -46,10 +46,8 @@ const POINTS: usize = 50_000;
 impl Task for Boxes {
     fn run(&self) -> Result<()> {
         let common = &self.common;
-        let (shape, objective) = (if self.polar { "polar" } else { "Cartesian" }, common.objective.words());
         let recipe = Recipe { steps: 5_000, batch: 128, log_z_lr: 1e-2, ..Recipe::default() };
-        let title = format!("{shape} box, delta {}, {objective}", self.delta);
-        let mut run = Run::begin(common, "box", title, recipe)?;
+        let mut run = Run::begin(common, recipe)?;
         run.config.adam.max_norm = Some(MAX_NORM);
         let mut rng = run.rng();
         let env = if self.polar { BoxEnv::polar(self.delta)? } else { BoxEnv::cartesian(2, self.delta)? };
@@ -97,11 +95,6 @@ impl Task for Boxes {
     }
 }
 
-/// Samples objects of the policy.
-fn evaluated<E: TrainEnv>(trainer: &Trainer<E>, n: usize) -> Result<E::States> {
-    sample(trainer.env(), trainer.policy(), n, &mut trainer.evaluation_rng())
-}
-
 /// Returns uniform points of the box, which are learned from by backward steps.
 fn uniform_points(env: &BoxEnv, reward: &BoxReward, rng: &mut Rng) -> Result<ReplayBuffer<BoxEnv>> {
     let mut terminal = Reals::filled(env.ndim(), POINTS, 0.0);
@@ -137,8 +130,7 @@ impl Task for Lines {
         let common = &self.common;
         refuse(&["--exit-bias"], "no such flag: all trajectories of the line are equally long")?;
         let recipe = Recipe { steps: 2_000, batch: 256, epsilon: 0.2, lr: 2e-3, ..Recipe::default() };
-        let title = format!("line of {STEPS} steps, {}", common.objective.words());
-        let mut run = Run::begin(common, "line", title, recipe)?;
+        let mut run = Run::begin(common, recipe)?;
         run.config.adam.max_norm = Some(MAX_NORM);
         let (reward, default) = (LineReward::default(), LinePolicyConfig::default());
         let network = LinePolicyConfig {

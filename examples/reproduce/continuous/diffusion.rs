@@ -14,6 +14,7 @@ use gfn_gym::diffusion::{
 };
 
 use crate::prelude::*;
+use crate::run::task_flags::command;
 
 /// A target, and the scale of the process that reaches it: sigma^2 is 5 for the grids, 1 in many dimensions
 /// (Sendera et al. 2024).
@@ -90,8 +91,7 @@ impl Task for Diffusion {
         let (make_target, sigma) = self.target.value;
         let target = make_target()?;
         let recipe = Recipe { steps: 2_000, batch: 200, epsilon: 0.0, lr: 1e-3, lr_end: 1.0, ..Recipe::default() };
-        let title = format!("{}, {} steps", self.target.words(), self.horizon);
-        let mut run = Run::begin(common, "diffusion", title, recipe)?;
+        let mut run = Run::begin(common, recipe)?;
         let process = Process::new(ProcessKind::PinnedBrownian, sigma, self.horizon)?;
         let env = DiffusionSampling::new(target.dim(), process)?;
         let energy = Energy::new(target.clone()).along(env.process());
@@ -184,7 +184,7 @@ impl Task for PosteriorDiffusion {
             other => return Err(Error::config("--objective", other, "tb or vargrad: both are relative to the prior")),
         };
         let recipe = Recipe { steps: 2_000, batch: 200, epsilon: 0.0, lr: 2e-3, ..Recipe::default() };
-        let mut run = Run::begin(common, "diffusion_posterior", "relative trajectory balance".to_owned(), recipe)?;
+        let mut run = Run::begin(common, recipe)?;
         run.objective = objective;
         let process = Process::new(ProcessKind::PinnedBrownian, SIGMA, HORIZON)?;
         let env = DiffusionSampling::new(2, process)?;
@@ -292,7 +292,7 @@ fn report_samples(
 
 /// Draws sets of points in the plane of the first two coordinates.
 fn draw(run: &Run<'_>, sets: &[(&str, &Reals)]) -> Result<()> {
-    let mut figure = Figure::new(&run.title);
+    let mut figure = Figure::new(command());
     for (name, points) in sets {
         let shown = points.rows().filter(|x| x.len() > 1).map(|x| (x[0], x[1])).collect::<Vec<_>>();
         figure = figure.panel(Panel::scatter(*name, shown).equal_aspect().labels("x1", "x2"));

@@ -7,11 +7,12 @@ pub(crate) use objective::{Build, OBJECTIVES, ObjectiveName};
 
 pub(crate) use crate::run::task_flags::refuse;
 
-use clap::ArgGroup;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::ArgGroup;
 
 use crate::prelude::*;
 use crate::run::folder::RunFolder;
+use crate::run::members::ThreadUse;
 
 /// The values that a flag names: name, value, help.
 pub(crate) type Choice<T> = (&'static str, T, &'static str);
@@ -47,6 +48,11 @@ pub(crate) fn choice<T: Clone + Send + Sync + 'static>(
     })
 }
 
+/// Returns the name of a value, as flags have it.
+pub(crate) fn name_of(value: impl ValueEnum) -> String {
+    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+}
+
 /// The flags of every training task. A task has its own defaults for those without a value.
 #[derive(Args, Clone)]
 #[command(group(ArgGroup::new("kept").args(["save", "run"]).multiple(true)))]
@@ -67,8 +73,8 @@ pub(crate) struct Common {
     #[arg(long, default_value_t = 1)]
     pub(crate) threads: usize,
     /// Use of several threads
-    #[arg(long, value_parser = choice(members::USES), default_value = "environment")]
-    pub(crate) threads_for: Selection<()>,
+    #[arg(long, value_enum, default_value = "environment")]
+    pub(crate) threads_for: ThreadUse,
     /// Train as one of several processes that a launcher started (gfn-dist local, torchrun, srun, mpirun):
     /// each draws and scores its share of the batch, and all make the same update
     #[arg(long, value_parser = ["sync"])]

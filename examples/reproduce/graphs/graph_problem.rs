@@ -5,7 +5,7 @@ use gfn_extras::condition::Condition;
 use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, RbModel, SizeReward, barabasi_albert, erdos_renyi};
 use gfn_solver::Improving;
 
-use super::held_out::{Large, Small};
+use super::held_out::Small;
 use crate::prelude::*;
 
 /// Train one policy on many input graphs, and measure it on others
@@ -157,10 +157,9 @@ impl Task for GraphProblems {
         let beta_from = beta_from.map(|from| from.beta());
         let least = beta_from.filter(|_| self.any_beta);
         let any_beta = least.map(|least| AnyBeta::new(problem, least, reward.beta())).transpose()?;
-        let title = format!("{} of graphs, beta {}", self.problem.words(), reward.beta());
         let steps = if is_large { 3_000 } else { 40_000 };
         let recipe = Recipe { steps, batch: 32, epsilon: 0.05, lr_end: 0.01, ..Recipe::default() };
-        let mut run = Run::begin(common, "graph_problem", title, recipe)?;
+        let mut run = Run::begin(common, recipe)?;
         let [train, held_out] = self.instances()?;
         let env = GraphProblem::for_size(problem, &train)?.into_env();
         let conv = if is_large { ConvKind::Gin } else { ConvKind::GinVirtual };
@@ -201,7 +200,7 @@ impl Task for GraphProblems {
         let sizes = json!({ "train_graphs": train.graphs().len(), "held_out_graphs": held_out.graphs().len(),
             "beta": reward.beta(), "blind": self.blind });
         let report = if is_large {
-            Large { task: self, problem }.learn(&run, trainer, &held_out)?
+            self.learn_large(&run, trainer, &held_out)?
         } else {
             Small::new(problem, &held_out, reward, any_beta)?.learn(&run, trainer)?
         };

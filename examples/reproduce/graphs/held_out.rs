@@ -148,25 +148,24 @@ fn largest() -> RbModel {
     RbModel { cliques: 40..=55, clique_nodes: 20..=25, tightness: [0.3, 1.0], nodes: 800..=1_200 }
 }
 
-/// Large held-out graphs.
-pub(super) struct Large<'a> {
-    pub(super) task: &'a GraphProblems,
-    pub(super) problem: Problem,
-}
-
-impl Large<'_> {
-    /// Trains and measures. Returns `None` for a member that doesn't measure.
-    pub(super) fn learn(&self, run: &Run<'_>, trainer: ProblemTrainer, graphs: &Instances) -> Result<Option<Report>> {
+impl GraphProblems {
+    /// Trains, and measures on large graphs. Returns `None` for a member that doesn't measure.
+    pub(super) fn learn_large(
+        &self,
+        run: &Run<'_>,
+        trainer: ProblemTrainer,
+        graphs: &Instances,
+    ) -> Result<Option<Report>> {
         let Some((trainer, mut report)) = run.train(trainer, |_| Ok(jsd(None)), Vec::new())? else { return Ok(None) };
         let (mut rng, mut search_rng) = (trainer.evaluation_rng(), run.rng().split());
         let mut solve = |graphs: &Instances, branches: u64| -> Result<Vec<Value>> {
-            let env = GraphProblem::for_size(self.problem, graphs)?.into_env();
+            let env = GraphProblem::for_size(self.problem.value, graphs)?.into_env();
             let sampler = Sampler::new(&env, trainer.policy());
             let one = |(instance, graph)| self.solve(&sampler, instance, graph, branches, [&mut rng, &mut search_rng]);
             (0..).zip(graphs.graphs()).map(one).collect()
         };
         let mean_of = |solved: &[Value], name: &str| mean(solved.iter().map(|one| one[name].as_f64()));
-        let solved = solve(graphs, self.task.branches)?;
+        let solved = solve(graphs, self.branches)?;
         for name in SIZES {
             // Shares are of the known optima.
             let share = |one: &Value| Some(one[name].as_f64()? / one["optimum"].as_f64()?);
@@ -174,15 +173,15 @@ impl Large<'_> {
             report.set(&format!("share_of_optimum{suffix}"), mean(solved.iter().map(share)));
             report.set(name, mean_of(&solved, name));
         }
-        report.extend(json!({ "best_of": self.task.best_of, "optimum": mean_of(&solved, "optimum"),
+        report.extend(json!({ "best_of": self.best_of, "optimum": mean_of(&solved, "optimum"),
             "sampling_s_each": mean_of(&solved, "sampling_s"),
             "optima_known": solved.iter().filter(|one| !one["optimum"].is_null()).count(), "held_out": solved,
             "why_not_exact": "the solutions of such graphs are too many" }));
-        if self.task.larger > 0 {
+        if self.larger > 0 {
             let (rng, mut rows) = (&mut Rng::seeded(HELD_OUT_SEED).split(), Vec::new());
             for (name, model, branches) in LARGER {
-                let branches = branches.unwrap_or(self.task.branches);
-                let graphs = Graphs::Rb(model).draw(self.task.larger, [0; 2], rng)?.distinct();
+                let branches = branches.unwrap_or(self.branches);
+                let graphs = Graphs::Rb(model).draw(self.larger, [0; 2], rng)?.distinct();
                 let solved = solve(&graphs, branches)?;
                 let mut row = json!({ "graphs": name });
                 for name in ["nodes", "optimum", "sampling_s"].into_iter().chain(SIZES) {
@@ -204,7 +203,7 @@ impl Large<'_> {
         branches: u64,
         rngs: [&mut Rng; 2],
     ) -> Result<Value> {
-        let (problem, best_of, [rng, search_rng]) = (self.problem, self.task.best_of, rngs);
+        let (problem, best_of, [rng, search_rng]) = (self.problem.value, self.best_of, rngs);
         let size = |nodes: &[u32]| problem.check(graph, nodes).map(|size| size as f64);
         let at_once = (EDGES_AT_ONCE / graph.n_edges().max(1)).clamp(1, best_of);
         let (started, mut sizes) = (Instant::now(), Vec::new());

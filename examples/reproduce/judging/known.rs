@@ -6,9 +6,10 @@ use gfn_gym::colored_graphs::{ColoredGraphReward, ColoredGraphs};
 use gfn_gym::phylo_tree::{ParsimonyReward, PhyloTree};
 use gfn_gym::sequence::{Alphabet, TableReward, TokenSequence};
 use gfn_molecules::qm9str::{Qm9Str, Qm9StrReward};
-use gfn_molecules::{Element, MoleculeConfig, MoleculeEnv, MoleculeReward, ScoreConfig};
+use gfn_molecules::{MoleculeReward, ScoreConfig};
 
 use super::samples::{RowReader, fasta, has_graph6, read_text, samples, with_numbers};
+use crate::molecules::atoms::plain_molecules;
 use crate::prelude::*;
 use crate::structures::problem::ProblemArgs;
 
@@ -16,8 +17,8 @@ use crate::structures::problem::ProblemArgs;
 #[derive(Args)]
 pub(super) struct TaskArgs {
     /// The task
-    #[arg(value_parser = choice(TASKS))]
-    task: Selection<()>,
+    #[arg(value_enum)]
+    task: TaskName,
     /// Points along each dimension of a grid (by default 8), nodes of a ring (4), most nodes of a coloured
     /// graph (5), most atoms of a molecule (4), variables of a structure (5), species of a tree (7)
     #[arg(long)]
@@ -37,17 +38,26 @@ pub(super) struct TaskArgs {
 const SPECIES: &str = "\
 >0\nACGTACGTTGCA\n>1\nACGTACGATGCA\n>2\nACGAACGATGTA\n>3\nTCGAACCATGTA\n>4\nTCGAGCCATCTA\n>5\nTCCAGCGTTCTG\n>6\nACCAGTGTTCTG\n";
 
-/// The tasks. Each is what `reproduce` trains under that name, with its defaults.
-const TASKS: &[Choice<()>] = &[
-    ("grid", (), "Points of a grid: numbers, a point on a line"),
-    ("ring", (), "Directed graphs on labelled nodes, rings above all: digraph6, or edge lists"),
-    ("colored-graphs", (), "Connected graphs of two-coloured nodes, up to isomorphism: edge lists"),
-    ("molecule", (), "Molecules of C, N, O: SMILES"),
-    ("structure", (), "Structures of a Bayesian network: digraph6, or edge lists"),
-    ("qm9str", (), "Strings of five of eleven blocks: their numbers"),
-    ("tfbind8", (), "DNA of eight letters"),
-    ("trees", (), "Rooted trees by parsimony: Newick, species as numbers from 0 or by their names in the alignment"),
-];
+/// A task. Each is what `reproduce` trains under that name, with its defaults.
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum TaskName {
+    /// Points of a grid: numbers, a point on a line
+    Grid,
+    /// Directed graphs on labelled nodes, rings above all: digraph6, or edge lists
+    Ring,
+    /// Connected graphs of two-coloured nodes, up to isomorphism: edge lists
+    ColoredGraphs,
+    /// Molecules of C, N, O: SMILES
+    Molecule,
+    /// Structures of a Bayesian network: digraph6, or edge lists
+    Structure,
+    /// Strings of five of eleven blocks: their numbers
+    Qm9str,
+    /// DNA of eight letters
+    Tfbind8,
+    /// Rooted trees by parsimony: Newick, species as numbers from 0 or by their names in the alignment
+    Trees,
+}
 
 /// Reads the states of a file, and the number of its samples that are no states of the task.
 type Reader<S> = Box<dyn Fn(&Path) -> Result<(S, usize)>>;
@@ -100,40 +110,40 @@ impl<E: EnumerableEnv> ListedTask<E> {
 
 impl TaskArgs {
     pub(super) fn name(&self) -> String {
-        self.task.words()
+        name_of(self.task).replace('-', " ")
     }
 
     /// Visits the task.
     pub(super) fn visit(&self, visit: impl Visit) -> Result<()> {
-        if self.size.is_some() && ["qm9str", "tfbind8"].contains(&self.task.name) {
+        if self.size.is_some() && [TaskName::Qm9str, TaskName::Tfbind8].contains(&self.task) {
             return Err(Error::config("--size", self.name(), "no such flag: this task has one size"));
         }
-        if self.alignment.is_some() && self.task.name != "trees" {
+        if self.alignment.is_some() && self.task != TaskName::Trees {
             return Err(Error::config("--alignment", self.name(), "trees, the task that it belongs to"));
         }
         let size = |default: usize| self.size.unwrap_or(default);
-        match self.task.name {
-            "grid" => {
+        match self.task {
+            TaskName::Grid => {
                 let grid = HyperGrid::new(self.ndim, size(8))?;
                 visit.visit(numbers(grid.env(), RewardKind::Original.standard(&grid)?, self.ndim, 0))
             }
-            "ring" => {
+            TaskName::Ring => {
                 let env = Ring::new(size(4), GraphKind::Directed)?.into_env();
                 visit.visit(graphs(env, RingReward::new(100.0, 1e-6)?, GraphFormat::Graph6))
             }
-            "colored-graphs" => {
+            TaskName::ColoredGraphs => {
                 let env = ColoredGraphs::new(size(5))?.into_env();
                 visit.visit(graphs(env, ColoredGraphReward::Count, GraphFormat::EdgeList))
             }
-            "structure" => {
+            TaskName::Structure => {
                 let problem = ProblemArgs::simulated(size(5), &mut Rng::seeded(0))?;
                 let env = problem.env()?;
                 let reward = problem.reward(&env)?;
                 visit.visit(graphs(env, reward, GraphFormat::Graph6))
             }
-            "molecule" => visit.visit(molecules(size(4))?),
-            "qm9str" => visit.visit(numbers(VectorEnv::new(Qm9Str), Qm9StrReward::standard(), Qm9Str::ENTRIES, 1)),
-            "tfbind8" => {
+            TaskName::Molecule => visit.visit(molecules(size(4))?),
+            TaskName::Qm9str => visit.visit(numbers(VectorEnv::new(Qm9Str), Qm9StrReward::standard(), Qm9Str::ENTRIES, 1)),
+            TaskName::Tfbind8 => {
                 let (sequence, dna) = (TokenSequence::tf_bind_8(), Alphabet::dna());
                 let path = self.table.as_ref().ok_or(Error::missing("tfbind8", "a table", "give --table"))?;
                 let (env, reward) = (sequence.env(), TableReward::read(&sequence, &dna, path, None)?);
@@ -142,7 +152,7 @@ impl TaskArgs {
                 let write = move |row: &[u16]| dna.decode(&TokenSequence::tokens(row));
                 visit.visit(vectors(env, reward, width, false, row, write))
             }
-            _ => self.visit_trees(size(7), visit),
+            TaskName::Trees => self.visit_trees(size(7), visit),
         }
     }
 
@@ -168,8 +178,7 @@ impl TaskArgs {
 
 /// Returns the task of molecules of C, N and O.
 fn molecules(max_atoms: usize) -> Result<KnownTask<GraphEnv>> {
-    let (elements, charges) = (vec![Element::C, Element::N, Element::O], Vec::new());
-    let molecules = MoleculeEnv::new(MoleculeConfig { elements, charges, ..MoleculeConfig::new(max_atoms) })?;
+    let molecules = plain_molecules(max_atoms)?;
     let score = ScoreConfig::named("heteroatoms").ok_or(Error::missing("the task", "its score", "name another"))?;
     let (codec, writer) = (molecules.codec().clone(), molecules.codec().clone());
     let reward = Box::new(MoleculeReward::new(&codec, score.build()?));

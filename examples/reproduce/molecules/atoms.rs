@@ -49,8 +49,6 @@ impl AtomArgs {
     /// Trains a task in proportion to a score, which `reward` names.
     fn train(
         &self,
-        example: &'static str,
-        reward: &str,
         exact_limit: usize,
         properties: Option<&Path>,
         score: impl MoleculeScore + 'static,
@@ -70,8 +68,6 @@ impl AtomArgs {
         let molecules = MoleculeEnv::new(config)?;
         let (codec, reader) = (molecules.codec().clone(), molecules.codec().clone());
         let task = MoleculeTask {
-            example,
-            title: format!("molecules of at most {} atoms, {reward}", self.max_atoms),
             objects: "Kekule forms",
             args: &self.run,
             properties,
@@ -112,8 +108,7 @@ pub(super) const EXACT_LIMIT: usize = 50_000;
 
 impl Task for Molecules {
     fn run(&self) -> Result<()> {
-        let (name, properties) = (self.reward.name(), self.reward.score.as_deref());
-        self.atoms.train("molecule", &name, EXACT_LIMIT, properties, self.reward.build()?, |_| ())
+        self.atoms.train(EXACT_LIMIT, self.reward.score.as_deref(), self.reward.build()?, |_| ())
     }
 }
 
@@ -136,7 +131,7 @@ const EXTERNAL_LIMIT: usize = 2_000;
 impl Task for ExternalMolecules {
     fn run(&self) -> Result<()> {
         let scorer = Arc::new(ExternalScorer::new(self.command.split_whitespace(), TIMEOUT)?);
-        self.atoms.train("molecule_external", &self.command, EXTERNAL_LIMIT, None, scorer.clone(), |report| {
+        self.atoms.train(EXTERNAL_LIMIT, None, scorer.clone(), |report| {
             report.set("scorer_asked", scorer.n_cached());
         })
     }
@@ -187,8 +182,6 @@ impl Task for FragmentTrees {
         let fragments: Vec<String> = library.fragments().iter().map(|fragment| fragment.to_string()).collect();
         let reader = library.clone();
         let task = MoleculeTask {
-            example: "fragments",
-            title: format!("trees of at most {} fragments, {}", self.max_fragments, self.reward.name()),
             objects: "junction trees",
             args: &self.run,
             properties: self.reward.score.as_deref(),
@@ -231,35 +224,35 @@ struct RunArgs {
 #[derive(Args)]
 struct RewardArgs {
     /// The reward
-    #[arg(long, value_parser = choice(REWARDS), default_value = "heteroatoms")]
-    reward: Selection<()>,
+    #[arg(long, value_enum, default_value = "heteroatoms")]
+    reward: NamedScore,
     /// TOML file of a score instead of the reward by name: a product of powers of properties, as
     /// `ScoreConfig` documents it
     #[arg(long, conflicts_with = "reward")]
     score: Option<PathBuf>,
 }
 
-const REWARDS: &[Choice<()>] = &[
-    ("constant", (), "The same for every molecule"),
-    ("heteroatoms", (), "0.1 and the share of atoms that aren't carbon"),
-    ("rings", (), "exp(number of rings)"),
-    ("hydrogen-bonds", (), "exp(donors + acceptors)"),
-    ("drug-like", (), "A weight of 100 to 300 and a polar surface of 40 to 90"),
-];
+/// A score that the library has by name.
+#[derive(Clone, Copy, ValueEnum)]
+enum NamedScore {
+    /// The same for every molecule
+    Constant,
+    /// 0.1 and the share of atoms that aren't carbon
+    Heteroatoms,
+    /// exp(number of rings)
+    Rings,
+    /// exp(donors + acceptors)
+    HydrogenBonds,
+    /// A weight of 100 to 300 and a polar surface of 40 to 90
+    DrugLike,
+}
 
 impl RewardArgs {
-    /// Returns the name of the reward.
-    fn name(&self) -> String {
-        self.score.as_ref().map_or_else(|| self.reward.words(), |path| path.display().to_string())
-    }
-
     fn build(&self) -> Result<FactoredScore> {
         let Some(path) = &self.score else {
-            let name = self.reward.name.replace('-', "_");
+            let name = name_of(self.reward).replace('-', "_");
             let config = ScoreConfig::named(&name);
-            return config
-                .ok_or_else(|| Error::config("--reward", name, "a score that the library has by name"))?
-                .build();
+            return config.ok_or(Error::config("--reward", name, "a score that the library has by name"))?.build();
         };
         outputs::read_score(path)
     }
@@ -272,8 +265,6 @@ type Reader = Arc<dyn Fn(&GraphState) -> Result<Molecule> + Send + Sync>;
 
 /// One run of a task.
 struct MoleculeTask<'a> {
-    example: &'static str,
-    title: String,
     /// The objects of the exact distribution.
     objects: &'static str,
     args: &'a RunArgs,
@@ -301,7 +292,7 @@ impl MoleculeTask<'_> {
         let args = self.args;
         let recipe =
             Recipe { steps: 4_000, batch: 128, exact_up_to: self.exact_limit, samples: 0, ..Recipe::default() };
-        let run = Run::begin(self.common, self.example, self.title, recipe)?;
+        let run = Run::begin(self.common, recipe)?;
         let score: SharedScore = Arc::new(score.clamped((-20f64).exp(), f64::MAX)?.to_the(args.beta)?);
         let task = json!({ "built_of": self.built_of });
         let trainer = run.graph_trainer(self.env, reward(score.clone()), self.network, task)?;

@@ -77,7 +77,6 @@ impl Task for MultiObjective {
             return Err(Error::config("--samples", self.samples, "at least 2"));
         }
         refuse_validation()?;
-        let title = format!("molecules of at most {} atoms, two rewards", self.max_atoms);
         let recipe = Recipe {
             steps: 4_000,
             batch: 128,
@@ -86,7 +85,7 @@ impl Task for MultiObjective {
             repeats_graphs: true,
             ..Recipe::default()
         };
-        let run = Run::begin(common, "molecule_multi_objective", title, recipe)?;
+        let run = Run::begin(common, recipe)?;
         let molecules = plain_molecules(self.max_atoms)?;
         let (env, codec) = (molecules.env().clone(), molecules.codec());
         let conditioning = self.conditioning()?;

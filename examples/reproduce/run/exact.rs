@@ -163,6 +163,11 @@ impl Run<'_> {
     }
 }
 
+/// Samples objects of a policy.
+pub(crate) fn evaluated<E: TrainEnv>(trainer: &Trainer<E>, n: usize) -> Result<E::States> {
+    sample(trainer.env(), trainer.policy(), n, &mut trainer.evaluation_rng())
+}
+
 /// Returns heat maps of squares of `side` cells on one scale.
 pub(crate) fn heat_maps(side: usize, maps: [(&str, Vec<f64>); 2]) -> [Panel; 2] {
     let max = maps.iter().flat_map(|(_, values)| values).copied().fold(0.0, f64::max);

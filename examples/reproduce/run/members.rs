@@ -12,12 +12,16 @@ use gfn::group::{Group, replicate};
 
 use crate::prelude::*;
 
-/// The uses of several threads.
-pub(crate) const USES: &[Choice<()>] = &[
-    ("environment", (), "They work on states and rewards, while that is measured to be faster than one thread"),
-    ("replicas", (), "Each trains on its share of the batch, on idle cores: another number is another run"),
-    ("products", (), "libtorch splits its products, too: up to ten times slower on cores that others use"),
-];
+/// The use of several threads.
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+pub(crate) enum ThreadUse {
+    /// They work on states and rewards, while that is measured to be faster than one thread
+    Environment,
+    /// Each trains on its share of the batch, on idle cores: another number is another run
+    Replicas,
+    /// libtorch splits its products, too: up to ten times slower on cores that others use
+    Products,
+}
 
 /// The place of this thread in the run.
 struct Member {
@@ -43,13 +47,13 @@ pub(crate) fn count() -> usize {
 
 /// Runs a task as its flags say: alone, or as several members.
 pub(crate) fn run(flags: &ArgMatches, work: impl Fn() -> Result<()> + Sync) -> Result<()> {
-    let Ok(Some(threads_for)) = flags.try_get_one::<Selection<()>>("threads_for") else { return work() };
+    let Ok(Some(threads_for)) = flags.try_get_one::<ThreadUse>("threads_for") else { return work() };
     if flags.contains_id("dist") {
         let timeout = flags.get_one::<u64>("dist_timeout").copied().unwrap_or_default();
         return in_processes(Duration::from_secs(timeout), work);
     }
     let threads = flags.get_one::<usize>("threads").copied().unwrap_or(1);
-    if threads < 2 || threads_for.name != "replicas" {
+    if threads < 2 || *threads_for != ThreadUse::Replicas {
         return work();
     }
     tell(format_args!("{threads} threads: as {threads} replicas, each with its share of the batch"));

@@ -8,7 +8,7 @@ mod steps;
 pub(crate) mod task_flags;
 mod training;
 
-pub(crate) use exact::{Exact, compare, heat_maps, listed, log_z, sampled};
+pub(crate) use exact::{Exact, compare, evaluated, heat_maps, listed, log_z, sampled};
 pub(crate) use training::{Report, TrainingStats, jsd};
 
 use gfn::runtime::Threads;
@@ -73,10 +73,6 @@ pub(crate) fn merge(to: &mut Value, from: Value) {
 
 /// A run that has begun: threads, device and folders are there.
 pub(crate) struct Run<'a> {
-    /// The name of the task in the line of JSON.
-    pub(crate) example: &'static str,
-    /// The title of its pictures.
-    pub(crate) title: String,
     pub(crate) common: &'a Common,
     pub(crate) recipe: Recipe,
     /// The settings of training by flags and recipe; tasks may change them before they build their trainer.
@@ -88,9 +84,9 @@ pub(crate) struct Run<'a> {
 
 impl<'a> Run<'a> {
     /// Sets threads, allocator and device, and tries all files before any work is done.
-    pub(crate) fn begin(common: &'a Common, example: &'static str, title: String, recipe: Recipe) -> Result<Self> {
+    pub(crate) fn begin(common: &'a Common, recipe: Recipe) -> Result<Self> {
         let threads = common.threads;
-        let libtorch = if common.threads_for.name == "products" { threads } else { 1 };
+        let libtorch = if common.threads_for == members::ThreadUse::Products { threads } else { 1 };
         if members::is_first() {
             if let (Some(run), Some(flags)) = (common.run_folder(), TaskFlags::of_process()) {
                 run.claim(flags, common.resume.as_deref())?;
@@ -102,7 +98,7 @@ impl<'a> Run<'a> {
         }
         let runtime = Runtime::new(Threads { rayon: threads, libtorch }, common.device)?;
         let (config, objective) = (common.trainer(&recipe), common.objective.value);
-        Ok(Self { example, title, common, recipe, config, objective, device: runtime.device() })
+        Ok(Self { common, recipe, config, objective, device: runtime.device() })
     }
 
     /// Returns the number of steps in all.
@@ -116,7 +112,7 @@ impl<'a> Run<'a> {
 
     /// Returns the description of a task for its checkpoints: its settings and those of its network.
     pub(crate) fn describe(&self, task: Value, network: &impl Serialize) -> Value {
-        let mut description = json!({ "example": self.example, "network": network });
+        let mut description = json!({ "example": task_flags::example(), "network": network });
         merge(&mut description, task);
         description
     }

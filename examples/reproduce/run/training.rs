@@ -8,7 +8,7 @@ use serde_json::Map;
 
 use super::folder::write_json;
 use super::steps::{StepRecord, Steps, read_steps};
-use super::task_flags::TaskFlags;
+use super::task_flags::{self, TaskFlags};
 use crate::plot::Scale;
 use crate::prelude::*;
 
@@ -174,7 +174,7 @@ impl Run<'_> {
     /// Draws the pictures, prints the figures for people, and with `--json` the line.
     pub(crate) fn print(&self, mut report: Report) -> Result<()> {
         self.draw_training(&mut report)?;
-        report.extend(json!({ "example": self.example, "seed": self.common.seed, "steps": self.steps(),
+        report.extend(json!({ "example": task_flags::example(), "seed": self.common.seed, "steps": self.steps(),
             "threads": self.common.threads, "device": self.common.device.to_string() }));
         report.extend(report.stats.figures());
         let line = Value::Object(report.figures);
@@ -194,7 +194,7 @@ impl Run<'_> {
     fn draw_training(&self, report: &mut Report) -> Result<()> {
         let records = &report.stats.steps.records;
         let metrics: BTreeSet<&str> = records.iter().flat_map(|step| step.metrics.keys().map(String::as_str)).collect();
-        let mut figure = Figure::new(&self.title);
+        let mut figure = Figure::new(task_flags::command());
         for name in ["loss", "log_z"].into_iter().chain(metrics) {
             let (title, is_by_calls) = (name.replace('_', " "), name == MODES);
             let x = |step: &StepRecord| if is_by_calls { step.reward_calls as f64 } else { step.step as f64 };

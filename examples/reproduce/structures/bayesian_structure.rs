@@ -3,12 +3,12 @@
 
 use gfn::objective::{ModifiedDetailedBalance, NextExit};
 use gfn_dags::{
-    AdjacencyFeatures, BayesianStructure, EdgeMarginals, EdgeTransformer, EdgeTransformerConfig, Marginals, PairMatrix,
+    AdjacencyFeatures, BayesianStructure, EdgeTransformer, EdgeTransformerConfig, Marginals, PairMatrix,
     StructureConfig, expected_shd, most_probable,
 };
 
 use super::dag_from_csv::exact_edges;
-use super::problem::{Problem, ProblemArgs};
+use super::problem::{Problem, ProblemArgs, Score};
 use crate::plot::{Cell, Table};
 use crate::prelude::*;
 
@@ -60,7 +60,7 @@ impl Structures {
         if !is_uniform && self.policy.name == "transformer" {
             refuse(&["--backward"], "uniform, or --policy mlp, gnn or graph-transformer")?;
         }
-        if self.problem.score.name == "bde" {
+        if self.problem.score == Score::Bde {
             refuse(
                 &["--log"],
                 "--score bge or bic beside it (bde cuts numbers by their order, which logarithms keep)",
@@ -86,7 +86,7 @@ impl Task for Structures {
             samples: 0,
             ..Recipe::default()
         };
-        let mut run = Run::begin(common, "bayesian_structure", String::new(), recipe)?;
+        let mut run = Run::begin(common, recipe)?;
         let mut rng = run.rng();
         let problem = self.problem.problem(&mut rng)?;
         let n = problem.names.len();
@@ -94,7 +94,6 @@ impl Task for Structures {
             run.recipe.steps = 2_000;
             run.config = common.trainer(&run.recipe);
         }
-        run.title.clone_from(&problem.title);
         let structures = BayesianStructure::new(StructureConfig::new(n))?;
         let (env, device, float) = (structures.env().clone(), run.device, Kind::Float);
         let (policy, network): (Box<dyn Policy<GraphEnv> + Send>, Value) = match self.policy.value {
@@ -133,9 +132,8 @@ impl Task for Structures {
             let findings = match exact {
                 Some(exact) => Findings::listed(&problem, exact)?,
                 None => {
-                    let rng = &mut trainer.evaluation_rng();
-                    let graphs = sample(trainer.env(), trainer.policy(), self.graphs, rng)?;
-                    Findings::sampled(&problem, edges, graphs)?
+                    let graphs = evaluated(trainer, self.graphs)?;
+                    Findings::new(&problem, graphs, None, edges.map(|summed| (summed.edge, summed.log_z)))?
                 }
             };
             findings.write(common)?;
@@ -166,32 +164,23 @@ struct Findings<'a> {
 impl<'a> Findings<'a> {
     /// Takes all graphs with their probabilities.
     fn listed(problem: &'a Problem, exact: &Exact<GraphEnv>) -> Result<Self> {
-        let (states, probs) = (exact.graph.states().clone(), exact.probs.clone());
-        let of_target = Marginals::of(&states, Some(&exact.target.probs))?;
-        Ok(Self {
-            problem,
-            learned: Marginals::of(&states, Some(&probs))?,
-            exact_edges: Some(of_target.edge.clone()),
-            exact: Some(of_target),
-            top: most_probable(&states, Some(&probs), SHOWN)?,
-            log_z_true: Some(exact.target.log_z),
-            states,
-            probs: Some(probs),
-        })
+        let (states, probs) = (exact.graph.states().clone(), Some(exact.probs.clone()));
+        let target = Marginals::of(&states, Some(&exact.target.probs))?;
+        let edges = (target.edge.clone(), exact.target.log_z);
+        Ok(Self { exact: Some(target), ..Self::new(problem, states, probs, Some(edges))? })
     }
 
-    /// Takes samples, with the exact edges if these are known.
-    fn sampled(problem: &'a Problem, summed: Option<EdgeMarginals>, states: GraphStates) -> Result<Self> {
-        Ok(Self {
-            problem,
-            learned: Marginals::of(&states, None)?,
-            log_z_true: summed.as_ref().map(|summed| summed.log_z),
-            exact_edges: summed.map(|summed| summed.edge),
-            exact: None,
-            top: most_probable(&states, None, SHOWN)?,
-            states,
-            probs: None,
-        })
+    /// Takes graphs, which are samples without probabilities, with the exact edges if these are known.
+    fn new(
+        problem: &'a Problem,
+        states: GraphStates,
+        probs: Option<Vec<f64>>,
+        exact_edges: Option<(PairMatrix, f64)>,
+    ) -> Result<Self> {
+        let (exact_edges, log_z_true) = exact_edges.unzip();
+        let learned = Marginals::of(&states, probs.as_deref())?;
+        let top = most_probable(&states, probs.as_deref(), SHOWN)?;
+        Ok(Self { problem, learned, exact_edges, exact: None, log_z_true, top, states, probs })
     }
 
     /// Reports figures of edges, paths and blankets: those that can't be known are null.

@@ -1,8 +1,6 @@
 //! Every objective on every source of trajectories: one table of exact distances at one budget, or estimates
 //! by samples if there are too many states.
 
-use std::collections::HashMap;
-
 use clap::Arg;
 use gfn::objective::{RelativeLogPartitionVariance, RelativeTrajectoryBalance, TrustPcl, Weighting};
 use gfn::policy::WithPrior;
@@ -16,8 +14,8 @@ use crate::prelude::*;
 #[command(arg = Arg::new("run").long("run").hide(true).value_parser(no_run))]
 pub(crate) struct Comparison {
     /// Environment to sample from
-    #[arg(long, value_parser = choice(ENVIRONMENTS), default_value = "grid")]
-    environment: Selection<()>,
+    #[arg(long, value_enum, default_value = "grid")]
+    environment: Environment,
     /// Points along each of the two dimensions of the grid
     #[arg(long, default_value_t = 5)]
     height: usize,
@@ -42,10 +40,14 @@ fn no_run(_: &str) -> std::result::Result<String, &'static str> {
     Err("this task makes a run for each pair, and keeps none; --json has its figures")
 }
 
-const ENVIRONMENTS: &[Choice<()>] = &[
-    ("grid", (), "A grid with the original reward"),
-    ("dag", (), "The 11 states of Bengio et al. (2023), of which six can be finished"),
-];
+/// An environment that objectives are compared on.
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Environment {
+    /// A grid with the original reward
+    Grid,
+    /// The 11 states of Bengio et al. (2023), of which six can be finished
+    Dag,
+}
 
 /// The objectives beside those of other tasks: weightings of sub-trajectory balance, and objectives relative
 /// to the uniform policy.
@@ -93,7 +95,7 @@ const LEARNING_RATE: f64 = 3e-3;
 
 impl Task for Comparison {
     fn run(&self) -> Result<()> {
-        if self.environment.name == "dag" {
+        if self.environment == Environment::Dag {
             return self.compare(ToyDag.env(), ToyReward::default(), KHot::new(1, ToyDag::N_STATES));
         }
         let grid = HyperGrid::new(2, self.height)?;
@@ -126,8 +128,17 @@ impl Comparison {
             let (env, reward) = (env.clone(), reward.clone());
             let trainer = if objective.needs(Quantity::LogPrior) {
                 let (what, remedy) = ("the prior's probability of each object", "take an environment of fewer states");
-                let exact = exact.as_ref().ok_or(Error::missing("a relative objective", what, remedy))?;
-                let reward = OverPrior::new(env.clone(), reward, &exact.graph)?;
+                let space = &exact.as_ref().ok_or(Error::missing("a relative objective", what, remedy))?.graph;
+                // R(x) / prior(x): a relative objective has the posterior `prior(x) R'(x)`, which then is the
+                // target of all objectives.
+                let prior = space.terminating_distribution(&env, &UniformPolicy, None)?.probs;
+                let prior: BTreeMap<_, f64> = env.keys(space.states()).into_iter().zip(prior).collect();
+                let keyed = env.clone();
+                let reward = move |states: &VectorStates, conditions: Option<&Tensor>| -> Result<Vec<f64>> {
+                    let log_rewards = reward.log_reward(states, conditions)?;
+                    let keys = keyed.keys(states);
+                    Ok(log_rewards.iter().zip(&keys).map(|(log_r, key)| log_r - prior[key].ln()).collect())
+                };
                 let policy = WithPrior { policy, prior: UniformPolicy };
                 Trainer::new(env, reward, policy, objective.build()?, config, rng)?
             } else {
@@ -165,7 +176,7 @@ impl Comparison {
             return Ok(());
         }
         let worst = exact.as_ref().map(|_| pairs.iter().filter_map(|pair| pair["tv"].as_f64()).fold(0.0, f64::max));
-        print(json!({ "example": "compare_objectives", "environment": self.environment.name, "seed": self.machine.seed,
+        print(json!({ "example": "compare_objectives", "environment": name_of(self.environment), "seed": self.machine.seed,
             "steps": self.steps, "batch": self.batch, "threads": self.machine.threads, "device": self.machine.device.to_string(),
             "log_z_true": exact.as_ref().map(|exact| exact.target.log_z), "worst_tv": worst,
             "exact": exact.is_some(), "why_not_exact": why_not_exact, "pairs": pairs }))
@@ -186,29 +197,5 @@ impl Comparison {
         };
         merge(&mut figures, json!({ "log_z": log_z, "train_s": seconds }));
         Ok(figures)
-    }
-}
-
-/// R(x) / prior(x): a relative objective has the posterior `prior(x) R'(x)`, which then is everyone's target.
-struct OverPrior<R> {
-    env: VectorEnv,
-    reward: R,
-    log_prior: HashMap<<VectorEnv as EnumerableEnv>::Key, f64>,
-}
-
-impl<R> OverPrior<R> {
-    /// Takes the uniform policy as prior, with its exact distribution.
-    fn new(env: VectorEnv, reward: R, graph: &StateGraph<VectorEnv>) -> Result<Self> {
-        let probs = graph.terminating_distribution(&env, &UniformPolicy, None)?.probs;
-        let keys = env.keys(graph.states());
-        Ok(Self { env, reward, log_prior: keys.into_iter().zip(probs.iter().map(|p| p.ln())).collect() })
-    }
-}
-
-impl<R: Reward<VectorStates>> Reward<VectorStates> for OverPrior<R> {
-    fn log_reward(&self, states: &VectorStates, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
-        let log_rewards = self.reward.log_reward(states, conditions)?;
-        let keys = self.env.keys(states);
-        Ok(log_rewards.iter().zip(&keys).map(|(r, key)| r - self.log_prior[key]).collect())
     }
 }

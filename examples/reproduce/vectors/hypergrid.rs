@@ -63,8 +63,7 @@ impl Task for Grid {
             exact_up_to: EXACT_LIMIT,
             ..Recipe::default()
         };
-        let title = format!("grid of {}^{}, {} reward", self.height, self.ndim, self.reward);
-        let run = Run::begin(common, "hypergrid", title, recipe)?;
+        let run = Run::begin(common, recipe)?;
         let task = json!({ "ndim": self.ndim, "height": self.height, "reward": self.reward, "r0": self.r0 });
         let features = KHot::new(self.ndim, self.height);
         let network = common.perceptron(BackwardPolicy::SharedTorso);
@@ -92,7 +91,7 @@ impl Task for Grid {
                     report.panels.extend(heat_maps(self.height, maps));
                 }
             } else {
-                let points = sample(trainer.env(), trainer.policy(), SAMPLES, &mut trainer.evaluation_rng())?;
+                let points = evaluated(trainer, SAMPLES)?;
                 let is_mode = reward.is_mode(&points);
                 let modes: Vec<usize> = (0..SAMPLES).filter(|&k| is_mode[k]).collect();
                 report.set("modes_found", points.select(&modes).group().first.len());
@@ -138,8 +137,7 @@ impl Task for LocallySearched {
         let reward = OriginalReward::new(&grid, 1e-2, 0.5, 2.0)?;
         let recipe =
             Recipe { steps: 1_000, batch: 16, buffer: NEWEST, lr: 2e-3, exact_up_to: EXACT_LIMIT, ..Recipe::default() };
-        let title = format!("grid of {SEARCHED_HEIGHT}^2 with local search");
-        let mut run = Run::begin(&self.common, "local_search", title, recipe)?;
+        let mut run = Run::begin(&self.common, recipe)?;
         run.config.local_search = Some(SEARCH);
         let task = json!({ "search": SEARCH });
         let features = KHot::new(2, SEARCHED_HEIGHT);
@@ -194,10 +192,9 @@ const HEADS: usize = 8;
 impl Task for Exploration {
     fn run(&self) -> Result<()> {
         let common = &self.common;
-        let title = format!("exploration by {}, grid of {SPARSE_HEIGHT}^2", self.means.name);
         let recipe =
             Recipe { steps: 2_000, batch: 16, epsilon: 0.0, lr: 1e-3, exact_up_to: EXACT_LIMIT, ..Recipe::default() };
-        let mut run = Run::begin(common, "exploration", title, recipe)?;
+        let mut run = Run::begin(common, recipe)?;
         let grid = HyperGrid::new(2, SPARSE_HEIGHT)?;
         let (env, reward) = (grid.env(), RewardKind::Sparse.standard(&grid)?);
         let (mut rng, device, float) = (run.rng(), run.device, Kind::Float);
@@ -262,9 +259,8 @@ const CONDITIONS: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 
 impl Task for ConditionalGrid {
     fn run(&self) -> Result<()> {
-        let title = format!("conditional grid of {CONDITIONAL_HEIGHT}^2");
         let recipe = Recipe { steps: 2_000, exact_up_to: 10_000, ..Recipe::default() };
-        let run = Run::begin(&self.common, "conditional_hypergrid", title, recipe)?;
+        let run = Run::begin(&self.common, recipe)?;
         let grid = HyperGrid::new(2, CONDITIONAL_HEIGHT)?;
         let (env, reward) = (grid.env(), ConditionalReward::new(OriginalReward::standard(&grid)?));
         let mut network = self.common.perceptron(BackwardPolicy::Uniform);

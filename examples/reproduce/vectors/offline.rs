@@ -25,7 +25,7 @@ impl Task for Offline {
     fn run(&self) -> Result<()> {
         refuse_replay()?;
         let recipe = Recipe { steps: 2_000, epsilon: 0.0, ..Recipe::default() };
-        let mut run = Run::begin(&self.common, "offline", "learned from a data set".to_owned(), recipe)?;
+        let mut run = Run::begin(&self.common, recipe)?;
         let grid = HyperGrid::new(2, HEIGHT)?;
         let (env, reward) = (grid.env(), OriginalReward::standard(&grid)?);
         let (mut rng, log_z) = (run.rng(), reward.log_z());

@@ -59,9 +59,8 @@ impl Task for PeakSearch {
     fn run(&self) -> Result<()> {
         let grid = HyperGrid::new(self.ndim, self.height)?;
         let peaks = Peaks::new(grid, self.peaks, self.width, self.floor)?;
-        let title = format!("{} peaks of width {} on a grid of {}^{}", self.peaks, self.width, self.height, self.ndim);
         let recipe = Recipe { steps: 500, lr: 1e-3, exact_up_to: EXACT_LIMIT, samples: 0, ..Recipe::default() };
-        let run = Run::begin(&self.common, "peaks", title, recipe)?;
+        let run = Run::begin(&self.common, recipe)?;
         // One member must draw all points, and checkpoints don't hold the peaks that were found.
         if members::count() > 1 {
             return Err(Error::config("the members of `peaks`", members::count(), "one: leave out what makes several"));

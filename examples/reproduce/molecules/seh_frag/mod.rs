@@ -78,9 +78,8 @@ impl Task for Seh {
         let library =
             if self.reduced { FragmentLibrary::bengio2021_reduced()? } else { FragmentLibrary::bengio2021()? };
         let fragments = Fragments::new(&library, MAX_FRAGMENTS)?;
-        let title = format!("sEH, trees of at most {MAX_FRAGMENTS} of {} fragments", library.fragments().len());
         let recipe = Recipe { steps: 2_500, lr: 1e-3, replay: 2_000, exact_up_to: 0, samples: 0, ..Recipe::default() };
-        let run = Run::begin(common, "seh_frag", title, recipe)?;
+        let run = Run::begin(common, recipe)?;
         let calls = run.steps() * run.config.batch;
         let table = common.out().filter(|_| members::is_first()).map(|out| ScoredTable::new(out.join("scored.csv")));
         let proxy =

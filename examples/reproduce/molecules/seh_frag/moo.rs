@@ -94,7 +94,6 @@ impl Task for SehObjectives {
         refuse_validation()?;
         let library = FragmentLibrary::bengio2021()?;
         let env = Fragments::new(&library, MAX_FRAGMENTS)?.into_env();
-        let title = format!("sEH and three more, trees of at most {MAX_FRAGMENTS} fragments");
         let mut recipe =
             Recipe { steps: 5_000, lr: 1e-3, exact_up_to: 0, samples: 0, repeats_graphs: true, ..Recipe::default() };
         if self.focus.is_some() {
@@ -103,7 +102,7 @@ impl Task for SehObjectives {
             // log Z is a network of the condition here, which the rate of a single number would spoil.
             recipe.log_z_lr = 1e-2;
         }
-        let mut run = Run::begin(common, "seh_frag_moo", title, recipe)?;
+        let mut run = Run::begin(common, recipe)?;
         let rewards = self.rewards(&run, &library)?;
         let front = self.focus.map(|_| random_front(&env, &rewards)).transpose()?;
         let front = front.unwrap_or_else(|| Reals::filled(NAMES.len(), 0, 0.0));

@@ -125,7 +125,7 @@ impl TaskArgs {
         match self.task {
             TaskName::Grid => {
                 let grid = HyperGrid::new(self.ndim, size(8))?;
-                visit.visit(numbers(grid.env(), RewardKind::Original.standard(&grid)?, self.ndim, 0))
+                visit.visit(numbers(grid.env(), RewardKind::Original.standard(&grid)?, 0))
             }
             TaskName::Ring => {
                 let env = Ring::new(size(4), GraphKind::Directed)?.into_env();
@@ -142,15 +142,15 @@ impl TaskArgs {
                 visit.visit(graphs(env, reward, GraphFormat::Graph6))
             }
             TaskName::Molecule => visit.visit(molecules(size(4))?),
-            TaskName::Qm9str => visit.visit(numbers(VectorEnv::new(Qm9Str), Qm9StrReward::standard(), Qm9Str::ENTRIES, 1)),
+            TaskName::Qm9str => visit.visit(numbers(VectorEnv::new(Qm9Str), Qm9StrReward::standard(), 1)),
             TaskName::Tfbind8 => {
                 let (sequence, dna) = (TokenSequence::tf_bind_8(), Alphabet::dna());
                 let path = self.table.as_ref().ok_or(Error::missing("tfbind8", "a table", "give --table"))?;
                 let (env, reward) = (sequence.env(), TableReward::read(&sequence, &dna, path, None)?);
-                let (width, reader) = (sequence.entries(), dna.clone());
+                let reader = dna.clone();
                 let row = move |line: &str| Ok(sequence.states_of(&[reader.encode(line)?])?.row(0).to_vec());
                 let write = move |row: &[u16]| dna.decode(&TokenSequence::tokens(row));
-                visit.visit(vectors(env, reward, width, false, row, write))
+                visit.visit(vectors(env, reward, false, row, write))
             }
             TaskName::Trees => self.visit_trees(size(7), visit),
         }
@@ -170,9 +170,8 @@ impl TaskArgs {
         let trees = rules.all_trees().ok_or_else(too_many)?;
         let fewest = reward(0.0)?.parsimony(&trees)?.into_iter().min().unwrap_or_default();
         let reward = reward(fewest as f64)?;
-        let width = rules.entries();
         let row = move |line: &str| rules.read_newick(&with_numbers(line, &names));
-        visit.visit(vectors(env, reward, width, false, row, move |row: &[u16]| Ok(rules.newick(row))))
+        visit.visit(vectors(env, reward, false, row, move |row: &[u16]| Ok(rules.newick(row))))
     }
 }
 
@@ -200,12 +199,8 @@ fn molecules(max_atoms: usize) -> Result<KnownTask<GraphEnv>> {
 }
 
 /// Returns a task whose objects are rows of numbers: entries less `offset`.
-fn numbers(
-    env: VectorEnv,
-    reward: impl Reward<VectorStates> + 'static,
-    width: usize,
-    offset: u16,
-) -> KnownTask<VectorEnv> {
+fn numbers(env: VectorEnv, reward: impl Reward<VectorStates> + 'static, offset: u16) -> KnownTask<VectorEnv> {
+    let width = env.width();
     let row = move |line: &str| -> Result<Vec<u16>> {
         let words = line.split([',', ' ', '\t', ';']).filter(|word| !word.is_empty());
         let row: Option<Vec<u16>> = words.map(|word| word.parse::<u16>().ok()?.checked_add(offset)).collect();
@@ -214,18 +209,18 @@ fn numbers(
     };
     let write =
         move |row: &[u16]| Ok(row.iter().map(|x| (x - offset.min(*x)).to_string()).collect::<Vec<_>>().join(" "));
-    vectors(env, reward, width, true, row, write)
+    vectors(env, reward, true, row, write)
 }
 
-/// Returns a task whose objects are rows of this width, one per line.
+/// Returns a task whose objects are rows, one per line.
 fn vectors(
     env: VectorEnv,
     reward: impl Reward<VectorStates> + 'static,
-    width: usize,
     are_numbers: bool,
     row: impl Fn(&str) -> Result<Vec<u16>> + 'static,
     write: impl Fn(&[u16]) -> Result<String> + 'static,
 ) -> KnownTask<VectorEnv> {
+    let width = env.width();
     KnownTask {
         env,
         reward: Box::new(reward),

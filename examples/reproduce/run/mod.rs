@@ -9,7 +9,7 @@ pub(crate) mod task_flags;
 mod training;
 
 pub(crate) use exact::{Exact, compare, evaluated, heat_maps, listed, log_z, sampled};
-pub(crate) use training::{Report, TrainingStats, jsd};
+pub(crate) use training::{Report, jsd};
 
 use gfn::runtime::Threads;
 
@@ -169,17 +169,17 @@ impl<'a> Run<'a> {
         })?)
     }
 
-    /// Builds the trainer of a perceptron.
+    /// Builds the trainer of a perceptron on entries of this number of values.
     pub(crate) fn perceptron(
         &self,
         env: VectorEnv,
-        features: KHot,
+        values: usize,
         reward: impl Reward<VectorStates> + 'static,
         network: MlpPolicyConfig,
         task: Value,
     ) -> Result<Trainer<VectorEnv>> {
         self.build(env, reward, (network, task), self.rng(), |env, network, device, kind, rng| {
-            MlpPolicy::new(env, features, network, device, kind, rng)
+            MlpPolicy::new(env, KHot::new(env.width(), values), network, device, kind, rng)
         })
     }
 }

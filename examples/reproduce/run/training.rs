@@ -26,7 +26,7 @@ impl Run<'_> {
     ) -> Result<Option<(Trainer<E>, Report)>> {
         let (common, steps, started) = (self.common, self.steps(), Instant::now());
         let mut trainer = self.prepare(trainer)?;
-        let mut stats = TrainingStats::without_steps(trainer.context().config.batch, started.elapsed().as_secs_f64());
+        let mut stats = TrainingStats::without_steps(trainer.context().config.batch, started);
         (stats.params, stats.members) = (trainer.n_parameters(), members::count());
         let run = common.run_folder().filter(|_| members::is_first());
         if let (Some(run), Some(flags)) = (&run, TaskFlags::of_process()) {
@@ -85,6 +85,17 @@ impl Run<'_> {
         Ok(Some((trainer, Report::new(stats))))
     }
 
+    /// Makes a search without a policy, and returns its report.
+    pub(crate) fn search(&self, search: impl FnOnce() -> Result<()>) -> Result<Report> {
+        if members::count() > 1 {
+            let one = "one: leave out what makes several";
+            return Err(Error::config("the members of a search without a policy", members::count(), one));
+        }
+        let started = Instant::now();
+        search()?;
+        Ok(Report::new(TrainingStats::without_steps(self.config.batch, started)))
+    }
+
     /// Makes a trainer one of the members, and resumes it or fills its buffer.
     fn prepare<E: TrainEnv>(&self, trainer: Trainer<E>) -> Result<Trainer<E>> {
         let (mut trainer, steps) = (members::join(trainer)?, self.steps());
@@ -118,7 +129,7 @@ pub(crate) struct Report {
 const COMMON: [&str; 4] = ["log_z_true", "l1", "tv", "jsd"];
 
 impl Report {
-    pub(crate) fn new(stats: TrainingStats) -> Self {
+    fn new(stats: TrainingStats) -> Self {
         let mut report = Self { stats, figures: Map::new(), panels: Vec::new() };
         COMMON.iter().for_each(|name| report.set(name, Value::Null));
         report.set("exact", false);
@@ -246,9 +257,9 @@ impl StepRecord {
 }
 
 impl TrainingStats {
-    /// Returns the figures of a search that trains nothing.
-    pub(crate) fn without_steps(batch: usize, seconds: f64) -> Self {
-        Self { batch, members: 1, filled_s: seconds, ..Self::default() }
+    /// Returns the figures of what began at this time and has made no steps.
+    fn without_steps(batch: usize, started: Instant) -> Self {
+        Self { batch, members: 1, filled_s: started.elapsed().as_secs_f64(), ..Self::default() }
     }
 
     /// Returns the last three quarters of the steps, when all is warm.

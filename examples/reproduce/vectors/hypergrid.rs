@@ -65,11 +65,10 @@ impl Task for Grid {
         };
         let run = Run::begin(common, recipe)?;
         let task = json!({ "ndim": self.ndim, "height": self.height, "reward": self.reward, "r0": self.r0 });
-        let features = KHot::new(self.ndim, self.height);
         let network = common.perceptron(BackwardPolicy::SharedTorso);
-        let mut trainer = run.perceptron(grid.env(), features, reward.clone(), network, task)?;
+        let mut trainer = run.perceptron(grid.env(), self.height, reward.clone(), network, task)?;
         if let (Some(apart), Some(config)) = (self.diverse, common.replay(&run.recipe)) {
-            let buffer = ReplayBuffer::new(config)?.diverse(Diversity::new(apart, 1.0, features)?);
+            let buffer = ReplayBuffer::new(config)?.diverse(Diversity::new(apart, 1.0, KHot::new(self.ndim, self.height))?);
             trainer = trainer.with_replay(buffer);
         } else if trainer.replay().is_none() {
             refuse(&["--diverse"], "no such flag without a replay buffer: give --replay, too")?;
@@ -140,9 +139,8 @@ impl Task for LocallySearched {
         let mut run = Run::begin(&self.common, recipe)?;
         run.config.local_search = Some(SEARCH);
         let task = json!({ "search": SEARCH });
-        let features = KHot::new(2, SEARCHED_HEIGHT);
         let network = self.common.perceptron(BackwardPolicy::Uniform);
-        let trainer = run.perceptron(grid.env(), features, reward.clone(), network, task)?;
+        let trainer = run.perceptron(grid.env(), SEARCHED_HEIGHT, reward.clone(), network, task)?;
         learn_counting_modes(&run, trainer, "objects", &reward, |report, _, _| {
             report.set_log_z(GridReward::log_z(&reward));
             report.set("local_search", SEARCH);
@@ -268,7 +266,7 @@ impl Task for ConditionalGrid {
         let graph = listed(run.recipe.exact_up_to, &env)?;
         let conditions = reward.clone();
         let trainer = run
-            .perceptron(env, KHot::new(2, CONDITIONAL_HEIGHT), reward.clone(), network, json!({}))?
+            .perceptron(env, CONDITIONAL_HEIGHT, reward.clone(), network, json!({}))?
             .with_conditions(move |n: usize, rng: &mut Rng| Ok(conditions.sample_conditions(n, rng)));
         let condition = |c: f64| Tensor::from_slice(&[c as f32]).view([1, 1]);
         let exact = |trainer: &Trainer<VectorEnv>, c: f64| -> Result<Option<Distances>> {

@@ -75,9 +75,8 @@ impl Task for PeakSearch {
         }
         let task = json!({ "ndim": self.ndim, "height": self.height, "peaks": self.peaks, "width": self.width,
             "floor": self.floor });
-        let (env, features) = (peaks.grid.env(), KHot::new(self.ndim, self.height));
         let network = self.common.perceptron(BackwardPolicy::SharedTorso);
-        let trainer = run.perceptron(env, features, peaks.clone(), network, task)?;
+        let trainer = run.perceptron(peaks.grid.env(), self.height, peaks.clone(), network, task)?;
         let found = RefCell::new(found);
         let mut watch = |trainer: &Trainer<VectorEnv>, record: &mut Record| {
             let latest = trainer.latest().into_iter().flat_map(|latest| latest.terminal_states().rows());
@@ -94,36 +93,47 @@ impl Task for PeakSearch {
 }
 
 impl PeakSearch {
-    /// Runs chains until as many rewards are computed as training would.
+    /// Runs chains until as many rewards are computed as training would. Each round makes a proposal for each chain,
+    /// then exchanges the points of every other pair of neighbours on a ladder of powers of R.
     fn search(&self, run: &Run<'_>, peaks: &Peaks, n_powers: usize, mut found: ModeTracker<usize>) -> Result<()> {
         // Another stream than the run's, which with seed 0 places the peaks: chains would begin at their
         // tops.
-        let (budget, mut rng, started) = (budget(run), run.rng().split(), Instant::now());
-        let log_reward = |point: &[u16]| peaks.log_value(point);
+        let (budget, rng) = (budget(run), &mut run.rng().split());
         // The powers of R fall in equal ratios to about 1 / -log floor.
         let hottest = (-self.floor.ln()).max(2.0);
         let power = |k: usize| hottest.powf(-(k as f64) / (n_powers.max(2) - 1) as f64);
-        let powers: Vec<f64> = (0..n_powers).map(power).collect();
         let n_counted = Some(peaks.grid.n_states()).filter(|&n| n <= EXACT_LIMIT as u64).unwrap_or(0);
-        let (mut visits, mut n_rounds) = (vec![0u64; n_counted as usize], 0);
-        let shape = [self.ndim, self.height];
-        run_chains(shape, CHAINS / n_powers, &powers, &log_reward, &mut rng, |Round { ladders, reward_calls }| {
-            n_rounds += 1;
-            let modes = ladders.iter().flatten().filter_map(|chain| peaks.peak_at(&chain.point));
-            found.add(n_rounds, reward_calls, modes);
-            // Rounds apart, as the points of one chain depend on each other. The first chain of a ladder
-            // samples by R itself.
-            if 2 * reward_calls > budget && n_rounds.is_multiple_of(self.height.pow(2)) {
-                for chain in ladders.iter().filter_map(|ladder| ladder.first()) {
-                    if let Some(visits) = visits.get_mut(peaks.grid.index(&chain.point) as usize) {
-                        *visits += 1;
+        let mut visits = vec![0u64; n_counted as usize];
+        let mut report = run.search(|| {
+            let mut ladder = |_| (0..n_powers).map(|k| Chain::new(peaks, power(k), rng)).collect();
+            let mut ladders: Vec<Vec<Chain>> = (0..CHAINS / n_powers).map(&mut ladder).collect();
+            let (mut n_rounds, mut reward_calls) = (0, (ladders.len() * n_powers) as u64);
+            loop {
+                for ladder in &mut ladders {
+                    for chain in ladder.iter_mut() {
+                        reward_calls += u64::from(chain.propose(peaks, rng));
+                    }
+                    for pair in ladder[n_rounds % 2..].chunks_exact_mut(2) {
+                        exchange(pair, rng);
                     }
                 }
+                n_rounds += 1;
+                let modes = ladders.iter().flatten().filter_map(|chain| peaks.peak_at(&chain.point));
+                found.add(n_rounds, reward_calls, modes);
+                // Rounds apart, as the points of one chain depend on each other. The first chain of a ladder
+                // samples by R itself.
+                if 2 * reward_calls > budget && n_rounds.is_multiple_of(self.height.pow(2)) {
+                    for chain in ladders.iter().filter_map(|ladder| ladder.first()) {
+                        if let Some(visits) = visits.get_mut(peaks.grid.index(&chain.point) as usize) {
+                            *visits += 1;
+                        }
+                    }
+                }
+                if reward_calls >= budget {
+                    return Ok(());
+                }
             }
-            if reward_calls >= budget { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        });
-        let seconds = started.elapsed().as_secs_f64();
-        let mut report = Report::new(TrainingStats::without_steps(run.config.batch, seconds));
+        })?;
         report.set("why_not_exact", "chains have no distribution that could be listed");
         peaks.report_visits(&visits, &mut report)?;
         self.report(run, peaks, &found, &mut report);
@@ -241,63 +251,29 @@ fn squared(one: &[u16], other: &[u16]) -> f64 {
     one.iter().zip(other).map(|(&a, &b)| (f64::from(a) - f64::from(b)).powi(2)).sum()
 }
 
-/// A chain that samples in proportion to R to the power `beta`.
+/// A Markov chain that samples in proportion to R to the power `beta`.
 struct Chain {
     point: Vec<u16>,
     log_reward: f64,
     beta: f64,
 }
 
-/// The chains after a round, and the number of points whose reward was computed so far.
-struct Round<'a> {
-    /// Ladders of chains, each of which has all powers of R.
-    ladders: &'a [Vec<Chain>],
-    reward_calls: u64,
-}
-
-/// Runs ladders of chains from random points of a grid of `[dimensions, height]` until `visit` ends it. Each
-/// round makes a proposal for each chain, then exchanges the points of every other pair of neighbours on a
-/// ladder. With a single power, 1, they are Metropolis-Hastings chains.
-fn run_chains(
-    grid: [usize; 2],
-    n_ladders: usize,
-    betas: &[f64],
-    log_reward: &dyn Fn(&[u16]) -> f64,
-    rng: &mut Rng,
-    mut visit: impl FnMut(Round<'_>) -> ControlFlow<()>,
-) {
-    let [ndim, height] = grid;
-    let mut start = |beta: &f64| {
-        let point: Vec<u16> = (0..ndim).map(|_| rng.below(height) as u16).collect();
-        Chain { log_reward: log_reward(&point), point, beta: *beta }
-    };
-    let mut ladders: Vec<Vec<Chain>> = (0..n_ladders).map(|_| betas.iter().map(&mut start).collect()).collect();
-    let mut reward_calls = (n_ladders * betas.len()) as u64;
-    for first_of_pair in [0, 1].into_iter().cycle() {
-        for ladder in &mut ladders {
-            for chain in ladder.iter_mut() {
-                reward_calls += u64::from(chain.propose(log_reward, height, rng));
-            }
-            for pair in ladder[first_of_pair..].chunks_exact_mut(2) {
-                exchange(pair, rng);
-            }
-        }
-        if visit(Round { ladders: &ladders, reward_calls }).is_break() {
-            return;
-        }
-    }
-}
-
 impl Chain {
+    /// Begins at a random point.
+    fn new(peaks: &Peaks, beta: f64, rng: &mut Rng) -> Self {
+        let point: Vec<u16> = (0..peaks.grid.ndim()).map(|_| rng.below(peaks.grid.height()) as u16).collect();
+        Self { log_reward: peaks.log_value(&point), point, beta }
+    }
+
     /// Proposes a step up or down along a random axis, accepted by the Metropolis rule. Returns `false` for a
     /// step off the grid, which is never accepted and needs no reward.
-    fn propose(&mut self, log_reward: &dyn Fn(&[u16]) -> f64, height: usize, rng: &mut Rng) -> bool {
+    fn propose(&mut self, peaks: &Peaks, rng: &mut Rng) -> bool {
         let (axis, up) = (rng.below(self.point.len()), rng.uniform() < 0.5);
         let before = self.point[axis];
         let after = if up { before.checked_add(1) } else { before.checked_sub(1) };
-        let Some(after) = after.filter(|&x| usize::from(x) < height) else { return false };
+        let Some(after) = after.filter(|&x| usize::from(x) < peaks.grid.height()) else { return false };
         self.point[axis] = after;
-        let log_reward = log_reward(&self.point);
+        let log_reward = peaks.log_value(&self.point);
         if rng.uniform() < (self.beta * (log_reward - self.log_reward)).exp() {
             self.log_reward = log_reward;
         } else {

@@ -50,7 +50,7 @@ fn learn(run: &Run<'_>, n: usize, reward: IsingReward, samples: usize) -> Result
     // Lattices of up to 9 x 9 are summed exactly, row by row.
     let (log_z, env) = (reward.log_z(), DiscreteEbm::new(n)?.env());
     let network = run.common.perceptron(BackwardPolicy::Uniform);
-    let trainer = run.perceptron(env, KHot::new(n, 3), reward, network, json!({ "spins": n }))?;
+    let trainer = run.perceptron(env, 3, reward, network, json!({ "spins": n }))?;
     run.learn(trainer, "objects", Vec::new(), |report, trainer, _| {
         report.set_log_z(log_z);
         if samples > 0 {

@@ -41,8 +41,7 @@ impl Task for BitSequences {
         let (log_z, task) = (reward.log_z(), json!({ "modes": modes }));
         let trainer = match self.policy.value {
             None => {
-                let features = KHot::new(words.entries(), words.values());
-                run.perceptron(env, features, reward, common.perceptron(BackwardPolicy::Uniform), task)?
+                run.perceptron(env, words.values(), reward, common.perceptron(BackwardPolicy::Uniform), task)?
             }
             Some(kind) => {
                 refuse(&["--backward"], "no such flag: a sequence has one parent, without its end")?;
@@ -83,9 +82,8 @@ impl Task for TfBind8 {
         let reward = TableReward::read(&sequence, &Alphabet::dna(), &self.table, None)?;
         let recipe = Recipe { steps: 10_000, epsilon: 0.05, lr: 2e-3, ..Recipe::default() };
         let run = Run::begin(&self.common, recipe)?;
-        let features = KHot::new(sequence.entries(), sequence.values());
         let reward = reward.with_exponent(TFBIND8_EXPONENT)?;
-        learn(&run, sequence.env(), features, reward, "sequences", None)
+        learn(&run, sequence.env(), sequence.values(), reward, "sequences", None)
     }
 }
 
@@ -105,8 +103,8 @@ impl Task for Qm9Strings {
         // More states than there are.
         let recipe = Recipe { steps: 20_000, epsilon: 0.05, lr: 2e-3, exact_up_to: 200_000, ..Recipe::default() };
         let run = Run::begin(&self.common, recipe)?;
-        let (log_z, features) = (reward.log_z(), KHot::new(Qm9Str::ENTRIES, Qm9Str::VALUES));
-        learn(&run, VectorEnv::new(Qm9Str), features, reward, "objects", Some(log_z))
+        let log_z = reward.log_z();
+        learn(&run, VectorEnv::new(Qm9Str), Qm9Str::VALUES, reward, "objects", Some(log_z))
     }
 }
 
@@ -114,13 +112,13 @@ impl Task for Qm9Strings {
 fn learn(
     run: &Run<'_>,
     env: VectorEnv,
-    features: KHot,
+    values: usize,
     reward: impl Reward<VectorStates> + 'static,
     objects: &str,
     log_z: Option<f64>,
 ) -> Result<()> {
     let network = run.common.perceptron(BackwardPolicy::Uniform);
-    let trainer = run.perceptron(env, features, reward, network, json!({}))?;
+    let trainer = run.perceptron(env, values, reward, network, json!({}))?;
     run.learn(trainer, objects, Vec::new(), |report, _, exact| {
         report.set_log_z(log_z);
         if let Some(exact) = exact {

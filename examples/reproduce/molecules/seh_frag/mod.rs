@@ -86,14 +86,7 @@ impl Task for Seh {
             Arc::new(RecordedProxy::new(SehProxy::load(&self.weights, run.device)?, (calls / POINTS).max(1), table));
         let Some(search) = self.by.value else { return self.train(run, fragments, &proxy) };
         refuse(&["--beta-from", "--any-beta", "--samples"], "no such flag without a policy")?;
-        if members::count() > 1 {
-            let one = "one: leave out what makes several";
-            return Err(Error::config("the members of a search without a policy", members::count(), one));
-        }
-        let started = Instant::now();
-        search(&fragments, &proxy, calls, &mut run.rng())?;
-        let trained = TrainingStats::without_steps(run.config.batch, started.elapsed().as_secs_f64());
-        let mut report = Report::new(trained);
+        let mut report = run.search(|| search(&fragments, &proxy, calls, &mut run.rng()))?;
         self.report(&proxy, &mut report);
         run.print(report)
     }

@@ -82,16 +82,16 @@ impl Task for Boxes {
             trainer = trainer.with_data(data);
         }
         let measure = |trainer: &_| Ok(jsd(Some(grid.jsd(&evaluated(trainer, SAMPLES)?)?)));
-        let Some((trainer, mut report)) = run.train(trainer, measure, Vec::new())? else { return Ok(()) };
-
-        let points = evaluated(&trainer, SAMPLES)?;
-        let shares = grid.counts(&points)?.iter().map(|count| count / SAMPLES as f64).collect();
-        report.panels.extend(heat_maps(BINS, [("target", grid.target().to_vec()), ("samples", shares)]));
-        let floor = grid.floor(SAMPLES, FLOORS, &mut run.rng())?;
-        report.extend(json!({ "jsd": grid.jsd(&points)?, "jsd_floor": floor, "samples": SAMPLES,
-            "given_points": n_given }));
-        report.log_z_error(log_z);
-        run.print(report)
+        run.finish(trainer, measure, Vec::new(), |trainer, report| {
+            let points = evaluated(trainer, SAMPLES)?;
+            let shares = grid.counts(&points)?.iter().map(|count| count / SAMPLES as f64).collect();
+            report.panels.extend(heat_maps(BINS, [("target", grid.target().to_vec()), ("samples", shares)]));
+            let floor = grid.floor(SAMPLES, FLOORS, &mut run.rng())?;
+            report.extend(json!({ "jsd": grid.jsd(&points)?, "jsd_floor": floor, "samples": SAMPLES,
+                "given_points": n_given }));
+            report.log_z_error(log_z);
+            Ok(())
+        })
     }
 }
 
@@ -147,21 +147,21 @@ impl Task for Lines {
             Ok(shares)
         };
         let measure = |trainer: &_| Ok(jsd(Some(Distances::between(&shares(trainer)?, &target)?.jsd)));
-        let Some((trainer, mut report)) = run.train(trainer, measure, Vec::new())? else { return Ok(()) };
-
-        let learned = shares(&trainer)?;
-        let floor = NoiseFloor::simulate(&target, self.samples, FLOORS, &mut run.rng())?.jsd;
-        let width = (RANGE.1 - RANGE.0) / CELLS as f64;
-        let curve = |name: &str, probs: &[f64]| {
-            let at = |k: usize| RANGE.0 + (k as f64 + 0.5) * width;
-            Curve::new(name, probs[..CELLS].iter().enumerate().map(|(k, p)| (at(k), p / width)))
-        };
-        let panel = Panel::new("density of the end").labels("x", "").curve(curve("target", &target));
-        report.panels.push(panel.curve(curve("samples", &learned)));
-        report.extend(json!({ "jsd": Distances::between(&learned, &target)?.jsd, "jsd_floor": floor,
-            "samples": self.samples }));
-        report.log_z_error(log_z);
-        run.print(report)
+        run.finish(trainer, measure, Vec::new(), |trainer, report| {
+            let learned = shares(trainer)?;
+            let floor = NoiseFloor::simulate(&target, self.samples, FLOORS, &mut run.rng())?.jsd;
+            let width = (RANGE.1 - RANGE.0) / CELLS as f64;
+            let curve = |name: &str, probs: &[f64]| {
+                let at = |k: usize| RANGE.0 + (k as f64 + 0.5) * width;
+                Curve::new(name, probs[..CELLS].iter().enumerate().map(|(k, p)| (at(k), p / width)))
+            };
+            let panel = Panel::new("density of the end").labels("x", "").curve(curve("target", &target));
+            report.panels.push(panel.curve(curve("samples", &learned)));
+            report.extend(json!({ "jsd": Distances::between(&learned, &target)?.jsd, "jsd_floor": floor,
+                "samples": self.samples }));
+            report.log_z_error(log_z);
+            Ok(())
+        })
     }
 }
 

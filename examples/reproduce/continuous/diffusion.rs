@@ -130,20 +130,20 @@ impl Task for Diffusion {
             let error = |(name, value): (&str, f64)| Some((name.to_owned(), (value - target.log_z()?).abs()));
             Ok(estimates.into_iter().filter_map(error).collect())
         };
-        let Some((trainer, mut report)) = run.train(trainer, measure, Vec::new())? else { return Ok(()) };
-
-        let (env, policy, rng) = (trainer.env(), trainer.policy(), &mut trainer.evaluation_rng());
-        let estimate = estimate_log_z(env, policy, &energy, EVALUATED, rng)?;
-        let points = sample(env, policy, EVALUATED, rng)?.points;
-        if let Some(exact) = target.sample(EVALUATED, rng) {
-            report.set("eubo", eubo(env, policy, &energy, &env.terminal(exact), rng)?.mean);
-        }
-        report_samples(target.as_ref(), &estimate, &points, rng, &mut report)?;
-        let exact = target.sample(EVALUATED, rng);
-        let mut sets = vec![("samples", &points)];
-        sets.extend(exact.as_ref().map(|exact| ("target", exact)));
-        draw(&run, &sets)?;
-        run.print(report)
+        run.finish(trainer, measure, Vec::new(), |trainer, report| {
+            let (env, policy, rng) = (trainer.env(), trainer.policy(), &mut trainer.evaluation_rng());
+            let estimate = estimate_log_z(env, policy, &energy, EVALUATED, rng)?;
+            let points = sample(env, policy, EVALUATED, rng)?.points;
+            if let Some(exact) = target.sample(EVALUATED, rng) {
+                report.set("eubo", eubo(env, policy, &energy, &env.terminal(exact), rng)?.mean);
+            }
+            report_samples(target.as_ref(), &estimate, &points, rng, report)?;
+            let exact = target.sample(EVALUATED, rng);
+            let mut sets = vec![("samples", &points)];
+            sets.extend(exact.as_ref().map(|exact| ("target", exact)));
+            draw(&run, &sets)?;
+            Ok(())
+        })
     }
 }
 
@@ -222,20 +222,20 @@ impl Task for PosteriorDiffusion {
         let description = run.describe(task, &config);
         let reward = Energy::new(Arc::new(ratio));
         let trainer = run.trainer(env.clone(), reward, policy, rng, &description)?;
-        let Some((trainer, mut report)) = run.train(trainer, |_| Ok(jsd(None)), Vec::new())? else { return Ok(()) };
-
-        let rng = &mut trainer.evaluation_rng();
-        let trajectories = Sampler::new(&env, trainer.policy()).forward(EVALUATED, rng)?;
-        let needs = Quantities::from(Quantity::LogPrior);
-        let scores = tch::no_grad(|| score(&env, trainer.reward(), trainer.policy(), &trajectories, needs))?;
-        let estimate = importance_log_z(&scores.relative_log_weights(1.0)?)?;
-        let points = &trajectories.terminal_states().points;
-        report_samples(&truth, &estimate, points, rng, &mut report)?;
-        if common.out().is_some() {
-            let of_prior = sample(&env, prior.as_ref(), EVALUATED, rng)?.points;
-            draw(&run, &[("samples of the prior", &of_prior), ("samples of the posterior", points)])?;
-        }
-        run.print(report)
+        run.finish(trainer, unmeasured, Vec::new(), |trainer, report| {
+            let rng = &mut trainer.evaluation_rng();
+            let trajectories = Sampler::new(&env, trainer.policy()).forward(EVALUATED, rng)?;
+            let needs = Quantities::from(Quantity::LogPrior);
+            let scores = tch::no_grad(|| score(&env, trainer.reward(), trainer.policy(), &trajectories, needs))?;
+            let estimate = importance_log_z(&scores.relative_log_weights(1.0)?)?;
+            let points = &trajectories.terminal_states().points;
+            report_samples(&truth, &estimate, points, rng, report)?;
+            if common.out().is_some() {
+                let of_prior = sample(&env, prior.as_ref(), EVALUATED, rng)?.points;
+                draw(&run, &[("samples of the prior", &of_prior), ("samples of the posterior", points)])?;
+            }
+            Ok(())
+        })
     }
 }
 

@@ -7,8 +7,8 @@ pub(crate) use objective::{Build, OBJECTIVES, ObjectiveName};
 
 pub(crate) use crate::run::task_flags::refuse;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::ArgGroup;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use crate::prelude::*;
 use crate::run::folder::RunFolder;

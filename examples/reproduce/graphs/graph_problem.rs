@@ -188,9 +188,9 @@ impl Task for GraphProblems {
         let batches = |updates_per_draw| TransitionBatches { size: TRANSITIONS, updates_per_draw };
         run.config.transitions = self.updates.map(batches);
         let trainer = match &any_beta {
-            Some(any) => run
-                .graph_trainer(env, any.reward()?, network, task)?
-                .with_conditions(any.conditioning.clone()),
+            Some(any) => {
+                run.graph_trainer(env, any.reward()?, network, task)?.with_conditions(any.conditioning.clone())
+            }
             None => run.graph_trainer(env, reward, network, task)?,
         };
         let trainer = match self.improve {
@@ -199,14 +199,11 @@ impl Task for GraphProblems {
         };
         let sizes = json!({ "train_graphs": train.graphs().len(), "held_out_graphs": held_out.graphs().len(),
             "beta": reward.beta(), "blind": self.blind });
-        let report = if is_large {
-            self.learn_large(&run, trainer, &held_out)?
+        if is_large {
+            self.learn_large(&run, trainer, &held_out, sizes)
         } else {
-            Small::new(problem, &held_out, reward, any_beta)?.learn(&run, trainer)?
-        };
-        let Some(mut report) = report else { return Ok(()) };
-        report.extend(sizes);
-        run.print(report)
+            Small::new(problem, &held_out, reward, any_beta)?.learn(&run, trainer, sizes)
+        }
     }
 }
 

@@ -42,10 +42,14 @@ impl Small {
         Ok(Self { env: GraphProblem::for_size(problem, graphs)?.into_env(), reward, condition, any_beta, sizes })
     }
 
-    /// Returns the distances of the policy from the target on one graph, and the true log Z.
-    fn measure(&self, space: &StateGraph<GraphEnv>, policy: &dyn Policy<GraphEnv>) -> Result<(Distances, f64)> {
-        let compared = compare(space, &self.env, policy, self.reward.as_ref(), self.condition.as_ref());
-        let (distances, target) = compared?;
+    /// Returns the distances of the policy from the target on one graph under a condition, and the true log Z.
+    fn measure(
+        &self,
+        space: &StateGraph<GraphEnv>,
+        trainer: &ProblemTrainer,
+        condition: Option<&Tensor>,
+    ) -> Result<(Distances, f64)> {
+        let (distances, target) = compare(space, &self.env, trainer.policy(), self.reward.as_ref(), condition)?;
         Ok((distances, target.log_z))
     }
 
@@ -65,8 +69,8 @@ impl Small {
         Ok(Some(flow))
     }
 
-    /// Trains and measures. Returns `None` for a member that doesn't measure.
-    pub(super) fn learn(mut self, run: &Run<'_>, trainer: ProblemTrainer) -> Result<Option<Report>> {
+    /// Trains, measures and reports, with the sizes of both sets of graphs.
+    pub(super) fn learn(self, run: &Run<'_>, trainer: ProblemTrainer, sizes: Value) -> Result<()> {
         let mut spaces = Vec::new();
         for instance in (0..self.env.n_instances()).step_by(5) {
             match StateGraph::build_of(&self.env, instance, MEASURED_STATES) {
@@ -74,48 +78,50 @@ impl Small {
                 space => spaces.push(space?),
             }
         }
+        let condition = self.condition.as_ref();
         let measure = |trainer: &ProblemTrainer| {
-            let measured = spaces.iter().map(|space| self.measure(space, trainer.policy()));
+            let measured = spaces.iter().map(|space| self.measure(space, trainer, condition));
             let measured: Vec<_> = measured.collect::<Result<_>>()?;
             Ok(jsd((!measured.is_empty()).then(|| mean_distance(&measured, |d| d.jsd))))
         };
-        let Some((trainer, mut report)) = run.train(trainer, measure, Vec::new())? else { return Ok(None) };
-
-        let (mut measured, mut rows) = (Vec::new(), Vec::new());
-        let log_z = self.log_z(trainer.policy(), run.common.objective.name.starts_with("fl-"))?;
-        for (instance, (nodes, edges)) in (0..).zip(&self.sizes) {
-            let space = StateGraph::build_of(&self.env, instance, LIMIT)?;
-            let (distances, log_z_true) = self.measure(&space, trainer.policy())?;
-            rows.push(json!({ "nodes": nodes, "edges": edges, "states": space.len(), "tv": distances.tv,
-                "log_z": log_z.as_ref().map(|all| all[instance as usize]), "log_z_true": log_z_true }));
-            measured.push((distances, log_z_true));
-        }
-        let truth: Vec<f64> = measured.iter().map(|(_, log_z)| *log_z).collect();
-        let pearson = match &log_z {
-            Some(log_z) if truth.len() > 1 => Correlation::between(log_z, &truth)?.pearson,
-            _ => None,
-        };
-        let mean = |of: fn(&Distances) -> f64| mean_distance(&measured, of);
-        report.extend(json!({ "l1": mean(|d| d.l1), "tv": mean(|d| d.tv), "jsd": mean(|d| d.jsd), "exact": true,
-            "tv_largest": measured.iter().map(|(distances, _)| distances.tv).fold(0.0, f64::max),
-            "log_z_pearson": pearson, "held_out": rows }));
-        report.panels.extend(log_z.map(|log_z| {
-            Panel::scatter("log Z of held-out graphs", truth.into_iter().zip(log_z))
-                .labels("log Z of all solutions", "log of the flow of the initial state")
-        }));
-        if let Some(any) = self.any_beta.take() {
-            let mut of_betas = Vec::new();
-            for beta in any.measured {
-                self.condition = Some(any.condition(beta)?);
-                let instances = 0..self.env.n_instances();
-                let space = |one| StateGraph::build_of(&self.env, one, LIMIT);
-                let measured = instances.map(|one| self.measure(&space(one)?, trainer.policy()));
-                let measured: Vec<_> = measured.collect::<Result<_>>()?;
-                of_betas.push(json!({ "beta": beta, "tv": mean_distance(&measured, |d| d.tv) }));
+        run.finish(trainer, measure, Vec::new(), |trainer, report| {
+            let (mut measured, mut rows) = (Vec::new(), Vec::new());
+            let log_z = self.log_z(trainer.policy(), run.common.objective.name.starts_with("fl-"))?;
+            for (instance, (nodes, edges)) in (0..).zip(&self.sizes) {
+                let space = StateGraph::build_of(&self.env, instance, LIMIT)?;
+                let (distances, log_z_true) = self.measure(&space, trainer, condition)?;
+                rows.push(json!({ "nodes": nodes, "edges": edges, "states": space.len(), "tv": distances.tv,
+                    "log_z": log_z.as_ref().map(|all| all[instance as usize]), "log_z_true": log_z_true }));
+                measured.push((distances, log_z_true));
             }
-            report.set("betas", of_betas);
-        }
-        Ok(Some(report))
+            let truth: Vec<f64> = measured.iter().map(|(_, log_z)| *log_z).collect();
+            let pearson = match &log_z {
+                Some(log_z) if truth.len() > 1 => Correlation::between(log_z, &truth)?.pearson,
+                _ => None,
+            };
+            let mean = |of: fn(&Distances) -> f64| mean_distance(&measured, of);
+            report.extend(json!({ "l1": mean(|d| d.l1), "tv": mean(|d| d.tv), "jsd": mean(|d| d.jsd), "exact": true,
+                "tv_largest": measured.iter().map(|(distances, _)| distances.tv).fold(0.0, f64::max),
+                "log_z_pearson": pearson, "held_out": rows }));
+            report.panels.extend(log_z.map(|log_z| {
+                Panel::scatter("log Z of held-out graphs", truth.into_iter().zip(log_z))
+                    .labels("log Z of all solutions", "log of the flow of the initial state")
+            }));
+            if let Some(any) = &self.any_beta {
+                let mut of_betas = Vec::new();
+                for beta in any.measured {
+                    let condition = Some(any.condition(beta)?);
+                    let instances = 0..self.env.n_instances();
+                    let space = |one| StateGraph::build_of(&self.env, one, LIMIT);
+                    let measured = instances.map(|one| self.measure(&space(one)?, trainer, condition.as_ref()));
+                    let measured: Vec<_> = measured.collect::<Result<_>>()?;
+                    of_betas.push(json!({ "beta": beta, "tv": mean_distance(&measured, |d| d.tv) }));
+                }
+                report.set("betas", of_betas);
+            }
+            report.extend(sizes);
+            Ok(())
+        })
     }
 }
 
@@ -141,57 +147,60 @@ fn mean(numbers: impl Iterator<Item = Option<f64>>) -> Option<f64> {
 type Larger = (&'static str, fn() -> RbModel, Option<u64>);
 /// Larger graphs that a policy is measured on: the ones that Zhang et al. call large, too, on which no exact search
 /// ends.
-const LARGER: [Larger; 2] =
-    [("200 to 300 nodes", RbModel::large, None), ("800 to 1,200 nodes", largest, Some(0))];
+const LARGER: [Larger; 2] = [("200 to 300 nodes", RbModel::large, None), ("800 to 1,200 nodes", largest, Some(0))];
 
 fn largest() -> RbModel {
     RbModel { cliques: 40..=55, clique_nodes: 20..=25, tightness: [0.3, 1.0], nodes: 800..=1_200 }
 }
 
 impl GraphProblems {
-    /// Trains, and measures on large graphs. Returns `None` for a member that doesn't measure.
+    /// Trains, measures on large graphs and reports, with the sizes of both sets of graphs.
     pub(super) fn learn_large(
         &self,
         run: &Run<'_>,
         trainer: ProblemTrainer,
         graphs: &Instances,
-    ) -> Result<Option<Report>> {
-        let Some((trainer, mut report)) = run.train(trainer, |_| Ok(jsd(None)), Vec::new())? else { return Ok(None) };
-        let (mut rng, mut search_rng) = (trainer.evaluation_rng(), run.rng().split());
-        let mut solve = |graphs: &Instances, branches: u64| -> Result<Vec<Value>> {
-            let env = GraphProblem::for_size(self.problem.value, graphs)?.into_env();
-            let sampler = Sampler::new(&env, trainer.policy());
-            let one = |(instance, graph)| self.solve(&sampler, instance, graph, branches, [&mut rng, &mut search_rng]);
-            (0..).zip(graphs.graphs()).map(one).collect()
-        };
-        let mean_of = |solved: &[Value], name: &str| mean(solved.iter().map(|one| one[name].as_f64()));
-        let solved = solve(graphs, self.branches)?;
-        for name in SIZES {
-            // Shares are of the known optima.
-            let share = |one: &Value| Some(one[name].as_f64()? / one["optimum"].as_f64()?);
-            let suffix = if name == "best" { String::new() } else { format!("_{name}") };
-            report.set(&format!("share_of_optimum{suffix}"), mean(solved.iter().map(share)));
-            report.set(name, mean_of(&solved, name));
-        }
-        report.extend(json!({ "best_of": self.best_of, "optimum": mean_of(&solved, "optimum"),
-            "sampling_s_each": mean_of(&solved, "sampling_s"),
-            "optima_known": solved.iter().filter(|one| !one["optimum"].is_null()).count(), "held_out": solved,
-            "why_not_exact": "the solutions of such graphs are too many" }));
-        if self.larger > 0 {
-            let (rng, mut rows) = (&mut Rng::seeded(HELD_OUT_SEED).split(), Vec::new());
-            for (name, model, branches) in LARGER {
-                let branches = branches.unwrap_or(self.branches);
-                let graphs = Graphs::Rb(model).draw(self.larger, [0; 2], rng)?.distinct();
-                let solved = solve(&graphs, branches)?;
-                let mut row = json!({ "graphs": name });
-                for name in ["nodes", "optimum", "sampling_s"].into_iter().chain(SIZES) {
-                    row[name] = json!(mean_of(&solved, name));
-                }
-                rows.push(row);
+        sizes: Value,
+    ) -> Result<()> {
+        run.finish(trainer, unmeasured, Vec::new(), |trainer, report| {
+            let (mut rng, mut search_rng) = (trainer.evaluation_rng(), run.rng().split());
+            let mut solve = |graphs: &Instances, branches: u64| -> Result<Vec<Value>> {
+                let env = GraphProblem::for_size(self.problem.value, graphs)?.into_env();
+                let sampler = Sampler::new(&env, trainer.policy());
+                let one =
+                    |(instance, graph)| self.solve(&sampler, instance, graph, branches, [&mut rng, &mut search_rng]);
+                (0..).zip(graphs.graphs()).map(one).collect()
+            };
+            let mean_of = |solved: &[Value], name: &str| mean(solved.iter().map(|one| one[name].as_f64()));
+            let solved = solve(graphs, self.branches)?;
+            for name in SIZES {
+                // Shares are of the known optima.
+                let share = |one: &Value| Some(one[name].as_f64()? / one["optimum"].as_f64()?);
+                let suffix = if name == "best" { String::new() } else { format!("_{name}") };
+                report.set(&format!("share_of_optimum{suffix}"), mean(solved.iter().map(share)));
+                report.set(name, mean_of(&solved, name));
             }
-            report.set("larger", rows);
-        }
-        Ok(Some(report))
+            report.extend(json!({ "best_of": self.best_of, "optimum": mean_of(&solved, "optimum"),
+                "sampling_s_each": mean_of(&solved, "sampling_s"),
+                "optima_known": solved.iter().filter(|one| !one["optimum"].is_null()).count(), "held_out": solved,
+                "why_not_exact": "the solutions of such graphs are too many" }));
+            if self.larger > 0 {
+                let (rng, mut rows) = (&mut Rng::seeded(HELD_OUT_SEED).split(), Vec::new());
+                for (name, model, branches) in LARGER {
+                    let branches = branches.unwrap_or(self.branches);
+                    let graphs = Graphs::Rb(model).draw(self.larger, [0; 2], rng)?.distinct();
+                    let solved = solve(&graphs, branches)?;
+                    let mut row = json!({ "graphs": name });
+                    for name in ["nodes", "optimum", "sampling_s"].into_iter().chain(SIZES) {
+                        row[name] = json!(mean_of(&solved, name));
+                    }
+                    rows.push(row);
+                }
+                report.set("larger", rows);
+            }
+            report.extend(sizes);
+            Ok(())
+        })
     }
 
     /// Solves one graph by the policy, and by what it is compared with.

@@ -91,8 +91,8 @@ impl Task for Solve {
         }
         print(
             json!({ "example": "solve", "seed": self.machine.seed, "problem": problem.to_string(), "graph_nodes": nodes,
-            "graph_edges": edges, "size": size, "nodes": names, "history": solved.history, "samples": samples,
-            "seconds": solved.seconds, "sampling_s": solved.sampling_s }),
+                "graph_edges": edges, "size": size, "nodes": names, "history": solved.history, "samples": samples,
+                "seconds": solved.seconds, "sampling_s": solved.sampling_s }),
         )
     }
 }

@@ -46,11 +46,12 @@ impl Task for Speed {
         let reward = |graphs: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; graphs.len()]) };
         let task = json!({ "nodes": self.nodes });
         let trainer = run.graph_trainer(Growth::env(self.nodes)?, reward, network.clone(), task)?;
-        let Some((trainer, mut report)) = run.train(trainer, |_| Ok(jsd(None)), Vec::new())? else { return Ok(()) };
-        let floor = floor(&trainer, run.config.batch, &network, run.device)?;
-        let share = 1.0 / report.stats.its_per_s() / floor;
-        report.extend(json!({ "products_s": floor, "iteration_over_products": share }));
-        run.print(report)
+        run.finish(trainer, unmeasured, Vec::new(), |trainer, report| {
+            let floor = floor(trainer, run.config.batch, &network, run.device)?;
+            let share = 1.0 / report.stats.its_per_s() / floor;
+            report.extend(json!({ "products_s": floor, "iteration_over_products": share }));
+            Ok(())
+        })
     }
 }
 

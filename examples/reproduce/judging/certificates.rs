@@ -117,7 +117,8 @@ impl Visit for &Certificates {
             };
             progress.update(k as u64 + 1, tv, None);
         }
-        let mut line = json!({ "example": "certificates", "task": self.task.name(), "seed": self.seed, "samples": self.samples,
+        let mut line = json!({ "example": "certificates", "task": self.task.name(), "seed": self.seed,
+            "samples": self.samples,
             "objects": IDEAL, "threads": self.threads, "policies": self.policies, "log_z_true": listed.target.log_z });
         for (name, counted) in KINDS.iter().zip(counts) {
             line[*name] = json!(counted);

@@ -122,7 +122,7 @@ impl Visit for &Judge {
             merge(
                 &mut line,
                 json!({ "example": "judge", "task": self.task.name(), "seed": self.seed,
-                "invalid": invalid, "log_z_true": listed.target.log_z, "missing_objects": missing }),
+                    "invalid": invalid, "log_z_true": listed.target.log_z, "missing_objects": missing }),
             );
             print(&line)?;
         }

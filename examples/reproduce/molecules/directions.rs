@@ -14,7 +14,7 @@ pub(super) struct ConditionSamples {
 }
 
 /// The conditions that a policy is sampled under.
-pub(super) struct Directions<'a> {
+pub(super) struct ConditionSampler<'a> {
     pub(super) reward: &'a ConditionedReward<GraphStates>,
     pub(super) beta: f64,
     /// The cosine of a focus, whose directions the conditions have besides preferences.
@@ -23,7 +23,7 @@ pub(super) struct Directions<'a> {
     pub(super) read: &'a dyn Fn(&GraphState) -> Result<Molecule>,
 }
 
-impl Directions<'_> {
+impl ConditionSampler<'_> {
     /// Samples under each direction. `measure` returns the row of a direction from its condition, its objectives
     /// and its molecules.
     pub(super) fn sample(
@@ -58,10 +58,7 @@ impl Directions<'_> {
 }
 
 /// Reads the molecules of graphs.
-pub(super) fn read_all(
-    states: &GraphStates,
-    read: impl Fn(&GraphState) -> Result<Molecule>,
-) -> Result<Vec<Molecule>> {
+pub(super) fn read_all(states: &GraphStates, read: impl Fn(&GraphState) -> Result<Molecule>) -> Result<Vec<Molecule>> {
     states.graphs().iter().map(read).collect()
 }
 

@@ -6,7 +6,7 @@ use gfn_extras::pareto::{hypervolume, pareto_front, simplex_grid};
 use gfn_molecules::{MoleculeReward, uniqueness};
 
 use super::atoms::{EXACT_LIMIT, plain_molecules};
-use super::directions::{Directions as Tested, mean};
+use super::directions::{ConditionSampler, mean};
 use super::seh_frag::focus::focus;
 use crate::prelude::*;
 
@@ -101,47 +101,49 @@ impl Task for MultiObjective {
         network.estimators.n_conditions = conditioning.width() as i64;
         let graph = listed(run.recipe.exact_up_to, &env)?;
         let task = json!({ "max_atoms": self.max_atoms, "conditioning": conditioning });
-        let mut trainer =
-            run.graph_trainer(env, reward.clone(), network, task)?.with_conditions(conditioning.clone());
+        let mut trainer = run.graph_trainer(env, reward.clone(), network, task)?.with_conditions(conditioning.clone());
         if let Some(share) = self.hindsight {
             trainer = trainer.with_hindsight(FocusInHindsight(reward.clone()), share)?;
         }
-        let Some((trainer, mut report)) = run.train(trainer, |_| Ok(jsd(None)), Vec::new())? else { return Ok(()) };
+        run.finish(trainer, unmeasured, Vec::new(), |trainer, report| {
+            // Evenly spread preferences, and a focus of the same direction.
+            let tested: Vec<Vec<f64>> = simplex_grid(2, PREFERENCE_STEPS)?.rows().map(<[f64]>::to_vec).collect();
+            let (read, samples, mut distances) = (|graph: &GraphState| codec.molecule(graph), self.samples, Vec::new());
+            let sampler = ConditionSampler { reward: &reward, beta: BETAS.1, focus: self.focus, samples, read: &read };
+            let rng = &mut trainer.evaluation_rng();
+            let found = sampler.sample(trainer, &tested, rng, |preferences, condition, objectives, molecules| {
+                let mut row = json!({ "preferences": preferences, "mean_bonding": mean(objectives, 0),
+                    "mean_greasy": mean(objectives, 1), "uniqueness": uniqueness(molecules)? });
+                if let Some(graph) = &graph {
+                    let (d, target) = compare(graph, trainer.env(), trainer.policy(), &reward, Some(condition))?;
+                    merge(
+                        &mut row,
+                        json!({ "tv": d.tv, "log_z": log_z(trainer, condition), "log_z_true": target.log_z }),
+                    );
+                    distances.push(d);
+                }
+                Ok(row)
+            })?;
 
-        // Evenly spread preferences, and a focus of the same direction.
-        let tested: Vec<Vec<f64>> = simplex_grid(2, PREFERENCE_STEPS)?.rows().map(<[f64]>::to_vec).collect();
-        let (read, samples, mut distances) = (|graph: &GraphState| codec.molecule(graph), self.samples, Vec::new());
-        let directions = Tested { reward: &reward, beta: BETAS.1, focus: self.focus, samples, read: &read };
-        let rng = &mut trainer.evaluation_rng();
-        let found = directions.sample(&trainer, &tested, rng, |preferences, condition, objectives, molecules| {
-            let mut row = json!({ "preferences": preferences, "mean_bonding": mean(objectives, 0),
-                "mean_greasy": mean(objectives, 1), "uniqueness": uniqueness(molecules)? });
+            let (objectives, best) = (&found.objectives, front(&found.objectives)?);
+            let distinct: BTreeSet<CanonicalKey> = found.molecules.iter().map(Molecule::key).collect();
+            report.extend(json!({ "hypervolume": hypervolume(objectives, &REFERENCE)?, "front_size": best.len(),
+                "distinct_samples": distinct.len(), "conditions": found.rows, "front": best }));
+            let points = objectives.rows().map(|row| (row[0], row[1]));
+            let mut panel = Panel::scatter("samples, their front, and that of all (line)", points)
+                .labels("hydrogen bonds", "small polar surface")
+                .equal_aspect()
+                .curve(Curve::new("front", best));
             if let Some(graph) = &graph {
-                let (d, target) = compare(graph, trainer.env(), trainer.policy(), &reward, Some(condition))?;
-                merge(&mut row, json!({ "tv": d.tv, "log_z": log_z(&trainer, condition), "log_z_true": target.log_z }));
-                distances.push(d);
+                report.exact_mean(&distances);
+                let whole = reward.objectives(&graph.states().select(&graph.ends()))?;
+                report.set("hypervolume_of_all", hypervolume(&whole, &REFERENCE)?);
+                panel = panel.outlines([front(&whole)?]);
+            } else {
+                report.not_listed(&run);
             }
-            Ok(row)
-        })?;
-
-        let (objectives, best) = (&found.objectives, front(&found.objectives)?);
-        let distinct: BTreeSet<CanonicalKey> = found.molecules.iter().map(Molecule::key).collect();
-        report.extend(json!({ "hypervolume": hypervolume(objectives, &REFERENCE)?, "front_size": best.len(),
-            "distinct_samples": distinct.len(), "conditions": found.rows, "front": best }));
-        let points = objectives.rows().map(|row| (row[0], row[1]));
-        let mut panel = Panel::scatter("samples, their front, and that of all (line)", points)
-            .labels("hydrogen bonds", "small polar surface")
-            .equal_aspect()
-            .curve(Curve::new("front", best));
-        if let Some(graph) = &graph {
-            report.exact_mean(&distances);
-            let whole = reward.objectives(&graph.states().select(&graph.ends()))?;
-            report.set("hypervolume_of_all", hypervolume(&whole, &REFERENCE)?);
-            panel = panel.outlines([front(&whole)?]);
-        } else {
-            report.not_listed(&run);
-        }
-        report.panels.push(panel);
-        run.print(report)
+            report.panels.push(panel);
+            Ok(())
+        })
     }
 }

@@ -9,7 +9,7 @@ pub(crate) mod task_flags;
 mod training;
 
 pub(crate) use exact::{Exact, compare, evaluated, heat_maps, listed, log_z, sampled};
-pub(crate) use training::{Report, jsd};
+pub(crate) use training::{Report, jsd, unmeasured};
 
 use gfn::runtime::Threads;
 

@@ -18,7 +18,7 @@ const INTERRUPTED: i32 = 130;
 impl Run<'_> {
     /// Trains as the flags say, with the task's observers. `measure` is called every few steps and isn't
     /// counted as training. Returns `None` for a member that doesn't measure.
-    pub(crate) fn train<E: TrainEnv>(
+    pub(super) fn train<E: TrainEnv>(
         &self,
         trainer: Trainer<E>,
         mut measure: impl FnMut(&Trainer<E>) -> Result<Metrics>,
@@ -83,6 +83,19 @@ impl Run<'_> {
             std::process::exit(INTERRUPTED);
         }
         Ok(Some((trainer, Report::new(stats))))
+    }
+
+    /// Trains, and prints the report, to which `add` adds.
+    pub(crate) fn finish<E: TrainEnv>(
+        &self,
+        trainer: Trainer<E>,
+        measure: impl FnMut(&Trainer<E>) -> Result<Metrics>,
+        observers: Vec<&mut dyn Observer<E>>,
+        add: impl FnOnce(&Trainer<E>, &mut Report) -> Result<()>,
+    ) -> Result<()> {
+        let Some((trainer, mut report)) = self.train(trainer, measure, observers)? else { return Ok(()) };
+        add(&trainer, &mut report)?;
+        self.print(report)
     }
 
     /// Makes a search without a policy, and returns its report.
@@ -311,6 +324,11 @@ impl TrainingStats {
             "log_z": self.log_z(),
         })
     }
+}
+
+/// Measures nothing.
+pub(crate) fn unmeasured<E: TrainEnv>(_: &Trainer<E>) -> Result<Metrics> {
+    Ok(Metrics::new())
 }
 
 /// Returns the metrics of a measurement: the JSD, if there is one.

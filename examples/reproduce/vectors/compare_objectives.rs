@@ -176,9 +176,10 @@ impl Comparison {
             return Ok(());
         }
         let worst = exact.as_ref().map(|_| pairs.iter().filter_map(|pair| pair["tv"].as_f64()).fold(0.0, f64::max));
-        print(json!({ "example": "compare_objectives", "environment": name_of(self.environment), "seed": self.machine.seed,
-            "steps": self.steps, "batch": self.batch, "threads": self.machine.threads, "device": self.machine.device.to_string(),
-            "log_z_true": exact.as_ref().map(|exact| exact.target.log_z), "worst_tv": worst,
+        let (machine, log_z) = (&self.machine, exact.as_ref().map(|exact| exact.target.log_z));
+        print(json!({ "example": "compare_objectives", "environment": name_of(self.environment),
+            "seed": machine.seed, "steps": self.steps, "batch": self.batch, "threads": machine.threads,
+            "device": machine.device.to_string(), "log_z_true": log_z, "worst_tv": worst,
             "exact": exact.is_some(), "why_not_exact": why_not_exact, "pairs": pairs }))
     }
 

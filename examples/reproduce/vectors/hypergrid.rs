@@ -68,7 +68,8 @@ impl Task for Grid {
         let network = common.perceptron(BackwardPolicy::SharedTorso);
         let mut trainer = run.perceptron(grid.env(), self.height, reward.clone(), network, task)?;
         if let (Some(apart), Some(config)) = (self.diverse, common.replay(&run.recipe)) {
-            let buffer = ReplayBuffer::new(config)?.diverse(Diversity::new(apart, 1.0, KHot::new(self.ndim, self.height))?);
+            let buffer =
+                ReplayBuffer::new(config)?.diverse(Diversity::new(apart, 1.0, KHot::new(self.ndim, self.height))?);
             trainer = trainer.with_replay(buffer);
         } else if trainer.replay().is_none() {
             refuse(&["--diverse"], "no such flag without a replay buffer: give --replay, too")?;
@@ -275,27 +276,27 @@ impl Task for ConditionalGrid {
             Ok(Some(compared.0))
         };
         let measure = |trainer: &Trainer<VectorEnv>| Ok(jsd(exact(trainer, 1.0)?.map(|distances| distances.jsd)));
-        let Some((trainer, mut report)) = run.train(trainer, measure, Vec::new())? else { return Ok(()) };
-
-        let (mut rows, mut all) = (Vec::new(), Vec::new());
-        let (mut learned, mut truth) = (Vec::new(), Vec::new());
-        for c in CONDITIONS {
-            let (distances, log_z_true) = (exact(&trainer, c)?, reward.log_z(c)?);
-            let log_z = log_z(&trainer, &condition(c));
-            learned.push((c, log_z.unwrap_or(f64::NAN)));
-            truth.push((c, log_z_true));
-            let l1 = distances.map(|d| d.l1);
-            rows.push(json!({ "condition": c, "l1": l1, "log_z": log_z, "log_z_true": log_z_true }));
-            all.extend(distances);
-        }
-        let panel = Panel::new("log Z by condition").labels("condition", "");
-        report.panels.push(panel.curve(Curve::new("learned", learned)).curve(Curve::new("true", truth)));
-        if all.is_empty() {
-            report.not_listed(&run);
-        } else {
-            report.exact_mean(&all);
-        }
-        report.set("conditions", rows);
-        run.print(report)
+        run.finish(trainer, measure, Vec::new(), |trainer, report| {
+            let (mut rows, mut all) = (Vec::new(), Vec::new());
+            let (mut learned, mut truth) = (Vec::new(), Vec::new());
+            for c in CONDITIONS {
+                let (distances, log_z_true) = (exact(trainer, c)?, reward.log_z(c)?);
+                let log_z = log_z(trainer, &condition(c));
+                learned.push((c, log_z.unwrap_or(f64::NAN)));
+                truth.push((c, log_z_true));
+                let l1 = distances.map(|d| d.l1);
+                rows.push(json!({ "condition": c, "l1": l1, "log_z": log_z, "log_z_true": log_z_true }));
+                all.extend(distances);
+            }
+            let panel = Panel::new("log Z by condition").labels("condition", "");
+            report.panels.push(panel.curve(Curve::new("learned", learned)).curve(Curve::new("true", truth)));
+            if all.is_empty() {
+                report.not_listed(&run);
+            } else {
+                report.exact_mean(&all);
+            }
+            report.set("conditions", rows);
+            Ok(())
+        })
     }
 }

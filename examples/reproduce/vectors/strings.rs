@@ -40,9 +40,7 @@ impl Task for BitSequences {
         let run = Run::begin(common, Recipe { steps: 1_000, batch: 16, ..Recipe::default() })?;
         let (log_z, task) = (reward.log_z(), json!({ "modes": modes }));
         let trainer = match self.policy.value {
-            None => {
-                run.perceptron(env, words.values(), reward, common.perceptron(BackwardPolicy::Uniform), task)?
-            }
+            None => run.perceptron(env, words.values(), reward, common.perceptron(BackwardPolicy::Uniform), task)?,
             Some(kind) => {
                 refuse(&["--backward"], "no such flag: a sequence has one parent, without its end")?;
                 let layout = SequenceLayout { values: words.values(), length: words.entries(), unset: 0 };

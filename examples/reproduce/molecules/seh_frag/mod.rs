@@ -13,9 +13,9 @@ use gfn_extras::condition::Condition;
 use gfn_molecules::fragments::{FragmentLibrary, FragmentReward, Fragments};
 use gfn_molecules::{Fingerprint, SehProxy};
 
+use super::atoms::SharedScore;
 use super::directions::{diversity, read_all};
 use super::outputs;
-use super::atoms::SharedScore;
 use crate::prelude::*;
 use scored::ScoredTable;
 
@@ -105,8 +105,7 @@ impl Seh {
             Some(conditioning) => {
                 let rewards = vec![Arc::new(FragmentReward::new(&library, score)) as _];
                 let reward = ConditionedReward::<GraphStates>::new(conditioning.clone(), rewards)?;
-                run.graph_trainer(fragments.into_env(), reward, network, task)?
-                    .with_conditions(conditioning.clone())
+                run.graph_trainer(fragments.into_env(), reward, network, task)?.with_conditions(conditioning.clone())
             }
             None => {
                 let (from, steps) = (self.beta_from.unwrap_or(FIRST_BETA), run.steps().div_ceil(2));
@@ -119,26 +118,26 @@ impl Seh {
             proxy.finish_step(Some(record.step))?;
             Ok(ControlFlow::Continue(()))
         };
-        let trained = run.train(trainer, |_| Ok(jsd(None)), vec![&mut write_scored])?;
-        let Some((trainer, mut report)) = trained else { return Ok(()) };
-        // Without a step, molecules that filled the replay buffer aren't written yet.
-        proxy.finish_step(Some(trainer.steps_done() + 1))?;
+        run.finish(trainer, unmeasured, vec![&mut write_scored], |trainer, report| {
+            // Without a step, molecules that filled the replay buffer aren't written yet.
+            proxy.finish_step(Some(trainer.steps_done() + 1))?;
 
-        let encode = |conditioning: &Conditioning| {
-            conditioning.encode(&[Condition { beta: BETA, preferences: vec![1.0], focus: None }])
-        };
-        let condition = conditioning.as_ref().map(encode).transpose()?;
-        let molecules = self.sample(&trainer, condition.as_ref(), &library)?;
-        let log_scores = proxy.proxy.log_scores(&molecules)?;
-        self.report(proxy, &mut report);
-        report.extend(outputs::of_samples(&molecules, &log_scores));
-        let n = molecules.len().max(1) as f64;
-        report.set("mean_score", log_scores.iter().map(|log| log.exp()).sum::<f64>() / n);
-        if molecules.len() > 1 {
-            report.set("internal_diversity", diversity(&molecules)?);
-        }
-        outputs::write(&self.common, &molecules, &log_scores, None)?;
-        run.print(report)
+            let encode = |conditioning: &Conditioning| {
+                conditioning.encode(&[Condition { beta: BETA, preferences: vec![1.0], focus: None }])
+            };
+            let condition = conditioning.as_ref().map(encode).transpose()?;
+            let molecules = self.sample(trainer, condition.as_ref(), &library)?;
+            let log_scores = proxy.proxy.log_scores(&molecules)?;
+            self.report(proxy, report);
+            report.extend(outputs::of_samples(&molecules, &log_scores));
+            let n = molecules.len().max(1) as f64;
+            report.set("mean_score", log_scores.iter().map(|log| log.exp()).sum::<f64>() / n);
+            if molecules.len() > 1 {
+                report.set("internal_diversity", diversity(&molecules)?);
+            }
+            outputs::write(&self.common, &molecules, &log_scores, None)?;
+            Ok(())
+        })
     }
 
     /// Samples molecules of the policy in the end, under a condition if it takes one.

@@ -7,7 +7,7 @@ use gfn_extras::pareto::{focus_accuracy, hypervolume, pareto_front, simplex_grid
 use gfn_molecules::fragments::{FragmentLibrary, FragmentReward, Fragments};
 use gfn_molecules::{Factor, Property, ScoreConfig, SehProxy, Shape};
 
-use super::super::directions::{Directions as Tested, mean};
+use super::super::directions::{ConditionSampler, mean};
 use super::focus::{focus, spread};
 use super::{BETA, FIRST_BETA, MAX_FRAGMENTS, network};
 use crate::prelude::*;
@@ -115,46 +115,45 @@ impl Task for SehObjectives {
         }
         let network = network(common, Some(&conditioning));
         let task = json!({ "conditioning": conditioning });
-        let mut trainer =
-            run.graph_trainer(env, reward.clone(), network, task)?.with_conditions(conditioning.clone());
+        let mut trainer = run.graph_trainer(env, reward.clone(), network, task)?.with_conditions(conditioning.clone());
         if self.focus.is_some() && trainer.replay().is_some() {
             trainer = trainer.with_hindsight(FocusInHindsight(reward.clone()), HINDSIGHT)?;
         } else if self.focus.is_some() {
             tell("no hindsight: there is no replay buffer, so no direction is set to where a molecule is");
         }
-        let Some((trainer, mut report)) = run.train(trainer, |_| Ok(jsd(None)), Vec::new())? else { return Ok(()) };
-
-        let mut rng = trainer.evaluation_rng();
-        let grid = simplex_grid(NAMES.len(), PREFERENCE_STEPS)?;
-        let (tested, row_name, rows_name) = match self.focus {
-            Some(_) => (spread(&front, grid.len()), "direction", "focus_directions"),
-            None => (grid.rows().map(<[f64]>::to_vec).collect(), "preferences", "conditions"),
-        };
-        let (read, samples) = (|graph: &GraphState| library.molecule(graph), self.samples);
-        let directions = Tested { reward: &reward, beta: BETA, focus: self.focus, samples, read: &read };
-        let found = directions.sample(&trainer, &tested, &mut rng, |direction, _, objectives, _| {
-            Ok(json!({ (row_name): direction, "means": means(objectives) }))
-        })?;
-        let (mut rows, all) = (found.rows, found.objectives);
-        // As many uniform random trees, to compare with.
-        let random = reward.objectives(&sample(trainer.env(), &UniformPolicy, all.len(), &mut rng)?)?;
-        if let Some(cosine) = self.focus {
-            for (row, direction) in rows.iter_mut().zip(&tested) {
-                row["focus_accuracy_random"] = json!(focus_accuracy(&random, direction, cosine)?);
+        run.finish(trainer, unmeasured, Vec::new(), |trainer, report| {
+            let mut rng = trainer.evaluation_rng();
+            let grid = simplex_grid(NAMES.len(), PREFERENCE_STEPS)?;
+            let (tested, row_name, rows_name) = match self.focus {
+                Some(_) => (spread(&front, grid.len()), "direction", "focus_directions"),
+                None => (grid.rows().map(<[f64]>::to_vec).collect(), "preferences", "conditions"),
+            };
+            let (read, samples) = (|graph: &GraphState| library.molecule(graph), self.samples);
+            let sampler = ConditionSampler { reward: &reward, beta: BETA, focus: self.focus, samples, read: &read };
+            let found = sampler.sample(trainer, &tested, &mut rng, |direction, _, objectives, _| {
+                Ok(json!({ (row_name): direction, "means": means(objectives) }))
+            })?;
+            let (mut rows, all) = (found.rows, found.objectives);
+            // As many uniform random trees, to compare with.
+            let random = reward.objectives(&sample(trainer.env(), &UniformPolicy, all.len(), &mut rng)?)?;
+            if let Some(cosine) = self.focus {
+                for (row, direction) in rows.iter_mut().zip(&tested) {
+                    row["focus_accuracy_random"] = json!(focus_accuracy(&random, direction, cosine)?);
+                }
+                for name in ["focus_accuracy", "focus_accuracy_random"] {
+                    report.set(name, rows.iter().filter_map(|row| row[name].as_f64()).sum::<f64>() / rows.len() as f64);
+                }
             }
-            for name in ["focus_accuracy", "focus_accuracy_random"] {
-                report.set(name, rows.iter().filter_map(|row| row[name].as_f64()).sum::<f64>() / rows.len() as f64);
+            report.extend(json!({ "objectives": NAMES, "hypervolume": hypervolume(&all, &REFERENCE)?,
+                "hypervolume_random": hypervolume(&random, &REFERENCE)?, "means": means(&all),
+                "means_random": means(&random), "front_size": pareto_front(&all)?.len(), "samples": all.len(),
+                (rows_name): rows, "why_not_exact": "there are more trees than can be listed" }));
+            for (title, objectives) in [("samples", &all), ("random trees", &random)] {
+                let points = objectives.rows().map(|row| (row[0], row[1])).collect::<Vec<_>>();
+                report.panels.push(Panel::scatter(title, points).labels(NAMES[0], NAMES[1]));
             }
-        }
-        report.extend(json!({ "objectives": NAMES, "hypervolume": hypervolume(&all, &REFERENCE)?,
-            "hypervolume_random": hypervolume(&random, &REFERENCE)?, "means": means(&all),
-            "means_random": means(&random), "front_size": pareto_front(&all)?.len(), "samples": all.len(),
-            (rows_name): rows, "why_not_exact": "there are more trees than can be listed" }));
-        for (title, objectives) in [("samples", &all), ("random trees", &random)] {
-            let points = objectives.rows().map(|row| (row[0], row[1])).collect::<Vec<_>>();
-            report.panels.push(Panel::scatter(title, points).labels(NAMES[0], NAMES[1]));
-        }
-        run.print(report)
+            Ok(())
+        })
     }
 }
 

@@ -140,7 +140,7 @@ impl Task for Lines {
             ..default
         };
         let (target, log_z, task) = (target(&reward), reward.log_z(), json!({ "n_steps": STEPS }));
-        let trainer = run.build(Line::new(STEPS)?, reward, (network, task), run.rng(), LinePolicy::new)?;
+        let trainer = run.build(Line::new(STEPS)?, reward, network, task, run.rng(), LinePolicy::new)?;
         let shares = |trainer: &Trainer<Line>| -> Result<Vec<f64>> {
             let mut shares = vec![0.0; CELLS + 1];
             evaluated(trainer, self.samples)?.rows().for_each(|x| shares[cell(x[0])] += 1.0 / self.samples as f64);

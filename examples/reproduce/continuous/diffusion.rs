@@ -14,7 +14,6 @@ use gfn_gym::diffusion::{
 };
 
 use crate::prelude::*;
-use crate::run::task_flags::command;
 
 /// A target, and the scale of the process that reaches it: sigma^2 is 5 for the grids, 1 in many dimensions
 /// (Sendera et al. 2024).
@@ -114,7 +113,7 @@ impl Task for Diffusion {
         let policy = |env: &DiffusionSampling, config, device, kind, rng: &mut Rng| {
             DiffusionPolicy::new(env, config, langevin, device, kind, rng)
         };
-        let mut trainer = run.build(env, energy.clone(), (config, task), run.rng(), policy)?;
+        let mut trainer = run.build(env, energy.clone(), config, task, run.rng(), policy)?;
         if capacity > 0 {
             let draw = Draw::WeightedRanks { by: RankBy::Reward, k: 0.01 };
             let replay = ReplayConfig { capacity, eviction: Eviction::Fifo, draw };
@@ -138,10 +137,8 @@ impl Task for Diffusion {
                 report.set("eubo", eubo(env, policy, &energy, &env.terminal(exact), rng)?.mean);
             }
             report_samples(target.as_ref(), &estimate, &points, rng, report)?;
-            let exact = target.sample(EVALUATED, rng);
-            let mut sets = vec![("samples", &points)];
-            sets.extend(exact.as_ref().map(|exact| ("target", exact)));
-            draw(&run, &sets)?;
+            report.panels.push(plane("samples", &points));
+            report.panels.extend(target.sample(EVALUATED, rng).map(|exact| plane("target", &exact)));
             Ok(())
         })
     }
@@ -232,7 +229,8 @@ impl Task for PosteriorDiffusion {
             report_samples(&truth, &estimate, points, rng, report)?;
             if common.out().is_some() {
                 let of_prior = sample(&env, prior.as_ref(), EVALUATED, rng)?.points;
-                draw(&run, &[("samples of the prior", &of_prior), ("samples of the posterior", points)])?;
+                report.panels.push(plane("samples of the prior", &of_prior));
+                report.panels.push(plane("samples of the posterior", points));
             }
             Ok(())
         })
@@ -290,12 +288,8 @@ fn report_samples(
     Ok(())
 }
 
-/// Draws sets of points in the plane of the first two coordinates.
-fn draw(run: &Run<'_>, sets: &[(&str, &Reals)]) -> Result<()> {
-    let mut figure = Figure::new(command());
-    for (name, points) in sets {
-        let shown = points.rows().filter(|x| x.len() > 1).map(|x| (x[0], x[1])).collect::<Vec<_>>();
-        figure = figure.panel(Panel::scatter(*name, shown).equal_aspect().labels("x1", "x2"));
-    }
-    run.common.draw("samples", |path| figure.write(path))
+/// Returns a panel of points in the plane of the first two coordinates.
+fn plane(title: &str, points: &Reals) -> Panel {
+    let shown = points.rows().filter(|x| x.len() > 1).map(|x| (x[0], x[1])).collect::<Vec<_>>();
+    Panel::scatter(title, shown).equal_aspect().labels("x1", "x2")
 }

@@ -95,8 +95,8 @@ impl Task for Rings {
         let trainer = if self.policy == Network::EdgeMlp {
             let (backward, estimators) = (common.backward(BackwardPolicy::Uniform), common.estimators());
             let network = EdgeMlpConfig { mlp: common.mlp(256, 2), backward, estimators };
-            let settings = (network, json!({ "example": "ring_edge_mlp", "task": task }));
-            run.distinct(run.build(env, reward, settings, run.rng(), |env, network, device, kind, rng| {
+            let task = json!({ "example": "ring_edge_mlp", "task": task });
+            run.distinct(run.build(env, reward, network, task, run.rng(), |env, network, device, kind, rng| {
                 EdgeMlp::new(env, network, device, kind, rng).map(GraphPolicy)
             })?)?
         } else {

@@ -30,8 +30,6 @@ struct AtomArgs {
     conv: Selection<ConvKind>,
     #[command(flatten)]
     run: RunArgs,
-    #[command(flatten)]
-    common: Common,
 }
 
 /// Bond orders are attributes of edges, which `Gin` doesn't see.
@@ -46,7 +44,7 @@ fn element(symbol: &str) -> std::result::Result<Element, String> {
 }
 
 impl AtomArgs {
-    /// Trains a task in proportion to a score, which `reward` names.
+    /// Trains a task in proportion to a score.
     fn train(
         &self,
         exact_limit: usize,
@@ -66,25 +64,23 @@ impl AtomArgs {
             config.charges = Vec::new();
         }
         let molecules = MoleculeEnv::new(config)?;
-        let (codec, reader) = (molecules.codec().clone(), molecules.codec().clone());
+        let codec = molecules.codec();
         let task = MoleculeTask {
             objects: "Kekule forms",
             args: &self.run,
             properties,
-            common: &self.common,
             env: molecules.env().clone(),
             network: GraphNetConfig {
                 conv: self.conv.value,
                 identity: false,
                 pair_walks: Some(3),
                 global: true,
-                ..self.common.graph_net(3, 64, BackwardPolicy::SharedTorso)
+                ..self.run.common.graph_net(3, 64, BackwardPolicy::SharedTorso)
             },
             built_of: json!({ "max_atoms": self.max_atoms, "stereo": self.stereo, "elements": elements }),
-            read: Arc::new(move |graph: &GraphState| reader.molecule(graph)),
             exact_limit,
         };
-        task.train(score, |score| MoleculeReward::new(&codec, score), add)
+        task.train(score, |score| MoleculeReward::new(codec, score), |graph| codec.molecule(graph), add)
     }
 }
 
@@ -155,8 +151,6 @@ pub(crate) struct FragmentTrees {
     max_fragments: usize,
     #[command(flatten)]
     run: RunArgs,
-    #[command(flatten)]
-    common: Common,
 }
 
 /// The default fragments: 539 trees of at most three.
@@ -180,23 +174,21 @@ impl Task for FragmentTrees {
         };
         let corrects = !self.run.no_symmetry_correction;
         let fragments: Vec<String> = library.fragments().iter().map(|fragment| fragment.to_string()).collect();
-        let reader = library.clone();
         let task = MoleculeTask {
             objects: "junction trees",
             args: &self.run,
             properties: self.reward.score.as_deref(),
-            common: &self.common,
             env: Fragments::new(&library, self.max_fragments)?.into_env().with_symmetry_correction(corrects),
             // Stems are attributes of arcs, which `Gin` doesn't see.
             network: GraphNetConfig {
                 conv: ConvKind::Gine,
-                ..self.common.graph_net(2, 64, BackwardPolicy::SharedTorso)
+                ..self.run.common.graph_net(2, 64, BackwardPolicy::SharedTorso)
             },
             built_of: json!({ "max_fragments": self.max_fragments, "fragments": fragments }),
-            read: Arc::new(move |graph: &GraphState| reader.molecule(graph)),
             exact_limit: EXACT_LIMIT,
         };
-        task.train(self.reward.build()?, |score| FragmentReward::new(&library, score), |_| ())
+        let (score, reward) = (self.reward.build()?, |score| FragmentReward::new(&library, score));
+        task.train(score, reward, |graph| library.molecule(graph), |_| ())
     }
 }
 
@@ -218,6 +210,8 @@ struct RunArgs {
     /// Number of best samples whose mean score and mean Tanimoto distance are reported
     #[arg(long, value_parser = at_least_one)]
     top_k: Option<usize>,
+    #[command(flatten)]
+    common: Common,
 }
 
 /// The score of a run, by name or by a file.
@@ -260,8 +254,6 @@ impl RewardArgs {
 
 /// A score that trainer and report share.
 pub(super) type SharedScore = Arc<dyn MoleculeScore>;
-/// Reads the molecule of a state.
-type Reader = Arc<dyn Fn(&GraphState) -> Result<Molecule> + Send + Sync>;
 
 /// One run of a task.
 struct MoleculeTask<'a> {
@@ -270,38 +262,36 @@ struct MoleculeTask<'a> {
     args: &'a RunArgs,
     /// The file of a score whose properties the table of molecules has.
     properties: Option<&'a Path>,
-    common: &'a Common,
     env: GraphEnv,
     network: GraphNetConfig,
     /// The settings of the environment, for the checkpoint.
     built_of: Value,
-    read: Reader,
     /// States up to which the distribution is exact.
     exact_limit: usize,
 }
 
 impl MoleculeTask<'_> {
     /// Trains on a score to the power of `--beta`, of at least e^-20 so that every molecule has a finite
-    /// log-reward, and reports, with what `add` adds.
+    /// log-reward, and reports, with what `add` adds. `read` returns the molecule of a state.
     fn train<R: Reward<GraphStates> + 'static>(
         self,
         score: impl MoleculeScore + 'static,
         reward: impl Fn(SharedScore) -> R,
+        read: impl Fn(&GraphState) -> Result<Molecule>,
         add: impl FnOnce(&mut Report),
     ) -> Result<()> {
         let args = self.args;
         let recipe =
             Recipe { steps: 4_000, batch: 128, exact_up_to: self.exact_limit, samples: 0, ..Recipe::default() };
-        let run = Run::begin(self.common, recipe)?;
+        let run = Run::begin(&args.common, recipe)?;
         let score: SharedScore = Arc::new(score.clamped((-20f64).exp(), f64::MAX)?.to_the(args.beta)?);
         let task = json!({ "built_of": self.built_of });
         let trainer = run.graph_trainer(self.env, reward(score.clone()), self.network, task)?;
-        let read = self.read;
         run.learn(trainer, self.objects, Vec::new(), |report, trainer, exact| {
             let (env, rng) = (trainer.env(), &mut trainer.evaluation_rng());
             let policy: &dyn Policy<GraphEnv> = if args.random { &UniformPolicy } else { trainer.policy() };
             let samples = sample(env, policy, args.samples, rng)?;
-            let molecules = read_all(&samples, |graph| read(graph))?;
+            let molecules = read_all(&samples, &read)?;
             let log_scores = score.log_scores(&molecules)?;
             report.extend(outputs::of_samples(&molecules, &log_scores));
             if let Some(k) = args.top_k {
@@ -312,7 +302,7 @@ impl MoleculeTask<'_> {
             let properties = self.properties.map(outputs::read_score).transpose()?;
             outputs::write(run.common, &molecules, &log_scores, properties.as_ref())?;
             if let Some(exact) = exact {
-                report.extend(outputs::of_molecules(exact, |graph| read(graph))?);
+                report.extend(outputs::of_molecules(exact, &read)?);
             }
             if args.no_symmetry_correction {
                 report.set("log_z_true", None::<f64>);

@@ -139,7 +139,8 @@ impl<'a> Run<'a> {
         &self,
         env: E,
         reward: impl Reward<E::States> + 'static,
-        (network, task): (N, Value),
+        network: N,
+        task: Value,
         mut rng: Rng,
         policy: impl FnOnce(&E, N, Device, Kind, &mut Rng) -> Result<P>,
     ) -> Result<Trainer<E>> {
@@ -164,7 +165,7 @@ impl<'a> Run<'a> {
         network: GraphNetConfig,
         task: Value,
     ) -> Result<Trainer<GraphEnv>> {
-        self.distinct(self.build(env, reward, (network, task), self.rng(), |env, network, device, kind, rng| {
+        self.distinct(self.build(env, reward, network, task, self.rng(), |env, network, device, kind, rng| {
             GraphNet::new(env, network, device, kind, rng).map(GraphPolicy)
         })?)
     }
@@ -178,7 +179,7 @@ impl<'a> Run<'a> {
         network: MlpPolicyConfig,
         task: Value,
     ) -> Result<Trainer<VectorEnv>> {
-        self.build(env, reward, (network, task), self.rng(), |env, network, device, kind, rng| {
+        self.build(env, reward, network, task, self.rng(), |env, network, device, kind, rng| {
             MlpPolicy::new(env, KHot::new(env.width(), values), network, device, kind, rng)
         })
     }

@@ -48,7 +48,7 @@ impl Task for BitSequences {
                 let net = SequenceNetConfig { kind, width, layers };
                 let config =
                     SequencePolicyConfig { net, estimators: common.estimators(), ..SequencePolicyConfig::default() };
-                run.build(env, reward, (config, task), run.rng(), |env, config, device, kind, rng| {
+                run.build(env, reward, config, task, run.rng(), |env, config, device, kind, rng| {
                     SequencePolicy::new(env, layout, config, device, kind, rng)
                 })?
             }

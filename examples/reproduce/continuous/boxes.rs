@@ -1,6 +1,6 @@
 //! The unit box and the line: continuous environments under the same sampler, losses and trainer as the graphs.
 
-use gfn::metrics::NoiseFloor;
+use gfn::metrics::Cumulative;
 use gfn::rollout::{ReplayEnv, Walks};
 use gfn_gym::boxes::{BetaMixtures, BoxEnv, BoxPolicy, BoxPolicyConfig, BoxReward, Coupling, GridHistogram};
 use gfn_gym::line::{Line, LinePolicy, LinePolicyConfig, LineReward};
@@ -142,14 +142,16 @@ impl Task for Lines {
         let (target, log_z, task) = (target(&reward), reward.log_z(), json!({ "n_steps": STEPS }));
         let trainer = run.build(Line::new(STEPS)?, reward, network, task, run.rng(), LinePolicy::new)?;
         let shares = |trainer: &Trainer<Line>| -> Result<Vec<f64>> {
-            let mut shares = vec![0.0; CELLS + 1];
-            evaluated(trainer, self.samples)?.rows().for_each(|x| shares[cell(x[0])] += 1.0 / self.samples as f64);
-            Ok(shares)
+            Ok(histogram(evaluated(trainer, self.samples)?.rows().map(|x| cell(x[0])), self.samples))
         };
         let measure = |trainer: &_| Ok(jsd(Some(Distances::between(&shares(trainer)?, &target)?.jsd)));
         run.finish(trainer, measure, Vec::new(), |trainer, report| {
             let learned = shares(trainer)?;
-            let floor = NoiseFloor::simulate(&target, self.samples, FLOORS, &mut run.rng())?.jsd;
+            let (perfect, mut rng, mut floor) = (Cumulative::new(&target), run.rng(), 0.0);
+            for _ in 0..FLOORS {
+                let shares = histogram((0..self.samples).map(|_| perfect.draw(&mut rng)), self.samples);
+                floor += Distances::between(&shares, &target)?.jsd / FLOORS as f64;
+            }
             let width = (RANGE.1 - RANGE.0) / CELLS as f64;
             let curve = |name: &str, probs: &[f64]| {
                 let at = |k: usize| RANGE.0 + (k as f64 + 0.5) * width;
@@ -169,6 +171,13 @@ impl Task for Lines {
 fn cell(x: f64) -> usize {
     let place = (x - RANGE.0) / (RANGE.1 - RANGE.0) * CELLS as f64;
     if (0.0..CELLS as f64).contains(&place) { place as usize } else { CELLS }
+}
+
+/// Returns the shares of `n` cells.
+fn histogram(cells: impl Iterator<Item = usize>, n: usize) -> Vec<f64> {
+    let mut shares = vec![0.0; CELLS + 1];
+    cells.for_each(|cell| shares[cell] += 1.0 / n as f64);
+    shares
 }
 
 /// Returns the target's share of each cell, by the midpoint rule.

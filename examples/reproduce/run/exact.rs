@@ -180,9 +180,7 @@ pub(crate) fn sampled<E: EnumerableEnv + TrainEnv>(trainer: &Trainer<E>, n: usiz
     let (env, policy, reward, rng) = (trainer.env(), trainer.policy(), trainer.reward(), &mut trainer.evaluation_rng());
     let estimate = estimate_log_z(env, policy, reward, n, rng)?;
     let states = sample(env, policy, n, rng)?;
-    let mut keys = env.keys(&states);
-    keys.sort_unstable();
-    keys.dedup();
+    let distinct: BTreeSet<_> = env.keys(&states).into_iter().collect();
     let log_rewards = log_rewards(reward, &states, None)?;
     Ok(json!({
         "log_z_importance": estimate.log_z,
@@ -190,7 +188,7 @@ pub(crate) fn sampled<E: EnumerableEnv + TrainEnv>(trainer: &Trainer<E>, n: usiz
         "elbo": estimate.elbo.mean,
         "effective_samples": estimate.effective_samples,
         "evaluated_samples": n,
-        "distinct_samples": keys.len(),
+        "distinct_samples": distinct.len(),
         "mean_log_reward": log_rewards.iter().sum::<f64>() / n.max(1) as f64,
     }))
 }

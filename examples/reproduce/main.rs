@@ -17,9 +17,10 @@ mod vectors;
 
 use std::process::ExitCode;
 
-use clap::{ArgMatches, Args, Command};
-use gfn::{Error, Result};
+use clap::{ArgMatches, Command};
 use gfn_plot as plot;
+
+use prelude::*;
 
 /// A task: its flags are its fields, and its documentation is its help.
 pub(crate) trait Task: Args {
@@ -62,25 +63,25 @@ const TASKS: &[Row] = &[
     row::<molecules::atoms::Molecules>("molecule"),
     row::<molecules::atoms::ExternalMolecules>("molecule-external"),
     row::<molecules::molecule_multi_objective::MultiObjective>("molecule-multi-objective"),
-    row::<molecules::fragments::FragmentTrees>("fragments"),
+    row::<molecules::atoms::FragmentTrees>("fragments"),
     row::<molecules::seh_frag::Seh>("seh-frag"),
     row::<molecules::seh_frag::moo::SehObjectives>("seh-frag-moo"),
     row::<vectors::strings::Qm9Strings>("qm9str"),
     row::<vectors::strings::TfBind8>("tfbind8"),
     row::<vectors::hypergrid::Grid>("hypergrid"),
-    row::<vectors::conditional_hypergrid::ConditionalGrid>("conditional-hypergrid"),
+    row::<vectors::hypergrid::ConditionalGrid>("conditional-hypergrid"),
     row::<vectors::strings::BitSequences>("bit-sequence"),
     row::<vectors::spins::Ebm>("discrete-ebm"),
     row::<vectors::spins::Ising>("ising"),
-    row::<vectors::exploration::Exploration>("exploration"),
+    row::<vectors::hypergrid::Exploration>("exploration"),
     row::<vectors::hypergrid::LocallySearched>("local-search"),
     row::<vectors::offline::Offline>("offline"),
     row::<vectors::peaks::PeakSearch>("peaks"),
     row::<vectors::compare_objectives::Comparison>("compare-objectives"),
     row::<continuous::boxes::Boxes>("box"),
-    row::<continuous::line::Lines>("line"),
+    row::<continuous::boxes::Lines>("line"),
     row::<continuous::diffusion::Diffusion>("diffusion"),
-    row::<continuous::diffusion_posterior::PosteriorDiffusion>("diffusion-posterior"),
+    row::<continuous::diffusion::PosteriorDiffusion>("diffusion-posterior"),
 ];
 
 fn main() -> ExitCode {

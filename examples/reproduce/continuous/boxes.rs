@@ -1,7 +1,9 @@
-//! The unit box: a continuous environment under the same sampler, losses and trainer as the graphs.
+//! The unit box and the line: continuous environments under the same sampler, losses and trainer as the graphs.
 
+use gfn::metrics::Cumulative;
 use gfn::rollout::{ReplayEnv, Walks};
 use gfn_gym::boxes::{BetaMixtures, BoxEnv, BoxPolicy, BoxPolicyConfig, BoxReward, Coupling, GridHistogram};
+use gfn_gym::line::{Line, LinePolicy, LinePolicyConfig, LineReward};
 
 use crate::prelude::*;
 
@@ -32,9 +34,9 @@ const SAMPLES: usize = 10_000;
 /// Cells along each axis of the histogram that samples are compared by.
 const BINS: usize = 50;
 /// Samples of perfect samplers that the noise floor is an average of.
-pub(super) const FLOORS: usize = 20;
+const FLOORS: usize = 20;
 /// Norm above which gradients are clipped: a density has no upper bound.
-pub(super) const MAX_NORM: f64 = 10.0;
+const MAX_NORM: f64 = 10.0;
 /// Share of each batch with --polar that leads to uniform points of the box, by steps back from them: modes
 /// off the diagonal are many steps one way, and seldom met.
 const POLAR_SHARE: f64 = 0.25;
@@ -44,10 +46,8 @@ const POINTS: usize = 50_000;
 impl Task for Boxes {
     fn run(&self) -> Result<()> {
         let common = &self.common;
-        let (shape, objective) = (if self.polar { "polar" } else { "Cartesian" }, common.objective.words());
         let recipe = Recipe { steps: 5_000, batch: 128, log_z_lr: 1e-2, ..Recipe::default() };
-        let title = format!("{shape} box, delta {}, {objective}", self.delta);
-        let mut run = Run::begin(common, "box", title, recipe)?;
+        let mut run = Run::begin(common, recipe)?;
         run.config.adam.max_norm = Some(MAX_NORM);
         let mut rng = run.rng();
         let env = if self.polar { BoxEnv::polar(self.delta)? } else { BoxEnv::cartesian(2, self.delta)? };
@@ -65,9 +65,8 @@ impl Task for Boxes {
         };
         let description = run.describe(json!({ "delta": self.delta, "polar": self.polar }), &network);
         let policy = BoxPolicy::new(&env, network, run.device, Kind::Float, &mut rng)?;
-        let is_given_points = self.polar && !common.objective.is_on_policy();
         let mut data = None;
-        if is_given_points {
+        if self.polar && !common.objective.is_on_policy() {
             data = Some(uniform_points(&env, &reward, &mut rng)?);
             // What is left is sampled afresh, half of it replayed if there is a buffer.
             let has_replay = common.replay(&run.recipe).is_some();
@@ -75,24 +74,24 @@ impl Task for Boxes {
             run.config.source = DataSource::new(1.0 - POLAR_SHARE - replay, replay, POLAR_SHARE)?;
             run.config.replay_path = ReplayPath::PolicyBackward;
         }
+        // Rewards of given points aren't among the calls that training counts.
+        let n_given = if data.is_some() { POINTS } else { 0 };
         let (log_z, grid) = (reward.log_z(2), GridHistogram::new(BINS, reward.cells(BINS))?);
         let mut trainer = run.trainer(env, reward, policy, rng, &description)?;
         if let Some(data) = data {
             trainer = trainer.with_data(data);
         }
-        let sample =
-            |trainer: &Trainer<BoxEnv>| sample(trainer.env(), trainer.policy(), SAMPLES, &mut trainer.evaluation_rng());
-        let measure = |trainer: &_| Ok(jsd(Some(grid.jsd(&sample(trainer)?)?)));
-        let Some((trainer, mut report)) = run.train(trainer, measure, Vec::new())? else { return Ok(()) };
-
-        let points = sample(&trainer)?;
-        let shares = grid.counts(&points)?.iter().map(|count| count / SAMPLES as f64).collect();
-        report.panels.extend(heat_maps(BINS, [("target", grid.target().to_vec()), ("samples", shares)]));
-        // Rewards of given points aren't among the calls that training counts.
-        report.extend(json!({ "jsd": grid.jsd(&points)?, "jsd_floor": grid.floor(SAMPLES, FLOORS, &mut run.rng())?,
-            "samples": points.len(), "given_points": if is_given_points { POINTS } else { 0 }, "log_z_true": log_z,
-            "log_z_error": (report.stats.log_z() - log_z).abs() }));
-        run.print(report)
+        let measure = |trainer: &_| Ok(jsd(Some(grid.jsd(&evaluated(trainer, SAMPLES)?)?)));
+        run.finish(trainer, measure, Vec::new(), |trainer, report| {
+            let points = evaluated(trainer, SAMPLES)?;
+            let shares = grid.counts(&points)?.iter().map(|count| count / SAMPLES as f64).collect();
+            report.panels.extend(heat_maps(BINS, [("target", grid.target().to_vec()), ("samples", shares)]));
+            let floor = grid.floor(SAMPLES, FLOORS, &mut run.rng())?;
+            report.extend(json!({ "jsd": grid.jsd(&points)?, "jsd_floor": floor, "samples": SAMPLES,
+                "given_points": n_given }));
+            report.log_z_error(log_z);
+            Ok(())
+        })
     }
 }
 
@@ -106,4 +105,87 @@ fn uniform_points(env: &BoxEnv, reward: &BoxReward, rng: &mut Rng) -> Result<Rep
     let mut data = ReplayBuffer::new(ReplayConfig { capacity: POINTS, eviction, draw })?.terminal_only();
     data.add(env, &points, &log_r)?;
     Ok(data)
+}
+
+/// Train a perceptron to move along the line, and to end as a sum of two Gaussians is spread
+#[derive(Args)]
+pub(crate) struct Lines {
+    /// Final samples that are compared with the target
+    #[arg(long, default_value_t = 10_000, value_parser = at_least_one)]
+    samples: usize,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Steps of each trajectory.
+const STEPS: usize = 5;
+/// The part of the line that is drawn and compared, and its cells.
+const RANGE: (f64, f64) = (-1.0, 8.0);
+const CELLS: usize = 90;
+/// Parts of a cell, to integrate the target.
+const PARTS: usize = 20;
+
+impl Task for Lines {
+    fn run(&self) -> Result<()> {
+        let common = &self.common;
+        refuse(&["--exit-bias"], "no such flag: all trajectories of the line are equally long")?;
+        let recipe = Recipe { steps: 2_000, batch: 256, epsilon: 0.2, lr: 2e-3, ..Recipe::default() };
+        let mut run = Run::begin(common, recipe)?;
+        run.config.adam.max_norm = Some(MAX_NORM);
+        let (reward, default) = (LineReward::default(), LinePolicyConfig::default());
+        let network = LinePolicyConfig {
+            mlp: MlpConfig { hidden: common.mlp(64, 3).hidden, ..default.mlp },
+            backward: common.backward(BackwardPolicy::SharedTorso),
+            estimators: common.estimators(),
+            ..default
+        };
+        let (target, log_z, task) = (target(&reward), reward.log_z(), json!({ "n_steps": STEPS }));
+        let trainer = run.build(Line::new(STEPS)?, reward, network, task, run.rng(), LinePolicy::new)?;
+        let shares = |trainer: &Trainer<Line>| -> Result<Vec<f64>> {
+            Ok(histogram(evaluated(trainer, self.samples)?.rows().map(|x| cell(x[0])), self.samples))
+        };
+        let measure = |trainer: &_| Ok(jsd(Some(Distances::between(&shares(trainer)?, &target)?.jsd)));
+        run.finish(trainer, measure, Vec::new(), |trainer, report| {
+            let learned = shares(trainer)?;
+            let (perfect, mut rng, mut floor) = (Cumulative::new(&target), run.rng(), 0.0);
+            for _ in 0..FLOORS {
+                let shares = histogram((0..self.samples).map(|_| perfect.draw(&mut rng)), self.samples);
+                floor += Distances::between(&shares, &target)?.jsd / FLOORS as f64;
+            }
+            let width = (RANGE.1 - RANGE.0) / CELLS as f64;
+            let curve = |name: &str, probs: &[f64]| {
+                let at = |k: usize| RANGE.0 + (k as f64 + 0.5) * width;
+                Curve::new(name, probs[..CELLS].iter().enumerate().map(|(k, p)| (at(k), p / width)))
+            };
+            let panel = Panel::new("density of the end").labels("x", "").curve(curve("target", &target));
+            report.panels.push(panel.curve(curve("samples", &learned)));
+            report.extend(json!({ "jsd": Distances::between(&learned, &target)?.jsd, "jsd_floor": floor,
+                "samples": self.samples }));
+            report.log_z_error(log_z);
+            Ok(())
+        })
+    }
+}
+
+/// Returns the cell of a position; the last one is for all positions outside.
+fn cell(x: f64) -> usize {
+    let place = (x - RANGE.0) / (RANGE.1 - RANGE.0) * CELLS as f64;
+    if (0.0..CELLS as f64).contains(&place) { place as usize } else { CELLS }
+}
+
+/// Returns the shares of `n` cells.
+fn histogram(cells: impl Iterator<Item = usize>, n: usize) -> Vec<f64> {
+    let mut shares = vec![0.0; CELLS + 1];
+    cells.for_each(|cell| shares[cell] += 1.0 / n as f64);
+    shares
+}
+
+/// Returns the target's share of each cell, by the midpoint rule.
+fn target(reward: &LineReward) -> Vec<f64> {
+    let step = (RANGE.1 - RANGE.0) / (CELLS * PARTS) as f64;
+    let density = |k: usize| (reward.log_density(RANGE.0 + (k as f64 + 0.5) * step) - reward.log_z()).exp();
+    let mut shares = vec![0.0; CELLS + 1];
+    (0..CELLS * PARTS).for_each(|k| shares[k / PARTS] += density(k) * step);
+    shares[CELLS] = (1.0 - shares[..CELLS].iter().sum::<f64>()).max(0.0);
+    shares
 }

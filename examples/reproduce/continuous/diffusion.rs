@@ -1,16 +1,49 @@
-//! Sampling from a density by a controlled diffusion: trajectory balance and its kin on pinned Brownian
-//! motion, off-policy by flag.
+//! Sampling from densities by a controlled diffusion: trajectory balance and its kin on pinned Brownian motion,
+//! off-policy by flag; and relative trajectory balance, which fine-tunes a prior to a posterior.
 
-use gfn::metrics::{estimate_log_z, eubo};
+use gfn::metrics::{LogZEstimate, estimate_log_z, eubo, importance_log_z};
+use gfn::objective::{MaximumLikelihood, RelativeLogPartitionVariance, RelativeTrajectoryBalance, score};
+use gfn::policy::WithPrior;
 use gfn::replay::RankBy;
+use gfn::rollout::ReplayEnv;
 use gfn_extras::explore::Search;
+use gfn_extras::transport::{maximum_mean_discrepancy, wasserstein2};
 use gfn_gym::diffusion::{
-    BackwardSteps, DiffusionPolicy, DiffusionPolicyConfig, DiffusionSampling, Energy, GradNetConfig, Mala, MalaConfig,
-    Process, ProcessKind,
+    BackwardSteps, CoxProcess, DiffusionPolicy, DiffusionPolicyConfig, DiffusionSampling, Energy, Funnel,
+    GradNetConfig, Mala, MalaConfig, ManyWell, Mixture, Posterior, Process, ProcessKind, Target,
 };
 
-use super::densities::{EVALUATED, MakeTarget, TARGETS, draw, report_log_z, report_samples};
 use crate::prelude::*;
+
+/// A target, and the scale of the process that reaches it: sigma^2 is 5 for the grids, 1 in many dimensions
+/// (Sendera et al. 2024).
+type MakeTarget = (fn() -> Result<Arc<dyn Target>>, f64);
+
+const TARGETS: &[Choice<MakeTarget>] = &[
+    ("gaussian", (|| Ok(Arc::new(Mixture::gaussian(vec![1.0; 2], 0.5)?)), 1.0), "A Gaussian off the origin"),
+    ("two-modes", (|| Ok(Arc::new(Mixture::two_modes())), 5.0), "Two Gaussians in the plane"),
+    (
+        "twenty-five-modes",
+        (|| Ok(Arc::new(Mixture::twenty_five_modes())), GRID_SIGMA),
+        "25 Gaussians on a grid in the plane",
+    ),
+    ("nine-modes", (|| Ok(Arc::new(Mixture::nine_modes())), GRID_SIGMA), "9 of these with unequal weights"),
+    ("forty-modes", (|| Ok(Arc::new(Mixture::forty_modes(0))), 20.0), "40 Gaussians anywhere in the plane"),
+    ("funnel", (|| Ok(Arc::new(Funnel::new(10, 1.0)?)), 1.0), "Neal's funnel, 10 coordinates"),
+    ("many-well", (|| Ok(Arc::new(ManyWell::new(32)?)), 1.0), "Double wells, 32 coordinates"),
+    (
+        "cox",
+        (|| Ok(Arc::new(CoxProcess::generated(10, &mut Rng::seeded(0))?)), 1.0),
+        "Log-Gaussian Cox process, 10 x 10 cells",
+    ),
+];
+
+/// The square root of 5.
+const GRID_SIGMA: f64 = 2.236_067_977_499_79;
+/// Trajectories that log Z is estimated from (Sendera et al. 2024).
+const EVALUATED: usize = 2_000;
+/// Points that are paired with exact samples: pairing takes the third power of their number.
+const PAIRED: usize = 1_000;
 
 /// Train a diffusion to sample from a density
 #[derive(Args)]
@@ -57,8 +90,7 @@ impl Task for Diffusion {
         let (make_target, sigma) = self.target.value;
         let target = make_target()?;
         let recipe = Recipe { steps: 2_000, batch: 200, epsilon: 0.0, lr: 1e-3, lr_end: 1.0, ..Recipe::default() };
-        let title = format!("{}, {} steps", self.target.words(), self.horizon);
-        let mut run = Run::begin(common, "diffusion", title, recipe)?;
+        let mut run = Run::begin(common, recipe)?;
         let process = Process::new(ProcessKind::PinnedBrownian, sigma, self.horizon)?;
         let env = DiffusionSampling::new(target.dim(), process)?;
         let energy = Energy::new(target.clone()).along(env.process());
@@ -76,11 +108,12 @@ impl Task for Diffusion {
             ..DiffusionPolicyConfig::default()
         };
         let task = json!({ "target": self.target.name, "horizon": self.horizon });
-        let (description, mut rng) = (run.describe(task, &config), run.rng());
-        let langevin = self.langevin.then(|| target.clone());
-        let policy = DiffusionPolicy::new(&env, config, langevin, run.device, Kind::Float, &mut rng)?;
         let mala = Mala::new(&env, target.clone(), MalaConfig::default())?;
-        let mut trainer = run.trainer(env, energy.clone(), policy, rng, &description)?;
+        let langevin = self.langevin.then(|| target.clone());
+        let policy = |env: &DiffusionSampling, config, device, kind, rng: &mut Rng| {
+            DiffusionPolicy::new(env, config, langevin, device, kind, rng)
+        };
+        let mut trainer = run.build(env, energy.clone(), config, task, run.rng(), policy)?;
         if capacity > 0 {
             let draw = Draw::WeightedRanks { by: RankBy::Reward, k: 0.01 };
             let replay = ReplayConfig { capacity, eviction: Eviction::Fifo, draw };
@@ -92,40 +125,171 @@ impl Task for Diffusion {
         let measure = |trainer: &Trainer<DiffusionSampling>| {
             let rng = &mut trainer.evaluation_rng();
             let estimate = estimate_log_z(trainer.env(), trainer.policy(), &energy, EVALUATED, rng)?;
-            let mut metrics = Metrics::new();
-            if let Some(log_z) = target.log_z() {
-                metrics.insert("log_z_error".to_owned(), (estimate.elbo.mean - log_z).abs());
-                metrics.insert("log_z_reweighted_error".to_owned(), (estimate.log_z - log_z).abs());
-            }
-            Ok(metrics)
+            let estimates = [("log_z_error", estimate.elbo.mean), ("log_z_reweighted_error", estimate.log_z)];
+            let error = |(name, value): (&str, f64)| Some((name.to_owned(), (value - target.log_z()?).abs()));
+            Ok(estimates.into_iter().filter_map(error).collect())
         };
-        let Some((trainer, mut report)) = run.train(trainer, measure, Vec::new())? else { return Ok(()) };
-
-        let (env, policy, rng) = (trainer.env(), trainer.policy(), &mut trainer.evaluation_rng());
-        let estimate = estimate_log_z(env, policy, &energy, EVALUATED, rng)?;
-        let points = sample(env, policy, EVALUATED, rng)?.points;
-        let error = |value: f64| target.log_z().map(|log_z| (value - log_z).abs());
-        report_log_z(&estimate, &mut report);
-        report.extend(json!({ "log_z_true": target.log_z(), "log_z_error": error(estimate.elbo.mean),
-            "log_z_reweighted_error": error(estimate.log_z) }));
-        if let Some(exact) = target.sample(EVALUATED, rng) {
-            report.set("eubo", eubo(env, policy, &energy, &env.terminal(exact), rng)?.mean);
-        }
-        report_samples(&points, target.as_ref(), rng, &mut report)?;
-        let exact = target.sample(EVALUATED, rng);
-        let mut sets = vec![("samples", &points)];
-        sets.extend(exact.as_ref().map(|exact| ("target", exact)));
-        draw(&run, &sets)?;
-        run.print(report)
+        run.finish(trainer, measure, Vec::new(), |trainer, report| {
+            let (env, policy, rng) = (trainer.env(), trainer.policy(), &mut trainer.evaluation_rng());
+            let estimate = estimate_log_z(env, policy, &energy, EVALUATED, rng)?;
+            let points = sample(env, policy, EVALUATED, rng)?.points;
+            if let Some(exact) = target.sample(EVALUATED, rng) {
+                report.set("eubo", eubo(env, policy, &energy, &env.terminal(exact), rng)?.mean);
+            }
+            report_samples(target.as_ref(), &estimate, &points, rng, report)?;
+            report.panels.push(plane("samples", &points));
+            report.panels.extend(target.sample(EVALUATED, rng).map(|exact| plane("target", &exact)));
+            Ok(())
+        })
     }
 }
 
 /// Returns the network of both diffusion tasks.
-pub(super) fn grad_net(common: &Common, zero_init: bool) -> GradNetConfig {
+fn grad_net(common: &Common, zero_init: bool) -> GradNetConfig {
     GradNetConfig {
         hidden: common.embedding.unwrap_or(64),
         layers: common.layers.unwrap_or(2),
         zero_init,
         ..GradNetConfig::default()
     }
+}
+
+/// Fine-tune a diffusion from 25 modes to 9 of them
+#[derive(Args)]
+pub(crate) struct PosteriorDiffusion {
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Steps of a trajectory.
+const HORIZON: usize = 40;
+/// The scale of the process.
+const SIGMA: f64 = 5.0;
+/// Exact samples of the prior to learn from.
+const DATA: usize = 20_000;
+
+impl Task for PosteriorDiffusion {
+    fn run(&self) -> Result<()> {
+        let common = &self.common;
+        refuse_replay()?;
+        refuse_validation()?;
+        refuse(&["--epsilon", "--exit-bias"], "no such flag: Gaussian steps have no uniform actions and no exit")?;
+        refuse(&["--backward"], "no such flag: relative to a prior P_B cancels")?;
+        let objective: Build = match common.objective.name {
+            "tb" => || Ok(Box::new(RelativeTrajectoryBalance::new(1.0)?)),
+            "vargrad" => || Ok(Box::new(RelativeLogPartitionVariance::new(1.0)?)),
+            other => return Err(Error::config("--objective", other, "tb or vargrad: both are relative to the prior")),
+        };
+        let recipe = Recipe { steps: 2_000, batch: 200, epsilon: 0.0, lr: 2e-3, ..Recipe::default() };
+        let mut run = Run::begin(common, recipe)?;
+        run.objective = objective;
+        let process = Process::new(ProcessKind::PinnedBrownian, SIGMA, HORIZON)?;
+        let env = DiffusionSampling::new(2, process)?;
+        let config = DiffusionPolicyConfig {
+            network: grad_net(common, true),
+            log_variance_range: Some(4.0),
+            ..DiffusionPolicyConfig::default()
+        };
+        let make = |rng: &mut Rng| DiffusionPolicy::new(&env, config.clone(), None, run.device, Kind::Float, rng);
+        let mut rng = run.rng();
+        let prior_target = Arc::new(Mixture::twenty_five_modes());
+        let data = prior_data(&env, prior_target.as_ref(), &mut rng)?;
+        // The data are bridged to the origin by the process: P_B has nothing to learn.
+        let (source, replay_path) = (DataSource::new(0.0, 0.0, 1.0)?, ReplayPath::UniformBackward);
+        let fitting = TrainerConfig { source, replay_path, ..run.config.clone() };
+        // The prior isn't in checkpoints: a resumed run fits it again, and must fit the same.
+        let task = json!({ "prior_seed": common.seed, "prior_training": fitting });
+        let prior = make(&mut rng)?;
+        let energy = Energy::new(prior_target);
+        let fit = Trainer::new(env.clone(), energy, prior, MaximumLikelihood, fitting, rng.split())?;
+        let mut fit = fit.with_data(data);
+        for _ in 0..run.steps() {
+            let _ = fit.step()?;
+        }
+        let prior = fit.into_policy();
+
+        let ratio = Posterior::nine_of_twenty_five();
+        let truth = ratio.posterior().clone();
+        let policy = make(&mut rng)?;
+        copy(prior.as_ref(), &policy);
+        // Its first parameters are written over: they aren't drawn from the run's stream.
+        let fixed = make(&mut Rng::seeded(0))?;
+        copy(prior.as_ref(), &fixed);
+        let policy = WithPrior { policy, prior: fixed };
+        let description = run.describe(task, &config);
+        let reward = Energy::new(Arc::new(ratio));
+        let trainer = run.trainer(env.clone(), reward, policy, rng, &description)?;
+        run.finish(trainer, unmeasured, Vec::new(), |trainer, report| {
+            let rng = &mut trainer.evaluation_rng();
+            let trajectories = Sampler::new(&env, trainer.policy()).forward(EVALUATED, rng)?;
+            let needs = Quantities::from(Quantity::LogPrior);
+            let scores = tch::no_grad(|| score(&env, trainer.reward(), trainer.policy(), &trajectories, needs))?;
+            let estimate = importance_log_z(&scores.relative_log_weights(1.0)?)?;
+            let points = &trajectories.terminal_states().points;
+            report_samples(&truth, &estimate, points, rng, report)?;
+            if common.out().is_some() {
+                let of_prior = sample(&env, prior.as_ref(), EVALUATED, rng)?.points;
+                report.panels.push(plane("samples of the prior", &of_prior));
+                report.panels.push(plane("samples of the posterior", points));
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Returns exact samples of the prior, with paths back from them.
+fn prior_data(env: &DiffusionSampling, prior: &Mixture, rng: &mut Rng) -> Result<ReplayBuffer<DiffusionSampling>> {
+    let (eviction, draw) = NEWEST;
+    let mut data = ReplayBuffer::new(ReplayConfig { capacity: DATA, eviction, draw })?.terminal_only();
+    let Some(points) = prior.sample(DATA, rng) else { return Ok(data) };
+    let log_rewards = prior.log_density(&points)?;
+    let paths = Sampler::new(env, &env.uniform()).backward(&env.terminal(points), rng)?;
+    data.add(env, &paths.walks(env)?, &log_rewards)?;
+    Ok(data)
+}
+
+/// Copies the weights of one policy to another of the same shape.
+fn copy(from: &dyn Policy<DiffusionSampling>, to: &dyn Policy<DiffusionSampling>) {
+    let (Some(from), Some(to)) = (from.parameters(), to.parameters()) else { return };
+    tch::no_grad(|| {
+        for (from, to) in from.iter().zip(to) {
+            to.tensor.shallow_clone().copy_(&from.tensor);
+        }
+    });
+}
+
+/// Reports an estimate of log Z, distances of samples from a target's exact ones, and the modes among them.
+fn report_samples(
+    target: &dyn Target,
+    estimate: &LogZEstimate,
+    points: &Reals,
+    rng: &mut Rng,
+    report: &mut Report,
+) -> Result<()> {
+    let (bound, log_z, truth) = (estimate.elbo.mean, estimate.log_z, target.log_z());
+    let error = |value: f64| truth.map(|truth| (value - truth).abs());
+    report.extend(json!({ "log_z_true": truth, "log_z_bound": bound, "log_z_error": error(bound),
+        "log_z_reweighted": log_z, "log_z_reweighted_error": error(log_z),
+        "log_z_reweighted_interval": [estimate.interval.0, estimate.interval.1],
+        "ess": estimate.effective_samples / EVALUATED as f64 }));
+    if let Some(exact) = target.sample(2 * PAIRED, rng) {
+        let part = |points: &Reals, from: usize| points.select(&(from..from + PAIRED).collect::<Vec<_>>());
+        let (samples, first, second) = (part(points, 0), part(&exact, 0), part(&exact, PAIRED));
+        report.extend(json!({ "w2": wasserstein2(&samples, &first)?, "w2_perfect": wasserstein2(&second, &first)?,
+            "mmd": maximum_mean_discrepancy(&samples, &first)? }));
+    }
+    if let Some((centres, radius)) = target.modes() {
+        let is_near = |centre: &[f64]| {
+            points.rows().any(|x| x.iter().zip(centre).map(|(a, b)| (a - b).powi(2)).sum::<f64>() <= radius * radius)
+        };
+        let found = centres.rows().filter(|centre| is_near(centre)).count();
+        report.extend(json!({ "modes_found": found, "modes_total": centres.len() }));
+    }
+    Ok(())
+}
+
+/// Returns a panel of points in the plane of the first two coordinates.
+fn plane(title: &str, points: &Reals) -> Panel {
+    let shown = points.rows().filter(|x| x.len() > 1).map(|x| (x[0], x[1])).collect::<Vec<_>>();
+    Panel::scatter(title, shown).equal_aspect().labels("x1", "x2")
 }

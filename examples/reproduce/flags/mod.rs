@@ -3,26 +3,16 @@
 pub(crate) mod config_file;
 mod objective;
 
-pub(crate) use objective::{Build, OBJECTIVES, ObjectiveName, Objectives};
+pub(crate) use objective::{Build, OBJECTIVES, ObjectiveName};
 
 pub(crate) use crate::run::task_flags::refuse;
 
-use std::path::PathBuf;
-
+use clap::ArgGroup;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{ArgGroup, Args};
-use gfn::Result;
-use gfn::nn::{BackwardPolicy, EstimatorsConfig, GraphNetConfig, MlpConfig};
-use gfn::objective::Quantity;
-use gfn::optim::{AdamConfig, Schedule};
-use gfn::policy::MlpPolicyConfig;
-use gfn::replay::ReplayConfig;
-use gfn::runtime::{DeviceKind, Runtime};
-use gfn::train::{Checkpoint, TrainerConfig};
 
-use crate::run::files::written;
+use crate::prelude::*;
 use crate::run::folder::RunFolder;
-use crate::run::{Recipe, members};
+use crate::run::members::ThreadUse;
 
 /// The values that a flag names: name, value, help.
 pub(crate) type Choice<T> = (&'static str, T, &'static str);
@@ -58,6 +48,11 @@ pub(crate) fn choice<T: Clone + Send + Sync + 'static>(
     })
 }
 
+/// Returns the name of a value, as flags have it.
+pub(crate) fn name_of(value: impl ValueEnum) -> String {
+    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+}
+
 /// The flags of every training task. A task has its own defaults for those without a value.
 #[derive(Args, Clone)]
 #[command(group(ArgGroup::new("kept").args(["save", "run"]).multiple(true)))]
@@ -78,8 +73,8 @@ pub(crate) struct Common {
     #[arg(long, default_value_t = 1)]
     pub(crate) threads: usize,
     /// Use of several threads
-    #[arg(long, value_parser = choice(members::USES), default_value = "environment")]
-    pub(crate) threads_for: Selection<()>,
+    #[arg(long, value_enum, default_value = "environment")]
+    pub(crate) threads_for: ThreadUse,
     /// Train as one of several processes that a launcher started (gfn-dist local, torchrun, srun, mpirun):
     /// each draws and scores its share of the batch, and all make the same update
     #[arg(long, value_parser = ["sync"])]
@@ -145,7 +140,7 @@ pub(crate) struct Common {
     pub(crate) resume: Option<PathBuf>,
     /// File for the figures of each step, one JSON object per line
     #[arg(long)]
-    pub(crate) metrics: Option<PathBuf>,
+    metrics: Option<PathBuf>,
     /// Folder for event files, in which TensorBoard follows the run
     #[arg(long)]
     pub(crate) tensorboard: Option<PathBuf>,
@@ -216,6 +211,11 @@ impl Common {
         self.save.clone().or_else(|| Some(self.run_folder()?.checkpoint()))
     }
 
+    /// Returns the file of the figures of each step, if it is written.
+    pub(crate) fn metrics(&self) -> Option<PathBuf> {
+        self.metrics.clone().or_else(|| Some(self.run_folder()?.metrics()))
+    }
+
     /// Returns the checkpoint to resume from: that of the run folder, or the one that the flag names.
     pub(crate) fn resume(&self) -> Option<PathBuf> {
         let own = self.run_folder().map(|run| run.checkpoint()).filter(|path| Checkpoint::exists(path));
@@ -282,13 +282,7 @@ impl Common {
 
     /// Returns the policy of tasks on vectors.
     pub(crate) fn perceptron(&self, backward: BackwardPolicy) -> MlpPolicyConfig {
-        MlpPolicyConfig {
-            mlp: self.mlp(256, 2),
-            backward: self.backward(backward),
-            estimators: self.estimators(),
-            paths: self.objective.needs(Quantity::LogPaths),
-            ..MlpPolicyConfig::default()
-        }
+        self.objective.perceptron(self.mlp(256, 2), self.backward(backward))
     }
 
     /// Returns a graph network of this depth and width, unless flags set others.
@@ -303,7 +297,7 @@ impl Common {
     }
 
     /// Writes a table or a picture of this name, if pictures are wanted and this member writes them.
-    pub(crate) fn write(&self, name: &str, write: impl FnOnce(&PathBuf) -> Result<()>) -> Result<()> {
+    pub(crate) fn write(&self, name: &str, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
         let Some(folder) = self.out().filter(|_| members::is_first()) else { return Ok(()) };
         let path = folder.join(name);
         write(&path)?;
@@ -312,7 +306,7 @@ impl Common {
     }
 
     /// Writes a picture as SVG and as PNG, if pictures are wanted.
-    pub(crate) fn draw(&self, name: &str, write: impl Fn(&PathBuf) -> Result<()>) -> Result<()> {
+    pub(crate) fn draw(&self, name: &str, write: impl Fn(&Path) -> Result<()>) -> Result<()> {
         ["svg", "png"].iter().try_for_each(|extension| self.write(&format!("{name}.{extension}"), &write))
     }
 }

@@ -1,25 +1,19 @@
 //! The objectives by name.
 
-use gfn::Result;
-use gfn::nn::{BackwardPolicy, EstimatorsConfig};
 use gfn::objective::{
-    Advantage, DetailedBalance, FlowMatching, LogPartitionVariance, MaximumEntropyBackward, ModifiedDetailedBalance,
-    Objective, Origin, PolicyGradient, ProximalPolicy, Quantity, StateFlow, SubTrajectoryBalance, TrajectoryBalance,
+    Advantage, MaximumEntropyBackward, ModifiedDetailedBalance, PolicyGradient, ProximalPolicy, StateFlow,
     TrajectoryLikelihood, Weighting, WithBackward,
 };
-use gfn::train::ReplayPath;
 
-use super::{Choice, Selection};
+use crate::prelude::*;
 
 /// Builds an objective.
 pub(crate) type Build = fn() -> Result<Box<dyn Objective>>;
-/// A table of objectives.
-pub(crate) type Objectives = &'static [Choice<Build>];
 /// An objective that a flag names.
 pub(crate) type ObjectiveName = Selection<Build>;
 
 /// The objectives of all tasks.
-pub(crate) const OBJECTIVES: Objectives = &[
+pub(crate) const OBJECTIVES: &[Choice<Build>] = &[
     ("tb", || Ok(Box::new(TrajectoryBalance)), "Trajectory balance"),
     ("vargrad", || Ok(Box::new(LogPartitionVariance)), "Log-partition variance"),
     ("db", || Ok(Box::new(DetailedBalance::default())), "Detailed balance"),
@@ -63,6 +57,12 @@ impl ObjectiveName {
     /// Returns the estimates that the network gives beside the policies.
     pub(crate) fn estimators(self) -> EstimatorsConfig {
         EstimatorsConfig::with_flow(self.needs(Quantity::LogFlow))
+    }
+
+    /// Returns the policy of this perceptron, with what the objective needs.
+    pub(crate) fn perceptron(self, mlp: MlpConfig, backward: BackwardPolicy) -> MlpPolicyConfig {
+        let (estimators, paths) = (self.estimators(), self.needs(Quantity::LogPaths));
+        MlpPolicyConfig { mlp, backward, estimators, paths, ..MlpPolicyConfig::default() }
     }
 
     /// Returns `true` if it learns from the policy's own trajectories alone.

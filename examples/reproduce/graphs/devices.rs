@@ -1,15 +1,8 @@
 //! A device held against the CPU: gradients of every objective, a checkpoint that is resumed on the other,
 //! and steps a second.
 
-use std::time::Instant;
+use gfn::train::Batch;
 
-use gfn::env::DiscreteEnv;
-use gfn::objective::Origin;
-use gfn::train::{Batch, TrainEnv};
-use gfn_gym::hypergrid::HyperGrid;
-use gfn_gym::ring::Ring;
-
-use crate::flags::{OBJECTIVES, ObjectiveName, selections};
 use crate::prelude::*;
 
 /// Hold a device against the CPU: gradients of every objective, resume, speed
@@ -126,13 +119,7 @@ const BALANCE: ObjectiveName = Selection { name: OBJECTIVES[0].0, value: OBJECTI
 
 fn grid(objective: ObjectiveName, device: Device) -> Result<Grid> {
     let (env, mut rng) = (HyperGrid::new(2, 8)?.env(), Rng::seeded(0));
-    let network = MlpPolicyConfig {
-        mlp: MlpConfig { hidden: vec![64; 2], ..MlpConfig::default() },
-        backward: backward(objective),
-        estimators: objective.estimators(),
-        paths: objective.needs(Quantity::LogPaths),
-        ..MlpPolicyConfig::default()
-    };
+    let network = objective.perceptron(MlpConfig { hidden: vec![64; 2], ..MlpConfig::default() }, backward(objective));
     let policy = MlpPolicy::new(&env, KHot::new(2, 8), network, device, Kind::Float, &mut rng)?;
     let config = TrainerConfig { batch: 16, ..TrainerConfig::default() };
     Trainer::new(env, Sums, policy, objective.build()?, config, rng)

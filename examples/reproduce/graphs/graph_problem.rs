@@ -1,11 +1,11 @@
 //! Problems on input graphs: one policy for all graphs, measured on graphs that it wasn't trained on.
 
 use gfn::train::TransitionBatches;
-use gfn_extras::condition::{Condition, ConditionedReward, Conditioning, Encoding, Temperature};
+use gfn_extras::condition::Condition;
 use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, RbModel, SizeReward, barabasi_albert, erdos_renyi};
 use gfn_solver::Improving;
 
-use super::held_out::{Large, Small};
+use super::held_out::Small;
 use crate::prelude::*;
 
 /// Train one policy on many input graphs, and measure it on others
@@ -79,7 +79,7 @@ const CONVS: &[Choice<ConvKind>] = &[
 
 /// A kind of input graphs.
 #[derive(Clone, Copy)]
-enum Graphs {
+pub(super) enum Graphs {
     Small,
     Rb(fn() -> RbModel),
     Ba,
@@ -105,44 +105,29 @@ pub(super) const HELD_OUT_SEED: u64 = 0x6865_6c64;
 /// Transitions of an update.
 const TRANSITIONS: usize = 64;
 
-/// Draws RB graphs.
-pub(super) fn draw_rb(model: &RbModel, count: usize, rng: &mut Rng) -> Result<Instances> {
-    Instances::new((0..count).map(|_| model.draw(rng)).collect::<Result<_>>()?)
-}
-
-fn draw_ba(count: usize, rng: &mut Rng) -> Result<Instances> {
-    let [least, most] = BA_NODES;
-    let one = |_| barabasi_albert(least + rng.below(most - least + 1), BA_ATTACHED, rng);
-    Instances::new((0..count).map(one).collect::<Result<_>>()?)
-}
-
-fn draw_small(count: usize, nodes: [usize; 2], rng: &mut Rng) -> Result<Instances> {
-    let sizes = (nodes[0]..=nodes[1]).cycle().take(count);
-    Instances::new(sizes.map(|n| erdos_renyi(n, EDGE_PROBABILITY, rng)).collect::<Result<_>>()?)
+impl Graphs {
+    /// Draws graphs of this kind; small ones have between `nodes[0]` and `nodes[1]` nodes.
+    pub(super) fn draw(self, count: usize, nodes: [usize; 2], rng: &mut Rng) -> Result<Instances> {
+        let one = |k: usize| match self {
+            Self::Small => erdos_renyi(nodes[0] + k % (nodes[1] - nodes[0] + 1), EDGE_PROBABILITY, rng),
+            Self::Rb(model) => model().draw(rng),
+            Self::Ba => barabasi_albert(BA_NODES[0] + rng.below(BA_NODES[1] - BA_NODES[0] + 1), BA_ATTACHED, rng),
+        };
+        Instances::new((0..count).map(one).collect::<Result<_>>()?)
+    }
 }
 
 impl GraphProblems {
     /// Returns the graphs to train on, and those to measure on.
     fn instances(&self) -> Result<[Instances; 2]> {
-        let (held_out_rng, train_rng) = (&mut Rng::seeded(HELD_OUT_SEED), &mut Rng::seeded(self.common.seed).split());
-        let is_small = self.graphs.name == "small";
+        let (kind, is_small) = (self.graphs.value, self.graphs.name == "small");
         let n_held_out = self.held_out.unwrap_or(if is_small { 50 } else { 100 });
         let n_train = self.train.unwrap_or(if is_small { 4_000 } else { 1_000 });
-        let [train, held_out] = match self.graphs.value {
-            Graphs::Small => {
-                let held_out = draw_small(n_held_out, HELD_OUT_NODES, held_out_rng)?;
-                [Instances::all(6)?.and(draw_small(n_train, TRAINED_NODES, train_rng)?), held_out]
-            }
-            Graphs::Rb(model) => {
-                let held_out = draw_rb(&model(), n_held_out, held_out_rng)?;
-                [draw_rb(&model(), n_train, train_rng)?, held_out]
-            }
-            Graphs::Ba => {
-                let held_out = draw_ba(n_held_out, held_out_rng)?;
-                [draw_ba(n_train, train_rng)?, held_out]
-            }
-        };
-        let held_out = held_out.distinct();
+        let held_out = kind.draw(n_held_out, HELD_OUT_NODES, &mut Rng::seeded(HELD_OUT_SEED))?.distinct();
+        let mut train = kind.draw(n_train, TRAINED_NODES, &mut Rng::seeded(self.common.seed).split())?;
+        if is_small {
+            train = Instances::all(6)?.and(train);
+        }
         Ok([train.distinct().without(&held_out), held_out])
     }
 
@@ -172,10 +157,9 @@ impl Task for GraphProblems {
         let beta_from = beta_from.map(|from| from.beta());
         let least = beta_from.filter(|_| self.any_beta);
         let any_beta = least.map(|least| AnyBeta::new(problem, least, reward.beta())).transpose()?;
-        let title = format!("{} of graphs, beta {}", self.problem.words(), reward.beta());
         let steps = if is_large { 3_000 } else { 40_000 };
         let recipe = Recipe { steps, batch: 32, epsilon: 0.05, lr_end: 0.01, ..Recipe::default() };
-        let mut run = Run::begin(common, "graph_problem", title, recipe)?;
+        let mut run = Run::begin(common, recipe)?;
         let [train, held_out] = self.instances()?;
         let env = GraphProblem::for_size(problem, &train)?.into_env();
         let conv = if is_large { ConvKind::Gin } else { ConvKind::GinVirtual };
@@ -204,10 +188,10 @@ impl Task for GraphProblems {
         let batches = |updates_per_draw| TransitionBatches { size: TRANSITIONS, updates_per_draw };
         run.config.transitions = self.updates.map(batches);
         let trainer = match &any_beta {
-            Some(any) => run
-                .graph_trainer(env, any.reward()?, network, run.rng(), task)?
-                .with_conditions(any.conditioning.clone()),
-            None => run.graph_trainer(env, reward, network, run.rng(), task)?,
+            Some(any) => {
+                run.graph_trainer(env, any.reward()?, network, task)?.with_conditions(any.conditioning.clone())
+            }
+            None => run.graph_trainer(env, reward, network, task)?,
         };
         let trainer = match self.improve {
             Some(rounds) => trainer.with_source(0.5, Improving::new(problem, rounds)?)?,
@@ -215,14 +199,11 @@ impl Task for GraphProblems {
         };
         let sizes = json!({ "train_graphs": train.graphs().len(), "held_out_graphs": held_out.graphs().len(),
             "beta": reward.beta(), "blind": self.blind });
-        let report = if is_large {
-            Large { task: self, problem }.learn(&run, trainer, &held_out)?
+        if is_large {
+            self.learn_large(&run, trainer, &held_out, sizes)
         } else {
-            Small::new(problem, &held_out, reward, any_beta)?.learn(&run, trainer)?
-        };
-        let Some(mut report) = report else { return Ok(()) };
-        report.extend(sizes);
-        run.print(report)
+            Small::new(problem, &held_out, reward, any_beta)?.learn(&run, trainer, sizes)
+        }
     }
 }
 

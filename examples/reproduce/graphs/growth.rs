@@ -22,14 +22,13 @@ const SHOWN: usize = 24;
 
 impl Task for AllGraphs {
     fn run(&self) -> Result<()> {
-        let title = format!("all graphs of at most {} nodes", self.max_nodes);
-        let run = Run::begin(&self.common, "all_graphs", title, Recipe { exact_up_to: 300_000, ..recipe(10_000) })?;
+        let run = Run::begin(&self.common, Recipe { exact_up_to: 300_000, ..recipe(10_000) })?;
         let config = GraphBuildingConfig::new(GraphKind::Undirected, self.max_nodes);
         let env = GraphBuilding::new(config)?.into_env();
         let reward = |states: &GraphStates, _: Option<&Tensor>| Ok(vec![0.0; states.graphs().len()]);
         let network = network(&self.common, Symmetry::Refined);
         let task = json!({ "max_nodes": self.max_nodes });
-        let trainer = run.graph_trainer(env, reward, network, run.rng(), task)?;
+        let trainer = run.graph_trainer(env, reward, network, task)?;
         learn(&run, trainer, |_| ())
     }
 }
@@ -57,7 +56,7 @@ fn learn(run: &Run<'_>, trainer: Trainer<GraphEnv>, add: impl FnOnce(&mut Report
     run.learn(trainer, "graphs up to isomorphism", Vec::new(), |report, trainer, exact| {
         report.set("classes", exact.map(|exact| exact.graph.len()));
         add(report);
-        let samples = sample(trainer.env(), trainer.policy(), SHOWN, &mut trainer.evaluation_rng())?;
+        let samples = evaluated(trainer, SHOWN)?;
         let drawing = GraphDrawing { labels: NodeLabels::None, ..GraphDrawing::default() };
         run.draw_graphs(exact, &drawing, samples.graphs(), SHOWN)
     })
@@ -87,15 +86,14 @@ const REWARDS: &[Choice<ColoredGraphReward>] = &[
 
 impl Task for ColoredGraphs {
     fn run(&self) -> Result<()> {
-        let title = format!("coloured graphs, at most {} nodes, reward {}", self.max_nodes, self.reward.name);
         // There are 4,303 classes up to six nodes and 72,297 up to seven.
         let steps = if self.max_nodes <= 6 { 10_000 } else { 40_000 };
-        let run = Run::begin(&self.common, "colored_graphs", title, recipe(steps))?;
+        let run = Run::begin(&self.common, recipe(steps))?;
         let corrects = !self.no_symmetry_correction;
         let env = ColoredGrowth::new(self.max_nodes)?.into_env().with_symmetry_correction(corrects);
         let network = network(&self.common, Symmetry::Seen);
         let task = json!({ "max_nodes": self.max_nodes });
-        let trainer = run.graph_trainer(env, self.reward.value, network, run.rng(), task)?;
+        let trainer = run.graph_trainer(env, self.reward.value, network, task)?;
         learn(&run, trainer, |report| {
             report.set("symmetry_corrected", corrects);
             if !corrects {

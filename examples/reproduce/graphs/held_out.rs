@@ -2,15 +2,12 @@
 //! flow. Of large ones the best of some samples stands beside the optimum, a greedy solution and local
 //! search.
 
-use std::time::Instant;
-
 use gfn_gym::graph_problems::{
     GraphProblem, Instances, Problem, RbModel, SizeReward, maximum_clique, maximum_independent_set,
 };
 use gfn_solver::{greedy, improved};
-use serde::Serialize;
 
-use super::graph_problem::{AnyBeta, GraphProblems, HELD_OUT_SEED, draw_rb};
+use super::graph_problem::{AnyBeta, GraphProblems, Graphs, HELD_OUT_SEED};
 use crate::prelude::*;
 
 type ProblemTrainer = Trainer<GraphEnv>;
@@ -45,12 +42,15 @@ impl Small {
         Ok(Self { env: GraphProblem::for_size(problem, graphs)?.into_env(), reward, condition, any_beta, sizes })
     }
 
-    /// Returns the distances of the policy from the target on one graph, and the true log Z.
-    fn measure(&self, space: &StateGraph<GraphEnv>, policy: &dyn Policy<GraphEnv>) -> Result<(Distances, f64)> {
-        let condition = self.condition.as_ref();
-        let target = space.target_distribution(self.reward.as_ref(), condition)?;
-        let learned = space.terminating_distribution(&self.env, policy, condition)?;
-        Ok((Distances::between(&learned.probs, &target.probs)?, target.log_z))
+    /// Returns the distances of the policy from the target on one graph under a condition, and the true log Z.
+    fn measure(
+        &self,
+        space: &StateGraph<GraphEnv>,
+        trainer: &ProblemTrainer,
+        condition: Option<&Tensor>,
+    ) -> Result<(Distances, f64)> {
+        let (distances, target) = compare(space, &self.env, trainer.policy(), self.reward.as_ref(), condition)?;
+        Ok((distances, target.log_z))
     }
 
     /// Returns log F of the initial state of each graph, if the policy estimates it.
@@ -69,8 +69,8 @@ impl Small {
         Ok(Some(flow))
     }
 
-    /// Trains and measures. Returns `None` for a member that doesn't measure.
-    pub(super) fn learn(mut self, run: &Run<'_>, trainer: ProblemTrainer) -> Result<Option<Report>> {
+    /// Trains, measures and reports, with the sizes of both sets of graphs.
+    pub(super) fn learn(self, run: &Run<'_>, trainer: ProblemTrainer, sizes: Value) -> Result<()> {
         let mut spaces = Vec::new();
         for instance in (0..self.env.n_instances()).step_by(5) {
             match StateGraph::build_of(&self.env, instance, MEASURED_STATES) {
@@ -78,47 +78,50 @@ impl Small {
                 space => spaces.push(space?),
             }
         }
+        let condition = self.condition.as_ref();
         let measure = |trainer: &ProblemTrainer| {
-            let measured = spaces.iter().map(|space| self.measure(space, trainer.policy()));
+            let measured = spaces.iter().map(|space| self.measure(space, trainer, condition));
             let measured: Vec<_> = measured.collect::<Result<_>>()?;
             Ok(jsd((!measured.is_empty()).then(|| mean_distance(&measured, |d| d.jsd))))
         };
-        let Some((trainer, mut report)) = run.train(trainer, measure, Vec::new())? else { return Ok(None) };
-
-        let (mut measured, mut rows) = (Vec::new(), Vec::new());
-        let log_z = self.log_z(trainer.policy(), run.common.objective.name.starts_with("fl-"))?;
-        for (instance, (nodes, edges)) in (0..).zip(&self.sizes) {
-            let space = StateGraph::build_of(&self.env, instance, LIMIT)?;
-            let (distances, log_z_true) = self.measure(&space, trainer.policy())?;
-            rows.push(json!({ "nodes": nodes, "edges": edges, "states": space.len(), "tv": distances.tv,
-                "log_z": log_z.as_ref().map(|all| all[instance as usize]), "log_z_true": log_z_true }));
-            measured.push((distances, log_z_true));
-        }
-        let truth: Vec<f64> = measured.iter().map(|(_, log_z)| *log_z).collect();
-        let pearson = match &log_z {
-            Some(log_z) if truth.len() > 1 => Correlation::between(log_z, &truth)?.pearson,
-            _ => None,
-        };
-        let mean = |of: fn(&Distances) -> f64| mean_distance(&measured, of);
-        report.extend(json!({ "l1": mean(|d| d.l1), "tv": mean(|d| d.tv), "jsd": mean(|d| d.jsd), "exact": true,
-            "tv_largest": measured.iter().map(|(distances, _)| distances.tv).fold(0.0, f64::max),
-            "log_z_pearson": pearson, "held_out": rows }));
-        report.panels.extend(log_z.map(|log_z| {
-            Panel::scatter("log Z of held-out graphs", truth.into_iter().zip(log_z))
-                .labels("log Z of all solutions", "log of the flow of the initial state")
-        }));
-        if let Some(any) = self.any_beta.take() {
-            let mut of_betas = Vec::new();
-            for beta in any.measured {
-                self.condition = Some(any.condition(beta)?);
-                let spaces = (0..self.env.n_instances()).map(|one| StateGraph::build_of(&self.env, one, LIMIT));
-                let measured = spaces.map(|space| self.measure(&space?, trainer.policy()));
-                let measured: Vec<_> = measured.collect::<Result<_>>()?;
-                of_betas.push(json!({ "beta": beta, "tv": mean_distance(&measured, |d| d.tv) }));
+        run.finish(trainer, measure, Vec::new(), |trainer, report| {
+            let (mut measured, mut rows) = (Vec::new(), Vec::new());
+            let log_z = self.log_z(trainer.policy(), run.common.objective.name.starts_with("fl-"))?;
+            for (instance, (nodes, edges)) in (0..).zip(&self.sizes) {
+                let space = StateGraph::build_of(&self.env, instance, LIMIT)?;
+                let (distances, log_z_true) = self.measure(&space, trainer, condition)?;
+                rows.push(json!({ "nodes": nodes, "edges": edges, "states": space.len(), "tv": distances.tv,
+                    "log_z": log_z.as_ref().map(|all| all[instance as usize]), "log_z_true": log_z_true }));
+                measured.push((distances, log_z_true));
             }
-            report.set("betas", of_betas);
-        }
-        Ok(Some(report))
+            let truth: Vec<f64> = measured.iter().map(|(_, log_z)| *log_z).collect();
+            let pearson = match &log_z {
+                Some(log_z) if truth.len() > 1 => Correlation::between(log_z, &truth)?.pearson,
+                _ => None,
+            };
+            let mean = |of: fn(&Distances) -> f64| mean_distance(&measured, of);
+            report.extend(json!({ "l1": mean(|d| d.l1), "tv": mean(|d| d.tv), "jsd": mean(|d| d.jsd), "exact": true,
+                "tv_largest": measured.iter().map(|(distances, _)| distances.tv).fold(0.0, f64::max),
+                "log_z_pearson": pearson, "held_out": rows }));
+            report.panels.extend(log_z.map(|log_z| {
+                Panel::scatter("log Z of held-out graphs", truth.into_iter().zip(log_z))
+                    .labels("log Z of all solutions", "log of the flow of the initial state")
+            }));
+            if let Some(any) = &self.any_beta {
+                let mut of_betas = Vec::new();
+                for beta in any.measured {
+                    let condition = Some(any.condition(beta)?);
+                    let instances = 0..self.env.n_instances();
+                    let space = |one| StateGraph::build_of(&self.env, one, LIMIT);
+                    let measured = instances.map(|one| self.measure(&space(one)?, trainer, condition.as_ref()));
+                    let measured: Vec<_> = measured.collect::<Result<_>>()?;
+                    of_betas.push(json!({ "beta": beta, "tv": mean_distance(&measured, |d| d.tv) }));
+                }
+                report.set("betas", of_betas);
+            }
+            report.extend(sizes);
+            Ok(())
+        })
     }
 }
 
@@ -131,83 +134,73 @@ const ROUNDS: usize = 1_000;
 /// Edges of the graphs that are sampled at once: messages along them take memory.
 const EDGES_AT_ONCE: usize = 400_000;
 
-/// Sizes of the solutions that were found of one graph.
-#[derive(Serialize)]
-struct SolutionSizes {
-    nodes: usize,
-    edges: usize,
-    best: f64,
-    mean: f64,
-    greedy: f64,
-    local_search: f64,
-    /// `None` if the search wasn't over in time.
-    optimum: Option<f64>,
-    sampling_s: f64,
-}
+/// The sizes of solutions that means are reported of.
+const SIZES: [&str; 4] = ["best", "mean", "greedy", "local_search"];
 
-type Figure = fn(&SolutionSizes) -> f64;
-/// The figures of a solution that means are reported of.
-const FIGURES: [(&str, Figure); 4] = [
-    ("best", |one| one.best),
-    ("mean", |one| one.mean),
-    ("greedy", |one| one.greedy),
-    ("local_search", |one| one.local_search),
-];
-
-/// Returns the mean over the graphs that have a number; `None` if none has.
-fn mean(solved: &[SolutionSizes], of: impl Fn(&SolutionSizes) -> Option<f64>) -> Option<f64> {
-    let numbers: Vec<f64> = solved.iter().filter_map(of).collect();
+/// Returns the mean of the numbers that there are; `None` if there is none.
+fn mean(numbers: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    let numbers: Vec<f64> = numbers.flatten().collect();
     (!numbers.is_empty()).then(|| numbers.iter().sum::<f64>() / numbers.len() as f64)
 }
 
-/// Large held-out graphs.
-pub(super) struct Large<'a> {
-    pub(super) task: &'a GraphProblems,
-    pub(super) problem: Problem,
+/// A kind of RB graphs, and the branches of the exact search if they aren't the flag's.
+type Larger = (&'static str, fn() -> RbModel, Option<u64>);
+/// Larger graphs that a policy is measured on: the ones that Zhang et al. call large, too, on which no exact search
+/// ends.
+const LARGER: [Larger; 2] = [("200 to 300 nodes", RbModel::large, None), ("800 to 1,200 nodes", largest, Some(0))];
+
+fn largest() -> RbModel {
+    RbModel { cliques: 40..=55, clique_nodes: 20..=25, tightness: [0.3, 1.0], nodes: 800..=1_200 }
 }
 
-impl Large<'_> {
-    /// Trains and measures. Returns `None` for a member that doesn't measure.
-    pub(super) fn learn(&self, run: &Run<'_>, trainer: ProblemTrainer, graphs: &Instances) -> Result<Option<Report>> {
-        let Some((trainer, mut report)) = run.train(trainer, |_| Ok(jsd(None)), Vec::new())? else { return Ok(None) };
-        let (mut rng, mut search_rng) = (trainer.evaluation_rng(), run.rng().split());
-        let mut solve = |graphs: &Instances, branches: u64| -> Result<Vec<SolutionSizes>> {
-            let env = GraphProblem::for_size(self.problem, graphs)?.into_env();
-            let sampler = Sampler::new(&env, trainer.policy());
-            let one = |(instance, graph)| self.solve(&sampler, instance, graph, branches, [&mut rng, &mut search_rng]);
-            (0..).zip(graphs.graphs()).map(one).collect()
-        };
-        let solved = solve(graphs, self.task.branches)?;
-        for (name, of) in FIGURES {
-            let share = mean(&solved, |one| one.optimum.map(|optimum| of(one) / optimum));
-            let suffix = if name == "best" { String::new() } else { format!("_{name}") };
-            report.set(&format!("share_of_optimum{suffix}"), share);
-            report.set(name, mean(&solved, |one| Some(of(one))));
-        }
-        // Shares are of the known optima.
-        report.extend(json!({ "best_of": self.task.best_of, "optimum": mean(&solved, |one| one.optimum),
-            "sampling_s_each": mean(&solved, |one| Some(one.sampling_s)),
-            "optima_known": solved.iter().filter(|one| one.optimum.is_some()).count(), "held_out": solved,
-            "why_not_exact": "the solutions of such graphs are too many" }));
-        if self.task.larger > 0 {
-            // The graphs that Zhang et al. call large; no exact search ends on those.
-            let largest =
-                RbModel { cliques: 40..=55, clique_nodes: 20..=25, tightness: [0.3, 1.0], nodes: 800..=1_200 };
-            let (rng, mut rows) = (&mut Rng::seeded(HELD_OUT_SEED).split(), Vec::new());
-            for (name, model, branches) in
-                [("200 to 300 nodes", RbModel::large(), self.task.branches), ("800 to 1,200 nodes", largest, 0)]
-            {
-                let solved = solve(&draw_rb(&model, self.task.larger, rng)?.distinct(), branches)?;
-                let mut row = json!({ "graphs": name, "nodes": mean(&solved, |one| Some(one.nodes as f64)),
-                    "optimum": mean(&solved, |one| one.optimum), "sampling_s": mean(&solved, |one| Some(one.sampling_s)) });
-                for (name, of) in FIGURES {
-                    row[name] = json!(mean(&solved, |one| Some(of(one))));
-                }
-                rows.push(row);
+impl GraphProblems {
+    /// Trains, measures on large graphs and reports, with the sizes of both sets of graphs.
+    pub(super) fn learn_large(
+        &self,
+        run: &Run<'_>,
+        trainer: ProblemTrainer,
+        graphs: &Instances,
+        sizes: Value,
+    ) -> Result<()> {
+        run.finish(trainer, unmeasured, Vec::new(), |trainer, report| {
+            let (mut rng, mut search_rng) = (trainer.evaluation_rng(), run.rng().split());
+            let mut solve = |graphs: &Instances, branches: u64| -> Result<Vec<Value>> {
+                let env = GraphProblem::for_size(self.problem.value, graphs)?.into_env();
+                let sampler = Sampler::new(&env, trainer.policy());
+                let one =
+                    |(instance, graph)| self.solve(&sampler, instance, graph, branches, [&mut rng, &mut search_rng]);
+                (0..).zip(graphs.graphs()).map(one).collect()
+            };
+            let mean_of = |solved: &[Value], name: &str| mean(solved.iter().map(|one| one[name].as_f64()));
+            let solved = solve(graphs, self.branches)?;
+            for name in SIZES {
+                // Shares are of the known optima.
+                let share = |one: &Value| Some(one[name].as_f64()? / one["optimum"].as_f64()?);
+                let suffix = if name == "best" { String::new() } else { format!("_{name}") };
+                report.set(&format!("share_of_optimum{suffix}"), mean(solved.iter().map(share)));
+                report.set(name, mean_of(&solved, name));
             }
-            report.set("larger", rows);
-        }
-        Ok(Some(report))
+            report.extend(json!({ "best_of": self.best_of, "optimum": mean_of(&solved, "optimum"),
+                "sampling_s_each": mean_of(&solved, "sampling_s"),
+                "optima_known": solved.iter().filter(|one| !one["optimum"].is_null()).count(), "held_out": solved,
+                "why_not_exact": "the solutions of such graphs are too many" }));
+            if self.larger > 0 {
+                let (rng, mut rows) = (&mut Rng::seeded(HELD_OUT_SEED).split(), Vec::new());
+                for (name, model, branches) in LARGER {
+                    let branches = branches.unwrap_or(self.branches);
+                    let graphs = Graphs::Rb(model).draw(self.larger, [0; 2], rng)?.distinct();
+                    let solved = solve(&graphs, branches)?;
+                    let mut row = json!({ "graphs": name });
+                    for name in ["nodes", "optimum", "sampling_s"].into_iter().chain(SIZES) {
+                        row[name] = json!(mean_of(&solved, name));
+                    }
+                    rows.push(row);
+                }
+                report.set("larger", rows);
+            }
+            report.extend(sizes);
+            Ok(())
+        })
     }
 
     /// Solves one graph by the policy, and by what it is compared with.
@@ -218,8 +211,8 @@ impl Large<'_> {
         graph: &GraphState,
         branches: u64,
         rngs: [&mut Rng; 2],
-    ) -> Result<SolutionSizes> {
-        let (problem, best_of, [rng, search_rng]) = (self.problem, self.task.best_of, rngs);
+    ) -> Result<Value> {
+        let (problem, best_of, [rng, search_rng]) = (self.problem.value, self.best_of, rngs);
         let size = |nodes: &[u32]| problem.check(graph, nodes).map(|size| size as f64);
         let at_once = (EDGES_AT_ONCE / graph.n_edges().max(1)).clamp(1, best_of);
         let (started, mut sizes) = (Instant::now(), Vec::new());
@@ -239,15 +232,10 @@ impl Large<'_> {
             Problem::DominatingSet | Problem::Cut => None,
         };
         let better = if problem.is_minimised() { f64::min } else { f64::max };
-        Ok(SolutionSizes {
-            nodes: graph.n_nodes(),
-            edges: graph.n_edges(),
-            best: sizes.iter().copied().reduce(better).unwrap_or(0.0),
-            mean: sizes.iter().sum::<f64>() / sizes.len().max(1) as f64,
-            greedy: size(&first)?,
-            local_search: size(&searched)?,
-            optimum: optimum.map(|nodes| size(&nodes)).transpose()?,
-            sampling_s,
-        })
+        Ok(json!({ "nodes": graph.n_nodes(), "edges": graph.n_edges(),
+            "best": sizes.iter().copied().reduce(better).unwrap_or(0.0),
+            "mean": sizes.iter().sum::<f64>() / sizes.len().max(1) as f64, "greedy": size(&first)?,
+            "local_search": size(&searched)?, "optimum": optimum.map(|nodes| size(&nodes)).transpose()?,
+            "sampling_s": sampling_s }))
     }
 }

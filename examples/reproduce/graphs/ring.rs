@@ -1,11 +1,8 @@
 //! Rings: graphs on labelled nodes, sampled in proportion to a reward of 100 for one cycle through all of
 //! them.
 
-use std::collections::BTreeSet;
-
 use gfn::metrics::{modes_found, pruned_distribution};
 use gfn::nn::{EdgeMlp, EdgeMlpConfig};
-use gfn_gym::ring::{Ring, RingReward};
 
 use crate::prelude::*;
 
@@ -22,8 +19,8 @@ pub(crate) struct Rings {
     #[arg(long)]
     undirected: bool,
     /// The network
-    #[arg(long, value_parser = choice(NETWORKS), default_value = "gnn")]
-    policy: Selection<()>,
+    #[arg(long, value_enum, default_value = "gnn")]
+    policy: Network,
     /// Reward of graphs that aren't rings
     #[arg(long, default_value_t = 1e-6)]
     reward_floor: f64,
@@ -31,10 +28,14 @@ pub(crate) struct Rings {
     common: Common,
 }
 
-const NETWORKS: &[Choice<()>] = &[
-    ("gnn", (), "Messages along edges"),
-    ("edge-mlp", (), "A perceptron on the adjacency matrix, the plain baseline; `sample` doesn't read its checkpoints"),
-];
+/// A network of rings.
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Network {
+    /// Messages along edges
+    Gnn,
+    /// A perceptron on the adjacency matrix, the plain baseline; `sample` doesn't read its checkpoints
+    EdgeMlp,
+}
 
 /// Final samples from which rings are counted.
 const SAMPLES: usize = 10_000;
@@ -87,17 +88,17 @@ impl Rings {
 impl Task for Rings {
     fn run(&self) -> Result<()> {
         let (common, nodes, kind) = (&self.common, self.nodes, self.kind());
-        let direction = if self.undirected { "undirected" } else { "directed" };
-        let run = Run::begin(common, "ring", format!("ring, {nodes} nodes, {direction}"), self.recipe())?;
-        let (ring, mut rng) = (Ring::new(nodes, kind)?, run.rng());
+        let run = Run::begin(common, self.recipe())?;
+        let ring = Ring::new(nodes, kind)?;
         let (env, reward) = (ring.env().clone(), RingReward::new(100.0, self.reward_floor)?);
         let task = json!({ "nodes": nodes, "kind": kind });
-        let trainer = if self.policy.name == "edge-mlp" {
+        let trainer = if self.policy == Network::EdgeMlp {
             let (backward, estimators) = (common.backward(BackwardPolicy::Uniform), common.estimators());
             let network = EdgeMlpConfig { mlp: common.mlp(256, 2), backward, estimators };
-            let description = run.describe(json!({ "example": "ring_edge_mlp", "task": task }), &network);
-            let net = EdgeMlp::new(&env, network, run.device, Kind::Float, &mut rng)?;
-            run.distinct(run.trainer(env, reward, GraphPolicy(net), rng, &description)?)?
+            let task = json!({ "example": "ring_edge_mlp", "task": task });
+            run.distinct(run.build(env, reward, network, task, run.rng(), |env, network, device, kind, rng| {
+                EdgeMlp::new(env, network, device, kind, rng).map(GraphPolicy)
+            })?)?
         } else {
             let network = GraphNetConfig {
                 conv: if self.undirected { ConvKind::Gin } else { ConvKind::Directed },
@@ -107,10 +108,10 @@ impl Task for Rings {
                 initial_exit_bias: ((nodes * nodes) as f64).ln(),
                 ..common.graph_net(if self.undirected || nodes > 4 { 2 } else { 1 }, 128, BackwardPolicy::Uniform)
             };
-            run.graph_trainer(env, reward, network, rng, task)?
+            run.graph_trainer(env, reward, network, task)?
         };
         run.learn(trainer, "graphs", Vec::new(), |report, trainer, exact| {
-            let samples = sample(trainer.env(), trainer.policy(), SAMPLES, &mut trainer.evaluation_rng())?;
+            let samples = evaluated(trainer, SAMPLES)?;
             let rings: Vec<usize> = samples.graphs().iter().filter_map(|graph| ring.ring_index(graph)).collect();
             let n_rings = ring.n_rings();
             report.extend(json!({ "valid_share": rings.len() as f64 / SAMPLES as f64, "samples": SAMPLES,

@@ -1,13 +1,8 @@
 //! Draws graphs from a checkpoint that `ring --save` or `colored-graphs --save` wrote, into a file of graphs.
 
-use std::collections::BTreeSet;
-
 use gfn::graph::write_graphs;
 use gfn_gym::colored_graphs::ColoredGraphs;
-use gfn_gym::ring::Ring;
-use serde::Deserialize;
 
-use crate::flags::Machine;
 use crate::prelude::*;
 
 /// Draw graphs from a trained policy

@@ -4,10 +4,8 @@
 use gfn::graph::NamedGraph;
 use gfn_gym::graph_problems::{GraphProblem, Instances, Problem};
 use gfn_solver::{Progress, Solved, Solver};
-use serde::Deserialize;
 
 use super::graph_problem::PROBLEMS;
-use crate::flags::Machine;
 use crate::prelude::*;
 
 /// Solve a problem on your graph, by a trained policy and local search
@@ -93,8 +91,8 @@ impl Task for Solve {
         }
         print(
             json!({ "example": "solve", "seed": self.machine.seed, "problem": problem.to_string(), "graph_nodes": nodes,
-            "graph_edges": edges, "size": size, "nodes": names, "history": solved.history, "samples": samples,
-            "seconds": solved.seconds, "sampling_s": solved.sampling_s }),
+                "graph_edges": edges, "size": size, "nodes": names, "history": solved.history, "samples": samples,
+                "seconds": solved.seconds, "sampling_s": solved.sampling_s }),
         )
     }
 }

@@ -1,10 +1,5 @@
 //! Training speed relative to the matrix products alone.
 
-use std::collections::BTreeMap;
-use std::time::Instant;
-
-use gfn::graph::{ActionSet, AddEdge, AddNode, BackwardRule, GraphRules, Semantics};
-
 use crate::prelude::*;
 
 /// Time growth to a fixed number of nodes, whose states are nearly all distinct, against the matrix products
@@ -45,17 +40,18 @@ impl Task for Speed {
         refuse_replay()?;
         refuse_validation()?;
         let recipe = Recipe { steps: 12, epsilon: 0.0, lr: 0.0, log_z_lr: 0.0, lr_end: 1.0, ..Recipe::default() };
-        let run = Run::begin(&self.common, "speed", format!("growth to {} nodes", self.nodes), recipe)?;
+        let run = Run::begin(&self.common, recipe)?;
         let network =
             GraphNetConfig { conv: ConvKind::Gin, ..self.common.graph_net(2, 128, BackwardPolicy::default()) };
         let reward = |graphs: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; graphs.len()]) };
         let task = json!({ "nodes": self.nodes });
-        let trainer = run.graph_trainer(Growth::env(self.nodes)?, reward, network.clone(), run.rng(), task)?;
-        let Some((trainer, mut report)) = run.train(trainer, |_| Ok(jsd(None)), Vec::new())? else { return Ok(()) };
-        let floor = floor(&trainer, run.config.batch, &network, run.device)?;
-        let share = 1.0 / report.stats.its_per_s() / floor;
-        report.extend(json!({ "products_s": floor, "iteration_over_products": share }));
-        run.print(report)
+        let trainer = run.graph_trainer(Growth::env(self.nodes)?, reward, network.clone(), task)?;
+        run.finish(trainer, unmeasured, Vec::new(), |trainer, report| {
+            let floor = floor(trainer, run.config.batch, &network, run.device)?;
+            let share = 1.0 / report.stats.its_per_s() / floor;
+            report.extend(json!({ "products_s": floor, "iteration_over_products": share }));
+            Ok(())
+        })
     }
 }
 

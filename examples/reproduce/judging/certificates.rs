@@ -1,17 +1,15 @@
 //! Certificates compared with the truth: how often their bounds and intervals hold, over policies of every
 //! quality.
 
-use std::collections::BTreeMap;
-
-use gfn::env::Direction;
+use gfn::distribution::GraphActionCategorical;
 use gfn::metrics::{Cumulative, ExactPolicy};
+use gfn::policy::Evaluation;
 use gfn::rollout::{Acceptance, LocalSearch};
 use gfn::run::Progress;
 use gfn::tensor::log_sum_exp;
 use gfn_judge::{Budget, Certificate, Interval, certify, log_probs, subset_distance};
 
 use super::known::{KnownTask, ListedTask, TaskArgs, Visit};
-use super::quality::BlurredPolicy;
 use crate::prelude::*;
 
 /// Compare certificates of policies of every quality with the truth
@@ -62,14 +60,12 @@ impl Task for Certificates {
 }
 
 /// The counts over the policies of one kind.
-#[derive(Default)]
+#[derive(Default, Serialize)]
 struct Counts {
     /// The number of bounds or intervals of each name, and how many of them held.
     held: BTreeMap<&'static str, (usize, usize)>,
     clean: usize,
     limited: usize,
-    fcs: Vec<f64>,
-    tvs: Vec<f64>,
     certificates: usize,
 }
 
@@ -79,12 +75,12 @@ impl Visit for &Certificates {
         let (env, graph) = (&known.env, &listed.graph);
         let exact = ExactPolicy::new(graph, env, &UniformPolicy, &known.reward)?;
         let mut check = Check { args, env, listed: &listed, rng: Rng::seeded(args.seed) };
-        let (mut counted, mut progress) =
-            (KINDS.map(|_| Counts::default()), Progress::new(args.policies as u64, "policies"));
+        let mut progress = Progress::new(args.policies as u64, "policies");
+        let mut counts = KINDS.map(|_| Counts::default());
         for k in 0..args.policies {
-            let seed = args.seed + k as u64;
-            let counted = &mut counted[k % KINDS.len()];
-            match KINDS[k % KINDS.len()] {
+            let (kind, seed) = (k % KINDS.len(), args.seed + k as u64);
+            let counted = &mut counts[kind];
+            let tv = match KINDS[kind] {
                 "blurred" => {
                     let worse = 1.0 - k as f64 / (args.policies - 1).max(1) as f64;
                     let (keep, noise) = match k {
@@ -93,14 +89,14 @@ impl Visit for &Certificates {
                     };
                     let policy =
                         BlurredPolicy { policy: &exact, direction: Direction::Forward, graph, keep, noise, seed };
-                    check.policy(&policy, known.reward.as_ref(), counted)?;
+                    check.policy(&policy, known.reward.as_ref(), counted)?
                 }
                 "ordered" => {
                     let (direction, noise) = (Direction::Backward, 8.0 * check.rng.uniform());
                     let orders = BlurredPolicy { policy: &UniformPolicy, direction, graph, keep: 1.0, noise, seed };
                     let ordered = ExactPolicy::new(graph, env, &orders, &known.reward)?;
                     let policy = BlurredPolicy { policy: &ordered, direction, graph, keep: 0.0, noise: 0.0, seed };
-                    check.policy(&policy, known.reward.as_ref(), counted)?;
+                    check.policy(&policy, known.reward.as_ref(), counted)?
                 }
                 _ => {
                     let mass = if k % 2 == 0 { 0.05f64 } else { 0.01 };
@@ -116,15 +112,16 @@ impl Visit for &Certificates {
                         }
                     };
                     let policy = ExactPolicy::new(graph, env, &UniformPolicy, &with_needle(log_others - 14.0))?;
-                    check.policy(&policy, &with_needle(log_others + (mass / (1.0 - mass)).ln()), counted)?;
+                    check.policy(&policy, &with_needle(log_others + (mass / (1.0 - mass)).ln()), counted)?
                 }
-            }
-            progress.update(k as u64 + 1, counted.tvs.last().copied().unwrap_or_default(), None);
+            };
+            progress.update(k as u64 + 1, tv, None);
         }
-        let mut line = json!({ "example": "certificates", "task": self.task.name(), "seed": self.seed, "samples": self.samples,
+        let mut line = json!({ "example": "certificates", "task": self.task.name(), "seed": self.seed,
+            "samples": self.samples,
             "objects": IDEAL, "threads": self.threads, "policies": self.policies, "log_z_true": listed.target.log_z });
-        for (name, counted) in KINDS.iter().zip(&counted) {
-            line[*name] = counted.figures()?;
+        for (name, counted) in KINDS.iter().zip(counts) {
+            line[*name] = json!(counted);
         }
         tell(format_args!("{line:#}"));
         if self.json { print(&line) } else { Ok(()) }
@@ -140,8 +137,8 @@ struct Check<'a, E: EnumerableEnv> {
 }
 
 impl<E: EnumerableEnv> Check<'_, E> {
-    /// Certifies a policy, without objects of the target and with them.
-    fn policy(&mut self, policy: &dyn Policy<E>, reward: &dyn Reward<E::States>, counted: &mut Counts) -> Result<()> {
+    /// Certifies a policy, without objects of the target and with them, and returns its total variation.
+    fn policy(&mut self, policy: &dyn Policy<E>, reward: &dyn Reward<E::States>, counted: &mut Counts) -> Result<f64> {
         let Self { args, env, listed, rng } = self;
         let target = listed.graph.target_distribution(reward, None)?;
         let (log_z, wanted) = (target.log_z, listed.of_objects(&target.probs));
@@ -157,8 +154,6 @@ impl<E: EnumerableEnv> Check<'_, E> {
         if let Some(known) = alone.consistency {
             let truth = true_consistency(*env, reward, listed, &probs, budget.size / 3, rng)?;
             counted.interval("fcs", known.fcs, truth);
-            counted.fcs.push(known.fcs.estimate);
-            counted.tvs.push(tv);
         }
         let mut objects = sample(*env, policy, OBJECTS / 2, rng)?;
         objects.append(sample(*env, &UniformPolicy, OBJECTS / 2, rng)?);
@@ -169,7 +164,7 @@ impl<E: EnumerableEnv> Check<'_, E> {
                 counted.interval("log_p", log_prob.log_p, p);
             }
         }
-        Ok(())
+        Ok(tv)
     }
 }
 
@@ -201,12 +196,6 @@ impl Counts {
         self.clean += usize::from(certificate.is_clean());
         self.limited += usize::from(!certificate.limits.is_empty());
         self.certificates += 1;
-    }
-
-    fn figures(&self) -> Result<Value> {
-        let spearman = if self.fcs.len() > 1 { Correlation::between(&self.fcs, &self.tvs)?.spearman } else { None };
-        Ok(json!({ "certificates": self.certificates, "clean": self.clean, "limited": self.limited, "held": self.held,
-            "fcs_against_tv": spearman }))
     }
 }
 
@@ -242,4 +231,76 @@ fn true_consistency<E: EnumerableEnv>(
         total += subset_distance(&log_p, &log_r)?;
     }
     Ok(total / SUBSETS as f64)
+}
+
+/// A policy whose logits in one direction are multiplied by `keep`; `noise` times standard normal numbers are
+/// added, which belong to pairs of states, so that moves to isomorphic states stay equally probable.
+struct BlurredPolicy<'a, E: EnumerableEnv> {
+    policy: &'a dyn Policy<E>,
+    direction: Direction,
+    graph: &'a StateGraph<E>,
+    keep: f64,
+    noise: f64,
+    seed: u64,
+}
+
+impl<E: EnumerableEnv> BlurredPolicy<'_, E> {
+    /// The number of a pair of states, or of a state and its exit.
+    fn noise(&self, from: usize, to: Option<usize>) -> f64 {
+        let to = to.map_or(0, |to| 1 + to as u64);
+        Rng::seeded(Rng::mix64(self.seed ^ Rng::mix64(from as u64 ^ Rng::mix64(to)))).normal()
+    }
+
+    fn blurred(&self, env: &E, states: &E::States, dist: &GraphActionCategorical) -> Result<GraphActionCategorical> {
+        let masks = dist.masks().clone();
+        let from = self.graph.indices(env, states);
+        let (log_probs, offsets, legal) = (dist.host_log_probs()?, dist.legal_offsets(), dist.legal_slots());
+        // Moves to other states, and where their logits stand.
+        let (mut rows, mut slots, mut places) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut logits, mut first) = (Vec::new(), 0);
+        for row in 0..masks.len() {
+            let own = masks.row(row).len();
+            logits.resize(first + own, 0.0f32);
+            for k in offsets[row]..offsets[row + 1] {
+                let place = first + legal[k] as usize;
+                logits[place] = (self.keep * log_probs[k]) as f32;
+                if masks.is_exit(row, legal[k]) {
+                    logits[place] += (self.noise * self.noise(from[row].unwrap_or_default(), None)) as f32;
+                } else {
+                    rows.push(row);
+                    slots.push(legal[k]);
+                    places.push(place);
+                }
+            }
+            first += own;
+        }
+        let slots = Slots(slots);
+        let neighbours = if self.direction == Direction::Forward {
+            env.child_keys(states, &rows, &slots)?
+        } else {
+            let mut parents = states.select(&rows);
+            env.step(Direction::Backward, &mut parents, &slots)?;
+            env.keys(&parents)
+        };
+        for ((row, key), place) in rows.into_iter().zip(neighbours).zip(places) {
+            let to = self.graph.index_of_key(&key);
+            logits[place] += (self.noise * self.noise(from[row].unwrap_or_default(), to)) as f32;
+        }
+        GraphActionCategorical::on_host(masks, logits)
+    }
+}
+
+impl<E: EnumerableEnv> Policy<E> for BlurredPolicy<'_, E> {
+    fn evaluate(
+        &self,
+        env: &E,
+        states: &E::States,
+        conditions: Option<&Tensor>,
+        wants: Quantities,
+    ) -> Result<Evaluation<GraphActionCategorical>> {
+        let mut evaluation = self.policy.evaluate(env, states, conditions, wants)?;
+        let dist = if self.direction == Direction::Forward { &mut evaluation.pf } else { &mut evaluation.pb };
+        *dist = dist.take().map(|dist| self.blurred(env, states, &dist)).transpose()?;
+        Ok(evaluation)
+    }
 }

@@ -3,14 +3,13 @@
 use gfn::graph::{GraphFormat, read_graphs};
 use gfn::metrics::Target;
 use gfn_gym::colored_graphs::{ColoredGraphReward, ColoredGraphs};
-use gfn_gym::hypergrid::{HyperGrid, RewardKind};
 use gfn_gym::phylo_tree::{ParsimonyReward, PhyloTree};
-use gfn_gym::ring::{Ring, RingReward};
 use gfn_gym::sequence::{Alphabet, TableReward, TokenSequence};
 use gfn_molecules::qm9str::{Qm9Str, Qm9StrReward};
-use gfn_molecules::{Element, Molecule, MoleculeConfig, MoleculeEnv, MoleculeReward, ScoreConfig};
+use gfn_molecules::{MoleculeReward, ScoreConfig};
 
 use super::samples::{RowReader, fasta, has_graph6, read_text, samples, with_numbers};
+use crate::molecules::atoms::plain_molecules;
 use crate::prelude::*;
 use crate::structures::problem::ProblemArgs;
 
@@ -18,8 +17,8 @@ use crate::structures::problem::ProblemArgs;
 #[derive(Args)]
 pub(super) struct TaskArgs {
     /// The task
-    #[arg(value_parser = choice(TASKS))]
-    task: Selection<()>,
+    #[arg(value_enum)]
+    task: TaskName,
     /// Points along each dimension of a grid (by default 8), nodes of a ring (4), most nodes of a coloured
     /// graph (5), most atoms of a molecule (4), variables of a structure (5), species of a tree (7)
     #[arg(long)]
@@ -39,17 +38,26 @@ pub(super) struct TaskArgs {
 const SPECIES: &str = "\
 >0\nACGTACGTTGCA\n>1\nACGTACGATGCA\n>2\nACGAACGATGTA\n>3\nTCGAACCATGTA\n>4\nTCGAGCCATCTA\n>5\nTCCAGCGTTCTG\n>6\nACCAGTGTTCTG\n";
 
-/// The tasks. Each is what `reproduce` trains under that name, with its defaults.
-const TASKS: &[Choice<()>] = &[
-    ("grid", (), "Points of a grid: numbers, a point on a line"),
-    ("ring", (), "Directed graphs on labelled nodes, rings above all: digraph6, or edge lists"),
-    ("colored-graphs", (), "Connected graphs of two-coloured nodes, up to isomorphism: edge lists"),
-    ("molecule", (), "Molecules of C, N, O: SMILES"),
-    ("structure", (), "Structures of a Bayesian network: digraph6, or edge lists"),
-    ("qm9str", (), "Strings of five of eleven blocks: their numbers"),
-    ("tfbind8", (), "DNA of eight letters"),
-    ("trees", (), "Rooted trees by parsimony: Newick, species as numbers from 0 or by their names in the alignment"),
-];
+/// A task. Each is what `reproduce` trains under that name, with its defaults.
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum TaskName {
+    /// Points of a grid: numbers, a point on a line
+    Grid,
+    /// Directed graphs on labelled nodes, rings above all: digraph6, or edge lists
+    Ring,
+    /// Connected graphs of two-coloured nodes, up to isomorphism: edge lists
+    ColoredGraphs,
+    /// Molecules of C, N, O: SMILES
+    Molecule,
+    /// Structures of a Bayesian network: digraph6, or edge lists
+    Structure,
+    /// Strings of five of eleven blocks: their numbers
+    Qm9str,
+    /// DNA of eight letters
+    Tfbind8,
+    /// Rooted trees by parsimony: Newick, species as numbers from 0 or by their names in the alignment
+    Trees,
+}
 
 /// Reads the states of a file, and the number of its samples that are no states of the task.
 type Reader<S> = Box<dyn Fn(&Path) -> Result<(S, usize)>>;
@@ -102,49 +110,49 @@ impl<E: EnumerableEnv> ListedTask<E> {
 
 impl TaskArgs {
     pub(super) fn name(&self) -> String {
-        self.task.words()
+        name_of(self.task).replace('-', " ")
     }
 
     /// Visits the task.
     pub(super) fn visit(&self, visit: impl Visit) -> Result<()> {
-        if self.size.is_some() && ["qm9str", "tfbind8"].contains(&self.task.name) {
+        if self.size.is_some() && [TaskName::Qm9str, TaskName::Tfbind8].contains(&self.task) {
             return Err(Error::config("--size", self.name(), "no such flag: this task has one size"));
         }
-        if self.alignment.is_some() && self.task.name != "trees" {
+        if self.alignment.is_some() && self.task != TaskName::Trees {
             return Err(Error::config("--alignment", self.name(), "trees, the task that it belongs to"));
         }
         let size = |default: usize| self.size.unwrap_or(default);
-        match self.task.name {
-            "grid" => {
+        match self.task {
+            TaskName::Grid => {
                 let grid = HyperGrid::new(self.ndim, size(8))?;
-                visit.visit(numbers(grid.env(), RewardKind::Original.standard(&grid)?, self.ndim, 0))
+                visit.visit(numbers(grid.env(), RewardKind::Original.standard(&grid)?, 0))
             }
-            "ring" => {
+            TaskName::Ring => {
                 let env = Ring::new(size(4), GraphKind::Directed)?.into_env();
                 visit.visit(graphs(env, RingReward::new(100.0, 1e-6)?, GraphFormat::Graph6))
             }
-            "colored-graphs" => {
+            TaskName::ColoredGraphs => {
                 let env = ColoredGraphs::new(size(5))?.into_env();
                 visit.visit(graphs(env, ColoredGraphReward::Count, GraphFormat::EdgeList))
             }
-            "structure" => {
+            TaskName::Structure => {
                 let problem = ProblemArgs::simulated(size(5), &mut Rng::seeded(0))?;
                 let env = problem.env()?;
                 let reward = problem.reward(&env)?;
                 visit.visit(graphs(env, reward, GraphFormat::Graph6))
             }
-            "molecule" => visit.visit(molecules(size(4))?),
-            "qm9str" => visit.visit(numbers(VectorEnv::new(Qm9Str), Qm9StrReward::standard(), Qm9Str::ENTRIES, 1)),
-            "tfbind8" => {
+            TaskName::Molecule => visit.visit(molecules(size(4))?),
+            TaskName::Qm9str => visit.visit(numbers(VectorEnv::new(Qm9Str), Qm9StrReward::standard(), 1)),
+            TaskName::Tfbind8 => {
                 let (sequence, dna) = (TokenSequence::tf_bind_8(), Alphabet::dna());
                 let path = self.table.as_ref().ok_or(Error::missing("tfbind8", "a table", "give --table"))?;
                 let (env, reward) = (sequence.env(), TableReward::read(&sequence, &dna, path, None)?);
-                let (width, reader) = (sequence.entries(), dna.clone());
+                let reader = dna.clone();
                 let row = move |line: &str| Ok(sequence.states_of(&[reader.encode(line)?])?.row(0).to_vec());
                 let write = move |row: &[u16]| dna.decode(&TokenSequence::tokens(row));
-                visit.visit(vectors(env, reward, width, false, row, write))
+                visit.visit(vectors(env, reward, false, row, write))
             }
-            _ => self.visit_trees(size(7), visit),
+            TaskName::Trees => self.visit_trees(size(7), visit),
         }
     }
 
@@ -162,16 +170,14 @@ impl TaskArgs {
         let trees = rules.all_trees().ok_or_else(too_many)?;
         let fewest = reward(0.0)?.parsimony(&trees)?.into_iter().min().unwrap_or_default();
         let reward = reward(fewest as f64)?;
-        let width = rules.entries();
         let row = move |line: &str| rules.read_newick(&with_numbers(line, &names));
-        visit.visit(vectors(env, reward, width, false, row, move |row: &[u16]| Ok(rules.newick(row))))
+        visit.visit(vectors(env, reward, false, row, move |row: &[u16]| Ok(rules.newick(row))))
     }
 }
 
 /// Returns the task of molecules of C, N and O.
 fn molecules(max_atoms: usize) -> Result<KnownTask<GraphEnv>> {
-    let (elements, charges) = (vec![Element::C, Element::N, Element::O], Vec::new());
-    let molecules = MoleculeEnv::new(MoleculeConfig { elements, charges, ..MoleculeConfig::new(max_atoms) })?;
+    let molecules = plain_molecules(max_atoms)?;
     let score = ScoreConfig::named("heteroatoms").ok_or(Error::missing("the task", "its score", "name another"))?;
     let (codec, writer) = (molecules.codec().clone(), molecules.codec().clone());
     let reward = Box::new(MoleculeReward::new(&codec, score.build()?));
@@ -193,12 +199,8 @@ fn molecules(max_atoms: usize) -> Result<KnownTask<GraphEnv>> {
 }
 
 /// Returns a task whose objects are rows of numbers: entries less `offset`.
-fn numbers(
-    env: VectorEnv,
-    reward: impl Reward<VectorStates> + 'static,
-    width: usize,
-    offset: u16,
-) -> KnownTask<VectorEnv> {
+fn numbers(env: VectorEnv, reward: impl Reward<VectorStates> + 'static, offset: u16) -> KnownTask<VectorEnv> {
+    let width = env.width();
     let row = move |line: &str| -> Result<Vec<u16>> {
         let words = line.split([',', ' ', '\t', ';']).filter(|word| !word.is_empty());
         let row: Option<Vec<u16>> = words.map(|word| word.parse::<u16>().ok()?.checked_add(offset)).collect();
@@ -207,18 +209,18 @@ fn numbers(
     };
     let write =
         move |row: &[u16]| Ok(row.iter().map(|x| (x - offset.min(*x)).to_string()).collect::<Vec<_>>().join(" "));
-    vectors(env, reward, width, true, row, write)
+    vectors(env, reward, true, row, write)
 }
 
-/// Returns a task whose objects are rows of this width, one per line.
+/// Returns a task whose objects are rows, one per line.
 fn vectors(
     env: VectorEnv,
     reward: impl Reward<VectorStates> + 'static,
-    width: usize,
     are_numbers: bool,
     row: impl Fn(&str) -> Result<Vec<u16>> + 'static,
     write: impl Fn(&[u16]) -> Result<String> + 'static,
 ) -> KnownTask<VectorEnv> {
+    let width = env.width();
     KnownTask {
         env,
         reward: Box::new(reward),

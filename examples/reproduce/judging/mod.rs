@@ -3,6 +3,4 @@
 pub(crate) mod certificates;
 pub(crate) mod judge;
 mod known;
-mod page;
-mod quality;
 mod samples;

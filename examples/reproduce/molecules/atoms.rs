@@ -1,10 +1,13 @@
-//! Molecules atom by atom, up to isomorphism: in proportion to a descriptor, or to the score of a program.
+//! Molecules atom by atom and fragment by fragment, up to isomorphism: in proportion to a descriptor, or to the
+//! score of a program.
 
 use std::time::Duration;
 
-use gfn_molecules::{Element, ExternalScorer, MoleculeConfig, MoleculeEnv, MoleculeReward, MoleculeScore};
+use gfn_molecules::fragments::{FragmentLibrary, FragmentReward, Fragments};
+use gfn_molecules::{Element, ExternalScorer, FactoredScore, MoleculeConfig, MoleculeEnv, MoleculeReward, ScoreConfig};
 
-use super::train::{MoleculeTask, RewardArgs, RunArgs};
+use super::directions::read_all;
+use super::outputs;
 use crate::prelude::*;
 
 /// The flags of tasks that build atom by atom.
@@ -27,8 +30,6 @@ struct AtomArgs {
     conv: Selection<ConvKind>,
     #[command(flatten)]
     run: RunArgs,
-    #[command(flatten)]
-    common: Common,
 }
 
 /// Bond orders are attributes of edges, which `Gin` doesn't see.
@@ -43,11 +44,9 @@ fn element(symbol: &str) -> std::result::Result<Element, String> {
 }
 
 impl AtomArgs {
-    /// Trains a task in proportion to a score, which `reward` names.
+    /// Trains a task in proportion to a score.
     fn train(
         &self,
-        example: &'static str,
-        reward: &str,
         exact_limit: usize,
         properties: Option<&Path>,
         score: impl MoleculeScore + 'static,
@@ -65,28 +64,30 @@ impl AtomArgs {
             config.charges = Vec::new();
         }
         let molecules = MoleculeEnv::new(config)?;
-        let (codec, reader) = (molecules.codec().clone(), molecules.codec().clone());
+        let codec = molecules.codec();
         let task = MoleculeTask {
-            example,
-            title: format!("molecules of at most {} atoms, {reward}", self.max_atoms),
             objects: "Kekule forms",
             args: &self.run,
             properties,
-            common: &self.common,
             env: molecules.env().clone(),
             network: GraphNetConfig {
                 conv: self.conv.value,
                 identity: false,
                 pair_walks: Some(3),
                 global: true,
-                ..self.common.graph_net(3, 64, BackwardPolicy::SharedTorso)
+                ..self.run.common.graph_net(3, 64, BackwardPolicy::SharedTorso)
             },
             built_of: json!({ "max_atoms": self.max_atoms, "stereo": self.stereo, "elements": elements }),
-            read: Arc::new(move |graph: &GraphState| reader.molecule(graph)),
             exact_limit,
         };
-        task.train(score, |score| MoleculeReward::new(&codec, score), add)
+        task.train(score, |score| MoleculeReward::new(codec, score), |graph| codec.molecule(graph), add)
     }
+}
+
+/// Returns the environment of molecules of C, N and O without charges.
+pub(crate) fn plain_molecules(max_atoms: usize) -> Result<MoleculeEnv> {
+    let elements = vec![Element::C, Element::N, Element::O];
+    MoleculeEnv::new(MoleculeConfig { elements, charges: Vec::new(), ..MoleculeConfig::new(max_atoms) })
 }
 
 /// Train a GNN policy to build molecules atom by atom
@@ -103,8 +104,7 @@ pub(super) const EXACT_LIMIT: usize = 50_000;
 
 impl Task for Molecules {
     fn run(&self) -> Result<()> {
-        let (name, properties) = (self.reward.name(), self.reward.score.as_deref());
-        self.atoms.train("molecule", &name, EXACT_LIMIT, properties, self.reward.build()?, |_| ())
+        self.atoms.train(EXACT_LIMIT, self.reward.score.as_deref(), self.reward.build()?, |_| ())
     }
 }
 
@@ -127,8 +127,187 @@ const EXTERNAL_LIMIT: usize = 2_000;
 impl Task for ExternalMolecules {
     fn run(&self) -> Result<()> {
         let scorer = Arc::new(ExternalScorer::new(self.command.split_whitespace(), TIMEOUT)?);
-        self.atoms.train("molecule_external", &self.command, EXTERNAL_LIMIT, None, scorer.clone(), |report| {
+        self.atoms.train(EXTERNAL_LIMIT, None, scorer.clone(), |report| {
             report.set("scorer_asked", scorer.n_cached());
+        })
+    }
+}
+
+/// Train a GNN policy to build molecules from fragments
+#[derive(Args)]
+pub(crate) struct FragmentTrees {
+    #[command(flatten)]
+    reward: RewardArgs,
+    /// File of fragments, one per line: a SMILES, a blank, and the atoms that others can be attached to,
+    /// counted from 0 as written, with commas between them; an atom is listed as often as it may have
+    /// something attached, at most once per hydrogen
+    #[arg(long)]
+    library: Option<PathBuf>,
+    /// The library's standard set of common rings and groups, instead of the eight that are exact
+    #[arg(long, conflicts_with = "library")]
+    all_fragments: bool,
+    /// Most fragments
+    #[arg(long, default_value_t = 3)]
+    max_fragments: usize,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+/// The default fragments: 539 trees of at most three.
+const FRAGMENTS: &str = "\
+c1ccccc1 0,1,2,3,4,5
+N1CCNCC1 0,3
+O=CN 1,2,2
+C=O 0,0
+C 0,0
+N 0,0,0
+O 0,0
+F 0
+";
+
+impl Task for FragmentTrees {
+    fn run(&self) -> Result<()> {
+        let library = match &self.library {
+            Some(path) => FragmentLibrary::read(path)?,
+            None if self.all_fragments => FragmentLibrary::standard()?,
+            None => FragmentLibrary::parse(FRAGMENTS)?,
+        };
+        let corrects = !self.run.no_symmetry_correction;
+        let fragments: Vec<String> = library.fragments().iter().map(|fragment| fragment.to_string()).collect();
+        let task = MoleculeTask {
+            objects: "junction trees",
+            args: &self.run,
+            properties: self.reward.score.as_deref(),
+            env: Fragments::new(&library, self.max_fragments)?.into_env().with_symmetry_correction(corrects),
+            // Stems are attributes of arcs, which `Gin` doesn't see.
+            network: GraphNetConfig {
+                conv: ConvKind::Gine,
+                ..self.run.common.graph_net(2, 64, BackwardPolicy::SharedTorso)
+            },
+            built_of: json!({ "max_fragments": self.max_fragments, "fragments": fragments }),
+            exact_limit: EXACT_LIMIT,
+        };
+        let (score, reward) = (self.reward.build()?, |score| FragmentReward::new(&library, score));
+        task.train(score, reward, |graph| library.molecule(graph), |_| ())
+    }
+}
+
+/// The flags of reward and samples.
+#[derive(Args)]
+struct RunArgs {
+    /// R is the score to this power
+    #[arg(long, default_value_t = 1.0)]
+    beta: f64,
+    /// Train on R instead of R times the number of symmetries: samples R over these
+    #[arg(long)]
+    no_symmetry_correction: bool,
+    /// Sample by uniform random moves in the end, not by the trained policy: what the masks allow
+    #[arg(long)]
+    random: bool,
+    /// Molecules that are sampled at the end
+    #[arg(long, default_value_t = 1_000)]
+    samples: usize,
+    /// Number of best samples whose mean score and mean Tanimoto distance are reported
+    #[arg(long, value_parser = at_least_one)]
+    top_k: Option<usize>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// The score of a run, by name or by a file.
+#[derive(Args)]
+struct RewardArgs {
+    /// The reward
+    #[arg(long, value_enum, default_value = "heteroatoms")]
+    reward: NamedScore,
+    /// TOML file of a score instead of the reward by name: a product of powers of properties, as
+    /// `ScoreConfig` documents it
+    #[arg(long, conflicts_with = "reward")]
+    score: Option<PathBuf>,
+}
+
+/// A score that the library has by name.
+#[derive(Clone, Copy, ValueEnum)]
+enum NamedScore {
+    /// The same for every molecule
+    Constant,
+    /// 0.1 and the share of atoms that aren't carbon
+    Heteroatoms,
+    /// exp(number of rings)
+    Rings,
+    /// exp(donors + acceptors)
+    HydrogenBonds,
+    /// A weight of 100 to 300 and a polar surface of 40 to 90
+    DrugLike,
+}
+
+impl RewardArgs {
+    fn build(&self) -> Result<FactoredScore> {
+        let Some(path) = &self.score else {
+            let name = name_of(self.reward).replace('-', "_");
+            let config = ScoreConfig::named(&name);
+            return config.ok_or(Error::config("--reward", name, "a score that the library has by name"))?.build();
+        };
+        outputs::read_score(path)
+    }
+}
+
+/// A score that trainer and report share.
+pub(super) type SharedScore = Arc<dyn MoleculeScore>;
+
+/// One run of a task.
+struct MoleculeTask<'a> {
+    /// The objects of the exact distribution.
+    objects: &'static str,
+    args: &'a RunArgs,
+    /// The file of a score whose properties the table of molecules has.
+    properties: Option<&'a Path>,
+    env: GraphEnv,
+    network: GraphNetConfig,
+    /// The settings of the environment, for the checkpoint.
+    built_of: Value,
+    /// States up to which the distribution is exact.
+    exact_limit: usize,
+}
+
+impl MoleculeTask<'_> {
+    /// Trains on a score to the power of `--beta`, of at least e^-20 so that every molecule has a finite
+    /// log-reward, and reports, with what `add` adds. `read` returns the molecule of a state.
+    fn train<R: Reward<GraphStates> + 'static>(
+        self,
+        score: impl MoleculeScore + 'static,
+        reward: impl Fn(SharedScore) -> R,
+        read: impl Fn(&GraphState) -> Result<Molecule>,
+        add: impl FnOnce(&mut Report),
+    ) -> Result<()> {
+        let args = self.args;
+        let recipe =
+            Recipe { steps: 4_000, batch: 128, exact_up_to: self.exact_limit, samples: 0, ..Recipe::default() };
+        let run = Run::begin(&args.common, recipe)?;
+        let score: SharedScore = Arc::new(score.clamped((-20f64).exp(), f64::MAX)?.to_the(args.beta)?);
+        let task = json!({ "built_of": self.built_of });
+        let trainer = run.graph_trainer(self.env, reward(score.clone()), self.network, task)?;
+        run.learn(trainer, self.objects, Vec::new(), |report, trainer, exact| {
+            let (env, rng) = (trainer.env(), &mut trainer.evaluation_rng());
+            let policy: &dyn Policy<GraphEnv> = if args.random { &UniformPolicy } else { trainer.policy() };
+            let samples = sample(env, policy, args.samples, rng)?;
+            let molecules = read_all(&samples, &read)?;
+            let log_scores = score.log_scores(&molecules)?;
+            report.extend(outputs::of_samples(&molecules, &log_scores));
+            if let Some(k) = args.top_k {
+                report.set("top_k", outputs::of_best(k, &molecules, &log_scores)?);
+            }
+            report.set("symmetry_corrected", !args.no_symmetry_correction);
+            add(report);
+            let properties = self.properties.map(outputs::read_score).transpose()?;
+            outputs::write(run.common, &molecules, &log_scores, properties.as_ref())?;
+            if let Some(exact) = exact {
+                report.extend(outputs::of_molecules(exact, &read)?);
+            }
+            if args.no_symmetry_correction {
+                report.set("log_z_true", None::<f64>);
+            }
+            Ok(())
         })
     }
 }

@@ -1,18 +1,12 @@
 //! Molecules under two rewards that pull apart, hydrogen bonds and a small polar surface: one policy for
 //! every preference and temperature.
 
-use std::collections::BTreeSet;
+use gfn_extras::condition::{Directions, FocusInHindsight};
+use gfn_extras::pareto::{hypervolume, pareto_front, simplex_grid};
+use gfn_molecules::{MoleculeReward, uniqueness};
 
-use gfn::graph::CanonicalKey;
-use gfn_extras::condition::{
-    Condition, ConditionedReward, Conditioning, Directions, Encoding, FocusInHindsight, Temperature,
-};
-use gfn_extras::pareto::{focus_accuracy, hypervolume, pareto_front, simplex_grid};
-use gfn_molecules::{
-    Element, Fingerprint, Molecule, MoleculeConfig, MoleculeEnv, MoleculeReward, internal_diversity, uniqueness,
-};
-
-use super::atoms::EXACT_LIMIT;
+use super::atoms::{EXACT_LIMIT, plain_molecules};
+use super::directions::{ConditionSampler, mean};
 use super::seh_frag::focus::focus;
 use crate::prelude::*;
 
@@ -83,7 +77,6 @@ impl Task for MultiObjective {
             return Err(Error::config("--samples", self.samples, "at least 2"));
         }
         refuse_validation()?;
-        let title = format!("molecules of at most {} atoms, two rewards", self.max_atoms);
         let recipe = Recipe {
             steps: 4_000,
             batch: 128,
@@ -92,12 +85,8 @@ impl Task for MultiObjective {
             repeats_graphs: true,
             ..Recipe::default()
         };
-        let run = Run::begin(common, "molecule_multi_objective", title, recipe)?;
-        let molecules = MoleculeEnv::new(MoleculeConfig {
-            elements: vec![Element::C, Element::N, Element::O],
-            charges: Vec::new(),
-            ..MoleculeConfig::new(self.max_atoms)
-        })?;
+        let run = Run::begin(common, recipe)?;
+        let molecules = plain_molecules(self.max_atoms)?;
         let (env, codec) = (molecules.env().clone(), molecules.codec());
         let conditioning = self.conditioning()?;
         let scored = |score: fn(&Molecule) -> f64| Arc::new(MoleculeReward::new(codec, score));
@@ -110,67 +99,51 @@ impl Task for MultiObjective {
             ..common.graph_net(3, 64, BackwardPolicy::SharedTorso)
         };
         network.estimators.n_conditions = conditioning.width() as i64;
-        let graph = if members::is_first() { listed(run.recipe.exact_up_to, &env)? } else { None };
+        let graph = listed(run.recipe.exact_up_to, &env)?;
         let task = json!({ "max_atoms": self.max_atoms, "conditioning": conditioning });
-        let mut trainer =
-            run.graph_trainer(env, reward.clone(), network, run.rng(), task)?.with_conditions(conditioning.clone());
+        let mut trainer = run.graph_trainer(env, reward.clone(), network, task)?.with_conditions(conditioning.clone());
         if let Some(share) = self.hindsight {
             trainer = trainer.with_hindsight(FocusInHindsight(reward.clone()), share)?;
         }
-        let Some((trainer, mut report)) = run.train(trainer, |_| Ok(jsd(None)), Vec::new())? else { return Ok(()) };
+        run.finish(trainer, unmeasured, Vec::new(), |trainer, report| {
+            // Evenly spread preferences, and a focus of the same direction.
+            let tested: Vec<Vec<f64>> = simplex_grid(2, PREFERENCE_STEPS)?.rows().map(<[f64]>::to_vec).collect();
+            let (read, samples, mut distances) = (|graph: &GraphState| codec.molecule(graph), self.samples, Vec::new());
+            let sampler = ConditionSampler { reward: &reward, beta: BETAS.1, focus: self.focus, samples, read: &read };
+            let rng = &mut trainer.evaluation_rng();
+            let found = sampler.sample(trainer, &tested, rng, |preferences, condition, objectives, molecules| {
+                let mut row = json!({ "preferences": preferences, "mean_bonding": mean(objectives, 0),
+                    "mean_greasy": mean(objectives, 1), "uniqueness": uniqueness(molecules)? });
+                if let Some(graph) = &graph {
+                    let (d, target) = compare(graph, trainer.env(), trainer.policy(), &reward, Some(condition))?;
+                    merge(
+                        &mut row,
+                        json!({ "tv": d.tv, "log_z": log_z(trainer, condition), "log_z_true": target.log_z }),
+                    );
+                    distances.push(d);
+                }
+                Ok(row)
+            })?;
 
-        let (mut rng, mut rows, mut distances) = (trainer.evaluation_rng(), Vec::new(), Vec::new());
-        let (mut all, mut objectives) = (Vec::new(), Reals::filled(2, 0, 0.0));
-        // Evenly spread preferences, and a focus of the same direction.
-        for preferences in simplex_grid(2, PREFERENCE_STEPS)?.rows().map(<[f64]>::to_vec) {
-            let focus = self.focus.map(|_| preferences.clone());
-            let condition = Condition { beta: BETAS.1, preferences: preferences.clone(), focus };
-            let vector = conditioning.encode(&[condition])?;
-            let conditions = vector.expand([self.samples as i64, -1], false);
-            let sampled = Sampler::new(trainer.env(), trainer.policy()).forward_conditional(&conditions, &mut rng)?;
-            let states = sampled.terminal_states();
-            let molecules: Vec<Molecule> =
-                states.graphs().iter().map(|graph| codec.molecule(graph)).collect::<Result<_>>()?;
-            let own = reward.objectives(states)?;
-            let mean = |k: usize| own.rows().map(|row| row[k]).sum::<f64>() / own.len() as f64;
-            let fingerprints: Vec<Fingerprint> = molecules.iter().map(Fingerprint::of).collect();
-            let mut row = json!({ "preferences": preferences, "mean_bonding": mean(0), "mean_greasy": mean(1),
-                "internal_diversity": internal_diversity(&fingerprints)?, "uniqueness": uniqueness(&molecules)? });
-            if let Some(cosine) = self.focus {
-                row["focus_accuracy"] = json!(focus_accuracy(&own, &preferences, cosine)?);
-            }
+            let (objectives, best) = (&found.objectives, front(&found.objectives)?);
+            let distinct: BTreeSet<CanonicalKey> = found.molecules.iter().map(Molecule::key).collect();
+            report.extend(json!({ "hypervolume": hypervolume(objectives, &REFERENCE)?, "front_size": best.len(),
+                "distinct_samples": distinct.len(), "conditions": found.rows, "front": best }));
+            let points = objectives.rows().map(|row| (row[0], row[1]));
+            let mut panel = Panel::scatter("samples, their front, and that of all (line)", points)
+                .labels("hydrogen bonds", "small polar surface")
+                .equal_aspect()
+                .curve(Curve::new("front", best));
             if let Some(graph) = &graph {
-                let target = graph.target_distribution(&reward, Some(&vector))?;
-                let learned = graph.terminating_distribution(trainer.env(), trainer.policy(), Some(&vector))?;
-                let d = Distances::between(&learned.probs, &target.probs)?;
-                let log_z = Policy::<GraphEnv>::log_z(trainer.policy(), Some(&vector), 1).map(|z| z.double_value(&[0]));
-                merge(&mut row, json!({ "tv": d.tv, "log_z": log_z, "log_z_true": target.log_z }));
-                distances.push(d);
+                report.exact_mean(&distances);
+                let whole = reward.objectives(&graph.states().select(&graph.ends()))?;
+                report.set("hypervolume_of_all", hypervolume(&whole, &REFERENCE)?);
+                panel = panel.outlines([front(&whole)?]);
+            } else {
+                report.not_listed(&run);
             }
-            rows.push(row);
-            all.extend(molecules);
-            objectives.append(own);
-        }
-
-        let found = front(&objectives)?;
-        let distinct: BTreeSet<CanonicalKey> = all.iter().map(Molecule::key).collect();
-        report.extend(json!({ "hypervolume": hypervolume(&objectives, &REFERENCE)?, "front_size": found.len(),
-            "distinct_samples": distinct.len(), "conditions": rows, "front": found }));
-        let points = objectives.rows().map(|row| (row[0], row[1]));
-        let mut panel = Panel::scatter("samples, their front, and that of all (line)", points)
-            .labels("hydrogen bonds", "small polar surface")
-            .equal_aspect()
-            .curve(Curve::new("front", found));
-        if let Some(graph) = &graph {
-            report.exact_mean(&distances);
-            let whole = reward.objectives(&graph.states().select(&graph.ends()))?;
-            let best = front(&whole)?;
-            report.extend(json!({ "hypervolume_of_all": hypervolume(&whole, &REFERENCE)? }));
-            panel = panel.outlines([best]);
-        } else {
-            report.not_listed(&run);
-        }
-        report.panels.push(panel);
-        run.print(report)
+            report.panels.push(panel);
+            Ok(())
+        })
     }
 }

@@ -1,10 +1,7 @@
 //! The outputs of a run on molecules: a table of samples, a drawn sheet, an SD file, and distances.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use gfn::graph::CanonicalKey;
 use gfn::metrics::TopK;
-use gfn_molecules::{FactoredScore, Fingerprint, Molecule, Ranking, ScoreConfig};
+use gfn_molecules::{FactoredScore, Fingerprint, Ranking, ScoreConfig};
 
 use crate::flags::config_file::from_toml;
 use crate::prelude::*;
@@ -60,9 +57,8 @@ pub(super) fn of_molecules(
         *gaps.entry(molecule.key()).or_default() += exact.probs[end] - exact.target.probs[end];
     }
     let tv = gaps.values().map(|gap| gap.abs()).sum::<f64>() / 2.0;
-    Ok(
-        json!({ "tv_molecules": tv, "states": exact.graph.len(), "finished_states": ends.len(), "molecules": gaps.len() }),
-    )
+    let states = exact.graph.len();
+    Ok(json!({ "tv_molecules": tv, "states": states, "finished_states": ends.len(), "molecules": gaps.len() }))
 }
 
 /// Returns the figures of samples: the number of different ones, the mean score.

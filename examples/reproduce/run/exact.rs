@@ -1,18 +1,10 @@
 //! The exact distribution of a policy beside its target if all states can be listed, and estimates by samples
 //! if not.
 
-use gfn::env::{EnumerableEnv, Reward, StateGraph, log_rewards};
-use gfn::graph::{GraphEnv, GraphState};
-use gfn::metrics::{Distances, Target, estimate_log_z, modes_covered, sample_objects};
-use gfn::run::Observer;
-use gfn::train::{TrainEnv, Trainer};
-use gfn::{Error, Result};
-use gfn_judge::{Budget, Certificate, certify};
-use serde_json::{Value, json};
+use gfn::metrics::{Target, estimate_log_z, modes_covered};
+use gfn_judge::{Budget, certify};
 
-use super::files::tell;
-use super::{Report, Run, jsd, members};
-use crate::plot::{GraphDrawing, Panel, PictureSheet};
+use crate::prelude::*;
 
 /// Dots of the panel of learned against target probabilities.
 const DOTS: usize = 4_000;
@@ -25,8 +17,11 @@ pub(crate) struct Exact<E: EnumerableEnv> {
     pub(crate) probs: Vec<f64>,
 }
 
-/// Lists all states; `None` if there are more than `limit`.
+/// Lists all states; `None` if there are more than `limit`, and for a member that doesn't measure.
 pub(crate) fn listed<E: EnumerableEnv>(limit: usize, env: &E) -> Result<Option<StateGraph<E>>> {
+    if !members::is_first() {
+        return Ok(None);
+    }
     match StateGraph::build(env, limit) {
         Err(Error::TooManyStates { .. }) => Ok(None),
         graph => graph.map(Some),
@@ -84,6 +79,24 @@ impl<E: EnumerableEnv + TrainEnv> Exact<E> {
     }
 }
 
+/// Returns the exact distances of a policy from its target under a condition, and the target.
+pub(crate) fn compare<E: EnumerableEnv>(
+    space: &StateGraph<E>,
+    env: &E,
+    policy: &dyn Policy<E>,
+    reward: &dyn Reward<E::States>,
+    condition: Option<&Tensor>,
+) -> Result<(Distances, Target)> {
+    let target = space.target_distribution(reward, condition)?;
+    let learned = space.terminating_distribution(env, policy, condition)?;
+    Ok((Distances::between(&learned.probs, &target.probs)?, target))
+}
+
+/// Returns the policy's log Z under a condition, if it has one.
+pub(crate) fn log_z<E: TrainEnv>(trainer: &Trainer<E>, condition: &Tensor) -> Option<f64> {
+    trainer.policy().log_z(Some(condition), 1).map(|log_z| log_z.double_value(&[0]))
+}
+
 impl Run<'_> {
     /// Trains, measures exact distances if states can be listed or estimates by samples if not, and prints the
     /// report, to which `add` adds. `objects` is the title of the panel of exact probabilities.
@@ -95,9 +108,10 @@ impl Run<'_> {
         add: impl FnOnce(&mut Report, &Trainer<E>, Option<&Exact<E>>) -> Result<()>,
     ) -> Result<()> {
         let recipe = &self.recipe;
-        let is_compared = !self.common.is_frozen() && members::is_first();
-        let exact = is_compared.then(|| Exact::up_to(recipe.exact_up_to, trainer.env(), trainer.reward()));
-        let mut exact = exact.transpose()?.flatten();
+        let mut exact = None;
+        if !self.common.is_frozen() {
+            exact = Exact::up_to(recipe.exact_up_to, trainer.env(), trainer.reward())?;
+        }
         let cheap = exact.as_ref().filter(|exact| exact.graph.len() <= recipe.measure_up_to);
         let measure = |trainer: &Trainer<E>| {
             let distances = cheap.map(|exact| exact.distances(&exact.learned(trainer)?)).transpose()?;
@@ -131,21 +145,27 @@ impl Run<'_> {
     ) -> Result<()> {
         let title = if exact.is_some() { "most probable graphs" } else { "samples" };
         let mut sheet = PictureSheet::new(title, drawing.side);
-        let Some(exact) = exact else {
+        if let Some(exact) = exact {
+            for state in exact.most_probable(shown) {
+                // Adding 0 makes a zero of -0.
+                let log_r = exact.target.log_rewards[state] + 0.0;
+                let p = format!("p = {:.4} (target {:.4})", exact.probs[state], exact.target.probs[state]);
+                let graph = drawing.draw(&exact.graph.states().graphs()[state]);
+                sheet = sheet.cell(graph, [p, format!("log R = {log_r:.2}")]);
+            }
+        } else {
             for graph in samples.iter().take(shown) {
                 let caption = [format!("{} nodes", graph.n_nodes()), format!("{} edges", graph.n_edges())];
                 sheet = sheet.cell(drawing.draw(graph), caption);
             }
-            return self.common.draw("graphs", |path| sheet.write(path));
-        };
-        for state in exact.most_probable(shown) {
-            // Adding 0 makes a zero of -0.
-            let (p, t, log_r) = (exact.probs[state], exact.target.probs[state], exact.target.log_rewards[state] + 0.0);
-            let caption = [format!("p = {p:.4} (target {t:.4})"), format!("log R = {log_r:.2}")];
-            sheet = sheet.cell(drawing.draw(&exact.graph.states().graphs()[state]), caption);
         }
         self.common.draw("graphs", |path| sheet.write(path))
     }
+}
+
+/// Samples objects of a policy.
+pub(crate) fn evaluated<E: TrainEnv>(trainer: &Trainer<E>, n: usize) -> Result<E::States> {
+    sample(trainer.env(), trainer.policy(), n, &mut trainer.evaluation_rng())
 }
 
 /// Returns heat maps of squares of `side` cells on one scale.
@@ -159,10 +179,8 @@ pub(crate) fn heat_maps(side: usize, maps: [(&str, Vec<f64>); 2]) -> [Panel; 2] 
 pub(crate) fn sampled<E: EnumerableEnv + TrainEnv>(trainer: &Trainer<E>, n: usize) -> Result<Value> {
     let (env, policy, reward, rng) = (trainer.env(), trainer.policy(), trainer.reward(), &mut trainer.evaluation_rng());
     let estimate = estimate_log_z(env, policy, reward, n, rng)?;
-    let states = sample_objects(env, policy, n, rng)?;
-    let mut keys = env.keys(&states);
-    keys.sort_unstable();
-    keys.dedup();
+    let states = sample(env, policy, n, rng)?;
+    let distinct: BTreeSet<_> = env.keys(&states).into_iter().collect();
     let log_rewards = log_rewards(reward, &states, None)?;
     Ok(json!({
         "log_z_importance": estimate.log_z,
@@ -170,7 +188,7 @@ pub(crate) fn sampled<E: EnumerableEnv + TrainEnv>(trainer: &Trainer<E>, n: usiz
         "elbo": estimate.elbo.mean,
         "effective_samples": estimate.effective_samples,
         "evaluated_samples": n,
-        "distinct_samples": keys.len(),
+        "distinct_samples": distinct.len(),
         "mean_log_reward": log_rewards.iter().sum::<f64>() / n.max(1) as f64,
     }))
 }
@@ -180,7 +198,7 @@ pub(crate) fn sampled<E: EnumerableEnv + TrainEnv>(trainer: &Trainer<E>, n: usiz
 fn certified<E: EnumerableEnv + TrainEnv>(trainer: &Trainer<E>, samples: usize, report: &mut Report) -> Result<()> {
     let budget = Budget { samples, subsets: 32, paths: 16, ..Budget::default() };
     let rng = &mut trainer.evaluation_rng();
-    let certificate: Certificate = certify(trainer.env(), trainer.policy(), trainer.reward(), None, budget, rng)?;
+    let certificate = certify(trainer.env(), trainer.policy(), trainer.reward(), None, budget, rng)?;
     tell(&certificate);
     let mut figures = json!(certificate);
     figures["probes"] = json!(certificate.probes.len());

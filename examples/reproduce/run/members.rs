@@ -8,19 +8,20 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use clap::ArgMatches;
-use gfn::Result;
 use gfn::group::{Group, replicate};
-use gfn::train::{TrainEnv, Trainer};
 
-use super::files::tell;
-use crate::flags::{Choice, Selection};
+use crate::prelude::*;
 
-/// The uses of several threads.
-pub(crate) const USES: &[Choice<()>] = &[
-    ("environment", (), "They work on states and rewards, while that is measured to be faster than one thread"),
-    ("replicas", (), "Each trains on its share of the batch, on idle cores: another number is another run"),
-    ("products", (), "libtorch splits its products, too: up to ten times slower on cores that others use"),
-];
+/// The use of several threads.
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+pub(crate) enum ThreadUse {
+    /// They work on states and rewards, while that is measured to be faster than one thread
+    Environment,
+    /// Each trains on its share of the batch, on idle cores: another number is another run
+    Replicas,
+    /// libtorch splits its products, too: up to ten times slower on cores that others use
+    Products,
+}
 
 /// The place of this thread in the run.
 struct Member {
@@ -46,13 +47,13 @@ pub(crate) fn count() -> usize {
 
 /// Runs a task as its flags say: alone, or as several members.
 pub(crate) fn run(flags: &ArgMatches, work: impl Fn() -> Result<()> + Sync) -> Result<()> {
-    let Ok(Some(threads_for)) = flags.try_get_one::<Selection<()>>("threads_for") else { return work() };
+    let Ok(Some(threads_for)) = flags.try_get_one::<ThreadUse>("threads_for") else { return work() };
     if flags.contains_id("dist") {
         let timeout = flags.get_one::<u64>("dist_timeout").copied().unwrap_or_default();
         return in_processes(Duration::from_secs(timeout), work);
     }
     let threads = flags.get_one::<usize>("threads").copied().unwrap_or(1);
-    if threads < 2 || threads_for.name != "replicas" {
+    if threads < 2 || *threads_for != ThreadUse::Replicas {
         return work();
     }
     tell(format_args!("{threads} threads: as {threads} replicas, each with its share of the batch"));
@@ -70,14 +71,14 @@ fn as_member(end: Box<dyn Group>, work: &impl Fn() -> Result<()>) -> Result<()> 
 #[cfg(feature = "dist")]
 fn in_processes(timeout: Duration, work: impl Fn() -> Result<()>) -> Result<()> {
     let expected = "a process that a launcher started: gfn-dist local -n 2 -- reproduce TASK --dist sync, or torchrun, srun, mpirun";
-    let launch = gfn_dist::Launch::from_env()?.ok_or(gfn::Error::config("--dist", "given", expected))?;
+    let launch = gfn_dist::Launch::from_env()?.ok_or(Error::config("--dist", "given", expected))?;
     as_member(Box::new(launch.connect(timeout)?), &work)
 }
 
 #[cfg(not(feature = "dist"))]
 fn in_processes(_: Duration, _: impl Fn() -> Result<()>) -> Result<()> {
     let remedy = "build with it: cargo run --release --features gfn-reproduce/dist --example reproduce";
-    Err(gfn::Error::missing("--dist", "the feature of that name", remedy))
+    Err(Error::missing("--dist", "the feature of that name", remedy))
 }
 
 /// Makes a trainer one of the members, if there are several.

@@ -4,29 +4,17 @@ mod exact;
 pub(crate) mod files;
 pub(crate) mod folder;
 pub(crate) mod members;
-mod report;
 mod steps;
 pub(crate) mod task_flags;
 mod training;
 
-pub(crate) use exact::{Exact, heat_maps, listed, sampled};
-pub(crate) use report::{Report, number, table};
-pub(crate) use training::{TrainingStats, jsd};
+pub(crate) use exact::{Exact, compare, evaluated, heat_maps, listed, log_z, sampled};
+pub(crate) use training::{Report, jsd, unmeasured};
 
-use gfn::env::{Reward, VectorEnv, VectorStates};
-use gfn::graph::{GraphEnv, GraphStates};
-use gfn::nn::{BackwardPolicy, GraphNet, GraphNetConfig};
-use gfn::policy::{GraphPolicy, KHot, MlpPolicy, Policy};
-use gfn::replay::{Draw, Eviction, ReplayBuffer};
-use gfn::runtime::{Runtime, Threads};
-use gfn::train::{Checkpoint, TrainEnv, Trainer, TrainerConfig};
-use gfn::{Result, Rng};
-use serde::Serialize;
-use serde_json::{Value, json};
-use tch::{Device, Kind};
+use gfn::runtime::Threads;
 
-use crate::flags::{Build, Common};
-use files::{try_file, try_folder};
+use crate::prelude::*;
+use files::try_folder;
 use task_flags::TaskFlags;
 
 /// The settings of a task, if no flag sets another.
@@ -85,10 +73,6 @@ pub(crate) fn merge(to: &mut Value, from: Value) {
 
 /// A run that has begun: threads, device and folders are there.
 pub(crate) struct Run<'a> {
-    /// The name of the task in the line of JSON.
-    pub(crate) example: &'static str,
-    /// The title of its pictures.
-    pub(crate) title: String,
     pub(crate) common: &'a Common,
     pub(crate) recipe: Recipe,
     /// The settings of training by flags and recipe; tasks may change them before they build their trainer.
@@ -100,21 +84,21 @@ pub(crate) struct Run<'a> {
 
 impl<'a> Run<'a> {
     /// Sets threads, allocator and device, and tries all files before any work is done.
-    pub(crate) fn begin(common: &'a Common, example: &'static str, title: String, recipe: Recipe) -> Result<Self> {
+    pub(crate) fn begin(common: &'a Common, recipe: Recipe) -> Result<Self> {
         let threads = common.threads;
-        let libtorch = if common.threads_for.name == "products" { threads } else { 1 };
+        let libtorch = if common.threads_for == members::ThreadUse::Products { threads } else { 1 };
         if members::is_first() {
             if let (Some(run), Some(flags)) = (common.run_folder(), TaskFlags::of_process()) {
                 run.claim(flags, common.resume.as_deref())?;
             }
             common.out().as_deref().map_or(Ok(()), try_folder)?;
             common.save().as_ref().map_or(Ok(()), Checkpoint::try_path)?;
-            common.metrics.as_deref().map_or(Ok(()), try_file)?;
+            common.metrics().as_deref().map_or(Ok(()), try_file)?;
             common.tensorboard.as_deref().map_or(Ok(()), try_folder)?;
         }
         let runtime = Runtime::new(Threads { rayon: threads, libtorch }, common.device)?;
         let (config, objective) = (common.trainer(&recipe), common.objective.value);
-        Ok(Self { example, title, common, recipe, config, objective, device: runtime.device() })
+        Ok(Self { common, recipe, config, objective, device: runtime.device() })
     }
 
     /// Returns the number of steps in all.
@@ -128,7 +112,7 @@ impl<'a> Run<'a> {
 
     /// Returns the description of a task for its checkpoints: its settings and those of its network.
     pub(crate) fn describe(&self, task: Value, network: &impl Serialize) -> Value {
-        let mut description = json!({ "example": self.example, "network": network });
+        let mut description = json!({ "example": task_flags::example(), "network": network });
         merge(&mut description, task);
         description
     }
@@ -150,6 +134,21 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// Builds the policy of a network's settings, and its [`trainer`](Self::trainer).
+    pub(crate) fn build<E: TrainEnv, N: Serialize, P: Policy<E> + Send + 'static>(
+        &self,
+        env: E,
+        reward: impl Reward<E::States> + 'static,
+        network: N,
+        task: Value,
+        mut rng: Rng,
+        policy: impl FnOnce(&E, N, Device, Kind, &mut Rng) -> Result<P>,
+    ) -> Result<Trainer<E>> {
+        let description = self.describe(task, &network);
+        let policy = policy(&env, network, self.device, Kind::Float, &mut rng)?;
+        self.trainer(env, reward, policy, rng, &description)
+    }
+
     /// Lets the replay buffer, if there is one, hold each graph once, unless the recipe says otherwise.
     pub(crate) fn distinct(&self, trainer: Trainer<GraphEnv>) -> Result<Trainer<GraphEnv>> {
         match self.common.replay(&self.recipe).filter(|_| !self.recipe.repeats_graphs) {
@@ -164,26 +163,24 @@ impl<'a> Run<'a> {
         env: GraphEnv,
         reward: impl Reward<GraphStates> + 'static,
         network: GraphNetConfig,
-        mut rng: Rng,
         task: Value,
     ) -> Result<Trainer<GraphEnv>> {
-        let description = self.describe(task, &network);
-        let policy = GraphPolicy(GraphNet::new(&env, network, self.device, Kind::Float, &mut rng)?);
-        self.distinct(self.trainer(env, reward, policy, rng, &description)?)
+        self.distinct(self.build(env, reward, network, task, self.rng(), |env, network, device, kind, rng| {
+            GraphNet::new(env, network, device, kind, rng).map(GraphPolicy)
+        })?)
     }
 
-    /// Builds the trainer of a perceptron.
+    /// Builds the trainer of a perceptron on entries of this number of values.
     pub(crate) fn perceptron(
         &self,
         env: VectorEnv,
-        features: KHot,
+        values: usize,
         reward: impl Reward<VectorStates> + 'static,
-        backward: BackwardPolicy,
+        network: MlpPolicyConfig,
         task: Value,
     ) -> Result<Trainer<VectorEnv>> {
-        let (mut rng, network) = (self.rng(), self.common.perceptron(backward));
-        let description = self.describe(task, &network);
-        let policy = MlpPolicy::new(&env, features, network, self.device, Kind::Float, &mut rng)?;
-        self.trainer(env, reward, policy, rng, &description)
+        self.build(env, reward, network, task, self.rng(), |env, network, device, kind, rng| {
+            MlpPolicy::new(env, KHot::new(env.width(), values), network, device, kind, rng)
+        })
     }
 }

@@ -20,7 +20,8 @@ pub(crate) struct TaskFlags {
 static OF_PROCESS: OnceLock<(TaskFlags, Vec<String>)> = OnceLock::new();
 
 /// Flags of where a run is kept and how it is shown: they change no result.
-const WITHOUT_EFFECT: [&str; 6] = ["run", "resume", "checkpoint-every", "tensorboard", "config", "json"];
+const WITHOUT_EFFECT: [&str; 9] =
+    ["run", "out", "save", "metrics", "resume", "checkpoint-every", "tensorboard", "config", "json"];
 
 /// Keeps the command line of this process.
 pub(crate) fn remember(program: &Command, matches: &ArgMatches) {
@@ -45,6 +46,27 @@ pub(crate) fn refuse(flags: &[&'static str], expected: &'static str) -> Result<(
         Some(flag) => Err(Error::config(flag, "given", expected)),
         None => Ok(()),
     }
+}
+
+/// Returns the name of the task of this process, as results and checkpoints have it.
+pub(crate) fn example() -> String {
+    OF_PROCESS.get().map(|(all, _)| all.task.replace('-', "_")).unwrap_or_default()
+}
+
+/// Returns the task of this process and the flags that were given and change results: the title of its pictures.
+pub(crate) fn command() -> String {
+    let Some((all, given)) = OF_PROCESS.get() else { return String::new() };
+    let mut words = vec![all.task.clone()];
+    for flag in given {
+        let name = flag.trim_start_matches("--");
+        match &all.flags[name] {
+            _ if WITHOUT_EFFECT.contains(&name) => {}
+            Value::Bool(_) => words.push(flag.clone()),
+            Value::String(text) => words.push(format!("{flag} {text}")),
+            value => words.push(format!("{flag} {value}")),
+        }
+    }
+    words.join(" ")
 }
 
 impl TaskFlags {

@@ -1,85 +1,48 @@
-//! The training loop of the tasks: progress, curves, and the figures of speed.
+//! The training loop of the tasks, and their results: figures and pictures for people, one line of JSON for
+//! programs.
 
-use std::collections::BTreeSet;
-use std::ops::ControlFlow;
-use std::time::Instant;
-
-use gfn::Result;
-use gfn::run::{Ended, Fit, Metrics, MetricsFile, Observer, Record, TensorBoard, Validation};
-use gfn::train::{AverageFor, TrainEnv, Trainer};
+use gfn::run::{Ended, MetricsFile, TensorBoard, Validation};
+use gfn::train::AverageFor;
 use gfn_extras::explore::{Thompson, thompson_step};
-use serde_json::{Value, json};
+use serde_json::Map;
 
-use super::files::{tell, written};
+use super::folder::write_json;
 use super::steps::{StepRecord, Steps, read_steps};
-use super::task_flags::TaskFlags;
-use super::{Report, Run, members};
-use crate::plot::{Curve, Figure, Panel, Scale};
+use super::task_flags::{self, TaskFlags};
+use crate::plot::Scale;
+use crate::prelude::*;
 
 /// The exit code that shells report for a program that Ctrl-C ended.
 const INTERRUPTED: i32 = 130;
 
-/// The figures of training: all steps of the run, those before a resume included. Figures of steps are NaN
-/// without steps.
-#[derive(Default)]
-pub(crate) struct TrainingStats {
-    batch: usize,
-    params: i64,
-    members: usize,
-    /// Seconds that filled the buffer.
-    filled_s: f64,
-    steps: Steps,
-}
-
 impl Run<'_> {
     /// Trains as the flags say, with the task's observers. `measure` is called every few steps and isn't
     /// counted as training. Returns `None` for a member that doesn't measure.
-    pub(crate) fn train<E: TrainEnv>(
+    pub(super) fn train<E: TrainEnv>(
         &self,
         trainer: Trainer<E>,
         mut measure: impl FnMut(&Trainer<E>) -> Result<Metrics>,
         observers: Vec<&mut dyn Observer<E>>,
     ) -> Result<Option<(Trainer<E>, Report)>> {
-        let mut trainer = members::join(trainer)?;
-        let (common, steps) = (self.common, self.steps());
-        let started = Instant::now();
-        if let Some(decay) = common.ema {
-            let purpose = if common.ema_sampling { AverageFor::Sampling } else { AverageFor::Evaluation };
-            trainer = trainer.with_average(decay, purpose)?;
-        }
-        if let Some(path) = &common.resume() {
-            trainer.resume(path)?;
-            if trainer.steps_done() >= steps {
-                let (path, done) = (path.display(), trainer.steps_done());
-                tell(format_args!(
-                    "{path} has made {done} steps, and --steps is {steps}: nothing is trained, only evaluated"
-                ));
-            }
-        } else if self.recipe.prefill > 0 && trainer.replay().is_some() {
-            trainer.prefill(self.recipe.prefill)?;
-        }
-        let filled_s = started.elapsed().as_secs_f64();
-
+        let (common, steps, started) = (self.common, self.steps(), Instant::now());
+        let mut trainer = self.prepare(trainer)?;
+        let mut stats = TrainingStats::without_steps(trainer.context().config.batch, started);
+        (stats.params, stats.members) = (trainer.n_parameters(), members::count());
         let run = common.run_folder().filter(|_| members::is_first());
-        let mut records = Steps::default();
         if let (Some(run), Some(flags)) = (&run, TaskFlags::of_process()) {
             let context = trainer.context();
-            let more = [
-                ("training", json!(context.config)),
-                ("objective", json!(context.objective.name())),
-                ("steps", json!(steps)),
-                ("parameters", json!(trainer.n_parameters())),
-            ];
-            run.describe(flags, &more)?;
+            let (training, objective) = (json!(context.config), json!(context.objective.name()));
+            let sizes = [("steps", json!(steps)), ("parameters", json!(stats.params))];
+            run.describe(flags, &[[("training", training), ("objective", objective)], sizes].concat())?;
             // The steps before a resume are in the folder.
-            records = read_steps(&run.metrics(), trainer.steps_done())?;
+            stats.steps = read_steps(&run.metrics(), trainer.steps_done())?;
         }
         let average = |trainer: &Trainer<E>| trainer.averaged(|_| measure(trainer));
         let mut validation = common.measures_every(steps).map(|every| Validation::every(every, average)).transpose()?;
-        let mut lines = common.metrics.clone().or_else(|| Some(run.as_ref()?.metrics())).map(MetricsFile::new);
+        let mut lines = common.metrics().map(MetricsFile::new);
         let mut events = common.tensorboard.as_ref().map(TensorBoard::new);
         let mut keep = |_: &Trainer<E>, record: &mut Record| {
-            records.push(StepRecord::from_record(record)?);
+            stats.steps.push(StepRecord::from_record(record)?);
             Ok(ControlFlow::Continue(()))
         };
         let mut fit = Fit::new(steps);
@@ -111,29 +74,151 @@ impl Run<'_> {
         if !members::is_first() {
             return Ok(None);
         }
-        let of_run = run.as_ref().map(|run| [run.settings(), run.metrics()]);
-        of_run.iter().flatten().for_each(|path| written(path));
-        [&save, &common.metrics, &common.tensorboard].into_iter().flatten().for_each(|path| written(path));
+        let settings = run.as_ref().map(|run| run.settings());
+        [&settings, &common.metrics(), &save, &common.tensorboard].into_iter().flatten().for_each(|path| written(path));
         if let (Ended::Interrupted, Some(path)) = (ended, &save) {
-            let (step, path) = (trainer.steps_done(), path.display());
-            match run {
-                Some(_) => tell(format_args!("interrupted: saved at step {step}; the same command resumes the run")),
-                None => {
-                    tell(format_args!("interrupted: saved at step {step}; continue with --save {path} --resume {path}"))
-                }
-            }
+            let command = format!("continue with --save {0} --resume {0}", path.display());
+            let remedy = if run.is_some() { "the same command resumes the run" } else { &command };
+            tell(format_args!("interrupted: saved at step {}; {remedy}", trainer.steps_done()));
             std::process::exit(INTERRUPTED);
         }
-        let (batch, params) = (trainer.context().config.batch, trainer.n_parameters());
-        let stats = TrainingStats { batch, params, members: members::count(), filled_s, steps: records };
         Ok(Some((trainer, Report::new(stats))))
     }
 
+    /// Trains, and prints the report, to which `add` adds.
+    pub(crate) fn finish<E: TrainEnv>(
+        &self,
+        trainer: Trainer<E>,
+        measure: impl FnMut(&Trainer<E>) -> Result<Metrics>,
+        observers: Vec<&mut dyn Observer<E>>,
+        add: impl FnOnce(&Trainer<E>, &mut Report) -> Result<()>,
+    ) -> Result<()> {
+        let Some((trainer, mut report)) = self.train(trainer, measure, observers)? else { return Ok(()) };
+        add(&trainer, &mut report)?;
+        self.print(report)
+    }
+
+    /// Makes a search without a policy, and returns its report.
+    pub(crate) fn search(&self, search: impl FnOnce() -> Result<()>) -> Result<Report> {
+        if members::count() > 1 {
+            let one = "one: leave out what makes several";
+            return Err(Error::config("the members of a search without a policy", members::count(), one));
+        }
+        let started = Instant::now();
+        search()?;
+        Ok(Report::new(TrainingStats::without_steps(self.config.batch, started)))
+    }
+
+    /// Makes a trainer one of the members, and resumes it or fills its buffer.
+    fn prepare<E: TrainEnv>(&self, trainer: Trainer<E>) -> Result<Trainer<E>> {
+        let (mut trainer, steps) = (members::join(trainer)?, self.steps());
+        if let Some(decay) = self.common.ema {
+            let purpose = if self.common.ema_sampling { AverageFor::Sampling } else { AverageFor::Evaluation };
+            trainer = trainer.with_average(decay, purpose)?;
+        }
+        if let Some(path) = self.common.resume() {
+            trainer.resume(&path)?;
+            let (path, done) = (path.display(), trainer.steps_done());
+            if done >= steps {
+                tell(format_args!(
+                    "{path} has made {done} steps, and --steps is {steps}: nothing is trained, only evaluated"
+                ));
+            }
+        } else if self.recipe.prefill > 0 && trainer.replay().is_some() {
+            trainer.prefill(self.recipe.prefill)?;
+        }
+        Ok(trainer)
+    }
+}
+
+/// The report of a task: what training left, its figures, and panels beside the curves of training.
+pub(crate) struct Report {
+    pub(crate) stats: TrainingStats,
+    figures: Map<String, Value>,
+    pub(crate) panels: Vec<Panel>,
+}
+
+/// The figures that every task has, `null` if they aren't known.
+const COMMON: [&str; 4] = ["log_z_true", "l1", "tv", "jsd"];
+
+impl Report {
+    fn new(stats: TrainingStats) -> Self {
+        let mut report = Self { stats, figures: Map::new(), panels: Vec::new() };
+        COMMON.iter().for_each(|name| report.set(name, Value::Null));
+        report.set("exact", false);
+        report
+    }
+
+    /// Sets a figure by its name in the line of JSON.
+    pub(crate) fn set(&mut self, name: &str, value: impl Serialize) {
+        self.figures.insert(name.to_owned(), json!(value));
+    }
+
+    /// Sets all figures of a JSON object.
+    pub(crate) fn extend(&mut self, figures: Value) {
+        if let Value::Object(figures) = figures {
+            self.figures.extend(figures);
+        }
+    }
+
+    /// Sets log Z of the target, if it is known.
+    pub(crate) fn set_log_z(&mut self, log_z: Option<f64>) {
+        log_z.iter().for_each(|log_z| self.set("log_z_true", log_z));
+    }
+
+    /// Sets log Z of the target, and how far the learned one is from it.
+    pub(crate) fn log_z_error(&mut self, log_z: f64) {
+        self.extend(json!({ "log_z_true": log_z, "log_z_error": (self.stats.log_z() - log_z).abs() }));
+    }
+
+    /// Sets the distances, which are exact.
+    pub(crate) fn exact(&mut self, distances: &Distances) {
+        self.exact_mean(std::slice::from_ref(distances));
+    }
+
+    /// Sets L1, TV and JSD: means of exact distances.
+    pub(crate) fn exact_mean(&mut self, distances: &[Distances]) {
+        let n = distances.len() as f64;
+        let mean = |of: fn(&Distances) -> f64| distances.iter().map(|one| of(one) / n).sum::<f64>();
+        self.extend(json!({ "l1": mean(|d| d.l1), "tv": mean(|d| d.tv), "jsd": mean(|d| d.jsd), "exact": true }));
+    }
+
+    /// Says why there are no exact distances.
+    pub(crate) fn not_listed(&mut self, run: &Run<'_>) {
+        let why = if run.common.is_frozen() {
+            "the policy is frozen (--lr 0)".to_owned()
+        } else {
+            format!("there are more than {} states", run.recipe.exact_up_to)
+        };
+        self.extend(json!({ "modes_found": null, "modes_total": null, "why_not_exact": why }));
+    }
+}
+
+impl Run<'_> {
+    /// Draws the pictures, prints the figures for people, and with `--json` the line.
+    pub(crate) fn print(&self, mut report: Report) -> Result<()> {
+        self.draw_training(&mut report)?;
+        report.extend(json!({ "example": task_flags::example(), "seed": self.common.seed, "steps": self.steps(),
+            "threads": self.common.threads, "device": self.common.device.to_string() }));
+        report.extend(report.stats.figures());
+        let line = Value::Object(report.figures);
+        if let Some(run) = self.common.run_folder() {
+            write_json(&run.result(), &line)?;
+            written(&run.result());
+        }
+        // With --json, standard output is for the line alone.
+        if self.common.json {
+            tell(format_args!("{line:#}"));
+            return print(line);
+        }
+        print(format_args!("{line:#}"))
+    }
+
     /// Draws loss, log Z and the metrics of training, and the task's panels.
-    pub(super) fn draw_training(&self, report: &mut Report) -> Result<()> {
+    fn draw_training(&self, report: &mut Report) -> Result<()> {
         let records = &report.stats.steps.records;
         let metrics: BTreeSet<&str> = records.iter().flat_map(|step| step.metrics.keys().map(String::as_str)).collect();
-        let mut figure = Figure::new(&self.title);
+        let mut figure = Figure::new(task_flags::command());
         for name in ["loss", "log_z"].into_iter().chain(metrics) {
             let (title, is_by_calls) = (name.replace('_', " "), name == MODES);
             let x = |step: &StepRecord| if is_by_calls { step.reward_calls as f64 } else { step.step as f64 };
@@ -151,6 +236,18 @@ impl Run<'_> {
         let figure = report.panels.drain(..).fold(figure, Figure::panel);
         self.common.draw("training", |path| figure.write(path))
     }
+}
+
+/// The figures of training: all steps of the run, those before a resume included. Figures of steps are NaN
+/// without steps.
+#[derive(Default)]
+pub(crate) struct TrainingStats {
+    batch: usize,
+    params: i64,
+    members: usize,
+    /// Seconds that filled the buffer.
+    filled_s: f64,
+    steps: Steps,
 }
 
 /// The metric of distinct modes seen, which is drawn against reward calls.
@@ -173,9 +270,9 @@ impl StepRecord {
 }
 
 impl TrainingStats {
-    /// Returns the figures of a search that trains nothing.
-    pub(crate) fn without_steps(batch: usize, seconds: f64) -> Self {
-        Self { batch, members: 1, filled_s: seconds, ..Self::default() }
+    /// Returns the figures of what began at this time and has made no steps.
+    fn without_steps(batch: usize, started: Instant) -> Self {
+        Self { batch, members: 1, filled_s: started.elapsed().as_secs_f64(), ..Self::default() }
     }
 
     /// Returns the last three quarters of the steps, when all is warm.
@@ -198,12 +295,12 @@ impl TrainingStats {
     }
 
     /// Returns log Z of the last step.
-    pub(crate) fn log_z(&self) -> f64 {
+    fn log_z(&self) -> f64 {
         self.steps.records.last().and_then(|step| step.log_z).unwrap_or(f64::NAN)
     }
 
     /// Returns the figures of training; the loss is the mean of the last tenth.
-    pub(super) fn figures(&self) -> Value {
+    fn figures(&self) -> Value {
         let mean_len = self.mean(|step| step.mean_len.unwrap_or(f64::NAN));
         let records = &self.steps.records;
         let tail = &records[records.len() - records.len().div_ceil(10)..];
@@ -227,6 +324,11 @@ impl TrainingStats {
             "log_z": self.log_z(),
         })
     }
+}
+
+/// Measures nothing.
+pub(crate) fn unmeasured<E: TrainEnv>(_: &Trainer<E>) -> Result<Metrics> {
+    Ok(Metrics::new())
 }
 
 /// Returns the metrics of a measurement: the JSD, if there is one.

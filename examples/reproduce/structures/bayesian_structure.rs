@@ -2,11 +2,14 @@
 //! CSV file.
 
 use gfn::objective::{ModifiedDetailedBalance, NextExit};
-use gfn_dags::{AdjacencyFeatures, BayesianStructure, EdgeTransformer, EdgeTransformerConfig, StructureConfig};
+use gfn_dags::{
+    AdjacencyFeatures, BayesianStructure, EdgeTransformer, EdgeTransformerConfig, Marginals, PairMatrix,
+    StructureConfig, expected_shd, most_probable,
+};
 
 use super::dag_from_csv::exact_edges;
-use super::findings::Findings;
-use super::problem::ProblemArgs;
+use super::problem::{Problem, ProblemArgs, Score};
+use crate::plot::{Cell, Table};
 use crate::prelude::*;
 
 /// Train a policy to sample the structures of a Bayesian network from their posterior
@@ -57,7 +60,7 @@ impl Structures {
         if !is_uniform && self.policy.name == "transformer" {
             refuse(&["--backward"], "uniform, or --policy mlp, gnn or graph-transformer")?;
         }
-        if self.problem.score.name == "bde" {
+        if self.problem.score == Score::Bde {
             refuse(
                 &["--log"],
                 "--score bge or bic beside it (bde cuts numbers by their order, which logarithms keep)",
@@ -83,7 +86,7 @@ impl Task for Structures {
             samples: 0,
             ..Recipe::default()
         };
-        let mut run = Run::begin(common, "bayesian_structure", String::new(), recipe)?;
+        let mut run = Run::begin(common, recipe)?;
         let mut rng = run.rng();
         let problem = self.problem.problem(&mut rng)?;
         let n = problem.names.len();
@@ -91,7 +94,6 @@ impl Task for Structures {
             run.recipe.steps = 2_000;
             run.config = common.trainer(&run.recipe);
         }
-        run.title.clone_from(&problem.title);
         let structures = BayesianStructure::new(StructureConfig::new(n))?;
         let (env, device, float) = (structures.env().clone(), run.device, Kind::Float);
         let (policy, network): (Box<dyn Policy<GraphEnv> + Send>, Value) = match self.policy.value {
@@ -130,9 +132,8 @@ impl Task for Structures {
             let findings = match exact {
                 Some(exact) => Findings::listed(&problem, exact)?,
                 None => {
-                    let rng = &mut trainer.evaluation_rng();
-                    let graphs = sample(trainer.env(), trainer.policy(), self.graphs, rng)?;
-                    Findings::sampled(&problem, edges, graphs)?
+                    let graphs = evaluated(trainer, self.graphs)?;
+                    Findings::new(&problem, graphs, None, edges.map(|summed| (summed.edge, summed.log_z)))?
                 }
             };
             findings.write(common)?;
@@ -140,4 +141,161 @@ impl Task for Structures {
             findings.report(report)
         })
     }
+}
+
+/// Graphs that are drawn.
+const SHOWN: usize = 8;
+/// Widest sheets that stay readable.
+const MOST_DRAWN_NODES: usize = 30;
+
+/// The learned distribution: graphs, and the probability of each unless they are samples.
+struct Findings<'a> {
+    problem: &'a Problem,
+    states: GraphStates,
+    probs: Option<Vec<f64>>,
+    learned: Marginals,
+    exact_edges: Option<PairMatrix>,
+    /// The exact ones, where all graphs are listed.
+    exact: Option<Marginals>,
+    top: Vec<(usize, f64)>,
+    log_z_true: Option<f64>,
+}
+
+impl<'a> Findings<'a> {
+    /// Takes all graphs with their probabilities.
+    fn listed(problem: &'a Problem, exact: &Exact<GraphEnv>) -> Result<Self> {
+        let (states, probs) = (exact.graph.states().clone(), Some(exact.probs.clone()));
+        let target = Marginals::of(&states, Some(&exact.target.probs))?;
+        let edges = (target.edge.clone(), exact.target.log_z);
+        Ok(Self { exact: Some(target), ..Self::new(problem, states, probs, Some(edges))? })
+    }
+
+    /// Takes graphs, which are samples without probabilities, with the exact edges if these are known.
+    fn new(
+        problem: &'a Problem,
+        states: GraphStates,
+        probs: Option<Vec<f64>>,
+        exact_edges: Option<(PairMatrix, f64)>,
+    ) -> Result<Self> {
+        let (exact_edges, log_z_true) = exact_edges.unzip();
+        let learned = Marginals::of(&states, probs.as_deref())?;
+        let top = most_probable(&states, probs.as_deref(), SHOWN)?;
+        Ok(Self { problem, learned, exact_edges, exact: None, log_z_true, top, states, probs })
+    }
+
+    /// Reports figures of edges, paths and blankets: those that can't be known are null.
+    fn report(&self, report: &mut Report) -> Result<()> {
+        let (learned, exact) = (&self.learned, self.exact.as_ref());
+        for (name, learned, exact) in [
+            ("edge", &learned.edge, self.exact_edges.as_ref()),
+            ("path", &learned.path, exact.map(|exact| &exact.path)),
+            ("markov_blanket", &learned.markov_blanket, exact.map(|exact| &exact.markov_blanket)),
+        ] {
+            let pearson = exact.map(|exact| learned.pearson(exact)).transpose()?.flatten();
+            report.set(&format!("{name}_pearson"), pearson);
+            report.set(&format!("{name}_rmse"), exact.map(|exact| learned.rmse(exact)).transpose()?);
+        }
+        let truth = self.problem.truth.as_ref().filter(|truth| !truth.is_empty());
+        let found = truth.map(|truth| learned.edge.detection(truth)).transpose()?;
+        let best = truth.zip(self.exact_edges.as_ref()).map(|(truth, edges)| edges.detection(truth)).transpose()?;
+        let shd = truth.map(|truth| expected_shd(&self.states, self.probs.as_deref(), truth)).transpose()?;
+        report.extend(json!({ "expected_edges": learned.expected_edges, "expected_shd": shd,
+            "true_edges": self.problem.truth.as_ref().map(Vec::len), "log_z_true": self.log_z_true,
+            "auroc": found.map(|found| found.auroc), "auprc": found.map(|found| found.auprc),
+            "auroc_exact": best.map(|best| best.auroc), "auprc_exact": best.map(|best| best.auprc) }));
+        report.panels.extend(self.panels());
+        Ok(())
+    }
+
+    /// Returns edge marginals as heat maps, and learned against exact ones.
+    fn panels(&self) -> Vec<Panel> {
+        let n = self.problem.names.len();
+        // Rows from the top, as a matrix is written: sources down, targets to the right.
+        let names = &self.problem.names;
+        let map = |title: &str, edges: &PairMatrix| {
+            Panel::heat_map(title, n, edges.values().chunks(n).rev().flatten().copied(), 1.0)
+                .labels("to", "from")
+                .colour_label("probability")
+                .names(names.iter().rev().cloned(), names.iter().cloned())
+        };
+        let mut panels = vec![map(&format!("edges, {}", self.origin()), &self.learned.edge)];
+        let mut against = |title: &str, exact: &PairMatrix, learned: &PairMatrix| {
+            panels.push(Panel::learned_against_target(
+                title,
+                exact.off_diagonal().into_iter().zip(learned.off_diagonal()),
+            ));
+        };
+        if let Some(exact) = &self.exact_edges {
+            against("marginals of edges", exact, &self.learned.edge);
+        }
+        if let Some(exact) = &self.exact {
+            against("marginals of paths", &exact.path, &self.learned.path);
+            against("marginals of Markov blankets", &exact.markov_blanket, &self.learned.markov_blanket);
+        }
+        panels.extend(self.exact_edges.as_ref().map(|exact| map("edges, exact", exact)));
+        panels
+    }
+
+    /// Writes the edge marginals as a table, and draws the most probable graphs.
+    fn write(&self, common: &Common) -> Result<()> {
+        common.write("edge_marginals.csv", |path| self.learned.edge.write_csv(path, &self.problem.names))?;
+        if self.problem.names.len() > MOST_DRAWN_NODES {
+            return Ok(());
+        }
+        let rows: Vec<usize> = self.top.iter().map(|(row, _)| *row).collect();
+        let graphs = self.states.select(&rows);
+        let labels = NodeLabels::Names(self.problem.names.clone());
+        let drawing = GraphDrawing { layout: Layout::Circle, labels, side: 260.0 };
+        let title = match self.probs {
+            Some(_) => "most probable graphs",
+            None => "most frequent graphs",
+        };
+        let mut sheet = PictureSheet::new(title, drawing.side);
+        for (graph, &(_, p)) in graphs.into_graphs().into_iter().zip(&self.top) {
+            let edges = format!("{} edges", graph.n_edges());
+            sheet = sheet.cell(drawing.draw(&graph), [self.probability(p), edges]);
+        }
+        common.draw("graphs", |path| sheet.write(path))
+    }
+
+    /// Returns the origin of the learned figures.
+    fn origin(&self) -> String {
+        match &self.probs {
+            Some(_) => "learned".into(),
+            None => format!("shares of {} samples", self.states.len()),
+        }
+    }
+
+    /// Returns the probability of a graph, or its number of samples.
+    fn probability(&self, p: f64) -> String {
+        match &self.probs {
+            Some(_) => format!("p = {p:.4}"),
+            None => format!("{:.0} of {} samples", p * self.states.len() as f64, self.states.len()),
+        }
+    }
+
+    /// Prints the edge marginals, the exact ones beside them where they are known, and the most probable
+    /// graphs, for people.
+    fn print(&self) {
+        let names = &self.problem.names;
+        tell(format_args!("{}", table_of_edges(&format!("P(edge), {}", self.origin()), names, &self.learned.edge)));
+        if let Some(exact) = &self.exact_edges {
+            tell(format_args!("{}", table_of_edges("P(edge), exact", names, exact)));
+        }
+        for &(row, p) in &self.top {
+            let edge = |(a, b): (u32, u32)| format!("{} -> {}", names[a as usize], names[b as usize]);
+            let edges: Vec<String> = self.states.graphs()[row].edges().map(edge).collect();
+            tell(format_args!("{}: {}", self.probability(p), edges.join(", ")));
+        }
+    }
+}
+
+/// Returns a table with a row for each source and a column for each target.
+fn table_of_edges(title: &str, names: &[String], edges: &PairMatrix) -> String {
+    let mut table = Table::new([title].into_iter().chain(names.iter().map(String::as_str)));
+    for (a, name) in names.iter().enumerate() {
+        let cell = |b: usize| (a != b).then(|| edges.get(a, b)).into();
+        table.push([Cell::from(name.as_str())].into_iter().chain((0..names.len()).map(cell)));
+    }
+    table.to_string()
 }

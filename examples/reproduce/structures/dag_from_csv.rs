@@ -6,16 +6,12 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Arg, Parser};
-use gfn::nn::{BackwardPolicy, MlpConfig};
+use gfn::nn::MlpConfig;
 use gfn::objective::ModifiedDetailedBalance;
-use gfn::optim::{AdamConfig, Schedule};
-use gfn::policy::{MlpPolicy, MlpPolicyConfig};
-use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::rollout::Sampler;
-use gfn::run::Fit;
-use gfn::runtime::{DeviceKind, Runtime};
-use gfn::train::{Trainer, TrainerConfig};
-use gfn::{Error, Result, Rng};
+use gfn::optim::AdamConfig;
+use gfn::prelude::*;
+use gfn::replay::{Draw, Eviction};
+use gfn::{Error, Result};
 use gfn_dags::{
     AdjacencyFeatures, BayesianStructure, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, EdgeMarginals,
     LocalScore, MAX_SUMMED_NODES, Marginals, PairMatrix, StructureConfig, StructurePrior,
@@ -39,9 +35,6 @@ pub(crate) struct Args {
     /// Graphs that are sampled in the end
     #[arg(long, default_value_t = 10_000)]
     graphs: usize,
-    /// Least probability of an edge that is listed
-    #[arg(long, default_value_t = 0.05)]
-    least: f64,
     /// Seed of everything that is random
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -59,7 +52,6 @@ fn no_run(_: &str) -> std::result::Result<String, &'static str> {
 pub(crate) struct Edges {
     names: Vec<String>,
     graphs: usize,
-    least: f64,
     /// The share of sampled graphs that have an edge.
     pub(crate) learned: PairMatrix,
     /// The probability of an edge given the data, summed over all graphs, where that can be done.
@@ -106,7 +98,7 @@ pub(crate) fn learn(args: &Args, device: Device) -> Result<Edges> {
 
     let sampled = Sampler::new(trainer.env(), trainer.policy()).forward(args.graphs, &mut trainer.evaluation_rng())?;
     let learned = Marginals::of(sampled.terminal_states(), None)?.edge;
-    Ok(Edges { names, graphs: args.graphs, least: args.least, learned, exact })
+    Ok(Edges { names, graphs: args.graphs, learned, exact })
 }
 
 /// Sums the probabilities of edges over all graphs: for up to 14 variables, unless too much cancels.
@@ -123,6 +115,8 @@ pub(crate) fn exact_edges<S: LocalScore>(
     }
 }
 
+/// The least probability of an edge that is listed.
+const LEAST: f64 = 0.05;
 /// Root mean squared error over all pairs of variables beyond which the learned shares say too little.
 const CONVERGED: f64 = 0.03;
 
@@ -131,7 +125,7 @@ impl fmt::Display for Edges {
         let n = self.names.len();
         let exact = |k: usize| self.exact.as_ref().map(|exact| exact.values()[k]);
         let larger = |k: usize| self.learned.values()[k].max(exact(k).unwrap_or(0.0));
-        let mut shown: Vec<usize> = (0..n * n).filter(|&k| k / n != k % n && larger(k) >= self.least).collect();
+        let mut shown: Vec<usize> = (0..n * n).filter(|&k| k / n != k % n && larger(k) >= LEAST).collect();
         shown.sort_by(|&a, &b| larger(b).total_cmp(&larger(a)));
         writeln!(f, "learned  exact  edge")?;
         for k in shown {
@@ -140,7 +134,7 @@ impl fmt::Display for Edges {
             writeln!(f, "{:7.2}  {exact:>5}  {edge}", self.learned.values()[k])?;
         }
         let (graphs, sampling) = (self.graphs, 0.5 / (self.graphs as f64).sqrt());
-        writeln!(f, "\nEdges below {} aren't listed. Learned is the share of {graphs} sampled graphs:", self.least)?;
+        writeln!(f, "\nEdges below {LEAST} aren't listed. Learned is the share of {graphs} sampled graphs:")?;
         writeln!(f, "a standard error of at most {sampling:.3} from sampling, and what training has left to learn.")?;
         match self.exact.as_ref().and_then(|exact| self.learned.rmse(exact).ok()) {
             Some(error) => {

@@ -2,7 +2,6 @@
 
 pub(crate) mod bayesian_structure;
 pub(crate) mod dag_from_csv;
-mod findings;
 pub(crate) mod problem;
 
 impl crate::Task for dag_from_csv::Args {

@@ -31,15 +31,20 @@ pub(crate) struct ProblemArgs {
     log: bool,
     /// Score of a node's parents: bge and bic for numbers, bde for classes, which are words or at most twenty
     /// whole numbers (other numbers are cut into three)
-    #[arg(long, value_parser = choice(SCORES), default_value = "bge")]
-    pub(super) score: Selection<()>,
+    #[arg(long, value_enum, default_value = "bge")]
+    pub(super) score: Score,
 }
 
-const SCORES: &[Choice<()>] = &[
-    ("bge", (), "Gaussian, with the parameters integrated out"),
-    ("bic", (), "Linear Gaussian, by the Bayesian information criterion"),
-    ("bde", (), "Discrete, with the parameters integrated out"),
-];
+/// A score of a node's parents.
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+pub(super) enum Score {
+    /// Gaussian, with the parameters integrated out
+    Bge,
+    /// Linear Gaussian, by the Bayesian information criterion
+    Bic,
+    /// Discrete, with the parameters integrated out
+    Bde,
+}
 
 /// Scores of any kind that are remembered, and shared between the trainer and the exact posterior.
 pub(crate) type Scores = Arc<CachedScores<Box<dyn LocalScore>>>;
@@ -66,8 +71,8 @@ const LEVELS: usize = 3;
 impl ProblemArgs {
     /// Returns a problem of simulated data with the default settings.
     pub(crate) fn simulated(nodes: usize, rng: &mut Rng) -> Result<Problem> {
-        let score = Selection { name: "bge", value: () };
-        Self { nodes, edges: 5.0, data: None, interventions: None, truth: None, log: false, score }.problem(rng)
+        let (edges, score) = (5.0, Score::Bge);
+        Self { nodes, edges, data: None, interventions: None, truth: None, log: false, score }.problem(rng)
     }
 
     pub(super) fn problem(&self, rng: &mut Rng) -> Result<Problem> {
@@ -83,7 +88,7 @@ impl ProblemArgs {
             None => ContinuousData::read(path),
             Some(column) => ContinuousData::read_with_interventions(path, column),
         };
-        if self.score.name == "bde" {
+        if self.score == Score::Bde {
             let classes = match column {
                 None => DiscreteData::read(path),
                 Some(column) => DiscreteData::read_with_interventions(path, column),
@@ -108,10 +113,10 @@ impl ProblemArgs {
     }
 
     fn of_numbers(&self, data: &ContinuousData, truth: Option<Vec<(u32, u32)>>) -> Result<Problem> {
-        let score: Box<dyn LocalScore> = match self.score.name {
-            "bic" => Box::new(LinearGaussianBic::new(data)?),
-            "bde" => Box::new(Bde::new(data.discretised(LEVELS)?, BdeConfig::default())?),
-            _ => Box::new(Bge::new(data, BgeConfig::default())?),
+        let score: Box<dyn LocalScore> = match self.score {
+            Score::Bic => Box::new(LinearGaussianBic::new(data)?),
+            Score::Bde => Box::new(Bde::new(data.discretised(LEVELS)?, BdeConfig::default())?),
+            Score::Bge => Box::new(Bge::new(data, BgeConfig::default())?),
         };
         self.scored(data.names().to_vec(), data.n_rows(), truth, score)
     }
@@ -125,7 +130,7 @@ impl ProblemArgs {
     ) -> Result<Problem> {
         let is_ahead = names.len() <= MAX_SCORED_AHEAD;
         let scores = if is_ahead { CachedScores::ahead(score, None)? } else { CachedScores::new(score) };
-        let title = format!("{} variables, {rows} observations, score {}", names.len(), self.score.name);
+        let title = format!("{} variables, {rows} observations, score {}", names.len(), name_of(self.score));
         Ok(Problem { names, title, truth, scores: Arc::new(scores) })
     }
 

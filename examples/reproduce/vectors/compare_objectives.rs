@@ -1,19 +1,12 @@
 //! Every objective on every source of trajectories: one table of exact distances at one budget, or estimates
 //! by samples if there are too many states.
 
-use std::collections::HashMap;
-
 use clap::Arg;
-use gfn::objective::{
-    RelativeLogPartitionVariance, RelativeTrajectoryBalance, SubTrajectoryBalance, TrustPcl, Weighting,
-};
-use gfn::optim::AdamConfig;
+use gfn::objective::{RelativeLogPartitionVariance, RelativeTrajectoryBalance, TrustPcl, Weighting};
 use gfn::policy::WithPrior;
-use gfn::run::Fit;
-use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use gfn_gym::toy_dag::{ToyDag, ToyReward};
 
-use crate::flags::{Machine, OBJECTIVES, ObjectiveName, Objectives, selections};
+use crate::plot::{Cell, Table};
 use crate::prelude::*;
 
 /// Train by every objective on every source of trajectories, and compare exact distances
@@ -21,8 +14,8 @@ use crate::prelude::*;
 #[command(arg = Arg::new("run").long("run").hide(true).value_parser(no_run))]
 pub(crate) struct Comparison {
     /// Environment to sample from
-    #[arg(long, value_parser = choice(ENVIRONMENTS), default_value = "grid")]
-    environment: Selection<()>,
+    #[arg(long, value_enum, default_value = "grid")]
+    environment: Environment,
     /// Points along each of the two dimensions of the grid
     #[arg(long, default_value_t = 5)]
     height: usize,
@@ -47,14 +40,18 @@ fn no_run(_: &str) -> std::result::Result<String, &'static str> {
     Err("this task makes a run for each pair, and keeps none; --json has its figures")
 }
 
-const ENVIRONMENTS: &[Choice<()>] = &[
-    ("grid", (), "A grid with the original reward"),
-    ("dag", (), "The 11 states of Bengio et al. (2023), of which six can be finished"),
-];
+/// An environment that objectives are compared on.
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Environment {
+    /// A grid with the original reward
+    Grid,
+    /// The 11 states of Bengio et al. (2023), of which six can be finished
+    Dag,
+}
 
 /// The objectives beside those of other tasks: weightings of sub-trajectory balance, and objectives relative
 /// to the uniform policy.
-const FURTHER: Objectives = &[
+const FURTHER: &[Choice<Build>] = &[
     ("subtb-db", || weighted(Weighting::Db), "Sub-trajectory balance, weights of DB"),
     ("subtb-modified-db", || weighted(Weighting::ModifiedDb), "Sub-trajectory balance, weights of modified DB"),
     ("subtb-tb", || weighted(Weighting::Tb), "Sub-trajectory balance, weights of TB"),
@@ -98,7 +95,7 @@ const LEARNING_RATE: f64 = 3e-3;
 
 impl Task for Comparison {
     fn run(&self) -> Result<()> {
-        if self.environment.name == "dag" {
+        if self.environment == Environment::Dag {
             return self.compare(ToyDag.env(), ToyReward::default(), KHot::new(1, ToyDag::N_STATES));
         }
         let grid = HyperGrid::new(2, self.height)?;
@@ -117,13 +114,8 @@ impl Comparison {
         // Fails with `Error::Missing` for a pair that isn't defined.
         let build = |objective: ObjectiveName, source: Selection<Replay>| -> Result<Trainer<VectorEnv>> {
             let mut rng = Rng::seeded(self.machine.seed);
-            let network = MlpPolicyConfig {
-                mlp: MlpConfig { hidden: vec![64, 64], ..MlpConfig::default() },
-                backward: objective.backward(BackwardPolicy::Uniform),
-                estimators: objective.estimators(),
-                paths: objective.needs(Quantity::LogPaths),
-                ..MlpPolicyConfig::default()
-            };
+            let mlp = MlpConfig { hidden: vec![64, 64], ..MlpConfig::default() };
+            let network = objective.perceptron(mlp, objective.backward(BackwardPolicy::Uniform));
             let policy = MlpPolicy::new(&env, features, network, device, Kind::Float, &mut rng)?;
             let config = TrainerConfig {
                 epsilon: Some(Schedule::Constant(if source.name == "epsilon" { 0.1 } else { 0.0 })),
@@ -136,8 +128,17 @@ impl Comparison {
             let (env, reward) = (env.clone(), reward.clone());
             let trainer = if objective.needs(Quantity::LogPrior) {
                 let (what, remedy) = ("the prior's probability of each object", "take an environment of fewer states");
-                let exact = exact.as_ref().ok_or(Error::missing("a relative objective", what, remedy))?;
-                let reward = OverPrior::new(env.clone(), reward, &exact.graph)?;
+                let space = &exact.as_ref().ok_or(Error::missing("a relative objective", what, remedy))?.graph;
+                // R(x) / prior(x): a relative objective has the posterior `prior(x) R'(x)`, which then is the
+                // target of all objectives.
+                let prior = space.terminating_distribution(&env, &UniformPolicy, None)?.probs;
+                let prior: BTreeMap<_, f64> = env.keys(space.states()).into_iter().zip(prior).collect();
+                let keyed = env.clone();
+                let reward = move |states: &VectorStates, conditions: Option<&Tensor>| -> Result<Vec<f64>> {
+                    let log_rewards = reward.log_reward(states, conditions)?;
+                    let keys = keyed.keys(states);
+                    Ok(log_rewards.iter().zip(&keys).map(|(log_r, key)| log_r - prior[key].ln()).collect())
+                };
                 let policy = WithPrior { policy, prior: UniformPolicy };
                 Trainer::new(env, reward, policy, objective.build()?, config, rng)?
             } else {
@@ -151,11 +152,10 @@ impl Comparison {
         let all = selections(SOURCES);
         let sources = if self.source.is_empty() { &all } else { &self.source };
         let figure = if exact.is_none() { "elbo" } else { "tv" };
-        let head = [figure].into_iter().chain(sources.iter().map(|source| source.name));
-        let mut rows: Vec<Vec<String>> = vec![head.map(str::to_owned).collect()];
+        let mut table = Table::new([figure].into_iter().chain(sources.iter().map(|source| source.name)));
         let mut pairs = Vec::new();
         for objective in objectives {
-            let mut row = vec![objective.name.to_owned()];
+            let mut row = vec![Cell::from(objective.name)];
             for source in sources {
                 let mut pair = json!({ "objective": objective.name, "source": source.name, "tv": null });
                 match build(*objective, *source).and_then(|trainer| self.measure(trainer, exact.as_ref())) {
@@ -163,12 +163,12 @@ impl Comparison {
                     Err(error @ Error::Missing { .. }) => pair["why"] = json!(error.to_string()),
                     Err(error) => return Err(error),
                 }
-                row.push(pair[figure].as_f64().map_or("-".to_owned(), number));
+                row.push(pair[figure].as_f64().into());
                 pairs.push(pair);
             }
-            rows.push(row);
+            table.push(row);
         }
-        print(table(&rows).trim_end())?;
+        print(table.to_string().trim_end())?;
         if let Some(why) = &why_not_exact {
             print(format_args!("\nNo exact distances: {why}. ELBO is the mean of log(P_B R / P_F), at most log Z."))?;
         }
@@ -176,9 +176,10 @@ impl Comparison {
             return Ok(());
         }
         let worst = exact.as_ref().map(|_| pairs.iter().filter_map(|pair| pair["tv"].as_f64()).fold(0.0, f64::max));
-        print(json!({ "example": "compare_objectives", "environment": self.environment.name, "seed": self.machine.seed,
-            "steps": self.steps, "batch": self.batch, "threads": self.machine.threads, "device": self.machine.device.to_string(),
-            "log_z_true": exact.as_ref().map(|exact| exact.target.log_z), "worst_tv": worst,
+        let (machine, log_z) = (&self.machine, exact.as_ref().map(|exact| exact.target.log_z));
+        print(json!({ "example": "compare_objectives", "environment": name_of(self.environment),
+            "seed": machine.seed, "steps": self.steps, "batch": self.batch, "threads": machine.threads,
+            "device": machine.device.to_string(), "log_z_true": log_z, "worst_tv": worst,
             "exact": exact.is_some(), "why_not_exact": why_not_exact, "pairs": pairs }))
     }
 
@@ -197,29 +198,5 @@ impl Comparison {
         };
         merge(&mut figures, json!({ "log_z": log_z, "train_s": seconds }));
         Ok(figures)
-    }
-}
-
-/// R(x) / prior(x): a relative objective has the posterior `prior(x) R'(x)`, which then is everyone's target.
-struct OverPrior<R> {
-    env: VectorEnv,
-    reward: R,
-    log_prior: HashMap<<VectorEnv as EnumerableEnv>::Key, f64>,
-}
-
-impl<R> OverPrior<R> {
-    /// Takes the uniform policy as prior, with its exact distribution.
-    fn new(env: VectorEnv, reward: R, graph: &StateGraph<VectorEnv>) -> Result<Self> {
-        let probs = graph.terminating_distribution(&env, &UniformPolicy, None)?.probs;
-        let keys = env.keys(graph.states());
-        Ok(Self { env, reward, log_prior: keys.into_iter().zip(probs.iter().map(|p| p.ln())).collect() })
-    }
-}
-
-impl<R: Reward<VectorStates>> Reward<VectorStates> for OverPrior<R> {
-    fn log_reward(&self, states: &VectorStates, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
-        let log_rewards = self.reward.log_reward(states, conditions)?;
-        let keys = self.env.keys(states);
-        Ok(log_rewards.iter().zip(&keys).map(|(r, key)| r - self.log_prior[key]).collect())
     }
 }

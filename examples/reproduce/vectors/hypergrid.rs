@@ -1,9 +1,14 @@
-//! The hyper-grid, also with local search around what is found.
+//! Grids: with every reward, with local search around what is found, with means of exploration where the reward
+//! is 0 almost everywhere, and one policy for a family of rewards.
 
 use gfn::metrics::modes_covered;
+use gfn::objective::{AugmentedDetailedBalance, AugmentedTrajectoryBalance};
 use gfn::replay::Diversity;
 use gfn::rollout::{Acceptance, LocalSearch};
-use gfn_gym::hypergrid::{HyperGrid, OriginalReward, RewardKind};
+use gfn_extras::explore::{
+    DistillationConfig, Intrinsic, IntrinsicConfig, RandomDistillation, Teacher, TeacherConfig, Thompson,
+};
+use gfn_gym::hypergrid::{ConditionalReward, GridReward};
 
 use crate::prelude::*;
 
@@ -32,7 +37,7 @@ pub(crate) struct Grid {
 }
 
 /// States up to which the distribution is exact: 20^4.
-pub(super) const EXACT_LIMIT: usize = 160_000;
+const EXACT_LIMIT: usize = 160_000;
 /// Final samples from which modes are counted if probabilities aren't known.
 const SAMPLES: usize = 10_000;
 
@@ -60,19 +65,18 @@ impl Task for Grid {
             exact_up_to: EXACT_LIMIT,
             ..Recipe::default()
         };
-        let title = format!("grid of {}^{}, {} reward", self.height, self.ndim, self.reward);
-        let run = Run::begin(common, "hypergrid", title, recipe)?;
+        let run = Run::begin(common, recipe)?;
         let task = json!({ "ndim": self.ndim, "height": self.height, "reward": self.reward, "r0": self.r0 });
-        let features = KHot::new(self.ndim, self.height);
-        let mut trainer = run.perceptron(grid.env(), features, reward.clone(), BackwardPolicy::SharedTorso, task)?;
+        let network = common.perceptron(BackwardPolicy::SharedTorso);
+        let mut trainer = run.perceptron(grid.env(), self.height, reward.clone(), network, task)?;
         if let (Some(apart), Some(config)) = (self.diverse, common.replay(&run.recipe)) {
-            let buffer = ReplayBuffer::new(config)?.diverse(Diversity::new(apart, 1.0, features)?);
+            let buffer =
+                ReplayBuffer::new(config)?.diverse(Diversity::new(apart, 1.0, KHot::new(self.ndim, self.height))?);
             trainer = trainer.with_replay(buffer);
         } else if trainer.replay().is_none() {
             refuse(&["--diverse"], "no such flag without a replay buffer: give --replay, too")?;
         }
-        let is_mode = |points: &VectorStates| reward.is_mode(points);
-        learn_counting_modes(&run, trainer, "objects", is_mode, |report, trainer, exact| {
+        learn_counting_modes(&run, trainer, "objects", reward.as_ref(), |report, trainer, exact| {
             if let Some(exact) = exact {
                 let is_mode = reward.is_mode(exact.graph.states());
                 report.set("modes_found", modes_covered(&exact.probs, &exact.target.probs, &is_mode)?);
@@ -89,7 +93,7 @@ impl Task for Grid {
                     report.panels.extend(heat_maps(self.height, maps));
                 }
             } else {
-                let points = sample(trainer.env(), trainer.policy(), SAMPLES, &mut trainer.evaluation_rng())?;
+                let points = evaluated(trainer, SAMPLES)?;
                 let is_mode = reward.is_mode(&points);
                 let modes: Vec<usize> = (0..SAMPLES).filter(|&k| is_mode[k]).collect();
                 report.set("modes_found", points.select(&modes).group().first.len());
@@ -102,14 +106,14 @@ impl Task for Grid {
 }
 
 /// Trains, and counts the modes that training sees, unless each of several members sees a part of them.
-pub(super) fn learn_counting_modes(
+fn learn_counting_modes(
     run: &Run<'_>,
     trainer: Trainer<VectorEnv>,
     objects: &str,
-    is_mode: impl FnMut(&VectorStates) -> Vec<bool>,
+    reward: &GridReward,
     add: impl FnOnce(&mut Report, &Trainer<VectorEnv>, Option<&Exact<VectorEnv>>) -> Result<()>,
 ) -> Result<()> {
-    let mut modes = CountModes::new(is_mode);
+    let mut modes = CountModes::new(|points: &VectorStates| reward.is_mode(points));
     let mut observers: Vec<&mut dyn Observer<VectorEnv>> = Vec::new();
     if members::count() == 1 {
         observers.push(&mut modes);
@@ -135,16 +139,165 @@ impl Task for LocallySearched {
         let reward = OriginalReward::new(&grid, 1e-2, 0.5, 2.0)?;
         let recipe =
             Recipe { steps: 1_000, batch: 16, buffer: NEWEST, lr: 2e-3, exact_up_to: EXACT_LIMIT, ..Recipe::default() };
-        let title = format!("grid of {SEARCHED_HEIGHT}^2 with local search");
-        let mut run = Run::begin(&self.common, "local_search", title, recipe)?;
+        let mut run = Run::begin(&self.common, recipe)?;
         run.config.local_search = Some(SEARCH);
         let task = json!({ "search": SEARCH });
-        let features = KHot::new(2, SEARCHED_HEIGHT);
-        let trainer = run.perceptron(grid.env(), features, reward.clone(), BackwardPolicy::Uniform, task)?;
-        let is_mode = |points: &VectorStates| reward.is_mode(points);
-        learn_counting_modes(&run, trainer, "objects", is_mode, |report, _, _| {
+        let network = self.common.perceptron(BackwardPolicy::Uniform);
+        let trainer = run.perceptron(grid.env(), SEARCHED_HEIGHT, reward.clone(), network, task)?;
+        learn_counting_modes(&run, trainer, "objects", reward.grid_reward(), |report, _, _| {
             report.set_log_z(Some(reward.log_z()));
             report.set("local_search", SEARCH);
+            Ok(())
+        })
+    }
+}
+
+/// Train a perceptron on a grid of few modes, exploring by one of several means
+#[derive(Args)]
+pub(crate) struct Exploration {
+    /// Means of exploration, besides --epsilon
+    #[arg(long, value_parser = choice(MEANS), default_value = "joint")]
+    means: Selection<Means>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// A means of exploration.
+#[derive(Clone, Copy)]
+enum Means {
+    None,
+    /// Intrinsic rewards by a coefficient.
+    Intrinsic(fn(Schedule) -> IntrinsicConfig),
+    Teacher,
+    Thompson,
+}
+
+const MEANS: &[Choice<Means>] = &[
+    ("none", Means::None, "Nothing else"),
+    ("edges", Means::Intrinsic(IntrinsicConfig::edge_based), "Intrinsic rewards on edges"),
+    ("states", Means::Intrinsic(IntrinsicConfig::state_based), "Intrinsic rewards of terminal states"),
+    ("joint", Means::Intrinsic(IntrinsicConfig::joint), "Intrinsic rewards on both"),
+    ("teacher", Means::Teacher, "An adaptive teacher"),
+    ("thompson", Means::Thompson, "Thompson heads"),
+];
+
+/// Points along each of two dimensions.
+const SPARSE_HEIGHT: usize = 16;
+/// The coefficient of intrinsic rewards at the start; it falls to 0 over the first two thirds of the steps.
+const COEFFICIENT: f64 = 0.1;
+/// The teacher's share of a batch, and the share that each Thompson head learns from.
+const SHARE: f64 = 0.5;
+/// The number of Thompson heads.
+const HEADS: usize = 8;
+
+impl Task for Exploration {
+    fn run(&self) -> Result<()> {
+        let common = &self.common;
+        let recipe =
+            Recipe { steps: 2_000, batch: 16, epsilon: 0.0, lr: 1e-3, exact_up_to: EXACT_LIMIT, ..Recipe::default() };
+        let mut run = Run::begin(common, recipe)?;
+        let grid = HyperGrid::new(2, SPARSE_HEIGHT)?;
+        let (env, reward) = (grid.env(), RewardKind::Sparse.standard(&grid)?);
+        let (mut rng, device, float) = (run.rng(), run.device, Kind::Float);
+        let features = KHot::new(2, SPARSE_HEIGHT);
+        let is_intrinsic = matches!(self.means.value, Means::Intrinsic(_));
+        let mut network = common.perceptron(BackwardPolicy::Uniform);
+        network.heads = if matches!(self.means.value, Means::Thompson) { HEADS } else { 1 };
+        network.estimators.flow |= is_intrinsic;
+        let task = json!({ "means": self.means.name });
+        let description = run.describe(task, &network);
+        let policy = MlpPolicy::new(&env, features, network.clone(), device, float, &mut rng)?;
+        let novelty = RandomDistillation::new(features, DistillationConfig::default(), device, float, &mut rng)?;
+        let teacher = MlpPolicy::new(&env, features, network, device, float, &mut rng)?;
+        if is_intrinsic {
+            run.objective = match common.objective.name {
+                "tb" => || Ok(Box::new(AugmentedTrajectoryBalance)),
+                "db" => || Ok(Box::new(AugmentedDetailedBalance)),
+                other => return Err(Error::config("--objective with intrinsic rewards", other, "tb or db")),
+            };
+        }
+        let trainer = run.trainer(env, reward.clone(), policy, rng, &description)?;
+        let trainer = match self.means.value {
+            Means::None => trainer,
+            Means::Intrinsic(config) => {
+                let steps = (run.steps() * 2 / 3).max(1);
+                let coefficient = Schedule::Linear { from: COEFFICIENT, to: 0.0, steps };
+                trainer.with_companion(Intrinsic::new(novelty, config(coefficient))?)?
+            }
+            Means::Teacher => {
+                let adam = AdamConfig { max_norm: Some(1.0), ..run.config.adam };
+                let config = TeacherConfig { adam, ..TeacherConfig::default() };
+                let teacher = Teacher::new(trainer.env(), teacher, config)?;
+                trainer.with_source(SHARE, teacher)?
+            }
+            Means::Thompson => {
+                let thompson = Thompson::new(trainer.policy(), SHARE)?;
+                trainer.with_fresh(thompson)?
+            }
+        };
+        learn_counting_modes(&run, trainer, "points", reward.as_ref(), |report, _, exact| {
+            report.set("means", self.means.name);
+            if exact.is_none() {
+                // The target of a frozen policy has its log Z, too.
+                report.set("log_z_true", reward.totals(EXACT_LIMIT as u64).ok().map(|totals| totals.log_z));
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Train a perceptron that takes the condition as input
+#[derive(Args)]
+pub(crate) struct ConditionalGrid {
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Points along each of two dimensions.
+const CONDITIONAL_HEIGHT: usize = 8;
+/// The conditions under which the policy is compared with the target.
+const CONDITIONS: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
+
+impl Task for ConditionalGrid {
+    fn run(&self) -> Result<()> {
+        let recipe = Recipe { steps: 2_000, exact_up_to: 10_000, ..Recipe::default() };
+        let run = Run::begin(&self.common, recipe)?;
+        let grid = HyperGrid::new(2, CONDITIONAL_HEIGHT)?;
+        let (env, reward) = (grid.env(), ConditionalReward::new(OriginalReward::standard(&grid)?));
+        let mut network = self.common.perceptron(BackwardPolicy::Uniform);
+        network.estimators.n_conditions = 1;
+        let graph = listed(run.recipe.exact_up_to, &env)?;
+        let conditions = reward.clone();
+        let trainer = run
+            .perceptron(env, CONDITIONAL_HEIGHT, reward.clone(), network, json!({}))?
+            .with_conditions(move |n: usize, rng: &mut Rng| Ok(conditions.sample_conditions(n, rng)));
+        let condition = |c: f64| Tensor::from_slice(&[c as f32]).view([1, 1]);
+        let exact = |trainer: &Trainer<VectorEnv>, c: f64| -> Result<Option<Distances>> {
+            let Some(graph) = &graph else { return Ok(None) };
+            let compared = compare(graph, trainer.env(), trainer.policy(), &reward, Some(&condition(c)))?;
+            Ok(Some(compared.0))
+        };
+        let measure = |trainer: &Trainer<VectorEnv>| Ok(jsd(exact(trainer, 1.0)?.map(|distances| distances.jsd)));
+        run.finish(trainer, measure, Vec::new(), |trainer, report| {
+            let (mut rows, mut all) = (Vec::new(), Vec::new());
+            let (mut learned, mut truth) = (Vec::new(), Vec::new());
+            for c in CONDITIONS {
+                let (distances, log_z_true) = (exact(trainer, c)?, reward.log_z(c)?);
+                let log_z = log_z(trainer, &condition(c));
+                learned.push((c, log_z.unwrap_or(f64::NAN)));
+                truth.push((c, log_z_true));
+                let l1 = distances.map(|d| d.l1);
+                rows.push(json!({ "condition": c, "l1": l1, "log_z": log_z, "log_z_true": log_z_true }));
+                all.extend(distances);
+            }
+            let panel = Panel::new("log Z by condition").labels("condition", "");
+            report.panels.push(panel.curve(Curve::new("learned", learned)).curve(Curve::new("true", truth)));
+            if all.is_empty() {
+                report.not_listed(&run);
+            } else {
+                report.exact_mean(&all);
+            }
+            report.set("conditions", rows);
             Ok(())
         })
     }

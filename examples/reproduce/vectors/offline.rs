@@ -2,7 +2,6 @@
 //! of the policy.
 
 use gfn::rollout::Trajectories;
-use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 
 use crate::prelude::*;
 
@@ -26,7 +25,7 @@ impl Task for Offline {
     fn run(&self) -> Result<()> {
         refuse_replay()?;
         let recipe = Recipe { steps: 2_000, epsilon: 0.0, ..Recipe::default() };
-        let mut run = Run::begin(&self.common, "offline", "learned from a data set".to_owned(), recipe)?;
+        let mut run = Run::begin(&self.common, recipe)?;
         let grid = HyperGrid::new(2, HEIGHT)?;
         let (env, reward) = (grid.env(), OriginalReward::standard(&grid)?);
         let (mut rng, log_z) = (run.rng(), reward.log_z());
@@ -43,9 +42,10 @@ impl Task for Offline {
         run.config.source = DataSource::new(0.0, 0.0, 1.0)?;
         run.config.replay_path = ReplayPath::Stored;
         let network = MlpPolicyConfig { paths: false, ..self.common.perceptron(BackwardPolicy::SharedTorso) };
-        let description = run.describe(json!({}), &network);
-        let policy = MlpPolicy::new(&env, KHot::new(2, HEIGHT), network, run.device, Kind::Float, &mut rng)?;
-        let trainer = run.trainer(env, reward, policy, rng, &description)?.with_data(data);
+        let trainer = run.build(env, reward, network, json!({}), rng, |env, network, device, kind, rng| {
+            MlpPolicy::new(env, KHot::new(2, HEIGHT), network, device, kind, rng)
+        })?;
+        let trainer = trainer.with_data(data);
         run.learn(trainer, "points", Vec::new(), |report, _, exact| {
             report.set("data_size", trajectories.len());
             if exact.is_none() {

@@ -3,12 +3,9 @@
 
 use std::cell::RefCell;
 use std::f64::consts::PI;
-use std::time::Instant;
 
 use gfn::metrics::ModeTracker;
-use gfn_gym::hypergrid::HyperGrid;
 
-use super::chains::{Round, run_chains};
 use crate::prelude::*;
 
 /// Train a perceptron on a grid with a few peaks, or run the Markov chains that it is compared with
@@ -62,9 +59,8 @@ impl Task for PeakSearch {
     fn run(&self) -> Result<()> {
         let grid = HyperGrid::new(self.ndim, self.height)?;
         let peaks = Peaks::new(grid, self.peaks, self.width, self.floor)?;
-        let title = format!("{} peaks of width {} on a grid of {}^{}", self.peaks, self.width, self.height, self.ndim);
         let recipe = Recipe { steps: 500, lr: 1e-3, exact_up_to: EXACT_LIMIT, samples: 0, ..Recipe::default() };
-        let run = Run::begin(&self.common, "peaks", title, recipe)?;
+        let run = Run::begin(&self.common, recipe)?;
         // One member must draw all points, and checkpoints don't hold the peaks that were found.
         if members::count() > 1 {
             return Err(Error::config("the members of `peaks`", members::count(), "one: leave out what makes several"));
@@ -79,8 +75,8 @@ impl Task for PeakSearch {
         }
         let task = json!({ "ndim": self.ndim, "height": self.height, "peaks": self.peaks, "width": self.width,
             "floor": self.floor });
-        let (env, features) = (peaks.grid.env(), KHot::new(self.ndim, self.height));
-        let trainer = run.perceptron(env, features, peaks.clone(), BackwardPolicy::SharedTorso, task)?;
+        let network = self.common.perceptron(BackwardPolicy::SharedTorso);
+        let trainer = run.perceptron(peaks.grid.env(), self.height, peaks.clone(), network, task)?;
         let found = RefCell::new(found);
         let mut watch = |trainer: &Trainer<VectorEnv>, record: &mut Record| {
             let latest = trainer.latest().into_iter().flat_map(|latest| latest.terminal_states().rows());
@@ -97,36 +93,47 @@ impl Task for PeakSearch {
 }
 
 impl PeakSearch {
-    /// Runs chains until as many rewards are computed as training would.
+    /// Runs chains until as many rewards are computed as training would. Each round makes a proposal for each chain,
+    /// then exchanges the points of every other pair of neighbours on a ladder of powers of R.
     fn search(&self, run: &Run<'_>, peaks: &Peaks, n_powers: usize, mut found: ModeTracker<usize>) -> Result<()> {
         // Another stream than the run's, which with seed 0 places the peaks: chains would begin at their
         // tops.
-        let (budget, mut rng, started) = (budget(run), run.rng().split(), Instant::now());
-        let log_reward = |point: &[u16]| peaks.log_value(point);
+        let (budget, rng) = (budget(run), &mut run.rng().split());
         // The powers of R fall in equal ratios to about 1 / -log floor.
         let hottest = (-self.floor.ln()).max(2.0);
         let power = |k: usize| hottest.powf(-(k as f64) / (n_powers.max(2) - 1) as f64);
-        let powers: Vec<f64> = (0..n_powers).map(power).collect();
         let n_counted = Some(peaks.grid.n_states()).filter(|&n| n <= EXACT_LIMIT as u64).unwrap_or(0);
-        let (mut visits, mut n_rounds) = (vec![0u64; n_counted as usize], 0);
-        let shape = [self.ndim, self.height];
-        run_chains(shape, CHAINS / n_powers, &powers, &log_reward, &mut rng, |Round { ladders, reward_calls }| {
-            n_rounds += 1;
-            let modes = ladders.iter().flatten().filter_map(|chain| peaks.peak_at(&chain.point));
-            found.add(n_rounds, reward_calls, modes);
-            // Rounds apart, as the points of one chain depend on each other. The first chain of a ladder
-            // samples by R itself.
-            if 2 * reward_calls > budget && n_rounds.is_multiple_of(self.height.pow(2)) {
-                for chain in ladders.iter().filter_map(|ladder| ladder.first()) {
-                    if let Some(visits) = visits.get_mut(peaks.grid.index(&chain.point) as usize) {
-                        *visits += 1;
+        let mut visits = vec![0u64; n_counted as usize];
+        let mut report = run.search(|| {
+            let mut ladder = |_| (0..n_powers).map(|k| Chain::new(peaks, power(k), rng)).collect();
+            let mut ladders: Vec<Vec<Chain>> = (0..CHAINS / n_powers).map(&mut ladder).collect();
+            let (mut n_rounds, mut reward_calls) = (0, (ladders.len() * n_powers) as u64);
+            loop {
+                for ladder in &mut ladders {
+                    for chain in ladder.iter_mut() {
+                        reward_calls += u64::from(chain.propose(peaks, rng));
+                    }
+                    for pair in ladder[n_rounds % 2..].chunks_exact_mut(2) {
+                        exchange(pair, rng);
                     }
                 }
+                n_rounds += 1;
+                let modes = ladders.iter().flatten().filter_map(|chain| peaks.peak_at(&chain.point));
+                found.add(n_rounds, reward_calls, modes);
+                // Rounds apart, as the points of one chain depend on each other. The first chain of a ladder
+                // samples by R itself.
+                if 2 * reward_calls > budget && n_rounds.is_multiple_of(self.height.pow(2)) {
+                    for chain in ladders.iter().filter_map(|ladder| ladder.first()) {
+                        if let Some(visits) = visits.get_mut(peaks.grid.index(&chain.point) as usize) {
+                            *visits += 1;
+                        }
+                    }
+                }
+                if reward_calls >= budget {
+                    return Ok(());
+                }
             }
-            if reward_calls >= budget { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        });
-        let seconds = started.elapsed().as_secs_f64();
-        let mut report = Report::new(TrainingStats::without_steps(run.config.batch, seconds));
+        })?;
         report.set("why_not_exact", "chains have no distribution that could be listed");
         peaks.report_visits(&visits, &mut report)?;
         self.report(run, peaks, &found, &mut report);
@@ -242,4 +249,46 @@ impl Reward<VectorStates> for Peaks {
 /// Returns the squared distance of two points.
 fn squared(one: &[u16], other: &[u16]) -> f64 {
     one.iter().zip(other).map(|(&a, &b)| (f64::from(a) - f64::from(b)).powi(2)).sum()
+}
+
+/// A Markov chain that samples in proportion to R to the power `beta`.
+struct Chain {
+    point: Vec<u16>,
+    log_reward: f64,
+    beta: f64,
+}
+
+impl Chain {
+    /// Begins at a random point.
+    fn new(peaks: &Peaks, beta: f64, rng: &mut Rng) -> Self {
+        let point: Vec<u16> = (0..peaks.grid.ndim()).map(|_| rng.below(peaks.grid.height()) as u16).collect();
+        Self { log_reward: peaks.log_value(&point), point, beta }
+    }
+
+    /// Proposes a step up or down along a random axis, accepted by the Metropolis rule. Returns `false` for a
+    /// step off the grid, which is never accepted and needs no reward.
+    fn propose(&mut self, peaks: &Peaks, rng: &mut Rng) -> bool {
+        let (axis, up) = (rng.below(self.point.len()), rng.uniform() < 0.5);
+        let before = self.point[axis];
+        let after = if up { before.checked_add(1) } else { before.checked_sub(1) };
+        let Some(after) = after.filter(|&x| usize::from(x) < peaks.grid.height()) else { return false };
+        self.point[axis] = after;
+        let log_reward = peaks.log_value(&self.point);
+        if rng.uniform() < (self.beta * (log_reward - self.log_reward)).exp() {
+            self.log_reward = log_reward;
+        } else {
+            self.point[axis] = before;
+        }
+        true
+    }
+}
+
+/// Exchanges two chains' points by the Metropolis rule.
+fn exchange(pair: &mut [Chain], rng: &mut Rng) {
+    let [one, other] = pair else { return };
+    let gain = (one.beta - other.beta) * (other.log_reward - one.log_reward);
+    if rng.uniform() < gain.exp() {
+        std::mem::swap(&mut one.point, &mut other.point);
+        std::mem::swap(&mut one.log_reward, &mut other.log_reward);
+    }
 }

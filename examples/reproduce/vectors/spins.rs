@@ -18,7 +18,7 @@ impl Task for Ebm {
         // found, too.
         let recipe =
             Recipe { steps: 1_000, batch: 16, epsilon: 0.5, lr: 1e-3, exact_up_to: 60_000, ..Recipe::default() };
-        let run = Run::begin(&self.common, "discrete_ebm", "four spins, all coupled".to_owned(), recipe)?;
+        let run = Run::begin(&self.common, recipe)?;
         learn(&run, 4, IsingReward::ones(4, 1.0)?, 0)
     }
 }
@@ -38,10 +38,9 @@ const COUPLING: f64 = 0.22;
 
 impl Task for Ising {
     fn run(&self) -> Result<()> {
-        let title = format!("Ising model, {0} x {0} spins, coupling {COUPLING}", self.side);
         let recipe =
             Recipe { steps: 4_000, epsilon: 0.5, lr: 2e-3, exact_up_to: 20_000, samples: 0, ..Recipe::default() };
-        let run = Run::begin(&self.common, "ising", title, recipe)?;
+        let run = Run::begin(&self.common, recipe)?;
         learn(&run, self.side * self.side, IsingReward::lattice(self.side, COUPLING, 1.0)?, 10_000)
     }
 }
@@ -50,7 +49,8 @@ impl Task for Ising {
 fn learn(run: &Run<'_>, n: usize, reward: IsingReward, samples: usize) -> Result<()> {
     // Lattices of up to 9 x 9 are summed exactly, row by row.
     let (log_z, env) = (reward.log_z(), DiscreteEbm::new(n)?.env());
-    let trainer = run.perceptron(env, KHot::new(n, 3), reward, BackwardPolicy::Uniform, json!({ "spins": n }))?;
+    let network = run.common.perceptron(BackwardPolicy::Uniform);
+    let trainer = run.perceptron(env, 3, reward, network, json!({ "spins": n }))?;
     run.learn(trainer, "objects", Vec::new(), |report, trainer, _| {
         report.set_log_z(log_z);
         if samples > 0 {

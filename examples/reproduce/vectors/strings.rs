@@ -37,14 +37,10 @@ impl Task for BitSequences {
         let motifs = standard_motifs().into_iter().map(|motif| motif.into_iter().step_by(2).collect());
         let modes = motif_tilings(N_BITS, N_MODES, &motifs.collect::<Vec<_>>(), &mut Rng::seeded(0))?;
         let reward = HammingReward::with_temperature(&words, &modes, 1.0)?;
-        let title = format!("sequences of {N_BITS} bits, {N_MODES} modes");
-        let run = Run::begin(common, "bit_sequence", title, Recipe { steps: 1_000, batch: 16, ..Recipe::default() })?;
+        let run = Run::begin(common, Recipe { steps: 1_000, batch: 16, ..Recipe::default() })?;
         let (log_z, task) = (reward.log_z(), json!({ "modes": modes }));
         let trainer = match self.policy.value {
-            None => {
-                let features = KHot::new(words.n_words(), words.values());
-                run.perceptron(env, features, reward, BackwardPolicy::Uniform, task)?
-            }
+            None => run.perceptron(env, words.values(), reward, common.perceptron(BackwardPolicy::Uniform), task)?,
             Some(kind) => {
                 refuse(&["--backward"], "no such flag: a sequence has one parent, without its end")?;
                 let layout = SequenceLayout { values: words.values(), length: words.n_words(), unset: 0 };
@@ -52,9 +48,9 @@ impl Task for BitSequences {
                 let net = SequenceNetConfig { kind, width, layers };
                 let config =
                     SequencePolicyConfig { net, estimators: common.estimators(), ..SequencePolicyConfig::default() };
-                let (description, mut rng) = (run.describe(task, &config), run.rng());
-                let policy = SequencePolicy::new(&env, layout, config, run.device, Kind::Float, &mut rng)?;
-                run.trainer(env, reward, policy, rng, &description)?
+                run.build(env, reward, config, task, run.rng(), |env, config, device, kind, rng| {
+                    SequencePolicy::new(env, layout, config, device, kind, rng)
+                })?
             }
         };
         run.learn(trainer, "objects", Vec::new(), |report, _, _| {
@@ -83,11 +79,9 @@ impl Task for TfBind8 {
         let sequence = TokenSequence::tf_bind_8();
         let reward = TableReward::read(&sequence, &Alphabet::dna(), &self.table, None)?;
         let recipe = Recipe { steps: 10_000, epsilon: 0.05, lr: 2e-3, ..Recipe::default() };
-        let run = Run::begin(&self.common, "tfbind8", "TFBind8".to_owned(), recipe)?;
-        let (features, task) = (KHot::new(sequence.entries(), sequence.values()), json!({}));
+        let run = Run::begin(&self.common, recipe)?;
         let reward = reward.with_exponent(TFBIND8_EXPONENT)?;
-        let trainer = run.perceptron(sequence.env(), features, reward, BackwardPolicy::Uniform, task)?;
-        run.learn(trainer, "sequences", Vec::new(), |report, _, exact| report_ranks(report, exact))
+        learn(&run, sequence.env(), sequence.values(), reward, "sequences", None)
     }
 }
 
@@ -106,22 +100,29 @@ impl Task for Qm9Strings {
         let reward = Qm9StrReward::with_exponent(QM9_EXPONENT)?;
         // More states than there are.
         let recipe = Recipe { steps: 20_000, epsilon: 0.05, lr: 2e-3, exact_up_to: 200_000, ..Recipe::default() };
-        let run = Run::begin(&self.common, "qm9str", "QM9str, five blocks".to_owned(), recipe)?;
-        let (log_z, features) = (reward.log_z(), KHot::new(Qm9Str::ENTRIES, Qm9Str::VALUES));
-        let env = VectorEnv::new(Qm9Str);
-        let trainer = run.perceptron(env, features, reward, BackwardPolicy::Uniform, json!({}))?;
-        run.learn(trainer, "objects", Vec::new(), |report, _, exact| {
-            report.set("log_z_true", log_z);
-            report_ranks(report, exact)
-        })
+        let run = Run::begin(&self.common, recipe)?;
+        let log_z = reward.log_z();
+        learn(&run, VectorEnv::new(Qm9Str), Qm9Str::VALUES, reward, "objects", Some(log_z))
     }
 }
 
-/// Reports the rank correlation of probabilities and rewards.
-fn report_ranks(report: &mut Report, exact: Option<&Exact<VectorEnv>>) -> Result<()> {
-    if let Some(exact) = exact {
-        let (probs, log_rewards) = (exact.of_ends(&exact.probs), exact.of_ends(&exact.target.log_rewards));
-        report.set("spearman", Correlation::between(&probs, &log_rewards)?.spearman);
-    }
-    Ok(())
+/// Trains a perceptron, and reports the rank correlation of probabilities and rewards.
+fn learn(
+    run: &Run<'_>,
+    env: VectorEnv,
+    values: usize,
+    reward: impl Reward<VectorStates> + 'static,
+    objects: &str,
+    log_z: Option<f64>,
+) -> Result<()> {
+    let network = run.common.perceptron(BackwardPolicy::Uniform);
+    let trainer = run.perceptron(env, values, reward, network, json!({}))?;
+    run.learn(trainer, objects, Vec::new(), |report, _, exact| {
+        report.set_log_z(log_z);
+        if let Some(exact) = exact {
+            let (probs, log_rewards) = (exact.of_ends(&exact.probs), exact.of_ends(&exact.target.log_rewards));
+            report.set("spearman", Correlation::between(&probs, &log_rewards)?.spearman);
+        }
+        Ok(())
+    })
 }

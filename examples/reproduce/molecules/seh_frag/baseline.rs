@@ -1,14 +1,10 @@
 //! The searches that the policy is compared with at the same number of scored molecules: random trees, and a
 //! genetic algorithm on trees.
 
-use std::collections::BTreeMap;
-
-use gfn::env::{Direction, DiscreteEnv, Slots};
-use gfn::graph::{Attributes, CanonicalKey, Edge, Node, canonical_key};
+use gfn::graph::{Attributes, Edge, canonical_key};
 use gfn_molecules::fragments::Fragments;
-use gfn_molecules::{Molecule, MoleculeScore};
 
-use super::record::RecordedProxy;
+use super::RecordedProxy;
 use crate::prelude::*;
 
 /// A search that scores this number of molecules.
@@ -87,24 +83,18 @@ fn crossed(env: &Fragments, one: &Tree, other: &Tree, rng: &mut Rng) -> Result<O
     if kept.len() + taken.len() > env.max_fragments() {
         return Ok(None);
     }
-    let (mut nodes, mut arcs) = (Vec::<Node>::new(), Vec::new());
-    for (tree, part) in [(one, &kept), (other, &taken)] {
-        let first = nodes.len() as u32;
-        let place = |node: u32| part.iter().position(|other| *other == node).map(|k| first + k as u32);
-        nodes.extend(part.iter().filter_map(|&node| tree.node(node)));
-        arcs.extend(tree.edges().filter_map(|(a, b)| Some((place(a)?, place(b)?, tree.edge(a, b)?))));
+    let (mut child, second) = (one.induced(&kept), other.induced(&taken));
+    let first = child.n_nodes() as u32;
+    second.nodes().for_each(|node| _ = child.add_node(node));
+    for (a, b) in second.edges() {
+        child.add_edge(first + a, first + b, second.edge(a, b).unwrap_or_default())?;
     }
-    // Both stems are free: what was bonded there stayed behind.
+    // Both stems are free: what was bonded there stayed behind. Parts begin with the node whose bond is gone.
     let stem = |tree: &Tree, from, to| tree.edge(from, to).map_or(0, |arc| arc.attributes.get(0));
     let stems = [stem(one, a, without_a), stem(other, b, without_b)];
-    let ends = [kept.iter().position(|node| *node == a), taken.iter().position(|node| *node == b)];
-    let [Some(a), Some(b)] = ends else { return Ok(None) };
-    let (a, b) = (a as u32, (kept.len() + b) as u32);
-    let arc =
-        |[from, to]: [u8; 2]| -> Result<Edge> { Ok(Edge { class: 0, attributes: Attributes::new(&[from, to])? }) };
-    arcs.extend([(a, b, arc(stems)?), (b, a, arc([stems[1], stems[0]])?)]);
-    let graph = GraphState::from_parts(GraphKind::Directed, &nodes, &arcs)?;
-    env.state(&graph).map(Some)
+    child.add_edge(0, first, Edge { class: 0, attributes: Attributes::new(&stems)? })?;
+    child.add_edge(first, 0, Edge { class: 0, attributes: Attributes::new(&[stems[1], stems[0]])? })?;
+    env.state(&child).map(Some)
 }
 
 /// Returns the nodes on the side of `from` once its bond to `without` is gone.

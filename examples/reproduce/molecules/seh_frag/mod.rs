@@ -4,19 +4,19 @@
 mod baseline;
 pub(super) mod focus;
 pub(crate) mod moo;
-mod record;
 mod scored;
 
-use std::time::Instant;
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use gfn_extras::condition::{Condition, ConditionedReward, Conditioning, Encoding, Temperature};
+use gfn_extras::condition::Condition;
 use gfn_molecules::fragments::{FragmentLibrary, FragmentReward, Fragments};
-use gfn_molecules::{Fingerprint, Molecule, MoleculeScore, SehProxy, internal_diversity};
+use gfn_molecules::{Fingerprint, SehProxy};
 
+use super::atoms::SharedScore;
+use super::directions::{diversity, read_all};
 use super::outputs;
-use super::train::SharedScore;
 use crate::prelude::*;
-use record::{Point, RecordedProxy};
 use scored::ScoredTable;
 
 /// Train a policy on the published proxy of binding to sEH, or run what it is compared with
@@ -78,23 +78,15 @@ impl Task for Seh {
         let library =
             if self.reduced { FragmentLibrary::bengio2021_reduced()? } else { FragmentLibrary::bengio2021()? };
         let fragments = Fragments::new(&library, MAX_FRAGMENTS)?;
-        let title = format!("sEH, trees of at most {MAX_FRAGMENTS} of {} fragments", library.fragments().len());
         let recipe = Recipe { steps: 2_500, lr: 1e-3, replay: 2_000, exact_up_to: 0, samples: 0, ..Recipe::default() };
-        let run = Run::begin(common, "seh_frag", title, recipe)?;
+        let run = Run::begin(common, recipe)?;
         let calls = run.steps() * run.config.batch;
         let table = common.out().filter(|_| members::is_first()).map(|out| ScoredTable::new(out.join("scored.csv")));
         let proxy =
             Arc::new(RecordedProxy::new(SehProxy::load(&self.weights, run.device)?, (calls / POINTS).max(1), table));
         let Some(search) = self.by.value else { return self.train(run, fragments, &proxy) };
         refuse(&["--beta-from", "--any-beta", "--samples"], "no such flag without a policy")?;
-        if members::count() > 1 {
-            let one = "one: leave out what makes several";
-            return Err(Error::config("the members of a search without a policy", members::count(), one));
-        }
-        let started = Instant::now();
-        search(&fragments, &proxy, calls, &mut run.rng())?;
-        let trained = TrainingStats::without_steps(run.config.batch, started.elapsed().as_secs_f64());
-        let mut report = Report::new(trained);
+        let mut report = run.search(|| search(&fragments, &proxy, calls, &mut run.rng()))?;
         self.report(&proxy, &mut report);
         run.print(report)
     }
@@ -113,41 +105,39 @@ impl Seh {
             Some(conditioning) => {
                 let rewards = vec![Arc::new(FragmentReward::new(&library, score)) as _];
                 let reward = ConditionedReward::<GraphStates>::new(conditioning.clone(), rewards)?;
-                run.graph_trainer(fragments.into_env(), reward, network, run.rng(), task)?
-                    .with_conditions(conditioning.clone())
+                run.graph_trainer(fragments.into_env(), reward, network, task)?.with_conditions(conditioning.clone())
             }
             None => {
                 let (from, steps) = (self.beta_from.unwrap_or(FIRST_BETA), run.steps().div_ceil(2));
                 run.config.reward_exponent = Schedule::Linear { from: from / BETA, to: 1.0, steps };
                 let reward = FragmentReward::new(&library, score.to_the(BETA)?);
-                run.graph_trainer(fragments.into_env(), reward, network, run.rng(), task)?
+                run.graph_trainer(fragments.into_env(), reward, network, task)?
             }
         };
         let mut write_scored = |_: &Trainer<GraphEnv>, record: &mut Record| {
             proxy.finish_step(Some(record.step))?;
             Ok(ControlFlow::Continue(()))
         };
-        let trained = run.train(trainer, |_| Ok(jsd(None)), vec![&mut write_scored])?;
-        let Some((trainer, mut report)) = trained else { return Ok(()) };
-        // Without a step, molecules that filled the replay buffer aren't written yet.
-        proxy.finish_step(Some(trainer.steps_done() + 1))?;
+        run.finish(trainer, unmeasured, vec![&mut write_scored], |trainer, report| {
+            // Without a step, molecules that filled the replay buffer aren't written yet.
+            proxy.finish_step(Some(trainer.steps_done() + 1))?;
 
-        let encode = |conditioning: &Conditioning| {
-            conditioning.encode(&[Condition { beta: BETA, preferences: vec![1.0], focus: None }])
-        };
-        let condition = conditioning.as_ref().map(encode).transpose()?;
-        let molecules = self.sample(&trainer, condition.as_ref(), &library)?;
-        let log_scores = proxy.proxy.log_scores(&molecules)?;
-        self.report(proxy, &mut report);
-        report.extend(outputs::of_samples(&molecules, &log_scores));
-        let n = molecules.len().max(1) as f64;
-        report.set("mean_score", log_scores.iter().map(|log| log.exp()).sum::<f64>() / n);
-        if molecules.len() > 1 {
-            let prints: Vec<Fingerprint> = molecules.iter().map(Fingerprint::of).collect();
-            report.set("internal_diversity", internal_diversity(&prints)?);
-        }
-        outputs::write(&self.common, &molecules, &log_scores, None)?;
-        run.print(report)
+            let encode = |conditioning: &Conditioning| {
+                conditioning.encode(&[Condition { beta: BETA, preferences: vec![1.0], focus: None }])
+            };
+            let condition = conditioning.as_ref().map(encode).transpose()?;
+            let molecules = self.sample(trainer, condition.as_ref(), &library)?;
+            let log_scores = proxy.proxy.log_scores(&molecules)?;
+            self.report(proxy, report);
+            report.extend(outputs::of_samples(&molecules, &log_scores));
+            let n = molecules.len().max(1) as f64;
+            report.set("mean_score", log_scores.iter().map(|log| log.exp()).sum::<f64>() / n);
+            if molecules.len() > 1 {
+                report.set("internal_diversity", diversity(&molecules)?);
+            }
+            outputs::write(&self.common, &molecules, &log_scores, None)?;
+            Ok(())
+        })
     }
 
     /// Samples molecules of the policy in the end, under a condition if it takes one.
@@ -165,9 +155,7 @@ impl Seh {
                 Some(vector) => sampler.forward_conditional(&vector.expand([n as i64, -1], false), rng)?,
                 None => sampler.forward(n, rng)?,
             };
-            for graph in trajectories.terminal_states().graphs() {
-                molecules.push(library.molecule(graph)?);
-            }
+            molecules.extend(read_all(trajectories.terminal_states(), |graph| library.molecule(graph))?);
         }
         Ok(molecules)
     }
@@ -200,4 +188,110 @@ fn network(common: &Common, conditioning: Option<&Conditioning>) -> GraphNetConf
         network.estimators.logit_scale = Some(MlpConfig { hidden, ..MlpConfig::default() });
     }
     network
+}
+
+/// A score of at least 7/8 and a Tanimoto similarity below 0.7 to all found before make a mode (Bengio et al.
+/// 2021).
+const MODE_SCORE: f64 = 7.0 / 8.0;
+const MODE_SIMILARITY: f64 = 0.7;
+/// Last molecules whose mean score is reported, and best ones.
+const LAST: usize = 1_000;
+const BEST: usize = 100;
+
+/// A point of the curve.
+#[derive(Clone, Serialize)]
+struct Point {
+    reward_calls: usize,
+    /// Mean score, the proxy's output over 8, of the last 1,000.
+    mean: f64,
+    /// Mean score of the best 100 different ones.
+    top_100: f64,
+    modes: usize,
+    distinct: usize,
+}
+
+#[derive(Default)]
+struct SearchRecord {
+    calls: usize,
+    last: VecDeque<f64>,
+    keys: BTreeSet<CanonicalKey>,
+    /// The best molecules, the best first; scores of different molecules can be the same.
+    best: BTreeMap<(u64, CanonicalKey), f64>,
+    modes: Vec<Fingerprint>,
+    curve: Vec<Point>,
+    every: usize,
+    table: Option<ScoredTable>,
+}
+
+impl SearchRecord {
+    fn note(&mut self, molecule: &Molecule, score: f64) {
+        self.calls += 1;
+        if let Some(table) = &mut self.table {
+            table.push(molecule.smiles(), score);
+        }
+        self.last.push_back(score);
+        if self.last.len() > LAST {
+            self.last.pop_front();
+        }
+        let key = molecule.key();
+        if self.keys.insert(key.clone()) {
+            // Bits of numbers above 0 are in their order.
+            self.best.insert((u64::MAX - score.to_bits(), key), score);
+            if self.best.len() > BEST {
+                self.best.pop_last();
+            }
+            if score >= MODE_SCORE {
+                let print = Fingerprint::of(molecule);
+                if self.modes.iter().all(|mode| mode.tanimoto(&print) < MODE_SIMILARITY) {
+                    self.modes.push(print);
+                }
+            }
+        }
+        if self.calls.is_multiple_of(self.every.max(1)) {
+            let point = self.point();
+            self.curve.push(point);
+        }
+    }
+
+    fn point(&self) -> Point {
+        let mean = |sum: f64, n: usize| sum / n.max(1) as f64;
+        Point {
+            reward_calls: self.calls,
+            mean: mean(self.last.iter().sum(), self.last.len()),
+            top_100: mean(self.best.values().sum(), self.best.len()),
+            modes: self.modes.len(),
+            distinct: self.keys.len(),
+        }
+    }
+}
+
+/// The proxy, and a record of the molecules that it scored.
+struct RecordedProxy {
+    proxy: SehProxy,
+    record: Mutex<SearchRecord>,
+}
+
+impl RecordedProxy {
+    /// Points of the curve are `every` molecules apart; `table` gets a row for each molecule.
+    fn new(proxy: SehProxy, every: usize, table: Option<ScoredTable>) -> Self {
+        Self { proxy, record: Mutex::new(SearchRecord { every, table, ..SearchRecord::default() }) }
+    }
+
+    /// Writes the molecules of this step into the table; by default it is the step after the last.
+    fn finish_step(&self, step: Option<usize>) -> Result<()> {
+        self.record().table.as_mut().map_or(Ok(()), |table| table.finish_step(step))
+    }
+
+    fn record(&self) -> MutexGuard<'_, SearchRecord> {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl MoleculeScore for RecordedProxy {
+    fn log_scores(&self, molecules: &[Molecule]) -> Result<Vec<f64>> {
+        let logs = self.proxy.log_scores(molecules)?;
+        let mut record = self.record();
+        molecules.iter().zip(&logs).for_each(|(molecule, log)| record.note(molecule, log.exp()));
+        Ok(logs)
+    }
 }

@@ -2,15 +2,12 @@
 //! objectives of Roy et al., *Goal-conditioned GFlowNets for Controllable Multi-Objective Molecular Design*,
 //! 2023.
 
-use gfn_extras::condition::{
-    Condition, ConditionedReward, Conditioning, Directions, Encoding, FocusInHindsight, Temperature,
-};
+use gfn_extras::condition::{Directions, FocusInHindsight};
 use gfn_extras::pareto::{focus_accuracy, hypervolume, pareto_front, simplex_grid};
 use gfn_molecules::fragments::{FragmentLibrary, FragmentReward, Fragments};
-use gfn_molecules::{
-    Factor, Fingerprint, Molecule, MoleculeScore, Property, ScoreConfig, SehProxy, Shape, internal_diversity,
-};
+use gfn_molecules::{Factor, Property, ScoreConfig, SehProxy, Shape};
 
+use super::super::directions::{ConditionSampler, mean};
 use super::focus::{focus, spread};
 use super::{BETA, FIRST_BETA, MAX_FRAGMENTS, network};
 use crate::prelude::*;
@@ -97,7 +94,6 @@ impl Task for SehObjectives {
         refuse_validation()?;
         let library = FragmentLibrary::bengio2021()?;
         let env = Fragments::new(&library, MAX_FRAGMENTS)?.into_env();
-        let title = format!("sEH and three more, trees of at most {MAX_FRAGMENTS} fragments");
         let mut recipe =
             Recipe { steps: 5_000, lr: 1e-3, exact_up_to: 0, samples: 0, repeats_graphs: true, ..Recipe::default() };
         if self.focus.is_some() {
@@ -106,7 +102,7 @@ impl Task for SehObjectives {
             // log Z is a network of the condition here, which the rate of a single number would spoil.
             recipe.log_z_lr = 1e-2;
         }
-        let mut run = Run::begin(common, "seh_frag_moo", title, recipe)?;
+        let mut run = Run::begin(common, recipe)?;
         let rewards = self.rewards(&run, &library)?;
         let front = self.focus.map(|_| random_front(&env, &rewards)).transpose()?;
         let front = front.unwrap_or_else(|| Reals::filled(NAMES.len(), 0, 0.0));
@@ -119,63 +115,48 @@ impl Task for SehObjectives {
         }
         let network = network(common, Some(&conditioning));
         let task = json!({ "conditioning": conditioning });
-        let mut trainer =
-            run.graph_trainer(env, reward.clone(), network, run.rng(), task)?.with_conditions(conditioning.clone());
+        let mut trainer = run.graph_trainer(env, reward.clone(), network, task)?.with_conditions(conditioning.clone());
         if self.focus.is_some() && trainer.replay().is_some() {
             trainer = trainer.with_hindsight(FocusInHindsight(reward.clone()), HINDSIGHT)?;
         } else if self.focus.is_some() {
             tell("no hindsight: there is no replay buffer, so no direction is set to where a molecule is");
         }
-        let Some((trainer, mut report)) = run.train(trainer, |_| Ok(jsd(None)), Vec::new())? else { return Ok(()) };
-
-        let (mut rng, mut rows, mut all) = (trainer.evaluation_rng(), Vec::new(), Reals::filled(NAMES.len(), 0, 0.0));
-        let grid = simplex_grid(NAMES.len(), PREFERENCE_STEPS)?;
-        let (tested, row_name, rows_name) = match self.focus {
-            Some(_) => (spread(&front, grid.len()), "direction", "focus_directions"),
-            None => (grid.rows().map(<[f64]>::to_vec).collect(), "preferences", "conditions"),
-        };
-        for direction in &tested {
-            // With a focus, preferences are constant: they aren't encoded.
-            let focus = self.focus.map(|_| direction.clone());
-            let condition = Condition { beta: BETA, preferences: direction.clone(), focus };
-            let vector = conditioning.encode(&[condition])?.expand([self.samples as i64, -1], false);
-            let sampled = Sampler::new(trainer.env(), trainer.policy()).forward_conditional(&vector, &mut rng)?;
-            let states = sampled.terminal_states();
-            let molecules: Vec<Molecule> =
-                states.graphs().iter().map(|graph| library.molecule(graph)).collect::<Result<_>>()?;
-            let own = reward.objectives(states)?;
-            let prints: Vec<Fingerprint> = molecules.iter().map(Fingerprint::of).collect();
-            let mut row = json!({ (row_name): direction, "means": means(&own),
-                "internal_diversity": internal_diversity(&prints)? });
+        run.finish(trainer, unmeasured, Vec::new(), |trainer, report| {
+            let mut rng = trainer.evaluation_rng();
+            let grid = simplex_grid(NAMES.len(), PREFERENCE_STEPS)?;
+            let (tested, row_name, rows_name) = match self.focus {
+                Some(_) => (spread(&front, grid.len()), "direction", "focus_directions"),
+                None => (grid.rows().map(<[f64]>::to_vec).collect(), "preferences", "conditions"),
+            };
+            let (read, samples) = (|graph: &GraphState| library.molecule(graph), self.samples);
+            let sampler = ConditionSampler { reward: &reward, beta: BETA, focus: self.focus, samples, read: &read };
+            let found = sampler.sample(trainer, &tested, &mut rng, |direction, _, objectives, _| {
+                Ok(json!({ (row_name): direction, "means": means(objectives) }))
+            })?;
+            let (mut rows, all) = (found.rows, found.objectives);
+            // As many uniform random trees, to compare with.
+            let random = reward.objectives(&sample(trainer.env(), &UniformPolicy, all.len(), &mut rng)?)?;
             if let Some(cosine) = self.focus {
-                row["focus_accuracy"] = json!(focus_accuracy(&own, direction, cosine)?);
+                for (row, direction) in rows.iter_mut().zip(&tested) {
+                    row["focus_accuracy_random"] = json!(focus_accuracy(&random, direction, cosine)?);
+                }
+                for name in ["focus_accuracy", "focus_accuracy_random"] {
+                    report.set(name, rows.iter().filter_map(|row| row[name].as_f64()).sum::<f64>() / rows.len() as f64);
+                }
             }
-            rows.push(row);
-            all.append(own);
-        }
-        // As many uniform random trees, to compare with.
-        let random = reward.objectives(&sample(trainer.env(), &UniformPolicy, all.len(), &mut rng)?)?;
-        if let Some(cosine) = self.focus {
-            for (row, direction) in rows.iter_mut().zip(&tested) {
-                row["focus_accuracy_random"] = json!(focus_accuracy(&random, direction, cosine)?);
+            report.extend(json!({ "objectives": NAMES, "hypervolume": hypervolume(&all, &REFERENCE)?,
+                "hypervolume_random": hypervolume(&random, &REFERENCE)?, "means": means(&all),
+                "means_random": means(&random), "front_size": pareto_front(&all)?.len(), "samples": all.len(),
+                (rows_name): rows, "why_not_exact": "there are more trees than can be listed" }));
+            for (title, objectives) in [("samples", &all), ("random trees", &random)] {
+                let points = objectives.rows().map(|row| (row[0], row[1])).collect::<Vec<_>>();
+                report.panels.push(Panel::scatter(title, points).labels(NAMES[0], NAMES[1]));
             }
-            for name in ["focus_accuracy", "focus_accuracy_random"] {
-                report.set(name, rows.iter().filter_map(|row| row[name].as_f64()).sum::<f64>() / rows.len() as f64);
-            }
-        }
-        report.extend(json!({ "objectives": NAMES, "hypervolume": hypervolume(&all, &REFERENCE)?,
-            "hypervolume_random": hypervolume(&random, &REFERENCE)?, "means": means(&all),
-            "means_random": means(&random), "front_size": pareto_front(&all)?.len(), "samples": all.len(),
-            (rows_name): rows, "why_not_exact": "there are more trees than can be listed" }));
-        for (title, objectives) in [("samples", &all), ("random trees", &random)] {
-            let points = objectives.rows().map(|row| (row[0], row[1])).collect::<Vec<_>>();
-            report.panels.push(Panel::scatter(title, points).labels(NAMES[0], NAMES[1]));
-        }
-        run.print(report)
+            Ok(())
+        })
     }
 }
 
 fn means(objectives: &Reals) -> Vec<f64> {
-    let n = objectives.len().max(1) as f64;
-    (0..NAMES.len()).map(|k| objectives.rows().map(|row| row[k]).sum::<f64>() / n).collect()
+    (0..NAMES.len()).map(|k| mean(objectives, k)).collect()
 }

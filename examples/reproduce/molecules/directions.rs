@@ -1,0 +1,73 @@
+//! Samples of a policy under several conditions: preferences among objectives, or directions of focus.
+
+use gfn_extras::condition::Condition;
+use gfn_extras::pareto::focus_accuracy;
+use gfn_molecules::{Fingerprint, internal_diversity};
+
+use crate::prelude::*;
+
+/// The molecules that were sampled under all conditions, their objectives, and a row of figures per condition.
+pub(super) struct ConditionSamples {
+    pub(super) molecules: Vec<Molecule>,
+    pub(super) objectives: Reals,
+    pub(super) rows: Vec<Value>,
+}
+
+/// The conditions that a policy is sampled under.
+pub(super) struct ConditionSampler<'a> {
+    pub(super) reward: &'a ConditionedReward<GraphStates>,
+    pub(super) beta: f64,
+    /// The cosine of a focus, whose directions the conditions have besides preferences.
+    pub(super) focus: Option<f64>,
+    pub(super) samples: usize,
+    pub(super) read: &'a dyn Fn(&GraphState) -> Result<Molecule>,
+}
+
+impl ConditionSampler<'_> {
+    /// Samples under each direction. `measure` returns the row of a direction from its condition, its objectives
+    /// and its molecules.
+    pub(super) fn sample(
+        &self,
+        trainer: &Trainer<GraphEnv>,
+        directions: &[Vec<f64>],
+        rng: &mut Rng,
+        mut measure: impl FnMut(&[f64], &Tensor, &Reals, &[Molecule]) -> Result<Value>,
+    ) -> Result<ConditionSamples> {
+        let objectives = Reals::filled(self.reward.conditioning().n_rewards(), 0, 0.0);
+        let mut all = ConditionSamples { molecules: Vec::new(), objectives, rows: Vec::new() };
+        for direction in directions {
+            let focus = self.focus.map(|_| direction.clone());
+            let condition = Condition { beta: self.beta, preferences: direction.clone(), focus };
+            let vector = self.reward.conditioning().encode(&[condition])?;
+            let conditions = vector.expand([self.samples as i64, -1], false);
+            let sampled = Sampler::new(trainer.env(), trainer.policy()).forward_conditional(&conditions, rng)?;
+            let states = sampled.terminal_states();
+            let molecules = read_all(states, self.read)?;
+            let objectives = self.reward.objectives(states)?;
+            let mut row = measure(direction, &vector, &objectives, &molecules)?;
+            row["internal_diversity"] = json!(diversity(&molecules)?);
+            if let Some(cosine) = self.focus {
+                row["focus_accuracy"] = json!(focus_accuracy(&objectives, direction, cosine)?);
+            }
+            all.rows.push(row);
+            all.molecules.extend(molecules);
+            all.objectives.append(objectives);
+        }
+        Ok(all)
+    }
+}
+
+/// Reads the molecules of graphs.
+pub(super) fn read_all(states: &GraphStates, read: impl Fn(&GraphState) -> Result<Molecule>) -> Result<Vec<Molecule>> {
+    states.graphs().iter().map(read).collect()
+}
+
+/// Returns the mean distance of molecules.
+pub(super) fn diversity(molecules: &[Molecule]) -> Result<f64> {
+    internal_diversity(&molecules.iter().map(Fingerprint::of).collect::<Vec<_>>())
+}
+
+/// Returns the mean of an objective.
+pub(super) fn mean(objectives: &Reals, k: usize) -> f64 {
+    objectives.rows().map(|row| row[k]).sum::<f64>() / objectives.len().max(1) as f64
+}

@@ -2,8 +2,8 @@
 
 use gfn::env::{Reals, Rows, VectorStates};
 use gfn::graph::{GraphSchema, GraphStates};
-use gfn::policy::{Features, KHot, StateFeatures};
-use gfn::rollout::{Sampler, Walks};
+use gfn::policy::{Features, KHot, Policy, StateFeatures};
+use gfn::rollout::{Sampler, Trajectories, Walks};
 use gfn::train::TrainEnv;
 use gfn::{Error, Result, Rng};
 use gfn_dags::{AdjacencyFeatures, acyclic};
@@ -11,8 +11,9 @@ use gfn_gym::diffusion::{DiffusionSampling, DiffusionStates};
 use numpy::{IntoPyArray, PyArrayMethods, PyReadonlyArray2, PyReadonlyArray3};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use tch::Tensor;
 
-use crate::errors::{python_error, raised};
+use crate::errors::{call_python, raised};
 use crate::molecules::{Reading, graphs_of, lines};
 use crate::states::{Graphs, entries, table};
 
@@ -28,19 +29,31 @@ pub(crate) trait Border<S>: Send + Sync {
     fn features(&self) -> Option<Box<dyn StateFeatures<S>>>;
 }
 
+type Show = Box<dyn for<'py> FnOnce(Python<'py>) -> PyResult<Bound<'py, PyAny>> + Send>;
+
 /// A batch of states, to be shown once the interpreter is attached.
-pub(crate) type Shown = Box<dyn for<'py> FnOnce(Python<'py>) -> PyResult<Bound<'py, PyAny>> + Send>;
+pub(crate) struct Shown(Show);
+
+impl<'py> IntoPyObject<'py> for Shown {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.0(py)
+    }
+}
 
 impl<S: Send + 'static> dyn Border<S> {
     /// Shows states later.
     pub(crate) fn defer(self: &std::sync::Arc<Self>, states: S) -> Shown {
         let border = self.clone();
-        Box::new(move |py| border.show(py, &states))
+        Shown(Box::new(move |py| border.show(py, &states)))
     }
 
     /// Reads states for a caller that isn't attached to the interpreter.
     pub(crate) fn read_detached(&self, states: &Py<PyAny>, who: &'static str) -> Result<S> {
-        Python::attach(|py| self.read(states.bind(py), who)).map_err(python_error(who))
+        call_python(who, |py| self.read(states.bind(py), who))
     }
 
     /// Reads objects, at least one.
@@ -236,6 +249,22 @@ pub(crate) fn walks_to<E: TrainEnv>(env: &E, objects: &E::States, rng: &mut Rng)
     // Backward steps don't check the state that they begin at: steps from the start check each.
     walks.replay(env)?;
     Ok(walks)
+}
+
+/// Draws a path to each object, backwards by P_B; under conditions if there are any.
+pub(crate) fn draw_backward<E: TrainEnv>(
+    env: &E,
+    policy: &dyn Policy<E>,
+    max_steps: usize,
+    objects: &E::States,
+    conditions: Option<&Tensor>,
+    rng: &mut Rng,
+) -> Result<Trajectories<E>> {
+    let sampler = Sampler::new(env, policy).max_steps(max_steps);
+    match conditions {
+        None => sampler.backward(objects, rng),
+        Some(conditions) => sampler.backward_conditional(objects, conditions, rng),
+    }
 }
 
 /// Refuses states that aren't finished objects of the environment.

@@ -4,24 +4,20 @@ use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
-use gfn::env::{Env, VectorEnv};
-use gfn::graph::GraphEnv;
+use gfn::env::Env;
 use gfn::rollout::{Container, ReplayEnv, Trajectories};
 use gfn::train::Batch;
 use gfn::{Error, Result};
-use gfn_gym::boxes::BoxEnv;
-use gfn_gym::diffusion::DiffusionSampling;
-use gfn_gym::line::Line;
-use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use tch::Tensor;
 
 use crate::border::Border;
-use crate::errors::raised;
+use crate::errors::{Outcome, raised};
 use crate::inside::Inside;
-use crate::kinds::{ByKind, PyEnv, Space};
+use crate::kinds::{AnyPaths, PyEnv, Space};
 use crate::session::catch_panic;
-use crate::tensors;
+use crate::states::{Array, whole};
+use crate::tensors::PyTensor;
 
 /// Log-probabilities of each transition under the policy that drew it, without exploration, `[T]`.
 pub(crate) struct Scored {
@@ -43,10 +39,6 @@ pub(crate) struct PathBatch<E: PyEnv> {
     env: E,
     border: Arc<dyn Border<E::States>>,
 }
-
-/// A batch of trajectories of any environment.
-pub(crate) type AnyPaths =
-    ByKind<PathBatch<GraphEnv>, PathBatch<VectorEnv>, PathBatch<BoxEnv>, PathBatch<Line>, PathBatch<DiffusionSampling>>;
 
 impl AnyPaths {
     /// The trajectories of an environment that is equal to this one.
@@ -167,20 +159,15 @@ impl Paths {
     }
 
     /// Reads them for a caller that has the interpreter, which others get while it waits. A panic is an error.
-    fn read<T>(&self, py: Python<'_>, read: impl FnOnce(&mut AnyPaths) -> PyResult<T>) -> PyResult<T> {
+    fn read<T>(&self, py: Python<'_>, read: impl FnOnce(&mut AnyPaths) -> Outcome<T>) -> PyResult<T> {
         let _inside = Inside::enter(py)?;
         for _ in 0..N_TRIES {
             if let Some(mut paths) = self.try_lock() {
-                return catch_panic(|| read(&mut paths))?;
+                return Ok(catch_panic(|| read(&mut paths))??);
             }
             py.detach(|| std::thread::sleep(PAUSE));
         }
         Err(raised(in_use()))
-    }
-
-    /// Makes other trajectories of them.
-    fn derive(&self, py: Python<'_>, derive: impl FnOnce(&mut AnyPaths) -> Result<AnyPaths>) -> PyResult<Self> {
-        self.read(py, |paths| derive(paths).map(Self::new).map_err(raised))
     }
 }
 
@@ -197,93 +184,87 @@ fn in_use() -> Error {
 
 #[pymethods]
 impl Paths {
-    /// The beginning of the transitions of each trajectory, `[n + 1]`, int64.
-    fn offsets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let offsets = self.read(py, |paths| Ok(each!(paths, paths => paths.trajectories().offsets().to_vec())))?;
-        Ok(offsets.into_iter().map(|offset| offset as i64).collect::<Vec<_>>().into_pyarray(py).into_any())
+    /// The beginning of the transitions of each trajectory, `[n + 1]`.
+    fn offsets(&self, py: Python<'_>) -> PyResult<Array<i64>> {
+        self.read(py, |paths| Ok(each!(paths, paths => whole(paths.trajectories().offsets().iter().copied()))))
     }
 
     fn n_fresh(&self, py: Python<'_>) -> PyResult<usize> {
         self.read(py, |paths| Ok(each!(paths, paths => paths.batch.fresh)))
     }
 
-    fn is_exit<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let exits = self.read(py, |paths| Ok(each!(paths, paths => paths.trajectories().is_exit().to_vec())))?;
-        Ok(exits.into_pyarray(py).into_any())
+    fn is_exit(&self, py: Python<'_>) -> PyResult<Array<bool>> {
+        self.read(py, |paths| Ok(each!(paths, paths => Array(paths.trajectories().is_exit().to_vec()))))
     }
 
-    /// Forward actions, or those that undo them, as a tensor: slots `[T]`, or rows of numbers.
-    fn actions<'py>(&self, py: Python<'py>, reverse: bool) -> PyResult<Bound<'py, PyAny>> {
-        let actions = self.read(py, |paths| {
+    /// Forward actions, or those that undo them: slots `[T]`, or rows of numbers.
+    fn actions(&self, py: Python<'_>, reverse: bool) -> PyResult<PyTensor> {
+        self.read(py, |paths| {
             Ok(each!(paths, paths => {
                 let all = paths.trajectories();
-                paths.env.write_actions(if reverse { all.reverse_actions() } else { all.actions() })
+                PyTensor(paths.env.write_actions(if reverse { all.reverse_actions() } else { all.actions() }))
             }))
-        })?;
-        tensors::to_python(py, &actions)
+        })
     }
 
     /// Forward actions in the form in which they can be replayed from the initial state.
-    fn walked<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let actions = self.read(py, |paths| {
+    fn walked(&self, py: Python<'_>) -> PyResult<PyTensor> {
+        self.read(py, |paths| {
             each!(paths, paths => {
-                let walks = paths.trajectories().walks(&paths.env).map_err(raised)?;
-                Ok(paths.env.write_actions(&walks.actions))
+                let walks = paths.trajectories().walks(&paths.env)?;
+                Ok(PyTensor(paths.env.write_actions(&walks.actions)))
             })
-        })?;
-        tensors::to_python(py, &actions)
+        })
     }
 
-    fn conditions<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let conditions = self.read(py, |paths| {
-            Ok(each!(paths, paths => paths.trajectories().conditions().map(Tensor::shallow_clone)))
-        })?;
-        conditions.map(|tensor| tensors::to_python(py, &tensor)).transpose()
+    fn conditions(&self, py: Python<'_>) -> PyResult<Option<PyTensor>> {
+        let copy = |conditions: &Tensor| PyTensor(conditions.shallow_clone());
+        self.read(py, |paths| Ok(each!(paths, paths => paths.trajectories().conditions().map(copy))))
     }
 
-    fn log_rewards<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let known = self.read(py, |paths| {
-            Ok(each!(paths, paths => paths.trajectories().recorded_log_rewards().map(<[f64]>::to_vec)))
-        })?;
-        Ok(known.map(|known| known.into_pyarray(py).into_any()))
+    fn log_rewards(&self, py: Python<'_>) -> PyResult<Option<Array<f64>>> {
+        let copy = |known: &[f64]| Array(known.to_vec());
+        self.read(py, |paths| Ok(each!(paths, paths => paths.trajectories().recorded_log_rewards().map(copy))))
     }
 
     /// log P_F and log P_B of each transition, if they were scored.
-    fn scored<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
+    fn scored(&self, py: Python<'_>) -> PyResult<Option<(PyTensor, PyTensor)>> {
         let scored = self.read(py, |paths| Ok(each!(paths, paths => paths.scored.as_ref().map(Scored::share))))?;
-        let Some(Scored { log_pf, log_pb }) = scored else { return Ok(None) };
-        Ok(Some((tensors::to_python(py, &log_pf)?, tensors::to_python(py, &log_pb)?)))
+        Ok(scored.map(|Scored { log_pf, log_pb }| (PyTensor(log_pf), PyTensor(log_pb))))
     }
 
-    fn instances<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let instances = self
-            .read(py, |paths| Ok(each!(paths, paths => paths.env.instances(paths.trajectories().terminal_states()))))?;
-        Ok(instances.into_iter().map(i64::from).collect::<Vec<_>>().into_pyarray(py).into_any())
+    fn instances(&self, py: Python<'_>) -> PyResult<Array<i64>> {
+        self.read(py, |paths| {
+            let instances = each!(paths, paths => paths.env.instances(paths.trajectories().terminal_states()));
+            Ok(whole(instances.into_iter().map(|instance| instance as usize)))
+        })
     }
 
     fn states<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.read(py, |paths| each!(paths, paths => paths.border.show(py, paths.trajectories().states())))
+        self.read(py, |paths| each!(paths, paths => Ok(paths.border.show(py, paths.trajectories().states())?)))
     }
 
     fn next_states<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.read(
-            py,
-            |paths| each!(paths, paths => paths.border.show(py, &paths.trajectories().transitions().next_states())),
-        )
+        self.read(py, |paths| {
+            each!(paths, paths => {
+                let next = paths.trajectories().transitions().next_states();
+                Ok(paths.border.show(py, &next)?)
+            })
+        })
     }
 
     fn terminal<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.read(py, |paths| each!(paths, paths => paths.border.show(py, paths.trajectories().terminal_states())))
+        self.read(py, |paths| each!(paths, paths => Ok(paths.border.show(py, paths.trajectories().terminal_states())?)))
     }
 
     /// Some of them; rows are below their number.
     fn select(&self, py: Python<'_>, rows: Vec<usize>) -> PyResult<Self> {
-        self.derive(py, |paths| Ok(map_each!(paths, paths => paths.select(&rows)?)))
+        self.read(py, |paths| Ok(Self::new(map_each!(paths, paths => paths.select(&rows)?))))
     }
 
     /// The same with log R of each.
     fn with_log_rewards(&self, py: Python<'_>, log_rewards: Vec<f64>) -> PyResult<Self> {
-        self.derive(py, |paths| Ok(map_each!(paths, paths => paths.with_log_rewards(log_rewards)?)))
+        self.read(py, |paths| Ok(Self::new(map_each!(paths, paths => paths.with_log_rewards(log_rewards)?))))
     }
 
     /// These, and then others of the same environment.
@@ -291,8 +272,8 @@ impl Paths {
         // Both may be one object, which can't be locked twice.
         let mut copy = other.read(py, |paths| {
             let all = each!(paths, paths => (0..paths.trajectories().len()).collect::<Vec<_>>());
-            Ok(map_each!(paths, paths => paths.select(&all).map_err(raised)?))
+            Ok(map_each!(paths, paths => paths.select(&all)?))
         })?;
-        self.derive(py, |paths| Ok(map_each!(paths, paths => paths.join(&mut copy)?)))
+        self.read(py, |paths| Ok(Self::new(map_each!(paths, paths => paths.join(&mut copy)?))))
     }
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -19,13 +19,20 @@ from .steps import Moves
 class ActionType(Settings):
     """The base class of the types of actions of a `GraphEnv`."""
 
+    _part: ClassVar[str]
+    """The part of a graph that actions add or set."""
+    _reversed: ClassVar[bool] = False
+    """True if they take the part away, or clear it."""
+
     def _json(self) -> Any:
-        return {type(self).__name__: self._values()}
+        return {"name": type(self).__name__, "part": self._part, "reversed": self._reversed, **self._values()}
 
 
 @dataclass(frozen=True)
 class AddNode(ActionType):
     """Adds a node of any class; if `attached`, with an edge to an existing node (the first node comes alone)."""
+
+    _part = "node"
 
     attached: bool = False
 
@@ -35,6 +42,8 @@ class AddEdge(ActionType):
     """Adds an edge of any class between two nodes without one, up to `max_edges` edges. Rules can forbid
     pairs of nodes."""
 
+    _part = "edge"
+
     max_edges: int | None = None
 
 
@@ -42,16 +51,23 @@ class AddEdge(ActionType):
 class SetNodeAttribute(ActionType):
     """Sets an unset attribute of a node."""
 
+    _part = "node_attribute"
+
 
 @dataclass(frozen=True)
 class SetEdgeAttribute(ActionType):
     """Sets an unset attribute of an edge."""
+
+    _part = "edge_attribute"
 
 
 @dataclass(frozen=True)
 class RemoveNode(ActionType):
     """Removes a node without edges; if `attached`, one with a single edge, together with that edge.
     Attributes of the node must be unset."""
+
+    _part = "node"
+    _reversed = True
 
     attached: bool = False
 
@@ -60,15 +76,24 @@ class RemoveNode(ActionType):
 class RemoveEdge(ActionType):
     """Removes an edge whose attributes are unset."""
 
+    _part = "edge"
+    _reversed = True
+
 
 @dataclass(frozen=True)
 class ClearNodeAttribute(ActionType):
     """Unsets an attribute of a node."""
 
+    _part = "node_attribute"
+    _reversed = True
+
 
 @dataclass(frozen=True)
 class ClearEdgeAttribute(ActionType):
     """Unsets an attribute of an edge."""
+
+    _part = "edge_attribute"
+    _reversed = True
 
 
 class GraphRules:

@@ -5,18 +5,17 @@ use gfn::env::{
     Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step, VectorEnv, VectorKey, VectorStates,
 };
 use gfn::{Error, Result};
-use numpy::{IntoPyArray, PyReadonlyArrayDyn};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-use super::Failures;
+use super::rules::{Failures, read_answer};
 use crate::kinds::Space;
 use crate::references::Object;
-use crate::states::entries;
+use crate::states::{entries, whole};
 
 /// The settings of such an environment, beside its rules.
-#[derive(Clone, Deserialize, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BatchEnvSettings {
     width: usize,
@@ -46,7 +45,8 @@ impl BatchEnvSettings {
         }
         let failures = failures.clone();
         let mut env = BatchEnv { width, values, n_moves, has_exit, reverses, initial: Vec::new(), rules, failures };
-        env.initial = env.call(|| env.entries("initial", &[width], |function| function.call0()))?;
+        let initial = env.failures.call(|py| env.ask(py, "initial", &[width], values, ()));
+        env.initial = entries_of(initial.ok_or_else(failed)?);
         Ok(Space::vectors(VectorEnv::from_env(env), values))
     }
 }
@@ -64,64 +64,32 @@ struct BatchEnv {
     failures: Failures,
 }
 
+/// The error of rules that raised an exception, which is raised instead of it.
+fn failed() -> Error {
+    Error::config("the rules of the environment", "an error that they raised", "answers")
+}
+
+fn entries_of(numbers: Vec<i64>) -> Vec<u16> {
+    numbers.into_iter().map(|number| number as u16).collect()
+}
+
 impl BatchEnv {
     /// Moves in a direction, the exit not counted.
     fn n_moves(&self, direction: Direction) -> usize {
         self.n_moves[usize::from(direction == Direction::Backward)]
     }
 
-    /// Calls Python. Its exception is kept for the caller of the library, and nothing is called until it has been raised.
-    fn call<T>(&self, call: impl FnOnce() -> PyResult<T>) -> Result<T> {
-        let refusal = || Error::config("the rules of the environment", "an error that they raised", "answers");
-        if self.failures.is_some() {
-            return Err(refusal());
-        }
-        call().map_err(|error| {
-            self.failures.keep(error);
-            refusal()
-        })
-    }
-
-    /// The whole numbers below `below`, in this shape, that a method gives.
-    fn ask(
+    /// Asks a method for whole numbers below `below` in this shape.
+    fn ask<'py>(
         &self,
+        py: Python<'py>,
         method: &str,
         shape: &[usize],
         below: usize,
-        call: impl for<'py> FnOnce(&Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>,
-    ) -> PyResult<Vec<u32>> {
-        Python::attach(|py| {
-            let answer = call(&self.rules.bind(py).getattr(method)?)?;
-            let whole =
-                answer.getattr_opt("dtype")?.map(|dtype| dtype.getattr("kind")?.extract::<String>()).transpose()?;
-            let array = match whole.as_deref() {
-                Some("i" | "u") => {
-                    answer.call_method1("astype", ("int64",))?.extract::<PyReadonlyArrayDyn<'_, i64>>().ok()
-                }
-                _ => None,
-            };
-            let array = array.ok_or_else(|| wrong_type(&answer, method, "whole numbers", shape))?;
-            if array.as_array().shape() != shape {
-                return Err(PyValueError::new_err(describe_answer(&answer, method, "whole numbers", shape)));
-            }
-            let fits = |&value: &i64| u32::try_from(value).ok().filter(|&value| (value as usize) < below);
-            let entry = |value: &i64| {
-                fits(value).ok_or_else(|| {
-                    PyValueError::new_err(format!("`{method}` gave {value}: expected 0 to {}", below - 1))
-                })
-            };
-            array.as_array().iter().map(entry).collect()
-        })
-    }
-
-    /// The entries of states that a method gives.
-    fn entries(
-        &self,
-        method: &str,
-        shape: &[usize],
-        call: impl for<'py> FnOnce(&Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>,
-    ) -> PyResult<Vec<u16>> {
-        Ok(self.ask(method, shape, self.values, call)?.into_iter().map(|entry| entry as u16).collect())
+        arguments: impl PyCallArgs<'py>,
+    ) -> PyResult<Vec<i64>> {
+        let answer = self.rules.bind(py).call_method1(method, arguments)?;
+        read_answer(&answer, method, "int64", shape, below)
     }
 
     /// The states that these moves lead to, and the moves of the other direction that undo them.
@@ -131,61 +99,34 @@ impl BatchEnv {
             Direction::Forward => ("step", "reverse"),
             Direction::Backward => ("backward_step", "backward_reverse"),
         };
-        fn call<'py>(
-            function: &Bound<'py, PyAny>,
-            states: &VectorStates,
-            moves: &[u32],
-        ) -> PyResult<Bound<'py, PyAny>> {
-            let py = function.py();
-            let numbers: Vec<i64> = moves.iter().map(|&slot| i64::from(slot)).collect();
-            function.call1((entries(py, states)?, numbers.into_pyarray(py)))
-        }
-        let (rows, undo) = self.call(|| {
-            let rows = self.entries(step, &[n, self.width], |function| call(function, states, moves))?;
+        let answers = self.failures.call(|py| {
+            let arguments = || PyResult::Ok((entries(py, states)?, whole(moves.iter().map(|&slot| slot as usize))));
+            let rows = self.ask(py, step, &[n, self.width], self.values, arguments()?)?;
             if !self.reverses {
                 return Ok((rows, moves.to_vec()));
             }
-            let below = self.n_moves(direction.opposite());
-            Ok((rows, self.ask(reverse, &[n], below, |function| call(function, states, moves))?))
-        })?;
-        Ok((VectorStates::from_flat(self.width, rows)?, undo))
+            let undo = self.ask(py, reverse, &[n], self.n_moves(direction.opposite()), arguments()?)?;
+            Ok((rows, undo.into_iter().map(|slot| slot as u32).collect()))
+        });
+        let (rows, undo) = answers.ok_or_else(failed)?;
+        Ok((VectorStates::from_flat(self.width, entries_of(rows))?, undo))
     }
 
     /// The moves that are legal, the exit among them; none if the rules fail, whose exception is raised later.
     fn legal(&self, direction: Direction, states: &VectorStates) -> Vec<bool> {
         let method = if direction == Direction::Forward { "masks" } else { "backward_masks" };
         let shape = [states.len(), self.slots(direction)];
-        let ask_masks = |py: Python<'_>| {
+        let answer = self.failures.call(|py| {
             let answer = self.rules.bind(py).call_method1(method, (entries(py, states)?,))?;
-            let Ok(array) = answer.extract::<PyReadonlyArrayDyn<'_, bool>>() else {
-                return Err(wrong_type(&answer, method, "bool", &shape));
-            };
-            if array.as_array().shape() != shape {
-                return Err(PyValueError::new_err(describe_answer(&answer, method, "bool", &shape)));
-            }
-            Ok(array.as_array().iter().copied().collect())
-        };
-        self.call(|| Python::attach(ask_masks)).unwrap_or_else(|_| vec![false; shape[0] * shape[1]])
+            read_answer(&answer, method, "bool", &shape, 0)
+        });
+        answer.unwrap_or_else(|| vec![false; shape[0] * shape[1]])
     }
 
     /// Moves in a direction, the exit among them.
     fn slots(&self, direction: Direction) -> usize {
         self.n_moves(direction) + usize::from(self.has_exit && direction == Direction::Forward)
     }
-}
-
-/// The error of an answer of another type.
-fn wrong_type(answer: &Bound<'_, PyAny>, method: &str, of: &str, shape: &[usize]) -> PyErr {
-    PyTypeError::new_err(describe_answer(answer, method, of, shape))
-}
-
-fn describe_answer(answer: &Bound<'_, PyAny>, method: &str, of: &str, shape: &[usize]) -> String {
-    let about = |name: &str| answer.getattr(name).map(|value| value.to_string());
-    let got = match (about("dtype"), about("shape")) {
-        (Ok(dtype), Ok(shape)) => format!("an array of {dtype} and shape {shape}"),
-        _ => format!("a {}", answer.get_type()),
-    };
-    format!("`{method}` gave {got}: expected a numpy array of {of} and shape {shape:?}")
 }
 
 impl Env for BatchEnv {

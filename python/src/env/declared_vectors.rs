@@ -4,18 +4,18 @@ use std::collections::{HashMap, HashSet};
 
 use gfn::env::{BatchRules, Direction, Rows, VectorEnv, VectorRules, VectorStates};
 use gfn::{Error, Result};
-use numpy::IntoPyArray;
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::Failures;
 use super::rules::Rules;
 use crate::kinds::Space;
 use crate::references::Object;
-use crate::states::entries;
+use crate::states::{entries, whole};
 
 /// The parts of a declared environment.
-#[derive(Clone, Deserialize, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct VectorDeclaration {
     width: usize,
@@ -177,8 +177,7 @@ impl Steps {
     }
 
     fn of_states(&self, method: &str, states: &VectorStates) -> Vec<bool> {
-        self.rules
-            .ask(method, states.len(), |function| Ok(function.call1((entries(function.py(), states)?,))?.unbind()))
+        self.rules.ask(method, states.len(), |function| function.call1((entries(function.py(), states)?,)))
     }
 }
 
@@ -186,12 +185,9 @@ impl BatchRules<VectorStates, (usize, u32)> for Steps {
     fn permits(&self, states: &VectorStates, moves: &[(usize, u32)]) -> Vec<bool> {
         self.rules.ask("restrict", moves.len(), |function| {
             let py = function.py();
-            let column = |values: Vec<i64>| values.into_pyarray(py).into_any().unbind();
-            let shown = VectorMoves {
-                state: column(moves.iter().map(|&(row, _)| row as i64).collect()),
-                number: column(moves.iter().map(|&(_, slot)| i64::from(slot)).collect()),
-            };
-            Ok(function.call1((entries(py, states)?, Bound::new(py, shown)?))?.unbind())
+            let state = whole(moves.iter().map(|move_of| move_of.0)).into_py_any(py)?;
+            let number = whole(moves.iter().map(|move_of| move_of.1 as usize)).into_py_any(py)?;
+            function.call1((entries(py, states)?, VectorMoves { state, number }))
         })
     }
 

@@ -38,7 +38,7 @@ mod _gfn {
     #[pymodule_export]
     use crate::conditions::Conditioner;
     #[pymodule_export]
-    use crate::env::{Env, VectorMoves};
+    use crate::env::Env;
     #[pymodule_export]
     use crate::files::{fragments_of, read_molecules};
     #[pymodule_export]

@@ -11,31 +11,19 @@ use gfn::{Error, Result};
 use pyo3::prelude::*;
 use tch::Tensor;
 
-use crate::border::Border;
-use crate::errors::{Outcome, raised};
+use crate::border::{Border, Shown};
+use crate::errors::raised;
 use crate::inside::Inside;
 use crate::kinds::{AnyPaths, PyEnv, Space};
 use crate::session::catch_panic;
 use crate::states::{Array, whole};
 use crate::tensors::PyTensor;
 
-/// Log-probabilities of each transition under the policy that drew it, without exploration, `[T]`.
-pub(crate) struct Scored {
-    pub(crate) log_pf: Tensor,
-    pub(crate) log_pb: Tensor,
-}
-
-impl Scored {
-    /// The same tensors.
-    fn share(&self) -> Self {
-        Self { log_pf: self.log_pf.shallow_clone(), log_pb: self.log_pb.shallow_clone() }
-    }
-}
-
 /// A batch of trajectories of one environment.
 pub(crate) struct PathBatch<E: PyEnv> {
     pub(crate) batch: Batch<E>,
-    scored: Option<Scored>,
+    /// log P_F and log P_B of each transition under the policy that drew it, without exploration, `[2, T]`.
+    scored: Option<Tensor>,
     env: E,
     border: Arc<dyn Border<E::States>>,
 }
@@ -55,7 +43,7 @@ impl AnyPaths {
 }
 
 impl<E: PyEnv> PathBatch<E> {
-    pub(crate) fn new(space: &Space<E>, batch: impl Into<Batch<E>>, scored: Option<Scored>) -> Self {
+    pub(crate) fn new(space: &Space<E>, batch: impl Into<Batch<E>>, scored: Option<Tensor>) -> Self {
         Self { batch: batch.into(), scored, env: space.env.clone(), border: space.border.clone() }
     }
 
@@ -63,7 +51,7 @@ impl<E: PyEnv> PathBatch<E> {
         &self.batch.trajectories
     }
 
-    fn with(&self, trajectories: Trajectories<E>, scored: Option<Scored>) -> Self {
+    fn with(&self, trajectories: Trajectories<E>, scored: Option<Tensor>) -> Self {
         Self { batch: trajectories.into(), scored, env: self.env.clone(), border: self.border.clone() }
     }
 
@@ -75,15 +63,13 @@ impl<E: PyEnv> PathBatch<E> {
             transitions.extend((offsets[row] as i64)..(offsets[row + 1] as i64));
         }
         let transitions = Tensor::from_slice(&transitions);
-        let select = |tensor: &Tensor| tensor.index_select(0, &transitions.to_device(tensor.device()));
-        let scored = self.scored.as_ref();
-        let scored = scored.map(|scored| Scored { log_pf: select(&scored.log_pf), log_pb: select(&scored.log_pb) });
-        Ok(self.with(some, scored))
+        let select = |scored: &Tensor| scored.index_select(1, &transitions.to_device(scored.device()));
+        Ok(self.with(some, self.scored.as_ref().map(select)))
     }
 
     pub(crate) fn with_log_rewards(&self, log_rewards: Vec<f64>) -> Result<Self> {
         let trajectories = self.trajectories().clone().with_log_rewards(log_rewards)?;
-        Ok(self.with(trajectories, self.scored.as_ref().map(Scored::share)))
+        Ok(self.with(trajectories, self.scored.as_ref().map(Tensor::shallow_clone)))
     }
 
     fn join(&self, other: &mut AnyPaths) -> Result<Self> {
@@ -91,42 +77,39 @@ impl<E: PyEnv> PathBatch<E> {
         let mut all = self.trajectories().clone();
         all.extend([other.trajectories().clone()])?;
         let both = self.scored.as_ref().zip(other.scored.as_ref());
-        let scored = both.map(|(first, second)| Scored {
-            log_pf: Tensor::cat(&[&first.log_pf, &second.log_pf], 0),
-            log_pb: Tensor::cat(&[&first.log_pb, &second.log_pb], 0),
-        });
-        Ok(self.with(all, scored))
+        Ok(self.with(all, both.map(|(first, second)| Tensor::cat(&[first, second], 1))))
     }
 }
 
-/// Trajectories from outside: actions, and what is known of them.
-pub(crate) struct Walk {
-    pub(crate) actions: Tensor,
-    pub(crate) offsets: Vec<usize>,
-    pub(crate) instances: Vec<u32>,
-    pub(crate) log_rewards: Option<Vec<f64>>,
-    pub(crate) conditions: Option<Tensor>,
-    pub(crate) scored: Option<Scored>,
-}
+/// log P_F and log P_B of transitions, as Python has them.
+type PyScored = (PyTensor, PyTensor);
 
 /// Replays trajectories from outside from the initial state, which checks each step.
-pub(crate) fn replay_walk<E: PyEnv>(space: &Space<E>, walk: Walk) -> Result<PathBatch<E>> {
-    let Walk { actions, offsets, instances, log_rewards, conditions, scored } = walk;
-    let actions = space.env.read_actions(&actions)?;
-    let mut all = Trajectories::replay_of(&space.env, &instances, &actions, &offsets)?;
+pub(crate) fn replay<E: PyEnv>(
+    space: &Space<E>,
+    actions: &Tensor,
+    offsets: &[usize],
+    instances: &[u32],
+    log_rewards: Option<Vec<f64>>,
+    conditions: Option<PyTensor>,
+    scored: Option<PyScored>,
+) -> Result<PathBatch<E>> {
+    let actions = space.env.read_actions(actions)?;
+    let mut all = Trajectories::replay_of(&space.env, instances, &actions, offsets)?;
     if let Some(log_rewards) = log_rewards {
         all = all.with_log_rewards(log_rewards)?;
     }
-    if let Some(conditions) = conditions {
+    if let Some(PyTensor(conditions)) = conditions {
         all = all.with_conditions(conditions)?;
     }
     let expected = [all.n_transitions() as i64];
-    for tensor in scored.iter().flat_map(|scored| [&scored.log_pf, &scored.log_pb]) {
+    for PyTensor(tensor) in scored.iter().flat_map(|(log_pf, log_pb)| [log_pf, log_pb]) {
         if tensor.size() != expected {
             let what = "log-probabilities of trajectories";
             return Err(Error::shape(what, expected, tensor.size(), "give one for each transition"));
         }
     }
+    let scored = scored.map(|(log_pf, log_pb)| Tensor::stack(&[log_pf.0, log_pb.0], 0));
     Ok(PathBatch::new(space, all, scored))
 }
 
@@ -142,45 +125,28 @@ impl Paths {
     /// Locks them for one caller. Any other waits a moment, and gets an error instead of a deadlock. To be called without the interpreter.
     pub(crate) fn lock(&self) -> Result<MutexGuard<'_, AnyPaths>> {
         for _ in 0..N_TRIES {
-            if let Some(paths) = self.try_lock() {
-                return Ok(paths);
+            match self.0.try_lock() {
+                Ok(paths) => return Ok(paths),
+                Err(TryLockError::Poisoned(broken)) => return Ok(broken.into_inner()),
+                Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
             }
-            std::thread::sleep(PAUSE);
         }
-        Err(in_use())
+        Err(Error::contract(
+            "trajectories are used by one call at a time",
+            "these are at work, in another thread or in the call that asked its reward: wait until that returns",
+        ))
     }
 
-    fn try_lock(&self) -> Option<MutexGuard<'_, AnyPaths>> {
-        match self.0.try_lock() {
-            Ok(paths) => Some(paths),
-            Err(TryLockError::Poisoned(broken)) => Some(broken.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
-    }
-
-    /// Reads them for a caller that has the interpreter, which others get while it waits. A panic is an error.
-    fn read<T>(&self, py: Python<'_>, read: impl FnOnce(&mut AnyPaths) -> Outcome<T>) -> PyResult<T> {
+    /// Reads them without the interpreter. A panic is an error.
+    fn read<T: Send>(&self, py: Python<'_>, read: impl FnOnce(&mut AnyPaths) -> Result<T> + Send) -> PyResult<T> {
         let _inside = Inside::enter(py)?;
-        for _ in 0..N_TRIES {
-            if let Some(mut paths) = self.try_lock() {
-                return Ok(catch_panic(|| read(&mut paths))??);
-            }
-            py.detach(|| std::thread::sleep(PAUSE));
-        }
-        Err(raised(in_use()))
+        py.detach(|| catch_panic(|| read(&mut *self.lock()?)))?.map_err(raised)
     }
 }
 
 /// Attempts to lock trajectories that are in use, and the time between two.
 const N_TRIES: usize = 100;
 const PAUSE: Duration = Duration::from_millis(1);
-
-fn in_use() -> Error {
-    Error::contract(
-        "trajectories are used by one call at a time",
-        "these are at work, in another thread or in the call that asked its reward: wait until that returns",
-    )
-}
 
 #[pymethods]
 impl Paths {
@@ -228,9 +194,9 @@ impl Paths {
     }
 
     /// log P_F and log P_B of each transition, if they were scored.
-    fn scored(&self, py: Python<'_>) -> PyResult<Option<(PyTensor, PyTensor)>> {
-        let scored = self.read(py, |paths| Ok(each!(paths, paths => paths.scored.as_ref().map(Scored::share))))?;
-        Ok(scored.map(|Scored { log_pf, log_pb }| (PyTensor(log_pf), PyTensor(log_pb))))
+    fn scored(&self, py: Python<'_>) -> PyResult<Option<PyScored>> {
+        let split = |scored: &Tensor| (PyTensor(scored.get(0)), PyTensor(scored.get(1)));
+        self.read(py, |paths| Ok(each!(paths, paths => paths.scored.as_ref().map(split))))
     }
 
     fn instances(&self, py: Python<'_>) -> PyResult<Array<i64>> {
@@ -240,21 +206,20 @@ impl Paths {
         })
     }
 
-    fn states<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.read(py, |paths| each!(paths, paths => Ok(paths.border.show(py, paths.trajectories().states())?)))
+    fn states(&self, py: Python<'_>) -> PyResult<Shown> {
+        self.read(py, |paths| Ok(each!(paths, paths => paths.border.defer(paths.trajectories().states().clone()))))
     }
 
-    fn next_states<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    fn next_states(&self, py: Python<'_>) -> PyResult<Shown> {
         self.read(py, |paths| {
-            each!(paths, paths => {
-                let next = paths.trajectories().transitions().next_states();
-                Ok(paths.border.show(py, &next)?)
-            })
+            Ok(each!(paths, paths => paths.border.defer(paths.trajectories().transitions().next_states())))
         })
     }
 
-    fn terminal<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.read(py, |paths| each!(paths, paths => Ok(paths.border.show(py, paths.trajectories().terminal_states())?)))
+    fn terminal(&self, py: Python<'_>) -> PyResult<Shown> {
+        self.read(py, |paths| {
+            Ok(each!(paths, paths => paths.border.defer(paths.trajectories().terminal_states().clone())))
+        })
     }
 
     /// Some of them; rows are below their number.

@@ -29,8 +29,7 @@ def arrays(graphs: _gfn.Graphs) -> dict[str, Any]:
 def again(parts: dict[str, Any], settings: dict[str, Any] | None, instances: Sequence[int] = ()) -> _gfn.Graphs:
     """Returns graphs that were pickled."""
     graphs = _gfn.Graphs.of(**parts)
-    graphs = graphs if settings is None else graphs._molecules(settings)
-    return graphs._of_instances(list(instances)) if any(instances) else graphs
+    return graphs._restored(settings, list(instances or [0] * len(graphs)))
 
 
 def _parts(graphs: _gfn.Graphs) -> Any:

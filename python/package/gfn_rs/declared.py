@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -11,9 +11,12 @@ import numpy.typing as npt
 
 from . import _gfn
 from ._checks import OF_GRAPHS, check_rules
-from ._settings import Settings, plain
+from ._settings import Settings, bounds, plain
 from .envs import Environment, describe_graphs
 from .steps import Moves
+
+# The bounds of a number above all values of entries.
+_VALUES = bounds(2, 65_536)
 
 
 class ActionType(Settings):
@@ -177,6 +180,22 @@ class GraphEnv(Environment):
         return values
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class VectorMoves:
+    """Forward moves of a batch of vectors, as arrays of one length."""
+
+    state: npt.NDArray[np.int64]
+    """The place in the batch of the vector that each is a move of."""
+    number: npt.NDArray[np.int64]
+    """The number of each among the environment's moves."""
+
+    def __len__(self) -> int:
+        return len(self.state)
+
+    def __repr__(self) -> str:
+        return f"VectorMoves({len(self)})"
+
+
 class VectorRules:
     """Restrictions of a `VectorEnv`: override the methods that you need. Each is called with a batch, and its
     answer may depend only on the vectors and moves that it is given. Backward moves are found by undoing, so
@@ -184,7 +203,7 @@ class VectorRules:
     sequence of moves builds. A new environment is searched for backward moves that lead nowhere.
     """
 
-    def restrict(self, states: Any, moves: _gfn.VectorMoves) -> Any:
+    def restrict(self, states: Any, moves: VectorMoves) -> Any:
         """Which of these moves are allowed: an array of bool. Move k is number `moves.number[k]` of vector
         `states[moves.state[k]]`."""
         return np.ones(len(moves), dtype=bool)
@@ -217,8 +236,8 @@ class VectorEnv(Environment):
         changes.
     """
 
-    width: int
-    values: int
+    width: int = field(metadata=bounds(1))
+    values: int = field(metadata=_VALUES)
     changes: Any
     rules: Any = None
     start: Any = None
@@ -335,10 +354,10 @@ class Env(Environment):
     """
 
     rules: Any
-    width: int
-    values: int
-    n_moves: int
-    n_backward_moves: int | None = None
+    width: int = field(metadata=bounds(1))
+    values: int = field(metadata=_VALUES)
+    n_moves: int = field(metadata=bounds(1))
+    n_backward_moves: int | None = field(default=None, metadata=bounds(1))
     has_exit: bool = True
 
     def _described(self) -> Any:

@@ -213,6 +213,11 @@ class RandomDistillation(Settings):
     outputs: int = 128
     lr: float = 1e-3
 
+    @property
+    def _config(self) -> dict[str, Any]:
+        """The settings by the names that the extension has for them."""
+        return {"mlp": {"hidden": list(self.hidden)}, "outputs": self.outputs, "adam": {"lr": self.lr}}
+
 
 class _Augmented(_Regression):
     """The base class of objectives with intrinsic rewards."""

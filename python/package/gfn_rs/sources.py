@@ -295,6 +295,13 @@ class Teacher(SourceSettings):
         if type(self.policy) is Policy:
             raise TypeError("Teacher.policy is Policy: expected an object of a class like Mlp()")
 
+    @property
+    def _config(self) -> dict[str, Any]:
+        """The settings by the names that the extension has for them."""
+        values = self._described()
+        rates = {name: values[name] for name in ("lr", "log_z_lr", "max_norm")}
+        return {**{name: values[name] for name in ("under_sampled", "alpha", "epsilon")}, "adam": rates}
+
 
 @dataclass(frozen=True)
 class Thompson(SourceSettings):

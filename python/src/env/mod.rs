@@ -19,7 +19,6 @@ use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 
-pub(crate) use declared_vectors::VectorMoves;
 pub(crate) use rules::{FailureCheck, Failures};
 pub(crate) use spec::{EnvSpec, token_sequence};
 

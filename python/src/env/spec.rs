@@ -4,21 +4,11 @@ use gfn::graph::{GraphKind, GraphState, Scaffold, Semantics};
 use gfn::{Error, Result};
 use gfn_dags::{BayesianStructure, StructureConfig};
 use gfn_gym::bit_sequence::{BitSequence, NonAutoregressiveBitSequence, PrependAppendBitSequence, Words};
-use gfn_gym::boxes::BoxEnv;
-use gfn_gym::colored_graphs::ColoredGraphs;
 use gfn_gym::diffusion::{DiffusionSampling, Process, ProcessKind};
-use gfn_gym::discrete_ebm::DiscreteEbm;
 use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig, Growth};
 use gfn_gym::graph_problems::{GraphProblem, Instances, Problem};
-use gfn_gym::hypergrid::HyperGrid;
-use gfn_gym::line::Line;
-use gfn_gym::perfect_tree::PerfectBinaryTree;
-use gfn_gym::phylo_tree::PhyloTree;
-use gfn_gym::ring::Ring;
-use gfn_gym::sequence::TokenSequence;
-use gfn_gym::set_addition::SetAddition;
-use gfn_gym::toy_dag::ToyDag;
-use gfn_gym::triangle::Triangle;
+use gfn_gym::{boxes, colored_graphs, discrete_ebm, hypergrid, line, perfect_tree, phylo_tree, ring, sequence};
+use gfn_gym::{set_addition, toy_dag, triangle};
 use gfn_molecules::fragments::{Fragment, FragmentLibrary, Fragments};
 use gfn_molecules::{BondOrder, Element, MoleculeConfig, MoleculeEnv};
 use serde::{Deserialize, Serialize};
@@ -74,9 +64,9 @@ impl EnvSpec {
         failures: &Failures,
     ) -> Result<AnySpace> {
         let env = match self {
-            Self::Ring { n_nodes, directed } => Ring::new(*n_nodes, kind(*directed))?.into_env(),
-            Self::Triangle { colors, directed } => Triangle::new(kind(*directed), *colors)?.into_env(),
-            Self::ColoredGraphs { max_nodes } => ColoredGraphs::new(*max_nodes)?.into_env(),
+            Self::Ring { n_nodes, directed } => ring::Ring::new(*n_nodes, kind(*directed))?.into_env(),
+            Self::Triangle { colors, directed } => triangle::Triangle::new(kind(*directed), *colors)?.into_env(),
+            Self::ColoredGraphs { max_nodes } => colored_graphs::ColoredGraphs::new(*max_nodes)?.into_env(),
             Self::GraphBuilding(spec) => GraphBuilding::new(spec.config())?.into_env(),
             Self::GraphEnv(declaration) => declaration.build(rules.is_some(), initial)?,
             Self::GraphProblem { problem, for_size } => {
@@ -99,10 +89,12 @@ impl EnvSpec {
                 let structures = BayesianStructure::new(config.clone())?;
                 return Ok(Space::graphs(structures.env().clone(), GraphFacts::Structures(structures)));
             }
-            Self::Box { ndim, delta, polar: false } => return Ok(Space::unit_box(BoxEnv::cartesian(*ndim, *delta)?)),
-            Self::Box { ndim: 2, delta, polar: true } => return Ok(Space::unit_box(BoxEnv::polar(*delta)?)),
+            Self::Box { ndim, delta, polar: false } => {
+                return Ok(unit_box(boxes::BoxEnv::cartesian(*ndim, *delta)?));
+            }
+            Self::Box { ndim: 2, delta, polar: true } => return Ok(unit_box(boxes::BoxEnv::polar(*delta)?)),
             Self::Box { ndim, polar: true, .. } => return Err(Error::config("ndim of a polar box", ndim, "2")),
-            Self::Line { n_steps } => return Ok(Space::line(Line::new(*n_steps)?)),
+            Self::Line { n_steps } => return Ok(ByKind::Line(Space::points(line::Line::new(*n_steps)?, 2))),
             Self::Diffusion { dim, steps, sigma, process } => {
                 let process = Process::new(*process, *sigma, *steps)?;
                 return Ok(Space::diffusion(DiffusionSampling::new(*dim, process)?));
@@ -116,31 +108,28 @@ impl EnvSpec {
 
     fn build_vectors(&self) -> Result<AnySpace> {
         let (env, values, is_sequence) = match *self {
-            Self::HyperGrid { ndim, height } => (HyperGrid::new(ndim, height)?.env(), height, false),
-            Self::BitSequence { word_size, seq_size } => {
-                let values = Words::new(word_size, seq_size)?.values();
-                (BitSequence::new(word_size, seq_size)?.env(), values, true)
+            Self::HyperGrid { ndim, height } => (hypergrid::HyperGrid::new(ndim, height)?.env(), height, false),
+            Self::BitSequence { word_size: size, seq_size: n } => {
+                (BitSequence::new(size, n)?.env(), Words::new(size, n)?.values(), true)
             }
-            Self::PrependAppendBitSequence { word_size, seq_size } => {
-                let values = Words::new(word_size, seq_size)?.values();
-                (PrependAppendBitSequence::new(word_size, seq_size)?.env(), values, false)
+            Self::PrependAppendBitSequence { word_size: size, seq_size: n } => {
+                (PrependAppendBitSequence::new(size, n)?.env(), Words::new(size, n)?.values(), false)
             }
-            Self::NonAutoregressiveBitSequence { word_size, seq_size } => {
-                let values = Words::new(word_size, seq_size)?.values();
-                (NonAutoregressiveBitSequence::new(word_size, seq_size)?.env(), values, false)
+            Self::NonAutoregressiveBitSequence { word_size: size, seq_size: n } => {
+                (NonAutoregressiveBitSequence::new(size, n)?.env(), Words::new(size, n)?.values(), false)
             }
             Self::TokenSequence { n_tokens, length, min_length } => {
                 let sequence = token_sequence(n_tokens, length, min_length)?;
                 let values = sequence.values();
                 (sequence.env(), values, true)
             }
-            Self::DiscreteEbm { n } => (DiscreteEbm::new(n)?.env(), 3, false),
+            Self::DiscreteEbm { n } => (discrete_ebm::DiscreteEbm::new(n)?.env(), 3, false),
             Self::SetAddition { n_items, max_items, fixed_length } => {
-                (SetAddition::new(n_items, max_items, fixed_length)?.env(), 2, false)
+                (set_addition::SetAddition::new(n_items, max_items, fixed_length)?.env(), 2, false)
             }
-            Self::PerfectBinaryTree { depth } => (PerfectBinaryTree::new(depth)?.env(), 3, false),
-            Self::PhyloTree { n } => (PhyloTree::new(n)?.env(), n, false),
-            _ => (ToyDag.env(), ToyDag::N_STATES, false),
+            Self::PerfectBinaryTree { depth } => (perfect_tree::PerfectBinaryTree::new(depth)?.env(), 3, false),
+            Self::PhyloTree { n } => (phylo_tree::PhyloTree::new(n)?.env(), n, false),
+            _ => (toy_dag::ToyDag.env(), toy_dag::ToyDag::N_STATES, false),
         };
         let mut space = Space::vectors(env, values);
         space.facts.is_sequence = is_sequence;
@@ -149,11 +138,20 @@ impl EnvSpec {
     }
 }
 
+fn unit_box(env: boxes::BoxEnv) -> AnySpace {
+    let width = env.ndim();
+    ByKind::Box(Space::points(env, width))
+}
+
 /// Returns the environment of token sequences of these lengths.
-pub(crate) fn token_sequence(n_tokens: usize, length: usize, min_length: Option<usize>) -> Result<TokenSequence> {
+pub(crate) fn token_sequence(
+    n_tokens: usize,
+    length: usize,
+    min_length: Option<usize>,
+) -> Result<sequence::TokenSequence> {
     match min_length {
-        None => TokenSequence::fixed(n_tokens, length),
-        Some(least) => TokenSequence::variable(n_tokens, least, length),
+        None => sequence::TokenSequence::fixed(n_tokens, length),
+        Some(least) => sequence::TokenSequence::variable(n_tokens, least, length),
     }
 }
 

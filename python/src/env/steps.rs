@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use super::Env;
 use crate::border::Shown;
 use crate::kinds::{AnySpace, PyEnv, Space};
-use crate::paths::{Paths, Scored, Walk, replay_walk};
+use crate::paths::{Paths, replay};
 use crate::states::{Array, whole};
 use crate::tensors::PyTensor;
 
@@ -166,22 +166,15 @@ impl Env {
         Ok((whole(masks.slot_ptr.iter().copied()), Array(masks.legal), masks.has_exit))
     }
 
-    /// All legal moves of states.
-    fn moves(&self, py: Python<'_>, states: Py<PyAny>, backward: bool) -> PyResult<MoveColumns> {
-        let direction = direction(backward);
-        self.with_space(py, |space| listed!(space, space => space.name_moves(&states, direction, None)))
-    }
-
-    /// The moves that these slots of these states are.
-    fn named(
+    /// The moves that these slots of these rows of states are, or all legal ones.
+    fn moves(
         &self,
         py: Python<'_>,
         states: Py<PyAny>,
-        rows: PyReadonlyArray1<'_, i64>,
-        slots: PyReadonlyArray1<'_, i64>,
         backward: bool,
+        chosen: Option<(PyReadonlyArray1<'_, i64>, PyReadonlyArray1<'_, i64>)>,
     ) -> PyResult<MoveColumns> {
-        let (direction, moves) = (direction(backward), Some((small(&rows), small(&slots))));
+        let (direction, moves) = (direction(backward), chosen.map(|(rows, slots)| (small(&rows), small(&slots))));
         self.with_space(py, |space| listed!(space, space => space.name_moves(&states, direction, moves)))
     }
 
@@ -223,14 +216,12 @@ impl Env {
         scored: Option<(PyTensor, PyTensor)>,
     ) -> PyResult<Paths> {
         let place = |&offset: &i64| usize::try_from(offset).unwrap_or(usize::MAX);
-        let walk = Walk {
-            actions: actions.0,
-            offsets: offsets.as_array().iter().map(place).collect(),
-            instances: small(&instances),
-            log_rewards,
-            conditions: conditions.map(|conditions| conditions.0),
-            scored: scored.map(|(log_pf, log_pb)| Scored { log_pf: log_pf.0, log_pb: log_pb.0 }),
-        };
-        self.with_space(py, move |space| Ok(Paths::new(map_each!(space, space => replay_walk(space, walk)?))))
+        let offsets: Vec<usize> = offsets.as_array().iter().map(place).collect();
+        let (actions, instances) = (actions.0, small(&instances));
+        self.with_space(py, move |space| {
+            Ok(Paths::new(map_each!(space, space => {
+                replay(space, &actions, &offsets, &instances, log_rewards, conditions, scored)?
+            })))
+        })
     }
 }

@@ -20,7 +20,7 @@ use gfn_molecules::{ExternalScorer, MoleculeScore};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{AnyReward, AnySpace, ByKind, Discrete, PyEnv, Space, wrong_states};
+use super::{AnyReward, AnySpace, ByKind, Discrete, PyEnv, Space, reward_spec, wrong_states};
 use crate::border::{Border, GraphBorder, StructureBorder};
 use crate::errors::Outcome;
 use crate::molecules::Reading;
@@ -67,8 +67,7 @@ impl PyEnv for GraphEnv {
             GraphFacts::Structures(_) => "acyclic graphs",
             _ => "graphs",
         };
-        let Ok(spec) = serde_json::from_value(settings.clone()) else { return wrong_states(settings, states) };
-        match build_reward(spec, &space.facts)? {
+        match build_reward(reward_spec(settings, states)?, &space.facts)? {
             Some(reward) => Ok(reward),
             None if states == "graphs" => wrong_states(settings, "graphs that aren't molecules or of a problem"),
             None => wrong_states(settings, states),

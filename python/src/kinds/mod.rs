@@ -18,6 +18,7 @@ use gfn_gym::boxes::BoxEnv;
 use gfn_gym::diffusion::{DiffusionSampling, MalaConfig, Target};
 use gfn_gym::line::Line;
 use pyo3::exceptions::PyTypeError;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::border::Border;
@@ -172,6 +173,11 @@ impl<E: PyEnv + EnumerableEnv<Key: 'static>> Discrete<E> {
             },
         }
     }
+}
+
+/// The settings of a reward of the library's for these states.
+fn reward_spec<T: DeserializeOwned>(settings: &Value, states: &str) -> Outcome<T> {
+    serde_json::from_value(settings.clone()).or_else(|_| wrong_states(settings, states))
 }
 
 /// The error of a reward of the library's for other states than these.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use gfn::env::Reals;
 use gfn::{Error, Result, Rng};
 use gfn_extras::explore::ObjectSearch;
 use gfn_gym::boxes::{BoxEnv, BoxPolicy, BoxPolicyConfig, BoxReward};
@@ -13,7 +14,7 @@ use gfn_gym::line::{Line, LinePolicy, LinePolicyConfig, LineReward};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{AnyReward, AnySpace, ByKind, NO_LANGEVIN, PyEnv, Space, wrong_states};
+use super::{AnyReward, AnySpace, ByKind, NO_LANGEVIN, PyEnv, Space, reward_spec, wrong_states};
 use crate::border::{DiffusionBorder, PointBorder};
 use crate::errors::Outcome;
 use crate::policy::{BuiltPolicy, Plan};
@@ -43,13 +44,9 @@ enum MixtureName {
     FortyModes,
 }
 
-fn spec(settings: &Value, states: &str) -> Outcome<RewardSpec> {
-    serde_json::from_value(settings.clone()).or_else(|_| wrong_states(settings, states))
-}
-
-impl Space<BoxEnv> {
-    pub(crate) fn unit_box(env: BoxEnv) -> AnySpace {
-        ByKind::Box(Self { border: Arc::new(PointBorder(env.ndim())), env, facts: () })
+impl<E: PyEnv<States = Reals, Facts = ()>> Space<E> {
+    pub(crate) fn points(env: E, width: usize) -> Self {
+        Self { env, border: Arc::new(PointBorder(width)), facts: () }
     }
 }
 
@@ -58,7 +55,7 @@ impl PyEnv for BoxEnv {
 
     fn reward(_: &Space<Self>, settings: &Value, _: Option<Arc<dyn Target>>) -> Outcome<AnyReward<Self>> {
         let states = "points of the unit box";
-        match spec(settings, states)? {
+        match reward_spec(settings, states)? {
             RewardSpec::BoxReward { r0, r1, r2 } => Ok(Box::new(BoxReward::new(r0, r1, r2)?)),
             _ => wrong_states(settings, states),
         }
@@ -74,18 +71,12 @@ impl PyEnv for BoxEnv {
     }
 }
 
-impl Space<Line> {
-    pub(crate) fn line(env: Line) -> AnySpace {
-        ByKind::Line(Self { env, border: Arc::new(PointBorder(2)), facts: () })
-    }
-}
-
 impl PyEnv for Line {
     type Facts = ();
 
     fn reward(_: &Space<Self>, settings: &Value, _: Option<Arc<dyn Target>>) -> Outcome<AnyReward<Self>> {
         let states = "points of the line";
-        match spec(settings, states)? {
+        match reward_spec(settings, states)? {
             RewardSpec::LineReward { modes } => Ok(Box::new(LineReward::new(modes)?)),
             _ => wrong_states(settings, states),
         }
@@ -159,7 +150,7 @@ fn diffusion_target(settings: &Value) -> Outcome<Arc<dyn Target>> {
             RewardSpec::BoxReward { .. } | RewardSpec::LineReward { .. } => return Ok(None),
         }))
     };
-    let target = build(spec(settings, "points of a diffusion")?)?;
+    let target = build(reward_spec(settings, "points of a diffusion")?)?;
     match target {
         Some(target) => Ok(target),
         None => wrong_states(settings, "points of a diffusion"),

@@ -16,7 +16,7 @@ use gfn_gym::toy_dag::ToyReward;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{AnyReward, Discrete, PyEnv, Space, wrong_states};
+use super::{AnyReward, Discrete, PyEnv, Space, reward_spec, wrong_states};
 use crate::border::VectorBorder;
 use crate::env::{EnvSpec, token_sequence};
 use crate::errors::Outcome;
@@ -52,8 +52,7 @@ impl PyEnv for VectorEnv {
         let Some(env) = &space.facts.spec else {
             return wrong_states(settings, "the vectors of an environment of your own");
         };
-        let Ok(spec) = serde_json::from_value(settings.clone()) else { return wrong_states(settings, "vectors") };
-        match build_reward(spec, env)? {
+        match build_reward(reward_spec(settings, "vectors")?, env)? {
             Some(reward) => Ok(reward),
             None => wrong_states(settings, "the vectors of this environment"),
         }

@@ -24,10 +24,10 @@ use crate::env::Failures;
 use crate::kinds::{PyEnv, Space};
 use crate::policy::AnyPolicy;
 use crate::references::References;
-use crate::settings::Settings;
+use crate::settings::{Settings, over_defaults};
 use crate::tensors::PyTensor;
 use functions::{StateFunction, draw_seed};
-use settings::{FreshSettings, HindsightSettings, NoveltySettings, ReplaySettings, SearchSettings, distillation};
+use settings::{FreshSettings, HindsightSettings, NoveltySettings, ReplaySettings, SearchSettings};
 use sources::{FreshFunction, data_buffer};
 
 /// A novelty of an environment's states.
@@ -71,12 +71,13 @@ impl Parts {
         let Some((Settings(config), novelty)) = self.intrinsic.take() else { return Ok(None) };
         let novelty: AnyNovelty<E> = match novelty {
             NoveltySettings::Python(function) => Box::new(space.state_function(function, references)),
-            NoveltySettings::Distillation { hidden, outputs, lr } => {
+            NoveltySettings::Distillation { config: Settings(config) } => {
                 let Some(features) = space.border.features() else {
                     let expected = "a novelty that is a function of states, where these aren't vectors of one width";
                     return Err(Error::config("novelty", "RandomDistillation", expected));
                 };
-                Box::new(RandomDistillation::new(features, distillation(hidden, outputs, lr), device, kind, rng)?)
+                let config = over_defaults("RandomDistillation", &config)?;
+                Box::new(RandomDistillation::new(features, config, device, kind, rng)?)
             }
         };
         Ok(Some((novelty, config)))
@@ -92,18 +93,8 @@ impl Parts {
         if let Some(Settings(replay)) = self.replay {
             trainer = trainer.with_replay(replay_buffer(replay, self.priority, &context)?);
         }
-        match (self.hindsight, &context.conditioned) {
-            (None, _) => {}
-            (Some(HindsightSettings::Python { function, share }), _) => {
-                trainer = trainer.with_hindsight(context.state_function(function), share)?;
-            }
-            (Some(HindsightSettings::Focus { share }), Some(conditioned)) => {
-                trainer = trainer.with_hindsight(FocusInHindsight(conditioned.clone()), share)?;
-            }
-            (Some(HindsightSettings::Focus { .. }), None) => {
-                let expected = "a function of objects; `FocusInHindsight` is for a `Conditioning`";
-                return Err(Error::config("hindsight", "FocusInHindsight", expected));
-            }
+        if let Some(hindsight) = self.hindsight {
+            trainer = attach_hindsight(trainer, hindsight, &context)?;
         }
         match self.search {
             None => {}
@@ -118,7 +109,6 @@ impl Parts {
         if let Some(source) = self.source {
             trainer = trainer.with_source(source.share, context.state_function(source.function))?;
         }
-        let mut thompson = None;
         match self.fresh {
             None => {}
             Some(FreshSettings::Python { function }) => {
@@ -126,7 +116,10 @@ impl Parts {
                 let StateFunction { function, border } = context.state_function(function);
                 trainer = trainer.with_fresh(FreshFunction { function, border, width: context.width, seed })?;
             }
-            Some(FreshSettings::Thompson { share }) => thompson = Some(share),
+            Some(FreshSettings::Thompson { share }) => {
+                let thompson = Thompson::new(trainer.policy(), share)?;
+                trainer = trainer.with_fresh(thompson)?;
+            }
         }
         if let Some((objects, conditions)) = self.data {
             let conditions = conditions.as_ref().map(|PyTensor(conditions)| conditions);
@@ -138,7 +131,7 @@ impl Parts {
             if !(share > 0.0 && share <= 1.0) {
                 return Err(Error::config("the teacher's share", share, "0 < share <= 1"));
             }
-            let teacher = Teacher::new(trainer.env(), policy, settings.config())?;
+            let teacher = Teacher::new(trainer.env(), policy, over_defaults("Teacher", &settings.config.0)?)?;
             trainer = trainer.with_source(share, teacher)?;
         }
         if let Some(average) = self.average {
@@ -151,11 +144,26 @@ impl Parts {
         if let Some((novelty, config)) = context.novelty {
             trainer = trainer.with_companion(Intrinsic::new(novelty, config)?)?;
         }
-        if let Some(share) = thompson {
-            let thompson = Thompson::new(trainer.policy(), share)?;
-            trainer = trainer.with_fresh(thompson)?;
-        }
         Ok(trainer)
+    }
+}
+
+fn attach_hindsight<E: PyEnv>(
+    trainer: Trainer<E>,
+    hindsight: HindsightSettings,
+    context: &PartContext<'_, E>,
+) -> Result<Trainer<E>> {
+    match (hindsight, &context.conditioned) {
+        (HindsightSettings::Python { function, share }, _) => {
+            trainer.with_hindsight(context.state_function(function), share)
+        }
+        (HindsightSettings::Focus { share }, Some(conditioned)) => {
+            trainer.with_hindsight(FocusInHindsight(conditioned.clone()), share)
+        }
+        (HindsightSettings::Focus { .. }, None) => {
+            let expected = "a function of objects; `FocusInHindsight` is for a `Conditioning`";
+            Err(Error::config("hindsight", "FocusInHindsight", expected))
+        }
     }
 }
 

@@ -1,12 +1,11 @@
 //! The attributes of the classes of Python that parts are made of.
 
-use gfn::nn::MlpConfig;
-use gfn::optim::AdamConfig;
 use gfn::replay::ReplayConfig;
-use gfn_extras::explore::{DistillationConfig, IntrinsicConfig, TeacherConfig};
+use gfn_extras::explore::IntrinsicConfig;
 use gfn_gym::diffusion::MalaConfig;
 use pyo3::prelude::*;
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use crate::policy::PolicySettings;
 use crate::settings::Settings;
@@ -51,20 +50,9 @@ pub(super) struct ReplaySettings {
 pub(crate) struct TeacherSettings {
     pub(crate) policy: PolicySettings,
     pub(super) share: f64,
-    under_sampled: f64,
-    alpha: f64,
-    epsilon: f64,
-    lr: f64,
-    log_z_lr: f64,
-    max_norm: Option<f64>,
-}
-
-impl TeacherSettings {
-    pub(super) fn config(&self) -> TeacherConfig {
-        let &Self { under_sampled, alpha, epsilon, lr, log_z_lr, max_norm, .. } = self;
-        let adam = AdamConfig { lr, log_z_lr, max_norm, ..TeacherConfig::default().adam };
-        TeacherConfig { under_sampled, alpha, epsilon, adam }
-    }
+    /// The values that aren't the defaults of its configuration.
+    #[pyo3(attribute("_config"))]
+    pub(super) config: Settings<Map<String, Value>>,
 }
 
 #[derive(FromPyObject)]
@@ -110,17 +98,10 @@ pub(super) struct AverageSettings {
 #[derive(FromPyObject)]
 pub(super) enum NoveltySettings {
     Distillation {
-        hidden: Vec<i64>,
-        outputs: i64,
-        lr: f64,
+        #[pyo3(attribute("_config"))]
+        config: Settings<Map<String, Value>>,
     },
     /// A function of states.
     #[pyo3(transparent)]
     Python(Py<PyAny>),
-}
-
-/// The settings of a network that learns the output of a random one.
-pub(super) fn distillation(hidden: Vec<i64>, outputs: i64, lr: f64) -> DistillationConfig {
-    let default = DistillationConfig::default();
-    DistillationConfig { mlp: MlpConfig { hidden, ..default.mlp }, outputs, adam: AdamConfig { lr, ..default.adam } }
 }

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use tch::Tensor;
 
 use super::functions::{StateFunction, draw_seed, numpy_rng};
-use crate::border::{Border, at_least_one, check_finished, draw_backward, walks_to};
+use crate::border::{Border, check_finished, draw_backward, walks_to};
 use crate::errors::call_python;
 use crate::kinds::PyEnv;
 use crate::paths::Paths;
@@ -30,7 +30,7 @@ pub(super) fn data_buffer<E: TrainEnv<States: 'static>>(
     border: &Arc<dyn Border<E::States>>,
     rng: &mut Rng,
 ) -> Result<ReplayBuffer<E>> {
-    let objects = at_least_one(border.read_detached(objects, "Data.objects")?)?;
+    let objects = border.read_some(objects, "Data.objects")?;
     if let Some(conditions) = conditions {
         let (expected, got) = ([objects.len() as i64], [conditions.size()[0]]);
         if expected != got {

@@ -14,10 +14,10 @@ use tch::Tensor;
 use super::trained::{Steps, Trained};
 use super::{PySteps, Session};
 use crate::border::{Shown, check_finished, draw_backward};
-use crate::errors::Outcome;
 use crate::kinds::{AnyPaths, PyEnv, Space};
 use crate::objective::Scores;
-use crate::paths::{PathBatch, Paths, Scored};
+use crate::paths::{PathBatch, Paths};
+use crate::settings::Settings;
 use crate::states::{Array, whole};
 use crate::tensors::{self, PyTensor};
 use crate::watch::Watch;
@@ -29,10 +29,11 @@ type Actions = (Array<i64>, PyTensor, PyTensor);
 /// An evaluation of a batch of states: forward and backward actions, log F and log Z.
 type PolicyOutput = (Option<Actions>, Option<Actions>, Option<PyTensor>, Option<PyTensor>);
 
-/// The state that trajectories are drawn from.
+/// The states that trajectories are drawn from.
+#[derive(FromPyObject)]
 enum Origin {
-    /// The initial state of `n` trajectories, or that of each of these instances.
-    Start { n: usize, instances: Option<Vec<u32>> },
+    /// The initial state of that many trajectories, or that of each of these instances.
+    Start(usize, Option<Vec<u32>>),
     /// Finished objects, from which trajectories are drawn backwards.
     Objects(Py<PyAny>),
 }
@@ -40,12 +41,12 @@ enum Origin {
 /// Objects of a replay buffer, log R of each, and their conditions.
 type BufferContent = (Shown, Array<f64>, Option<PyTensor>);
 
-/// log P_F and log P_B of each transition, without gradients; no reward is computed.
-fn score_transitions<E: TrainEnv>(trainer: &Trainer<E>, paths: &Trajectories<E>) -> Result<Scored> {
+/// log P_F and log P_B of each transition, `[2, T]`, without gradients; no reward is computed.
+fn score_transitions<E: TrainEnv>(trainer: &Trainer<E>, paths: &Trajectories<E>) -> Result<Tensor> {
     let unrewarded = paths.clone().with_log_rewards(vec![0.0; paths.len()])?;
     let zeros = |states: &E::States, _: Option<&Tensor>| Ok(vec![0.0; states.len()]);
     let scores = tch::no_grad(|| score(trainer.env(), &zeros, trainer.policy(), &unrewarded, Quantities::NONE))?;
-    Ok(Scored { log_pf: scores.log_pf, log_pb: scores.log_pb })
+    Ok(Tensor::stack(&[scores.log_pf, scores.log_pb], 0))
 }
 
 /// The possible actions of each state, and their log-probabilities.
@@ -118,12 +119,10 @@ impl<E: PyEnv> Trained<E> {
             let limit = trainer.context().config.max_steps;
             let sampler = Sampler::new(&space.env, &policy).exploration(exploration).max_steps(limit);
             let paths = match (origin, conditions) {
-                (Origin::Start { n, instances: None }, None) => sampler.forward(n, rng)?,
-                (Origin::Start { instances: None, .. }, Some(conditions)) => {
-                    sampler.forward_conditional(conditions, rng)?
-                }
-                (Origin::Start { instances: Some(instances), .. }, None) => sampler.forward_of(&instances, rng)?,
-                (Origin::Start { .. }, Some(_)) => {
+                (Origin::Start(n, None), None) => sampler.forward(n, rng)?,
+                (Origin::Start(_, None), Some(conditions)) => sampler.forward_conditional(conditions, rng)?,
+                (Origin::Start(_, Some(instances)), None) => sampler.forward_of(&instances, rng)?,
+                (Origin::Start(..), Some(_)) => {
                     let expected = "one of both: environments of several instances have none";
                     return Err(Error::config("conditions", "conditions and instances", expected));
                 }
@@ -191,32 +190,9 @@ impl<E: PyEnv> Trained<E> {
         Some((self.space.border.defer(objects), log_rewards, conditions.map(PyTensor)))
     }
 
-    fn remember(&mut self, paths: &mut AnyPaths) -> Result<usize> {
-        let trajectories = &self.batch(paths)?.trajectories;
-        self.trainer.remember(trajectories)
-    }
-
     fn reward(&self, paths: &mut AnyPaths) -> Result<PathBatch<E>> {
         let paths = paths.of_env(&self.space.env)?;
         paths.with_log_rewards(paths.batch.trajectories.log_rewards(self.trainer.reward())?)
-    }
-}
-
-/// Settings of exploration, with the names that Python has for them.
-#[derive(FromPyObject)]
-struct ExplorationSettings {
-    epsilon: f64,
-    temperature: f64,
-    exit_bias: f64,
-    noise: f64,
-}
-
-impl ExplorationSettings {
-    fn read(&self) -> Result<Exploration> {
-        Exploration::epsilon(self.epsilon)?
-            .with_temperature(self.temperature)?
-            .with_exit_bias(self.exit_bias)?
-            .with_noise(self.noise)
     }
 }
 
@@ -245,28 +221,20 @@ impl Session {
         })
     }
 
-    /// Draws `n` trajectories, from these instances if there are any.
+    /// Draws trajectories.
     fn draw_paths(
         &self,
         py: Python<'_>,
-        n: usize,
-        instances: Option<Vec<u32>>,
+        origin: Origin,
         conditions: Option<PyTensor>,
-        explored: ExplorationSettings,
+        explored: Settings<Exploration>,
         seed: Option<u64>,
-    ) -> Outcome<Paths> {
-        self.draw_from(py, Origin::Start { n, instances }, conditions, explored.read()?, seed)
-    }
-
-    /// Draws a trajectory backwards from each of these objects.
-    fn draw_back(
-        &self,
-        py: Python<'_>,
-        objects: Py<PyAny>,
-        conditions: Option<PyTensor>,
-        seed: Option<u64>,
-    ) -> Outcome<Paths> {
-        self.draw_from(py, Origin::Objects(objects), conditions, Exploration::none(), seed)
+    ) -> PyResult<Paths> {
+        self.ask(py, move |trained| {
+            let conditions = tensors::optional(&conditions);
+            let paths = map_each!(trained, trained => trained.draw_paths(origin, conditions, explored.0, seed)?);
+            Ok(Paths::new(paths))
+        })
     }
 
     /// The batch of the next step.
@@ -314,7 +282,10 @@ impl Session {
     fn remember(&self, py: Python<'_>, paths: &Paths) -> PyResult<usize> {
         self.ask(py, |trained| {
             let mut paths = paths.lock()?;
-            each!(trained, trained => trained.remember(&mut paths))
+            each!(trained, trained => {
+                let batch = trained.batch(&mut paths)?;
+                trained.trainer.remember(&batch.trajectories)
+            })
         })
     }
 
@@ -339,23 +310,6 @@ impl Session {
                 context.config.lr_scale.at(context.step)
             })
         })
-    }
-}
-
-impl Session {
-    fn draw_from(
-        &self,
-        py: Python<'_>,
-        origin: Origin,
-        conditions: Option<PyTensor>,
-        exploration: Exploration,
-        seed: Option<u64>,
-    ) -> Outcome<Paths> {
-        Ok(self.ask(py, move |trained| {
-            let conditions = tensors::optional(&conditions);
-            let paths = map_each!(trained, trained => trained.draw_paths(origin, conditions, exploration, seed)?);
-            Ok(Paths::new(paths))
-        })?)
     }
 }
 

@@ -89,7 +89,7 @@ impl<E: PyEnv + EnumerableEnv> Trained<E> {
         self.without_noise(|trainer, space, rng| {
             let (env, watch) = (&space.env, Watch::new());
             check_one_instance(env)?;
-            let objects = space.border.read_some(objects)?;
+            let objects = space.border.read_some(objects, "objects")?;
             let graph = StateGraph::build_watched(env, 0, limit, |_| watch.look())?;
             let of_states = graph.target_distribution(trainer.reward(), None)?;
             let groups = graph.objects(env)?;

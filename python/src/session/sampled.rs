@@ -130,7 +130,7 @@ impl<E: PyEnv> Trained<E> {
             if paths == 0 {
                 return Err(Error::config("paths", 0, "at least one path to each object"));
             }
-            let objects = space.border.read_some(objects)?;
+            let objects = space.border.read_some(objects, "objects")?;
             check_finished(env, &objects, rng)?;
             let watch = Watch::new();
             let n = objects.len();

@@ -199,16 +199,11 @@ impl Graphs {
         Ok((borders.getattr("again")?, (borders.call_method1("arrays", (slf,))?, settings, instances)))
     }
 
-    /// The same graphs as states of these instances of an environment.
-    fn _of_instances(&self, instances: Vec<u32>) -> Self {
+    /// The same graphs as states of these instances of an environment, and as its molecules if it has these settings.
+    fn _restored(&self, settings: Option<&Bound<'_, PyAny>>, instances: Vec<u32>) -> Outcome<Self> {
         let graphs = self.states.graphs().iter().cloned().zip(instances);
         let graphs: Vec<GraphState> = graphs.map(|(graph, instance)| graph.with_instance(instance)).collect();
-        Self::new(graphs.into(), self.reading.clone())
-    }
-
-    /// The same graphs as molecules of an environment of these settings.
-    fn _molecules(&self, settings: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Ok(Self::new(self.states.clone(), Some(Reading::read(settings)?)))
+        Ok(Self::new(graphs.into(), settings.map(Reading::read).transpose()?))
     }
 
     fn __repr__(&self) -> String {

@@ -229,7 +229,7 @@ fn array<'py, T: Element, D: Dimension>(
     widths: &[usize],
 ) -> PyResult<PyReadonlyArray<'py, T, D>> {
     let rows = states.py().import("gfn_rs._objects")?.call_method1("rows", (states, who, kind, widths.to_vec()))?;
-    Ok(rows.extract()?)
+    rows.extract()
 }
 
 /// Draws a uniform random path to each object; that there is one shows that they are finished objects of the environment.

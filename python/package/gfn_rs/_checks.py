@@ -154,7 +154,9 @@ def answers(answer: Any, method: str, kind: str, shape: Sequence[int], below: in
     if not isinstance(answer, np.ndarray):
         raise TypeError(f"`{method}` gave a {type(answer)}: {expected}")
     got = f"`{method}` gave an array of {answer.dtype} and shape {answer.shape}"
-    if answer.dtype.kind not in ("b" if kind == "bool" else "iu"):
+    # A flat answer with columns is one to another question.
+    has_columns = kind == "bool" and len(shape) == 1 and answer.ndim != 1
+    if has_columns or answer.dtype.kind not in ("b" if kind == "bool" else "iu"):
         raise TypeError(f"{got}: {expected}")
     if list(answer.shape) != list(shape):
         raise ValueError(f"{got}: {expected}")

@@ -104,7 +104,7 @@ impl<E: PyEnv + SteppedByPython> Space<E> {
             }
             all
         });
-        let mut columns = vec![Vec::with_capacity(rows.len()); 6];
+        let mut columns = vec![Vec::new(); 6];
         for (&row, &slot) in rows.iter().zip(&slots) {
             let place = row as usize;
             if place >= states.len() {

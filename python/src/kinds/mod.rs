@@ -83,7 +83,7 @@ macro_rules! listed {
 pub(crate) fn points() -> Error {
     let expected = "one whose moves and states can be listed (graphs, vectors, acyclic graphs); of points, walk by a \
                     `Sampler`, and compare samples";
-    Error::config("the environment", "one of points", expected)
+    Error::config("the environment", "continuous", expected)
 }
 
 /// An environment, its border to Python, and the properties that rewards and policies need.

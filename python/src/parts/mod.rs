@@ -33,28 +33,23 @@ use sources::{FreshFunction, data_buffer};
 /// A novelty of an environment's states.
 type AnyNovelty<E> = Box<dyn Novelty<<E as Env>::States>>;
 
-/// Objects that parts are built with, besides their settings.
-pub(crate) struct PartContext<'a, E: PyEnv> {
+/// Objects that policies and parts are built with, besides their settings.
+pub(crate) struct BuildContext<'a, E: PyEnv> {
     pub(crate) space: &'a Space<E>,
+    /// The density of a diffusion: a policy can be led by its gradient.
     pub(crate) target: Option<Arc<dyn Target>>,
     pub(crate) conditioned: Option<ConditionedReward<E::States>>,
-    pub(crate) teacher: Option<AnyPolicy<E>>,
-    pub(crate) novelty: Option<(AnyNovelty<E>, IntrinsicConfig)>,
     pub(crate) references: &'a References,
     pub(crate) failures: &'a Failures,
+    pub(crate) device: Device,
+    pub(crate) kind: Kind,
     /// The width of conditions; 0 without.
     pub(crate) width: usize,
 }
 
-impl<E: PyEnv> PartContext<'_, E> {
+impl<E: PyEnv> BuildContext<'_, E> {
     fn state_function(&self, function: Py<PyAny>) -> StateFunction<E::States> {
-        self.space.state_function(function, self.references)
-    }
-}
-
-impl<E: PyEnv> Space<E> {
-    fn state_function(&self, function: Py<PyAny>, references: &References) -> StateFunction<E::States> {
-        StateFunction { function: references.add(function), border: self.border.clone() }
+        StateFunction { function: self.references.add(function), border: self.space.border.clone() }
     }
 }
 
@@ -62,22 +57,19 @@ impl Parts {
     /// The novelty that intrinsic rewards are given for, with their coefficients.
     pub(crate) fn novelty<E: PyEnv>(
         &mut self,
-        space: &Space<E>,
-        references: &References,
-        device: Device,
-        kind: Kind,
+        context: &BuildContext<'_, E>,
         rng: &mut Rng,
     ) -> Result<Option<(AnyNovelty<E>, IntrinsicConfig)>> {
         let Some((Settings(config), novelty)) = self.intrinsic.take() else { return Ok(None) };
         let novelty: AnyNovelty<E> = match novelty {
-            NoveltySettings::Python(function) => Box::new(space.state_function(function, references)),
+            NoveltySettings::Python(function) => Box::new(context.state_function(function)),
             NoveltySettings::Distillation { config: Settings(config) } => {
-                let Some(features) = space.border.features() else {
+                let Some(features) = context.space.border.features() else {
                     let expected = "a novelty that is a function of states, where these aren't vectors of one width";
                     return Err(Error::config("novelty", "RandomDistillation", expected));
                 };
                 let config = over_defaults("RandomDistillation", &config)?;
-                Box::new(RandomDistillation::new(features, config, device, kind, rng)?)
+                Box::new(RandomDistillation::new(features, config, context.device, context.kind, rng)?)
             }
         };
         Ok(Some((novelty, config)))
@@ -87,14 +79,16 @@ impl Parts {
     pub(crate) fn attach<E: PyEnv>(
         self,
         mut trainer: Trainer<E>,
-        context: PartContext<'_, E>,
+        context: &BuildContext<'_, E>,
+        teacher: Option<AnyPolicy<E>>,
+        novelty: Option<(AnyNovelty<E>, IntrinsicConfig)>,
         rng: &mut Rng,
     ) -> Result<Trainer<E>> {
         if let Some(Settings(replay)) = self.replay {
-            trainer = trainer.with_replay(replay_buffer(replay, self.priority, &context)?);
+            trainer = trainer.with_replay(replay_buffer(replay, self.priority, context)?);
         }
         if let Some(hindsight) = self.hindsight {
-            trainer = attach_hindsight(trainer, hindsight, &context)?;
+            trainer = attach_hindsight(trainer, hindsight, context)?;
         }
         match self.search {
             None => {}
@@ -126,7 +120,7 @@ impl Parts {
             let buffer = data_buffer(&trainer, &objects, conditions, &context.space.border, rng)?;
             trainer = trainer.with_data(buffer);
         }
-        if let (Some(policy), Some(settings)) = (context.teacher, self.teacher) {
+        if let (Some(policy), Some(settings)) = (teacher, self.teacher) {
             let share = settings.share;
             if !(share > 0.0 && share <= 1.0) {
                 return Err(Error::config("the teacher's share", share, "0 < share <= 1"));
@@ -141,7 +135,7 @@ impl Parts {
         if let Some(every) = self.target_network {
             trainer = trainer.with_target_network(every)?;
         }
-        if let Some((novelty, config)) = context.novelty {
+        if let Some((novelty, config)) = novelty {
             trainer = trainer.with_companion(Intrinsic::new(novelty, config)?)?;
         }
         Ok(trainer)
@@ -151,7 +145,7 @@ impl Parts {
 fn attach_hindsight<E: PyEnv>(
     trainer: Trainer<E>,
     hindsight: HindsightSettings,
-    context: &PartContext<'_, E>,
+    context: &BuildContext<'_, E>,
 ) -> Result<Trainer<E>> {
     match (hindsight, &context.conditioned) {
         (HindsightSettings::Python { function, share }, _) => {
@@ -171,7 +165,7 @@ fn attach_hindsight<E: PyEnv>(
 fn replay_buffer<E: PyEnv>(
     settings: ReplaySettings,
     priority: Option<Py<PyAny>>,
-    context: &PartContext<'_, E>,
+    context: &BuildContext<'_, E>,
 ) -> Result<ReplayBuffer<E>> {
     let ReplaySettings { distinct, diverse, objects_alone, config } = settings;
     let failures = context.failures.clone();

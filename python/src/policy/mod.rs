@@ -22,8 +22,9 @@ use serde_json::{Map, Value};
 use tch::{Device, Kind};
 
 use crate::errors::Outcome;
-use crate::kinds::{PyEnv, Space};
-use crate::references::{Object, References};
+use crate::kinds::PyEnv;
+use crate::parts::BuildContext;
+use crate::references::Object;
 use crate::settings::{over_defaults, read};
 use crate::tensors::PyTensor;
 use module::ModuleCaller;
@@ -67,19 +68,14 @@ pub(crate) struct Needs {
     pub(crate) conditions: usize,
 }
 
-/// Builds the policies of a trainer.
-pub(crate) struct PolicyBuilder<'a, E: PyEnv> {
-    pub(crate) space: &'a Space<E>,
-    pub(crate) references: &'a References,
-    /// The density of a diffusion: a policy can be led by its gradient.
-    pub(crate) target: Option<Arc<dyn Target>>,
-    pub(crate) device: Device,
-    pub(crate) kind: Kind,
-}
-
-impl<E: PyEnv> PolicyBuilder<'_, E> {
+impl<E: PyEnv> BuildContext<'_, E> {
     /// Builds a policy.
-    pub(crate) fn build(&self, settings: PolicySettings, needs: Needs, rng: &mut Rng) -> Outcome<BuiltPolicy<E>> {
+    pub(crate) fn build_policy(
+        &self,
+        settings: PolicySettings,
+        needs: Needs,
+        rng: &mut Rng,
+    ) -> Outcome<BuiltPolicy<E>> {
         let PolicySettings { class, mut values, module } = settings;
         let module = module.map(|module| self.references.add(module));
         if let Value::Object(estimators) = values.entry("estimators").or_insert_with(|| Map::new().into()) {
@@ -99,7 +95,7 @@ impl<E: PyEnv> PolicyBuilder<'_, E> {
         parameters: &[(String, PyTensor)],
         needs: Needs,
     ) -> Outcome<BuiltPolicy<E>> {
-        let built = self.build(settings, needs, &mut Rng::seeded(0))?;
+        let built = self.build_policy(settings, needs, &mut Rng::seeded(0))?;
         set_parameters(&built.policy, parameters)?;
         Ok(built)
     }

@@ -20,8 +20,8 @@ use crate::env::{FailureCheck, Failures};
 use crate::errors::Outcome;
 use crate::kinds::{PyEnv, Space};
 use crate::objective::ObjectiveSettings;
-use crate::parts::{PartContext, Parts};
-use crate::policy::{AnyPolicy, BuiltPolicy, Needs, PolicyBuilder, PolicySettings};
+use crate::parts::{BuildContext, Parts};
+use crate::policy::{AnyPolicy, BuiltPolicy, Needs, PolicySettings};
 use crate::references::References;
 use crate::reward::{self, RewardSettings};
 use crate::settings::{Settings, over_defaults};
@@ -73,9 +73,18 @@ pub(super) fn build<E: PyEnv>(
     }
     let mut rng = Rng::seeded(settings.seed);
     let reward = reward::build(&space, &settings.rewards, conditions.as_deref(), references)?;
-    let builder = PolicyBuilder { space: &space, references, target: reward.target.clone(), device, kind };
+    let context = BuildContext {
+        space: &space,
+        target: reward.target,
+        conditioned: reward.conditioned,
+        references,
+        failures,
+        device,
+        kind,
+        width,
+    };
     let own = match built {
-        None => builder.build(settings.policy, needs, &mut rng)?,
+        None => context.build_policy(settings.policy, needs, &mut rng)?,
         Some(built) => *built.downcast::<BuiltPolicy<E>>().map_err(|_| {
             let expected = "one that was built for an environment of the same class";
             Error::config("policy", "a policy of another environment", expected)
@@ -86,17 +95,17 @@ pub(super) fn build<E: PyEnv>(
     let mut parts = settings.parts;
     let mut prior = None;
     if let Some((settings, parameters)) = parts.prior.take() {
-        prior = Some(builder.build_prior(settings, &parameters, plain)?);
+        prior = Some(context.build_prior(settings, &parameters, plain)?);
     }
     let mut teacher = None;
     if let Some(settings) = &mut parts.teacher {
-        teacher = Some(builder.build(std::mem::take(&mut settings.policy), plain, &mut rng)?);
+        teacher = Some(context.build_policy(std::mem::take(&mut settings.policy), plain, &mut rng)?);
     }
     let mut shared = Shared::default();
     for policy in [Some(&own), prior.as_ref(), teacher.as_ref()].into_iter().flatten() {
         shared.add(policy);
     }
-    let novelty = parts.novelty(&space, references, device, kind, &mut rng)?;
+    let novelty = parts.novelty(&context, &mut rng)?;
     // A stream of its own: whether there are data doesn't change what is drawn.
     let mut data_rng = rng.clone().split();
     let (env, reward_fn, module) = (space.env.clone(), reward.reward, own.module);
@@ -112,17 +121,8 @@ pub(super) fn build<E: PyEnv>(
     if let Some(conditions) = conditions.clone() {
         trainer = trainer.with_conditions(conditions);
     }
-    let context = PartContext {
-        space: &space,
-        target: reward.target,
-        conditioned: reward.conditioned,
-        teacher: teacher.map(|teacher| teacher.policy),
-        novelty,
-        references,
-        failures,
-        width,
-    };
-    let trainer = parts.attach(trainer, context, &mut data_rng)?;
+    let teacher = teacher.map(|teacher| teacher.policy);
+    let trainer = parts.attach(trainer, &context, teacher, novelty, &mut data_rng)?;
     Ok(Trained::new(trainer, space, conditions, shared, module))
 }
 

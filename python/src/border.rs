@@ -2,17 +2,19 @@
 
 use gfn::env::{Reals, Rows, VectorStates};
 use gfn::graph::{GraphSchema, GraphStates};
-use gfn::policy::{Features, KHot, StateFeatures};
-use gfn::rollout::{Sampler, Walks};
+use gfn::policy::{Features, KHot, Policy, StateFeatures};
+use gfn::rollout::{Sampler, Trajectories, Walks};
 use gfn::train::TrainEnv;
 use gfn::{Error, Result, Rng};
 use gfn_dags::{AdjacencyFeatures, acyclic};
 use gfn_gym::diffusion::{DiffusionSampling, DiffusionStates};
-use numpy::{IntoPyArray, PyArrayMethods, PyReadonlyArray2, PyReadonlyArray3};
+use numpy::ndarray::Dimension;
+use numpy::{Element, IntoPyArray, PyArrayMethods, PyReadonlyArray, PyReadonlyArray2, PyReadonlyArray3};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use tch::Tensor;
 
-use crate::errors::{python_error, raised};
+use crate::errors::{call_python, raised};
 use crate::molecules::{Reading, graphs_of, lines};
 use crate::states::{Graphs, entries, table};
 
@@ -25,30 +27,48 @@ pub(crate) trait Border<S>: Send + Sync {
     fn read(&self, states: &Bound<'_, PyAny>, who: &str) -> PyResult<S>;
 
     /// The vector of each state; None for states without vectors of one width.
-    fn features(&self) -> Option<Box<dyn StateFeatures<S>>>;
+    fn features(&self) -> Option<Box<dyn StateFeatures<S>>> {
+        None
+    }
 }
 
+type Show = Box<dyn for<'py> FnOnce(Python<'py>) -> PyResult<Bound<'py, PyAny>> + Send>;
+
 /// A batch of states, to be shown once the interpreter is attached.
-pub(crate) type Shown = Box<dyn for<'py> FnOnce(Python<'py>) -> PyResult<Bound<'py, PyAny>> + Send>;
+pub(crate) struct Shown(Show);
+
+impl<'py> IntoPyObject<'py> for Shown {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.0(py)
+    }
+}
 
 impl<S: Send + 'static> dyn Border<S> {
     /// Shows states later.
     pub(crate) fn defer(self: &std::sync::Arc<Self>, states: S) -> Shown {
         let border = self.clone();
-        Box::new(move |py| border.show(py, &states))
+        Shown(Box::new(move |py| border.show(py, &states)))
     }
 
     /// Reads states for a caller that isn't attached to the interpreter.
     pub(crate) fn read_detached(&self, states: &Py<PyAny>, who: &'static str) -> Result<S> {
-        Python::attach(|py| self.read(states.bind(py), who)).map_err(python_error(who))
+        call_python(who, |py| self.read(states.bind(py), who))
     }
 
     /// Reads objects, at least one.
-    pub(crate) fn read_some(&self, objects: &Py<PyAny>) -> Result<S>
+    pub(crate) fn read_some(&self, objects: &Py<PyAny>, who: &'static str) -> Result<S>
     where
         S: Rows,
     {
-        at_least_one(self.read_detached(objects, "objects")?)
+        let objects = self.read_detached(objects, who)?;
+        if objects.is_empty() {
+            return Err(Error::config("the list of objects", "empty", "at least one object"));
+        }
+        Ok(objects)
     }
 }
 
@@ -76,10 +96,6 @@ impl Border<GraphStates> for GraphBorder {
         };
         Ok(graphs_of(states.py(), reading, &lines(states, who)?, who)?.into())
     }
-
-    fn features(&self) -> Option<Box<dyn StateFeatures<GraphStates>>> {
-        None
-    }
 }
 
 /// Acyclic graphs as a bool array of adjacency matrices, `[states, from, to]`.
@@ -100,8 +116,7 @@ impl Border<GraphStates> for StructureBorder {
 
     fn read(&self, states: &Bound<'_, PyAny>, who: &str) -> PyResult<GraphStates> {
         let n = self.n_nodes;
-        let matrices = array(states, who, "bool", &[n, n])?;
-        let matrices: PyReadonlyArray3<'_, bool> = matrices.extract()?;
+        let matrices: PyReadonlyArray3<'_, bool> = array(states, who, "bool", &[n, n])?;
         let mut graphs = Vec::new();
         for matrix in matrices.as_array().outer_iter() {
             let ends = matrix.indexed_iter().filter(|(_, is_edge)| **is_edge);
@@ -130,8 +145,7 @@ impl Border<VectorStates> for VectorBorder {
     }
 
     fn read(&self, states: &Bound<'_, PyAny>, who: &str) -> PyResult<VectorStates> {
-        let rows = array(states, who, "int64", &[self.width])?;
-        let rows: PyReadonlyArray2<'_, i64> = rows.extract()?;
+        let rows: PyReadonlyArray2<'_, i64> = array(states, who, "int64", &[self.width])?;
         let most = self.values - 1;
         let mut values = Vec::with_capacity(rows.as_array().len());
         for &value in rows.as_array() {
@@ -160,13 +174,12 @@ impl Border<Reals> for PointBorder {
     }
 
     fn read(&self, states: &Bound<'_, PyAny>, who: &str) -> PyResult<Reals> {
-        let rows = array(states, who, "float64", &[self.0])?;
-        let rows: PyReadonlyArray2<'_, f64> = rows.extract()?;
+        let rows: PyReadonlyArray2<'_, f64> = array(states, who, "float64", &[self.0])?;
         Reals::from_flat(self.0, rows.as_array().iter().copied().collect()).map_err(raised)
     }
 
     fn features(&self) -> Option<Box<dyn StateFeatures<Reals>>> {
-        Some(Box::new(Coordinates(self.0)))
+        Some(Box::new(Coordinates { width: self.0, points: |states: &Reals| states }))
     }
 }
 
@@ -189,34 +202,34 @@ impl Border<DiffusionStates> for DiffusionBorder {
     }
 
     fn features(&self) -> Option<Box<dyn StateFeatures<DiffusionStates>>> {
-        Some(Box::new(Coordinates(self.0.dim())))
+        Some(Box::new(Coordinates { width: self.0.dim(), points: |states: &DiffusionStates| &states.points }))
     }
 }
 
-/// The coordinates of points.
-struct Coordinates(usize);
-
-impl StateFeatures<Reals> for Coordinates {
-    fn width(&self) -> usize {
-        self.0
-    }
-    fn encode(&self, states: &Reals) -> Features {
-        Features::Dense(states.values().iter().map(|&x| x as f32).collect())
-    }
+/// The coordinates of the points that states have.
+struct Coordinates<S> {
+    width: usize,
+    points: fn(&S) -> &Reals,
 }
 
-impl StateFeatures<DiffusionStates> for Coordinates {
+impl<S> StateFeatures<S> for Coordinates<S> {
     fn width(&self) -> usize {
-        self.0
+        self.width
     }
-    fn encode(&self, states: &DiffusionStates) -> Features {
-        StateFeatures::<Reals>::encode(self, &states.points)
+    fn encode(&self, states: &S) -> Features {
+        Features::Dense((self.points)(states).values().iter().map(|&x| x as f32).collect())
     }
 }
 
 /// A rectangular array of numbers, as `gfn_rs._objects` makes one.
-fn array<'py>(states: &Bound<'py, PyAny>, who: &str, kind: &str, widths: &[usize]) -> PyResult<Bound<'py, PyAny>> {
-    states.py().import("gfn_rs._objects")?.call_method1("rows", (states, who, kind, widths.to_vec()))
+fn array<'py, T: Element, D: Dimension>(
+    states: &Bound<'py, PyAny>,
+    who: &str,
+    kind: &str,
+    widths: &[usize],
+) -> PyResult<PyReadonlyArray<'py, T, D>> {
+    let rows = states.py().import("gfn_rs._objects")?.call_method1("rows", (states, who, kind, widths.to_vec()))?;
+    rows.extract()
 }
 
 /// Draws a uniform random path to each object; that there is one shows that they are finished objects of the environment.
@@ -238,6 +251,22 @@ pub(crate) fn walks_to<E: TrainEnv>(env: &E, objects: &E::States, rng: &mut Rng)
     Ok(walks)
 }
 
+/// Draws a path to each object, backwards by P_B; under conditions if there are any.
+pub(crate) fn draw_backward<E: TrainEnv>(
+    env: &E,
+    policy: &dyn Policy<E>,
+    max_steps: usize,
+    objects: &E::States,
+    conditions: Option<&Tensor>,
+    rng: &mut Rng,
+) -> Result<Trajectories<E>> {
+    let sampler = Sampler::new(env, policy).max_steps(max_steps);
+    match conditions {
+        None => sampler.backward(objects, rng),
+        Some(conditions) => sampler.backward_conditional(objects, conditions, rng),
+    }
+}
+
 /// Refuses states that aren't finished objects of the environment.
 pub(crate) fn check_finished<E: TrainEnv>(env: &E, objects: &E::States, rng: &mut Rng) -> Result<()> {
     const MAX_BATCH: usize = 4096;
@@ -246,12 +275,4 @@ pub(crate) fn check_finished<E: TrainEnv>(env: &E, objects: &E::States, rng: &mu
         walks_to(env, &objects.select(rows), rng)?;
     }
     Ok(())
-}
-
-/// Refuses an empty batch of objects.
-pub(crate) fn at_least_one<S: Rows>(objects: S) -> Result<S> {
-    if objects.is_empty() {
-        return Err(Error::config("the list of objects", "empty", "at least one object"));
-    }
-    Ok(objects)
 }

@@ -1,17 +1,120 @@
-//! Conditions that a function of Python draws, or the library.
+//! Conditions of trajectories: the library draws them, or a function of Python; and their encoding for networks.
 
 use gfn::condition::ConditionSource;
 use gfn::{Error, Result, Rng};
-use gfn_extras::condition::Conditioning;
+use gfn_extras::condition::{Condition, Conditioning, Directions, Encoding, Focus, Temperature};
 use pyo3::prelude::*;
+use serde::Deserialize;
 use serde_json::Value;
 use tch::{Kind, Tensor};
 
-use crate::conditioning::Conditioner;
-use crate::errors::python_error;
+use crate::errors::{Outcome, call_python};
+use crate::inside::Inside;
 use crate::references::{Object, References};
 use crate::reward::class_name;
-use crate::tensors;
+use crate::settings::Settings;
+use crate::tensors::PyTensor;
+
+/// The settings, as Python writes them; a part that doesn't vary has no marks.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Spec {
+    n_rewards: usize,
+    temperature: Marked<Temperature>,
+    preferences: Option<Marked<Directions>>,
+    focus: Option<FocusSpec>,
+}
+
+/// A distribution, and the marks of its thermometer, if it is written as one.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Marked<T> {
+    of: T,
+    bins: Option<usize>,
+}
+
+impl<T> Marked<T> {
+    fn encoding(&self) -> Encoding {
+        self.bins.map_or(Encoding::Number, |bins| Encoding::Thermometer { bins })
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FocusSpec {
+    directions: Marked<Directions>,
+    cosine: f64,
+    limit: f64,
+    outside: f64,
+}
+
+impl Spec {
+    fn build(self) -> Result<Conditioning> {
+        let encoding = self.temperature.encoding();
+        let mut out = Conditioning::new(self.n_rewards)?.temperature(self.temperature.of, encoding)?;
+        if let Some(preferences) = self.preferences {
+            let encoding = preferences.encoding();
+            out = out.preferences(preferences.of, encoding)?;
+        }
+        match self.focus {
+            None => Ok(out),
+            Some(FocusSpec { directions, cosine, limit, outside }) => {
+                let encoding = directions.encoding();
+                out.focus(Focus { directions: directions.of, cosine, limit, outside }, encoding)
+            }
+        }
+    }
+}
+
+/// beta, preferences and direction of focus of a condition.
+type Plain = (f64, Vec<f64>, Option<Vec<f64>>);
+
+/// A distribution of conditions and their encoding.
+#[pyclass(frozen, module = "gfn_rs._gfn")]
+pub(crate) struct Conditioner(Conditioning);
+
+#[pymethods]
+impl Conditioner {
+    #[new]
+    fn new(settings: Settings<Spec>) -> Outcome<Self> {
+        Ok(Self(settings.0.build()?))
+    }
+
+    /// Numbers of a condition's vector.
+    #[getter]
+    fn width(&self) -> usize {
+        self.0.width()
+    }
+
+    /// Vectors of `n` conditions, `[n, width]`.
+    fn draw(&self, py: Python<'_>, n: usize, seed: u64) -> Outcome<PyTensor> {
+        let _inside = Inside::enter(py)?;
+        Ok(PyTensor(self.0.draw(n, &mut Rng::seeded(seed))?))
+    }
+
+    /// The vectors of conditions.
+    fn encode(&self, py: Python<'_>, conditions: Vec<Plain>) -> Outcome<PyTensor> {
+        let one = |(beta, preferences, focus)| Condition { beta, preferences, focus };
+        let conditions: Vec<Condition> = conditions.into_iter().map(one).collect();
+        let _inside = Inside::enter(py)?;
+        Ok(PyTensor(self.0.encode(&conditions)?))
+    }
+
+    /// The conditions of vectors.
+    fn decode(&self, py: Python<'_>, vectors: PyTensor) -> Outcome<Vec<Plain>> {
+        let _inside = Inside::enter(py)?;
+        self.0.check(&vectors.0)?;
+        let decoded = self.0.decode(&vectors.0)?;
+        Ok(decoded.into_iter().map(|Condition { beta, preferences, focus }| (beta, preferences, focus)).collect())
+    }
+}
+
+/// The source of conditions, as Python gives it.
+#[derive(FromPyObject)]
+pub(crate) enum ConditionSettings {
+    Encoded(Py<Conditioner>),
+    Function(Py<PyAny>),
+}
 
 /// The source of the conditions of trajectories, and the width of a condition.
 pub(crate) enum Conditions {
@@ -26,18 +129,13 @@ pub(crate) enum Conditions {
 }
 
 impl Conditions {
-    /// Reads a source of conditions; None without conditions.
-    pub(crate) fn read(
-        source: Option<Py<PyAny>>,
-        width: usize,
-        py: Python<'_>,
-        references: &References,
-    ) -> Result<Option<Self>> {
-        let Some(source) = source else { return Ok((width > 0).then_some(Self::Uniform(width))) };
-        Ok(Some(match source.bind(py).cast::<Conditioner>() {
-            Ok(conditioner) => Self::Encoded(Box::new(conditioner.get().conditioning().clone())),
-            Err(_) => Self::Function(references.add(source), width),
-        }))
+    /// Returns a source of conditions; None without conditions.
+    pub(crate) fn new(source: Option<ConditionSettings>, width: usize, references: &References) -> Option<Self> {
+        match source {
+            None => (width > 0).then_some(Self::Uniform(width)),
+            Some(ConditionSettings::Function(function)) => Some(Self::Function(references.add(function), width)),
+            Some(ConditionSettings::Encoded(of)) => Some(Self::Encoded(Box::new(of.get().0.clone()))),
+        }
     }
 
     /// The width of a condition.
@@ -57,11 +155,6 @@ impl Conditions {
     }
 }
 
-fn ask(function: &Py<PyAny>, n: usize, width: usize, seed: u64, py: Python<'_>) -> PyResult<Tensor> {
-    let conditions = py.import("gfn_rs._conditions")?.call_method1("drawn", (function, n, width, seed))?;
-    Ok(tensors::from_python(&conditions)?.to_kind(Kind::Double))
-}
-
 impl ConditionSource for Conditions {
     fn draw(&self, n: usize, rng: &mut Rng) -> Result<Tensor> {
         match self {
@@ -70,8 +163,11 @@ impl ConditionSource for Conditions {
                 Ok(Tensor::from_slice(&uniform).view([n as i64, *width as i64]))
             }
             Self::Function(function, width) => {
-                let seed = rng.below(1 << 53) as u64;
-                Python::attach(|py| ask(function, n, *width, seed, py)).map_err(python_error("the conditions"))
+                let arguments = (function.as_ref(), n, *width, rng.below(1 << 53));
+                let PyTensor(drawn) = call_python("the conditions", |py| {
+                    py.import("gfn_rs._conditions")?.call_method1("drawn", arguments)?.extract()
+                })?;
+                Ok(drawn.to_kind(Kind::Double))
             }
             Self::Encoded(conditioning) => conditioning.draw(n, rng),
         }

@@ -1,10 +1,34 @@
 //! Errors of the library as Python exceptions of a fitting type, with their message; what Python code raised comes back as it was.
 
-use gfn::Error;
-use pyo3::PyErr;
+use gfn::{Error, Result};
 use pyo3::exceptions::{PyFloatingPointError, PyIndexError, PyOSError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
 
 use crate::wording::in_python;
+
+/// An exception on its way to Python; `?` makes one of an error of the library, too.
+pub(crate) struct Raised(PyErr);
+
+/// The result of what Python calls, by which both kinds of errors are passed on.
+pub(crate) type Outcome<T> = std::result::Result<T, Raised>;
+
+impl From<Error> for Raised {
+    fn from(error: Error) -> Self {
+        Self(raised(error))
+    }
+}
+
+impl From<PyErr> for Raised {
+    fn from(exception: PyErr) -> Self {
+        Self(exception)
+    }
+}
+
+impl From<Raised> for PyErr {
+    fn from(raised: Raised) -> Self {
+        raised.0
+    }
+}
 
 /// The exception for an error.
 pub(crate) fn raised(error: Error) -> PyErr {
@@ -33,7 +57,7 @@ pub(crate) fn raised(error: Error) -> PyErr {
     }
 }
 
-/// The error that carries an exception of Python code through the library.
-pub(crate) fn python_error(who: &'static str) -> impl Fn(PyErr) -> Error {
-    move |exception| Error::external(who, exception)
+/// Calls Python for the library, which carries an exception through as an error. `who` names the code that is called.
+pub(crate) fn call_python<T>(who: &'static str, call: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T> {
+    Python::attach(call).map_err(|exception| Error::external(who, exception))
 }

@@ -8,7 +8,7 @@ use gfn_molecules::fragments::Vocabulary;
 use gfn_molecules::{Cleanup, Molecule, MoleculeFormat, MoleculeReader};
 use pyo3::prelude::*;
 
-use crate::errors::raised;
+use crate::errors::Outcome;
 use crate::inside::Inside;
 use crate::molecules::{lines, rows_of, warn_of_rows};
 
@@ -23,15 +23,15 @@ pub(crate) fn read_molecules(
     molecules: &Bound<'_, PyAny>,
     cleanup: bool,
     column: Option<String>,
-) -> PyResult<Read> {
+) -> Outcome<Read> {
     let _inside = Inside::enter(py)?;
     let cleanup = if cleanup { Cleanup::ALL } else { Cleanup::default() };
     if let Ok(path) = molecules.extract::<PathBuf>() {
-        return py.detach(|| all(MoleculeReader::open(path)?, cleanup, column)).map_err(raised);
+        return Ok(py.detach(|| all(MoleculeReader::open(path)?, cleanup, column))?);
     }
     let text = lines(molecules, "molecules")?.join("\n");
     let reader = || MoleculeReader::new(text.as_bytes(), MoleculeFormat::Smiles);
-    py.detach(|| all(reader(), cleanup, column)).map_err(raised)
+    Ok(py.detach(|| all(reader(), cleanup, column))?)
 }
 
 fn all(reader: MoleculeReader<impl BufRead>, cleanup: Cleanup, column: Option<String>) -> Result<Read> {
@@ -49,7 +49,7 @@ fn all(reader: MoleculeReader<impl BufRead>, cleanup: Cleanup, column: Option<St
 
 /// The most frequent pieces of molecules, as the file of a library.
 #[pyfunction]
-pub(crate) fn fragments_of(py: Python<'_>, molecules: &Bound<'_, PyAny>, n: usize) -> PyResult<String> {
+pub(crate) fn fragments_of(py: Python<'_>, molecules: &Bound<'_, PyAny>, n: usize) -> Outcome<String> {
     let _inside = Inside::enter(py)?;
     let lines = lines(molecules, "molecules")?;
     let read = |line: &String| {
@@ -60,5 +60,5 @@ pub(crate) fn fragments_of(py: Python<'_>, molecules: &Bound<'_, PyAny>, n: usiz
     let lost: Vec<bool> = molecules.iter().map(|molecule| !molecule.marks().is_empty()).collect();
     warn_of_rows(py, &lost, &lines, "molecules")?;
     let library = || molecules.iter().collect::<Vocabulary>().library(n);
-    Ok(py.detach(library).map_err(raised)?.to_string())
+    Ok(py.detach(library)?.to_string())
 }

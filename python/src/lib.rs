@@ -6,13 +6,10 @@
 #[macro_use]
 mod kinds;
 
-mod backward;
 mod border;
-mod conditioning;
 mod conditions;
 mod env;
 mod errors;
-mod evaluation;
 mod files;
 mod inside;
 mod metrics;
@@ -29,39 +26,45 @@ mod settings;
 mod solve;
 mod states;
 mod tensors;
-mod threads;
 mod watch;
 mod wording;
 
 use pyo3::prelude::*;
 
 #[pymodule]
-fn _gfn(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    gfn::runtime::differentiate_by(backward::backward);
-    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    // `gfn_rs/__init__.py` reads it in the file, before it loads it beside a torch of another version.
-    module.add("__torch__", concat!("gfn-rs is linked to torch ", env!("GFN_TORCH"), ";"))?;
-    module.add_class::<conditioning::Conditioner>()?;
-    module.add_class::<env::Env>()?;
-    module.add_class::<paths::Paths>()?;
-    module.add_class::<env::VectorMoves>()?;
-    module.add_class::<objective::Scores>()?;
-    module.add_class::<ranking::Ranking>()?;
-    module.add_class::<ranking::Score>()?;
-    module.add_class::<session::Session>()?;
-    module.add_function(wrap_pyfunction!(session::note_of, module)?)?;
-    module.add_class::<states::Graphs>()?;
-    module.add_function(wrap_pyfunction!(files::fragments_of, module)?)?;
-    module.add_function(wrap_pyfunction!(files::read_molecules, module)?)?;
-    module.add_function(wrap_pyfunction!(metrics::wasserstein2, module)?)?;
-    module.add_function(wrap_pyfunction!(metrics::maximum_mean_discrepancy, module)?)?;
-    module.add_function(wrap_pyfunction!(metrics::pareto_front, module)?)?;
-    module.add_function(wrap_pyfunction!(metrics::hypervolume, module)?)?;
-    module.add_function(wrap_pyfunction!(metrics::noise_floor, module)?)?;
-    module.add_function(wrap_pyfunction!(solve::solve, module)?)?;
-    module.add_function(wrap_pyfunction!(threads::set_threads, module)?)?;
-    module.add_function(wrap_pyfunction!(inside::end, module)?)?;
-    module.add_function(wrap_pyfunction!(inside::calls, module)?)?;
-    module.add_function(wrap_pyfunction!(inside::forked, module)?)?;
-    module.add_class::<policy::PyBatch>()
+mod _gfn {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::conditions::Conditioner;
+    #[pymodule_export]
+    use crate::env::Env;
+    #[pymodule_export]
+    use crate::files::{fragments_of, read_molecules};
+    #[pymodule_export]
+    use crate::inside::{calls, end, forked, set_threads};
+    #[pymodule_export]
+    use crate::metrics::{hypervolume, maximum_mean_discrepancy, noise_floor, pareto_front, wasserstein2};
+    #[pymodule_export]
+    use crate::objective::Scores;
+    #[pymodule_export]
+    use crate::paths::Paths;
+    #[pymodule_export]
+    use crate::policy::PyBatch;
+    #[pymodule_export]
+    use crate::ranking::{Ranking, Score};
+    #[pymodule_export]
+    use crate::session::{Session, note_of};
+    #[pymodule_export]
+    use crate::solve::solve;
+    #[pymodule_export]
+    use crate::states::Graphs;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        gfn::runtime::differentiate_by(crate::tensors::backward);
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        // `gfn_rs/__init__.py` reads it in the file, before it loads it beside a torch of another version.
+        module.add("__torch__", concat!("gfn-rs is linked to torch ", env!("GFN_TORCH"), ";"))
+    }
 }

@@ -6,9 +6,8 @@ use gfn::{Result, Rng};
 use gfn_extras::{pareto, transport};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
-use pyo3::types::{IntoPyDict, PyDict};
 
-use crate::errors::raised;
+use crate::errors::Outcome;
 use crate::inside::Inside;
 use crate::watch::Watch;
 
@@ -22,24 +21,24 @@ fn points(rows: &Points<'_>) -> Result<Reals> {
 
 /// The 2-Wasserstein distance between two sets of points.
 #[pyfunction]
-pub(crate) fn wasserstein2(py: Python<'_>, a: Points<'_>, b: Points<'_>) -> PyResult<f64> {
-    let (a, b) = (points(&a).map_err(raised)?, points(&b).map_err(raised)?);
+pub(crate) fn wasserstein2(py: Python<'_>, a: Points<'_>, b: Points<'_>) -> Outcome<f64> {
+    let (a, b) = (points(&a)?, points(&b)?);
     let (_inside, watch) = (Inside::enter(py)?, Watch::new());
-    py.detach(|| transport::wasserstein2_watched(&a, &b, &mut || watch.look())).map_err(raised)
+    Ok(py.detach(|| transport::wasserstein2_watched(&a, &b, &mut || watch.look()))?)
 }
 
 /// The squared maximum mean discrepancy between two sets of points.
 #[pyfunction]
-pub(crate) fn maximum_mean_discrepancy(py: Python<'_>, a: Points<'_>, b: Points<'_>) -> PyResult<f64> {
-    let (a, b) = (points(&a).map_err(raised)?, points(&b).map_err(raised)?);
+pub(crate) fn maximum_mean_discrepancy(py: Python<'_>, a: Points<'_>, b: Points<'_>) -> Outcome<f64> {
+    let (a, b) = (points(&a)?, points(&b)?);
     let _inside = Inside::enter(py)?;
-    py.detach(|| transport::maximum_mean_discrepancy(&a, &b)).map_err(raised)
+    Ok(py.detach(|| transport::maximum_mean_discrepancy(&a, &b))?)
 }
 
 /// The rows that no other one is better than.
 #[pyfunction]
-pub(crate) fn pareto_front(objectives: Points<'_>) -> PyResult<Vec<usize>> {
-    points(&objectives).and_then(|objectives| pareto::pareto_front(&objectives)).map_err(raised)
+pub(crate) fn pareto_front(objectives: Points<'_>) -> Outcome<Vec<usize>> {
+    Ok(pareto::pareto_front(&points(&objectives)?)?)
 }
 
 /// The volume that vectors of objectives dominate, above a reference.
@@ -48,24 +47,24 @@ pub(crate) fn hypervolume(
     py: Python<'_>,
     objectives: Points<'_>,
     reference: PyReadonlyArray1<'_, f64>,
-) -> PyResult<f64> {
-    let (objectives, reference) = (points(&objectives).map_err(raised)?, reference.as_array().to_vec());
+) -> Outcome<f64> {
+    let (objectives, reference) = (points(&objectives)?, reference.as_array().to_vec());
     let _inside = Inside::enter(py)?;
-    py.detach(|| pareto::hypervolume(&objectives, &reference)).map_err(raised)
+    Ok(py.detach(|| pareto::hypervolume(&objectives, &reference))?)
 }
 
 /// The distance of the samples of a perfect sampler from the target.
 #[pyfunction]
-pub(crate) fn noise_floor<'py>(
-    py: Python<'py>,
+pub(crate) fn noise_floor(
+    py: Python<'_>,
     target: PyReadonlyArray1<'_, f64>,
     n: usize,
     rounds: usize,
     seed: u64,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> Outcome<[f64; 4]> {
     let target = target.as_array().to_vec();
     let _inside = Inside::enter(py)?;
-    let floor = py.detach(|| NoiseFloor::simulate(&target, n, rounds, &mut Rng::seeded(seed))).map_err(raised)?;
+    let floor = py.detach(|| NoiseFloor::simulate(&target, n, rounds, &mut Rng::seeded(seed)))?;
     let NoiseFloor { tv, tv_sd, jsd, jsd_sd } = floor;
-    [("tv", tv), ("tv_sd", tv_sd), ("jsd", jsd), ("jsd_sd", jsd_sd)].into_py_dict(py)
+    Ok([tv, tv_sd, jsd, jsd_sd])
 }

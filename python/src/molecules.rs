@@ -7,13 +7,12 @@ use gfn::graph::{GraphSchema, GraphState, GraphStates};
 use gfn::{Error, Result};
 use gfn_molecules::fragments::{FragmentReward, Fragments};
 use gfn_molecules::{LeftOut, Molecule, MoleculeCodec, MoleculeReward, MoleculeScore, ValenceTable};
-use pyo3::exceptions::{PyTypeError, PyUserWarning, PyValueError};
+use pyo3::exceptions::{PyUserWarning, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyString;
 use serde_json::Value;
 
-use crate::env::GraphSpec;
-use crate::errors::raised;
+use crate::env::{EnvSpec, Failures};
+use crate::errors::Outcome;
 use crate::kinds::{ByKind, GraphFacts, Space};
 use crate::settings::read;
 
@@ -42,17 +41,17 @@ pub(crate) enum MoleculeCodecs {
 
 impl Reading {
     /// The reading of an environment of these settings.
-    pub(crate) fn new(settings: &GraphSpec, codec: MoleculeCodecs) -> Result<Self> {
+    pub(crate) fn new(settings: &EnvSpec, codec: MoleculeCodecs) -> Result<Self> {
         let settings = serde_json::to_value(settings).map_err(|error| Error::external("settings", error))?;
         Ok(Self { codec, settings: Arc::new(settings) })
     }
 
     /// The reading of an environment of settings of Python.
-    pub(crate) fn read(settings: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let spec: GraphSpec = read("an environment", settings)?;
-        match spec.build().map_err(raised)? {
+    pub(crate) fn read(settings: &Bound<'_, PyAny>) -> Outcome<Self> {
+        let spec: EnvSpec = read("an environment", settings)?;
+        match spec.build(None, None, &Failures::default())? {
             ByKind::Graphs(Space { facts: GraphFacts::Molecules(reading), .. }) => Ok(reading),
-            _ => Err(PyValueError::new_err(format!("{settings}: expected an environment of molecules"))),
+            _ => Err(PyValueError::new_err(format!("{settings}: expected an environment of molecules")).into()),
         }
     }
 
@@ -145,17 +144,12 @@ impl Reading {
         }
     }
 
-    /// The number of fragments of its library that were read without their stereochemistry, and the first.
-    fn without_stereo(&self) -> Option<(usize, String)> {
-        let MoleculeCodecs::Fragments(env) = &self.codec else { return None };
-        let mut flat = env.library().fragments().iter().filter(|fragment| fragment.left_out().stereo > 0);
-        let first = flat.next()?.smiles().to_owned();
-        Some((1 + flat.count(), first))
-    }
-
-    /// Says so in a warning of Python's.
+    /// Warns of fragments of its library that were read without their stereochemistry.
     pub(crate) fn warn_of_fragments(&self, py: Python<'_>) -> PyResult<()> {
-        self.without_stereo().map_or(Ok(()), |(n, first)| warn_of_stereo(py, n, &format!("the fragment {first:?}")))
+        let MoleculeCodecs::Fragments(env) = &self.codec else { return Ok(()) };
+        let fragments = env.library().fragments().iter();
+        let lost = fragments.map(|fragment| (fragment.left_out().stereo > 0).then(|| fragment.smiles()));
+        warn_of_stereo(py, lost, |_, smiles| format!("the fragment {smiles:?}"))
     }
 
     /// A score of molecules as a reward of graphs.
@@ -169,26 +163,7 @@ impl Reading {
 
 /// SMILES, each with a name behind it perhaps, or molecules of RDKit, as text.
 pub(crate) fn lines(molecules: &Bound<'_, PyAny>, who: &str) -> PyResult<Vec<String>> {
-    let wrong = |what: String| {
-        PyTypeError::new_err(format!("{who} {what}: expected Graphs, or a list of SMILES or of molecules of RDKit"))
-    };
-    if molecules.is_instance_of::<PyString>() {
-        return Err(wrong("is a str".into()));
-    }
-    let Ok(rows) = molecules.try_iter() else { return Err(wrong(format!("is a {}", molecules.get_type().name()?))) };
-    let line = |(row, each): (usize, PyResult<Bound<'_, PyAny>>)| {
-        let each = each?;
-        if let Ok(text) = each.extract::<String>() {
-            return Ok(text);
-        }
-        let kind = each.get_type();
-        if !kind.module()?.to_string().starts_with("rdkit") || !kind.name()?.to_string().contains("Mol") {
-            return Err(wrong(format!("has a {} in row {row}", kind.name()?)));
-        }
-        let text: String = molecules.py().import("rdkit.Chem")?.call_method1("MolToSmiles", (each,))?.extract()?;
-        Ok(text)
-    };
-    rows.enumerate().map(line).collect()
+    molecules.py().import("gfn_rs._objects")?.call_method1("lines", (molecules, who))?.extract()
 }
 
 /// The reason for which each line isn't read, if it isn't.
@@ -238,11 +213,31 @@ pub(crate) fn states_of(
     Ok(states)
 }
 
-/// Says which rows lost marks of stereochemistry, if any did.
+/// Warns of rows that lost marks of stereochemistry, if any did.
 pub(crate) fn warn_of_rows(py: Python<'_>, lost: &[bool], lines: &[String], who: &str) -> PyResult<()> {
-    let Some(first) = lost.iter().position(|lost| *lost) else { return Ok(()) };
-    let n = lost.iter().filter(|lost| **lost).count();
-    warn_of_stereo(py, n, &format!("row {first} of {who}, {:?}", lines[first]))
+    let lost = lost.iter().zip(lines).map(|(lost, line)| lost.then_some(line));
+    warn_of_stereo(py, lost, |row, line| format!("row {row} of {who}, {line:?}"))
+}
+
+/// Warns of molecules that lost marks of stereochemistry, if any did; `name` names the first.
+fn warn_of_stereo<T>(
+    py: Python<'_>,
+    lost: impl Iterator<Item = Option<T>>,
+    name: impl FnOnce(usize, T) -> String,
+) -> PyResult<()> {
+    let mut lost = lost.enumerate().filter_map(|(row, lost)| Some((row, lost?)));
+    let Some((row, first)) = lost.next() else { return Ok(()) };
+    let what = match lost.count() {
+        0 => "it".to_owned(),
+        n => format!("it and {n} others"),
+    };
+    let marks = "lost marks of stereochemistry when read; stereoisomers are one molecule here";
+    warn(py, &format!("{}: {what} {marks}", name(row, first)))
+}
+
+/// Gives a `UserWarning`.
+pub(crate) fn warn(py: Python<'_>, text: &str) -> PyResult<()> {
+    PyErr::warn(py, &py.get_type::<PyUserWarning>(), &std::ffi::CString::new(text)?, 2)
 }
 
 /// The graph of each line.
@@ -253,10 +248,4 @@ pub(crate) fn graphs_of(py: Python<'_>, reading: &Reading, lines: &[String], who
         return Err(PyValueError::new_err(format!("{who} are SMILES: {expected}")));
     }
     Ok(states_of(py, reading, lines, 1, who)?.into_iter().flatten().collect())
-}
-
-fn warn_of_stereo(py: Python<'_>, n: usize, first: &str) -> PyResult<()> {
-    let what = if n == 1 { "it".to_owned() } else { format!("it and {} others", n - 1) };
-    let text = format!("{first}: {what} lost marks of stereochemistry when read; stereoisomers are one molecule here");
-    PyErr::warn(py, &py.get_type::<PyUserWarning>(), &std::ffi::CString::new(text)?, 2)
 }

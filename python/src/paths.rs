@@ -4,49 +4,29 @@ use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
-use gfn::env::{Env, VectorEnv};
-use gfn::graph::GraphEnv;
+use gfn::env::Env;
 use gfn::rollout::{Container, ReplayEnv, Trajectories};
 use gfn::train::Batch;
 use gfn::{Error, Result};
-use gfn_gym::boxes::BoxEnv;
-use gfn_gym::diffusion::DiffusionSampling;
-use gfn_gym::line::Line;
-use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use tch::Tensor;
 
-use crate::border::Border;
+use crate::border::{Border, Shown};
 use crate::errors::raised;
 use crate::inside::Inside;
-use crate::kinds::{ByKind, PyEnv, Space};
+use crate::kinds::{AnyPaths, PyEnv, Space};
 use crate::session::catch_panic;
-use crate::tensors;
-
-/// Log-probabilities of each transition under the policy that drew it, without exploration, `[T]`.
-pub(crate) struct Scored {
-    pub(crate) log_pf: Tensor,
-    pub(crate) log_pb: Tensor,
-}
-
-impl Scored {
-    /// The same tensors.
-    fn share(&self) -> Self {
-        Self { log_pf: self.log_pf.shallow_clone(), log_pb: self.log_pb.shallow_clone() }
-    }
-}
+use crate::states::{Array, whole};
+use crate::tensors::PyTensor;
 
 /// A batch of trajectories of one environment.
 pub(crate) struct PathBatch<E: PyEnv> {
     pub(crate) batch: Batch<E>,
-    scored: Option<Scored>,
+    /// log P_F and log P_B of each transition under the policy that drew it, without exploration, `[2, T]`.
+    scored: Option<Tensor>,
     env: E,
     border: Arc<dyn Border<E::States>>,
 }
-
-/// A batch of trajectories of any environment.
-pub(crate) type AnyPaths =
-    ByKind<PathBatch<GraphEnv>, PathBatch<VectorEnv>, PathBatch<BoxEnv>, PathBatch<Line>, PathBatch<DiffusionSampling>>;
 
 impl AnyPaths {
     /// The trajectories of an environment that is equal to this one.
@@ -63,7 +43,7 @@ impl AnyPaths {
 }
 
 impl<E: PyEnv> PathBatch<E> {
-    pub(crate) fn new(space: &Space<E>, batch: impl Into<Batch<E>>, scored: Option<Scored>) -> Self {
+    pub(crate) fn new(space: &Space<E>, batch: impl Into<Batch<E>>, scored: Option<Tensor>) -> Self {
         Self { batch: batch.into(), scored, env: space.env.clone(), border: space.border.clone() }
     }
 
@@ -71,7 +51,7 @@ impl<E: PyEnv> PathBatch<E> {
         &self.batch.trajectories
     }
 
-    fn with(&self, trajectories: Trajectories<E>, scored: Option<Scored>) -> Self {
+    fn with(&self, trajectories: Trajectories<E>, scored: Option<Tensor>) -> Self {
         Self { batch: trajectories.into(), scored, env: self.env.clone(), border: self.border.clone() }
     }
 
@@ -83,15 +63,13 @@ impl<E: PyEnv> PathBatch<E> {
             transitions.extend((offsets[row] as i64)..(offsets[row + 1] as i64));
         }
         let transitions = Tensor::from_slice(&transitions);
-        let select = |tensor: &Tensor| tensor.index_select(0, &transitions.to_device(tensor.device()));
-        let scored = self.scored.as_ref();
-        let scored = scored.map(|scored| Scored { log_pf: select(&scored.log_pf), log_pb: select(&scored.log_pb) });
-        Ok(self.with(some, scored))
+        let select = |scored: &Tensor| scored.index_select(1, &transitions.to_device(scored.device()));
+        Ok(self.with(some, self.scored.as_ref().map(select)))
     }
 
     pub(crate) fn with_log_rewards(&self, log_rewards: Vec<f64>) -> Result<Self> {
         let trajectories = self.trajectories().clone().with_log_rewards(log_rewards)?;
-        Ok(self.with(trajectories, self.scored.as_ref().map(Scored::share)))
+        Ok(self.with(trajectories, self.scored.as_ref().map(Tensor::shallow_clone)))
     }
 
     fn join(&self, other: &mut AnyPaths) -> Result<Self> {
@@ -99,42 +77,39 @@ impl<E: PyEnv> PathBatch<E> {
         let mut all = self.trajectories().clone();
         all.extend([other.trajectories().clone()])?;
         let both = self.scored.as_ref().zip(other.scored.as_ref());
-        let scored = both.map(|(first, second)| Scored {
-            log_pf: Tensor::cat(&[&first.log_pf, &second.log_pf], 0),
-            log_pb: Tensor::cat(&[&first.log_pb, &second.log_pb], 0),
-        });
-        Ok(self.with(all, scored))
+        Ok(self.with(all, both.map(|(first, second)| Tensor::cat(&[first, second], 1))))
     }
 }
 
-/// Trajectories from outside: actions, and what is known of them.
-pub(crate) struct Walk {
-    pub(crate) actions: Tensor,
-    pub(crate) offsets: Vec<usize>,
-    pub(crate) instances: Vec<u32>,
-    pub(crate) log_rewards: Option<Vec<f64>>,
-    pub(crate) conditions: Option<Tensor>,
-    pub(crate) scored: Option<Scored>,
-}
+/// log P_F and log P_B of transitions, as Python has them.
+type PyScored = (PyTensor, PyTensor);
 
 /// Replays trajectories from outside from the initial state, which checks each step.
-pub(crate) fn replay_walk<E: PyEnv>(space: &Space<E>, walk: Walk) -> Result<PathBatch<E>> {
-    let Walk { actions, offsets, instances, log_rewards, conditions, scored } = walk;
-    let actions = space.env.read_actions(&actions)?;
-    let mut all = Trajectories::replay_of(&space.env, &instances, &actions, &offsets)?;
+pub(crate) fn replay<E: PyEnv>(
+    space: &Space<E>,
+    actions: &Tensor,
+    offsets: &[usize],
+    instances: &[u32],
+    log_rewards: Option<Vec<f64>>,
+    conditions: Option<PyTensor>,
+    scored: Option<PyScored>,
+) -> Result<PathBatch<E>> {
+    let actions = space.env.read_actions(actions)?;
+    let mut all = Trajectories::replay_of(&space.env, instances, &actions, offsets)?;
     if let Some(log_rewards) = log_rewards {
         all = all.with_log_rewards(log_rewards)?;
     }
-    if let Some(conditions) = conditions {
+    if let Some(PyTensor(conditions)) = conditions {
         all = all.with_conditions(conditions)?;
     }
     let expected = [all.n_transitions() as i64];
-    for tensor in scored.iter().flat_map(|scored| [&scored.log_pf, &scored.log_pb]) {
+    for PyTensor(tensor) in scored.iter().flat_map(|(log_pf, log_pb)| [log_pf, log_pb]) {
         if tensor.size() != expected {
             let what = "log-probabilities of trajectories";
             return Err(Error::shape(what, expected, tensor.size(), "give one for each transition"));
         }
     }
+    let scored = scored.map(|(log_pf, log_pb)| Tensor::stack(&[log_pf.0, log_pb.0], 0));
     Ok(PathBatch::new(space, all, scored))
 }
 
@@ -150,37 +125,22 @@ impl Paths {
     /// Locks them for one caller. Any other waits a moment, and gets an error instead of a deadlock. To be called without the interpreter.
     pub(crate) fn lock(&self) -> Result<MutexGuard<'_, AnyPaths>> {
         for _ in 0..N_TRIES {
-            if let Some(paths) = self.try_lock() {
-                return Ok(paths);
+            match self.0.try_lock() {
+                Ok(paths) => return Ok(paths),
+                Err(TryLockError::Poisoned(broken)) => return Ok(broken.into_inner()),
+                Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
             }
-            std::thread::sleep(PAUSE);
         }
-        Err(in_use())
+        Err(Error::contract(
+            "trajectories are used by one call at a time",
+            "these are at work, in another thread or in the call that asked its reward: wait until that returns",
+        ))
     }
 
-    fn try_lock(&self) -> Option<MutexGuard<'_, AnyPaths>> {
-        match self.0.try_lock() {
-            Ok(paths) => Some(paths),
-            Err(TryLockError::Poisoned(broken)) => Some(broken.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
-    }
-
-    /// Reads them for a caller that has the interpreter, which others get while it waits. A panic is an error.
-    fn read<T>(&self, py: Python<'_>, read: impl FnOnce(&mut AnyPaths) -> PyResult<T>) -> PyResult<T> {
+    /// Reads them without the interpreter. A panic is an error.
+    fn read<T: Send>(&self, py: Python<'_>, read: impl FnOnce(&mut AnyPaths) -> Result<T> + Send) -> PyResult<T> {
         let _inside = Inside::enter(py)?;
-        for _ in 0..N_TRIES {
-            if let Some(mut paths) = self.try_lock() {
-                return catch_panic(|| read(&mut paths))?;
-            }
-            py.detach(|| std::thread::sleep(PAUSE));
-        }
-        Err(raised(in_use()))
-    }
-
-    /// Makes other trajectories of them.
-    fn derive(&self, py: Python<'_>, derive: impl FnOnce(&mut AnyPaths) -> Result<AnyPaths>) -> PyResult<Self> {
-        self.read(py, |paths| derive(paths).map(Self::new).map_err(raised))
+        py.detach(|| catch_panic(|| read(&mut *self.lock()?)))?.map_err(raised)
     }
 }
 
@@ -188,102 +148,88 @@ impl Paths {
 const N_TRIES: usize = 100;
 const PAUSE: Duration = Duration::from_millis(1);
 
-fn in_use() -> Error {
-    Error::contract(
-        "trajectories are used by one call at a time",
-        "these are at work, in another thread or in the call that asked its reward: wait until that returns",
-    )
-}
-
 #[pymethods]
 impl Paths {
-    /// The beginning of the transitions of each trajectory, `[n + 1]`, int64.
-    fn offsets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let offsets = self.read(py, |paths| Ok(each!(paths, paths => paths.trajectories().offsets().to_vec())))?;
-        Ok(offsets.into_iter().map(|offset| offset as i64).collect::<Vec<_>>().into_pyarray(py).into_any())
+    /// The beginning of the transitions of each trajectory, `[n + 1]`.
+    fn offsets(&self, py: Python<'_>) -> PyResult<Array<i64>> {
+        self.read(py, |paths| Ok(each!(paths, paths => whole(paths.trajectories().offsets().iter().copied()))))
     }
 
     fn n_fresh(&self, py: Python<'_>) -> PyResult<usize> {
         self.read(py, |paths| Ok(each!(paths, paths => paths.batch.fresh)))
     }
 
-    fn is_exit<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let exits = self.read(py, |paths| Ok(each!(paths, paths => paths.trajectories().is_exit().to_vec())))?;
-        Ok(exits.into_pyarray(py).into_any())
+    fn is_exit(&self, py: Python<'_>) -> PyResult<Array<bool>> {
+        self.read(py, |paths| Ok(each!(paths, paths => Array(paths.trajectories().is_exit().to_vec()))))
     }
 
-    /// Forward actions, or those that undo them, as a tensor: slots `[T]`, or rows of numbers.
-    fn actions<'py>(&self, py: Python<'py>, reverse: bool) -> PyResult<Bound<'py, PyAny>> {
-        let actions = self.read(py, |paths| {
+    /// Forward actions, or those that undo them: slots `[T]`, or rows of numbers.
+    fn actions(&self, py: Python<'_>, reverse: bool) -> PyResult<PyTensor> {
+        self.read(py, |paths| {
             Ok(each!(paths, paths => {
                 let all = paths.trajectories();
-                paths.env.write_actions(if reverse { all.reverse_actions() } else { all.actions() })
+                PyTensor(paths.env.write_actions(if reverse { all.reverse_actions() } else { all.actions() }))
             }))
-        })?;
-        tensors::to_python(py, &actions)
+        })
     }
 
     /// Forward actions in the form in which they can be replayed from the initial state.
-    fn walked<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let actions = self.read(py, |paths| {
+    fn walked(&self, py: Python<'_>) -> PyResult<PyTensor> {
+        self.read(py, |paths| {
             each!(paths, paths => {
-                let walks = paths.trajectories().walks(&paths.env).map_err(raised)?;
-                Ok(paths.env.write_actions(&walks.actions))
+                let walks = paths.trajectories().walks(&paths.env)?;
+                Ok(PyTensor(paths.env.write_actions(&walks.actions)))
             })
-        })?;
-        tensors::to_python(py, &actions)
+        })
     }
 
-    fn conditions<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let conditions = self.read(py, |paths| {
-            Ok(each!(paths, paths => paths.trajectories().conditions().map(Tensor::shallow_clone)))
-        })?;
-        conditions.map(|tensor| tensors::to_python(py, &tensor)).transpose()
+    fn conditions(&self, py: Python<'_>) -> PyResult<Option<PyTensor>> {
+        let copy = |conditions: &Tensor| PyTensor(conditions.shallow_clone());
+        self.read(py, |paths| Ok(each!(paths, paths => paths.trajectories().conditions().map(copy))))
     }
 
-    fn log_rewards<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let known = self.read(py, |paths| {
-            Ok(each!(paths, paths => paths.trajectories().recorded_log_rewards().map(<[f64]>::to_vec)))
-        })?;
-        Ok(known.map(|known| known.into_pyarray(py).into_any()))
+    fn log_rewards(&self, py: Python<'_>) -> PyResult<Option<Array<f64>>> {
+        let copy = |known: &[f64]| Array(known.to_vec());
+        self.read(py, |paths| Ok(each!(paths, paths => paths.trajectories().recorded_log_rewards().map(copy))))
     }
 
     /// log P_F and log P_B of each transition, if they were scored.
-    fn scored<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
-        let scored = self.read(py, |paths| Ok(each!(paths, paths => paths.scored.as_ref().map(Scored::share))))?;
-        let Some(Scored { log_pf, log_pb }) = scored else { return Ok(None) };
-        Ok(Some((tensors::to_python(py, &log_pf)?, tensors::to_python(py, &log_pb)?)))
+    fn scored(&self, py: Python<'_>) -> PyResult<Option<PyScored>> {
+        let split = |scored: &Tensor| (PyTensor(scored.get(0)), PyTensor(scored.get(1)));
+        self.read(py, |paths| Ok(each!(paths, paths => paths.scored.as_ref().map(split))))
     }
 
-    fn instances<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let instances = self
-            .read(py, |paths| Ok(each!(paths, paths => paths.env.instances(paths.trajectories().terminal_states()))))?;
-        Ok(instances.into_iter().map(i64::from).collect::<Vec<_>>().into_pyarray(py).into_any())
+    fn instances(&self, py: Python<'_>) -> PyResult<Array<i64>> {
+        self.read(py, |paths| {
+            let instances = each!(paths, paths => paths.env.instances(paths.trajectories().terminal_states()));
+            Ok(whole(instances.into_iter().map(|instance| instance as usize)))
+        })
     }
 
-    fn states<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.read(py, |paths| each!(paths, paths => paths.border.show(py, paths.trajectories().states())))
+    fn states(&self, py: Python<'_>) -> PyResult<Shown> {
+        self.read(py, |paths| Ok(each!(paths, paths => paths.border.defer(paths.trajectories().states().clone()))))
     }
 
-    fn next_states<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.read(
-            py,
-            |paths| each!(paths, paths => paths.border.show(py, &paths.trajectories().transitions().next_states())),
-        )
+    fn next_states(&self, py: Python<'_>) -> PyResult<Shown> {
+        self.read(py, |paths| {
+            Ok(each!(paths, paths => paths.border.defer(paths.trajectories().transitions().next_states())))
+        })
     }
 
-    fn terminal<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.read(py, |paths| each!(paths, paths => paths.border.show(py, paths.trajectories().terminal_states())))
+    fn terminal(&self, py: Python<'_>) -> PyResult<Shown> {
+        self.read(py, |paths| {
+            Ok(each!(paths, paths => paths.border.defer(paths.trajectories().terminal_states().clone())))
+        })
     }
 
     /// Some of them; rows are below their number.
     fn select(&self, py: Python<'_>, rows: Vec<usize>) -> PyResult<Self> {
-        self.derive(py, |paths| Ok(map_each!(paths, paths => paths.select(&rows)?)))
+        self.read(py, |paths| Ok(Self::new(map_each!(paths, paths => paths.select(&rows)?))))
     }
 
     /// The same with log R of each.
     fn with_log_rewards(&self, py: Python<'_>, log_rewards: Vec<f64>) -> PyResult<Self> {
-        self.derive(py, |paths| Ok(map_each!(paths, paths => paths.with_log_rewards(log_rewards)?)))
+        self.read(py, |paths| Ok(Self::new(map_each!(paths, paths => paths.with_log_rewards(log_rewards)?))))
     }
 
     /// These, and then others of the same environment.
@@ -291,8 +237,8 @@ impl Paths {
         // Both may be one object, which can't be locked twice.
         let mut copy = other.read(py, |paths| {
             let all = each!(paths, paths => (0..paths.trajectories().len()).collect::<Vec<_>>());
-            Ok(map_each!(paths, paths => paths.select(&all).map_err(raised)?))
+            Ok(map_each!(paths, paths => paths.select(&all)?))
         })?;
-        self.derive(py, |paths| Ok(map_each!(paths, paths => paths.join(&mut copy)?)))
+        self.read(py, |paths| Ok(Self::new(map_each!(paths, paths => paths.join(&mut copy)?))))
     }
 }

@@ -4,17 +4,15 @@ use std::path::PathBuf;
 
 use gfn::Error;
 use gfn_molecules::{FactoredScore, Molecule, MoleculeScore, Ranked, ScoreConfig};
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
-use pyo3::exceptions::{PyUserWarning, PyValueError};
+use numpy::PyReadonlyArray1;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
-use crate::errors::raised;
+use crate::errors::Outcome;
 use crate::inside::Inside;
-use crate::molecules::lines;
-use crate::settings::read;
-
-type Numbers<'py> = Bound<'py, PyArray1<f64>>;
+use crate::molecules::{lines, warn};
+use crate::settings::Settings;
+use crate::states::Array;
 
 /// A score of the library's: one by its name, or factors.
 pub(crate) fn molecule_score(settings: serde_json::Value) -> gfn::Result<FactoredScore> {
@@ -43,26 +41,26 @@ pub(crate) struct Score(FactoredScore);
 #[pymethods]
 impl Score {
     #[new]
-    fn new(settings: &Bound<'_, PyAny>) -> PyResult<Self> {
-        molecule_score(read("MoleculeScore", settings)?).map(Self).map_err(raised)
+    fn new(settings: Settings<serde_json::Value>) -> Outcome<Self> {
+        Ok(Self(molecule_score(settings.0)?))
     }
 
     fn names(&self) -> Vec<String> {
         self.0.names()
     }
 
-    fn properties<'py>(&self, py: Python<'py>, molecules: &Bound<'_, PyAny>) -> PyResult<Vec<Numbers<'py>>> {
+    fn properties(&self, py: Python<'_>, molecules: &Bound<'_, PyAny>) -> Outcome<Vec<Array<f64>>> {
         let molecules = self::molecules(molecules)?;
         let _inside = Inside::enter(py)?;
-        let rows = py.detach(|| self.0.properties(&molecules)).map_err(raised)?;
-        let column = |k: usize| rows.iter().map(|row| row[k]).collect::<Vec<_>>().into_pyarray(py);
+        let rows = py.detach(|| self.0.properties(&molecules))?;
+        let column = |k: usize| Array(rows.iter().map(|row| row[k]).collect());
         Ok((0..self.0.names().len()).map(column).collect())
     }
 
-    fn log_scores<'py>(&self, py: Python<'py>, molecules: &Bound<'_, PyAny>) -> PyResult<Numbers<'py>> {
+    fn log_scores(&self, py: Python<'_>, molecules: &Bound<'_, PyAny>) -> Outcome<Array<f64>> {
         let molecules = self::molecules(molecules)?;
         let _inside = Inside::enter(py)?;
-        Ok(py.detach(|| self.0.log_scores(&molecules)).map_err(raised)?.into_pyarray(py))
+        Ok(Array(py.detach(|| self.0.log_scores(&molecules))?))
     }
 }
 
@@ -77,10 +75,9 @@ impl Ranking {
         molecules: &Bound<'_, PyAny>,
         log_scores: PyReadonlyArray1<'_, f64>,
         columns: Vec<(String, PyReadonlyArray1<'_, f64>)>,
-    ) -> PyResult<Self> {
+    ) -> Outcome<Self> {
         let molecules = self::molecules(molecules)?;
-        let log_scores = log_scores.as_array().to_vec();
-        let mut ranking = gfn_molecules::Ranking::new(&molecules, &log_scores).map_err(raised)?;
+        let ranking = gfn_molecules::Ranking::new(&molecules, &log_scores.as_array().to_vec())?;
         // A ranking has each molecule once: the columns are those of its first row.
         let mut rows = std::collections::BTreeMap::new();
         for (row, molecule) in molecules.iter().enumerate() {
@@ -91,16 +88,15 @@ impl Ranking {
             let row = rows.get(&molecule.key()).copied().unwrap_or_default();
             columns.iter().filter_map(|(_, values)| values.as_array().get(row).copied()).collect()
         };
-        ranking = ranking.with_columns(&names, |entries| Ok(entries.iter().map(row).collect())).map_err(raised)?;
-        Ok(Self(ranking))
+        Ok(Self(ranking.with_columns(&names, |entries| Ok(entries.iter().map(row).collect()))?))
     }
 
     fn best(&self, k: usize) -> Self {
         Self(self.0.best(k))
     }
 
-    fn diverse(&self, k: usize, similarity: f64) -> PyResult<Self> {
-        self.0.diverse(k, similarity).map(Self).map_err(raised)
+    fn diverse(&self, k: usize, similarity: f64) -> Outcome<Self> {
+        Ok(Self(self.0.diverse(k, similarity)?))
     }
 
     fn of_scaffolds(&self, per_scaffold: usize) -> Self {
@@ -115,45 +111,45 @@ impl Ranking {
         self.0.entries().iter().map(|entry| entry.molecule.smiles()).collect()
     }
 
-    fn log_scores<'py>(&self, py: Python<'py>) -> Numbers<'py> {
-        self.column(py, |entry| entry.log_score)
+    fn log_scores(&self) -> Array<f64> {
+        self.column(|entry| entry.log_score)
     }
 
-    fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let out = PyDict::new(py);
-        for (k, name) in self.0.columns().iter().enumerate() {
-            out.set_item(name, self.column(py, |entry| entry.values[k]))?;
-        }
-        Ok(out)
+    /// The name and the values of each column.
+    fn columns(&self) -> Vec<(String, Array<f64>)> {
+        let names = self.0.columns().iter().cloned().enumerate();
+        names.map(|(k, name)| (name, self.column(|entry| entry.values[k]))).collect()
     }
 
     fn csv(&self) -> String {
         self.0.csv()
     }
 
-    fn sdf(&self) -> PyResult<String> {
-        self.0.sdf().map_err(|error| raised(error.into()))
+    fn sdf(&self) -> Outcome<String> {
+        Ok(self.0.sdf().map_err(Error::from)?)
     }
 
-    fn svg(&self, title: &str, shown: usize) -> PyResult<String> {
-        self.0.sheet(title, shown).to_svg().map_err(raised)
+    fn svg(&self, title: &str, shown: usize) -> Outcome<String> {
+        Ok(self.0.sheet(title, shown).to_svg()?)
     }
 
-    fn html(&self, shown: usize) -> PyResult<String> {
-        self.0.html(shown).map_err(raised)
+    fn html(&self, shown: usize) -> Outcome<String> {
+        Ok(self.0.html(shown)?)
     }
 
-    fn write(&self, py: Python<'_>, folder: PathBuf, title: &str, shown: usize) -> PyResult<()> {
-        let left_out = self.0.write(folder, title, shown).map_err(raised)?;
-        left_out.map_or(Ok(()), |(n, first)| {
-            let text = format!("{n} of {} molecules aren't in the SD file: {first}", self.__len__());
-            PyErr::warn(py, &py.get_type::<PyUserWarning>(), &std::ffi::CString::new(text)?, 2)
-        })
+    fn write(&self, py: Python<'_>, folder: PathBuf, title: &str, shown: usize) -> Outcome<()> {
+        let left_out = self.0.write(folder, title, shown)?;
+        match left_out {
+            None => Ok(()),
+            Some((n, first)) => {
+                Ok(warn(py, &format!("{n} of {} molecules aren't in the SD file: {first}", self.__len__()))?)
+            }
+        }
     }
 }
 
 impl Ranking {
-    fn column<'py>(&self, py: Python<'py>, of: impl Fn(&Ranked) -> f64) -> Numbers<'py> {
-        self.0.entries().iter().map(of).collect::<Vec<_>>().into_pyarray(py)
+    fn column(&self, of: impl Fn(&Ranked) -> f64) -> Array<f64> {
+        Array(self.0.entries().iter().map(of).collect())
     }
 }

@@ -5,7 +5,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Reads settings; `what` names them in errors.
 pub(crate) fn read<T: DeserializeOwned>(what: &str, settings: &Bound<'_, PyAny>) -> PyResult<T> {
@@ -14,44 +14,37 @@ pub(crate) fn read<T: DeserializeOwned>(what: &str, settings: &Bound<'_, PyAny>)
         .map_err(|error| PyValueError::new_err(format!("{what}: {}: {}", error.path(), error.inner())))
 }
 
-/// The defaults of some settings, with what is given in place of them; of the `nested` ones, part by part.
-pub(crate) fn over_defaults<T>(what: &'static str, values: &Value, nested: &[&str]) -> Result<T>
+/// Settings of any type, read by themselves.
+pub(crate) struct Settings<T>(pub(crate) T);
+
+impl<'py, T: DeserializeOwned> FromPyObject<'_, 'py> for Settings<T> {
+    type Error = PyErr;
+
+    fn extract(settings: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        read("settings", &settings).map(Self)
+    }
+}
+
+/// Returns the defaults of some settings, with these values instead; groups of settings are merged name by name.
+pub(crate) fn over_defaults<T>(what: &'static str, values: &Map<String, Value>) -> Result<T>
 where
     T: Default + Serialize + DeserializeOwned,
 {
-    let refuse = |got: String, expected| Err(Error::config(what, got, expected));
-    let default = serde_json::to_value(T::default()).map_err(|error| Error::external(what, error))?;
-    let (Value::Object(mut settings), Value::Object(values)) = (default, values) else {
-        return refuse(values.to_string(), "settings by name");
-    };
+    let mut settings = serde_json::to_value(T::default()).map_err(|error| Error::external(what, error))?;
     for (name, value) in values {
-        if !settings.contains_key(name) {
-            // One that isn't written at its default refuses a value of no kind that there is; any other name is passed over.
-            let mut probed = settings.clone();
-            probed.insert(name.clone(), serde_json::json!({ "": [] }));
-            if serde_json::from_value::<T>(Value::Object(probed)).is_ok() {
-                return refuse(format!("a setting named `{name}`"), "one of the settings that there are");
-            }
-            settings.insert(name.clone(), Value::Null);
-        }
-        match (settings.get_mut(name), value) {
-            (None, _) => {}
-            (Some(Value::Object(parts)), Value::Object(values)) if nested.contains(&name.as_str()) => {
+        match (&mut settings[name], value) {
+            (Value::Object(group), Value::Object(values)) => {
                 for (part, value) in values {
-                    match parts.get_mut(part) {
-                        None => {
-                            return refuse(
-                                format!("a setting named `{name}.{part}`"),
-                                "one of the settings that there are",
-                            );
-                        }
-                        Some(place) => *place = value.clone(),
-                    }
+                    let Some(place) = group.get_mut(part) else {
+                        let got = format!("a setting named `{name}.{part}`");
+                        return Err(Error::config(what, got, "one of the settings that there are"));
+                    };
+                    *place = value.clone();
                 }
             }
-            (Some(place), value) => *place = value.clone(),
+            (place, value) => *place = value.clone(),
         }
     }
-    serde_json::from_value(Value::Object(settings))
-        .or_else(|error| refuse(error.to_string(), "settings of the right types"))
+    serde_json::from_value(settings)
+        .map_err(|error| Error::config(what, error.to_string(), "settings of the right types"))
 }

@@ -5,10 +5,10 @@ use gfn_gym::graph_problems::{GraphProblem, Instances, Problem};
 use gfn_solver::{Origin, Solver};
 use pyo3::prelude::*;
 
-use crate::errors::{python_error, raised};
+use crate::errors::{Outcome, call_python};
 use crate::inside::Inside;
 use crate::session::catch_panic;
-use crate::settings::read;
+use crate::settings::Settings;
 use crate::states::Graphs;
 use crate::watch::Watch;
 
@@ -19,16 +19,16 @@ type Answer = (Vec<u32>, Vec<(f64, usize, &'static str)>, usize);
 #[pyfunction]
 pub(crate) fn solve(
     py: Python<'_>,
-    problem: &Bound<'_, PyAny>,
+    problem: Settings<Problem>,
     graphs: &Graphs,
     draw: Option<Py<PyAny>>,
     seconds: f64,
     rounds: usize,
     seed: u64,
-) -> PyResult<Answer> {
+) -> Outcome<Answer> {
     let (_inside, watch) = (Inside::enter(py)?, Watch::new());
-    let instances = Instances::new(graphs.states().graphs().to_vec()).map_err(raised)?;
-    let problem: Problem = read("the problem", problem)?;
+    let instances = Instances::new(graphs.states().graphs().to_vec())?;
+    let Settings(problem) = problem;
     let job = || -> Result<Answer> {
         // Checks the graph.
         GraphProblem::new(problem, &instances)?;
@@ -49,7 +49,7 @@ pub(crate) fn solve(
                         let graphs = graphs.bind(py).cast::<Graphs>()?.get();
                         Ok(graphs.states().graphs().iter().map(|state| problem.solution(state)).collect())
                     };
-                    Python::attach(solutions).map_err(python_error("the policy"))
+                    call_python("the policy", solutions)
                 },
                 |_| (),
             )?,
@@ -60,5 +60,5 @@ pub(crate) fn solve(
         });
         Ok((solved.nodes, history.collect(), solved.samples))
     };
-    py.detach(|| catch_panic(job))?.map_err(raised)
+    Ok(py.detach(|| catch_panic(job))??)
 }

@@ -9,6 +9,8 @@ use pyo3::prelude::*;
 use tch::Tensor;
 use torch_sys::C_tensor;
 
+use crate::errors::call_python;
+
 unsafe extern "C" {
     fn gfn_tensor_to_python(tensor: *mut C_tensor) -> *mut pyo3::ffi::PyObject;
     fn gfn_tensor_from_python(object: *mut pyo3::ffi::PyObject) -> *mut C_tensor;
@@ -47,14 +49,30 @@ pub(crate) fn to_python<'py>(py: Python<'py>, tensor: &Tensor) -> PyResult<Bound
     unsafe { Bound::from_owned_ptr_or_err(py, gfn_tensor_to_python(tensor.as_ptr().cast_mut())) }
 }
 
-/// The `torch.Tensor` of a tensor, if there is one.
-pub(crate) fn optional_to_python(py: Python<'_>, tensor: Option<Tensor>) -> PyResult<Option<Bound<'_, PyAny>>> {
-    tensor.map(|tensor| to_python(py, &tensor)).transpose()
+/// A tensor that Python gets or gives as a `torch.Tensor`.
+pub(crate) struct PyTensor(pub(crate) Tensor);
+
+/// The tensor that Python gave, if it gave one.
+pub(crate) fn optional(tensor: &Option<PyTensor>) -> Option<&Tensor> {
+    tensor.as_ref().map(|tensor| &tensor.0)
 }
 
-/// The tensor of a `torch.Tensor`, if there is one.
-pub(crate) fn optional(object: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Tensor>> {
-    object.map(from_python).transpose()
+impl<'py> FromPyObject<'_, 'py> for PyTensor {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        from_python(&object).map(Self)
+    }
+}
+
+impl<'py> IntoPyObject<'py> for PyTensor {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.0)
+    }
 }
 
 /// The tensor of a `torch.Tensor`.
@@ -88,4 +106,10 @@ pub(crate) fn is_whole(tensor: &Tensor) -> bool {
 pub(crate) fn is_same(tensor: &Tensor, other: &Tensor) -> bool {
     // SAFETY: the pointers are of live tensors, and only read.
     unsafe { gfn_tensor_is_same(tensor.as_ptr(), other.as_ptr()) != 0 }
+}
+
+/// Adds the gradients of a sum to what it depends on, by torch's own call, which hands on what Python code raises in it: a hook, a function
+/// of autograd. libtorch's C++ would keep no more of it than a text.
+pub(crate) fn backward(sum: &Tensor) -> gfn::Result<()> {
+    call_python("a backward pass", |py| to_python(py, sum)?.call_method0("backward").map(drop))
 }

@@ -8,10 +8,9 @@ use gfn::env::{Direction, Env};
 use gfn::nn::Parameters;
 use gfn::objective::Quantities;
 use gfn::policy::{Evaluation, HostPolicy, MultiHead, Policy};
-use pyo3::prelude::*;
 use tch::Tensor;
 
-use crate::errors::python_error;
+use crate::errors::call_python;
 use crate::inside::check_ending;
 
 /// The longest time that Ctrl-C waits.
@@ -35,7 +34,7 @@ impl Watch {
             }
             *last_check = Instant::now();
         }
-        Python::attach(|py| py.check_signals()).map_err(python_error("a signal"))
+        call_python("a signal", |py| py.check_signals())
     }
 
     /// A policy that looks whenever it is asked.

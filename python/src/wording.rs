@@ -60,7 +60,6 @@ const PHRASES: &[(&str, &str)] = &[
     ("`Schedule::", "`"),
     ("`ReplayPath::Stored`", "\"stored\""),
     ("`ReplayPath::PolicyBackward`", "\"policy_backward\""),
-    ("`ReplayPath::UniformBackward`", "\"uniform_backward\""),
     ("`tch::no_grad`", "`torch.no_grad`"),
 ];
 

@@ -45,7 +45,7 @@ if _release is None or _release.group(1) != _linked():
     )
 
 from . import _gfn  # noqa: E402
-from ._gfn import GraphBatch, Graphs, Scores, VectorMoves, set_threads  # noqa: E402
+from ._gfn import GraphBatch, Graphs, Scores, set_threads  # noqa: E402
 from .conditioning import (  # noqa: E402
     Condition,
     Conditioning,
@@ -73,6 +73,7 @@ from .declared import (  # noqa: E402
     SetEdgeAttribute,
     SetNodeAttribute,
     VectorEnv,
+    VectorMoves,
     VectorRules,
 )
 from .envs import (  # noqa: E402

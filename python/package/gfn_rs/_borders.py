@@ -15,6 +15,9 @@ from ._objects import rows
 
 # The number of attributes of a node or an edge.
 ATTRIBUTES = 7
+# The most nodes of all graphs, and the most pairs of nodes of one graph: 4 GiB.
+_MOST_NODES = 2**24
+_MOST_PAIRS = 2**35
 
 
 def arrays(graphs: _gfn.Graphs) -> dict[str, Any]:
@@ -26,8 +29,7 @@ def arrays(graphs: _gfn.Graphs) -> dict[str, Any]:
 def again(parts: dict[str, Any], settings: dict[str, Any] | None, instances: Sequence[int] = ()) -> _gfn.Graphs:
     """Returns graphs that were pickled."""
     graphs = _gfn.Graphs.of(**parts)
-    graphs = graphs if settings is None else graphs._molecules(settings)
-    return graphs._of_instances(list(instances)) if any(instances) else graphs
+    return graphs._restored(settings, list(instances or [0] * len(graphs)))
 
 
 def _parts(graphs: _gfn.Graphs) -> Any:
@@ -210,3 +212,53 @@ def to_rdkit(graphs: _gfn.Graphs) -> list[Any]:
 
     # The start has no atoms: that is no molecule.
     return [Chem.MolFromSmiles(smiles) if smiles else None for smiles in graphs.smiles]
+
+
+def of_arrays(n_nodes: Any, edges: Any, edge_ptr: Any, directed: bool, of_nodes: tuple[Any, Any], of_edges: tuple[Any, Any]) -> _gfn.Graphs:
+    """Returns graphs of arrays, as `Graphs.of` takes them; of nodes and of edges there are classes and attributes."""
+    sizes, ptr = rows(n_nodes, "n_nodes", "int64", []), rows(edge_ptr, "edge_ptr", "int64", [])
+    ends = rows(edges, "edges", "int64", [None])
+    if ends.shape[1] != 2 or len(ptr) != len(sizes) + 1 or (np.diff(ptr) < 0).any() or (ptr[0], ptr[-1]) != (0, len(ends)):
+        raise ValueError(
+            f"edges of shape {list(ends.shape)} for {len(sizes)} graphs with edge_ptr {ptr.tolist()}: expected edges [E, 2], and "
+            "an edge_ptr of one more number than graphs, rising from 0 to E"
+        )
+    if ((sizes < 0) | (sizes > 65_535)).any():
+        raise ValueError(f"n_nodes {sizes.tolist()}: expected 0 to 65535 for each graph")
+    # Each graph takes a bit per pair of nodes; a failed allocation would end the process.
+    total, pairs = int(sizes.sum()), int((sizes**2).sum())
+    if total > _MOST_NODES or pairs > _MOST_PAIRS:
+        what = f"{total} nodes and {pairs} pairs of them in {len(sizes)} graphs"
+        raise ValueError(f"{what}: expected at most {_MOST_NODES} and {_MOST_PAIRS}, as all are held")
+    limits = np.repeat(sizes, np.diff(ptr))
+    outside = np.flatnonzero(((ends < 0) | (ends >= limits[:, None])).any(axis=1))
+    for row in outside[:1].tolist():
+        a, b = ends[row].tolist()
+        raise ValueError(f"edge {row} is ({a}, {b}), in a graph of {limits[row]} nodes: expected numbers below that")
+    nodes, weights = _labels("node", total, *of_nodes), _labels("edge", len(ends), *of_edges)
+    return _gfn.Graphs._of_checked(sizes.tolist(), ends.astype(np.uint32), ptr.tolist(), directed, nodes, weights)
+
+
+def _labels(of: str, n: int, classes: Any, attributes: Any) -> npt.NDArray[np.uint16]:
+    """Returns a row of class and attributes for each of `n` nodes or edges."""
+    out = np.zeros((n, 1 + ATTRIBUTES), dtype=np.uint16)
+    if classes is not None:
+        classes = rows(classes, f"{of}_classes", "int64", [])
+        if len(classes) != n:
+            raise ValueError(f"{len(classes)} of {of}_classes, expected {n}")
+        out[:, 0] = _within(classes, f"{of}_classes", 65_535)
+    if attributes is not None:
+        attributes = rows(attributes, f"{of}_attributes", "int64", [None])
+        if len(attributes) != n or attributes.shape[1] > ATTRIBUTES:
+            expected = f"[{n}, K], K of at most {ATTRIBUTES}"
+            raise ValueError(f"{of}_attributes of shape {list(attributes.shape)}: expected {expected}")
+        out[:, 1 : 1 + attributes.shape[1]] = _within(attributes, f"{of}_attributes", 255)
+    return out
+
+
+def _within(values: npt.NDArray[np.int64], name: str, most: int) -> npt.NDArray[np.int64]:
+    """Returns numbers that are all from 0 to `most`."""
+    wrong = values[(values < 0) | (values > most)]
+    if wrong.size:
+        raise ValueError(f"{name} has {wrong[0]}: expected 0 to {most}")
+    return values

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Sequence
 from difflib import get_close_matches
 from inspect import getattr_static
 from typing import Any
@@ -143,3 +144,24 @@ def numbers(answer: Any, n: int, who: str, what: str) -> npt.NDArray[np.float64]
     if len(array) != n:
         raise ValueError(f"{who} gave {len(array)} numbers for {n} states: expected {what} of each")
     return np.require(array, dtype=np.float64, requirements=["ALIGNED"])
+
+
+def answers(answer: Any, method: str, kind: str, shape: Sequence[int], below: int) -> npt.NDArray[Any]:
+    """Returns the answer of a method of rules, an array of this shape: of `bool`, or of whole numbers below
+    `below` as `int64`."""
+    what = "bool" if kind == "bool" else "whole numbers"
+    expected = f"expected a numpy array of {what} and shape {list(shape)}"
+    if not isinstance(answer, np.ndarray):
+        raise TypeError(f"`{method}` gave a {type(answer)}: {expected}")
+    got = f"`{method}` gave an array of {answer.dtype} and shape {answer.shape}"
+    # A flat answer with columns is one to another question.
+    has_columns = kind == "bool" and len(shape) == 1 and answer.ndim != 1
+    if has_columns or answer.dtype.kind not in ("b" if kind == "bool" else "iu"):
+        raise TypeError(f"{got}: {expected}")
+    if list(answer.shape) != list(shape):
+        raise ValueError(f"{got}: {expected}")
+    if kind != "bool" and answer.size:
+        wrong = answer[(answer < 0) | (answer >= below)]
+        if wrong.size:
+            raise ValueError(f"`{method}` gave {wrong[0]}: expected 0 to {below - 1}")
+    return answer.astype(kind)

@@ -6,6 +6,7 @@ from typing import Any, Callable
 
 import numpy as np
 
+from . import _gfn
 from ._conditions import check_presence
 from .sources import FreshObjects, BatchRequest
 from .trajectories import Trajectories
@@ -13,8 +14,8 @@ from .trajectories import Trajectories
 
 def asked(
     function: Callable[[BatchRequest, np.random.Generator], Any], request: tuple[int, int, bool], n_conditions: int, seed: int
-) -> tuple[Any, Any, Any] | None:
-    """Returns objects, their log R and their conditions; None if there are none yet."""
+) -> _gfn.Paths | tuple[Any, Any, Any] | None:
+    """Returns trajectories, or objects, their log R and their conditions; None if there are none yet."""
     answer = function(BatchRequest(*request), np.random.default_rng(seed))
     if answer is None:
         return None
@@ -23,6 +24,6 @@ def asked(
         if drawn.log_rewards is not None or drawn.conditions is not None:
             raise ValueError("the fresh source gave log R or conditions beside trajectories: expected them in these (`with_log_rewards`)")
         check_presence(drawn.objects.conditions, n_conditions, "the fresh source gave trajectories with {} to a trainer")
-        return drawn.objects._paths, None, None
+        return drawn.objects._paths
     check_presence(drawn.conditions, n_conditions, "the fresh source gave {} to a trainer")
     return drawn.objects, drawn.log_rewards, drawn.conditions

@@ -37,3 +37,24 @@ def rows(objects: Any, who: str, kind: str, widths: list[int | None]) -> npt.NDA
     if array.dtype == np.uint64 and array.size and array.max() > MOST:
         raise ValueError(f"{who} has {array.max()}: expected small numbers")
     return np.require(array, dtype=kind, requirements=["C_CONTIGUOUS", "ALIGNED"])
+
+
+def lines(molecules: Any, who: str) -> list[str]:
+    """Returns SMILES, each with a name behind it perhaps, or molecules of RDKit, as texts."""
+
+    def refusal(what: str) -> TypeError:
+        return TypeError(f"{who} {what}: expected Graphs, or a list of SMILES or of molecules of RDKit")
+
+    if isinstance(molecules, str) or not hasattr(molecules, "__iter__"):
+        raise refusal(f"is a {type(molecules).__name__}")
+    out = []
+    for row, each in enumerate(molecules):
+        if not isinstance(each, str):
+            kind = type(each)
+            if not kind.__module__.startswith("rdkit") or "Mol" not in kind.__name__:
+                raise refusal(f"has a {kind.__name__} in row {row}")
+            from rdkit import Chem
+
+            each = Chem.MolToSmiles(each)
+        out.append(each)
+    return out

@@ -34,8 +34,9 @@ class Parts:
     search: Search | Mala | None
     hindsight: Hindsight | FocusInHindsight | None
     average: Average | None
-    intrinsic: Objective | None
+    intrinsic: tuple[dict[str, Any], Any] | None
     target_network: int | None
+    replay: dict[str, Any] | None
     priority: Any
     description: dict[str, Any]
 
@@ -86,8 +87,9 @@ def parts(
         search=search,
         hindsight=hindsight,
         average=average,
-        intrinsic=None if objective._novelty() is None else objective,
+        intrinsic=objective._intrinsic(),
         target_network=getattr(objective, "target_network", None),
+        replay=None if replay is None else replay._values(),
         priority=None if replay is None else replay._priority(),
         description=description,
     )

@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _gfn
 from ._checks import OF_GRAPHS, check_rules
-from ._settings import Settings, plain
+from ._settings import Settings, bounds, plain
 from .envs import Environment, describe_graphs
 from .steps import Moves
+
+# The bounds of a number above all values of entries.
+_VALUES = bounds(2, 65_536)
 
 
 class ActionType(Settings):
     """The base class of the types of actions of a `GraphEnv`."""
 
+    _part: ClassVar[str]
+    """The part of a graph that actions add or set."""
+    _reversed: ClassVar[bool] = False
+    """True if they take the part away, or clear it."""
+
     def _json(self) -> Any:
-        return {type(self).__name__: self._values()}
+        return {"name": type(self).__name__, "part": self._part, "reversed": self._reversed, **self._values()}
 
 
 @dataclass(frozen=True)
 class AddNode(ActionType):
     """Adds a node of any class; if `attached`, with an edge to an existing node (the first node comes alone)."""
+
+    _part = "node"
 
     attached: bool = False
 
@@ -35,6 +45,8 @@ class AddEdge(ActionType):
     """Adds an edge of any class between two nodes without one, up to `max_edges` edges. Rules can forbid
     pairs of nodes."""
 
+    _part = "edge"
+
     max_edges: int | None = None
 
 
@@ -42,16 +54,23 @@ class AddEdge(ActionType):
 class SetNodeAttribute(ActionType):
     """Sets an unset attribute of a node."""
 
+    _part = "node_attribute"
+
 
 @dataclass(frozen=True)
 class SetEdgeAttribute(ActionType):
     """Sets an unset attribute of an edge."""
+
+    _part = "edge_attribute"
 
 
 @dataclass(frozen=True)
 class RemoveNode(ActionType):
     """Removes a node without edges; if `attached`, one with a single edge, together with that edge.
     Attributes of the node must be unset."""
+
+    _part = "node"
+    _reversed = True
 
     attached: bool = False
 
@@ -60,15 +79,24 @@ class RemoveNode(ActionType):
 class RemoveEdge(ActionType):
     """Removes an edge whose attributes are unset."""
 
+    _part = "edge"
+    _reversed = True
+
 
 @dataclass(frozen=True)
 class ClearNodeAttribute(ActionType):
     """Unsets an attribute of a node."""
 
+    _part = "node_attribute"
+    _reversed = True
+
 
 @dataclass(frozen=True)
 class ClearEdgeAttribute(ActionType):
     """Unsets an attribute of an edge."""
+
+    _part = "edge_attribute"
+    _reversed = True
 
 
 class GraphRules:
@@ -152,6 +180,22 @@ class GraphEnv(Environment):
         return values
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class VectorMoves:
+    """Forward moves of a batch of vectors, as arrays of one length."""
+
+    state: npt.NDArray[np.int64]
+    """The place in the batch of the vector that each is a move of."""
+    number: npt.NDArray[np.int64]
+    """The number of each among the environment's moves."""
+
+    def __len__(self) -> int:
+        return len(self.state)
+
+    def __repr__(self) -> str:
+        return f"VectorMoves({len(self)})"
+
+
 class VectorRules:
     """Restrictions of a `VectorEnv`: override the methods that you need. Each is called with a batch, and its
     answer may depend only on the vectors and moves that it is given. Backward moves are found by undoing, so
@@ -159,7 +203,7 @@ class VectorRules:
     sequence of moves builds. A new environment is searched for backward moves that lead nowhere.
     """
 
-    def restrict(self, states: Any, moves: _gfn.VectorMoves) -> Any:
+    def restrict(self, states: Any, moves: VectorMoves) -> Any:
         """Which of these moves are allowed: an array of bool. Move k is number `moves.number[k]` of vector
         `states[moves.state[k]]`."""
         return np.ones(len(moves), dtype=bool)
@@ -192,8 +236,8 @@ class VectorEnv(Environment):
         changes.
     """
 
-    width: int
-    values: int
+    width: int = field(metadata=bounds(1))
+    values: int = field(metadata=_VALUES)
     changes: Any
     rules: Any = None
     start: Any = None
@@ -310,10 +354,10 @@ class Env(Environment):
     """
 
     rules: Any
-    width: int
-    values: int
-    n_moves: int
-    n_backward_moves: int | None = None
+    width: int = field(metadata=bounds(1))
+    values: int = field(metadata=_VALUES)
+    n_moves: int = field(metadata=bounds(1))
+    n_backward_moves: int | None = field(default=None, metadata=bounds(1))
     has_exit: bool = True
 
     def _described(self) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,7 @@ def noise_floor(target: Any, n: int, rounds: int = 20, seed: int = 0) -> NoiseFl
     `exact().target`: means of `rounds` simulations."""
     target = _numbers(target, "target", 1)
     floor = _gfn.noise_floor(target, count(n, least=1, most=AT_ONCE), count(rounds, "rounds", least=1), check_seed(seed))
-    return NoiseFloor(**floor)
+    return NoiseFloor(**{field.name: value for field, value in zip(fields(NoiseFloor), floor)})
 
 
 def pareto_front(objectives: Any) -> npt.NDArray[np.int64]:

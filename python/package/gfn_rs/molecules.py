@@ -199,7 +199,7 @@ class Ranking:
     @property
     def columns(self) -> dict[str, npt.NDArray[np.float64]]:
         """The further numbers, `[n]` each."""
-        return self._ranking.columns()
+        return dict(self._ranking.columns())
 
     def csv(self) -> str:
         """Returns the table: SMILES, log-scores and further numbers."""

@@ -28,12 +28,12 @@ class Evaluation:
     """A policy's log-probabilities and flows for a batch of states: tensors with gradients, one number per
     legal move or per state."""
 
-    def __init__(self, env: Environment, states: Any, said: dict[str, Any]) -> None:
+    def __init__(self, env: Environment, states: Any, said: Any) -> None:
         self._env, self._states = env, states
-        self._forward, self._backward = said["forward"], said["backward"]
-        self.log_flow: torch.Tensor | None = said["log_flow"]
+        self._forward, self._backward, log_flow, log_z = said
+        self.log_flow: torch.Tensor | None = log_flow
         """log F of each state, `[n]`; None if the network was built without `flow`."""
-        self.log_z: torch.Tensor | None = said["log_z"]
+        self.log_z: torch.Tensor | None = log_z
         """log Z, `[1]`; with conditions one per state, `[n]`. None if the policy estimates none."""
 
     @property
@@ -289,7 +289,7 @@ def _new_session(env: Environment, settings: Policy, build_settings: dict[str, A
         "conditions": None,
         "n_conditions": build_settings["n_conditions"],
         "training": {},
-        "replay": None,
+        "adam": {},
         "parts": parts(env, settings, objective, build_settings["n_conditions"], {}),
         "description": {},
         "note": None,

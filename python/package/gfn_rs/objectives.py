@@ -37,8 +37,8 @@ class Objective(Settings):
         """Returns the settings of what a trainer must have for the objective."""
         return {}
 
-    def _novelty(self) -> Any:
-        """Returns the settings or the function that gives intrinsic rewards."""
+    def _intrinsic(self) -> tuple[dict[str, Any], Any] | None:
+        """Returns the coefficients of intrinsic rewards, and the settings or the function that gives them."""
         return None
 
 
@@ -213,26 +213,30 @@ class RandomDistillation(Settings):
     outputs: int = 128
     lr: float = 1e-3
 
+    @property
+    def _config(self) -> dict[str, Any]:
+        """The settings by the names that the extension has for them."""
+        return {"mlp": {"hidden": list(self.hidden)}, "outputs": self.outputs, "adam": {"lr": self.lr}}
+
 
 class _Augmented(_Regression):
     """The base class of objectives with intrinsic rewards."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        novelty = self._novelty()
+        novelty = getattr(self, "novelty")
         if isinstance(novelty, type) or not (isinstance(novelty, RandomDistillation) or callable(novelty)):
             raise TypeError(f"novelty is {kind_name(novelty)}: expected RandomDistillation(), or a function of states")
 
-    def _novelty(self) -> Any:
-        return getattr(self, "novelty")
+    def _intrinsic(self) -> tuple[dict[str, Any], Any]:
+        return {name: schedule_json(getattr(self, name)) for name in ("edges", "terminal")}, getattr(self, "novelty")
 
     def _values(self) -> dict[str, Any]:
         return {}
 
     def _parts(self) -> dict[str, Any]:
-        novelty = self._novelty()
+        coefficients, novelty = self._intrinsic()
         distillation = novelty._values() if isinstance(novelty, RandomDistillation) else None
-        coefficients = {name: schedule_json(getattr(self, name)) for name in ("edges", "terminal")}
         return {"intrinsic": {**coefficients, "distillation": distillation}}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Callable, ClassVar, Literal
@@ -13,6 +14,9 @@ from ._settings import COUNT, Settings, needs, plain, variant
 from .policies import Policy
 
 Path = Literal["uniform_backward", "policy_backward", "stored"]
+
+# p of each norm.
+_EXPONENTS = {"l1": 1.0, "l2": 2.0, "max": math.inf}
 
 
 class SourceSettings(Settings):
@@ -130,7 +134,7 @@ class Replay(SourceSettings):
         return {
             "capacity": plain(self.capacity, "capacity"),
             "distinct": plain(self.distinct, "distinct"),
-            "diverse": None if self.diverse is None else {"cutoff": plain(self.diverse, "diverse"), "norm": variant(self.norm)},
+            "diverse": None if self.diverse is None else (float(self.diverse), _EXPONENTS[self.norm]),
             "objects_alone": plain(self.objects_alone, "objects_alone"),
             "eviction": variant(self.eviction),
             "draw": {draw: settings[named]} if named in settings else draw,
@@ -291,6 +295,13 @@ class Teacher(SourceSettings):
         if type(self.policy) is Policy:
             raise TypeError("Teacher.policy is Policy: expected an object of a class like Mlp()")
 
+    @property
+    def _config(self) -> dict[str, Any]:
+        """The settings by the names that the extension has for them."""
+        values = self._described()
+        rates = {name: values[name] for name in ("lr", "log_z_lr", "max_norm")}
+        return {**{name: values[name] for name in ("under_sampled", "alpha", "epsilon")}, "adam": rates}
+
 
 @dataclass(frozen=True)
 class Thompson(SourceSettings):
@@ -353,6 +364,11 @@ class Mala(SourceSettings):
     thin: int = 10
     step_size: float = 0.01
     acceptance: float = 0.574
+
+    @property
+    def _chains(self) -> dict[str, Any]:
+        """The settings of chains, by the names that the extension has for them."""
+        return {name: value for name, value in self._values().items() if name not in ("every", "objects")}
 
 
 @dataclass(frozen=True)

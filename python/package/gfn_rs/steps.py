@@ -153,7 +153,7 @@ class Walkable:
     def moves(self, states: Any, backward: bool = False) -> Moves:
         """Returns all legal moves of states, or all backward moves from them, state by state in the order of
         slots."""
-        return self._moves(self._env.moves(states, _flag(backward)), backward)
+        return self._moves(self._env.moves(states, _flag(backward), None), backward)
 
     def masks(self, states: Any, backward: bool = False) -> Masks:
         """Returns which slots are legal."""
@@ -184,7 +184,7 @@ class Walkable:
         return self._env.log_automorphisms(states)
 
     def _named(self, states: Any, state: Whole, slot: Whole, backward: bool) -> Moves:
-        return self._moves(self._env.named(states, state, slot, backward), backward)
+        return self._moves(self._env.moves(states, backward, (state, slot)), backward)
 
     def _moves(self, columns: Sequence[Any], backward: bool) -> Moves:
         state, slot, kind, a, b, column = columns

@@ -47,6 +47,9 @@ class TrainingWarning(UserWarning):
 
 Columns = dict[str, npt.NDArray[Any]]
 
+# The figures of a step, in the order of the extension's records.
+FIGURES = ("step", "loss", "log_z", "mean_len", "grad_norm", "seconds", "reward_calls")
+
 # Modules whose embeddings have no gradients, which was warned of.
 _DETACHED: list[weakref.ref[Any]] = []
 _DETACHED_WORDS = "the module's embeddings have no gradients (are they detached, or computed under no_grad?): the heads alone are trained"
@@ -219,7 +222,7 @@ class Trainer:
             "conditions": drawn_from,
             "n_conditions": n_conditions,
             "training": training,
-            "replay": None if replay is None else replay._values(),
+            "adam": adam._rates(),
             "parts": others,
             "description": description,
             # The extension adds the heads that the objective needs.
@@ -276,11 +279,11 @@ class Trainer:
     def step(self) -> dict[str, Any]:
         """Makes one step. Returns its figures by name, those of `history`."""
         self._check_learning()
-        columns, failed = self._session.advance(1)
-        self._keep(columns, warn=failed is None)
+        records, failed = self._session.advance(1)
+        self._keep(records, warn=failed is None)
         if failed is not None:
             raise failed
-        return {name: values[-1] for name, values in columns.items()}
+        return dict(zip(FIGURES, records[-1]))
 
     def fit(
         self,
@@ -311,13 +314,12 @@ class Trainer:
             while until > 0:
                 # A few at a time, so that the line moves; one call of the extension costs microseconds.
                 part = min(until, line.steps_at_once())
-                columns, failed = self._session.advance(part)
-                self._keep(columns, warn=failed is None)
-                made = len(columns["step"])
+                records, failed = self._session.advance(part)
+                self._keep(records, warn=failed is None)
                 until, left = until - part, left - part
-                if made:
-                    record = {name: values[-1] for name, values in columns.items()}
-                    line.show(made, record)
+                if records:
+                    record = dict(zip(FIGURES, records[-1]))
+                    line.show(len(records), record)
                 if failed is not None:
                     line.close()
                     raise failed
@@ -325,7 +327,7 @@ class Trainer:
                 break
         line.close()
         self._session.look_at_end()
-        self._keep({}, warn=True)
+        self._keep([], warn=True)
         return self
 
     def _warn(self, message: str, stacklevel: int = 4) -> None:
@@ -338,8 +340,8 @@ class Trainer:
             message = "no parameter is trained: none has requires_grad (was all of it frozen?)"
             self._warn(message)
 
-    def _keep(self, columns: dict[str, list[Any]], warn: bool) -> None:
-        for name, values in columns.items():
+    def _keep(self, records: Sequence[tuple[Any, ...]], warn: bool) -> None:
+        for name, values in zip(FIGURES, zip(*records)):
             self._history.setdefault(name, []).extend(values)
         if warn:
             warned = self._session.warnings()
@@ -514,14 +516,16 @@ class Trainer:
             if self._of_scores is None or self._of_scores[0] is not scores:
                 raise ValueError("nobody knows the loss of these scores: expected a number for it, or `loss(scores)` before")
             loss = self._of_scores[1]
-        columns, failed = self._session.end_step(paths_of(trajectories, self.env), scores, float(loss))
-        if columns["step"]:
+        records, failed = self._session.end_step(paths_of(trajectories, self.env), scores, float(loss))
+        if records:
             self._drawn, self._of_scores = 0, None
-        columns["seconds"] = [time.perf_counter() - self._began for _ in columns["seconds"]]
-        self._keep(columns, warn=failed is None)
+        # The library saw the end of the step only.
+        seconds = time.perf_counter() - self._began
+        records = [(*record[: FIGURES.index("seconds")], seconds, *record[FIGURES.index("seconds") + 1 :]) for record in records]
+        self._keep(records, warn=failed is None)
         if failed is not None:
             raise failed
-        return {name: values[-1] for name, values in columns.items()}
+        return dict(zip(FIGURES, records[-1]))
 
     def rewarded(self, trajectories: Trajectories) -> Trajectories:
         """Returns the trajectories with log R of their objects. These calls of the reward aren't counted."""

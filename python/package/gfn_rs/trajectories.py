@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Sequence
 
@@ -15,6 +15,7 @@ from ._checks import check_seed, chosen, count
 from ._conditions import checked as checked_conditions
 from ._settings import AT_ONCE, check, kind_name
 from ._suggestions import suggests_names
+from .exploration import Exploration
 from .steps import Flags, Moves, Whole
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 # Logits are divided by it for the most probable move alone.
 _COLD = 1e-9
+# The settings of a sampler that draws from the policy as it is.
+_UNEXPLORED = {"epsilon": 0.0, "temperature": 1.0, "exit_bias": 0.0, "noise": 0.0}
 
 
 class Trajectories:
@@ -321,9 +324,10 @@ class Sampler:
             raise ValueError(f"env is {env!r:.200}, and the policy is one for {network.env!r:.200}: expected one environment")
         self.env, self.policy = network.env, network
         given = {"epsilon": epsilon, "temperature": temperature, "exit_bias": exit_bias, "noise": noise}
+        limits = {each.name: each.metadata.get("bounds") for each in fields(Exploration)}
         for name, value in given.items():
-            check(value, name, float)
-        self._explored = _Explored(**{name: float(value) for name, value in given.items()})
+            check(value, name, float, limits[name])
+        self._explored = {name: float(value) for name, value in given.items()}
 
     @suggests_names
     def sample(
@@ -353,27 +357,19 @@ class Sampler:
         if greedy:
             # Points have no most probable move: this refuses them.
             self.env.move_types
-            if explored != _Explored(0.0, 1.0, 0.0, 0.0):
+            if explored != _UNEXPLORED:
                 raise ValueError("greedy moves of a sampler that explores: expected a Sampler without epsilon, temperature, exit_bias and noise")
-            explored = _Explored(0.0, _COLD, 0.0, 0.0)
+            explored = {**_UNEXPLORED, "temperature": _COLD}
         of = None if instances is None else [count(instance, "instances", most=2**32 - 1) for instance in instances]
         if of is not None and len(of) != n:
             raise ValueError(f"{len(of)} instances for {n} trajectories: expected one for each")
         under, stream = self.policy._conditions(conditions, n), None if seed is None else check_seed(seed)
-        return Trajectories(self.env, self.policy._session.draw_paths(n, of, under, explored, stream))
+        return Trajectories(self.env, self.policy._session.draw_paths((n, of), under, explored, stream))
 
     def backward(self, objects: Any, *, conditions: Any = None, seed: int | None = None) -> Trajectories:
         """Draws a trajectory to each of these finished objects, backwards by P_B."""
         under, stream = self.policy._conditions(conditions, len(objects)), None if seed is None else check_seed(seed)
-        return Trajectories(self.env, self.policy._session.draw_back(objects, under, stream))
+        return Trajectories(self.env, self.policy._session.draw_paths(objects, under, _UNEXPLORED, stream))
 
     def __repr__(self) -> str:
         return f"Sampler({self.env!r}, {self.policy.settings!r})"
-
-
-@dataclass(frozen=True)
-class _Explored:
-    epsilon: float
-    temperature: float
-    exit_bias: float
-    noise: float

@@ -76,11 +76,13 @@ class Adam(Settings):
     chunk: int | None = field(default=None, metadata=bounds(1))
     transitions: TransitionBatches | None = None
 
+    def _rates(self) -> dict[str, Any]:
+        """Returns the settings as the optimizer's configuration has them."""
+        return {name: plain(getattr(self, name), name) for name in ("lr", "log_z_lr", "weight_decay", "max_norm")}
+
     def _training(self) -> dict[str, Any]:
         """Returns the settings as the trainer's configuration has them."""
-        names = ("lr", "log_z_lr", "weight_decay", "max_norm")
         return {
-            "adam": {name: plain(getattr(self, name), name) for name in names},
             "lr_scale": schedule_json(1.0 if self.schedule is None else self.schedule),
             "chunk": plain(self.chunk, "chunk"),
             "transitions": None if self.transitions is None else self.transitions._json(),

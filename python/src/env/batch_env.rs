@@ -5,18 +5,17 @@ use gfn::env::{
     Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step, VectorEnv, VectorKey, VectorStates,
 };
 use gfn::{Error, Result};
-use numpy::{IntoPyArray, PyReadonlyArrayDyn};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-use super::Failures;
+use super::rules::{Failures, read_answer};
 use crate::kinds::Space;
 use crate::references::Object;
-use crate::states::entries;
+use crate::states::{entries, whole};
 
 /// The settings of such an environment, beside its rules.
-#[derive(Clone, Deserialize, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BatchEnvSettings {
     width: usize,
@@ -31,97 +30,62 @@ pub(crate) struct BatchEnvSettings {
 impl BatchEnvSettings {
     /// The environment; its rules are asked for where it starts.
     pub(super) fn build(&self, rules: Option<Object>, failures: &Failures) -> Result<Space<VectorEnv>> {
-        let &Self { width, values, n_moves, n_backward_moves, has_exit, reverses } = self;
-        if width == 0 || n_moves == 0 || n_backward_moves == Some(0) || !(2..=1 << 16).contains(&values) {
-            let got =
-                format!("width {width}, values {values}, n_moves {n_moves}, n_backward_moves {n_backward_moves:?}");
-            return Err(Error::config("the sizes of an environment", got, "at least 1 each, and 2 to 65536 values"));
-        }
         let Some(rules) = rules else { return Err(Error::config("rules", "None", "an object like `EnvRules`")) };
-        let n_moves = [n_moves, n_backward_moves.unwrap_or(n_moves)];
-        if n_moves[0] != n_moves[1] && !reverses {
+        let n_backward = self.n_moves(Direction::Backward);
+        if n_backward != self.n_moves && !self.reverses {
             let expected =
                 "as many as `n_moves`, or rules with `reverse` and `backward_reverse`, which say what undoes what";
-            return Err(Error::config("n_backward_moves", n_moves[1], expected));
+            return Err(Error::config("n_backward_moves", n_backward, expected));
         }
-        let failures = failures.clone();
-        let mut env = BatchEnv { width, values, n_moves, has_exit, reverses, initial: Vec::new(), rules, failures };
-        env.initial = env.call(|| env.entries("initial", &[width], |function| function.call0()))?;
-        Ok(Space::vectors(VectorEnv::from_env(env), values))
+        let mut env = BatchEnv { of: self.clone(), initial: Vec::new(), rules, failures: failures.clone() };
+        let initial = failures.call(|py| env.ask(py, "initial", &[self.width], self.values, ()));
+        env.initial = entries_of(initial.ok_or_else(failed)?);
+        Ok(Space::vectors(VectorEnv::from_env(env), self.values))
+    }
+
+    /// Moves in a direction, the exit not counted.
+    fn n_moves(&self, direction: Direction) -> usize {
+        match direction {
+            Direction::Forward => self.n_moves,
+            Direction::Backward => self.n_backward_moves.unwrap_or(self.n_moves),
+        }
+    }
+
+    /// Moves in a direction, the exit among them.
+    fn slots(&self, direction: Direction) -> usize {
+        self.n_moves(direction) + usize::from(self.has_exit && direction == Direction::Forward)
     }
 }
 
 /// An environment whose methods are Python's, each of which is called once for a batch.
 struct BatchEnv {
-    width: usize,
-    values: usize,
-    /// Forward without the exit, and backward.
-    n_moves: [usize; 2],
-    has_exit: bool,
-    reverses: bool,
+    of: BatchEnvSettings,
     initial: Vec<u16>,
     rules: Object,
     failures: Failures,
 }
 
+/// The error of rules that raised an exception, which is raised instead of it.
+fn failed() -> Error {
+    Error::config("the rules of the environment", "an error that they raised", "answers")
+}
+
+fn entries_of(numbers: Vec<i64>) -> Vec<u16> {
+    numbers.into_iter().map(|number| number as u16).collect()
+}
+
 impl BatchEnv {
-    /// Moves in a direction, the exit not counted.
-    fn n_moves(&self, direction: Direction) -> usize {
-        self.n_moves[usize::from(direction == Direction::Backward)]
-    }
-
-    /// Calls Python. Its exception is kept for the caller of the library, and nothing is called until it has been raised.
-    fn call<T>(&self, call: impl FnOnce() -> PyResult<T>) -> Result<T> {
-        let refusal = || Error::config("the rules of the environment", "an error that they raised", "answers");
-        if self.failures.is_some() {
-            return Err(refusal());
-        }
-        call().map_err(|error| {
-            self.failures.keep(error);
-            refusal()
-        })
-    }
-
-    /// The whole numbers below `below`, in this shape, that a method gives.
-    fn ask(
+    /// Asks a method for whole numbers below `below` in this shape.
+    fn ask<'py>(
         &self,
+        py: Python<'py>,
         method: &str,
         shape: &[usize],
         below: usize,
-        call: impl for<'py> FnOnce(&Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>,
-    ) -> PyResult<Vec<u32>> {
-        Python::attach(|py| {
-            let answer = call(&self.rules.bind(py).getattr(method)?)?;
-            let whole =
-                answer.getattr_opt("dtype")?.map(|dtype| dtype.getattr("kind")?.extract::<String>()).transpose()?;
-            let array = match whole.as_deref() {
-                Some("i" | "u") => {
-                    answer.call_method1("astype", ("int64",))?.extract::<PyReadonlyArrayDyn<'_, i64>>().ok()
-                }
-                _ => None,
-            };
-            let array = array.ok_or_else(|| wrong_type(&answer, method, "whole numbers", shape))?;
-            if array.as_array().shape() != shape {
-                return Err(PyValueError::new_err(describe_answer(&answer, method, "whole numbers", shape)));
-            }
-            let fits = |&value: &i64| u32::try_from(value).ok().filter(|&value| (value as usize) < below);
-            let entry = |value: &i64| {
-                fits(value).ok_or_else(|| {
-                    PyValueError::new_err(format!("`{method}` gave {value}: expected 0 to {}", below - 1))
-                })
-            };
-            array.as_array().iter().map(entry).collect()
-        })
-    }
-
-    /// The entries of states that a method gives.
-    fn entries(
-        &self,
-        method: &str,
-        shape: &[usize],
-        call: impl for<'py> FnOnce(&Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>,
-    ) -> PyResult<Vec<u16>> {
-        Ok(self.ask(method, shape, self.values, call)?.into_iter().map(|entry| entry as u16).collect())
+        arguments: impl PyCallArgs<'py>,
+    ) -> PyResult<Vec<i64>> {
+        let answer = self.rules.bind(py).call_method1(method, arguments)?;
+        read_answer(&answer, method, "int64", shape, below)
     }
 
     /// The states that these moves lead to, and the moves of the other direction that undo them.
@@ -131,61 +95,29 @@ impl BatchEnv {
             Direction::Forward => ("step", "reverse"),
             Direction::Backward => ("backward_step", "backward_reverse"),
         };
-        fn call<'py>(
-            function: &Bound<'py, PyAny>,
-            states: &VectorStates,
-            moves: &[u32],
-        ) -> PyResult<Bound<'py, PyAny>> {
-            let py = function.py();
-            let numbers: Vec<i64> = moves.iter().map(|&slot| i64::from(slot)).collect();
-            function.call1((entries(py, states)?, numbers.into_pyarray(py)))
-        }
-        let (rows, undo) = self.call(|| {
-            let rows = self.entries(step, &[n, self.width], |function| call(function, states, moves))?;
-            if !self.reverses {
+        let answers = self.failures.call(|py| {
+            let arguments = || PyResult::Ok((entries(py, states)?, whole(moves.iter().map(|&slot| slot as usize))));
+            let rows = self.ask(py, step, &[n, self.of.width], self.of.values, arguments()?)?;
+            if !self.of.reverses {
                 return Ok((rows, moves.to_vec()));
             }
-            let below = self.n_moves(direction.opposite());
-            Ok((rows, self.ask(reverse, &[n], below, |function| call(function, states, moves))?))
-        })?;
-        Ok((VectorStates::from_flat(self.width, rows)?, undo))
+            let undo = self.ask(py, reverse, &[n], self.of.n_moves(direction.opposite()), arguments()?)?;
+            Ok((rows, undo.into_iter().map(|slot| slot as u32).collect()))
+        });
+        let (rows, undo) = answers.ok_or_else(failed)?;
+        Ok((VectorStates::from_flat(self.of.width, entries_of(rows))?, undo))
     }
 
     /// The moves that are legal, the exit among them; none if the rules fail, whose exception is raised later.
     fn legal(&self, direction: Direction, states: &VectorStates) -> Vec<bool> {
         let method = if direction == Direction::Forward { "masks" } else { "backward_masks" };
-        let shape = [states.len(), self.slots(direction)];
-        let ask_masks = |py: Python<'_>| {
+        let shape = [states.len(), self.of.slots(direction)];
+        let answer = self.failures.call(|py| {
             let answer = self.rules.bind(py).call_method1(method, (entries(py, states)?,))?;
-            let Ok(array) = answer.extract::<PyReadonlyArrayDyn<'_, bool>>() else {
-                return Err(wrong_type(&answer, method, "bool", &shape));
-            };
-            if array.as_array().shape() != shape {
-                return Err(PyValueError::new_err(describe_answer(&answer, method, "bool", &shape)));
-            }
-            Ok(array.as_array().iter().copied().collect())
-        };
-        self.call(|| Python::attach(ask_masks)).unwrap_or_else(|_| vec![false; shape[0] * shape[1]])
+            read_answer(&answer, method, "bool", &shape, 0)
+        });
+        answer.unwrap_or_else(|| vec![false; shape[0] * shape[1]])
     }
-
-    /// Moves in a direction, the exit among them.
-    fn slots(&self, direction: Direction) -> usize {
-        self.n_moves(direction) + usize::from(self.has_exit && direction == Direction::Forward)
-    }
-}
-
-/// The error of an answer of another type.
-fn wrong_type(answer: &Bound<'_, PyAny>, method: &str, of: &str, shape: &[usize]) -> PyErr {
-    PyTypeError::new_err(describe_answer(answer, method, of, shape))
-}
-
-fn describe_answer(answer: &Bound<'_, PyAny>, method: &str, of: &str, shape: &[usize]) -> String {
-    let about = |name: &str| answer.getattr(name).map(|value| value.to_string());
-    let got = match (about("dtype"), about("shape")) {
-        (Ok(dtype), Ok(shape)) => format!("an array of {dtype} and shape {shape}"),
-        _ => format!("a {}", answer.get_type()),
-    };
-    format!("`{method}` gave {got}: expected a numpy array of {of} and shape {shape:?}")
 }
 
 impl Env for BatchEnv {
@@ -194,15 +126,15 @@ impl Env for BatchEnv {
     type Dist = GraphActionCategorical;
 
     fn initial(&self, instances: &[u32]) -> VectorStates {
-        let mut states = VectorStates::filled(self.width, instances.len(), 0);
-        states.values_mut().chunks_exact_mut(self.width).for_each(|row| row.copy_from_slice(&self.initial));
+        let mut states = VectorStates::filled(self.of.width, instances.len(), 0);
+        states.values_mut().chunks_exact_mut(self.of.width).for_each(|row| row.copy_from_slice(&self.initial));
         states
     }
 
     fn step(&self, direction: Direction, states: &mut VectorStates, actions: &Slots) -> Result<Step<Slots>> {
-        let (n, n_moves) = (actions.len(), self.n_moves(direction));
-        if (states.len(), states.width()) != (n, self.width) {
-            let (expected, got) = ([n as i64, self.width as i64], [states.len() as i64, states.width() as i64]);
+        let (n, n_moves) = (actions.len(), self.of.n_moves(direction));
+        if (states.len(), states.width()) != (n, self.of.width) {
+            let (expected, got) = ([n as i64, self.of.width as i64], [states.len() as i64, states.width() as i64]);
             return Err(Error::shape(
                 "states",
                 expected,
@@ -210,7 +142,7 @@ impl Env for BatchEnv {
                 "give one action per state, and states of this environment",
             ));
         }
-        let legal = self.slots(direction);
+        let legal = self.of.slots(direction);
         if let Some(row) = actions.0.iter().position(|&slot| slot as usize >= legal) {
             let (slot, detail) = (actions.0[row] as usize, self.describe(direction, states, row, actions.0[row]));
             return Err(Error::IllegalAction { row, direction, slot, n_slots: legal, n_legal: 0, detail });
@@ -225,14 +157,14 @@ impl Env for BatchEnv {
         let (after, undo) = self.apply(direction, &states.select(&inner), &moves.0)?;
         let done = match direction {
             Direction::Backward => self.is_initial(&after),
-            Direction::Forward if self.has_exit => vec![false; inner.len()],
+            Direction::Forward if self.of.has_exit => vec![false; inner.len()],
             Direction::Forward => {
                 let ways_on = self.legal(direction, &after);
                 ways_on.chunks_exact(n_moves).map(|ways_on| !ways_on.contains(&true)).collect()
             }
         };
         for (k, &row) in inner.iter().enumerate() {
-            states.values_mut()[row * self.width..(row + 1) * self.width].copy_from_slice(after.row(k));
+            states.values_mut()[row * self.of.width..(row + 1) * self.of.width].copy_from_slice(after.row(k));
             (step.reverse.0[row], step.done[row]) = (undo[k], done[k]);
         }
         Ok(step)
@@ -243,20 +175,22 @@ impl Env for BatchEnv {
     }
 
     fn exit_actions(&self, states: &VectorStates) -> Option<Slots> {
-        self.has_exit.then(|| Slots(vec![self.n_moves[0] as u32; states.len()]))
+        self.of.has_exit.then(|| Slots(vec![self.of.n_moves as u32; states.len()]))
     }
 }
 
 impl DiscreteEnv for BatchEnv {
     fn masks(&self, direction: Direction, states: &VectorStates) -> Masks {
-        let (slots, has_exit) = (self.slots(direction), self.has_exit && direction == Direction::Forward);
+        let (slots, has_exit) = (self.of.slots(direction), self.of.has_exit && direction == Direction::Forward);
         Masks::of_rows(direction, states.len(), slots, self.legal(direction, states), has_exit)
     }
 
     fn describe(&self, direction: Direction, states: &VectorStates, row: usize, slot: u32) -> String {
         match states.describe(row) {
             None => format!("there is no state {row}"),
-            Some(state) if slot as usize == self.n_moves(direction) && slot as usize + 1 == self.slots(direction) => {
+            Some(state)
+                if slot as usize == self.of.n_moves(direction) && slot as usize + 1 == self.of.slots(direction) =>
+            {
                 format!("exit at {state}")
             }
             Some(state) => format!("{direction} move {slot} of {state}"),

@@ -4,24 +4,23 @@ use std::sync::Arc;
 
 use gfn::env::BatchRules;
 use gfn::graph::{
-    ActionSet, AddEdge, AddNode, Attributes, BackwardRule, BatchMove, GraphEnv, GraphKind, GraphRules, GraphSchema,
-    GraphState, GraphStates, MoveMask, Reverse, Scaffold, Semantics, SetEdgeAttr, SetNodeAttr,
+    ActionSet, AddEdge, AddNode, Attributes, BackwardRule, BatchMove, GraphActionType, GraphEnv, GraphKind, GraphRules,
+    GraphSchema, GraphState, GraphStates, MoveMask, Reverse, Scaffold, Semantics, SetEdgeAttr, SetNodeAttr,
 };
 use gfn::{Error, Result};
-use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::Failures;
 use super::answers::{Answers, Question};
 use super::rules::Rules;
 use crate::molecules::Reading;
 use crate::references::Object;
-use crate::states::Graphs;
+use crate::states::{Graphs, whole};
 
 /// The parts of a declared environment.
-#[derive(Clone, Deserialize, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GraphDeclaration {
     actions: Vec<Action>,
@@ -40,7 +39,7 @@ pub(crate) struct GraphDeclaration {
 }
 
 /// Whether the nodes of the start are distinct, or equal up to symmetry.
-#[derive(Clone, Copy, Deserialize, Debug)]
+#[derive(Clone, Copy, Serialize, Deserialize, Debug)]
 #[serde(rename_all = "snake_case")]
 enum Nodes {
     Distinct,
@@ -48,80 +47,57 @@ enum Nodes {
 }
 
 /// An action type of the library's.
-#[derive(Clone, Deserialize, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
-enum Action {
-    AddNode { attached: bool },
-    AddEdge { max_edges: Option<usize> },
-    SetNodeAttribute {},
-    SetEdgeAttribute {},
-    RemoveNode { attached: bool },
-    RemoveEdge {},
-    ClearNodeAttribute {},
-    ClearEdgeAttribute {},
+struct Action {
+    name: String,
+    part: Part,
+    /// `true` if it takes the part away or clears it.
+    reversed: bool,
+    #[serde(default)]
+    attached: bool,
+    #[serde(default)]
+    max_edges: Option<usize>,
+}
+
+/// The part of a graph that an action adds or sets.
+#[derive(Clone, Copy, PartialEq, Serialize, Deserialize, Debug)]
+#[serde(rename_all = "snake_case")]
+enum Part {
+    Node,
+    Edge,
+    NodeAttribute,
+    EdgeAttribute,
+}
+
+impl Action {
+    fn is(&self, part: Part, reversed: bool) -> bool {
+        (self.part, self.reversed) == (part, reversed)
+    }
+
+    /// Adds an action type, or the one that undoes it.
+    fn add(&self, actions: ActionSet, action_type: impl GraphActionType + 'static) -> ActionSet {
+        if self.reversed { actions.with(Reverse(action_type)) } else { actions.with(action_type) }
+    }
 }
 
 impl GraphDeclaration {
-    /// The environment; `rules` is asked what is forbidden.
-    pub(super) fn build(
-        &self,
-        rules: Option<Object>,
-        initial: Option<Vec<GraphState>>,
-        failures: &Failures,
-    ) -> Result<GraphEnv> {
+    /// The environment, without its rules if it has some.
+    pub(super) fn build(&self, has_rules: bool, initial: Option<&[GraphState]>) -> Result<GraphEnv> {
         let semantics = if self.labelled { Semantics::Labelled } else { Semantics::UpToIsomorphism };
         let kind = if self.directed { GraphKind::Directed } else { GraphKind::Undirected };
-        let (node_classes, edge_classes) = (self.node_classes, self.edge_classes);
         let none_given = || vec![GraphState::with_nodes(kind, self.initial.min(self.max_nodes + 1))];
-        let starts = initial.unwrap_or_else(none_given);
-        if rules.is_none() {
+        let starts = initial.map_or_else(none_given, <[GraphState]>::to_vec);
+        if !has_rules {
             self.check_acyclic()?;
         }
-        let adds_edges = self.actions.iter().any(|action| matches!(action, Action::AddEdge { .. }));
-        let grown = self.actions.iter().any(|action| matches!(action, Action::AddNode { attached: true }));
-        if adds_edges && grown && (self.directed || !starts.iter().all(is_connected)) {
-            let got = "AddNode(attached=True) and AddEdge in directed graphs, or from a start of several parts";
-            let expected = "undirected graphs that start connected, where no move back may cut a graph in two; else nodes that \
-                            aren't attached, and rules";
-            return Err(Error::config("actions", got, expected));
-        }
-        let mut actions = ActionSet::new(semantics);
-        for action in &self.actions {
-            actions = match action {
-                Action::AddNode { attached: true } => {
-                    let first = actions.with(AddNode::first(node_classes));
-                    first.with(AddNode::attached(node_classes, edge_classes, self.max_nodes))
-                }
-                Action::AddNode { attached: false } => actions.with(AddNode::free(node_classes, self.max_nodes)),
-                Action::AddEdge { max_edges: Some(most) } if grown => {
-                    let expected = "None where nodes come with an edge, which it wouldn't count: limit edges by rules";
-                    return Err(Error::config("max_edges", most, expected));
-                }
-                Action::AddEdge { max_edges } => {
-                    let edge = AddEdge::new(edge_classes);
-                    let edge = max_edges.map_or(edge, |most| edge.at_most(most));
-                    // Where nodes come with an edge, no move back may cut a graph in two.
-                    actions.with(if grown { edge.keeping_connected() } else { edge })
-                }
-                Action::SetNodeAttribute {} => actions.with(SetNodeAttr::new(&self.node_attributes)?),
-                Action::SetEdgeAttribute {} => actions.with(SetEdgeAttr::new(&self.edge_attributes)?),
-                Action::RemoveNode { attached: true } => {
-                    actions.with(Reverse(AddNode::attached(node_classes, edge_classes, self.max_nodes)))
-                }
-                Action::RemoveNode { attached: false } => {
-                    actions.with(Reverse(AddNode::free(node_classes, self.max_nodes)))
-                }
-                Action::RemoveEdge {} => actions.with(Reverse(AddEdge::new(edge_classes))),
-                Action::ClearNodeAttribute {} => actions.with(Reverse(SetNodeAttr::new(&self.node_attributes)?)),
-                Action::ClearEdgeAttribute {} => actions.with(Reverse(SetEdgeAttr::new(&self.edge_attributes)?)),
-            };
-        }
+        let actions = self.action_set(&starts, semantics)?;
         if self.actions.is_empty() {
             return Err(Error::config("actions", "none", "at least one type of action"));
         }
         let schema = GraphSchema {
-            node_classes: node_classes.into(),
-            edge_classes: edge_classes.into(),
+            node_classes: self.node_classes.into(),
+            edge_classes: self.edge_classes.into(),
             node_attributes: self.node_attributes.clone(),
             edge_attributes: self.edge_attributes.clone(),
             ..GraphSchema::plain(kind, self.max_nodes)
@@ -129,7 +105,7 @@ impl GraphDeclaration {
         let Some(start) = starts.first().cloned() else {
             return Err(Error::config("initial", "no graph", "one to start from, or several, each an instance"));
         };
-        let takes = self.actions.iter().all(Action::takes_away);
+        let takes = self.actions.iter().all(|action| action.reversed);
         let left = Left(if takes { starts.clone() } else { Vec::new() });
         let mut env = GraphEnv::new(left, actions, start).and_then(|env| env.with_schema(schema))?;
         if starts.len() > 1 {
@@ -140,47 +116,62 @@ impl GraphDeclaration {
             Some(Nodes::Distinct) => env = env.with_scaffold(Scaffold::ToldApart)?,
             Some(Nodes::Alike) => env = env.with_scaffold(Scaffold::Alike)?,
         }
-        let env = env.with_symmetry_correction(self.corrects_symmetry);
-        Ok(match rules {
-            Some(rules) => restrict_by_rules(env, rules, failures, None),
-            None => env,
-        })
+        Ok(env.with_symmetry_correction(self.corrects_symmetry))
+    }
+
+    fn action_set(&self, starts: &[GraphState], semantics: Semantics) -> Result<ActionSet> {
+        let (node_classes, edge_classes) = (self.node_classes, self.edge_classes);
+        let adds_edges = self.actions.iter().any(|action| action.is(Part::Edge, false));
+        let grown = self.actions.iter().any(|action| action.is(Part::Node, false) && action.attached);
+        if adds_edges && grown && (self.directed || !starts.iter().all(is_connected)) {
+            let got = "AddNode(attached=True) and AddEdge in directed graphs, or from a start of several parts";
+            let expected = "undirected graphs that start connected, where no move back may cut a graph in two; else nodes that \
+                            aren't attached, and rules";
+            return Err(Error::config("actions", got, expected));
+        }
+        let mut actions = ActionSet::new(semantics);
+        for action in &self.actions {
+            actions = match action.part {
+                Part::Node if action.attached => {
+                    if !action.reversed {
+                        actions = actions.with(AddNode::first(node_classes));
+                    }
+                    action.add(actions, AddNode::attached(node_classes, edge_classes, self.max_nodes))
+                }
+                Part::Node => action.add(actions, AddNode::free(node_classes, self.max_nodes)),
+                Part::Edge => action.add(actions, self.edges(action, grown && !action.reversed)?),
+                Part::NodeAttribute => action.add(actions, SetNodeAttr::new(&self.node_attributes)?),
+                Part::EdgeAttribute => action.add(actions, SetEdgeAttr::new(&self.edge_attributes)?),
+            };
+        }
+        Ok(actions)
+    }
+
+    /// The type that adds edges; `grown` if nodes come with an edge, where no move back may cut a graph in two.
+    fn edges(&self, action: &Action, grown: bool) -> Result<AddEdge> {
+        let edge = AddEdge::new(self.edge_classes);
+        match action.max_edges {
+            Some(most) if grown => {
+                let expected = "None where nodes come with an edge, which it wouldn't count: limit edges by rules";
+                Err(Error::config("max_edges", most, expected))
+            }
+            Some(most) => Ok(edge.at_most(most)),
+            None if grown => Ok(edge.keeping_connected()),
+            None => Ok(edge),
+        }
     }
 
     /// Refuses two actions one of which undoes the other, where no rules keep walks from coming round.
     fn check_acyclic(&self) -> Result<()> {
-        let twins: Vec<_> = self.actions.iter().map(Action::twins).collect();
-        match twins.iter().find(|(_, undoes)| twins.iter().any(|(name, _)| name == undoes)) {
-            None => Ok(()),
-            Some((name, undoes)) => {
+        for action in &self.actions {
+            if let Some(other) = self.actions.iter().find(|other| other.is(action.part, !action.reversed)) {
+                let got = format!("{} and {}", action.name, other.name);
                 let expected = "one of them, as each undoes what the other does, so that walks come round; or rules that keep them \
                                 from it";
-                Err(Error::config("actions", format!("{name} and {undoes}"), expected))
+                return Err(Error::config("actions", got, expected));
             }
         }
-    }
-}
-
-impl Action {
-    fn takes_away(&self) -> bool {
-        matches!(
-            self,
-            Self::RemoveNode { .. } | Self::RemoveEdge {} | Self::ClearNodeAttribute {} | Self::ClearEdgeAttribute {}
-        )
-    }
-
-    /// Its name, and that of the one that it undoes.
-    fn twins(&self) -> (&'static str, &'static str) {
-        match self {
-            Self::AddNode { .. } => ("AddNode", "RemoveNode"),
-            Self::RemoveNode { .. } => ("RemoveNode", "AddNode"),
-            Self::AddEdge { .. } => ("AddEdge", "RemoveEdge"),
-            Self::RemoveEdge {} => ("RemoveEdge", "AddEdge"),
-            Self::SetNodeAttribute {} => ("SetNodeAttribute", "ClearNodeAttribute"),
-            Self::ClearNodeAttribute {} => ("ClearNodeAttribute", "SetNodeAttribute"),
-            Self::SetEdgeAttribute {} => ("SetEdgeAttribute", "ClearEdgeAttribute"),
-            Self::ClearEdgeAttribute {} => ("ClearEdgeAttribute", "SetEdgeAttribute"),
-        }
+        Ok(())
     }
 }
 
@@ -252,16 +243,14 @@ impl PyRules {
         self.answers.to(&questions, |graphs, new| {
             self.rules.try_ask(method, new.len(), |function| {
                 let graphs = Bound::new(function.py(), Graphs::new(graphs.clone(), self.reading.clone()))?;
-                Ok(function.call1((graphs,))?.unbind())
+                function.call1((graphs,))
             })
         })
     }
 
     /// `gfn_rs.Moves` of these.
     fn moves<'py>(&self, py: Python<'py>, moves: &[BatchMove]) -> PyResult<Bound<'py, PyAny>> {
-        let column = |of: fn(&BatchMove) -> usize| {
-            moves.iter().map(|each| of(each) as i64).collect::<Vec<_>>().into_pyarray(py).into_any()
-        };
+        let column = |of: fn(&BatchMove) -> usize| whole(moves.iter().map(of));
         let columns = (
             column(|each| each.row),
             py.None(),
@@ -290,7 +279,7 @@ impl BatchRules<GraphStates, BatchMove> for PyRules {
             self.rules.try_ask("restrict", new.len(), |function| {
                 let py = function.py();
                 let graphs = Bound::new(py, Graphs::new(graphs.clone(), self.reading.clone()))?;
-                Ok(function.call1((graphs, self.moves(py, &new)?))?.unbind())
+                function.call1((graphs, self.moves(py, &new)?))
             })
         })
     }

@@ -4,18 +4,17 @@ use std::collections::{HashMap, HashSet};
 
 use gfn::env::{BatchRules, Direction, Rows, VectorEnv, VectorRules, VectorStates};
 use gfn::{Error, Result};
-use numpy::IntoPyArray;
 use pyo3::prelude::*;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::Failures;
 use super::rules::Rules;
 use crate::kinds::Space;
 use crate::references::Object;
-use crate::states::entries;
+use crate::states::{entries, whole};
 
 /// The parts of a declared environment.
-#[derive(Clone, Deserialize, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct VectorDeclaration {
     width: usize,
@@ -29,10 +28,6 @@ pub(crate) struct VectorDeclaration {
 impl VectorDeclaration {
     pub(super) fn build(&self, rules: Option<Object>, failures: &Failures) -> Result<Space<VectorEnv>> {
         let &Self { width, values, .. } = self;
-        if width == 0 || !(2..=1 << 16).contains(&values) {
-            let got = format!("{width} entries of {values} values");
-            return Err(Error::config("width and values", got, "at least 1 entry, and 2 to 65536 values"));
-        }
         let fits = |&(entry, before, after): &(usize, u16, u16)| {
             entry < width && before != after && usize::from(before.max(after)) < values
         };
@@ -83,26 +78,6 @@ impl VectorDeclaration {
             }
         }
         self.moves.iter().map(|&(entry, before, _)| reached.contains(&(entry, before))).collect()
-    }
-}
-
-/// Forward moves of a batch of vectors, as arrays of one length.
-#[pyclass(frozen, get_all, module = "gfn_rs", name = "VectorMoves")]
-pub(crate) struct VectorMoves {
-    /// The place in the batch of the vector that each is a move of, int64.
-    state: Py<PyAny>,
-    /// The number of each among the environment's moves, int64.
-    number: Py<PyAny>,
-}
-
-#[pymethods]
-impl VectorMoves {
-    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        self.state.bind(py).len()
-    }
-
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(format!("VectorMoves({})", self.__len__(py)?))
     }
 }
 
@@ -177,8 +152,7 @@ impl Steps {
     }
 
     fn of_states(&self, method: &str, states: &VectorStates) -> Vec<bool> {
-        self.rules
-            .ask(method, states.len(), |function| Ok(function.call1((entries(function.py(), states)?,))?.unbind()))
+        self.rules.ask(method, states.len(), |function| function.call1((entries(function.py(), states)?,)))
     }
 }
 
@@ -186,12 +160,9 @@ impl BatchRules<VectorStates, (usize, u32)> for Steps {
     fn permits(&self, states: &VectorStates, moves: &[(usize, u32)]) -> Vec<bool> {
         self.rules.ask("restrict", moves.len(), |function| {
             let py = function.py();
-            let column = |values: Vec<i64>| values.into_pyarray(py).into_any().unbind();
-            let shown = VectorMoves {
-                state: column(moves.iter().map(|&(row, _)| row as i64).collect()),
-                number: column(moves.iter().map(|&(_, slot)| i64::from(slot)).collect()),
-            };
-            Ok(function.call1((entries(py, states)?, Bound::new(py, shown)?))?.unbind())
+            let columns = (whole(moves.iter().map(|of| of.0)), whole(moves.iter().map(|of| of.1 as usize)));
+            let shown = py.import("gfn_rs.declared")?.getattr("VectorMoves")?.call1(columns)?;
+            function.call1((entries(py, states)?, shown))
         })
     }
 

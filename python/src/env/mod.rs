@@ -4,36 +4,27 @@ mod answers;
 mod batch_env;
 mod declared;
 mod declared_vectors;
-mod graphs;
 mod rules;
+mod spec;
 mod steps;
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::ThreadId;
 
-use batch_env::BatchEnvSettings;
-use declared::{GraphDeclaration, restrict_by_rules};
-use declared_vectors::VectorDeclaration;
+use declared::restrict_by_rules;
+use gfn::Rng;
 use gfn::contract::{Budget, Coverage, WaysBack, check_env, check_graph_env};
-use gfn::graph::GraphState;
-use gfn::{Error, Rng};
-use gfn_dags::{BayesianStructure, StructureConfig};
-use gfn_gym::boxes::BoxEnv;
-use gfn_gym::diffusion::{DiffusionSampling, Process, ProcessKind};
-use gfn_gym::graph_problems::{GraphProblem, Instances, Problem};
-use gfn_gym::line::Line;
+use gfn::graph::{GraphEnv, GraphState};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
-use serde::Deserialize;
 
-pub(crate) use declared_vectors::VectorMoves;
-pub(crate) use graphs::GraphSpec;
 pub(crate) use rules::{FailureCheck, Failures};
+pub(crate) use spec::{EnvSpec, token_sequence};
 
-use crate::errors::raised;
+use crate::errors::{Outcome, raised};
 use crate::inside::Inside;
-use crate::kinds::{AnySpace, ByKind, GraphFacts, Space, VectorSpec};
+use crate::kinds::{AnySpace, ByKind, GraphFacts, Space, points};
 use crate::molecules::{Encoding, Reading, lines, refusals, states_of};
 use crate::references::References;
 use crate::session::catch_panic;
@@ -41,41 +32,16 @@ use crate::settings::read;
 use crate::states::Graphs;
 use crate::watch::Watch;
 
-/// Settings of environments that each trainer builds anew.
-#[derive(Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-enum OtherSpec {
-    GraphEnv(GraphDeclaration),
-    VectorEnv(VectorDeclaration),
-    Env(BatchEnvSettings),
-    BayesianStructure(StructureConfig),
-    Box {
-        ndim: usize,
-        delta: f64,
-        polar: bool,
-    },
-    Line {
-        n_steps: usize,
-    },
-    Diffusion {
-        dim: usize,
-        steps: usize,
-        sigma: f64,
-        process: ProcessKind,
-    },
-    GraphProblem {
-        problem: Problem,
-        for_size: bool,
-    },
-    /// Molecules, under rules.
-    #[serde(skip)]
-    Restricted(GraphSpec),
-}
-
 /// The environment inside of the classes of `gfn_rs.envs`.
 #[pyclass(frozen, module = "gfn_rs._gfn")]
 pub(crate) struct Env {
-    source: EnvSource,
+    spec: EnvSpec,
+    /// Rules in Python. Each trainer builds its own environment of them, so that it alone raises what they raise.
+    rules: Option<Py<PyAny>>,
+    /// Graphs to start from.
+    initial: Option<Vec<GraphState>>,
+    /// The environment, if there are no rules in Python.
+    built: Option<AnySpace>,
     /// The environment that Python itself takes steps in, made at the first call.
     stepped: OnceLock<SteppedEnv>,
 }
@@ -90,21 +56,6 @@ struct SteppedEnv {
     busy: Mutex<Option<ThreadId>>,
 }
 
-/// An environment, or the settings of one that asks rules of Python: each trainer builds its own, so that an exception of its rules is
-/// raised by this trainer alone.
-#[allow(clippy::large_enum_variant, reason = "there is one for each environment, and it isn't moved")]
-enum EnvSource {
-    Built(AnySpace),
-    Settings(OtherSpec, Declared),
-}
-
-/// The objects of an environment that is declared in Python.
-struct Declared {
-    rules: Option<Py<PyAny>>,
-    /// Graphs to start from.
-    initial: Option<Vec<GraphState>>,
-}
-
 #[pymethods]
 impl Env {
     /// Reads `{class: settings}`; the rest is for environments that are declared in Python.
@@ -117,36 +68,18 @@ impl Env {
         initial: Option<PyRef<'_, Graphs>>,
     ) -> PyResult<Self> {
         let _inside = Inside::enter(py)?;
-        let by_class: std::collections::BTreeMap<String, serde::de::IgnoredAny> = read("an environment", settings)?;
-        let name = by_class.into_keys().next().unwrap_or_default();
+        let spec = read("an environment", settings)?;
         let initial = initial.map(|graphs| graphs.states().graphs().to_vec());
-        let source = if GraphSpec::NAMES.contains(&name.as_str()) {
-            let spec: GraphSpec = read(&name, settings)?;
-            let space = spec.build().map_err(raised)?;
-            if let ByKind::Graphs(Space { facts: GraphFacts::Molecules(reading), .. }) = &space {
-                reading.warn_of_fragments(py)?;
-            }
-            match rules {
-                Some(_) => EnvSource::Settings(OtherSpec::Restricted(spec), Declared { rules, initial }),
-                None => EnvSource::Built(space),
-            }
-        } else if OtherSpec::NAMES.contains(&name.as_str()) {
-            EnvSource::Settings(read(&name, settings)?, Declared { rules, initial })
-        } else {
-            let spec: VectorSpec = read(&name, settings)?;
-            EnvSource::Built(spec.build().map_err(raised)?)
-        };
-        let env = Self { source, stepped: OnceLock::new() };
-        // Backward moves that lead nowhere would train a wrong distribution without an error. Each trainer checks graph environments itself.
-        match &env.source {
-            EnvSource::Settings(OtherSpec::VectorEnv(_) | OtherSpec::Env(_), _) => {
-                env.check_walks(N_WALKS, 0)?;
-            }
-            // Refuses settings that can't be built.
-            _ => {
-                env.build(&References::default())?;
-            }
+        let mut env = Self { spec, rules, initial, built: None, stepped: OnceLock::new() };
+        let (space, failures) = env.build(&References::default())?;
+        if let ByKind::Graphs(Space { facts: GraphFacts::Molecules(reading), .. }) = &space {
+            reading.warn_of_fragments(py)?;
         }
+        // Backward moves that lead nowhere would train a wrong distribution without an error. Each trainer checks graph environments itself.
+        if matches!(env.spec, EnvSpec::VectorEnv(_) | EnvSpec::Env(_)) {
+            check_walks(&space, &failures, N_WALKS, 0)?;
+        }
+        env.built = env.rules.is_none().then_some(space);
         Ok(env)
     }
 
@@ -154,7 +87,9 @@ impl Env {
     /// all that were seen, None for too many.
     fn check(&self, py: Python<'_>, walks: usize, seed: u64) -> PyResult<(usize, Option<usize>)> {
         let _inside = Inside::enter(py)?;
-        py.detach(|| self.check_walks(walks, seed))
+        let references = References::default();
+        let (space, failures) = self.build(&references)?;
+        py.detach(|| check_walks(&space, &failures, walks, seed))
     }
 
     /// The reason why each of these isn't a molecule that the environment builds; None for those that are.
@@ -184,10 +119,7 @@ impl Env {
         if let Some(stepped) = self.stepped.get() {
             stepped.references.visit(&visit)?;
         }
-        match &self.source {
-            EnvSource::Settings(_, Declared { rules: Some(rules), .. }) => visit.call(rules),
-            _ => Ok(()),
-        }
+        self.rules.as_ref().map_or(Ok(()), |rules| visit.call(rules))
     }
 }
 
@@ -199,6 +131,10 @@ impl Env {
         work: impl FnOnce(&AnySpace) -> gfn::Result<T> + Send,
     ) -> PyResult<T> {
         let _inside = Inside::enter(py)?;
+        if let Some(space) = &self.built {
+            // No code of Python is called.
+            return py.detach(|| catch_panic(|| work(space)))?.map_err(raised);
+        }
         let SteppedEnv { space, failures, busy, .. } = match self.stepped.get() {
             Some(stepped) => stepped,
             None => {
@@ -207,10 +143,6 @@ impl Env {
                 self.stepped.get_or_init(|| SteppedEnv { space, failures, references, busy: Mutex::default() })
             }
         };
-        if matches!(self.source, EnvSource::Built(_)) {
-            // No code of Python is called.
-            return py.detach(|| catch_panic(|| work(space)))?.map_err(raised);
-        }
         let this_thread = std::thread::current().id();
         let lock = || busy.lock().unwrap_or_else(PoisonError::into_inner);
         if *lock() == Some(this_thread) {
@@ -237,95 +169,56 @@ impl Env {
 
     /// An environment of molecules, and how its graphs are read, without rules of Python: only walks can tell whether these lead to a
     /// molecule.
-    fn molecules(&self) -> PyResult<(Reading, Space<gfn::graph::GraphEnv>)> {
-        let space = match &self.source {
-            EnvSource::Built(space) => Some(space.clone()),
-            EnvSource::Settings(OtherSpec::Restricted(spec), _) => Some(spec.build().map_err(raised)?),
-            EnvSource::Settings(..) => None,
+    fn molecules(&self) -> Outcome<(Reading, Space<GraphEnv>)> {
+        let space = match &self.built {
+            Some(space) => space.clone(),
+            None => self.spec.build(None, None, &Failures::default())?,
         };
-        if let Some(ByKind::Graphs(space)) = space
+        if let ByKind::Graphs(space) = space
             && let Some(reading) = space.facts.reading().cloned()
         {
             return Ok((reading, space));
         }
-        Err(PyTypeError::new_err("an environment that builds no molecules"))
+        Err(PyTypeError::new_err("an environment that builds no molecules").into())
     }
 
     /// The environment for a trainer, which holds its rules, and the place of what they raise.
     pub(crate) fn build(&self, references: &References) -> PyResult<(AnySpace, Failures)> {
         let failures = Failures::default();
-        let space = match &self.source {
-            EnvSource::Built(space) => Ok(space.clone()),
-            EnvSource::Settings(spec, declared) => spec.build(declared, references, &failures),
+        if let Some(space) = &self.built {
+            return Ok((space.clone(), failures));
+        }
+        let rules = self.rules.as_ref();
+        let rules = rules.map(|rules| references.add(Python::attach(|py| rules.clone_ref(py))));
+        let space = match (self.spec.build(rules.clone(), self.initial.as_deref(), &failures), rules) {
+            (Ok(ByKind::Graphs(Space { env, facts, .. })), Some(rules)) => {
+                Ok(Space::graphs(restrict_by_rules(env, rules, &failures, facts.reading().cloned()), facts))
+            }
+            (space, _) => space,
         };
         failures.raise()?;
         Ok((space.map_err(raised)?, failures))
-    }
-
-    fn check_walks(&self, walks: usize, seed: u64) -> PyResult<(usize, Option<usize>)> {
-        let (space, failures) = self.build(&References::default())?;
-        let (rng, watch) = (&mut Rng::seeded(seed), Watch::new());
-        let look = || watch.look();
-        let budget = Budget::thorough().with_walks(walks).with_watch(&look);
-        let coverage = match &space {
-            ByKind::Graphs(Space { env, facts: GraphFacts::Structures(_), .. }) => check_env(env, budget, rng),
-            ByKind::Graphs(space) => check_graph_env(&space.env, budget, rng),
-            ByKind::Vectors(space) => check_env(&space.env, budget, rng),
-            ByKind::Box(_) | ByKind::Line(_) | ByKind::Diffusion(_) => {
-                let expected = "one whose moves can be listed: graphs, vectors, acyclic graphs";
-                Err(Error::config("an environment to be checked", "one of points", expected))
-            }
-        };
-        failures.raise()?;
-        let Coverage { visited, ways_back } = coverage.map_err(raised)?;
-        let states = match ways_back {
-            WaysBack::All { states } => Some(states),
-            WaysBack::Sample { .. } => None,
-        };
-        Ok((visited, states))
     }
 }
 
 /// Random walks that check a custom environment of vectors.
 const N_WALKS: usize = 32;
 
-impl OtherSpec {
-    const NAMES: [&str; 8] =
-        ["GraphEnv", "VectorEnv", "Env", "BayesianStructure", "Box", "Line", "Diffusion", "GraphProblem"];
-
-    fn build(&self, declared: &Declared, references: &References, failures: &Failures) -> gfn::Result<AnySpace> {
-        let rules = declared.rules.as_ref();
-        let rules = rules.map(|rules| references.add(Python::attach(|py| rules.clone_ref(py))));
-        Ok(match self {
-            Self::Restricted(spec) => match (spec.build()?, rules) {
-                (ByKind::Graphs(Space { env, facts, .. }), Some(rules)) => {
-                    let env = restrict_by_rules(env, rules, failures, facts.reading().cloned());
-                    Space::graphs(env, facts)
-                }
-                (space, _) => space,
-            },
-            Self::GraphProblem { problem, for_size } => {
-                let graphs = Instances::new(declared.initial.clone().unwrap_or_default())?;
-                let make = if *for_size { GraphProblem::for_size } else { GraphProblem::new };
-                Space::graphs(make(*problem, &graphs)?.into_env(), GraphFacts::Problem(*problem))
-            }
-            Self::GraphEnv(declaration) => {
-                let env = declaration.build(rules, declared.initial.clone(), failures)?;
-                Space::graphs(env, GraphFacts::Plain)
-            }
-            Self::VectorEnv(declaration) => ByKind::Vectors(declaration.build(rules, failures)?),
-            Self::Env(settings) => ByKind::Vectors(settings.build(rules, failures)?),
-            Self::BayesianStructure(config) => {
-                let structures = BayesianStructure::new(config.clone())?;
-                Space::graphs(structures.env().clone(), GraphFacts::Structures(structures))
-            }
-            Self::Box { ndim, delta, polar: false } => Space::unit_box(BoxEnv::cartesian(*ndim, *delta)?),
-            Self::Box { ndim: 2, delta, polar: true } => Space::unit_box(BoxEnv::polar(*delta)?),
-            Self::Box { ndim, polar: true, .. } => return Err(Error::config("ndim of a polar box", ndim, "2")),
-            Self::Line { n_steps } => Space::line(Line::new(*n_steps)?),
-            Self::Diffusion { dim, steps, sigma, process } => {
-                Space::diffusion(DiffusionSampling::new(*dim, Process::new(*process, *sigma, *steps)?)?)
-            }
-        })
-    }
+fn check_walks(space: &AnySpace, failures: &Failures, walks: usize, seed: u64) -> PyResult<(usize, Option<usize>)> {
+    let (rng, watch) = (&mut Rng::seeded(seed), Watch::new());
+    let look = || watch.look();
+    let budget = Budget::thorough().with_walks(walks).with_watch(&look);
+    let coverage = match space {
+        ByKind::Graphs(Space { env, facts: GraphFacts::Structures(_), .. }) => check_env(env, budget, rng),
+        ByKind::Graphs(space) => check_graph_env(&space.env, budget, rng),
+        ByKind::Vectors(space) => check_env(&space.env, budget, rng),
+        ByKind::Box(_) | ByKind::Line(_) | ByKind::Diffusion(_) => Err(points()),
+    };
+    failures.raise()?;
+    let Coverage { visited, ways_back } = coverage.map_err(raised)?;
+    let states = match ways_back {
+        WaysBack::All { states } => Some(states),
+        WaysBack::Sample { .. } => None,
+    };
+    Ok((visited, states))
 }

@@ -4,11 +4,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use gfn::env::Env;
 use gfn::train::{Companion, Context, Persist};
-use numpy::PyReadonlyArray1;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use numpy::PyReadonlyArrayDyn;
 use pyo3::prelude::*;
 
-use crate::errors::python_error;
+use crate::errors::call_python;
 use crate::references::Object;
 
 /// The first exception of a function of Python that the library calls where it can't return an error. The trainer raises it when its call
@@ -21,8 +20,12 @@ impl Failures {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
     }
 
-    pub(super) fn is_some(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    /// Calls Python. Its exception, Ctrl-C for example, is kept for the caller of the library, and nothing is called until it was raised.
+    pub(super) fn call<T>(&self, call: impl FnOnce(Python<'_>) -> PyResult<T>) -> Option<T> {
+        if self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some() {
+            return None;
+        }
+        Python::attach(call).map_err(|error| self.keep(error)).ok()
     }
 
     pub(crate) fn take(&self) -> Option<PyErr> {
@@ -47,7 +50,7 @@ impl<E: Env> Persist<E> for FailureCheck {
 
 impl<E: Env> Companion<E> for FailureCheck {
     fn before_update(&mut self, _: &Context<E>) -> gfn::Result<()> {
-        self.0.raise().map_err(python_error("the rules"))
+        call_python("the rules", |_| self.0.raise())
     }
 }
 
@@ -58,13 +61,12 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    /// The answers of a method for `n` items: all are allowed without such a method, and none if it fails, nor from then on: an exception
-    /// will be raised, Ctrl-C for example.
+    /// The answers of a method for `n` items: all are allowed without such a method, and none if it fails.
     pub(super) fn ask(
         &self,
         method: &str,
         n: usize,
-        call: impl Fn(&Bound<'_, PyAny>) -> PyResult<Py<PyAny>>,
+        call: impl for<'py> Fn(&Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>,
     ) -> Vec<bool> {
         self.try_ask(method, n, call).unwrap_or_else(|| vec![false; n])
     }
@@ -74,33 +76,26 @@ impl Rules {
         &self,
         method: &str,
         n: usize,
-        call: impl Fn(&Bound<'_, PyAny>) -> PyResult<Py<PyAny>>,
+        call: impl for<'py> Fn(&Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>,
     ) -> Option<Vec<bool>> {
-        if self.failures.is_some() {
-            return None;
-        }
-        let ask = |py: Python<'_>| -> PyResult<Vec<bool>> {
+        self.failures.call(|py| {
             let Some(object) = &self.object else { return Ok(vec![true; n]) };
             let Some(function) = object.bind(py).getattr_opt(method)? else { return Ok(vec![true; n]) };
-            answers(call(&function)?.bind(py), method, n)
-        };
-        Python::attach(ask).map_err(|error| self.failures.keep(error)).ok()
+            read_answer(&call(&function)?, method, "bool", &[n], 0)
+        })
     }
 }
 
-fn answers(answer: &Bound<'_, PyAny>, method: &str, n: usize) -> PyResult<Vec<bool>> {
-    let Ok(array) = answer.extract::<PyReadonlyArray1<'_, bool>>() else {
-        let what = match answer.getattr_opt("dtype")? {
-            Some(dtype) => format!("an array of {dtype} and shape {}", answer.getattr("shape")?),
-            None => format!("a {}", answer.get_type().name()?),
-        };
-        return Err(PyTypeError::new_err(format!(
-            "`{method}` gave {what}: expected a flat array of bool, {n} of them"
-        )));
-    };
-    if array.as_array().len() == n {
-        Ok(array.as_array().to_vec())
-    } else {
-        Err(PyValueError::new_err(format!("`{method}` gave {} answers: expected {n}", array.as_array().len())))
-    }
+/// Reads an array of a kind of numpy's and of this shape, its numbers below `below`, which a method gave.
+pub(super) fn read_answer<T: numpy::Element + Copy>(
+    answer: &Bound<'_, PyAny>,
+    method: &str,
+    kind: &str,
+    shape: &[usize],
+    below: usize,
+) -> PyResult<Vec<T>> {
+    let checks = answer.py().import("gfn_rs._checks")?;
+    let array: PyReadonlyArrayDyn<'_, T> =
+        checks.call_method1("answers", (answer, method, kind, shape.to_vec(), below))?.extract()?;
+    Ok(array.as_array().iter().copied().collect())
 }

@@ -3,54 +3,28 @@
 use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env as _, Masks, Rows, Slots, VectorEnv, VectorStates};
 use gfn::graph::{GraphEnv, GraphStates};
 use gfn::{Error, Result};
-use numpy::{IntoPyArray, PyReadonlyArray1};
+use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 
 use super::Env;
 use crate::border::Shown;
-use crate::kinds::{PyEnv, Space};
-use crate::paths::{Paths, Scored, Walk, replay_walk};
-use crate::tensors;
+use crate::kinds::{AnySpace, PyEnv, Space};
+use crate::paths::{Paths, replay};
+use crate::states::{Array, whole};
+use crate::tensors::PyTensor;
 
-/// Moves of a batch of states: columns of one length.
-#[derive(Default)]
-struct MoveColumns {
-    state: Vec<i64>,
-    slot: Vec<i64>,
-    kind: Vec<i64>,
-    a: Vec<i64>,
-    b: Vec<i64>,
-    column: Vec<i64>,
-}
+/// Moves of a batch of states, as columns of one length: state, slot, and what [`SteppedByPython::name`] returns of them.
+type MoveColumns = Vec<Array<i64>>;
 
-impl MoveColumns {
-    fn into_arrays(self, py: Python<'_>) -> Vec<Bound<'_, PyAny>> {
-        let Self { state, slot, kind, a, b, column } = self;
-        [state, slot, kind, a, b, column].map(|values| values.into_pyarray(py).into_any()).into()
-    }
-}
-
-/// The place of a move's type, its nodes, and its number among the type's moves there.
-pub(crate) struct MoveName {
-    kind: usize,
-    a: u32,
-    b: u32,
-    column: u32,
-}
-
-/// The result of one step.
-struct StepOutcome {
-    states: Shown,
-    reverse: Vec<i64>,
-    exit: Vec<bool>,
-    done: Vec<bool>,
-}
+/// The states after a step, the moves that undo it, which ones were the exit, and after which ones no step follows.
+type StepOutcome = (Shown, Array<i64>, Array<bool>, Array<bool>);
 
 /// An environment in which Python takes steps.
 pub(crate) trait SteppedByPython: EnumerableEnv {
     /// The names of the types of moves; an exit is the last.
     fn move_types(&self) -> Vec<String>;
-    fn name(&self, direction: Direction, states: &Self::States, row: usize, slot: u32) -> Result<MoveName>;
+    /// The place of a move's type, its nodes, and its number among the type's moves there.
+    fn name(&self, direction: Direction, states: &Self::States, row: usize, slot: u32) -> Result<[i64; 4]>;
     fn key_bytes(&self, states: &Self::States) -> Vec<Vec<u8>>;
     fn log_automorphisms_of(&self, states: &Self::States) -> Result<Vec<f64>>;
 }
@@ -60,9 +34,9 @@ impl SteppedByPython for GraphEnv {
         self.actions().types().map(|(_, action_type)| action_type.name().to_owned()).collect()
     }
 
-    fn name(&self, direction: Direction, states: &GraphStates, row: usize, slot: u32) -> Result<MoveName> {
+    fn name(&self, direction: Direction, states: &GraphStates, row: usize, slot: u32) -> Result<[i64; 4]> {
         let (kind, _, action) = self.actions().decode(direction, &states.graphs()[row], slot)?;
-        Ok(MoveName { kind: kind.0, a: action.a, b: action.b, column: action.class })
+        Ok([kind.0 as i64, action.a.into(), action.b.into(), action.class.into()])
     }
 
     fn key_bytes(&self, states: &GraphStates) -> Vec<Vec<u8>> {
@@ -83,10 +57,10 @@ impl SteppedByPython for VectorEnv {
         vec!["move".to_owned(), "exit".to_owned()]
     }
 
-    fn name(&self, direction: Direction, states: &VectorStates, row: usize, slot: u32) -> Result<MoveName> {
+    fn name(&self, direction: Direction, states: &VectorStates, row: usize, slot: u32) -> Result<[i64; 4]> {
         let exits = direction == Direction::Forward
             && self.exit_actions(&states.select(&[row])).is_some_and(|exit| exit.0 == [slot]);
-        Ok(MoveName { kind: usize::from(exits), a: 0, b: 0, column: slot })
+        Ok([exits.into(), 0, 0, slot.into()])
     }
 
     fn key_bytes(&self, states: &VectorStates) -> Vec<Vec<u8>> {
@@ -130,21 +104,18 @@ impl<E: PyEnv + SteppedByPython> Space<E> {
             }
             all
         });
-        let mut out = MoveColumns::default();
+        let mut columns = vec![Vec::new(); 6];
         for (&row, &slot) in rows.iter().zip(&slots) {
             let place = row as usize;
             if place >= states.len() {
                 return Err(Error::out_of_range(place, states.len()));
             }
-            let MoveName { kind, a, b, column } = self.env.name(direction, &states, place, slot)?;
-            out.state.push(row.into());
-            out.slot.push(slot.into());
-            out.kind.push(kind as i64);
-            out.a.push(a.into());
-            out.b.push(b.into());
-            out.column.push(column.into());
+            let [kind, a, b, column] = self.env.name(direction, &states, place, slot)?;
+            for (values, value) in columns.iter_mut().zip([row.into(), slot.into(), kind, a, b, column]) {
+                values.push(value);
+            }
         }
-        Ok(out)
+        Ok(columns.into_iter().map(Array).collect())
     }
 
     fn take_step(&self, states: &Py<PyAny>, direction: Direction, slots: Vec<u32>) -> Result<StepOutcome> {
@@ -158,12 +129,8 @@ impl<E: PyEnv + SteppedByPython> Space<E> {
             masks.check(row, slot, || self.env.describe(direction, &states, row, slot))?;
         }
         let step = self.env.step(direction, &mut states, &Slots(slots))?;
-        Ok(StepOutcome {
-            states: self.border.defer(states),
-            reverse: step.reverse.0.into_iter().map(i64::from).collect(),
-            exit: step.exit,
-            done: step.done,
-        })
+        let reverse = whole(step.reverse.0.into_iter().map(|slot| slot as usize));
+        Ok((self.border.defer(states), reverse, Array(step.exit), Array(step.done)))
     }
 }
 
@@ -176,103 +143,64 @@ fn small(values: &PyReadonlyArray1<'_, i64>) -> Vec<u32> {
     values.as_array().iter().map(|&value| u32::try_from(value).unwrap_or(Slots::NONE)).collect()
 }
 
-/// The error of environments whose moves can't be listed.
-fn points<T>() -> Result<T> {
-    let expected = "one whose moves can be listed (graphs, vectors, acyclic graphs); of points, walk by a `Sampler`";
-    Err(Error::config("an environment to be walked by hand", "one of points", expected))
-}
-
 #[pymethods]
 impl Env {
     /// The names of the types of moves.
     fn types(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        self.with_space(py, |space| listed!(space, space => Ok(space.env.move_types()), points()))
+        self.with_space(py, |space| listed!(space, space => Ok(space.env.move_types())))
     }
 
     fn n_instances(&self, py: Python<'_>) -> PyResult<u32> {
-        self.with_space(py, |space| listed!(space, space => Ok(space.env.n_instances()), points()))
+        self.with_space(py, |space| listed!(space, space => Ok(space.env.n_instances())))
     }
 
-    fn initial<'py>(&self, py: Python<'py>, instances: PyReadonlyArray1<'_, i64>) -> PyResult<Bound<'py, PyAny>> {
+    fn initial(&self, py: Python<'_>, instances: PyReadonlyArray1<'_, i64>) -> PyResult<Shown> {
         let instances = small(&instances);
-        self.with_space(py, |space| listed!(space, space => space.initial_states(&instances), points()))?(py)
+        self.with_space(py, |space| listed!(space, space => space.initial_states(&instances)))
     }
 
-    /// The beginning of the slots of each state, and which slots are legal.
-    fn masks<'py>(
+    /// The beginning of the slots of each state, which slots are legal, and whether the last one is the exit.
+    fn masks(&self, py: Python<'_>, states: Py<PyAny>, backward: bool) -> PyResult<(Array<i64>, Array<bool>, bool)> {
+        let ask = |space: &AnySpace| listed!(space, space => Ok(space.env.masks(direction(backward), &space.states(&states)?)));
+        let masks: Masks = self.with_space(py, ask)?;
+        Ok((whole(masks.slot_ptr.iter().copied()), Array(masks.legal), masks.has_exit))
+    }
+
+    /// The moves that these slots of these rows of states are, or all legal ones.
+    fn moves(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
         states: Py<PyAny>,
         backward: bool,
-    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>, bool)> {
-        let masks: Masks = self.with_space(py, |space| {
-            listed!(space, space => Ok(space.env.masks(direction(backward), &space.states(&states)?)), points())
-        })?;
-        let ptr: Vec<i64> = masks.slot_ptr.iter().map(|&start| start as i64).collect();
-        Ok((ptr.into_pyarray(py).into_any(), masks.legal.into_pyarray(py).into_any(), masks.has_exit))
+        chosen: Option<(PyReadonlyArray1<'_, i64>, PyReadonlyArray1<'_, i64>)>,
+    ) -> PyResult<MoveColumns> {
+        let (direction, moves) = (direction(backward), chosen.map(|(rows, slots)| (small(&rows), small(&slots))));
+        self.with_space(py, |space| listed!(space, space => space.name_moves(&states, direction, moves)))
     }
 
-    /// All legal moves of states, as columns.
-    fn moves<'py>(&self, py: Python<'py>, states: Py<PyAny>, backward: bool) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let moves = self.with_space(
-            py,
-            |space| listed!(space, space => space.name_moves(&states, direction(backward), None), points()),
-        )?;
-        Ok(moves.into_arrays(py))
-    }
-
-    /// The moves that these slots of these states are, as columns.
-    fn named<'py>(
+    fn step(
         &self,
-        py: Python<'py>,
-        states: Py<PyAny>,
-        rows: PyReadonlyArray1<'_, i64>,
-        slots: PyReadonlyArray1<'_, i64>,
-        backward: bool,
-    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let moves = (small(&rows), small(&slots));
-        let named = self.with_space(
-            py,
-            |space| listed!(space, space => space.name_moves(&states, direction(backward), Some(moves)), points()),
-        )?;
-        Ok(named.into_arrays(py))
-    }
-
-    /// The states after a step, the moves that undo it, whether it was the exit, and whether no step follows.
-    fn step<'py>(
-        &self,
-        py: Python<'py>,
+        py: Python<'_>,
         states: Py<PyAny>,
         slots: PyReadonlyArray1<'_, i64>,
         backward: bool,
-    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let slots = small(&slots);
-        let StepOutcome { states, reverse, exit, done } = self.with_space(
-            py,
-            |space| listed!(space, space => space.take_step(&states, direction(backward), slots), points()),
-        )?;
-        let flags = |values: Vec<bool>| values.into_pyarray(py).into_any();
-        Ok(vec![states(py)?, reverse.into_pyarray(py).into_any(), flags(exit), flags(done)])
+    ) -> PyResult<StepOutcome> {
+        let (direction, slots) = (direction(backward), small(&slots));
+        self.with_space(py, |space| listed!(space, space => space.take_step(&states, direction, slots)))
     }
 
-    fn is_initial<'py>(&self, py: Python<'py>, states: Py<PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let initial = self.with_space(
-            py,
-            |space| listed!(space, space => Ok(space.env.is_initial(&space.states(&states)?)), points()),
-        )?;
-        Ok(initial.into_pyarray(py).into_any())
+    fn is_initial(&self, py: Python<'_>, states: Py<PyAny>) -> PyResult<Array<bool>> {
+        let ask = |space: &AnySpace| listed!(space, space => Ok(space.env.is_initial(&space.states(&states)?)));
+        self.with_space(py, ask).map(Array)
     }
 
     fn keys(&self, py: Python<'_>, states: Py<PyAny>) -> PyResult<Vec<Vec<u8>>> {
-        self.with_space(py, |space| listed!(space, space => Ok(space.env.key_bytes(&space.states(&states)?)), points()))
+        self.with_space(py, |space| listed!(space, space => Ok(space.env.key_bytes(&space.states(&states)?))))
     }
 
-    fn log_automorphisms<'py>(&self, py: Python<'py>, states: Py<PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let logs = self.with_space(
-            py,
-            |space| listed!(space, space => space.env.log_automorphisms_of(&space.states(&states)?), points()),
-        )?;
-        Ok(logs.into_pyarray(py).into_any())
+    fn log_automorphisms(&self, py: Python<'_>, states: Py<PyAny>) -> PyResult<Array<f64>> {
+        let ask = |space: &AnySpace| listed!(space, space => space.env.log_automorphisms_of(&space.states(&states)?));
+        self.with_space(py, ask).map(Array)
     }
 
     /// Trajectories of actions from outside, each of which is checked.
@@ -280,29 +208,20 @@ impl Env {
     fn replay(
         &self,
         py: Python<'_>,
-        actions: &Bound<'_, PyAny>,
+        actions: PyTensor,
         offsets: PyReadonlyArray1<'_, i64>,
         instances: PyReadonlyArray1<'_, i64>,
         log_rewards: Option<Vec<f64>>,
-        conditions: Option<&Bound<'_, PyAny>>,
-        scored: Option<(Bound<'_, PyAny>, Bound<'_, PyAny>)>,
+        conditions: Option<PyTensor>,
+        scored: Option<(PyTensor, PyTensor)>,
     ) -> PyResult<Paths> {
-        let scored = match scored {
-            None => None,
-            Some((log_pf, log_pb)) => {
-                Some(Scored { log_pf: tensors::from_python(&log_pf)?, log_pb: tensors::from_python(&log_pb)? })
-            }
-        };
         let place = |&offset: &i64| usize::try_from(offset).unwrap_or(usize::MAX);
-        let walk = Walk {
-            actions: tensors::from_python(actions)?,
-            offsets: offsets.as_array().iter().map(place).collect(),
-            instances: small(&instances),
-            log_rewards,
-            conditions: conditions.map(tensors::from_python).transpose()?,
-            scored,
-        };
-        let paths = self.with_space(py, move |space| Ok(map_each!(space, space => replay_walk(space, walk)?)))?;
-        Ok(Paths::new(paths))
+        let offsets: Vec<usize> = offsets.as_array().iter().map(place).collect();
+        let (actions, instances) = (actions.0, small(&instances));
+        self.with_space(py, move |space| {
+            Ok(Paths::new(map_each!(space, space => {
+                replay(space, &actions, &offsets, &instances, log_rewards, conditions, scored)?
+            })))
+        })
     }
 }

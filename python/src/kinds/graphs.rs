@@ -17,13 +17,12 @@ use gfn_gym::graph_problems::{Problem, SizeReward};
 use gfn_gym::ring::RingReward;
 use gfn_gym::triangle::TriangleReward;
 use gfn_molecules::{ExternalScorer, MoleculeScore};
-use pyo3::prelude::*;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{AnyReward, AnySpace, ByKind, Discrete, PyEnv, Space, wrong_states};
+use super::{AnyReward, AnySpace, ByKind, Discrete, PyEnv, Space, reward_spec, wrong_states};
 use crate::border::{Border, GraphBorder, StructureBorder};
-use crate::errors::raised;
+use crate::errors::Outcome;
 use crate::molecules::Reading;
 use crate::policy::{BuiltPolicy, GraphView, Plan, graph_module, uniform};
 use crate::ranking::molecule_score;
@@ -63,20 +62,19 @@ impl Space<GraphEnv> {
 impl PyEnv for GraphEnv {
     type Facts = GraphFacts;
 
-    fn reward(space: &Space<Self>, settings: &Value, _: Option<Arc<dyn Target>>) -> PyResult<AnyReward<Self>> {
+    fn reward(space: &Space<Self>, settings: &Value, _: Option<Arc<dyn Target>>) -> Outcome<AnyReward<Self>> {
         let states = match &space.facts {
             GraphFacts::Structures(_) => "acyclic graphs",
             _ => "graphs",
         };
-        let Ok(spec) = serde_json::from_value(settings.clone()) else { return wrong_states(settings, states) };
-        match build_reward(spec, &space.facts).map_err(raised)? {
+        match build_reward(reward_spec(settings, states)?, &space.facts)? {
             Some(reward) => Ok(reward),
             None if states == "graphs" => wrong_states(settings, "graphs that aren't molecules or of a problem"),
             None => wrong_states(settings, states),
         }
     }
 
-    fn policy(space: &Space<Self>, plan: Plan<'_>) -> PyResult<BuiltPolicy<Self>> {
+    fn policy(space: &Space<Self>, plan: Plan<'_>) -> Outcome<BuiltPolicy<Self>> {
         let env = &space.env;
         match (plan.class.as_str(), &space.facts) {
             ("GraphNet", _) => plan.build(|config: GraphNetConfig, plan| {

@@ -5,7 +5,6 @@ mod points;
 mod vectors;
 
 pub(crate) use graphs::GraphFacts;
-pub(crate) use vectors::VectorSpec;
 
 use std::sync::Arc;
 
@@ -19,13 +18,16 @@ use gfn_gym::boxes::BoxEnv;
 use gfn_gym::diffusion::{DiffusionSampling, MalaConfig, Target};
 use gfn_gym::line::Line;
 use pyo3::exceptions::PyTypeError;
-use pyo3::prelude::*;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::border::Border;
+use crate::errors::Outcome;
 use crate::parts::PyPriority;
+use crate::paths::PathBatch;
 use crate::policy::{BuiltPolicy, Plan};
 use crate::reward::{Locked, class_name};
+use crate::session::Trained;
 
 /// A reward of an environment's states.
 pub(crate) type AnyReward<E> = Box<dyn Reward<<E as Env>::States>>;
@@ -66,15 +68,22 @@ macro_rules! map_each {
     };
 }
 
-/// Evaluates an expression if the states can be listed, and another one for environments of points.
+/// Evaluates an expression if the states can be listed; the environments of points refuse it.
 macro_rules! listed {
-    ($of:expr, $one:ident => $value:expr, $points:expr) => {
+    ($of:expr, $one:ident => $value:expr) => {
         match $of {
             $crate::kinds::ByKind::Graphs($one) => $value,
             $crate::kinds::ByKind::Vectors($one) => $value,
-            _ => $points,
+            _ => Err($crate::kinds::points()),
         }
     };
+}
+
+/// The error of environments whose moves and states can't be listed.
+pub(crate) fn points() -> Error {
+    let expected = "one whose moves and states can be listed (graphs, vectors, acyclic graphs); of points, walk by a \
+                    `Sampler`, and compare samples";
+    Error::config("the environment", "continuous", expected)
 }
 
 /// An environment, its border to Python, and the properties that rewards and policies need.
@@ -90,6 +99,14 @@ impl<E: PyEnv> Clone for Space<E> {
     }
 }
 
+/// Trajectories of any type of environment.
+pub(crate) type AnyPaths =
+    ByKind<PathBatch<GraphEnv>, PathBatch<VectorEnv>, PathBatch<BoxEnv>, PathBatch<Line>, PathBatch<DiffusionSampling>>;
+
+/// A trainer of any type of environment.
+pub(crate) type AnyTrained =
+    ByKind<Trained<GraphEnv>, Trained<VectorEnv>, Trained<BoxEnv>, Trained<Line>, Trained<DiffusionSampling>>;
+
 /// An environment of any type.
 pub(crate) type AnySpace =
     ByKind<Space<GraphEnv>, Space<VectorEnv>, Space<BoxEnv>, Space<Line>, Space<DiffusionSampling>>;
@@ -103,15 +120,15 @@ pub(crate) trait PyEnv: TrainEnv<States: 'static> + Clone {
     type Facts: Clone + Send + Sync;
 
     /// The density of a diffusion, by the settings of the reward, if that is one of the library's.
-    fn target(_reward: Option<&Value>) -> PyResult<Option<Arc<dyn Target>>> {
+    fn target(_reward: Option<&Value>) -> Outcome<Option<Arc<dyn Target>>> {
         Ok(None)
     }
 
     /// A reward of the library's.
-    fn reward(space: &Space<Self>, settings: &Value, target: Option<Arc<dyn Target>>) -> PyResult<AnyReward<Self>>;
+    fn reward(space: &Space<Self>, settings: &Value, target: Option<Arc<dyn Target>>) -> Outcome<AnyReward<Self>>;
 
     /// A policy.
-    fn policy(space: &Space<Self>, plan: Plan<'_>) -> PyResult<BuiltPolicy<Self>>;
+    fn policy(space: &Space<Self>, plan: Plan<'_>) -> Outcome<BuiltPolicy<Self>>;
 
     /// A search by Langevin steps.
     fn langevin(
@@ -158,10 +175,14 @@ impl<E: PyEnv + EnumerableEnv<Key: 'static>> Discrete<E> {
     }
 }
 
+/// The settings of a reward of the library's for these states.
+fn reward_spec<T: DeserializeOwned>(settings: &Value, states: &str) -> Outcome<T> {
+    serde_json::from_value(settings.clone()).or_else(|_| wrong_states(settings, states))
+}
+
 /// The error of a reward of the library's for other states than these.
-fn wrong_states<T>(settings: &Value, states: &str) -> PyResult<T> {
-    Err(PyTypeError::new_err(format!(
-        "the reward {} isn't one of {states}: expected one that is made for this environment, or a function of a batch of states",
-        class_name(settings)
-    )))
+fn wrong_states<T>(settings: &Value, states: &str) -> Outcome<T> {
+    let expected = "expected one that is made for this environment, or a function of a batch of states";
+    let refusal = format!("the reward {} isn't one of {states}: {expected}", class_name(settings));
+    Err(PyTypeError::new_err(refusal).into())
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use gfn::env::Reals;
 use gfn::{Error, Result, Rng};
 use gfn_extras::explore::ObjectSearch;
 use gfn_gym::boxes::{BoxEnv, BoxPolicy, BoxPolicyConfig, BoxReward};
@@ -10,13 +11,12 @@ use gfn_gym::diffusion::{
     Mixture, Posterior, Target,
 };
 use gfn_gym::line::{Line, LinePolicy, LinePolicyConfig, LineReward};
-use pyo3::prelude::*;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{AnyReward, AnySpace, ByKind, NO_LANGEVIN, PyEnv, Space, wrong_states};
+use super::{AnyReward, AnySpace, ByKind, NO_LANGEVIN, PyEnv, Space, reward_spec, wrong_states};
 use crate::border::{DiffusionBorder, PointBorder};
-use crate::errors::raised;
+use crate::errors::Outcome;
 use crate::policy::{BuiltPolicy, Plan};
 
 /// The settings of rewards, by the name of the class in Python.
@@ -44,28 +44,24 @@ enum MixtureName {
     FortyModes,
 }
 
-fn spec(settings: &Value, states: &str) -> PyResult<RewardSpec> {
-    serde_json::from_value(settings.clone()).or_else(|_| wrong_states(settings, states))
-}
-
-impl Space<BoxEnv> {
-    pub(crate) fn unit_box(env: BoxEnv) -> AnySpace {
-        ByKind::Box(Self { border: Arc::new(PointBorder(env.ndim())), env, facts: () })
+impl<E: PyEnv<States = Reals, Facts = ()>> Space<E> {
+    pub(crate) fn points(env: E, width: usize) -> Self {
+        Self { env, border: Arc::new(PointBorder(width)), facts: () }
     }
 }
 
 impl PyEnv for BoxEnv {
     type Facts = ();
 
-    fn reward(_: &Space<Self>, settings: &Value, _: Option<Arc<dyn Target>>) -> PyResult<AnyReward<Self>> {
+    fn reward(_: &Space<Self>, settings: &Value, _: Option<Arc<dyn Target>>) -> Outcome<AnyReward<Self>> {
         let states = "points of the unit box";
-        match spec(settings, states)? {
-            RewardSpec::BoxReward { r0, r1, r2 } => Ok(Box::new(BoxReward::new(r0, r1, r2).map_err(raised)?)),
+        match reward_spec(settings, states)? {
+            RewardSpec::BoxReward { r0, r1, r2 } => Ok(Box::new(BoxReward::new(r0, r1, r2)?)),
             _ => wrong_states(settings, states),
         }
     }
 
-    fn policy(space: &Space<Self>, plan: Plan<'_>) -> PyResult<BuiltPolicy<Self>> {
+    fn policy(space: &Space<Self>, plan: Plan<'_>) -> Outcome<BuiltPolicy<Self>> {
         match plan.class.as_str() {
             "BoxNet" => plan.build(|config: BoxPolicyConfig, plan| {
                 BoxPolicy::new(&space.env, config, plan.device, plan.kind, plan.rng)
@@ -75,24 +71,18 @@ impl PyEnv for BoxEnv {
     }
 }
 
-impl Space<Line> {
-    pub(crate) fn line(env: Line) -> AnySpace {
-        ByKind::Line(Self { env, border: Arc::new(PointBorder(2)), facts: () })
-    }
-}
-
 impl PyEnv for Line {
     type Facts = ();
 
-    fn reward(_: &Space<Self>, settings: &Value, _: Option<Arc<dyn Target>>) -> PyResult<AnyReward<Self>> {
+    fn reward(_: &Space<Self>, settings: &Value, _: Option<Arc<dyn Target>>) -> Outcome<AnyReward<Self>> {
         let states = "points of the line";
-        match spec(settings, states)? {
-            RewardSpec::LineReward { modes } => Ok(Box::new(LineReward::new(modes).map_err(raised)?)),
+        match reward_spec(settings, states)? {
+            RewardSpec::LineReward { modes } => Ok(Box::new(LineReward::new(modes)?)),
             _ => wrong_states(settings, states),
         }
     }
 
-    fn policy(space: &Space<Self>, plan: Plan<'_>) -> PyResult<BuiltPolicy<Self>> {
+    fn policy(space: &Space<Self>, plan: Plan<'_>) -> Outcome<BuiltPolicy<Self>> {
         match plan.class.as_str() {
             "LineNet" => plan.build(|config: LinePolicyConfig, plan| {
                 LinePolicy::new(&space.env, config, plan.device, plan.kind, plan.rng)
@@ -111,11 +101,11 @@ impl Space<DiffusionSampling> {
 impl PyEnv for DiffusionSampling {
     type Facts = ();
 
-    fn target(reward: Option<&Value>) -> PyResult<Option<Arc<dyn Target>>> {
+    fn target(reward: Option<&Value>) -> Outcome<Option<Arc<dyn Target>>> {
         reward.map(diffusion_target).transpose()
     }
 
-    fn reward(space: &Space<Self>, settings: &Value, target: Option<Arc<dyn Target>>) -> PyResult<AnyReward<Self>> {
+    fn reward(space: &Space<Self>, settings: &Value, target: Option<Arc<dyn Target>>) -> Outcome<AnyReward<Self>> {
         let target = match target {
             Some(target) => target,
             None => diffusion_target(settings)?,
@@ -123,7 +113,7 @@ impl PyEnv for DiffusionSampling {
         Ok(Box::new(Energy::new(target).along(space.env.process())))
     }
 
-    fn policy(space: &Space<Self>, plan: Plan<'_>) -> PyResult<BuiltPolicy<Self>> {
+    fn policy(space: &Space<Self>, plan: Plan<'_>) -> Outcome<BuiltPolicy<Self>> {
         match plan.class.as_str() {
             "DiffusionNet" => plan.build(|config: DiffusionPolicyConfig, plan| {
                 DiffusionPolicy::new(&space.env, config, plan.target.clone(), plan.device, plan.kind, plan.rng)
@@ -143,7 +133,7 @@ impl PyEnv for DiffusionSampling {
 }
 
 /// The density that a diffusion samples.
-fn diffusion_target(settings: &Value) -> PyResult<Arc<dyn Target>> {
+fn diffusion_target(settings: &Value) -> Outcome<Arc<dyn Target>> {
     let build = |spec| -> Result<Option<Arc<dyn Target>>> {
         Ok(Some(match spec {
             RewardSpec::GaussianTarget { mean, sd } => Arc::new(Mixture::gaussian(mean, sd)?),
@@ -160,7 +150,7 @@ fn diffusion_target(settings: &Value) -> PyResult<Arc<dyn Target>> {
             RewardSpec::BoxReward { .. } | RewardSpec::LineReward { .. } => return Ok(None),
         }))
     };
-    let target = build(spec(settings, "points of a diffusion")?).map_err(raised)?;
+    let target = build(reward_spec(settings, "points of a diffusion")?)?;
     match target {
         Some(target) => Ok(target),
         None => wrong_states(settings, "points of a diffusion"),

@@ -5,24 +5,21 @@ use std::sync::Arc;
 use gfn::Result;
 use gfn::env::VectorEnv;
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, SequenceLayout, SequencePolicy, SequencePolicyConfig};
-use gfn_gym::bit_sequence::{
-    BitSequence, HammingReward, NonAutoregressiveBitSequence, PrependAppendBitSequence, Words,
-};
+use gfn_gym::bit_sequence::{HammingReward, Words};
 use gfn_gym::diffusion::Target;
-use gfn_gym::discrete_ebm::{DiscreteEbm, IsingReward};
+use gfn_gym::discrete_ebm::IsingReward;
 use gfn_gym::hypergrid::{ConditionalReward, HyperGrid, OriginalReward, Preset, RewardKind};
-use gfn_gym::perfect_tree::PerfectBinaryTree;
 use gfn_gym::phylo_tree::{ParsimonyReward, PhyloTree};
-use gfn_gym::sequence::{Alphabet, TableReward, TokenSequence};
+use gfn_gym::sequence::{Alphabet, TableReward};
 use gfn_gym::set_addition::{SetAddition, WeightReward};
-use gfn_gym::toy_dag::{ToyDag, ToyReward};
-use pyo3::prelude::*;
+use gfn_gym::toy_dag::ToyReward;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{AnyReward, AnySpace, ByKind, Discrete, PyEnv, Space, wrong_states};
+use super::{AnyReward, Discrete, PyEnv, Space, reward_spec, wrong_states};
 use crate::border::VectorBorder;
-use crate::errors::raised;
+use crate::env::{EnvSpec, token_sequence};
+use crate::errors::Outcome;
 use crate::policy::{BuiltPolicy, Plan, uniform, vector_module};
 
 /// The properties of an environment of vectors that networks and rewards need.
@@ -30,16 +27,16 @@ use crate::policy::{BuiltPolicy, Plan, uniform, vector_module};
 pub(crate) struct VectorFacts {
     /// The number of values of an entry.
     pub(crate) values: usize,
-    /// The layout of states that are written from left to right.
-    pub(crate) sequence: Option<SequenceLayout>,
+    /// `true` if states are written from left to right.
+    pub(crate) is_sequence: bool,
     /// The settings of an environment of the library's.
-    pub(crate) spec: Option<VectorSpec>,
+    pub(crate) spec: Option<EnvSpec>,
 }
 
 impl Space<VectorEnv> {
     pub(crate) fn vectors(env: VectorEnv, values: usize) -> Self {
         let border = Arc::new(VectorBorder { values, features: KHot::new(env.width(), values), width: env.width() });
-        Self { env, border, facts: VectorFacts { values, sequence: None, spec: None } }
+        Self { env, border, facts: VectorFacts { values, is_sequence: false, spec: None } }
     }
 
     /// One-hot entries.
@@ -51,30 +48,31 @@ impl Space<VectorEnv> {
 impl PyEnv for VectorEnv {
     type Facts = VectorFacts;
 
-    fn reward(space: &Space<Self>, settings: &Value, _: Option<Arc<dyn Target>>) -> PyResult<AnyReward<Self>> {
+    fn reward(space: &Space<Self>, settings: &Value, _: Option<Arc<dyn Target>>) -> Outcome<AnyReward<Self>> {
         let Some(env) = &space.facts.spec else {
             return wrong_states(settings, "the vectors of an environment of your own");
         };
-        let Ok(spec) = serde_json::from_value(settings.clone()) else { return wrong_states(settings, "vectors") };
-        match build_reward(spec, env).map_err(raised)? {
+        match build_reward(reward_spec(settings, "vectors")?, env)? {
             Some(reward) => Ok(reward),
             None => wrong_states(settings, "the vectors of this environment"),
         }
     }
 
-    fn policy(space: &Space<Self>, plan: Plan<'_>) -> PyResult<BuiltPolicy<Self>> {
+    fn policy(space: &Space<Self>, plan: Plan<'_>) -> Outcome<BuiltPolicy<Self>> {
         let env = &space.env;
-        match (plan.class.as_str(), space.facts.sequence) {
+        let VectorFacts { values, is_sequence, .. } = space.facts;
+        match (plan.class.as_str(), is_sequence) {
             ("Mlp", _) => plan.build(|config: MlpPolicyConfig, plan| {
                 MlpPolicy::new(env, space.features(), config, plan.device, plan.kind, plan.rng)
             }),
-            ("SequenceNet", Some(layout)) => plan.build(|config: SequencePolicyConfig, plan| {
+            ("SequenceNet", true) => plan.build(|config: SequencePolicyConfig, plan| {
+                let layout = SequenceLayout { values, length: env.width(), unset: 0 };
                 SequencePolicy::new(env, layout, config, plan.device, plan.kind, plan.rng)
             }),
-            ("VectorModule", _) | ("SequenceModule", Some(_)) => vector_module::policy(plan, space),
-            ("SequenceNet" | "SequenceModule", None) => {
+            ("VectorModule", _) | ("SequenceModule", true) => vector_module::policy(plan, space),
+            ("SequenceNet" | "SequenceModule", false) => {
                 let expected = "an environment whose states are written from left to right";
-                Err(raised(gfn::Error::config("the policy", &plan.class, expected)))
+                Err(gfn::Error::config("the policy", &plan.class, expected).into())
             }
             ("Uniform", _) => Ok(uniform()),
             _ => plan.not_for("vectors (there are Mlp, VectorModule, SequenceNet, SequenceModule and Uniform)"),
@@ -83,63 +81,6 @@ impl PyEnv for VectorEnv {
 
     fn discrete() -> Option<Discrete<Self>> {
         Some(Discrete::new())
-    }
-}
-
-/// The settings of environments, by the name of the class in Python.
-#[derive(Clone, Deserialize, Debug)]
-#[serde(deny_unknown_fields)]
-pub(crate) enum VectorSpec {
-    HyperGrid { ndim: usize, height: usize },
-    BitSequence { word_size: usize, seq_size: usize },
-    PrependAppendBitSequence { word_size: usize, seq_size: usize },
-    NonAutoregressiveBitSequence { word_size: usize, seq_size: usize },
-    TokenSequence { n_tokens: usize, length: usize, min_length: Option<usize> },
-    DiscreteEbm { n: usize },
-    SetAddition { n_items: usize, max_items: usize, fixed_length: bool },
-    PerfectBinaryTree { depth: usize },
-    PhyloTree { n: usize },
-    ToyDag {},
-}
-
-impl VectorSpec {
-    pub(crate) fn build(&self) -> Result<AnySpace> {
-        let (env, values, is_sequence) = match *self {
-            Self::HyperGrid { ndim, height } => (HyperGrid::new(ndim, height)?.env(), height, false),
-            Self::BitSequence { word_size, seq_size } => {
-                let values = Words::new(word_size, seq_size)?.values();
-                (BitSequence::new(word_size, seq_size)?.env(), values, true)
-            }
-            Self::PrependAppendBitSequence { word_size, seq_size } => {
-                let values = Words::new(word_size, seq_size)?.values();
-                (PrependAppendBitSequence::new(word_size, seq_size)?.env(), values, false)
-            }
-            Self::NonAutoregressiveBitSequence { word_size, seq_size } => {
-                let values = Words::new(word_size, seq_size)?.values();
-                (NonAutoregressiveBitSequence::new(word_size, seq_size)?.env(), values, false)
-            }
-            Self::TokenSequence { n_tokens, length, min_length } => {
-                let sequence = match min_length {
-                    None => TokenSequence::fixed(n_tokens, length)?,
-                    Some(least) => TokenSequence::variable(n_tokens, least, length)?,
-                };
-                let values = sequence.values();
-                (sequence.env(), values, true)
-            }
-            Self::DiscreteEbm { n } => (DiscreteEbm::new(n)?.env(), 3, false),
-            Self::SetAddition { n_items, max_items, fixed_length } => {
-                (SetAddition::new(n_items, max_items, fixed_length)?.env(), 2, false)
-            }
-            Self::PerfectBinaryTree { depth } => (PerfectBinaryTree::new(depth)?.env(), 3, false),
-            Self::PhyloTree { n } => (PhyloTree::new(n)?.env(), n, false),
-            Self::ToyDag {} => (ToyDag.env(), ToyDag::N_STATES, false),
-        };
-        let mut space = Space::vectors(env, values);
-        if is_sequence {
-            space.facts.sequence = Some(SequenceLayout { values, length: space.env.width(), unset: 0 });
-        }
-        space.facts.spec = Some(self.clone());
-        Ok(ByKind::Vectors(space))
     }
 }
 
@@ -159,45 +100,42 @@ enum RewardSpec {
 }
 
 /// A reward of the library's; None for one of another environment.
-fn build_reward(spec: RewardSpec, env: &VectorSpec) -> Result<Option<AnyReward<VectorEnv>>> {
+fn build_reward(spec: RewardSpec, env: &EnvSpec) -> Result<Option<AnyReward<VectorEnv>>> {
     Ok(Some(match (spec, env) {
-        (RewardSpec::HyperGridReward { kind, preset }, VectorSpec::HyperGrid { ndim, height }) => {
+        (RewardSpec::HyperGridReward { kind, preset }, EnvSpec::HyperGrid { ndim, height }) => {
             let env = HyperGrid::new(*ndim, *height)?;
             Box::new(preset.map_or_else(|| kind.standard(&env), |preset| kind.preset(&env, preset))?)
         }
-        (RewardSpec::ConditionalGridReward {}, VectorSpec::HyperGrid { ndim, height }) => {
+        (RewardSpec::ConditionalGridReward {}, EnvSpec::HyperGrid { ndim, height }) => {
             let env = HyperGrid::new(*ndim, *height)?;
             Box::new(ConditionalReward::new(OriginalReward::standard(&env)?))
         }
         (
             RewardSpec::HammingReward { modes, temperature },
-            VectorSpec::BitSequence { word_size, seq_size }
-            | VectorSpec::PrependAppendBitSequence { word_size, seq_size }
-            | VectorSpec::NonAutoregressiveBitSequence { word_size, seq_size },
+            EnvSpec::BitSequence { word_size, seq_size }
+            | EnvSpec::PrependAppendBitSequence { word_size, seq_size }
+            | EnvSpec::NonAutoregressiveBitSequence { word_size, seq_size },
         ) => {
             let modes = modes.iter().map(|mode| bits(mode)).collect::<Result<Vec<_>>>()?;
             Box::new(HammingReward::with_temperature(&Words::new(*word_size, *seq_size)?, &modes, temperature)?)
         }
-        (RewardSpec::IsingReward { couplings, alpha }, VectorSpec::DiscreteEbm { n }) => {
+        (RewardSpec::IsingReward { couplings, alpha }, EnvSpec::DiscreteEbm { n }) => {
             Box::new(IsingReward::new(*n, &couplings, alpha)?)
         }
-        (RewardSpec::WeightReward { base, weights }, VectorSpec::SetAddition { n_items, max_items, fixed_length }) => {
+        (RewardSpec::WeightReward { base, weights }, EnvSpec::SetAddition { n_items, max_items, fixed_length }) => {
             Box::new(WeightReward::new(&SetAddition::new(*n_items, *max_items, *fixed_length)?, base, &weights)?)
         }
-        (RewardSpec::ParsimonyReward { sequences, offset, temperature }, VectorSpec::PhyloTree { n }) => {
+        (RewardSpec::ParsimonyReward { sequences, offset, temperature }, EnvSpec::PhyloTree { n }) => {
             Box::new(ParsimonyReward::dna(&PhyloTree::new(*n)?, &sequences, offset, temperature)?)
         }
         (
             RewardSpec::TableReward { alphabet, path, floor, exponent },
-            VectorSpec::TokenSequence { n_tokens, length, min_length },
+            EnvSpec::TokenSequence { n_tokens, length, min_length },
         ) => {
-            let env = match min_length {
-                None => TokenSequence::fixed(*n_tokens, *length)?,
-                Some(least) => TokenSequence::variable(*n_tokens, *least, *length)?,
-            };
+            let env = token_sequence(*n_tokens, *length, *min_length)?;
             Box::new(TableReward::read(&env, &Alphabet::new(&alphabet)?, &path, floor)?.with_exponent(exponent)?)
         }
-        (RewardSpec::ToyReward { rewards }, VectorSpec::ToyDag {}) => Box::new(ToyReward::new(rewards)?),
+        (RewardSpec::ToyReward { rewards }, EnvSpec::ToyDag {}) => Box::new(ToyReward::new(rewards)?),
         _ => return Ok(None),
     }))
 }

@@ -1,15 +1,15 @@
 //! The attributes of the classes of Python that parts are made of.
 
-use gfn::nn::MlpConfig;
-use gfn::optim::{AdamConfig, Schedule};
-use gfn_extras::explore::{DistillationConfig, TeacherConfig};
+use gfn::replay::ReplayConfig;
+use gfn_extras::explore::IntrinsicConfig;
 use gfn_gym::diffusion::MalaConfig;
 use pyo3::prelude::*;
-use tch::Tensor;
+use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use crate::policy::PolicySettings;
-use crate::settings::read;
-use crate::tensors;
+use crate::settings::Settings;
+use crate::tensors::PyTensor;
 
 /// The attributes of `gfn_rs._parts.Parts`.
 #[derive(FromPyObject)]
@@ -24,61 +24,35 @@ pub(crate) struct Parts {
     pub(super) search: Option<SearchSettings>,
     pub(super) hindsight: Option<HindsightSettings>,
     pub(super) average: Option<AverageSettings>,
-    /// An objective with intrinsic rewards.
-    pub(super) intrinsic: Option<IntrinsicSettings>,
+    /// Intrinsic rewards, and the novelty that they are given for.
+    pub(super) intrinsic: Option<(Settings<IntrinsicConfig>, NoveltySettings)>,
     /// The steps between copies.
     pub(super) target_network: Option<usize>,
+    pub(super) replay: Option<Settings<ReplaySettings>>,
     /// The function that a buffer draws by.
     pub(super) priority: Option<Py<PyAny>>,
 }
 
-/// A tensor of torch.
-pub(crate) struct PyTensor(pub(crate) Tensor);
-
-impl<'py> FromPyObject<'_, 'py> for PyTensor {
-    type Error = PyErr;
-
-    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        tensors::from_python(&object).map(Self)
-    }
-}
-
-/// A number, or a schedule of one.
-pub(super) struct PySchedule(pub(super) Schedule);
-
-impl<'py> FromPyObject<'_, 'py> for PySchedule {
-    type Error = PyErr;
-
-    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        match object.extract() {
-            Ok(value) => Ok(Self(Schedule::Constant(value))),
-            Err(_) => read("a schedule", &object.call_method0("_json")?).map(Self),
-        }
-    }
+/// The settings of a buffer.
+#[derive(Deserialize)]
+pub(super) struct ReplaySettings {
+    /// `true` if each object is in it once.
+    pub(super) distinct: bool,
+    /// The least distance between two objects once it is full, and p of its norm.
+    pub(super) diverse: Option<(f64, f64)>,
+    /// `true` if objects are kept without the ways to them.
+    pub(super) objects_alone: bool,
+    #[serde(flatten)]
+    pub(super) config: ReplayConfig,
 }
 
 #[derive(FromPyObject)]
 pub(crate) struct TeacherSettings {
     pub(crate) policy: PolicySettings,
     pub(super) share: f64,
-    under_sampled: f64,
-    alpha: f64,
-    epsilon: f64,
-    lr: f64,
-    log_z_lr: f64,
-    max_norm: Option<f64>,
-}
-
-impl TeacherSettings {
-    pub(super) fn config(&self) -> TeacherConfig {
-        let &Self { under_sampled, alpha, epsilon, lr, log_z_lr, max_norm, .. } = self;
-        TeacherConfig {
-            under_sampled,
-            alpha,
-            epsilon,
-            adam: AdamConfig { lr, log_z_lr, max_norm, ..TeacherConfig::default().adam },
-        }
-    }
+    /// The values that aren't the defaults of its configuration.
+    #[pyo3(attribute("_config"))]
+    pub(super) config: Settings<Map<String, Value>>,
 }
 
 #[derive(FromPyObject)]
@@ -95,26 +69,17 @@ pub(super) enum FreshSettings {
 
 #[derive(FromPyObject)]
 pub(super) enum SearchSettings {
-    Python { function: Py<PyAny>, every: usize, objects: usize },
-    Langevin(LangevinSettings),
-}
-
-#[derive(FromPyObject)]
-pub(super) struct LangevinSettings {
-    pub(super) every: usize,
-    pub(super) objects: usize,
-    steps: usize,
-    burn_in: usize,
-    thin: usize,
-    step_size: f64,
-    acceptance: f64,
-}
-
-impl LangevinSettings {
-    pub(super) fn config(&self) -> MalaConfig {
-        let &Self { steps, burn_in, thin, step_size, acceptance, .. } = self;
-        MalaConfig { steps, burn_in, thin, step_size, acceptance }
-    }
+    Python {
+        function: Py<PyAny>,
+        every: usize,
+        objects: usize,
+    },
+    Langevin {
+        every: usize,
+        objects: usize,
+        #[pyo3(attribute("_chains"))]
+        chains: Settings<MalaConfig>,
+    },
 }
 
 #[derive(FromPyObject)]
@@ -131,26 +96,12 @@ pub(super) struct AverageSettings {
 }
 
 #[derive(FromPyObject)]
-pub(super) struct IntrinsicSettings {
-    pub(super) edges: PySchedule,
-    pub(super) terminal: PySchedule,
-    pub(super) novelty: NoveltySettings,
-}
-
-#[derive(FromPyObject)]
 pub(super) enum NoveltySettings {
     Distillation {
-        hidden: Vec<i64>,
-        outputs: i64,
-        lr: f64,
+        #[pyo3(attribute("_config"))]
+        config: Settings<Map<String, Value>>,
     },
     /// A function of states.
     #[pyo3(transparent)]
     Python(Py<PyAny>),
-}
-
-/// The settings of a network that learns the output of a random one.
-pub(super) fn distillation(hidden: Vec<i64>, outputs: i64, lr: f64) -> DistillationConfig {
-    let default = DistillationConfig::default();
-    DistillationConfig { mlp: MlpConfig { hidden, ..default.mlp }, outputs, adam: AdamConfig { lr, ..default.adam } }
 }

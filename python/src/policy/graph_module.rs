@@ -1,19 +1,17 @@
 //! Networks of graphs that are a `torch.nn.Module`: the library adds heads, flow and log Z, trains its parameters and saves them.
 
-use std::sync::Arc;
-
 use gfn::Result;
 use gfn::graph::{GraphBatch, GraphEnv};
-use gfn::nn::{BackwardPolicy, Embeddings, GraphNet, GraphNetConfig, Scope, Symmetry, TensorTorso};
+use gfn::nn::{Embeddings, GraphNet, GraphNetConfig, Scope, Symmetry, TensorTorso};
 use gfn::policy::GraphPolicy;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::Deserialize;
 use tch::Tensor;
 
-use super::module_caller::ModuleCaller;
-use super::{BuiltPolicy, ModuleTensors, Plan};
-use crate::errors::{python_error, raised};
+use super::module::ModuleCaller;
+use super::{BuiltPolicy, Plan};
+use crate::errors::{Outcome, call_python};
 use crate::tensors;
 
 /// A batch of graphs as a network sees it; all are tensors on the policy's device, int64 but for `conditions`.
@@ -140,47 +138,26 @@ impl TensorTorso for ModuleTorso {
     }
 
     fn embed(&self, batch: &GraphBatch<'_>, conditions: Option<&Tensor>) -> Result<Embeddings> {
-        Python::attach(|py| self.ask(py, batch, conditions)).map_err(python_error("the module"))
+        call_python("the module", |py| self.ask(py, batch, conditions))
     }
 }
 
+/// The widths of embeddings.
 #[derive(Deserialize)]
-struct Settings {
+struct Widths {
     node_width: i64,
     graph_width: i64,
-    backward: BackwardPolicy,
-    pair_walks: Option<usize>,
-    #[serde(default = "unseen")]
-    symmetry: Symmetry,
-    initial_exit_bias: f64,
-}
-
-/// Structures have labels, so their heads see no symmetry.
-fn unseen() -> Symmetry {
-    Symmetry::Unseen
 }
 
 /// A policy around a module.
-pub(crate) fn policy(plan: Plan<'_>, env: &GraphEnv, view: GraphView) -> PyResult<BuiltPolicy<GraphEnv>> {
-    let (settings, estimators): (Settings, _) = plan.module_settings()?;
-    let config = GraphNetConfig {
-        backward: settings.backward,
-        pair_walks: settings.pair_walks,
-        symmetry: settings.symmetry,
-        initial_exit_bias: settings.initial_exit_bias,
-        estimators,
-        ..GraphNetConfig::default()
-    };
-    let module = plan.module()?.clone();
-    let tensors = ModuleTensors::new(module.clone())?;
-    let mut joined = Ok(());
-    let torso = |scope: &mut Scope<'_>| {
-        joined = tensors.join(scope);
-        let caller = ModuleCaller::new(module.clone(), &tensors, plan.device, plan.kind);
-        ModuleTorso { caller, widths: (settings.node_width, settings.graph_width), view }
-    };
-    let net = GraphNet::with_tensor_torso(env, torso, config, plan.device, plan.kind, plan.rng);
-    joined.map_err(raised)?;
-    let policy = Box::new(GraphPolicy(net.map_err(raised)?));
-    Ok(BuiltPolicy { policy, module: Some(Arc::new(tensors)) })
+pub(crate) fn policy(plan: Plan<'_>, env: &GraphEnv, view: GraphView) -> Outcome<BuiltPolicy<GraphEnv>> {
+    plan.build_around(|mut config: GraphNetConfig, of: Widths, plan, join| {
+        if matches!(view, GraphView::Adjacency(_)) {
+            // Structures have labels, so their heads see no symmetry.
+            config.symmetry = Symmetry::Unseen;
+        }
+        let torso =
+            |scope: &mut Scope<'_>| ModuleTorso { caller: join(scope), widths: (of.node_width, of.graph_width), view };
+        Ok(GraphPolicy(GraphNet::with_tensor_torso(env, torso, config, plan.device, plan.kind, plan.rng)?))
+    })
 }

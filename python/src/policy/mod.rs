@@ -1,17 +1,16 @@
 //! Policies by their settings: a trainer's own, the prior of its objective, a teacher's.
 
 pub(crate) mod graph_module;
-mod module_caller;
-mod module_tensors;
+mod module;
 pub(crate) mod vector_module;
 
 pub(crate) use graph_module::{GraphView, PyBatch};
-pub(crate) use module_tensors::ModuleTensors;
+pub(crate) use module::ModuleTensors;
 
 use std::sync::Arc;
 
 use gfn::env::Env;
-use gfn::nn::EstimatorsConfig;
+use gfn::nn::Scope;
 use gfn::policy::{Policy, UniformPolicy};
 use gfn::{Error, Result, Rng};
 use gfn_gym::diffusion::Target;
@@ -22,11 +21,13 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tch::{Device, Kind};
 
-use crate::errors::raised;
-use crate::kinds::{PyEnv, Space};
-use crate::parts::PyTensor;
-use crate::references::{Object, References};
+use crate::errors::Outcome;
+use crate::kinds::PyEnv;
+use crate::parts::BuildContext;
+use crate::references::Object;
 use crate::settings::{over_defaults, read};
+use crate::tensors::PyTensor;
+use module::ModuleCaller;
 
 /// A policy of any type.
 pub(crate) type AnyPolicy<E> = Box<dyn Policy<E> + Send>;
@@ -38,21 +39,11 @@ pub(crate) struct BuiltPolicy<E> {
 }
 
 /// The class and settings of a policy, and its module, if it is made around one.
+#[derive(Default)]
 pub(crate) struct PolicySettings {
     class: String,
-    values: Value,
+    values: Map<String, Value>,
     module: Option<Py<PyAny>>,
-}
-
-impl PolicySettings {
-    /// Takes the settings, of which one policy is built.
-    pub(crate) fn take(&mut self) -> Self {
-        Self {
-            class: std::mem::take(&mut self.class),
-            values: std::mem::take(&mut self.values),
-            module: self.module.take(),
-        }
-    }
 }
 
 impl<'py> FromPyObject<'_, 'py> for PolicySettings {
@@ -60,11 +51,11 @@ impl<'py> FromPyObject<'_, 'py> for PolicySettings {
 
     /// Reads a `gfn_rs.Policy`.
     fn extract(policy: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let by_class: Map<String, Value> = read("a policy", &policy.call_method0("_by_class")?)?;
-        let Some((class, values)) = by_class.into_iter().next() else {
-            return Err(PyTypeError::new_err("a policy: expected its class and settings"));
-        };
-        Ok(Self { class, values, module: policy.call_method0("_module")?.extract()? })
+        Ok(Self {
+            class: policy.get_type().name()?.to_string(),
+            values: read("a policy", &policy.call_method0("_values")?)?,
+            module: policy.call_method0("_module")?.extract()?,
+        })
     }
 }
 
@@ -77,39 +68,21 @@ pub(crate) struct Needs {
     pub(crate) conditions: usize,
 }
 
-/// Builds the policies of a trainer.
-pub(crate) struct PolicyBuilder<'a, E: PyEnv> {
-    pub(crate) space: &'a Space<E>,
-    pub(crate) references: &'a References,
-    /// The density of a diffusion: a policy can be led by its gradient.
-    pub(crate) target: Option<Arc<dyn Target>>,
-    pub(crate) device: Device,
-    pub(crate) kind: Kind,
-}
-
-impl<E: PyEnv> PolicyBuilder<'_, E> {
+impl<E: PyEnv> BuildContext<'_, E> {
     /// Builds a policy.
-    pub(crate) fn build(&self, settings: PolicySettings, needs: Needs, rng: &mut Rng) -> PyResult<BuiltPolicy<E>> {
+    pub(crate) fn build_policy(
+        &self,
+        settings: PolicySettings,
+        needs: Needs,
+        rng: &mut Rng,
+    ) -> Outcome<BuiltPolicy<E>> {
         let PolicySettings { class, mut values, module } = settings;
         let module = module.map(|module| self.references.add(module));
-        if let Some(values) = values.as_object_mut() {
-            let mut heads = Map::new();
-            if needs.flow {
-                heads.insert("flow".to_owned(), true.into());
-            }
-            if needs.conditions > 0 {
-                heads.insert("n_conditions".to_owned(), needs.conditions.into());
-            }
-            if !heads.is_empty()
-                && let Some(estimators) =
-                    values.entry("estimators").or_insert_with(|| Map::new().into()).as_object_mut()
-            {
-                estimators.extend(heads);
-            }
-            if needs.paths && ["Mlp", "VectorModule", "SequenceModule"].contains(&class.as_str()) {
-                values.insert("paths".to_owned(), true.into());
-            }
+        if let Value::Object(estimators) = values.entry("estimators").or_insert_with(|| Map::new().into()) {
+            estimators.insert("flow".to_owned(), needs.flow.into());
+            estimators.insert("n_conditions".to_owned(), needs.conditions.into());
         }
+        values.insert("paths".to_owned(), needs.paths.into());
         let (device, kind, target) = (self.device, self.kind, self.target.clone());
         E::policy(self.space, Plan { class, settings: values, module, device, kind, target, rng })
     }
@@ -121,9 +94,9 @@ impl<E: PyEnv> PolicyBuilder<'_, E> {
         settings: PolicySettings,
         parameters: &[(String, PyTensor)],
         needs: Needs,
-    ) -> PyResult<BuiltPolicy<E>> {
-        let built = self.build(settings, needs, &mut Rng::seeded(0))?;
-        set_parameters(&built.policy, parameters).map_err(raised)?;
+    ) -> Outcome<BuiltPolicy<E>> {
+        let built = self.build_policy(settings, needs, &mut Rng::seeded(0))?;
+        set_parameters(&built.policy, parameters)?;
         Ok(built)
     }
 }
@@ -146,7 +119,7 @@ fn set_parameters<E: Env>(policy: &AnyPolicy<E>, values: &[(String, PyTensor)]) 
 /// The settings of one policy, and what it is built with.
 pub(crate) struct Plan<'a> {
     pub(crate) class: String,
-    settings: Value,
+    settings: Map<String, Value>,
     /// A network in Python.
     module: Option<Object>,
     pub(crate) device: Device,
@@ -157,36 +130,46 @@ pub(crate) struct Plan<'a> {
 
 impl Plan<'_> {
     /// Builds a policy of the settings, which are added to the defaults.
-    pub(crate) fn build<C, E, P>(self, build: impl FnOnce(C, &mut Self) -> Result<P>) -> PyResult<BuiltPolicy<E>>
+    pub(crate) fn build<C, E, P>(mut self, build: impl FnOnce(C, &mut Self) -> Result<P>) -> Outcome<BuiltPolicy<E>>
     where
         C: Default + Serialize + DeserializeOwned,
         E: Env,
         P: Policy<E> + Send + 'static,
     {
+        let config = over_defaults("the settings of the policy", &self.settings)?;
+        Ok(BuiltPolicy { policy: Box::new(build(config, &mut self)?), module: None })
+    }
+
+    /// Builds a policy around a module of the settings of its heads, and of embeddings; these have names of their own.
+    fn build_around<C, S, E, P>(
+        self,
+        build: impl FnOnce(C, S, &mut Self, &mut dyn FnMut(&mut Scope<'_>) -> ModuleCaller) -> Result<P>,
+    ) -> Outcome<BuiltPolicy<E>>
+    where
+        C: Default + Serialize + DeserializeOwned,
+        S: DeserializeOwned,
+        E: Env,
+        P: Policy<E> + Send + 'static,
+    {
         let mut plan = self;
-        let nested = ["estimators", "mlp", "net", "mixtures", "network"];
-        let config = over_defaults("the settings of the policy", &plan.settings, &nested).map_err(raised)?;
-        let policy = build(config, &mut plan).map_err(raised)?;
-        Ok(BuiltPolicy { policy: Box::new(policy), module: None })
-    }
-
-    /// The settings of a policy around a module, and of its estimators.
-    fn module_settings<T: DeserializeOwned>(&self) -> PyResult<(T, EstimatorsConfig)> {
-        let settings = serde_json::from_value(self.settings.clone())
+        let own = serde_json::from_value(Value::Object(plan.settings.clone()))
             .map_err(|error| PyValueError::new_err(format!("policy: {error}")))?;
-        let estimators = match self.settings.get("estimators") {
-            None => EstimatorsConfig::default(),
-            Some(estimators) => over_defaults("the settings of the policy", estimators, &[]).map_err(raised)?,
-        };
-        Ok((settings, estimators))
+        let config = over_defaults("the settings of the policy", &plan.settings)?;
+        let module = plan.module.clone();
+        let module = module.ok_or_else(|| PyTypeError::new_err(format!("the policy {} has no module", plan.class)))?;
+        let tensors = ModuleTensors::new(module.clone())?;
+        let (device, kind) = (plan.device, plan.kind);
+        let mut joined = Ok(());
+        let policy = build(config, own, &mut plan, &mut |scope| {
+            joined = tensors.join(scope);
+            ModuleCaller::new(module.clone(), &tensors, device, kind)
+        });
+        joined?;
+        Ok(BuiltPolicy { policy: Box::new(policy?), module: Some(Arc::new(tensors)) })
     }
 
-    fn module(&self) -> PyResult<&Object> {
-        self.module.as_ref().ok_or_else(|| PyTypeError::new_err(format!("the policy {} has no module", self.class)))
-    }
-
-    pub(crate) fn not_for<T>(&self, environment: &str) -> PyResult<T> {
-        Err(PyTypeError::new_err(format!("the policy {} isn't one for {environment}", self.class)))
+    pub(crate) fn not_for<T>(&self, environment: &str) -> Outcome<T> {
+        Err(PyTypeError::new_err(format!("the policy {} isn't one for {environment}", self.class)).into())
     }
 }
 

@@ -1,18 +1,16 @@
 //! Networks of vectors and of sequences that are modules of Python.
 
-use std::sync::Arc;
-
 use gfn::Result;
 use gfn::env::VectorEnv;
-use gfn::nn::{BackwardPolicy, MlpConfig, Scope};
+use gfn::nn::{MlpConfig, Scope};
 use gfn::policy::{MlpPolicy, MlpPolicyConfig, VectorTorso};
 use pyo3::prelude::*;
 use serde::Deserialize;
 use tch::{Kind, Tensor};
 
-use super::module_caller::ModuleCaller;
-use super::{BuiltPolicy, ModuleTensors, Plan};
-use crate::errors::{python_error, raised};
+use super::module::ModuleCaller;
+use super::{BuiltPolicy, Plan};
+use crate::errors::{Outcome, call_python};
 use crate::kinds::Space;
 use crate::tensors;
 
@@ -66,45 +64,24 @@ impl VectorTorso for ModuleRows {
     }
 
     fn embed(&self, columns: &Tensor, conditions: Option<&Tensor>) -> Result<Tensor> {
-        Python::attach(|py| self.ask(py, columns, conditions)).map_err(python_error("the module"))
+        call_python("the module", |py| self.ask(py, columns, conditions))
     }
 }
 
+/// The form of states, and the width of embeddings.
 #[derive(Deserialize)]
-struct Settings {
+struct Shape {
     width: i64,
     inputs: Inputs,
-    backward: BackwardPolicy,
-    heads: usize,
-    #[serde(default)]
-    paths: bool,
 }
 
 /// A policy around a module.
-pub(crate) fn policy(plan: Plan<'_>, space: &Space<VectorEnv>) -> PyResult<BuiltPolicy<VectorEnv>> {
-    let (settings, estimators): (Settings, _) = plan.module_settings()?;
-    let config = MlpPolicyConfig {
-        mlp: MlpConfig { hidden: vec![settings.width], ..MlpConfig::default() },
-        backward: settings.backward,
-        estimators,
-        paths: settings.paths,
-        heads: settings.heads,
-        ..MlpPolicyConfig::default()
-    };
-    let module = plan.module()?.clone();
-    let tensors = ModuleTensors::new(module.clone())?;
-    let mut joined = Ok(());
-    let torso = |scope: &mut Scope<'_>| {
-        joined = tensors.join(scope);
-        ModuleRows {
-            caller: ModuleCaller::new(module.clone(), &tensors, plan.device, plan.kind),
-            width: settings.width,
-            inputs: settings.inputs,
-            values: space.facts.values as i64,
-        }
-    };
-    let policy = MlpPolicy::with_torso(&space.env, space.features(), torso, config, plan.device, plan.kind, plan.rng);
-    joined.map_err(raised)?;
-    let policy = Box::new(policy.map_err(raised)?);
-    Ok(BuiltPolicy { policy, module: Some(Arc::new(tensors)) })
+pub(crate) fn policy(plan: Plan<'_>, space: &Space<VectorEnv>) -> Outcome<BuiltPolicy<VectorEnv>> {
+    plan.build_around(|config: MlpPolicyConfig, of: Shape, plan, join| {
+        let Shape { width, inputs } = of;
+        let config = MlpPolicyConfig { mlp: MlpConfig { hidden: vec![width], ..config.mlp }, ..config };
+        let values = space.facts.values as i64;
+        let torso = |scope: &mut Scope<'_>| ModuleRows { caller: join(scope), width, inputs, values };
+        MlpPolicy::with_torso(&space.env, space.features(), torso, config, plan.device, plan.kind, plan.rng)
+    })
 }

@@ -1,18 +1,23 @@
-//! The exact distribution of a policy, beside the reward's.
+//! The exact distribution of a policy, beside the reward's; certificates of policies, and judgements of samples.
 
-use gfn::Result;
 use gfn::env::{EnumerableEnv, Rows, StateGraph, log_rewards};
 use gfn::metrics::{Distances, Target};
 use gfn::train::Trainer;
+use gfn::{Error, Result};
+use gfn_judge::{Budget, Judgement, certify};
 use numpy::IntoPyArray;
-use pyo3::types::PyDictMethods;
+use pyo3::prelude::*;
+use pyo3::types::{IntoPyDict, PyDict};
+use serde_json::{Value, json};
 use tch::Tensor;
 
+use super::Evaluation;
 use super::build::prior;
 use super::sampled::{check_one_instance, in_batches, repeat_row};
 use super::trained::Trained;
-use crate::evaluation::{Evaluation, distances, places};
+use crate::border::Shown;
 use crate::kinds::PyEnv;
+use crate::states::whole;
 use crate::watch::Watch;
 
 /// The number of objects whose rewards are computed at once.
@@ -44,7 +49,7 @@ impl<E: PyEnv + EnumerableEnv> Trained<E> {
             let states = space.border.defer(graph.states().clone());
             let evaluation: Evaluation = Box::new(move |py| {
                 let values = distances(py, &of_states)?;
-                values.set_item("states", states(py)?)?;
+                values.set_item("states", states)?;
                 values.set_item("n_states", groups.len())?;
                 values.set_item("probs", learned.probs.into_pyarray(py))?;
                 values.set_item("target", target.probs.into_pyarray(py))?;
@@ -52,13 +57,69 @@ impl<E: PyEnv + EnumerableEnv> Trained<E> {
                 values.set_item("log_z", target.log_z)?;
                 values.set_item("mean_len", learned.mean_len)?;
                 values.set_item("n_objects", n_objects)?;
-                values.set_item("groups", places(py, groups))?;
+                values.set_item("groups", whole(groups))?;
                 values.set_item("of_objects", distances(py, &of_objects)?)?;
                 Ok(values)
             });
             Ok(evaluation)
         })
     }
+
+    /// A certificate of the policy from samples.
+    pub(super) fn certify(&mut self, budget: Budget) -> Result<Value> {
+        self.without_noise(|trainer, space, rng| {
+            check_one_instance(&space.env)?;
+            if prior(trainer).is_some() {
+                let expected = "one whose target is R, or `exact`";
+                return Err(Error::config("the objective", "relative to a prior", expected));
+            }
+            let watch = Watch::new();
+            let policy = watch.over(trainer.policy());
+            let certificate = certify(&space.env, &policy, trainer.reward(), None, budget, rng)?;
+            let mut out = json!(certificate);
+            out["text"] = json!(certificate.to_string());
+            out["findings"] = json!(certificate.findings.iter().map(ToString::to_string).collect::<Vec<_>>());
+            out["limits"] = json!(certificate.limits.iter().map(ToString::to_string).collect::<Vec<_>>());
+            Ok(out)
+        })
+    }
+
+    /// A judgement of samples of any sampler beside the target of the trainer's reward, with the states of objects that are missing.
+    pub(super) fn judge(&mut self, objects: &Py<PyAny>, limit: usize) -> Result<(Value, Shown)> {
+        self.without_noise(|trainer, space, rng| {
+            let (env, watch) = (&space.env, Watch::new());
+            check_one_instance(env)?;
+            let objects = space.border.read_some(objects, "objects")?;
+            let graph = StateGraph::build_watched(env, 0, limit, |_| watch.look())?;
+            let of_states = graph.target_distribution(trainer.reward(), None)?;
+            let groups = graph.objects(env)?;
+            let mut target = vec![0.0; groups.first.len()];
+            for (&object, p) in groups.of.iter().zip(&of_states.probs) {
+                target[object] += p;
+            }
+            let mut samples = Vec::new();
+            for (row, state) in graph.indices(env, &objects).into_iter().enumerate() {
+                let Some(state) = state.filter(|&state| graph.can_end(state)) else {
+                    let got = format!("not valid (row {row})");
+                    return Err(Error::config("the list of objects", got, "finished objects of the environment"));
+                };
+                samples.push(groups.of[state]);
+            }
+            let judgement = Judgement::new(&target, &samples, rng)?;
+            let mut out = json!(judgement);
+            out["log_z"] = json!(of_states.log_z);
+            let missing: Vec<usize> = judgement.missing.iter().map(|object| groups.first[object.object]).collect();
+            let states = space.border.defer(graph.states().select(&missing));
+            Ok((out, states))
+        })
+    }
+}
+
+/// Distances by name.
+fn distances<'py>(py: Python<'py>, distances: &Distances) -> PyResult<Bound<'py, PyDict>> {
+    let &Distances { l1, tv, jsd, kl_target_policy, kl_policy_target } = distances;
+    let kl = [("kl_target_policy", kl_target_policy), ("kl_policy_target", kl_policy_target)];
+    [("l1", l1), ("tv", tv), ("jsd", jsd)].into_iter().chain(kl).into_py_dict(py)
 }
 
 /// The target of the objective: R / Z, or, relative to a prior, prior R^beta / Z.

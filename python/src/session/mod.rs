@@ -3,7 +3,6 @@
 mod build;
 mod custom_loop;
 mod exact;
-mod judging;
 mod sampled;
 mod shared;
 mod trained;
@@ -14,7 +13,6 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, TryLockError};
 
-use gfn::Error;
 use gfn::replay::ReplayBuffer;
 use gfn_judge::Budget;
 use pyo3::exceptions::PyRuntimeError;
@@ -22,13 +20,17 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3::{PyTraverseError, PyVisit};
 
+use crate::border::Shown;
 use crate::env::{Env, Failures};
-use crate::errors::raised;
-use crate::inside::Inside;
+use crate::errors::{Outcome, raised};
+use crate::inside::{Inside, prepare_threads};
+use crate::kinds::AnyTrained;
 use crate::references::References;
-use crate::{tensors, threads};
-use build::TrainerArguments;
-use trained::{AnyTrained, StepRecord};
+use crate::states::Array;
+use crate::tensors::{PyTensor, optional};
+use build::TrainerSettings;
+pub(crate) use trained::Trained;
+use trained::{StepRecord, Steps};
 
 /// A trainer. It works for one caller at a time; any other, a callback of its own among them, gets an error instead of a deadlock.
 #[pyclass(frozen, module = "gfn_rs._gfn")]
@@ -84,6 +86,11 @@ impl Session {
         self.work(py, |trained| read(trained))
     }
 
+    /// Adds the exception of rules to steps, if they raised one: it is the cause of any error.
+    fn show_steps(&self, (records, error): Steps) -> PySteps {
+        (records, self.failures.take().or(error.map(raised)))
+    }
+
     /// Takes the policy for a trainer that continues with it, and ends this session.
     fn take_policy(&self) -> PyResult<Box<dyn Any + Send>> {
         let trained = self.trained.try_lock().ok().and_then(|mut slot| slot.take());
@@ -101,32 +108,18 @@ pub(crate) fn catch_panic<T>(job: impl FnOnce() -> T) -> PyResult<T> {
     })
 }
 
-/// Records of steps, as lists by name.
-fn table<'py>(py: Python<'py>, records: &[StepRecord]) -> PyResult<Bound<'py, PyDict>> {
-    let table = PyDict::new(py);
-    let column = |value: fn(&StepRecord) -> f64| records.iter().map(value).collect::<Vec<f64>>();
-    table.set_item("step", records.iter().map(|record| record.step).collect::<Vec<_>>())?;
-    table.set_item("loss", column(|record| record.stats.loss))?;
-    table.set_item("log_z", column(|record| record.stats.log_z))?;
-    table.set_item("mean_len", column(|record| record.stats.mean_len))?;
-    table.set_item("grad_norm", column(|record| record.stats.grad_norm))?;
-    table.set_item("seconds", column(|record| record.stats.seconds.iter().sum()))?;
-    table.set_item("reward_calls", records.iter().map(|record| record.reward_calls).collect::<Vec<_>>())?;
-    Ok(table)
-}
+/// The values of an evaluation by name, of which the classes of `gfn_rs.results` are made.
+type Evaluation = Box<dyn for<'py> FnOnce(Python<'py>) -> PyResult<Bound<'py, PyDict>> + Send>;
+
+/// Records of steps, and the exception of the step that failed, if one did.
+type PySteps = (Vec<StepRecord>, Option<PyErr>);
 
 /// The note that a run left in a checkpoint.
 #[pyfunction]
-pub(crate) fn note_of(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyAny>> {
+pub(crate) fn note_of(py: Python<'_>, path: PathBuf) -> Outcome<Bound<'_, PyAny>> {
     let _inside = Inside::enter(py)?;
     let checkpoint = py.detach(|| catch_panic(|| gfn::train::Checkpoint::load(&path)))?;
-    Ok(pythonize::pythonize(py, checkpoint.map_err(raised)?.note())?)
-}
-
-/// The error of an evaluation that needs a list of all states.
-fn unlisted<T>() -> gfn::Result<T> {
-    let expected = "one whose states can be listed; of others, compare samples";
-    Err(Error::config("the environment of an exact evaluation", "continuous", expected))
+    Ok(pythonize::pythonize(py, checkpoint?.note()).map_err(PyErr::from)?)
 }
 
 #[pymethods]
@@ -134,20 +127,14 @@ impl Session {
     /// Builds a trainer of an environment, or continues with the policy of another one.
     #[new]
     #[pyo3(signature = (env, settings, built=None))]
-    fn new(
-        py: Python<'_>,
-        env: &Env,
-        settings: TrainerArguments<'_>,
-        built: Option<PyRef<'_, Session>>,
-    ) -> PyResult<Self> {
+    fn new(py: Python<'_>, env: &Env, settings: TrainerSettings, built: Option<PyRef<'_, Session>>) -> PyResult<Self> {
         let _inside = Inside::enter(py)?;
         let built = built.map(|session| session.take_policy()).transpose()?;
         let references = References::default();
-        let settings = settings.read(py, &references)?;
-        threads::prepare();
+        prepare_threads();
         let (space, failures) = env.build(&references)?;
         let build =
-            || PyResult::Ok(map_each!(space, space => build::build(space, settings, built, &references, &failures)?));
+            || Outcome::Ok(map_each!(space, space => build::build(space, settings, built, &references, &failures)?));
         let trained = py.detach(|| catch_panic(build));
         failures.raise()?;
         let trained: AnyTrained = trained??;
@@ -160,39 +147,25 @@ impl Session {
         self.references.visit(&visit)
     }
 
-    /// Makes up to `n` steps: their records, as lists by name, and the error of the step that failed.
-    fn advance<'py>(&self, py: Python<'py>, n: usize) -> PyResult<(Bound<'py, PyDict>, Option<PyErr>)> {
-        let (records, error) = self.work(py, |trained| each!(trained, trained => trained.advance(n)))?;
-        Ok((table(py, &records)?, self.failures.take().or(error.map(raised))))
+    /// Makes up to `n` steps: their records, and the error of the step that failed.
+    fn advance(&self, py: Python<'_>, n: usize) -> PyResult<PySteps> {
+        Ok(self.show_steps(self.work(py, |trained| each!(trained, trained => trained.advance(n)))?))
     }
 
     /// Draws `n` finished objects from the policy, without exploration; with `rewarded`, gives log R of each, too.
-    fn sample<'py>(
+    fn sample(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
         n: usize,
-        conditions: Option<&Bound<'py, PyAny>>,
+        conditions: Option<PyTensor>,
         rewarded: bool,
-    ) -> PyResult<(Bound<'py, PyAny>, Option<Vec<f64>>)> {
-        let conditions = tensors::optional(conditions)?;
-        let (states, log_rewards) =
-            self.ask(py, move |trained| each!(trained, trained => trained.sample(n, conditions.as_ref(), rewarded)))?;
-        Ok((states(py)?, log_rewards))
+    ) -> PyResult<(Shown, Option<Array<f64>>)> {
+        self.ask(py, move |trained| each!(trained, trained => trained.sample(n, optional(&conditions), rewarded)))
     }
 
     /// The policy's exact distribution over at most `limit` states, and the reward's; under one condition, `[1, C]`.
-    fn exact<'py>(
-        &self,
-        py: Python<'py>,
-        limit: usize,
-        conditions: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyDict>> {
-        let conditions = tensors::optional(conditions)?;
-        let exact = self.ask(
-            py,
-            move |trained| listed!(trained, trained => trained.exact(limit, conditions.as_ref()), unlisted()),
-        )?;
-        exact(py)
+    fn exact<'py>(&self, py: Python<'py>, limit: usize, conditions: Option<PyTensor>) -> PyResult<Bound<'py, PyDict>> {
+        self.ask(py, move |trained| listed!(trained, trained => trained.exact(limit, optional(&conditions))))?(py)
     }
 
     /// A certificate of the policy.
@@ -205,33 +178,19 @@ impl Session {
         paths: usize,
     ) -> PyResult<Bound<'py, PyAny>> {
         let budget = Budget { samples, subsets, size, paths };
-        let figures = self.ask(py, move |trained| listed!(trained, trained => trained.certify(budget), unlisted()))?;
+        let figures = self.ask(py, move |trained| listed!(trained, trained => trained.certify(budget)))?;
         Ok(pythonize::pythonize(py, &figures)?)
     }
 
     /// A judgement of samples of any sampler, and the states of objects that are missing.
-    fn judged<'py>(
-        &self,
-        py: Python<'py>,
-        objects: Py<PyAny>,
-        limit: usize,
-    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-        let (figures, states) =
-            self.ask(py, move |trained| listed!(trained, trained => trained.judge(&objects, limit), unlisted()))?;
-        Ok((pythonize::pythonize(py, &figures)?, states(py)?))
+    fn judged<'py>(&self, py: Python<'py>, objects: Py<PyAny>, limit: usize) -> PyResult<(Bound<'py, PyAny>, Shown)> {
+        let (figures, states) = self.ask(py, |trained| listed!(trained, trained => trained.judge(&objects, limit)))?;
+        Ok((pythonize::pythonize(py, &figures)?, states))
     }
 
     /// Estimates from `n` samples, under one condition, `[1, C]`.
-    fn sampled<'py>(
-        &self,
-        py: Python<'py>,
-        n: usize,
-        conditions: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyDict>> {
-        let conditions = tensors::optional(conditions)?;
-        let sampled =
-            self.ask(py, move |trained| each!(trained, trained => trained.estimate(n, conditions.as_ref())))?;
-        sampled(py)
+    fn sampled<'py>(&self, py: Python<'py>, n: usize, conditions: Option<PyTensor>) -> PyResult<Bound<'py, PyDict>> {
+        self.ask(py, move |trained| each!(trained, trained => trained.estimate(n, optional(&conditions))))?(py)
     }
 
     /// Estimates of the policy on these objects, from `paths` paths to each, under one condition, `[1, C]`.
@@ -240,12 +199,11 @@ impl Session {
         py: Python<'py>,
         objects: Py<PyAny>,
         paths: usize,
-        conditions: Option<&Bound<'py, PyAny>>,
+        conditions: Option<PyTensor>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let conditions = tensors::optional(conditions)?;
-        let tested =
-            self.ask(py, move |trained| each!(trained, trained => trained.test(&objects, paths, conditions.as_ref())))?;
-        tested(py)
+        self.ask(py, move |trained| each!(trained, trained => trained.test(&objects, paths, optional(&conditions))))?(
+            py,
+        )
     }
 
     /// Gives the policy the average of its parameters for good.
@@ -264,9 +222,8 @@ impl Session {
     }
 
     /// Parameters by name: the tensors themselves.
-    fn parameters<'py>(&self, py: Python<'py>) -> PyResult<Vec<(String, Bound<'py, PyAny>)>> {
-        let parameters = self.read(py, |trained| each!(trained, trained => trained.parameters()))?;
-        parameters.into_iter().map(|(name, tensor)| Ok((name, tensors::to_python(py, &tensor)?))).collect()
+    fn parameters(&self, py: Python<'_>) -> PyResult<Vec<(String, PyTensor)>> {
+        self.read(py, |trained| each!(trained, trained => trained.parameters()))
     }
 
     /// Writes a checkpoint.

@@ -1,20 +1,21 @@
 //! Estimates from samples of a policy, and from objects, if states can't be listed.
 
 use gfn::env::{Env, Forms, Rows, log_rewards};
-use gfn::metrics::importance_log_z;
+use gfn::metrics::{Correlation, importance_log_z};
 use gfn::objective::{Quantities, Quantity, Scores, score};
 use gfn::rollout::{Sampler, Trajectories};
 use gfn::train::{TrainEnv, Trainer};
 use gfn::{Error, Result};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{IntoPyDict, PyDict};
 use tch::Tensor;
 
+use super::Evaluation;
 use super::trained::Trained;
-use crate::border::check_finished;
-use crate::evaluation::{Evaluation, PathsToObjects, estimate, places};
+use crate::border::{check_finished, draw_backward};
 use crate::kinds::PyEnv;
+use crate::states::whole;
 use crate::watch::Watch;
 
 /// The number of trajectories that are drawn and scored at once.
@@ -105,11 +106,11 @@ impl<E: PyEnv> Trained<E> {
             let states = space.border.defer(states);
             let evaluation: Evaluation = Box::new(move |py| {
                 let values = PyDict::new(py);
-                values.set_item("states", states(py)?)?;
+                values.set_item("states", states)?;
                 values.set_item("log_rewards", log_rewards.into_pyarray(py))?;
                 values.set_item("log_weights", weights.into_pyarray(py))?;
-                values.set_item("lengths", places(py, lengths))?;
-                values.set_item("groups", places(py, groups))?;
+                values.set_item("lengths", whole(lengths))?;
+                values.set_item("groups", whole(groups))?;
                 values.set_item("elbo", estimate(py, log_z.elbo.mean, log_z.elbo.standard_error)?)?;
                 values.set_item("log_z", log_z.log_z)?;
                 values.set_item("interval", log_z.interval)?;
@@ -129,7 +130,7 @@ impl<E: PyEnv> Trained<E> {
             if paths == 0 {
                 return Err(Error::config("paths", 0, "at least one path to each object"));
             }
-            let objects = space.border.read_some(objects)?;
+            let objects = space.border.read_some(objects, "objects")?;
             check_finished(env, &objects, rng)?;
             let watch = Watch::new();
             let n = objects.len();
@@ -147,17 +148,14 @@ impl<E: PyEnv> Trained<E> {
             };
             let object: Vec<usize> = (0..n).flat_map(|k| vec![k; offsets[k + 1] - offsets[k]]).collect();
             let policy = watch.over(trainer.policy());
-            let sampler = Sampler::new(env, &policy).max_steps(context.config.max_steps);
             let (mut ratios, mut weights) = (Vec::new(), Vec::new());
             in_batches(states.len() * paths, MAX_BATCH, &watch, |range| {
                 let rows: Vec<usize> = range.map(|k| k / paths).collect();
                 let some = states.select(&rows);
-                let trajectories = match repeat_row(condition, rows.len()) {
-                    None => sampler.backward(&some, rng)?,
-                    Some(conditions) => sampler.backward_conditional(&some, &conditions, rng)?,
-                };
-                let trajectories =
-                    trajectories.with_log_rewards(rows.iter().map(|&row| of_objects[object[row]]).collect())?;
+                let (limit, conditions) = (context.config.max_steps, repeat_row(condition, rows.len()));
+                let of_paths = rows.iter().map(|&row| of_objects[object[row]]).collect();
+                let trajectories = draw_backward(env, &policy, limit, &some, conditions.as_ref(), rng)?;
+                let trajectories = trajectories.with_log_rewards(of_paths)?;
                 let scores = score_trajectories(trainer, &trajectories)?;
                 // log P_F - log P_B, less the measure over states that is part of the reward in training.
                 let correction = &scores.log_reward - &scores.raw_log_reward;
@@ -171,4 +169,72 @@ impl<E: PyEnv> Trained<E> {
             PathsToObjects { paths, ends, ratios, weights, log_rewards: of_objects }.evaluate()
         })
     }
+}
+
+/// A mean and its standard error by name.
+fn estimate(py: Python<'_>, mean: f64, standard_error: f64) -> PyResult<Bound<'_, PyDict>> {
+    [("mean", mean), ("standard_error", standard_error)].into_py_dict(py)
+}
+
+/// Paths to objects: `paths` to each state, those to object k from `ends[k]` to `ends[k + 1]`.
+struct PathsToObjects {
+    paths: usize,
+    ends: Vec<usize>,
+    /// log P_F - log P_B of each path, corrected for objects with several states, so that their mean is p of the object.
+    ratios: Vec<f64>,
+    /// log w of each path; None if the objective is relative to a prior.
+    weights: Option<Vec<f64>>,
+    /// log R of each object.
+    log_rewards: Vec<f64>,
+}
+
+impl PathsToObjects {
+    /// Estimates log p of each object, its correlation with log R, and an upper bound on log Z.
+    fn evaluate(self) -> Result<Evaluation> {
+        let log_probs: Vec<f64> = self.ends.windows(2).map(|ends| log_mean(&self.ratios[ends[0]..ends[1]])).collect();
+        let correlation = match (log_probs.len(), &self.weights) {
+            (1, _) | (_, None) => None,
+            _ => Some(Correlation::between(&log_probs, &self.log_rewards)?),
+        };
+        let upper_bound = self.weights.as_ref().map(|weights| self.upper_bound(weights));
+        Ok(Box::new(move |py| {
+            let values = PyDict::new(py);
+            values.set_item("log_probs", log_probs.into_pyarray(py))?;
+            values.set_item("log_rewards", self.log_rewards.into_pyarray(py))?;
+            let correlation = correlation.map(|Correlation { pearson, spearman }| {
+                [("pearson", pearson), ("spearman", spearman)].into_py_dict(py)
+            });
+            values.set_item("correlation", correlation.transpose()?)?;
+            let upper_bound = upper_bound.map(|(mean, standard_error)| estimate(py, mean, standard_error));
+            values.set_item("upper_bound", upper_bound.transpose()?)?;
+            Ok(values)
+        }))
+    }
+
+    /// The mean of the weights, and its standard error. Each object counts once, however many states it has, so there are as many numbers
+    /// of each as there are paths to a state.
+    fn upper_bound(&self, weights: &[f64]) -> (f64, f64) {
+        let mut of_objects = Vec::new();
+        for ends in self.ends.windows(2) {
+            let weights = &weights[ends[0]..ends[1]];
+            let n_states = (weights.len() / self.paths) as f64;
+            for k in 0..self.paths {
+                of_objects.push(weights[k..].iter().step_by(self.paths).sum::<f64>() / n_states);
+            }
+        }
+        let n = of_objects.len() as f64;
+        let mean = of_objects.iter().sum::<f64>() / n;
+        let squares: f64 = of_objects.iter().map(|weight| (weight - mean).powi(2)).sum();
+        (mean, (squares / (n - 1.0).max(1.0)).sqrt() / n.sqrt())
+    }
+}
+
+/// The log of a mean, of logs.
+fn log_mean(logs: &[f64]) -> f64 {
+    let max = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    // P_F is 0 on all paths.
+    if max == f64::NEG_INFINITY {
+        return max;
+    }
+    max + (logs.iter().map(|log| (log - max).exp()).sum::<f64>() / logs.len() as f64).ln()
 }

@@ -7,25 +7,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use gfn::condition::ConditionSource;
-use gfn::env::{Rows, VectorEnv, log_rewards};
-use gfn::graph::GraphEnv;
+use gfn::env::{Rows, log_rewards};
 use gfn::optim::Schedule;
 use gfn::rollout::Sampler;
 use gfn::run::{Fit, OnWarning, Record, Warnings};
 use gfn::train::{Checkpoint, StepStats, Trainer};
 use gfn::{Error, Result, Rng};
 use gfn_extras::explore::{Thompson, thompson_step};
-use gfn_gym::boxes::BoxEnv;
-use gfn_gym::diffusion::DiffusionSampling;
-use gfn_gym::line::Line;
 use tch::Tensor;
 
 use super::sampled::in_batches;
 use super::shared::{Shared, named};
 use crate::border::Shown;
 use crate::conditions::Conditions;
-use crate::kinds::{ByKind, PyEnv, Space};
+use crate::kinds::{PyEnv, Space};
 use crate::policy::{BuiltPolicy, ModuleTensors};
+use crate::states::Array;
+use crate::tensors::PyTensor;
 use crate::watch::Watch;
 use crate::wording::in_python;
 
@@ -33,18 +31,14 @@ use crate::wording::in_python;
 const MAX_OBJECTS: usize = 4096;
 const MAX_WALKS: usize = 8192;
 
-/// The record of one step.
-pub(super) struct StepRecord {
-    pub(super) step: usize,
-    pub(super) reward_calls: u64,
-    pub(super) stats: StepStats,
-}
+/// The figures of one step: its number, loss, log Z, mean length, norm of the gradient, seconds, and calls of the reward so far.
+pub(super) type StepRecord = (usize, f64, f64, f64, f64, f64, u64);
 
 /// Records of steps, and the error of the step that failed, if one did.
 pub(super) type Steps = (Vec<StepRecord>, Option<Error>);
 
 /// A trainer, and what Python knows of it.
-pub(super) struct Trained<E: PyEnv> {
+pub(crate) struct Trained<E: PyEnv> {
     pub(super) trainer: Trainer<E>,
     pub(super) space: Space<E>,
     conditions: Option<Arc<Conditions>>,
@@ -55,10 +49,6 @@ pub(super) struct Trained<E: PyEnv> {
     pub(super) n_steps: Arc<AtomicUsize>,
     warnings: Warnings<E::States>,
 }
-
-/// A trainer of any type of environment.
-pub(super) type AnyTrained =
-    ByKind<Trained<GraphEnv>, Trained<VectorEnv>, Trained<BoxEnv>, Trained<Line>, Trained<DiffusionSampling>>;
 
 impl<E: PyEnv> Trained<E> {
     pub(super) fn new(
@@ -98,7 +88,9 @@ impl<E: PyEnv> Trained<E> {
         let n_steps = &self.n_steps;
         let mut observe = |_: &Trainer<E>, record: &mut Record| {
             n_steps.store(record.step, Relaxed);
-            records.push(StepRecord { step: record.step, reward_calls: record.reward_calls, stats: record.stats });
+            let StepStats { loss, log_z, mean_len, grad_norm, seconds, .. } = record.stats;
+            let seconds = seconds.iter().sum();
+            records.push((record.step, loss, log_z, mean_len, grad_norm, seconds, record.reward_calls));
             watch.look()?;
             shared.check_tensors()?;
             Ok(ControlFlow::Continue(()))
@@ -132,7 +124,7 @@ impl<E: PyEnv> Trained<E> {
         n: usize,
         conditions: Option<&Tensor>,
         rewarded: bool,
-    ) -> Result<(Shown, Option<Vec<f64>>)> {
+    ) -> Result<(Shown, Option<Array<f64>>)> {
         self.check_conditions(conditions)?;
         self.without_noise(|trainer, space, rng| {
             let watch = Watch::new();
@@ -152,7 +144,7 @@ impl<E: PyEnv> Trained<E> {
                 states.append(objects);
                 Ok(())
             })?;
-            Ok((space.border.defer(states), values))
+            Ok((space.border.defer(states), values.map(Array)))
         })
     }
 
@@ -173,8 +165,8 @@ impl<E: PyEnv> Trained<E> {
         self.trainer.context().config.epsilon != Some(Schedule::Constant(0.0))
     }
 
-    pub(super) fn parameters(&self) -> Vec<(String, Tensor)> {
-        named(self.trainer.policy().parameters()).collect()
+    pub(super) fn parameters(&self) -> Vec<(String, PyTensor)> {
+        named(self.trainer.policy().parameters()).map(|(name, tensor)| (name, PyTensor(tensor))).collect()
     }
 
     /// Refuses to work with parameters that were changed from outside in a way that the library can't know of.

@@ -4,8 +4,26 @@ mod graphs;
 
 use gfn::env::VectorStates;
 pub(crate) use graphs::Graphs;
-use numpy::{IntoPyArray, PyArrayMethods};
+use numpy::{IntoPyArray, PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
+
+/// Numbers that Python gets as a flat array of numpy.
+pub(crate) struct Array<T>(pub(crate) Vec<T>);
+
+impl<'py, T: numpy::Element> IntoPyObject<'py> for Array<T> {
+    type Target = PyArray1<T>;
+    type Output = Bound<'py, PyArray1<T>>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<T>>> {
+        Ok(self.0.into_pyarray(py))
+    }
+}
+
+/// Places, sizes or slots as an int64 array.
+pub(crate) fn whole(values: impl IntoIterator<Item = usize>) -> Array<i64> {
+    Array(values.into_iter().map(|value| value as i64).collect())
+}
 
 /// An int64 array, a row per state.
 pub(crate) fn entries<'py>(py: Python<'py>, states: &VectorStates) -> PyResult<Bound<'py, PyAny>> {

@@ -1,21 +1,21 @@
 //! A batch of graphs.
 
-mod from_arrays;
-
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use gfn::graph::{GraphArrays, GraphFormat, GraphKind, GraphState, GraphStates};
+use gfn::graph::{
+    Attributes, Edge, GraphArrays, GraphFormat, GraphKind, GraphState, GraphStates, MAX_ATTRIBUTES, Node,
+};
 use gfn_plot::{Canvas, GraphDrawing, PictureSheet};
+use numpy::ndarray::ArrayView1;
 use numpy::{IntoPyArray, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyList;
 
-use super::table;
-use crate::errors::raised;
+use super::{Array, table, whole};
+use crate::errors::Outcome;
 use crate::molecules::Reading;
-use from_arrays::LabelArrays;
 
 /// Graphs that are drawn in a notebook, of a larger batch.
 const DRAWN: usize = 24;
@@ -60,46 +60,15 @@ impl Graphs {
     }
 }
 
-/// An array of int64 of what was given by this name, its rows of any of these widths.
-fn whole<'py>(values: &Bound<'py, PyAny>, name: &str, widths: &[Option<usize>]) -> PyResult<Bound<'py, PyAny>> {
-    values.py().import("gfn_rs._objects")?.call_method1("rows", (values, name, "int64", widths.to_vec()))
-}
-
-fn flat<'py>(values: &Bound<'py, PyAny>, name: &str) -> PyResult<PyReadonlyArray1<'py, i64>> {
-    whole(values, name, &[])?.extract()
-}
-
-fn rows<'py>(values: &Bound<'py, PyAny>, name: &str) -> PyResult<PyReadonlyArray2<'py, i64>> {
-    whole(values, name, &[None])?.extract()
-}
-
 /// The side of a drawn molecule.
 const SIDE: f64 = 200.0;
-
-/// Molecules as skeletal formulas.
-fn draw_molecules(
-    reading: &Reading,
-    graphs: &[GraphState],
-    captions: Option<Vec<String>>,
-    title: &str,
-) -> gfn::Result<String> {
-    let mut sheet = PictureSheet::new(title, SIDE);
-    for (k, graph) in graphs.iter().enumerate() {
-        let picture = match graph.n_nodes() {
-            0 => Canvas::new(SIDE, SIDE),
-            _ => reading.molecule(graph)?.drawing(SIDE, SIDE),
-        };
-        let caption = captions.as_ref().map_or_else(|| reading.smiles(graph), |captions| Ok(captions[k].clone()))?;
-        sheet = sheet.cell(picture, [caption, String::new()]);
-    }
-    sheet.to_svg()
-}
 
 /// The pair that pickle writes: a function, and its arguments.
 type Again<'py> = (Bound<'py, PyAny>, (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, Vec<u32>));
 
-fn numbers<'py>(py: Python<'py>, values: impl Iterator<Item = usize>) -> Bound<'py, PyAny> {
-    values.map(|value| value as i64).collect::<Vec<_>>().into_pyarray(py).into_any()
+/// Calls a function of `gfn_rs._borders`.
+fn borders<'py>(py: Python<'py>, name: &str, arguments: impl PyCallArgs<'py>) -> PyResult<Bound<'py, PyAny>> {
+    py.import("gfn_rs._borders")?.call_method1(name, arguments)
 }
 
 #[pymethods]
@@ -110,37 +79,57 @@ impl Graphs {
     #[staticmethod]
     #[pyo3(signature = (n_nodes, edges, edge_ptr, *, directed, node_classes=None, edge_classes=None, node_attributes=None, edge_attributes=None))]
     #[expect(clippy::too_many_arguments, reason = "Python gives them by name")]
-    fn of(
-        n_nodes: &Bound<'_, PyAny>,
-        edges: &Bound<'_, PyAny>,
-        edge_ptr: &Bound<'_, PyAny>,
+    fn of<'py>(
+        n_nodes: &Bound<'py, PyAny>,
+        edges: &Bound<'py, PyAny>,
+        edge_ptr: &Bound<'py, PyAny>,
         directed: bool,
-        node_classes: Option<&Bound<'_, PyAny>>,
-        edge_classes: Option<&Bound<'_, PyAny>>,
-        node_attributes: Option<&Bound<'_, PyAny>>,
-        edge_attributes: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Self> {
+        node_classes: Option<&Bound<'py, PyAny>>,
+        edge_classes: Option<&Bound<'py, PyAny>>,
+        node_attributes: Option<&Bound<'py, PyAny>>,
+        edge_attributes: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (nodes, of_edges) = ((node_classes, node_attributes), (edge_classes, edge_attributes));
+        borders(n_nodes.py(), "of_arrays", (n_nodes, edges, edge_ptr, directed, nodes, of_edges))
+    }
+
+    /// The same of arrays that `gfn_rs._borders` has checked; `nodes` and `weights` have a row of class and attributes for each node and edge.
+    #[staticmethod]
+    fn _of_checked(
+        n_nodes: Vec<usize>,
+        edges: PyReadonlyArray2<'_, u32>,
+        edge_ptr: Vec<usize>,
+        directed: bool,
+        nodes: PyReadonlyArray2<'_, u16>,
+        weights: PyReadonlyArray2<'_, u16>,
+    ) -> Outcome<Self> {
         let kind = if directed { GraphKind::Directed } else { GraphKind::Undirected };
-        let nodes = LabelArrays {
-            of: "node",
-            classes: node_classes.map(|values| flat(values, "node_classes")).transpose()?,
-            attributes: node_attributes.map(|values| rows(values, "node_attributes")).transpose()?,
+        let attributes = |row: ArrayView1<'_, u16>| {
+            let values: Vec<u8> = row.iter().skip(1).map(|&value| value as u8).collect();
+            Attributes::new(&values)
         };
-        let of_edges = LabelArrays {
-            of: "edge",
-            classes: edge_classes.map(|values| flat(values, "edge_classes")).transpose()?,
-            attributes: edge_attributes.map(|values| rows(values, "edge_attributes")).transpose()?,
-        };
-        let (n_nodes, edges, edge_ptr) =
-            (flat(n_nodes, "n_nodes")?, rows(edges, "edges")?, flat(edge_ptr, "edge_ptr")?);
-        let graphs = from_arrays::graphs(kind, &n_nodes, &nodes, &edges, &edge_ptr, &of_edges)?;
+        let mut all_nodes = Vec::new();
+        for row in nodes.as_array().rows() {
+            all_nodes.push(Node { class: row[0], attributes: attributes(row)? });
+        }
+        let mut all_edges = Vec::new();
+        for (ends, row) in edges.as_array().rows().into_iter().zip(weights.as_array().rows()) {
+            all_edges.push((ends[0], ends[1], Edge { class: row[0], attributes: attributes(row)? }));
+        }
+        let mut graphs = Vec::with_capacity(n_nodes.len());
+        let mut first = 0;
+        for (n, ptr) in n_nodes.into_iter().zip(edge_ptr.windows(2)) {
+            let nodes = &all_nodes[first..first + n];
+            graphs.push(GraphState::from_parts(kind, nodes, &all_edges[ptr[0]..ptr[1]])?);
+            first += n;
+        }
         Ok(Self::new(graphs.into(), None))
     }
 
     /// Graphs of graph6 lines, or digraph6 ones, which begin with `&`.
     #[staticmethod]
-    fn from_graph6(lines: Vec<String>) -> PyResult<Self> {
-        let graphs = GraphFormat::Graph6.read(lines.join("\n").as_bytes()).map_err(raised)?;
+    fn from_graph6(lines: Vec<String>) -> Outcome<Self> {
+        let graphs = GraphFormat::Graph6.read(lines.join("\n").as_bytes())?;
         Ok(Self::new(graphs.into(), None))
     }
 
@@ -148,7 +137,7 @@ impl Graphs {
     /// and edges are read. Weights of edges other than 1 are not: a UserWarning says so.
     #[staticmethod]
     fn from_networkx<'py>(py: Python<'py>, graphs: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        py.import("gfn_rs._borders")?.call_method1("of_networkx", (graphs,))
+        borders(py, "of_networkx", (graphs,))
     }
 
     /// Graphs of PyTorch Geometric, as `pyg` gives them: `x` and `edge_attr` are classes, and `node_attributes` and `edge_attributes`
@@ -156,7 +145,7 @@ impl Graphs {
     #[staticmethod]
     #[pyo3(signature = (graphs, *, directed=false))]
     fn from_pyg<'py>(py: Python<'py>, graphs: &Bound<'py, PyAny>, directed: bool) -> PyResult<Bound<'py, PyAny>> {
-        py.import("gfn_rs._borders")?.call_method1("of_pyg", (graphs, directed))
+        borders(py, "of_pyg", (graphs, directed))
     }
 
     fn __len__(&self) -> usize {
@@ -210,16 +199,11 @@ impl Graphs {
         Ok((borders.getattr("again")?, (borders.call_method1("arrays", (slf,))?, settings, instances)))
     }
 
-    /// The same graphs as states of these instances of an environment.
-    fn _of_instances(&self, instances: Vec<u32>) -> Self {
+    /// The same graphs as states of these instances of an environment, and as its molecules if it has these settings.
+    fn _restored(&self, settings: Option<&Bound<'_, PyAny>>, instances: Vec<u32>) -> Outcome<Self> {
         let graphs = self.states.graphs().iter().cloned().zip(instances);
         let graphs: Vec<GraphState> = graphs.map(|(graph, instance)| graph.with_instance(instance)).collect();
-        Self::new(graphs.into(), self.reading.clone())
-    }
-
-    /// The same graphs as molecules of an environment of these settings.
-    fn _molecules(&self, settings: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Ok(Self::new(self.states.clone(), Some(Reading::read(settings)?)))
+        Ok(Self::new(graphs.into(), settings.map(Reading::read).transpose()?))
     }
 
     fn __repr__(&self) -> String {
@@ -236,44 +220,44 @@ impl Graphs {
 
     /// Nodes of each graph, `[B]`, int64.
     #[getter]
-    fn n_nodes<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
-        numbers(py, self.arrays().node_ptr.windows(2).map(|pair| pair[1] - pair[0]))
+    fn n_nodes(&self) -> Array<i64> {
+        whole(self.arrays().node_ptr.windows(2).map(|pair| pair[1] - pair[0]))
     }
 
     /// Edges of each graph, `[B]`, int64.
     #[getter]
-    fn n_edges<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
-        numbers(py, self.arrays().edge_ptr.windows(2).map(|pair| pair[1] - pair[0]))
+    fn n_edges(&self) -> Array<i64> {
+        whole(self.arrays().edge_ptr.windows(2).map(|pair| pair[1] - pair[0]))
     }
 
     /// Edges at each node, `[N]`, int64; of directed graphs those that come and those that go.
     #[getter]
-    fn degree<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
+    fn degree(&self) -> Array<i64> {
         let mut degrees = vec![0; self.arrays().nodes.len()];
         for &(a, b) in &self.arrays().edges {
             degrees[a as usize] += 1;
             degrees[b as usize] += 1;
         }
-        numbers(py, degrees.into_iter())
+        whole(degrees)
     }
 
     /// The graph that each node is in, `[N]`, int64: `np.bincount(graphs.batch, x, len(graphs))` adds up numbers `x` of nodes by graph.
     #[getter]
-    fn batch<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
+    fn batch(&self) -> Array<i64> {
         let sizes = self.arrays().node_ptr.windows(2).map(|pair| pair[1] - pair[0]);
-        numbers(py, sizes.enumerate().flat_map(|(graph, n)| std::iter::repeat_n(graph, n)))
+        whole(sizes.enumerate().flat_map(|(graph, n)| std::iter::repeat_n(graph, n)))
     }
 
     /// The first node of each graph, and the number of all nodes, `[B + 1]`, int64.
     #[getter]
-    fn node_ptr<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
-        numbers(py, self.arrays().node_ptr.iter().copied())
+    fn node_ptr(&self) -> Array<i64> {
+        whole(self.arrays().node_ptr.iter().copied())
     }
 
     /// The first edge of each graph, and the number of all edges, `[B + 1]`, int64.
     #[getter]
-    fn edge_ptr<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
-        numbers(py, self.arrays().edge_ptr.iter().copied())
+    fn edge_ptr(&self) -> Array<i64> {
+        whole(self.arrays().edge_ptr.iter().copied())
     }
 
     /// The ends of each edge, `[E, 2]`, int64, nodes numbered from 0 in each graph.
@@ -299,87 +283,89 @@ impl Graphs {
 
     /// The class of each node, `[N]`, int64.
     #[getter]
-    fn node_classes<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
-        numbers(py, self.arrays().nodes.iter().map(|node| usize::from(node.class)))
+    fn node_classes(&self) -> Array<i64> {
+        whole(self.arrays().nodes.iter().map(|node| usize::from(node.class)))
     }
 
     /// The class of each edge, `[E]`, int64.
     #[getter]
-    fn edge_classes<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
-        numbers(py, self.arrays().weights.iter().map(|edge| usize::from(edge.class)))
+    fn edge_classes(&self) -> Array<i64> {
+        whole(self.arrays().weights.iter().map(|edge| usize::from(edge.class)))
     }
 
     /// Attributes of each node, `[N, 7]`, int64, 0 where one is unset.
     #[getter]
     fn node_attributes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let values = self.arrays().nodes.iter().flat_map(|node| *node.attributes.values());
-        table(py, values.map(i64::from).collect(), gfn::graph::MAX_ATTRIBUTES)
+        table(py, values.map(i64::from).collect(), MAX_ATTRIBUTES)
     }
 
     /// Attributes of each edge, `[E, 7]`, int64, 0 where one is unset.
     #[getter]
     fn edge_attributes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let values = self.arrays().weights.iter().flat_map(|edge| *edge.attributes.values());
-        table(py, values.map(i64::from).collect(), gfn::graph::MAX_ATTRIBUTES)
+        table(py, values.map(i64::from).collect(), MAX_ATTRIBUTES)
     }
 
     /// The canonical SMILES of each graph, if graphs stand for molecules; that of the start, which has no
     /// atoms, is empty. They aren't RDKit's canonical SMILES: read those with `read_molecules` to compare
     /// them.
     #[getter]
-    fn smiles(&self) -> PyResult<Vec<String>> {
+    fn smiles(&self) -> Outcome<Vec<String>> {
         let Some(reading) = &self.reading else {
-            return Err(PyTypeError::new_err("these graphs aren't molecules, so they have no SMILES"));
+            return Err(PyTypeError::new_err("these graphs aren't molecules, so they have no SMILES").into());
         };
-        let graphs = self.states.graphs().iter();
-        graphs.map(|graph| reading.smiles(graph)).collect::<gfn::Result<_>>().map_err(raised)
+        self.states.graphs().iter().map(|graph| Ok(reading.smiles(graph)?)).collect()
     }
 
     /// The graph6 line of each graph; of a directed one, digraph6. Classes and attributes have no place there, and are refused.
-    fn graph6(&self) -> PyResult<Vec<String>> {
-        let text = GraphFormat::Graph6.write(self.states.graphs()).map_err(raised)?;
+    fn graph6(&self) -> Outcome<Vec<String>> {
+        let text = GraphFormat::Graph6.write(self.states.graphs())?;
         Ok(text.lines().map(str::to_owned).collect())
     }
 
     /// The graphs as networkx has them (`Graph`, `DiGraph`), with `class` on nodes and edges, and `attributes` where one is
     /// set. Needs networkx.
-    fn networkx<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyList>> {
-        Ok(slf.py().import("gfn_rs._borders")?.call_method1("to_networkx", (slf,))?.cast_into()?)
+    fn networkx<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        borders(slf.py(), "to_networkx", (slf,))
     }
 
     /// The graphs as PyTorch Geometric has them: a `Data` each, with `edge_index` both ways where edges have no direction, `x` the class
     /// of nodes and `edge_attr` that of edges; `node_attributes` and `edge_attributes` are theirs. Needs torch_geometric.
-    fn pyg<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyList>> {
-        Ok(slf.py().import("gfn_rs._borders")?.call_method1("to_pyg", (slf,))?.cast_into()?)
+    fn pyg<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        borders(slf.py(), "to_pyg", (slf,))
     }
 
     /// RDKit's molecule of each graph; None for the start, which has no atoms. Needs RDKit.
-    fn rdkit<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyList>> {
-        Ok(slf.py().import("gfn_rs._borders")?.call_method1("to_rdkit", (slf,))?.cast_into()?)
+    fn rdkit<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        borders(slf.py(), "to_rdkit", (slf,))
     }
 
     /// A picture of the graphs as SVG, with a caption for each if there are any. Molecules are drawn as chemists draw them, with their
     /// SMILES as captions in place of none.
     #[pyo3(signature = (captions=None, title=""))]
-    fn svg(&self, captions: Option<Vec<String>>, title: &str) -> PyResult<String> {
+    fn svg(&self, captions: Option<Vec<String>>, title: &str) -> Outcome<String> {
         let graphs = self.states.graphs();
         if let Some(captions) = captions.as_ref().filter(|captions| captions.len() != graphs.len()) {
             let (got, expected) = (captions.len(), graphs.len());
-            return Err(PyValueError::new_err(format!("{got} captions for {expected} graphs: expected one for each")));
-        }
-        if let Some(reading) = &self.reading {
-            return draw_molecules(reading, graphs, captions, title).map_err(raised);
+            let refusal = format!("{got} captions for {expected} graphs: expected one for each");
+            return Err(PyValueError::new_err(refusal).into());
         }
         let drawing = GraphDrawing::default();
-        let mut sheet = PictureSheet::new(title, drawing.side);
+        let mut sheet = PictureSheet::new(title, if self.reading.is_some() { SIDE } else { drawing.side });
         for (k, graph) in graphs.iter().enumerate() {
-            let caption = captions.as_ref().map_or(String::new(), |captions| captions[k].clone());
-            sheet = sheet.cell(drawing.draw(graph), [caption, String::new()]);
+            let caption = captions.as_ref().map(|captions| captions[k].clone());
+            let (picture, own_caption) = match &self.reading {
+                None => (drawing.draw(graph), String::new()),
+                Some(_) if graph.n_nodes() == 0 => (Canvas::new(SIDE, SIDE), String::new()),
+                Some(reading) => (reading.molecule(graph)?.drawing(SIDE, SIDE), reading.smiles(graph)?),
+            };
+            sheet = sheet.cell(picture, [caption.unwrap_or(own_caption), String::new()]);
         }
-        sheet.to_svg().map_err(raised)
+        Ok(sheet.to_svg()?)
     }
 
-    fn _repr_svg_(&self) -> PyResult<String> {
+    fn _repr_svg_(&self) -> Outcome<String> {
         let graphs = self.some(0..self.__len__().min(DRAWN));
         let more = self.__len__().saturating_sub(DRAWN);
         let title = if more > 0 { format!("the first {DRAWN} of {} graphs", self.__len__()) } else { String::new() };

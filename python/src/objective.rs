@@ -1,0 +1,228 @@
+//! Objectives by their settings, and functions of Python of the log-probabilities of a batch.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use gfn::objective::{
+    Advantage, AugmentedDetailedBalance, AugmentedTrajectoryBalance, DetailedBalance, FlowMatching,
+    LogPartitionVariance, MaximumEntropyBackward, MaximumLikelihood, ModifiedDetailedBalance, NextExit, Objective,
+    PolicyGradient, ProximalPolicy, Quantities, Quantity, RegressionLoss, RelativeLogPartitionVariance,
+    RelativeTrajectoryBalance, Scores as CoreScores, StateFlow, SubTrajectoryBalance, TrajectoryBalance,
+    TrajectoryLikelihood, TrustPcl, Weighting, WithBackward,
+};
+use gfn::train::BatchScores;
+use gfn::{Error, Result};
+use numpy::IntoPyArray;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use serde::Deserialize;
+use tch::Tensor;
+
+use crate::errors::call_python;
+use crate::references::{Object, References};
+use crate::settings::Settings;
+use crate::tensors;
+
+/// Their settings, by the name of the class in Python.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+enum Spec {
+    OwnObjective { name: String, log_z: bool, flow: bool },
+    TrajectoryBalance { backward: Option<Backward> },
+    LogPartitionVariance { backward: Option<Backward> },
+    RelativeTrajectoryBalance { beta: f64 },
+    RelativeLogPartitionVariance { beta: f64 },
+    TrustPcl { alpha: f64 },
+    DetailedBalance { forward_looking: bool, backward: Option<Backward> },
+    ModifiedDetailedBalance { target_network: Option<usize> },
+    SubTrajectoryBalance { weighting: Weighting, forward_looking: bool, backward: Option<Backward> },
+    AugmentedTrajectoryBalance {},
+    AugmentedDetailedBalance {},
+    FlowMatching {},
+    PolicyGradient { advantage: Advantage },
+    ProximalPolicy { advantage: Advantage, clip: f64, kl: f64, value_weight: f64, epochs: usize },
+    MaximumLikelihood {},
+}
+
+/// The objective of P_B.
+#[derive(Deserialize, Clone, Copy, Debug)]
+#[serde(rename_all = "snake_case")]
+enum Backward {
+    TrajectoryLikelihood,
+    MaximumEntropy,
+}
+
+fn flow(forward_looking: bool) -> StateFlow {
+    if forward_looking { StateFlow::ForwardLooking } else { StateFlow::Whole }
+}
+
+/// An objective of P_F, with one of P_B beside it if it has one of its own.
+fn with_backward(objective: impl Objective + 'static, backward: Option<Backward>) -> Box<dyn Objective> {
+    match backward {
+        None => Box::new(objective),
+        Some(Backward::TrajectoryLikelihood) => Box::new(WithBackward::new(objective, TrajectoryLikelihood)),
+        Some(Backward::MaximumEntropy) => Box::new(WithBackward::new(objective, MaximumEntropyBackward)),
+    }
+}
+
+/// An objective as Python gives it: `{class: settings}`, and its function, if it is one.
+#[derive(FromPyObject)]
+pub(crate) struct ObjectiveSettings(Settings<Spec>, Option<Py<PyAny>>);
+
+impl ObjectiveSettings {
+    pub(crate) fn build(self, references: &References) -> Result<Box<dyn Objective>> {
+        build(self.0.0, self.1.map(|function| references.add(function)))
+    }
+}
+
+fn build(spec: Spec, function: Option<Object>) -> Result<Box<dyn Objective>> {
+    Ok(match spec {
+        Spec::OwnObjective { name, log_z, flow } => {
+            let none =
+                || Error::missing("an objective of your own", "a function", "give one: `OwnObjective(function)`");
+            Box::new(PyObjective { function: function.ok_or_else(none)?, name, log_z, flow })
+        }
+        Spec::TrajectoryBalance { backward } => with_backward(TrajectoryBalance, backward),
+        Spec::LogPartitionVariance { backward } => with_backward(LogPartitionVariance, backward),
+        Spec::RelativeTrajectoryBalance { beta } => Box::new(RelativeTrajectoryBalance::new(beta)?),
+        Spec::RelativeLogPartitionVariance { beta } => Box::new(RelativeLogPartitionVariance::new(beta)?),
+        Spec::TrustPcl { alpha } => Box::new(TrustPcl::new(alpha)?),
+        Spec::DetailedBalance { forward_looking, backward } => {
+            with_backward(DetailedBalance { flow: flow(forward_looking) }, backward)
+        }
+        Spec::ModifiedDetailedBalance { target_network } => {
+            let next_exit = target_network.map_or(NextExit::TrainedPolicy, |_| NextExit::TargetNetwork);
+            Box::new(ModifiedDetailedBalance { next_exit })
+        }
+        Spec::SubTrajectoryBalance { weighting, forward_looking, backward } => {
+            with_backward(SubTrajectoryBalance::new(weighting)?.with_flow(flow(forward_looking)), backward)
+        }
+        Spec::AugmentedTrajectoryBalance {} => Box::new(AugmentedTrajectoryBalance),
+        Spec::AugmentedDetailedBalance {} => Box::new(AugmentedDetailedBalance),
+        Spec::FlowMatching {} => Box::new(FlowMatching::default()),
+        Spec::PolicyGradient { advantage } => Box::new(PolicyGradient::new(advantage)?),
+        Spec::ProximalPolicy { advantage, clip, kl, value_weight, epochs } => {
+            Box::new(ProximalPolicy { advantage, clip, kl, value_weight, epochs })
+        }
+        Spec::MaximumLikelihood {} => Box::new(MaximumLikelihood),
+    })
+}
+
+/// What an objective sees of a batch of B trajectories with T transitions in all: tensors of torch with gradients, and where each
+/// trajectory's transitions begin and end.
+#[pyclass(frozen, module = "gfn_rs", name = "Scores")]
+pub(crate) struct Scores {
+    /// log P_F of each transition, `[T]`.
+    #[pyo3(get)]
+    log_pf: Py<PyAny>,
+    /// log P_B of each transition, `[T]`.
+    #[pyo3(get)]
+    log_pb: Py<PyAny>,
+    /// log R of each trajectory's object, `[B]`, with the correction for symmetry, if there is one.
+    #[pyo3(get)]
+    log_reward: Py<PyAny>,
+    /// log Z for each trajectory, `[B]`; None unless asked for.
+    #[pyo3(get)]
+    log_z: Option<Py<PyAny>>,
+    /// log F of each state that isn't the last of its trajectory, `[T]`; None unless asked for.
+    #[pyo3(get)]
+    log_flow: Option<Py<PyAny>>,
+    /// The transitions of trajectory k are those from `offsets[k]` to below `offsets[k + 1]`, `[B + 1]`, an array of numpy.
+    #[pyo3(get)]
+    offsets: Py<PyAny>,
+    /// The trajectory of each transition, `[T]`, a tensor.
+    #[pyo3(get)]
+    trajectory: Py<PyAny>,
+    /// The scores that a trainer computes its loss of, if a trainer scored the batch.
+    batch: Option<Mutex<BatchScores>>,
+}
+
+impl Scores {
+    /// Scores of a batch, as a trainer gives them: with all estimates that there are.
+    pub(crate) fn from_batch(py: Python<'_>, scores: BatchScores) -> PyResult<Self> {
+        let shown = Self::new(py, scores.whole(), true, true)?;
+        Ok(Self { batch: Some(Mutex::new(scores)), ..shown })
+    }
+
+    /// The scores that a trainer computes its loss of; None for scores that an objective was called with.
+    pub(crate) fn batch(&self) -> Option<MutexGuard<'_, BatchScores>> {
+        self.batch.as_ref().map(|scores| scores.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn new(py: Python<'_>, scores: &CoreScores, log_z: bool, flow: bool) -> PyResult<Self> {
+        let tensor = |tensor: &Tensor| tensors::to_python(py, tensor).map(Bound::unbind);
+        let offsets: Vec<i64> = scores.offsets.iter().map(|&offset| offset as i64).collect();
+        let of = offsets.windows(2).enumerate().flat_map(|(k, ends)| (ends[0]..ends[1]).map(move |_| k as i64));
+        let trajectory = Tensor::from_slice(&of.collect::<Vec<_>>()).to_device(scores.log_pf.device());
+        let estimate = |quantity, is_needed: bool| scores.get(quantity).filter(|_| is_needed).map(tensor).transpose();
+        Ok(Self {
+            log_pf: tensor(&scores.log_pf)?,
+            log_pb: tensor(&scores.log_pb)?,
+            log_reward: tensor(&scores.log_reward)?,
+            log_z: estimate(Quantity::LogZ, log_z)?,
+            log_flow: estimate(Quantity::LogFlow, flow)?,
+            trajectory: tensor(&trajectory)?,
+            offsets: offsets.into_pyarray(py).into_any().unbind(),
+            batch: None,
+        })
+    }
+}
+
+#[pymethods]
+impl Scores {
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let (transitions, ends) = (self.trajectory.bind(py).len()?, self.offsets.bind(py).len()?);
+        Ok(format!("Scores({} trajectories, {transitions} transitions)", ends.saturating_sub(1)))
+    }
+}
+
+/// A function of Python, as an objective.
+#[derive(Debug)]
+struct PyObjective {
+    function: Object,
+    /// The name in checkpoints: a run resumes only with the objective of the same name.
+    name: String,
+    log_z: bool,
+    flow: bool,
+}
+
+impl PyObjective {
+    fn ask(&self, py: Python<'_>, scores: &CoreScores) -> PyResult<Tensor> {
+        let shown = Scores::new(py, scores, self.log_z, self.flow)?;
+        let answer = self.function.bind(py).call1((Bound::new(py, shown)?,))?;
+        tensors::from_python(&answer).map_err(|_| {
+            let kind = answer.get_type().name().map_or_else(|_| "value".to_owned(), |name| name.to_string());
+            PyTypeError::new_err(format!(
+                "the objective gave a {kind}: expected its loss, a scalar torch.Tensor with gradient"
+            ))
+        })
+    }
+}
+
+impl Objective for PyObjective {
+    fn name(&self) -> &'static str {
+        "the objective in Python"
+    }
+
+    fn needs(&self) -> Quantities {
+        let mut needs = Quantities::default();
+        if self.log_z {
+            needs |= Quantity::LogZ;
+        }
+        if self.flow {
+            needs |= Quantity::LogFlow;
+        }
+        needs
+    }
+
+    fn settings(&self) -> serde_json::Value {
+        serde_json::json!({ "name": self.name, "log_z": self.log_z, "flow": self.flow })
+    }
+
+    fn loss(&self, scores: &CoreScores, regression: RegressionLoss) -> Result<Tensor> {
+        if regression != RegressionLoss::default() {
+            let expected = "the default: an objective of your own makes its loss itself";
+            return Err(Error::config("regression", format!("{regression:?}"), expected));
+        }
+        call_python("the objective", |py| self.ask(py, scores))
+    }
+}

@@ -1,0 +1,110 @@
+//! Functions of Python that the parts of a trainer call: searches, other conditions, novelty, priorities.
+
+use std::sync::Arc;
+
+use gfn::condition::Hindsight;
+use gfn::env::{Reward, Rows, log_rewards};
+use gfn::replay::{Priority, StoredObject};
+use gfn::train::TrainEnv;
+use gfn::{Result, Rng};
+use gfn_extras::explore::{Found, Novelty, ObjectSearch};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use tch::Tensor;
+
+use crate::border::{Border, check_finished};
+use crate::env::Failures;
+use crate::errors::call_python;
+use crate::references::Object;
+use crate::reward::numbers;
+use crate::tensors::{self, PyTensor};
+
+/// A function of Python that gets states.
+pub(super) struct StateFunction<S> {
+    pub(super) function: Object,
+    pub(super) border: Arc<dyn Border<S>>,
+}
+
+/// A seed of numpy's.
+pub(super) fn draw_seed(rng: &mut Rng) -> u64 {
+    rng.below(1 << 53) as u64
+}
+
+/// A random generator of numpy.
+pub(super) fn numpy_rng(py: Python<'_>, seed: u64) -> PyResult<Bound<'_, PyAny>> {
+    py.import("numpy")?.getattr("random")?.call_method1("default_rng", (seed,))
+}
+
+/// A function from objects and a random generator of numpy to any number of other objects.
+impl<E: TrainEnv<States: 'static>> ObjectSearch<E> for StateFunction<E::States> {
+    fn search(
+        &self,
+        env: &E,
+        objects: &E::States,
+        reward: &dyn Reward<E::States>,
+        rng: &mut Rng,
+    ) -> Result<Found<E::States>> {
+        let seed = draw_seed(rng);
+        let results = call_python("the search", |py| {
+            let arguments = (self.border.show(py, objects)?, numpy_rng(py, seed)?);
+            self.border.read(&self.function.bind(py).call1(arguments)?, "what the search found")
+        })?;
+        if results.is_empty() {
+            return Ok(Found { objects: results, log_rewards: Vec::new(), reward_calls: 0 });
+        }
+        // With a stream of its own, so that a second check changes nothing.
+        check_finished(env, &results, &mut Rng::seeded(seed))?;
+        let log_rewards = log_rewards(reward, &results, None)?;
+        Ok(Found { reward_calls: results.len(), objects: results, log_rewards })
+    }
+}
+
+/// A function of objects, of the conditions `[n, C]` that they were found under, and of a random generator of numpy.
+impl<S: Rows + 'static> Hindsight<S> for StateFunction<S> {
+    fn relabel(&self, objects: &S, conditions: &Tensor, rng: &mut Rng) -> Result<Tensor> {
+        let seed = draw_seed(rng);
+        let call = |py: Python<'_>| {
+            let shown = self.border.show(py, objects)?;
+            let arguments = (self.function.as_ref(), shown, tensors::to_python(py, conditions)?, seed);
+            py.import("gfn_rs._conditions")?.call_method1("relabelled", arguments)?.extract()
+        };
+        let PyTensor(relabelled) = tch::no_grad(|| call_python("the hindsight", call))?;
+        Ok(relabelled.to_kind(conditions.kind()).to_device(conditions.device()))
+    }
+}
+
+/// A function of states that returns a number of at least 0 for each.
+impl<S: Rows + 'static> Novelty<S> for StateFunction<S> {
+    fn rewards(&self, states: &S) -> Result<Vec<f64>> {
+        let call = |py: Python<'_>| {
+            let answer = self.function.bind(py).call1((self.border.show(py, states)?,))?;
+            numbers(&answer, states.len(), "the novelty", "a number of at least 0")
+        };
+        tch::no_grad(|| call_python("the novelty", call))
+    }
+}
+
+/// A function of an object's log R and of its last loss, None of one that was never visited, that gives the log of its weight.
+///
+/// Its exception is raised when the trainer returns; the library gets NaN, which it refuses.
+pub(crate) struct PyPriority {
+    pub(crate) function: Object,
+    pub(crate) failures: Failures,
+}
+
+impl Priority for PyPriority {
+    fn log_weight(&self, stored: StoredObject) -> f64 {
+        let call = |py: Python<'_>| {
+            let answer = self.function.bind(py).call1((stored.log_reward, stored.loss))?;
+            answer.extract::<f64>().or_else(|_| {
+                let kind = answer.get_type().name()?;
+                let expected = "expected a number, the log of an object's weight";
+                Err(PyTypeError::new_err(format!("Replay.draw gave a {kind}: {expected}")))
+            })
+        };
+        Python::attach(call).unwrap_or_else(|error| {
+            self.failures.keep(error);
+            f64::NAN
+        })
+    }
+}

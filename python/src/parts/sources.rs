@@ -1,0 +1,191 @@
+//! Objects that Python gives a trainer to learn from: a data set, and functions that are asked for each batch.
+
+use std::sync::Arc;
+
+use gfn::env::{Rows, log_rewards};
+use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
+use gfn::rollout::{Container, Trajectories};
+use gfn::train::{BatchRequest, Context, Persist, Source, TrainEnv, Trainer};
+use gfn::{Error, Result, Rng};
+use pyo3::prelude::*;
+use tch::Tensor;
+
+use super::functions::{StateFunction, draw_seed, numpy_rng};
+use crate::border::{Border, check_finished, draw_backward, walks_to};
+use crate::errors::call_python;
+use crate::kinds::PyEnv;
+use crate::paths::Paths;
+use crate::references::Object;
+use crate::reward::numbers;
+use crate::tensors::PyTensor;
+
+/// The number of objects whose rewards are computed at once.
+const MAX_BATCH: usize = 4096;
+
+/// A buffer of objects with their log-rewards by the trainer's reward, under their conditions if there are any.
+pub(super) fn data_buffer<E: TrainEnv<States: 'static>>(
+    trainer: &Trainer<E>,
+    objects: &Py<PyAny>,
+    conditions: Option<&Tensor>,
+    border: &Arc<dyn Border<E::States>>,
+    rng: &mut Rng,
+) -> Result<ReplayBuffer<E>> {
+    let objects = border.read_some(objects, "Data.objects")?;
+    if let Some(conditions) = conditions {
+        let (expected, got) = ([objects.len() as i64], [conditions.size()[0]]);
+        if expected != got {
+            let remedy = "give one row of conditions for each object";
+            return Err(Error::shape("the conditions of objects", expected, got, remedy));
+        }
+    }
+    check_conditions(trainer.context(), conditions)?;
+    let config = ReplayConfig { capacity: objects.len(), eviction: Eviction::Fifo, draw: Draw::Uniform };
+    let mut buffer = ReplayBuffer::new(config)?.terminal_only();
+    let rows: Vec<usize> = (0..objects.len()).collect();
+    for rows in rows.chunks(MAX_BATCH) {
+        let mut walks = walks_to(trainer.env(), &objects.select(rows), rng)?;
+        if let Some(conditions) = conditions {
+            walks = walks.with_conditions(conditions.narrow(0, rows[0] as i64, rows.len() as i64))?;
+        }
+        let rewards = log_rewards(trainer.reward(), &walks.terminal, walks.conditions())?;
+        buffer.add(trainer.env(), &walks, &rewards)?;
+    }
+    Ok(buffer)
+}
+
+/// Refuses conditions that the trainer can't have drawn.
+fn check_conditions<E: TrainEnv>(context: &Context<E>, conditions: Option<&Tensor>) -> Result<()> {
+    match (&context.conditions, conditions) {
+        (Some(source), Some(conditions)) => source.check(conditions),
+        _ => Ok(()),
+    }
+}
+
+/// Draws paths by P_B to objects from outside, each of which is checked.
+fn paths_to<E: TrainEnv>(
+    context: &Context<E>,
+    objects: &E::States,
+    conditions: Option<&Tensor>,
+    check_seed: u64,
+    rng: &mut Rng,
+) -> Result<Trajectories<E>> {
+    // With a stream of its own, so that a second check changes nothing.
+    check_finished(&context.env, objects, &mut Rng::seeded(check_seed))?;
+    draw_backward(&context.env, context.policy(), context.config.max_steps, objects, conditions, rng)
+}
+
+impl<E: TrainEnv> Persist<E> for StateFunction<E::States> {
+    fn name(&self) -> &str {
+        "source"
+    }
+}
+
+/// A function from a number n and a random generator of numpy to n objects; paths to them are drawn backwards by P_B.
+impl<E: TrainEnv<States: 'static>> Source<E> for StateFunction<E::States> {
+    fn draw(&mut self, request: BatchRequest, context: &Context<E>, rng: &mut Rng) -> Result<Option<Trajectories<E>>> {
+        let n = request.max;
+        let seed = draw_seed(rng);
+        let call = |py: Python<'_>| {
+            let answer = self.function.bind(py).call1((n, numpy_rng(py, seed)?))?;
+            self.border.read(&answer, "what the source gave")
+        };
+        let objects = tch::no_grad(|| call_python("the source", call))?;
+        if objects.len() != n {
+            let remedy = "give as many objects as are asked for";
+            return Err(Error::shape("the source's objects", [n as i64], [objects.len() as i64], remedy));
+        }
+        paths_to(context, &objects, None, seed, rng).map(Some)
+    }
+}
+
+/// A function from a request and a random generator of numpy to objects; paths to them are drawn backwards by P_B.
+pub(super) struct FreshFunction<S> {
+    pub(super) function: Object,
+    pub(super) border: Arc<dyn Border<S>>,
+    /// The width of a condition; 0 without.
+    pub(super) width: usize,
+    /// The seed of its streams: each step has its own, so that a resumed run draws what it would have drawn.
+    pub(super) seed: u64,
+}
+
+/// The answer of a fresh source, as `gfn_rs._fresh` has checked it.
+#[derive(FromPyObject)]
+enum FreshAnswer {
+    /// Whole trajectories.
+    Paths(Py<Paths>),
+    /// Objects, log R of each if it is known, and their conditions if there are any.
+    Objects(Py<PyAny>, Option<Py<PyAny>>, Option<Py<PyAny>>),
+}
+
+/// Objects, log R of each if it is known, and their conditions if there are any.
+type FreshObjects<S> = (S, Option<Vec<f64>>, Option<Tensor>);
+
+impl<S: Rows + 'static> FreshFunction<S> {
+    fn read_objects(
+        &self,
+        py: Python<'_>,
+        objects: &Py<PyAny>,
+        log_rewards: Option<Py<PyAny>>,
+        conditions: Option<Py<PyAny>>,
+    ) -> PyResult<FreshObjects<S>> {
+        let objects = self.border.read(objects.bind(py), "what the fresh source gave")?;
+        let n = objects.len();
+        let read = |values: Py<PyAny>| numbers(values.bind(py), n, "the fresh source", "log R");
+        let log_rewards = log_rewards.map(read).transpose()?;
+        let check = |conditions: Py<PyAny>| {
+            let arguments = (conditions, n, self.width, "the conditions of the fresh source are");
+            py.import("gfn_rs._conditions")?.call_method1("checked", arguments)?.extract::<PyTensor>()
+        };
+        let conditions = conditions.map(check).transpose()?;
+        Ok((objects, log_rewards, conditions.map(|PyTensor(conditions)| conditions)))
+    }
+}
+
+impl<E: TrainEnv> Persist<E> for FreshFunction<E::States> {
+    fn name(&self) -> &str {
+        "fresh"
+    }
+}
+
+impl<E: PyEnv> Source<E> for FreshFunction<E::States> {
+    fn draw(&mut self, request: BatchRequest, context: &Context<E>, _: &mut Rng) -> Result<Option<Trajectories<E>>> {
+        let mut rng = Rng::seeded(Rng::mix64(self.seed ^ context.step as u64));
+        let seed = draw_seed(&mut rng);
+        let bounds = (request.min, request.max, request.allow_more);
+        let ask = |py: Python<'_>| {
+            let arguments = (self.function.as_ref(), bounds, self.width, seed);
+            let answer = py.import("gfn_rs._fresh")?.call_method1("asked", arguments)?;
+            match answer.extract()? {
+                Some(FreshAnswer::Objects(objects, log_rewards, conditions)) => {
+                    Ok((None, Some(self.read_objects(py, &objects, log_rewards, conditions)?)))
+                }
+                Some(FreshAnswer::Paths(paths)) => Ok((Some(paths), None)),
+                None => Ok((None, None)),
+            }
+        };
+        match tch::no_grad(|| call_python("the fresh source", ask))? {
+            (Some(paths), _) => {
+                // This process built each of them from the start.
+                let mut paths = paths.get().lock()?;
+                let trajectories = &paths.of_env(&context.env)?.batch.trajectories;
+                check_conditions(context, trajectories.conditions())?;
+                Ok(Some(trajectories.clone()))
+            }
+            (None, Some((objects, log_rewards, conditions))) => {
+                check_conditions(context, conditions.as_ref())?;
+                let trajectories = paths_to(context, &objects, conditions.as_ref(), seed, &mut rng)?;
+                match log_rewards {
+                    None => Ok(Some(trajectories)),
+                    Some(log_rewards) => trajectories.with_log_rewards(log_rewards).map(Some),
+                }
+            }
+            (None, None) if request.min == 0 => Ok(None),
+            (None, None) => Err(Error::missing(
+                "the fresh source",
+                "objects: it gave None, for none yet, and nothing stands in for them",
+                "give at least `request.min` objects, or a trainer a buffer (`sources=[.., Replay()]`) that fills a batch in \
+                 their place",
+            )),
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Modules of Python that policies are made around: their tensors, which a trainer trains and saves, and calls of them.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+
+use gfn::nn::{Embeddings, Scope};
+use gfn::{Error, Result};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use tch::{Device, Kind, Tensor};
+
+use crate::errors::call_python;
+use crate::references::Object;
+use crate::tensors;
+
+/// A module, and its parameters and buffers when the trainer was built.
+#[derive(Debug)]
+pub(crate) struct ModuleTensors {
+    module: Object,
+    tensors: Mutex<Vec<(String, Tensor)>>,
+    /// For each of its layers, `true` if it was in training mode at the last check.
+    modes: Mutex<Vec<bool>>,
+}
+
+impl ModuleTensors {
+    pub(super) fn new(module: Object) -> PyResult<Self> {
+        let (tensors, modes) =
+            Python::attach(|py| Ok::<_, PyErr>((named_tensors(module.bind(py))?, modes(module.bind(py))?)))?;
+        Ok(Self { module, tensors: Mutex::new(tensors), modes: Mutex::new(modes) })
+    }
+
+    /// Returns its parameters and buffers when the trainer was built.
+    pub(super) fn tensors(&self) -> Vec<(String, Tensor)> {
+        let tensors = self.tensors.lock().unwrap_or_else(PoisonError::into_inner);
+        tensors.iter().map(|(name, tensor)| (name.clone(), tensor.shallow_clone())).collect()
+    }
+
+    /// Has a trainer train and save them with a torso, under the module's names for them.
+    pub(super) fn join(&self, scope: &mut Scope<'_>) -> Result<()> {
+        self.tensors().iter().try_for_each(|(name, tensor)| scope.adopt(name, tensor))
+    }
+
+    /// Refuses a module that has other tensors now: it would compute with others than those that are trained and saved.
+    pub(crate) fn check(&self) -> Result<()> {
+        let now = call_python("the module", |py| named_tensors(self.module.bind(py)))?;
+        match describe_change(&self.tensors(), &now) {
+            None => Ok(()),
+            Some(change) => Err(Error::contract(
+                "a module keeps the parameters and buffers that the trainer was made with: write values into them \
+                 (`load_state_dict` without `assign=True`, `parameter.copy_(values)` under `torch.no_grad()`), or make a new trainer",
+                change,
+            )),
+        }
+    }
+
+    /// Whether layers were put into another mode since the last look.
+    pub(crate) fn changed_mode(&self) -> Result<bool> {
+        let now = call_python("the module", |py| modes(self.module.bind(py)))?;
+        let mut modes = self.modes.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(std::mem::replace(&mut *modes, now) != *modes)
+    }
+}
+
+/// Describes the first tensor that is missing, another one, or new.
+fn describe_change(before: &[(String, Tensor)], now: &[(String, Tensor)]) -> Option<String> {
+    for (name, tensor) in before {
+        match now.iter().find(|(other, _)| other == name) {
+            None => return Some(format!("`{name}` is gone")),
+            Some((_, other)) if !tensors::is_same(tensor, other) => {
+                return Some(format!("`{name}` is another tensor now"));
+            }
+            Some(_) => {}
+        }
+    }
+    let is_new = |(name, _): &&(String, Tensor)| before.iter().all(|(other, _)| other != name);
+    now.iter().find(is_new).map(|(name, _)| format!("`{name}` is new"))
+}
+
+/// A module's parameters and its buffers, by name: what it is trained and saved by. Buffers of whole numbers are counters of modules
+/// that change by being called, such as batch normalisation in training mode, which is refused, or constants, which need no saving.
+fn named_tensors(module: &Bound<'_, PyAny>) -> PyResult<Vec<(String, Tensor)>> {
+    let mut out = Vec::new();
+    for list in ["named_parameters", "named_buffers"] {
+        for item in module.call_method0(list)?.try_iter()? {
+            let (name, tensor): (String, Bound<'_, PyAny>) = item?.extract()?;
+            let tensor = tensors::from_python(&tensor)?;
+            if tensor.is_floating_point() {
+                out.push((name, tensor));
+            }
+        }
+    }
+    Ok(out)
+}
+
+fn mode(layer: PyResult<Bound<'_, PyAny>>) -> PyResult<bool> {
+    layer?.getattr_opt("training")?.map_or(Ok(false), |training| training.is_truthy())
+}
+
+/// For each layer, `true` if it is in training mode; nothing of what isn't a `torch.nn.Module`.
+fn modes(module: &Bound<'_, PyAny>) -> PyResult<Vec<bool>> {
+    match module.getattr_opt("modules")? {
+        None => Ok(Vec::new()),
+        Some(modules) => modules.call0()?.try_iter()?.map(mode).collect(),
+    }
+}
+
+/// A module of Python that gives embeddings.
+#[derive(Debug)]
+pub(super) struct ModuleCaller {
+    module: Object,
+    /// The device and the kind that its answers must have.
+    pub(super) device: Device,
+    pub(super) kind: Kind,
+    /// `true` if it has parameters to train, and no warning was given yet that it doesn't train them.
+    learns: AtomicBool,
+}
+
+impl ModuleCaller {
+    pub(super) fn new(module: Object, own: &ModuleTensors, device: Device, kind: Kind) -> Self {
+        let learns = own.tensors().iter().any(|(_, tensor)| tensor.requires_grad());
+        Self { module, device, kind, learns: AtomicBool::new(learns) }
+    }
+
+    /// Calls the module with these arguments, and with the conditions behind them if there are any.
+    pub(super) fn call<'py>(
+        &self,
+        py: Python<'py>,
+        mut arguments: Vec<Bound<'py, PyAny>>,
+        conditions: Option<&Tensor>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        // Constant conditions have no columns.
+        if let Some(conditions) = conditions.filter(|conditions| conditions.size().get(1) != Some(&0)) {
+            arguments.push(tensors::to_python(py, conditions)?);
+        }
+        self.module.bind(py).call1(PyTuple::new(py, arguments)?)
+    }
+
+    /// An answer that is one tensor, of this shape.
+    pub(super) fn one(&self, answer: &Bound<'_, PyAny>, shape: &[i64]) -> PyResult<Tensor> {
+        let states = self.check(answer, "states", shape)?;
+        self.check_learning(answer.py(), &[&states])?;
+        Ok(states)
+    }
+
+    /// An answer that is a pair of tensors, of these shapes.
+    pub(super) fn pair(&self, answer: &Bound<'_, PyAny>, of_nodes: &[i64], of_graphs: &[i64]) -> PyResult<Embeddings> {
+        let expected = || format!("expected a pair, embeddings of nodes {of_nodes:?} and of graphs {of_graphs:?}");
+        let pair = answer
+            .cast::<PyTuple>()
+            .map_err(|_| PyTypeError::new_err(format!("the module gave one value: {}", expected())))?;
+        if pair.len() != 2 {
+            return Err(PyValueError::new_err(format!("the module gave {} values: {}", pair.len(), expected())));
+        }
+        let nodes = self.check(&pair.get_item(0)?, "nodes", of_nodes)?;
+        let graphs = self.check(&pair.get_item(1)?, "graphs", of_graphs)?;
+        self.check_learning(answer.py(), &[&nodes, &graphs])?;
+        Ok(Embeddings { nodes, graphs })
+    }
+
+    /// The tensor that the module gave. One of another kind would end in the middle of the backward pass.
+    fn check(&self, answer: &Bound<'_, PyAny>, what: &str, shape: &[i64]) -> PyResult<Tensor> {
+        let tensor = tensors::from_python(answer)?;
+        let (device, kind) = (self.device, self.kind);
+        if (tensor.device(), tensor.kind()) != (device, kind) {
+            return Err(PyTypeError::new_err(format!(
+                "the module gave embeddings of {what} of kind {:?} on {:?}: expected {kind:?} on {device:?}, as the trainer is",
+                tensor.kind(),
+                tensor.device()
+            )));
+        }
+        if tensor.size() != shape {
+            return Err(PyValueError::new_err(format!(
+                "what the module gave for {what} has shape {:?}: expected {shape:?}, each embedding as wide as the settings of the policy say",
+                tensor.size()
+            )));
+        }
+        Ok(tensor)
+    }
+
+    /// Warns, once, of a module that is to be trained and gives embeddings that no gradient leads away from.
+    fn check_learning(&self, py: Python<'_>, embedded: &[&Tensor]) -> PyResult<()> {
+        if embedded.iter().any(|tensor| tensor.requires_grad()) || !self.learns.load(Relaxed) {
+            return Ok(());
+        }
+        if py.import("torch")?.call_method0("is_grad_enabled")?.is_truthy()? {
+            self.learns.store(false, Relaxed);
+            py.import("gfn_rs.training")?.call_method1("_warn_of_detached", (self.module.bind(py),))?;
+        }
+        Ok(())
+    }
+}

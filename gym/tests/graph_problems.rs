@@ -8,7 +8,7 @@ use gfn::env::{Direction, Env, Reward, StateGraph};
 use gfn::graph::{GraphEnv, GraphState};
 use gfn::policy::UniformPolicy;
 use gfn_gym::graph_problems::{GraphProblem, Instances, MarkNode, Problem, SizeReward, barabasi_albert, erdos_renyi};
-use gfn_solver::{greedy, improved};
+use gfn_solver::{greedy, improve};
 
 /// All graphs of up to 5 nodes, and some of more.
 fn graphs() -> Instances {
@@ -184,7 +184,7 @@ fn greedy_and_local_search_find_solutions_and_the_best_ones_of_small_graphs() {
             let best = if problem.is_minimised() { sizes.min() } else { sizes.max() }.unwrap();
             let first = greedy(problem, graph).unwrap();
             let size = problem.check(graph, &first).unwrap();
-            let found = improved(problem, graph, &first, 200, &mut rng).unwrap();
+            let found = improve(problem, graph, &first, 200, &mut rng).unwrap();
             assert_eq!(problem.check(graph, &found).unwrap(), best, "{problem} of {graph}");
             greedy_is_best += usize::from(size == best);
             graphs_seen += 1;
@@ -192,7 +192,7 @@ fn greedy_and_local_search_find_solutions_and_the_best_ones_of_small_graphs() {
         assert!(greedy_is_best * 10 > graphs_seen * 7, "{problem}: {greedy_is_best} of {graphs_seen}");
     }
     let graph = erdos_renyi(5, 1.0, &mut rng).unwrap();
-    assert!(improved(Problem::IndependentSet, &graph, &[0, 1], 1, &mut rng).is_err());
+    assert!(improve(Problem::IndependentSet, &graph, &[0, 1], 1, &mut rng).is_err());
     let env = GraphProblem::new(Problem::DominatingSet, &Instances::all(1).unwrap()).unwrap().into_env();
     // An isolated node is in from the start.
     assert!(

@@ -11,7 +11,7 @@ use gfn::{Result, Rng};
 use gfn_gym::graph_problems::{
     GraphProblem, Instances, Problem, RbModel, SizeReward, erdos_renyi, maximum_clique, maximum_independent_set,
 };
-use gfn_solver::{Improving, Origin, SolutionSearch, Solver, improved};
+use gfn_solver::{SearchSource, Origin, SolutionSearch, Solver, improve};
 use tch::{Device, Kind};
 
 /// `true` if no node can be added to a set, or taken from a dominating one.
@@ -68,7 +68,7 @@ fn search_keeps_solutions_and_counts_right() {
         // A dominating set of all nodes is none that can't shrink.
         if problem == Problem::DominatingSet {
             let all: Vec<u32> = (0..6).collect();
-            assert_eq!(improved(problem, &graph, &all, 0, &mut rng).unwrap().len(), 1);
+            assert_eq!(improve(problem, &graph, &all, 0, &mut rng).unwrap().len(), 1);
         }
     }
 }
@@ -129,7 +129,7 @@ fn trainer(problem: Problem, objective: impl Objective + 'static, rounds: usize)
     let policy = GraphPolicy(GraphNet::new(&env, network, Device::Cpu, Kind::Float, &mut rng)?);
     let config = TrainerConfig { batch: 32, ..TrainerConfig::default() };
     let reward = SizeReward::new(problem, 0.7)?;
-    Trainer::new(env, reward, policy, objective, config, rng)?.with_source(0.5, Improving::new(problem, rounds)?)
+    Trainer::new(env, reward, policy, objective, config, rng)?.with_source(0.5, SearchSource::new(problem, rounds)?)
 }
 
 /// The mean over the instances of the exact distance from the target, and of that of what the source draws.
@@ -160,8 +160,8 @@ fn objectives_that_learn_from_any_trajectory_stay_exact() {
                     states.iter().map(|state| problem.solution(state).len()).sum::<usize>()
                 };
                 // The policy's first, then the improved ones.
-                let (own, improved) = (sizes(0..16), sizes(16..32));
-                assert!(improved == own || problem.is_better(improved, own), "{problem}: {own}, {improved}");
+                let (sampled, improved) = (sizes(0..16), sizes(16..32));
+                assert!(improved == sampled || problem.is_better(improved, sampled), "{problem}: {sampled}, {improved}");
             }
         }
         let after = distance(problem, &trainer);
@@ -175,13 +175,13 @@ fn objectives_of_the_policys_own_trajectories_refuse_improved_ones() {
     let mut trainer = trainer(Problem::Clique, PolicyGradient::new(Advantage::RewardToGo).unwrap(), 5).unwrap();
     let message = trainer.step().unwrap_err().to_string();
     assert!(message.contains("trajectories of the policy itself"), "{message}");
-    assert!(Improving::new(Problem::Cut, 0).unwrap_err().to_string().contains("rounds of local search"));
+    assert!(SearchSource::new(Problem::Cut, 0).unwrap_err().to_string().contains("rounds of local search"));
 }
 
 /// Solutions of another problem than the environment's are no states of it.
 #[test]
 fn a_source_for_another_problem_is_refused() {
-    let mut source = Improving::new(Problem::Cut, 5).unwrap();
+    let mut source = SearchSource::new(Problem::Cut, 5).unwrap();
     let trainer = trainer(Problem::IndependentSet, DetailedBalance::default(), 5).unwrap();
     let drawn = source.draw(BatchRequest::exactly(8), trainer.context(), &mut Rng::seeded(0));
     let message = drawn.map(|_| ()).unwrap_err().to_string();
@@ -260,8 +260,8 @@ fn samples_are_noted_as_such() {
 fn a_source_draws_as_many_as_are_wanted() {
     let mut trainer = trainer(Problem::Cut, DetailedBalance::default(), 3).unwrap();
     trainer.step().unwrap();
-    let mut source = Improving::new(Problem::Cut, 2).unwrap().back_by_policy();
-    let draw = |source: &mut Improving, seed| {
+    let mut source = SearchSource::new(Problem::Cut, 2).unwrap().backward_by_policy();
+    let draw = |source: &mut SearchSource, seed| {
         let drawn = source.draw(BatchRequest::exactly(5), trainer.context(), &mut Rng::seeded(seed)).unwrap().unwrap();
         drawn.terminal_states().clone()
     };

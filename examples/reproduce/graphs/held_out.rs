@@ -7,7 +7,7 @@ use std::time::Instant;
 use gfn_gym::graph_problems::{
     GraphProblem, Instances, Problem, RbModel, SizeReward, maximum_clique, maximum_independent_set,
 };
-use gfn_solver::{greedy, improved};
+use gfn_solver::{greedy, improve};
 use serde::Serialize;
 
 use super::graph_problem::{AnyBeta, GraphProblems, HELD_OUT_SEED, draw_rb};
@@ -232,7 +232,7 @@ impl Large<'_> {
         }
         let sampling_s = started.elapsed().as_secs_f64();
         let first = greedy(problem, graph)?;
-        let searched = improved(problem, graph, &first, ROUNDS, search_rng)?;
+        let searched = improve(problem, graph, &first, ROUNDS, search_rng)?;
         let optimum = match problem {
             Problem::IndependentSet => maximum_independent_set(graph, branches),
             Problem::Clique => maximum_clique(graph, branches),

@@ -12,9 +12,10 @@
 //! | [`FocusInHindsight`] | other conditions for replayed objects: a [`Hindsight`](gfn::condition::Hindsight) |
 //! | [`cosine_of`] | the cosine of the angle between two vectors of objectives |
 //!
-//! The condition vector is an input of the policy and of log Z (a network's `n_conditions` is [`Conditioning::width`]).
-//! The reward decodes beta, preferences and focus from it. Nothing else is passed around: buffers and files hold the
-//! vectors. A policy's logits can also be scaled by a function of the condition (`logit_scale` of the configurations).
+//! The condition vector is an input of the policy and of log Z (a network's `n_conditions` is
+//! [`Conditioning::width`]). The reward decodes beta, preferences and focus from it. Buffers and files hold
+//! only these vectors. A policy's logits can also be scaled by a function of the condition (`logit_scale` of
+//! the configurations).
 //!
 //! ```
 //! use std::sync::Arc;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gfn::env::{Reward, Rows, log_rewards};
 use gfn::train::TrainEnv;
 use gfn::{Result, Rng};
-use gfn_extras::explore::{Found, ObjectSearch};
+use gfn_extras::explore::{SearchResults, ObjectSearch};
 use pyo3::prelude::*;
 
 use crate::border::{Border, check_finished};
@@ -25,7 +25,7 @@ impl<E: TrainEnv<States: 'static>> ObjectSearch<E> for PySearch<E::States> {
         objects: &E::States,
         reward: &dyn Reward<E::States>,
         rng: &mut Rng,
-    ) -> Result<Found<E::States>> {
+    ) -> Result<SearchResults<E::States>> {
         let seed = rng.below(1 << 53) as u64;
         let call = |py: Python<'_>| {
             let arguments = (self.border.show(py, objects)?, numpy_rng(py, seed)?);
@@ -33,12 +33,12 @@ impl<E: TrainEnv<States: 'static>> ObjectSearch<E> for PySearch<E::States> {
         };
         let results = Python::attach(call).map_err(python_error("the search"))?;
         if results.is_empty() {
-            return Ok(Found { objects: results, log_rewards: Vec::new(), reward_calls: 0 });
+            return Ok(SearchResults { objects: results, log_rewards: Vec::new(), reward_calls: 0 });
         }
         // With a stream of its own, so that a second check changes nothing.
         check_finished(env, &results, &mut Rng::seeded(seed))?;
         let log_rewards = log_rewards(reward, &results, None)?;
-        Ok(Found { reward_calls: results.len(), objects: results, log_rewards })
+        Ok(SearchResults { reward_calls: results.len(), objects: results, log_rewards })
     }
 }
 

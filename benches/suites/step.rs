@@ -1,4 +1,4 @@
-//! In-place steps: adding an edge, and removing it again.
+//! Steps in place: adding an edge, and removing it again.
 
 use criterion::{BatchSize, BenchmarkId, Criterion};
 use gfn::env::{Direction, Env};

@@ -18,7 +18,7 @@ const NEGLECTED_SHARE: f64 = 0.1;
 pub(crate) struct FoundObjects {
     /// The log-reward of each object.
     log_rewards: Vec<f64>,
-    /// How often each object occurs in the first and in the second half of the policy's samples.
+    /// Counts of each object in the first and in the second half of the policy's samples.
     counts: Vec<[usize; 2]>,
     /// True for objects found other than by the second half of the samples. Sets of candidates that are
     /// chosen without the second half are independent of it.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// One cell of a [`Table`].
+/// A cell of a [`Table`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Cell {

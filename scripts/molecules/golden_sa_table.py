@@ -1,10 +1,10 @@
-"""Writes the part of RDKit's table of synthetic accessibility that the molecules of `tests/golden/molecules.json` need.
+"""Writes the part of RDKit's table of synthetic accessibility that `tests/golden/molecules.json` needs.
 
     python -m venv venv && venv/bin/pip install rdkit==2026.9.1
     venv/bin/python scripts/molecules/golden_sa_table.py gym/molecules/tests/golden/sa_table.txt
 
-Each line is a contribution and the numbers of the fragments that have it: those of `Contrib/SA_Score/fpscores.pkl.gz`, which the package
-`rdkit` brings (Ertl and Schuffenhauer 2009; BSD licence).
+Each line holds a contribution and the numbers of the fragments with it, from `Contrib/SA_Score/fpscores.pkl.gz` in the package `rdkit`
+(Ertl and Schuffenhauer 2009; BSD licence).
 """
 
 import gzip

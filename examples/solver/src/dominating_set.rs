@@ -24,8 +24,8 @@ pub(crate) struct DominatingSet {
     dominators: Vec<u32>,
     dominator: Vec<u32>,
     weights: Vec<u64>,
-    /// For a member, the weight of the nodes that only it dominates; for another node, the weight of the
-    /// undominated nodes that it would dominate.
+    /// The weight of the nodes that only this member dominates; for a node outside of the set, the weight of
+    /// the undominated nodes that it would dominate.
     scores: Vec<u64>,
     /// The step at which a node was last inserted or removed.
     last_moved: Vec<u64>,

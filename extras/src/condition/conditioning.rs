@@ -10,7 +10,7 @@ use super::{Directions, Encoding, Temperature};
 /// Relative tolerance for condition vectors in single precision.
 const ROUNDING_TOLERANCE: f64 = 1e-4;
 
-/// One condition in plain numbers, as opposed to its vector for the network.
+/// A condition in plain numbers, as opposed to its vector for the network.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Condition {
     /// The reward exponent.

@@ -11,7 +11,7 @@ use super::{Condition, Conditioning};
 /// A reward shared between threads.
 type SharedReward<S> = Arc<dyn Reward<S> + Send + Sync>;
 
-/// One or several rewards under conditions: `log R(x | c) = beta * (log sum_i w_i R_i(x) + log f(x))`.
+/// A combination of rewards under a condition: `log R(x | c) = beta * (log sum_i w_i R_i(x) + log f(x))`.
 ///
 /// beta, the preferences w and the focus f are decoded from the condition vector by the [`Conditioning`]. f
 /// is 1 without a focus. Outside of the focus's cone the log-reward is

@@ -1,4 +1,4 @@
-//! One axis of a chart: positions of values, and ticks.
+//! The axis of a chart: positions of values, and ticks.
 
 /// The scale of an axis.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]

@@ -12,7 +12,7 @@ use crate::canvas::draw_title;
 /// A named series of points `(x, y)`, such as the loss at each step.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Curve {
-    /// Its name in the legend.
+    /// The name in the legend.
     pub name: String,
     /// The points, joined in this order. Points that aren't finite leave a gap.
     pub points: Vec<(f64, f64)>,

@@ -1,4 +1,4 @@
-//! One panel of a figure: curves or dots over a pair of axes.
+//! Panels of a figure: curves or dots over a pair of axes.
 
 use super::axis::Axis;
 use super::frame::{Frame, LABEL_SIZE, split_at_gaps, thin};
@@ -17,7 +17,7 @@ const MANY_DOTS: usize = 400;
 /// Dashes of reference lines.
 const GUIDE: Option<f64> = Some(6.0);
 
-/// One panel of a [`Figure`](super::Figure): curves, dots or a heat map.
+/// A panel of a [`Figure`](super::Figure): curves, dots or a heat map.
 #[derive(Clone, Debug, Default)]
 pub struct Panel {
     title: String,

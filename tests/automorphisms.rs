@@ -1,4 +1,5 @@
-//! |Aut| of graphs that are large and full of symmetry: exact by closed forms, soon, and refused beyond a limit.
+//! |Aut| of large graphs with many symmetries: exact by closed forms, computed fast, and refused beyond a
+//! limit.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -10,7 +11,8 @@ use gfn::graph::{
 };
 use gfn::{Error, Rng};
 
-/// Far above what it takes (a few hundredths of a second; more without optimisation), far below what a search of the whole graph would.
+/// Far above the usual time (a few hundredths of a second; more without optimisation), far below that of a
+/// full search.
 const SOON: Duration = Duration::from_secs(2);
 
 fn graph(n: usize, edges: impl IntoIterator<Item = (usize, usize)>) -> GraphState {
@@ -25,7 +27,7 @@ fn log_factorial(n: usize) -> f64 {
     (2..=n).map(|k| (k as f64).ln()).sum()
 }
 
-/// The best of up to three runs counts: other programs may hold one up.
+/// Checks that `body` is fast, in the best of up to three runs, because other programs may slow one down.
 fn soon<T>(what: &str, body: impl Fn() -> T) -> T {
     let mut best = Duration::MAX;
     for _ in 0..3 {
@@ -91,7 +93,7 @@ fn classes_directions_and_scaffolds_are_respected() {
         let order = canonizer.canonical(&star, fixed).order;
         assert!(order.iter().zip(0..).take(fixed).all(|(&a, k)| a == k));
     }
-    // 60 leaves of each class of nodes and edges, and the edges of half of those turned round.
+    // 60 leaves of each class of nodes and edges, with half of the edges reversed.
     for kind in [GraphKind::Undirected, GraphKind::Directed] {
         let mut wheel = GraphState::with_nodes(kind, 1);
         for k in 0..240 {
@@ -111,11 +113,12 @@ fn random_tree(n: usize, rng: &mut Rng) -> GraphState {
     graph(n, (1..n).map(|b| (rng.below(b), b)).collect::<Vec<_>>())
 }
 
-/// ln |Aut| of a tree, and a number for each node's class, of nodes and edges from its centre outwards (Aho, Hopcroft, Ullman).
+/// Returns ln |Aut| of a tree, from class numbers of subtrees, computed from the centre outwards (Aho,
+/// Hopcroft, Ullman).
 fn log_of_tree(tree: &GraphState) -> f64 {
     let n = tree.n_nodes();
     let neighbours: Vec<Vec<usize>> = (0..n).map(|a| tree.adjacency().ones(a).collect()).collect();
-    // The centre: what is left when leaves are taken off until one or two nodes are.
+    // The centre remains after leaves are removed repeatedly.
     let mut degrees: Vec<usize> = neighbours.iter().map(Vec::len).collect();
     let mut leaves: Vec<usize> = (0..n).filter(|&a| degrees[a] <= 1).collect();
     let mut n_left = n;
@@ -146,7 +149,7 @@ fn log_of_tree(tree: &GraphState) -> f64 {
 
 type Names = HashMap<(Node, Vec<(Edge, usize)>), usize>;
 
-/// The name of what hangs on a node away from another one, and its ln |Aut|.
+/// Returns the class number of the subtree at node `a` away from `from`, and its ln |Aut|.
 fn below(tree: &GraphState, neighbours: &[Vec<usize>], a: usize, from: usize, names: &mut Names) -> (usize, f64) {
     let mut log = 0.0;
     let mut children = Vec::new();
@@ -168,7 +171,7 @@ fn trees_have_the_automorphisms_of_their_branches() {
         let n = 1 + rng.below(300);
         let mut tree = random_tree(n, &mut rng);
         if round % 2 == 0 {
-            // Twice the same, joined at two nodes: the centre is often an edge.
+            // Two copies joined at two nodes, so that the centre is often an edge.
             let edges: Vec<_> = tree.edges().map(|(a, b)| (a as usize, b as usize)).collect();
             let twice = edges.iter().flat_map(|&(a, b)| [(a, b), (n + a, n + b)]);
             let joint = rng.below(n);
@@ -217,7 +220,7 @@ fn keys_of_large_symmetric_graphs_are_found_as_soon_and_tell_them_apart() {
         other.set_node(17, Node::of_class(1)).unwrap();
         assert!(key != canonical_key(&other));
         other.set_node(17, Node::default()).unwrap();
-        // Two nodes that weren't joined, for two that were.
+        // Swaps an edge for a non-edge.
         let first = other.edges().next();
         if let Some((a, b)) = first {
             other.remove_edge(a, b).unwrap();
@@ -228,7 +231,8 @@ fn keys_of_large_symmetric_graphs_are_found_as_soon_and_tell_them_apart() {
     }
 }
 
-/// Pentagons that hang on one node by an edge each: neither twins nor leaves, and their order is the search's business.
+/// Pentagons that each hang on one node by an edge: neither twins nor leaves, so that the search must order
+/// them.
 fn flower(petals: usize) -> GraphState {
     let petal = |k: usize| {
         let ring = (0..5).map(move |j| (1 + 5 * k + j, 1 + 5 * k + (j + 1) % 5));
@@ -241,7 +245,7 @@ fn flower(petals: usize) -> GraphState {
 fn what_would_take_too_long_is_refused_and_disturbs_nothing() {
     let small = flower(20);
     let expected = log_factorial(20) + 20.0 * 2_f64.ln();
-    // Searches of other threads go on meanwhile.
+    // Searches on other threads continue meanwhile.
     std::thread::scope(|scope| {
         let refused = scope.spawn(|| {
             let mut canonizer = Canonizer::default();
@@ -249,7 +253,7 @@ fn what_would_take_too_long_is_refused_and_disturbs_nothing() {
             let error = canonizer.log_automorphisms(&large, 0).unwrap_err();
             assert!(matches!(error, Error::SymmetryLimit { n_nodes: 2001, n_edges: 2400 }), "{error}");
             assert!(error.to_string().contains("log_automorphisms"), "{error}");
-            // The same buffers serve again.
+            // The same buffers can be used again.
             assert_close(canonizer.log_automorphisms(&small, 0).unwrap(), expected, "a small flower");
             assert!(canonizer.log_automorphisms(&large, 0).is_err());
         });
@@ -282,7 +286,7 @@ fn an_environment_hands_the_error_on() {
     assert!(matches!(env.symmetry().log_symmetry(&unknown), Err(Error::SymmetryLimit { .. })));
 }
 
-/// Edges that arrive at a node tell it from others as much as those that leave it.
+/// Incoming edges distinguish nodes as well as outgoing ones.
 #[test]
 fn directed_graphs_of_interchangeable_parts_are_counted_at_once() {
     let directed = |n: usize, edges: &[(u32, u32, u16)]| {
@@ -316,7 +320,7 @@ fn canonical_forms_that_would_take_too_long_are_refused() {
     let (small, large) = (flower(20), flower(400));
     assert!(matches!(canonizer.try_canonical(&large, 0), Err(Error::SymmetryLimit { n_nodes: 2001, n_edges: 2400 })));
     assert_eq!(canonizer.try_canonical(&small, 0).unwrap(), canonizer.canonical(&small, 0));
-    // A list of states asks for the keys of what moves lead to.
+    // Listing states needs the keys of their children.
     let kind = GraphKind::Undirected;
     let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 3000));
     let env = GraphEnv::new(Free, actions, GraphState::new(kind)).unwrap();

@@ -1,4 +1,5 @@
-//! A trainer's moving average: it is the recursion, it is what is sampled by where asked for, and it survives a checkpoint.
+//! A trainer's moving average of parameters: it follows its recursion, is used for sampling on request, and
+//! is saved in checkpoints.
 
 use crate::trainers::{Folder, GridTrainer, Setting, bytes, hypergrid, state, steps};
 use gfn::env::VectorEnv;

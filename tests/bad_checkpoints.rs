@@ -1,4 +1,4 @@
-//! Checkpoints that are damaged, incomplete, forged or of something else: a typed error, and the trainer as it was, bit for bit.
+//! Damaged, incomplete, forged and foreign checkpoints: a typed error, and an unchanged trainer, bit for bit.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ use gfn::{Error, Rng};
 use gfn_gym::ring::Ring;
 use tch::Tensor;
 
-/// A trainer that tries to resume from `path`, must refuse with these words, and be as it was before, bit for bit.
+/// Checks that a trainer refuses to resume from `path`, with these words, and stays unchanged, bit for bit.
 fn unchanged<E>(trainer: &mut Trainer<E>, folder: &Folder, path: &Path, words: &[&str])
 where
     E: TrainEnv,
@@ -70,7 +70,7 @@ fn damaged_checkpoints_change_nothing() {
     assert!(state(&other, &folder) == bytes(&path), "what is whole can still be loaded");
 }
 
-/// A checkpoint like that at `from`, whose sections are what `edit` makes of them, its checksum being right.
+/// Writes a copy of the checkpoint at `from` whose sections are changed by `edit`, with a valid checksum.
 fn forged(
     from: &Path,
     to: &Path,
@@ -128,7 +128,8 @@ fn checkpoints_with_parts_missing_or_wrong_change_nothing() {
     assert!(state(&other, &folder) == bytes(&good));
 }
 
-/// Objectives of one name and other settings aim elsewhere: they are told apart by what they are made of.
+/// Objectives of one name with different settings have different targets; checkpoints distinguish them by
+/// their description.
 #[test]
 fn checkpoints_of_other_objectives_change_nothing() {
     let folder = Folder::new("objectives");
@@ -204,12 +205,12 @@ fn checkpoints_of_something_else_change_nothing() {
     let [of_coloured, of_rings] = ["coloured", "rings"].map(|name| folder.join(name));
     coloured.save(&of_coloured).unwrap();
     rings.save(&of_rings).unwrap();
-    // The objectives are compared before the models, and these runs differ in both.
+    // The objectives are compared before the models; these runs differ in both.
     unchanged(&mut rings, &folder, &of_coloured, &["by trajectory balance", "resume with the settings"]);
     unchanged(&mut coloured, &folder, &of_rings, &["by sub-trajectory balance", "resume with the settings"]);
 
-    // The same network for another environment: five nodes rather than four, whose moves have other names. It knows no labels, of which
-    // there would be another number.
+    // The same network for five nodes instead of four, whose actions have other names. It has no identity
+    // features, whose number would differ.
     let make = |n: usize, replay: bool| {
         let env = Ring::new(n, GraphKind::Directed).unwrap().into_env();
         let mut rng = Rng::seeded(0);

@@ -1,5 +1,5 @@
-//! Policies that depend a little on the other states of the batch are refused: before training, after some steps, and by exact figures.
-//! Those that only round aren't.
+//! Policies that depend slightly on the other states of the batch are refused: before training, after some
+//! steps, and by exact metrics. Policies that only round differently are accepted.
 
 use std::cell::Cell;
 
@@ -19,7 +19,7 @@ use crate::nets;
 
 const LETTERS: usize = 6;
 
-/// What P_F's logits are multiplied by, besides 1: for each state of the batch, or for the mean of its entries.
+/// The factor of P_F's logits, in addition to 1: per state of the batch, or per mean entry of the batch.
 #[derive(Clone, Copy)]
 enum Factor {
     PerState(f64),
@@ -86,7 +86,7 @@ fn told<T>(result: Result<T>) {
     }
 }
 
-/// Factors as small as one part in a thousand for each state of the batch, and a tenth of the batch's mean.
+/// Factors as small as 0.001 per state of the batch, and a tenth of the batch's mean.
 #[test]
 fn a_slight_dependence_on_batch_mates_is_refused_before_training() {
     for seed in 0..8 {
@@ -113,7 +113,7 @@ fn a_dependence_that_grows_is_refused_after_ten_and_a_hundred_steps() {
         };
         assert_eq!(trainer.steps_done(), refused, "{grown}");
         told::<()>(Err(refusal));
-        // It is looked at until it passes.
+        // The check is repeated until it passes.
         told(trainer.step());
         trainer.policy_as::<Mates>().unwrap().1.set(Factor::Mean(0.0));
         trainer.step().unwrap();
@@ -129,7 +129,7 @@ fn exact_figures_refuse_a_policy_that_depends_on_batch_mates() {
     space.terminating_distribution(&words(), &mates(Factor::Mean(0.0), 0), None).unwrap();
 }
 
-/// The checks draw by a stream of their own.
+/// The checks use their own random stream.
 #[test]
 fn checks_change_no_random_number() {
     let losses = |again: bool| {
@@ -145,7 +145,8 @@ fn checks_change_no_random_number() {
     assert_eq!(losses(false), losses(true));
 }
 
-/// Networks in single precision whose weights are moved far from where they start: without norms their sums are large, and round.
+/// Networks in single precision with weights far from their initial values: without norms their sums are
+/// large, and round.
 #[test]
 fn no_network_of_the_library_is_refused() {
     tch::set_num_threads(1);

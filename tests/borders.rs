@@ -1,5 +1,5 @@
-//! What a user's policy, objective and source of conditions give is checked where it comes in: a column where a flat list is meant would be
-//! broadcast without a word.
+//! Results of a user's policy, objective and condition source are checked for their shape: a column instead
+//! of a flat list would be broadcast silently.
 
 use crate::words::{fresh, policy, says, trainer, words};
 use gfn::distribution::GraphActionCategorical;
@@ -16,7 +16,7 @@ use gfn::rollout::Sampler;
 use gfn::{Error, Result, Rng};
 use tch::{Device, Kind, Tensor};
 
-/// A policy whose estimators come as a linear layer gives them, `[n, 1]`.
+/// A policy whose estimators have the shape `[n, 1]`, as a linear layer returns them.
 struct Column {
     inner: MlpPolicy<KHot>,
     flow: bool,
@@ -79,7 +79,7 @@ fn columns_of_a_policy_are_refused() {
     says(&error, &["LogPaths", ", 1]"]);
 }
 
-/// Trajectory balance, misshapen.
+/// Trajectory balance with residuals of a wrong shape.
 #[derive(Debug)]
 enum Misshapen {
     Values,
@@ -102,7 +102,7 @@ impl Balance for Misshapen {
     }
 }
 
-/// A loss for each trajectory.
+/// An objective that returns a loss per trajectory instead of a scalar.
 #[derive(Debug)]
 struct Each;
 

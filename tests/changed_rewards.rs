@@ -1,5 +1,5 @@
-//! A reward that gives replayed objects other values than before is noticed while the run trains; one that is only
-//! noisy, or whose schedule or condition is the trainer's, isn't.
+//! A reward whose values for replayed objects change during training is detected. Noisy rewards, and rewards
+//! with a schedule or condition of the trainer, are not reported.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -31,14 +31,14 @@ fn buffer() -> ReplayBuffer<VectorEnv> {
     ReplayBuffer::new(ReplayConfig { capacity: 2_000, eviction: Eviction::Fifo, draw: Draw::Uniform }).unwrap()
 }
 
-/// The number of calls of a reward, and of the objects that it was called for.
+/// Counts a reward's calls, and the objects in them.
 #[derive(Clone, Default)]
 struct Counter {
     calls: Arc<AtomicUsize>,
     objects: Arc<AtomicUsize>,
 }
 
-/// A trainer whose log-rewards are the number of first letters and `change(call, row)`.
+/// Builds a trainer whose log-rewards are the number of first letters plus `change(call, row)`.
 fn trainer(change: impl Fn(usize, usize) -> f64 + Send + Sync + 'static, config: TrainerConfig) -> (Learner, Counter) {
     let counter = Counter::default();
     let Counter { calls, objects } = counter.clone();
@@ -87,7 +87,7 @@ fn a_reward_that_changes_is_noticed_once() {
     }
 }
 
-/// A temperature that follows the number of calls also differs between two calls in a row, but by little.
+/// A temperature that depends on the number of calls differs little between two calls in a row.
 #[test]
 fn a_reward_that_drifts_with_its_calls_is_noticed() {
     let (mut trainer, _) = trainer(|call, _| 0.01 * call as f64, config());
@@ -152,7 +152,7 @@ fn schedules_and_conditions_of_the_trainer_are_no_change() {
     }
 }
 
-/// Objects from elsewhere, with log-rewards that the trainer's reward doesn't give.
+/// A source of objects whose log-rewards aren't those of the trainer's reward.
 struct Measured;
 
 impl Persist<VectorEnv> for Measured {
@@ -197,7 +197,7 @@ fn a_loop_of_ones_own_notices_it_too() {
     };
     trainer.steps_by(10, &mut own).unwrap();
     assert_eq!(changes(&trainer).len(), 1);
-    // Of a batch of trajectories from elsewhere nothing is known to be replayed.
+    // For a batch of user-supplied trajectories it isn't known which are replayed.
     let (mut trainer, _) = self::trainer(move |_, _| 0.0, config());
     steps(&mut trainer, 9);
     let mut given = |trainer: &mut Trainer<VectorEnv>| {
@@ -214,7 +214,7 @@ fn a_loop_of_ones_own_notices_it_too() {
 fn it_costs_less_than_a_percent_of_the_calls_and_objects() {
     let (mut trainer, counter) = trainer(|_, _| 0.0, config());
     steps(&mut trainer, 1_000);
-    // One call per step; 8 objects more after step 10 and each hundredth.
+    // One call per step, and 8 more objects after step 10 and after every hundredth step.
     assert_eq!(counter.calls.load(Relaxed), 1_000 + 11);
     assert_eq!(counter.objects.load(Relaxed) as u64, trainer.trainer.reward_calls() + 8 * 11);
     assert_eq!(trainer.trainer.reward_calls(), 2 * 32 + 998 * 16, "they aren't counted");

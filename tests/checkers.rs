@@ -1,4 +1,4 @@
-//! The public checkers: they pass what is right, and name what is broken.
+//! The public checkers accept valid environments, and name what is broken in invalid ones.
 
 use crate::spaces::ColouredGraphs;
 use gfn::contract::{Budget, check_action_type, check_env, check_graph_env};
@@ -10,7 +10,7 @@ use gfn::graph::{
 };
 use gfn::{Result, Rng};
 
-/// No graph has more edges: a restriction of the forward moves.
+/// Limits the number of edges by restricting forward moves.
 #[derive(Clone, Debug)]
 struct Capped {
     max_edges: usize,
@@ -34,7 +34,7 @@ fn schema(kind: GraphKind, max_nodes: usize) -> GraphSchema {
     }
 }
 
-/// A graph environment made of parts.
+/// Builds a graph environment from parts.
 fn parts(actions: ActionSet, initial: GraphState, max_nodes: usize) -> GraphEnv {
     let schema = schema(initial.kind(), max_nodes);
     GraphEnv::new(Free, actions, initial).and_then(|env| env.with_schema(schema)).unwrap()
@@ -61,14 +61,14 @@ fn right_environments_pass() {
             initial.add_edge(0, 1, Edge::default()).unwrap();
             check_graph_env(&parts(grown, initial, 4), Budget::thorough().with_walks(6), &mut rng()).unwrap();
         }
-        // Dismantling: the full graph loses its edges.
+        // Dismantling: edges are removed from the full graph.
         let mut full = GraphState::with_nodes(GraphKind::Undirected, 4);
         for (a, b) in [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)] {
             full.add_edge(a, b, Edge::default()).unwrap();
         }
         let fewer = Reversed(AddEdge::new(1));
         let shrinking = ActionSet::new(semantics).with(fewer);
-        // `contains` holds the initial graph whole going back, so by type.
+        // Derived masks would keep the initial graph when going back, so masks are by type.
         let env = parts(shrinking, full, 4).with_backward(BackwardRule::ByType);
         check_env(&env, Budget::thorough().with_walks(20), &mut rng()).unwrap();
     }
@@ -82,7 +82,8 @@ fn message<T: std::fmt::Debug>(result: Result<T>) -> String {
 
 #[test]
 fn masks_by_type_that_forget_the_environment_are_caught() {
-    // Nodes and edges come in any order, but by type a node may go only when it is isolated and an edge always: right.
+    // With nodes and edges in any order, an isolated node and any edge can have been added last, as masks by
+    // type assume.
     let set = || ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(2, 4)).with(AddEdge::new(1));
     let kind = GraphKind::Undirected;
     let capped = |max_edges, rule| {
@@ -92,13 +93,14 @@ fn masks_by_type_that_forget_the_environment_are_caught() {
         env.with_backward(rule)
     };
     check_graph_env(&capped(usize::MAX, BackwardRule::ByType), Budget::thorough().with_walks(30), &mut rng()).unwrap();
-    // Nothing follows the second edge, so an isolated node can't have come last: by type it could.
+    // No action follows the second edge, so an isolated node can't have been added last, which masks by type
+    // don't know.
     let found = message(check_env(&capped(2, BackwardRule::ByType), Budget::thorough().with_walks(30), &mut rng()));
     assert!(found.contains("the reverse of a legal backward move is a legal forward move of the parent"), "{found}");
     check_graph_env(&capped(2, BackwardRule::Derived), Budget::thorough().with_walks(30), &mut rng()).unwrap();
 }
 
-/// Each type takes back only what it could have made: a node, an edge or a value of another type's classes is left alone.
+/// Each type only removes nodes, edges and values that it could have added itself.
 #[test]
 fn types_that_know_fewer_classes_than_others_leave_these_alone() {
     let (first, plain) = (AddNode::first(2), AddNode::attached(1, 1, 4));
@@ -169,16 +171,16 @@ fn a_schema_that_is_too_small_is_caught() {
     assert!(message(check(schema(kind, 2))).contains("schema"));
 }
 
-/// Adds an edge, with one thing broken.
+/// Adds an edge, with one error.
 #[derive(Clone, Copy, Debug)]
 enum Broken {
     /// Undoing removes nothing.
     UndoDoesNothing,
     /// The reverse isn't legal in the child.
     BackwardMaskEmpty,
-    /// The reverse of the reverse names another class.
+    /// The reverse of the reverse has another class.
     ForgetsClass,
-    /// A legal slot is a move that another slot stands for.
+    /// Two legal slots stand for the same move.
     BothOrders,
 }
 
@@ -226,7 +228,7 @@ fn broken_action_types_are_caught_and_right_ones_pass() {
     for (broken, expected) in cases {
         let found = message(check_action_type(&broken, Semantics::Labelled, &graphs));
         assert!(found.contains(expected), "{found}");
-        // And inside of an environment.
+        // The same inside of an environment.
         let actions = ActionSet::new(Semantics::Labelled).with(broken);
         let env = parts(actions, GraphState::with_nodes(GraphKind::Undirected, 3), 3);
         assert!(check_env(&env, Budget::thorough().with_walks(10), &mut rng()).is_err(), "{broken:?}");
@@ -247,7 +249,7 @@ fn broken_action_types_are_caught_and_right_ones_pass() {
     }
 }
 
-/// Whoever watches a check, or a search for the best pairing, ends it.
+/// An error of the watching function ends a check, or a search for the best pairing.
 #[test]
 fn whoever_watches_ends_it() {
     let enough = || -> gfn::Error { gfn::Error::config("states", "more", "enough of them") };

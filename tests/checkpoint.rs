@@ -40,7 +40,7 @@ fn checkpoint(seed: u64) -> Checkpoint {
     Checkpoint::new(&model(seed, 4), seed, Value::Null).unwrap()
 }
 
-/// The step of the checkpoint at a path, whose parameters must be those of that seed.
+/// Returns the step of a checkpoint, after checking that its parameters are those of seed `step`.
 fn seed_at(path: &Path) -> u64 {
     let checkpoint = Checkpoint::load(path).unwrap();
     let parameters = model(99, 4);
@@ -60,7 +60,7 @@ fn refused<T: std::fmt::Debug>(result: gfn::Result<T>, expected: &str) {
     }
 }
 
-/// Shape, kind and bytes.
+/// Returns shape, kind and bytes.
 fn bits(tensor: &Tensor) -> (Vec<i64>, Kind, Vec<u8>) {
     let t = tensor.contiguous();
     let mut bytes = vec![0; t.numel() * t.kind().elt_size_in_bytes()];
@@ -153,30 +153,31 @@ fn an_interrupted_save_leaves_a_whole_checkpoint() {
     let folder = Folder::new("interrupted");
     let path = run_of(&folder);
     checkpoint(1).save(&path).unwrap();
-    // Cut off while writing: half a folder lies beside the old checkpoint.
+    // Interrupted while writing: a partial folder lies beside the old checkpoint.
     let partial = folder.0.join(".run.partial");
     fs::create_dir(&partial).unwrap();
     fs::write(partial.join("model.safetensors"), "half").unwrap();
     assert_eq!(seed_at(&path), 1);
     checkpoint(2).save(&path).unwrap();
     assert_eq!(seed_at(&path), 2);
-    // Cut off between the two renames: the old one has been moved away, and the new one is complete.
+    // Interrupted between the two renames: the old checkpoint has been moved, and the new one is complete.
     checkpoint(3).save(&partial).unwrap();
     fs::rename(&path, folder.0.join(".run.previous")).unwrap();
     assert!(Checkpoint::exists(&path) && !Checkpoint::exists(folder.join("other")));
-    // A run that goes on tries the path first.
+    // A resumed run first tests whether it can write the path.
     Checkpoint::try_path(&path).unwrap();
     assert!(Checkpoint::exists(&path));
     assert_eq!(seed_at(&path), 2);
     checkpoint(3).save(&path).unwrap();
     assert_eq!(seed_at(&path), 3);
     assert_eq!(names(&folder), ["run"]);
-    // Cut off once the new one was there, before the old one was removed; then somebody removes the run.
+    // Interrupted after the new checkpoint was in place, before the old one was removed; then a user removes
+    // the run.
     checkpoint(2).save(folder.join(".run.previous")).unwrap();
     assert_eq!(seed_at(&path), 3);
     fs::remove_dir_all(&path).unwrap();
     assert!(!Checkpoint::exists(&path) && Checkpoint::load(&path).is_err());
-    // Another run's first save is cut off while writing: what was removed doesn't come back.
+    // The first save of another run is interrupted: the removed checkpoint must not reappear.
     fs::create_dir(&partial).unwrap();
     fs::write(partial.join("model.safetensors"), "half").unwrap();
     assert!(!Checkpoint::exists(&path));
@@ -212,7 +213,7 @@ fn damage_is_refused() {
         Checkpoint::load(&path)
     };
     refused(changed("\"step\": 1", "\"step\": 2"), "checksum");
-    // An older one and a newer one.
+    // An older and a newer format version.
     for other in [1, 3] {
         let named = format!("checkpoint format {other}, this version reads format 2");
         refused(changed("\"format\": 2", &format!("\"format\": {other}")), &named);
@@ -266,7 +267,7 @@ fn a_model_that_is_not_finite_never_replaces_a_good_one() {
     let new = Checkpoint::new(&broken, 2, Value::Null).unwrap();
     refused(new.save(run_of(&folder)), "`layer.weight` isn't finite");
     assert_eq!(seed_at(&run_of(&folder)), 1);
-    // Nor is it restored, wherever it comes from.
+    // A checkpoint with such values can't be restored either.
     let good = model(3, 4);
     refused(new.restore(&good), "isn't finite");
     assert_eq!(values(&good), values(&model(3, 4)));

@@ -1,4 +1,5 @@
-//! Containers: what is picked, drawn, joined and asked of them, and that trajectories look the same whichever way they were sampled.
+//! Containers: selecting, drawing, joining and rewards; trajectories have one form whichever way they were
+//! sampled.
 
 use gfn::env::{Direction, EnumerableEnv, Rows, Slots};
 use gfn::examples::{Chain, Positions};
@@ -12,7 +13,7 @@ fn env() -> Chain {
     Chain::new(10)
 }
 
-/// Trajectories to 1, 2, 3, ... by single steps; trajectory `i` has the condition `[i, -i]`.
+/// Builds trajectories to 1, 2, 3, ... by single steps; trajectory `i` has the condition `[i, -i]`.
 fn steps(n: usize) -> Trajectories<Chain> {
     let (mut actions, mut offsets) = (Vec::new(), vec![0]);
     for i in 0..n {
@@ -25,7 +26,7 @@ fn steps(n: usize) -> Trajectories<Chain> {
     plain.with_conditions(Tensor::from_slice(&conditions).view([n as i64, 2])).unwrap()
 }
 
-/// log R = x, plus the first condition times 100.
+/// log R = x, plus 100 times the first condition.
 fn reward(states: &Positions, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
     let first = |i: usize| conditions.map_or(0.0, |c| 100.0 * c.double_value(&[i as i64, 0]));
     Ok(states.0.iter().enumerate().map(|(i, &x)| f64::from(x) + first(i)).collect())
@@ -35,7 +36,7 @@ fn rows(conditions: Option<&Tensor>) -> Vec<Vec<f64>> {
     Vec::<Vec<f64>>::try_from(conditions.unwrap().to_kind(Kind::Double)).unwrap()
 }
 
-/// Each trajectory as end, actions and first condition.
+/// Describes each trajectory by end, actions and first condition.
 fn shown(trajectories: &Trajectories<Chain>) -> Vec<(u32, Vec<u32>, f64)> {
     let conditions = rows(trajectories.conditions());
     let actions =
@@ -67,7 +68,7 @@ fn trajectories_are_picked_by_range_list_and_filter() {
     assert!(matches!(all.select(0..).unwrap_err(), Error::OutOfRange { index: 5, .. }));
 }
 
-/// Pearson's chi-square of counts against equal chances.
+/// Pearson's chi-square of counts against equal probabilities.
 fn chi_square(counts: &[usize]) -> f64 {
     let expected = counts.iter().sum::<usize>() as f64 / counts.len() as f64;
     counts.iter().map(|&count| (count as f64 - expected).powi(2) / expected).sum()
@@ -117,11 +118,11 @@ fn containers_are_joined_with_their_conditions_or_left_as_they_were() {
         let conditions = Tensor::zeros(&shape[..], (Kind::Float, Device::Cpu));
         assert!(matches!(plain.clone().with_conditions(conditions).unwrap_err(), Error::Shape { .. }), "{shape:?}");
     }
-    // An empty container takes whatever comes first.
+    // An empty container accepts any first element.
     let mut empty = plain.select(0..0).unwrap();
     empty.append(all.clone()).unwrap();
     assert_eq!(shown(&empty), shown(&all));
-    // Walks likewise.
+    // The same for walks.
     let walks = all.walks(&env()).unwrap();
     let mut joined = walks.select(0..2).unwrap();
     joined.append(walks.select(2..5).unwrap()).unwrap();
@@ -149,7 +150,7 @@ fn log_rewards_are_asked_for_and_see_the_conditions() {
     assert_eq!(states.log_rewards(&reward).unwrap(), expected);
     assert_eq!(states.finished(), expected.map(|log_reward: Option<f64>| log_reward.is_some()));
     assert_eq!(states.select([1, 4, 8]).unwrap().states().0, [1, 2, 3]);
-    // What was recorded stays with its element, and is lost where one side lacks it.
+    // Recorded log-rewards stay with their element, and are dropped if one side lacks them.
     let known = all.clone().with_log_rewards(vec![-1.0, -2.0, -3.0]).unwrap();
     assert_eq!(known.select(1..3).unwrap().recorded_log_rewards(), Some(&[-2.0, -3.0][..]));
     let mut both = known.clone();
@@ -184,7 +185,8 @@ fn tensors_move_to_a_device_and_nothing_else_changes() {
     }
 }
 
-/// Each row's action leads to the next row or the terminal state, its reverse back; sampled forwards or backwards.
+/// Checks that each row's action leads to the next row or the terminal state and its reverse back, for either
+/// direction of sampling.
 fn check_form<E: EnumerableEnv>(env: &E, trajectories: &Trajectories<E>) {
     let all = trajectories.transitions();
     let (states, actions, next_states) = (all.states(), all.actions(), all.next_states());
@@ -215,7 +217,7 @@ fn backward_trajectories_come_in_the_forward_form() {
     check_form(&env, &back);
     assert_eq!(back.terminal_states(), forward.terminal_states());
     assert_ne!(back.actions(), forward.actions(), "another way to the same ends");
-    // As if it had been walked forwards: the replay of its actions is the same in every row.
+    // Replaying the actions forwards gives the same rows.
     let replayed = Trajectories::replay(&env, back.actions(), back.offsets()).unwrap();
     assert_eq!(replayed.states(), back.states());
     let inner: Vec<usize> = (0..back.n_transitions()).filter(|&row| !back.is_exit()[row]).collect();

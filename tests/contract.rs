@@ -1,5 +1,5 @@
-//! What is found before the first step: masks that contradict the environment, schemas that no graph keeps to, slots that 32 bits
-//! can't number.
+//! Errors found before the first step: masks that contradict the environment, graphs that violate the schema,
+//! too many slots for 32 bits.
 
 use gfn::contract::{Budget, check_graph_env};
 use gfn::distribution::GraphActionCategorical;
@@ -18,7 +18,7 @@ use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use tch::{Device, Tensor};
 
-/// Nodes and edges in any order, but nothing once there are `max_edges` edges.
+/// Allows nodes and edges in any order, but no action once there are `max_edges` edges.
 #[derive(Debug)]
 struct Capped {
     max_edges: usize,
@@ -50,7 +50,8 @@ fn trainer(env: GraphEnv) -> Result<Trainer<GraphEnv>> {
 #[test]
 fn a_trainer_compares_masks_by_type_with_derived_ones() {
     for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
-        // Nothing follows the second edge, so an isolated node can't have come last: by type it could.
+        // No action follows the second edge, so an isolated node can't have been added last, which masks by
+        // type don't know.
         let error = trainer(Capped::of(semantics, 2, BackwardRule::ByType)).unwrap_err();
         assert!(matches!(error, Error::Contract { .. }), "{error}");
         let found = error.to_string();
@@ -70,7 +71,7 @@ fn looking_draws_nothing_from_the_trainers_stream() {
     assert_eq!(trainer.evaluation_rng(), Rng::seeded(0).split());
 }
 
-/// An environment of this schema, on nodes without edges.
+/// Builds an environment with this schema, on nodes without edges.
 fn of_schema(schema: GraphSchema, n: usize, edge_classes: u16) -> Result<GraphEnv> {
     let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(edge_classes));
     let initial = GraphState::with_nodes(schema.kind, n);
@@ -91,7 +92,7 @@ fn a_schema_of_more_attributes_than_a_graph_holds_is_refused() {
     }
     check_graph_env(&of_schema(with(7, 7), 3, 1).unwrap(), Budget::thorough().with_walks(5), &mut Rng::seeded(0))
         .unwrap();
-    // A batch encoded by hand reads what isn't there as unset.
+    // A manually encoded batch treats missing attributes as unset.
     let states = GraphStates::from(vec![GraphState::with_nodes(GraphKind::Undirected, 2)]);
     let wide = with(8, 8);
     let batch = GraphBatch::new(&wide, states.arrays(), None, Device::Cpu).unwrap();
@@ -109,16 +110,16 @@ fn slots_that_32_bits_cannot_number_are_refused() {
     };
     let error = of_schema(schema(10_000), 10_000, 50).unwrap_err();
     assert!(is_refusal(&error), "{error}");
-    // An environment of small graphs that is given a large one.
+    // A large graph in an environment of small graphs.
     let env = of_schema(schema(10), 10, 50).unwrap();
     let large = GraphState::with_nodes(GraphKind::Directed, 10_000);
-    // The last slot would be 4,999,949,999, or 704,982,703 if it were cut.
+    // The last slot would be 4,999,949,999, or 704,982,703 if it overflowed.
     let (kind, set) = (ActionKind(0), env.actions());
     let error = set.encode(Direction::Forward, &large, kind, Move { a: 9999, b: 9998, class: 49 }).unwrap_err();
     assert!(is_refusal(&error), "{error}");
     let first = Move { a: 1, b: 0, class: 49 };
     assert_eq!(set.encode(Direction::Forward, &large, kind, first).unwrap(), 500_049);
-    // A step back from an edge whose slot can't be numbered, and the exit, which comes behind all pairs.
+    // A backward step from an edge whose slot has no number, and the exit, which comes after all pairs.
     let mut states = GraphStates::from(vec![large.clone()]);
     states.graphs_mut()[0].add_edge(9999, 9998, gfn::graph::Edge::of_class(49)).unwrap();
     let error = env.step(Direction::Backward, &mut states, &Slots(vec![0])).unwrap_err();
@@ -130,7 +131,7 @@ fn slots_that_32_bits_cannot_number_are_refused() {
     assert!(matches!(error, Error::IllegalAction { .. }), "{error}");
 }
 
-/// An edge only where one end has one: two edges apart are never built.
+/// Allows an edge only next to another one: two separate edges can't be built.
 struct Joined {
     says_so: bool,
 }
@@ -146,7 +147,7 @@ impl GraphRules for Joined {
     }
 }
 
-/// Graphs on so many nodes.
+/// Builds an environment of graphs on `n` nodes.
 fn on_nodes(n: usize, rules: impl GraphRules + 'static) -> GraphEnv {
     let (kind, actions) = (GraphKind::Undirected, ActionSet::new(Semantics::Labelled).with(AddEdge::new(1)));
     GraphEnv::new(rules, actions, GraphState::with_nodes(kind, n)).unwrap()
@@ -167,7 +168,7 @@ fn ways_back_to_graphs_that_are_never_built_are_found_by_trainer_and_exact_evalu
     refused(leaks, &["P_B leaks", "which no forward move reaches"]);
 }
 
-/// Adds an edge of one of two classes; the reverse says that it was of the first.
+/// Adds an edge of one of two classes; the reverse always names the first class.
 #[derive(Debug)]
 struct Forgetful;
 
@@ -223,13 +224,13 @@ fn states_of_another_environment_are_refused() {
     refused(small.exact_flows(&env, &UniformPolicy, &reward, None), &["that they were listed of"]);
 }
 
-/// Three entries that are set one at a time, with one thing broken.
+/// Three entries that are set one at a time, with one error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Bits {
     Right,
-    /// Undoing a move is said to be another.
+    /// The reverse of a move is wrong.
     WrongReverse,
-    /// Setting what is set clears it, and nothing is an end.
+    /// Setting a set entry clears it, so that trajectories needn't end.
     Endless,
 }
 
@@ -268,7 +269,7 @@ fn broken_vector_rules_are_found_before_the_first_step_and_shared_keys_when_stat
     refused(StateGraph::build(&SharedKeys(VectorEnv::new(Bits::Right)), 100), &["have one key", "EnumerableEnv::keys"]);
 }
 
-/// An environment with one key for all states that have as many set entries.
+/// An environment in which states with equally many set entries share a key.
 struct SharedKeys(VectorEnv);
 
 impl Env for SharedKeys {
@@ -305,7 +306,7 @@ impl EnumerableEnv for SharedKeys {
     }
 }
 
-/// Nodes with an exit only where the first one has an edge, up to isomorphism: it depends on labels.
+/// Allows the exit only if node 0 has an edge, which depends on labels even up to isomorphism.
 struct FirstJoined;
 
 impl GraphRules for FirstJoined {

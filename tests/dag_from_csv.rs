@@ -1,4 +1,4 @@
-//! The example for one's own data: what it says of edges is what the posterior says.
+//! The example for users' own data: the learned edge probabilities are those of the posterior.
 
 #[allow(dead_code, reason = "the example, used as it is")]
 #[path = "../examples/reproduce/structures/dag_from_csv.rs"]
@@ -15,7 +15,7 @@ use tch::Device;
 
 use crate::trainers::Folder;
 
-/// Observations of a simulated network, and as many again in which one variable after the other is set.
+/// Simulates observations of a network, and the same number with one variable set at a time.
 fn simulated(n: usize, rows: usize, seed: u64) -> Vec<ContinuousData> {
     let rng = &mut Rng::seeded(seed);
     let truth = GraphLaw::ErdosRenyi { edges: n as f64 }.draw(n, rng).unwrap();
@@ -25,7 +25,7 @@ fn simulated(n: usize, rows: usize, seed: u64) -> Vec<ContinuousData> {
     out
 }
 
-/// A CSV file of data, with a column `set` for the variables that were set.
+/// Writes data as CSV, with a column `set` for the variables that were set.
 fn write(path: &Path, parts: &[ContinuousData]) -> PathBuf {
     let mut text = parts[0].names().join(",") + ",set\n";
     for part in parts {
@@ -40,7 +40,7 @@ fn write(path: &Path, parts: &[ContinuousData]) -> PathBuf {
     path.to_owned()
 }
 
-/// What the example learns from a file, and what is exact.
+/// Returns the example's learned edge probabilities for a file, and the exact ones.
 fn learned(path: &Path, flags: &[&str]) -> (PairMatrix, PairMatrix) {
     tch::set_num_threads(1);
     let args =
@@ -49,7 +49,7 @@ fn learned(path: &Path, flags: &[&str]) -> (PairMatrix, PairMatrix) {
     (edges.learned, edges.exact.unwrap())
 }
 
-/// Enough for four variables.
+/// Enough steps for four variables.
 const FEW_STEPS: [&str; 4] = ["--steps", "500", "--graphs", "4000"];
 
 #[test]
@@ -57,7 +57,8 @@ fn what_experiments_say_is_learned() {
     let folder = Folder::new("dag-experiments");
     let (learned, exact) = learned(&write(&folder.join("data.csv"), &simulated(4, 200, 100)), &FEW_STEPS);
     let error = learned.rmse(&exact).unwrap();
-    // 0.015; without replay, at a constant learning rate, 0.050 after twice as many steps.
+    // The error is 0.015; without replay and at a constant learning rate it was 0.050 after twice as many
+    // steps.
     assert!(error < 0.03, "{error}: {learned:?} {exact:?}");
 }
 

@@ -1,4 +1,5 @@
-//! Data sets: every container comes back as it was saved, and nothing that is damaged, cut off or of something else comes in.
+//! Data sets: every container is loaded as it was saved, and damaged, truncated or foreign data sets are
+//! refused.
 
 use std::fs;
 use std::path::Path;
@@ -24,7 +25,7 @@ fn sampled<E: DiscreteEnv>(env: &E, n: usize, seed: u64) -> Trajectories<E> {
     trajectories.with_conditions(conditions).unwrap().with_log_rewards(log_rewards).unwrap()
 }
 
-/// Saves and loads trajectories; states are compared by key.
+/// Saves and loads trajectories, and compares states by key.
 fn round_trip<E: EnumerableEnv>(env: &E, folder: &Folder) {
     let path = folder.join("data");
     let keys = |states: &E::States| env.keys(states);
@@ -37,12 +38,12 @@ fn round_trip<E: EnumerableEnv>(env: &E, folder: &Folder) {
     assert_eq!(loaded.is_exit(), trajectories.is_exit());
     assert_eq!(loaded.conditions(), trajectories.conditions());
     assert_eq!(loaded.recorded_log_rewards(), trajectories.recorded_log_rewards(), "bit for bit");
-    // What was loaded is in the order of insertion: it comes back the same once more, actions and all.
+    // Loaded trajectories are in the order of insertion, so that a second round trip keeps actions, too.
     loaded.save(env, &path).unwrap();
     let again = Trajectories::load(env, &path).unwrap();
     assert_eq!((again.actions(), again.reverse_actions()), (loaded.actions(), loaded.reverse_actions()));
 
-    // Backward trajectories, too.
+    // Backward trajectories work, too.
     let back = Sampler::new(env, &UniformPolicy).backward(trajectories.terminal_states(), &mut Rng::seeded(2)).unwrap();
     back.save(env, &path).unwrap();
     let loaded = Trajectories::load(env, &path).unwrap();
@@ -134,7 +135,7 @@ fn buffers_come_back_with_losses_conditions_and_what_leaves_next() {
         assert_eq!(a.walks.conditions(), b.walks.conditions());
         assert_eq!((a.serials, a.log_probs, a.walks.terminal), (b.serials, b.log_probs, b.walks.terminal));
     }
-    // Up to isomorphism a state that was kept without its way comes back with its nodes in their order.
+    // Up to isomorphism, a state that was stored without its path keeps the order of its nodes.
     let env = ColoredGraphs::new(4).unwrap().into_env();
     let config = ReplayConfig { capacity: 30, eviction: Eviction::Fifo, draw: Draw::Uniform };
     let first = filled_buffer(&env, ReplayBuffer::distinct(config).unwrap().terminal_only(), false);
@@ -142,7 +143,7 @@ fn buffers_come_back_with_losses_conditions_and_what_leaves_next() {
     second.load_state(&env, &first.state(&env).unwrap()).unwrap();
     let [a, b] = [&first, &second].map(|buffer| buffer.walks().unwrap().terminal);
     assert_eq!(a, b);
-    // So does an object that came without one: it is stored as its first path labels it.
+    // An object that was added without a path is stored as its first path labels it.
     let objects = first.walks().unwrap();
     assert!(!objects.has_paths());
     let mut plain = ReplayBuffer::new(config).unwrap().terminal_only();
@@ -172,7 +173,7 @@ fn buffers_refuse_what_they_would_not_hold() {
     refused(&mut ReplayBuffer::distinct(config).unwrap(), "would not be kept");
 }
 
-/// A load that must be refused as a file that can't be used, with these words.
+/// Checks that loading fails as an unusable file, with these words.
 fn refused(env: &Chain, path: &Path, words: &[&str]) {
     match Trajectories::load(env, path) {
         Err(error @ Error::File { .. }) => {
@@ -211,7 +212,7 @@ fn damaged_and_cut_off_data_sets_are_refused() {
     assert_eq!(Trajectories::load(&env, &path).unwrap().len(), 20, "what is whole can still be loaded");
 }
 
-/// Changes the manifest as text, and makes its checksum right again where that is asked for by the empty one.
+/// Edits the manifest as text; with an empty `from` it only corrects the checksum.
 fn edit_manifest(path: &Path, from: &str, to: &str) {
     let file = path.join("manifest.json");
     let text = fs::read_to_string(&file).unwrap();
@@ -232,7 +233,7 @@ fn data_sets_of_something_else_are_refused() {
     assert!(matches!(error, Error::File { .. }) && error.to_string().contains("another environment"), "{error}");
     edit_manifest(&path, "\"format\": 2", "\"format\": 3");
     refused(&env, &path, &["data set format 3, this version reads format 2"]);
-    // Nothing else is overwritten.
+    // A folder with other content isn't overwritten.
     let other = folder.join("other");
     fs::create_dir_all(&other).unwrap();
     fs::write(other.join("thesis.tex"), "years").unwrap();
@@ -247,7 +248,7 @@ fn an_interrupted_save_leaves_the_old_data_set() {
     let (folder, env) = (Folder::new("data-interrupted"), Chain::new(12));
     let path = folder.join("data");
     sampled(&env, 5, 0).save(&env, &path).unwrap();
-    // Cut off while the new folder was written, and between the two renamings.
+    // Interrupted while the new folder was written, and between the two renames.
     fs::create_dir_all(folder.join(".data.partial")).unwrap();
     fs::write(folder.join(".data.partial").join("data.safetensors"), "half").unwrap();
     assert_eq!(Trajectories::load(&env, &path).unwrap().len(), 5);
@@ -259,7 +260,7 @@ fn an_interrupted_save_leaves_the_old_data_set() {
     assert!(!folder.join(".data.partial").exists());
 }
 
-/// States are checked as they are walked to: a buffer's tensors with one part changed.
+/// Replaces one tensor of a buffer; states are checked when they are replayed.
 #[test]
 fn forged_tensors_are_typed_errors() {
     let env = Chain::new(30);

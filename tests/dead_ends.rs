@@ -1,4 +1,5 @@
-//! Rules that leave an unfinished state without any move are refused in plain words, and so is an environment with nothing to build.
+//! Rules that leave an unfinished state without any action are refused with a clear message, and so is an
+//! environment without any action.
 
 use gfn::contract::{Budget, check_env, check_graph_env};
 use gfn::env::{Direction, StateGraph, VectorEnv, VectorRules};
@@ -23,7 +24,7 @@ fn told<T>(result: Result<T>, words: &[&str]) {
 
 const PLAIN: [&str; 2] = ["without any move and without the exit", "forbid the moves that lead there"];
 
-/// Once there is the edge 0-1 nothing can be added; objects have two edges.
+/// Forbids all edges after the edge 0-1, although finished objects need two edges.
 struct TwoEdges;
 
 impl GraphRules for TwoEdges {
@@ -35,7 +36,7 @@ impl GraphRules for TwoEdges {
     }
 }
 
-/// Words of two different letters. Of one letter alone there is none.
+/// Words of two different letters; none can be built from one letter alone.
 #[derive(Clone, Copy)]
 struct Pairs {
     letters: usize,
@@ -90,7 +91,7 @@ fn exact_figures_refuse_dead_ends() {
         assert!(matches!(result, Err(Error::Contract { .. })), "{result:?}");
         told(result, &[PLAIN[0], PLAIN[1], "edge 0-1"]);
     }
-    // With one letter alone the second move is missing; with two it isn't.
+    // With one letter the second action is missing; with two it exists.
     for has_exit in [true, false] {
         let one = VectorEnv::new(Pairs { letters: 1, has_exit });
         told(StateGraph::build(&one, 100), &[PLAIN[0], PLAIN[1], "[1, 0]"]);
@@ -105,7 +106,7 @@ fn a_roll_out_that_comes_to_a_dead_end_says_so() {
     told(drawn, &["no legal forward action", PLAIN[0], PLAIN[1]]);
 }
 
-/// Without an exit, no move leads on from a finished state.
+/// A finished state without further actions is no dead end, even without an exit.
 #[test]
 fn states_that_end_without_an_exit_are_no_dead_ends() {
     for has_exit in [true, false] {

@@ -1,4 +1,4 @@
-//! A trainer refuses a policy that sees labels where states that differ in labels alone are merged.
+//! A trainer refuses a policy that depends on labels if states that only differ in labels are merged.
 
 use crate::nets::{SeesLabels, config, net};
 use gfn::distribution::GraphActionCategorical;
@@ -47,7 +47,7 @@ fn networks_that_see_labels_are_refused_and_others_are_not() {
 
 #[test]
 fn networks_that_see_labels_are_refused_where_graphs_are_large_too() {
-    // Beyond 8 nodes states that differ in labels alone aren't merged in a batch.
+    // Beyond 8 nodes such states aren't merged in a batch.
     let kind = GraphKind::Undirected;
     let actions = || ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 4)).with(AddEdge::new(1));
     let env = || {
@@ -65,7 +65,7 @@ fn networks_that_see_labels_are_refused_where_graphs_are_large_too() {
     Trainer::new(env(), reward, GraphPolicy(net()), TrajectoryBalance, config, Rng::seeded(7)).unwrap();
 }
 
-/// The same network with labels in P_B alone.
+/// A network that sees labels in P_B only.
 struct LabelsBack(SeesLabels<GraphNet>);
 
 impl GraphNetwork for LabelsBack {
@@ -109,7 +109,7 @@ fn looking_draws_nothing_from_the_trainers_stream() {
     );
 }
 
-/// A policy with a prior of its own, whose probabilities vanish for all labellings alike.
+/// A policy with a prior whose probabilities underflow for all labellings.
 struct Vanishing;
 
 impl Policy<GraphEnv> for Vanishing {
@@ -121,7 +121,7 @@ impl Policy<GraphEnv> for Vanishing {
         _: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
         let masks = env.masks(Direction::Forward, states);
-        // The exit is all but certain.
+        // The exit has nearly all probability.
         let blocks: Vec<Tensor> = masks
             .blocks
             .iter()

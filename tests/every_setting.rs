@@ -1,5 +1,5 @@
-//! Every setting of a trainer, its optimiser, its buffer and its network changes what a run does, or is refused: none is taken and left
-//! alone. Settings are changed in the JSON that files hold, so a new one must be added here.
+//! Every setting of trainer, optimiser, buffer and network changes a run or is refused; none is ignored. The
+//! test changes settings in their JSON form, so new settings must be added here.
 
 use gfn::graph::{GraphKind, GraphState, PerGraph, Semantics};
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, GraphNetConfig};
@@ -18,7 +18,7 @@ use tch::{Device, Kind};
 
 use crate::nets::everything_under;
 
-/// What some steps come to: parameters, losses, and the number of rewards that were asked for.
+/// Result of some steps: parameters, losses, and the number of reward calls.
 #[derive(PartialEq, Debug)]
 struct Run {
     parameters: Vec<(String, f64)>,
@@ -34,7 +34,7 @@ fn run<E: TrainEnv>(mut trainer: Trainer<E>, steps: usize) -> Result<Run> {
     Ok(Run { parameters, losses, reward_calls: trainer.reward_calls() })
 }
 
-/// Changes one setting after another, and looks whether the run is another one or an error of settings.
+/// Changes one setting at a time, and checks that the run differs or fails with an error about settings.
 fn check<C: Serialize + DeserializeOwned>(base: &C, others: &[(&str, Value)], run: impl Fn(&C) -> Result<Run>) {
     let settings = serde_json::to_value(base).unwrap();
     let expected = run(base).unwrap();
@@ -94,7 +94,7 @@ fn those_of_a_trainer() {
         ("exit_bias", constant(2.0)),
         ("noise", constant(1.0)),
         ("local_search", json!({ "rounds": 1, "max_back": 2, "acceptance": "Greedy" })),
-        // Batches that are scored in parts are the same but for rounding.
+        // Scoring in parts changes only rounding.
         ("chunk", json!(3)),
         ("transitions", json!({ "size": 4, "updates_per_draw": 2 })),
         ("reward_exponent", json!({ "Linear": { "from": 0.5, "to": 1.0, "steps": 4 } })),
@@ -102,7 +102,7 @@ fn those_of_a_trainer() {
         ("adam", serde_json::to_value(AdamConfig::default()).unwrap()),
         ("regression", json!("ShiftedCosh")),
         ("max_steps", json!(1)),
-        // What becomes of a warning is no part of a run without one: `defaults.rs` has it.
+        // The treatment of warnings has no effect without a warning: `defaults.rs` tests it.
     ];
     check(&small(), &others, |config| sets(config.clone(), buffer()));
 }
@@ -174,7 +174,7 @@ fn those_of_a_graph_network() {
         ("initial_exit_bias", json!(1.0)),
     ];
     check(&net(), &others, |config| graphs(Semantics::Labelled, config));
-    // These aren't written where they are the defaults.
+    // These fields aren't written if they have their default.
     let told = GraphNetConfig {
         degrees: true,
         closed_walks: Some(2),
@@ -193,11 +193,11 @@ fn those_of_a_graph_network() {
         ("jumping", json!("Max")),
     ];
     check(&told, &[&others[2..], &more].concat(), |config| graphs(Semantics::Labelled, config));
-    // Up to isomorphism a network is told of symmetry, unless it isn't to be.
+    // Up to isomorphism a network gets symmetry features unless they are turned off.
     let unseen = GraphNetConfig { symmetry: gfn::nn::Symmetry::Unseen, ..net() };
     let run = |config: &GraphNetConfig| graphs(Semantics::UpToIsomorphism, config).unwrap();
     assert_ne!(run(&unseen), run(&net()));
-    // A convolution that can't see all is refused, unless it is meant so.
+    // A convolution that can't distinguish all graphs is refused unless it is allowed explicitly.
     let blind = GraphNetConfig { conv: gfn::nn::ConvKind::Gin, ..net() };
     assert!(matches!(graphs(Semantics::Labelled, &blind), Err(Error::Config { .. })));
     assert!(graphs(Semantics::Labelled, &GraphNetConfig { ablation: true, ..blind }).is_ok());

@@ -1,4 +1,4 @@
-//! A step that fails: a typed error, nothing changed by it, and the steps after it are ordinary ones.
+//! Steps that fail: a typed error, no changes, and ordinary steps afterwards.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -27,7 +27,7 @@ fn policy(env: &VectorEnv) -> Learner {
     MlpPolicy::new(env, KHot::new(3, 3), config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap()
 }
 
-/// log R is `scale` and the number of ones.
+/// log R is `scale` plus the number of ones.
 fn trainer(scale: f64, objective: impl Objective + 'static, regression: RegressionLoss) -> Trainer<VectorEnv> {
     tch::set_num_threads(1);
     let env = word_env(2, 3);
@@ -53,7 +53,7 @@ fn no_gradient(policy: &dyn Policy<VectorEnv>) -> bool {
         .all(|p| !p.tensor.grad().defined() || p.tensor.grad().abs().max().double_value(&[]) == 0.0)
 }
 
-/// Trajectory balance whose loss, or its gradient alone, isn't a number at the second call.
+/// Trajectory balance whose loss, or only its gradient, is NaN at the second call.
 #[derive(Debug)]
 struct Once {
     loss: bool,
@@ -74,7 +74,7 @@ impl Objective for Once {
         if self.calls.fetch_add(1, Ordering::SeqCst) != 1 {
             return Ok(loss);
         }
-        // The root has no slope at 0.
+        // The root has an infinite derivative at 0.
         let root = (&scores.log_pf * 0.0).sum(scores.log_pf.kind()).sqrt();
         Ok(if self.loss { loss * f64::NAN } else { loss + root })
     }
@@ -115,7 +115,7 @@ fn one_bad_gradient_of_a_teacher_spoils_one_step() {
     check_recovery(&results, 1);
 }
 
-/// A policy that fails once: when it is differentiated for the second time.
+/// A policy that fails once, when it is differentiated for the second time.
 struct FailsOnce {
     inner: Learner,
     differentiated: AtomicUsize,
@@ -166,7 +166,8 @@ fn a_teacher_that_fails_half_way_leaves_no_gradient() {
     check_recovery(&results, 0);
 }
 
-/// log Z starts 64 below what it should be: the slope of the hyperbolic cosine is e^64, more than a root of the largest f32.
+/// log Z starts 64 too low: the derivative of the hyperbolic cosine is e^64, more than the square root of the
+/// largest f32.
 #[test]
 fn an_overflow_of_the_optimizer_is_an_error_and_leaves_the_checkpoint() {
     let folder = Folder::new("overflow");
@@ -183,7 +184,7 @@ fn an_overflow_of_the_optimizer_is_an_error_and_leaves_the_checkpoint() {
     stuck.save(&path).unwrap();
     trainer(64.0, TrajectoryBalance, RegressionLoss::ShiftedCosh).resume(&path).unwrap();
     assert_eq!(Checkpoint::load(&path).unwrap().manifest().step, 0);
-    // Clipped, the same run moves.
+    // With clipping the same run makes progress.
     let env = word_env(2, 3);
     let mut config = TrainerConfig { batch: 8, regression: RegressionLoss::ShiftedCosh, ..TrainerConfig::default() };
     config.adam.max_norm = Some(10.0);
@@ -195,7 +196,8 @@ fn an_overflow_of_the_optimizer_is_an_error_and_leaves_the_checkpoint() {
     assert!(log_z[0] < log_z[1] && log_z[1] < log_z[2], "{log_z:?}");
 }
 
-/// A policy whose log Z can't be differentiated the second time: what the way back needs is written over.
+/// A policy whose log Z can't be differentiated the second time, because a tensor needed by backward is
+/// overwritten.
 struct SpoiltOnce {
     inner: Learner,
     asked: AtomicUsize,
@@ -227,7 +229,7 @@ impl Policy<VectorEnv> for SpoiltOnce {
     }
 }
 
-/// libtorch says no in the middle of a backward pass: of a whole batch, and of a part of it.
+/// libtorch fails during a backward pass of a whole batch, and of a part of a batch.
 #[test]
 fn a_backward_pass_that_fails_spoils_one_step() {
     tch::set_num_threads(1);
@@ -252,7 +254,7 @@ fn a_backward_pass_that_fails_spoils_one_step() {
     }
 }
 
-/// Whoever looks at a gradient of their own between two steps doesn't change the next one.
+/// Gradients that a user computes between two steps don't change the next step.
 #[test]
 fn gradients_that_are_there_do_not_come_into_a_step() {
     let bits = |look: bool| {
@@ -270,7 +272,7 @@ fn gradients_that_are_there_do_not_come_into_a_step() {
     assert!(bits(true) == bits(false));
 }
 
-/// Where log Z starts at what the first batch says, a first step that fails takes it back.
+/// A failed first step resets log Z to unset, if it starts at the estimate from the first batch.
 #[test]
 fn a_first_step_that_fails_leaves_log_z_unset() {
     let mut config =

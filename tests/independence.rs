@@ -1,4 +1,5 @@
-//! A trainer refuses a policy for which a state's probabilities depend on the others of its batch, or on chance.
+//! A trainer refuses a policy whose probabilities of a state depend on other states of the batch, or on
+//! chance.
 
 use std::cell::Cell;
 
@@ -39,18 +40,18 @@ fn told(result: Result<()>, direction: &str) {
     }
 }
 
-/// What the logit of a block's first slots is.
+/// The value of the logits of a block's first slots.
 #[derive(Clone, Copy, Debug)]
 enum Logit {
     /// The number of edges of the graph itself.
     Edges,
-    /// The mean number of edges of the batch.
+    /// The mean number of edges in the batch.
     MeanEdges,
     Chance,
     NotANumber,
 }
 
-/// A policy whose logits are 0, but for one in one direction.
+/// A policy whose logits are 0, except some in one direction.
 #[derive(Debug)]
 struct Judges(Logit, Direction);
 
@@ -65,7 +66,7 @@ impl Policy<GraphEnv> for Judges {
         let edges: Vec<f32> = states.graphs().iter().map(|graph| graph.n_edges() as f32).collect();
         let n = edges.len();
         let mean = edges.iter().sum::<f32>() / n as f32;
-        // One number for each graph, or for all of them.
+        // One number per graph, or one for all graphs.
         let (of_graph, of_all) = match self.0 {
             Logit::Edges => (Some(Tensor::from_slice(&edges).view([-1, 1])), 0.0),
             Logit::MeanEdges => (None, f64::from(mean)),
@@ -77,7 +78,8 @@ impl Policy<GraphEnv> for Judges {
             let blocks = masks.blocks.iter().map(|block| {
                 let (rows, width) = (block.rows() as i64, block.width as i64);
                 let zeros = Tensor::zeros([rows, width], (Kind::Float, Device::Cpu));
-                // Not the same for all edges, which would change nothing where there is no exit.
+                // Different between edges, because an equal change of all logits has no effect without an
+                // exit.
                 let place = Tensor::arange(rows, (Kind::Float, Device::Cpu)).remainder(9).view([-1, 1]);
                 let first = if rows == n as i64 { place.full_like(of_all) } else { place * of_all };
                 let first = of_graph.as_ref().filter(|_| rows == n as i64).map_or(first, Tensor::shallow_clone);
@@ -105,7 +107,7 @@ fn policies_that_throw_dice_are_refused() {
     told(trained(Judges(Logit::Chance, Direction::Forward)), "forward");
 }
 
-/// It differs from itself, which says nothing of labels or of the batch.
+/// NaN differs from itself, which must not be reported as a dependence on labels or the batch.
 #[test]
 fn policies_that_give_no_number_are_told_so() {
     for direction in [Direction::Forward, Direction::Backward] {
@@ -114,7 +116,7 @@ fn policies_that_give_no_number_are_told_so() {
     }
 }
 
-/// A policy that is told what to judge by.
+/// A policy whose kind of logit can be changed.
 struct Told(Cell<Logit>);
 
 impl Policy<GraphEnv> for Told {
@@ -135,7 +137,7 @@ fn a_policy_that_was_changed_is_looked_at_until_it_passes() {
     let (policy, objective) = (Told(Cell::new(Logit::Edges)), LogPartitionVariance);
     let mut trainer = Trainer::new(ring(), zero, policy, objective, config, Rng::seeded(1)).unwrap();
     trainer.policy_as::<Told>().unwrap().0.set(Logit::MeanEdges);
-    // Nobody has said so.
+    // Nobody has called for the check yet.
     trainer.step().unwrap();
     trainer.policy_changed();
     for _ in 0..2 {
@@ -150,7 +152,7 @@ fn policies_that_look_at_the_state_are_not() {
     trained(Judges(Logit::Edges, Direction::Forward)).unwrap();
 }
 
-/// P_F's logits, multiplied by the size of the batch.
+/// A policy whose P_F logits are multiplied by the batch size.
 struct Mates(MlpPolicy<KHot>);
 
 impl Policy<VectorEnv> for Mates {
@@ -186,7 +188,7 @@ fn policies_are_looked_at_where_trajectories_are_long_too() {
     }
 }
 
-/// The number of edges at each node, normalised over the batch or by fixed numbers, or with half of it dropped.
+/// The degree of each node, normalised over the batch or by fixed numbers, or with dropout.
 #[derive(Debug)]
 struct Degrees {
     layer: Linear,
@@ -248,7 +250,7 @@ fn a_prior_is_looked_at_too() {
     let with = |logit: Logit| trained(WithPrior { policy: UniformPolicy, prior: Judges(logit, Direction::Forward) });
     with(Logit::Edges).unwrap();
     told(with(Logit::MeanEdges), "of the prior");
-    // What a prior would go back by is never asked.
+    // The backward policy of a prior is never used.
     trained(WithPrior { policy: UniformPolicy, prior: Judges(Logit::MeanEdges, Direction::Backward) }).unwrap();
 }
 
@@ -273,7 +275,7 @@ fn a_teacher_is_looked_at_too() {
     told(with(Norm::Batch), "forward");
 }
 
-/// Nodes by their labels; on the host by another multiple of them.
+/// Embeds nodes by their labels; the computation on the host uses another multiple.
 #[derive(Clone, Debug)]
 struct Labels {
     on_host: f64,

@@ -1,6 +1,6 @@
-//! Runs that are interrupted twenty times, politely (SIGINT) and not (SIGKILL), and go on each time.
+//! Runs that are interrupted twenty times, by SIGINT and SIGKILL, and resumed each time.
 //!
-//! The runs are processes of their own: this very file's, started with the one test that is otherwise ignored.
+//! The runs are processes of this program, started with the test `child`, which is otherwise ignored.
 
 #![cfg(unix)]
 use std::fs;
@@ -26,7 +26,7 @@ const FOLDER: &str = "GFN_TEST_FOLDER";
 const MODE: &str = "GFN_TEST_MODE";
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// One run, from the checkpoint in the folder if there is one.
+/// Makes one run, from the checkpoint in the folder if there is one.
 #[test]
 #[ignore = "run by the tests beside it, as a process of its own"]
 fn child() {
@@ -36,7 +36,7 @@ fn child() {
     let mode = std::env::var(MODE).unwrap();
     tch::set_num_threads(1);
     let checkpoint = folder.join("checkpoint");
-    // A resumed trainer's seed is the checkpoint's.
+    // A resumed trainer continues the random stream of the checkpoint.
     let exists = checkpoint.exists() || folder.join(".checkpoint.previous").exists();
     let mut trainer = hypergrid(Setting::new(if exists { 9 } else { 1 }, ReplayPath::UniformBackward));
     if exists {
@@ -71,10 +71,10 @@ fn child() {
     }
 }
 
-/// Shells start what they run in the background with SIGINT ignored, and a process hands that down.
+/// Resets SIGINT, which shells ignore in background programs and processes inherit.
 #[allow(unsafe_code, reason = "what a signal does can only be set through the system")]
 fn as_in_a_terminal() {
-    // SAFETY: no other thread of this process cares for signals, and the default action is a valid one.
+    // SAFETY: no other thread of this process handles signals, and the default action is valid.
     unsafe {
         libc::signal(libc::SIGINT, libc::SIG_DFL);
     }
@@ -87,7 +87,7 @@ fn start(folder: &Folder, mode: &str) -> Child {
     command.stdout(Stdio::null()).spawn().unwrap()
 }
 
-/// Waits until this is so, or the process has ended; whether it still runs.
+/// Waits until `is_so` returns `true` or the process has ended; returns `true` if it still runs.
 fn wait_until(child: &mut Child, mut is_so: impl FnMut() -> bool) -> bool {
     let started = Instant::now();
     while !is_so() {
@@ -110,7 +110,7 @@ fn end(mut child: Child) -> ExitStatus {
     child.wait().unwrap()
 }
 
-/// The steps of the whole lines of a file of metrics.
+/// Returns the steps of complete lines in the metrics file.
 fn logged(folder: &Folder) -> Vec<usize> {
     let text = fs::read_to_string(folder.join("metrics.jsonl")).unwrap_or_default();
     let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
@@ -137,12 +137,12 @@ fn twenty_interruptions_lose_no_more_than_an_interval_and_never_a_file() {
     let mut rng = Rng::seeded(7);
     for round in 0..20 {
         let from = saved(&broken);
-        // Beyond what the run before has logged: a signal that comes before the loop ends a process as ever.
+        // After the lines of the previous run: a signal before the loop starts ends a process as usual.
         let target = logged(&broken).last().unwrap_or(&0) + 1 + rng.below(3 * EVERY);
         let mut child = start(&broken, "train");
         let runs = wait_until(&mut child, || logged(&broken).last().is_some_and(|&last| last >= target));
         assert!(runs, "round {round}: the run ended before step {target}");
-        // Into the step, or into the saving.
+        // In the middle of the step, or of saving.
         sleep(Duration::from_micros(rng.below(8_000) as u64));
         let polite = round % 2 == 0;
         if polite {

@@ -1,4 +1,5 @@
-//! Up to isomorphism labels mean nothing: rules, rewards, actions and counts that say otherwise are refused, and others aren't.
+//! Up to isomorphism labels have no meaning: rules, rewards, actions and symmetry counts that depend on
+//! labels are refused, and others aren't.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
@@ -18,7 +19,8 @@ use gfn::{Error, Result, Rng};
 use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig, Growth};
 use tch::{Device, Kind, Tensor};
 
-/// Graphs of at most 4 nodes, of which a schema may know more: above 8 states aren't merged in a batch.
+/// Builds environments of graphs of at most 4 nodes; with a larger schema (above 8) states aren't merged in a
+/// batch.
 fn of(rules: impl GraphRules + 'static, semantics: Semantics, max_nodes: usize) -> GraphEnv {
     let actions = ActionSet::new(semantics).with(AddNode::free(1, 4)).with(AddEdge::new(1));
     let schema = GraphSchema::plain(GraphKind::Undirected, max_nodes);
@@ -37,7 +39,7 @@ fn told(result: Result<()>, words: &[&str]) {
     }
 }
 
-/// Edges join nodes of odd and of even labels.
+/// Allows edges only between nodes of odd and of even label.
 struct ByLabel;
 
 impl GraphRules for ByLabel {
@@ -48,7 +50,7 @@ impl GraphRules for ByLabel {
     }
 }
 
-/// Objects have an edge between nodes 0 and 1.
+/// Allows the exit only if there is an edge between nodes 0 and 1.
 struct ExitByLabel;
 
 impl GraphRules for ExitByLabel {
@@ -57,7 +59,7 @@ impl GraphRules for ExitByLabel {
     }
 }
 
-/// Node 0 isn't taken away as long as there are others.
+/// Keeps node 0 until it is the only node.
 struct KeepsFirst;
 
 impl GraphRules for KeepsFirst {
@@ -96,13 +98,13 @@ fn rules_that_see_labels_are_refused_by_name() {
             &[rules, "backward slot", "add_node"],
         );
     }
-    // Where labels mean something rules may look at them.
+    // With meaningful labels rules may use them.
     of(ByLabel, Semantics::Labelled, 9).check_laws().unwrap();
     of(ExitByLabel, Semantics::Labelled, 9).check_laws().unwrap();
     of(Free, Semantics::UpToIsomorphism, 9).check_laws().unwrap();
 }
 
-/// The initial nodes 0 and 1 are told apart: rules may look at them.
+/// The distinguished initial nodes 0 and 1 may be used by rules.
 #[test]
 fn rules_may_look_at_nodes_that_are_told_apart() {
     let actions = || ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 4)).with(AddEdge::new(1));
@@ -116,13 +118,13 @@ fn rules_may_look_at_nodes_that_are_told_apart() {
     };
     env().check_laws().unwrap();
     check_graph_env(&env(), Budget::thorough().with_walks(30), &mut Rng::seeded(0)).unwrap();
-    // Alike, they may be looked at as long as a symmetry changes nothing; the first alone is a label again.
+    // Interchangeable initial nodes may be used symmetrically, but node 0 alone is a label again.
     let alike = env().with_scaffold(Scaffold::Alike).unwrap();
     alike.check_laws().unwrap();
     struct First;
     impl GraphRules for First {
         fn can_exit(&self, graph: &GraphState) -> bool {
-            // A complete graph has no other way on.
+            // A complete graph has no other action.
             graph.degree(0) < 2 || graph.n_edges() == 6
         }
     }
@@ -136,13 +138,13 @@ fn rules_may_look_at_nodes_that_are_told_apart() {
 
 fn first_step(reward: impl gfn::env::Reward<GraphStates> + 'static, semantics: Semantics) -> Result<()> {
     let env = of(Free, semantics, 9);
-    // Walks are long: of graphs of a node or two labels don't matter.
+    // Trajectories are long, because labels don't matter in graphs of one or two nodes.
     let config = GraphNetConfig { embedding: 8, initial_exit_bias: -3.0, ..GraphNetConfig::default() };
     let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0))?;
     let config = TrainerConfig { batch: 32, ..TrainerConfig::default() };
     let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, Rng::seeded(0))?;
     trainer.step()?;
-    // Objects that are asked about again aren't new ones.
+    // Repeated reward calls for the check don't count as new objects.
     assert_eq!(trainer.reward_calls(), 32);
     trainer.step().map(|_| ())
 }
@@ -156,7 +158,7 @@ fn rewards_that_see_labels_are_refused() {
     first_step(PerGraph(|graph: &GraphState| graph.n_edges() as f64), Semantics::UpToIsomorphism).unwrap();
 }
 
-/// Small graphs, of whose other labels most change nothing that this reward looks at: the edges of node 0.
+/// Small graphs whose relabelling mostly doesn't change this reward: the number of edges at node 0.
 #[test]
 fn rewards_that_see_labels_are_refused_at_every_seed() {
     tch::set_num_threads(1);
@@ -175,7 +177,7 @@ fn rewards_that_see_labels_are_refused_at_every_seed() {
     }
 }
 
-/// Labels matter in large graphs alone, which the first batch has none of.
+/// Labels only matter in large graphs, which don't occur in the first batch.
 #[test]
 fn rewards_that_see_labels_of_later_batches_are_refused() {
     static LARGE: AtomicBool = AtomicBool::new(false);
@@ -200,7 +202,7 @@ fn rewards_that_change_from_call_to_call_are_not_blamed_on_labels() {
         Ok(vec![0.1 * call; states.graphs().len()])
     };
     first_step(noisy, Semantics::UpToIsomorphism).unwrap();
-    // Two steps, and one of them asked about others' twins, and about them again.
+    // Two steps, and calls for relabelled objects and their repetition.
     assert_eq!(CALLS.load(Relaxed), 4);
 }
 
@@ -225,7 +227,7 @@ fn networks_of_another_initial_graph_are_refused() {
     told(asked(&net(2), &from(0)), &words);
     told(asked(&net(3), &from(2)), &words);
     asked(&net(2), &from(2)).unwrap();
-    // What tells less apart is a policy all the same, and so is what knows more nodes than there are.
+    // Policies with less information, and policies for more nodes than there are, are accepted.
     asked(&net(0), &from(2)).unwrap();
     let fixed = |semantics, n: usize| {
         let (kind, actions) = (GraphKind::Undirected, ActionSet::new(semantics).with(AddEdge::new(1)));
@@ -239,7 +241,7 @@ fn networks_of_another_initial_graph_are_refused() {
     told(GraphPolicy(net(2)).evaluate(&alike, &alike.initial(&[0]), None, Quantities::PF).map(|_| ()), &words);
 }
 
-/// |Aut| is said to be 1.
+/// Rules that claim |Aut| = 1.
 struct NoSymmetry;
 
 impl GraphRules for NoSymmetry {
@@ -263,7 +265,7 @@ fn automorphisms_counted_wrong_are_found_before_training() {
         );
     }
     trained(of(Free, Semantics::UpToIsomorphism, 9)).unwrap();
-    // Without the correction they aren't asked for.
+    // Without the correction |Aut| isn't used.
     trained(of(NoSymmetry, Semantics::UpToIsomorphism, 9).with_symmetry_correction(false)).unwrap();
 }
 
@@ -289,7 +291,7 @@ fn nodes_of_the_initial_graph_are_not_taken_away() {
         told(trained(env.clone()), &words);
         told(trained(env.with_scaffold(Scaffold::Alike).unwrap()), &words);
     }
-    // With labels the last node goes first, and edges alone may go in any case.
+    // With labels the last node is removed first, and edges can always be removed.
     trained(of(Semantics::Labelled, loose, &[])).unwrap();
     trained(of(Semantics::UpToIsomorphism, |set| set.with(Reversed(AddEdge::new(1))), &all)).unwrap();
 }

@@ -1,4 +1,5 @@
-//! A P_B that leaks: backward moves lead to states that no forward move reaches. Checkers, exact flows and trainers refuse it.
+//! Leaks of P_B: backward moves that lead to states which no forward move reaches. Checkers, exact flows and
+//! trainers refuse them.
 
 use gfn::contract::{Budget, WaysBack, check_env, check_graph_env};
 use gfn::distribution::GraphActionCategorical;
@@ -18,9 +19,10 @@ use gfn::{Error, Result, Rng};
 use gfn_gym::hypergrid::HyperGrid;
 use tch::Tensor;
 
-/// Growth by attachment and edges up to isomorphism: an edge whose removal tears the graph apart can be undone, too.
+/// Growth by attachment and edges up to isomorphism, in which even edges whose removal disconnects the graph
+/// can be undone.
 struct Grown {
-    /// Whether `is_reachable` tells the truth.
+    /// True if `is_reachable` is correct.
     truthful: bool,
 }
 
@@ -54,7 +56,7 @@ fn message<T>(result: Result<T>) -> String {
     }
 }
 
-/// What every message about a leak must say: the check, the move, both graphs, what to do.
+/// Checks that a message about a leak names the check, the move, both graphs and a remedy.
 fn check_words(found: &str) {
     for words in ["undo add_edge (node 0, node 1, column 0)", "2 nodes", "edge 0-1", "no edges", "is_reachable"] {
         assert!(found.contains(words), "{words}: {found}");
@@ -81,7 +83,7 @@ fn the_checkers_follow_every_way_back() {
 
 #[test]
 fn where_there_are_too_many_states_ways_back_are_drawn() {
-    // Walks end in the corner, from which all of the 8,000 cells are on a way back.
+    // Trajectories end in the corner, from which backward trajectories reach all 8,000 cells.
     let env = HyperGrid::new(3, 20).unwrap().env();
     let coverage = check_env(&env, Budget::thorough().with_walks(12), &mut Rng::seeded(0)).unwrap();
     let WaysBack::Drawn { walks } = coverage.ways_back else { panic!("{coverage:?}") };
@@ -133,10 +135,10 @@ fn a_roll_out_that_meets_a_leak_names_the_checker() {
     assert!(error.to_string().contains("contract::check_graph_env"), "{error}");
 }
 
-/// Positions 0 to 3 by steps of one; from 3 one can go back to 10 and 11 as well, which lead to each other.
+/// Positions 0 to 3 by steps of one; from 3 backward moves also lead to 10 and 11, which lead to each other.
 struct Round;
 
-/// The states that a move leads to, forward slots and backward slots naming the same moves.
+/// Moves as (from, to, slot); forward and backward slots have the same numbers.
 const MOVES: [(u32, u32, u32); 6] = [(0, 1, 0), (1, 2, 0), (2, 3, 0), (10, 3, 1), (11, 10, 0), (10, 11, 2)];
 
 impl Env for Round {
@@ -200,6 +202,6 @@ fn ways_back_that_go_round_are_found() {
     let reward = |states: &Positions, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.0.len()]) };
     let space = StateGraph::build(&Round, 100).unwrap();
     let found = message(space.exact_flows(&Round, &UniformPolicy, &reward, None));
-    // A half of the one object's reward goes to position 10.
+    // Half of the only object's reward flows to position 10.
     assert!(found.contains("log F(s0) is -0.69") && found.contains("position 3 leads to position 10"), "{found}");
 }

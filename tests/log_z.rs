@@ -1,4 +1,4 @@
-//! Where log Z starts: at what the first batch says, unless somebody chose a value.
+//! The initial log Z: estimated from the first batch unless a value was given.
 
 use crate::words::{count, fresh, words};
 use gfn::env::{StateGraph, VectorEnv, VectorStates};
@@ -27,7 +27,7 @@ fn learner(initial_log_z: Option<f64>) -> Learner {
     MlpPolicy::new(&words(), KHot::new(3, 3), config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap()
 }
 
-/// log R is the number of ones, and 300.
+/// log R is 300 plus the number of ones.
 fn high(words: &VectorStates, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
     Ok(count(words, conditions)?.into_iter().map(|log_reward| log_reward + 300.0).collect())
 }
@@ -36,7 +36,7 @@ fn trainer(policy: Learner, config: TrainerConfig) -> Trainer<VectorEnv> {
     Trainer::new(words(), high, policy, TrajectoryBalance, config, Rng::seeded(1)).unwrap()
 }
 
-/// log Z before the first update.
+/// Returns log Z before the first update.
 fn first<E: gfn::train::TrainEnv>(trainer: &mut Trainer<E>) -> f64 {
     trainer.step().unwrap().log_z
 }
@@ -54,12 +54,13 @@ fn it_starts_at_the_importance_estimate_of_the_first_batch() {
         let [log_pf, log_pb] = [&scores.log_pf, &scores.log_pb].map(|rows| to_host(&scores.sums(rows)));
         let weights: Vec<f64> = (0..16).map(|i| to_host(&scores.log_reward)[i] + log_pb[i] - log_pf[i]).collect();
         assert!(near(started, importance_log_z(&weights).unwrap().log_z), "{started}");
-        // Once alone.
+        // The estimate is made only once.
         assert!((first(&mut trainer) - started).abs() < 0.11);
     }
 }
 
-/// Up to isomorphism the weights have log |Aut|, as the loss does: without it the first log Z of a batch is off by some tenths.
+/// Up to isomorphism the weights include log |Aut|, as the loss does; without it the first log Z would be off
+/// by some tenths.
 #[test]
 fn the_estimate_is_of_the_reward_that_is_trained_on() {
     tch::set_num_threads(1);
@@ -81,7 +82,7 @@ fn the_estimate_is_of_the_reward_that_is_trained_on() {
     assert!((of(&scores.raw_log_reward) - started).abs() > 0.05);
 }
 
-/// Relative to a prior, the weights are those of the posterior.
+/// Relative to a prior, weights are those of the posterior.
 #[test]
 fn relative_to_a_prior_it_is_the_posteriors() {
     let objective = RelativeTrajectoryBalance::new(2.0).unwrap();
@@ -89,7 +90,7 @@ fn relative_to_a_prior_it_is_the_posteriors() {
     let policy = WithPrior { policy: learner(None), prior: UniformPolicy };
     let trained = Trainer::new(words(), high, policy, objective, fresh(64), Rng::seeded(1));
     let started = first(&mut trained.unwrap());
-    // R^2 of a mean over the prior: exp(600) times a number of the order of 1.
+    // R^2 with a mean over the prior: exp(600) times a number of the order of 1.
     assert!((600.0..606.0).contains(&started), "{started}");
 }
 
@@ -106,14 +107,14 @@ fn a_value_that_was_chosen_restored_or_learned_stays() {
     let mut resumed = trainer(learner(None), fresh(16));
     resumed.resume(&path).unwrap();
     assert_eq!(first(&mut resumed), next);
-    // The parameters alone, in a run that begins.
+    // Parameters alone, in a new run.
     let restored = learner(None);
     Checkpoint::load(&path).unwrap().restore(Policy::<VectorEnv>::parameters(&restored).unwrap()).unwrap();
     let restored = first(&mut trainer(restored, fresh(16)));
     assert!(restored != started && near(restored, next), "{restored} {started} {next}");
 }
 
-/// An average that went on from 0 would hold a part of it for thousands of steps.
+/// An average that started at 0 would keep a part of it for thousands of steps.
 #[test]
 fn an_average_starts_there_too() {
     let mut trainer = trainer(learner(None), fresh(16)).with_average(0.999, AverageFor::Evaluation).unwrap();
@@ -147,7 +148,7 @@ fn replicas_start_at_the_estimate_of_all() {
     );
 }
 
-/// At 0.1 a step, 300 takes 3,000 steps.
+/// Reaching 300 with a rate of 0.1 would take 3,000 steps.
 #[test]
 fn a_large_log_z_is_learned_as_fast_as_a_small_one() {
     let config = TrainerConfig { lr_scale: gfn::optim::Schedule::Constant(1.0), ..fresh(32) };

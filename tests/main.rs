@@ -1,4 +1,5 @@
-//! All tests of the core in one program: linked once, not once per file. `cargo test -p gfn-tests NAME::` runs those of one file.
+//! All tests of the core in one program, which is linked only once. `cargo test -p gfn-tests NAME::` runs the
+//! tests of one file.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, in its helpers too")]
 

@@ -1,5 +1,5 @@
-//! The measure over states: where an object has several states, each has a share of its reward, whoever wrote that, in training, in the
-//! target and in estimates.
+//! The measure over states: if an object has several states, each has a share of its reward, for any reward,
+//! in training, target and estimates.
 
 use std::collections::BTreeMap;
 
@@ -17,12 +17,13 @@ use gfn::{Error, Result, Rng};
 use gfn_extras::condition::{Condition, ConditionedReward, Conditioning, Encoding, Temperature};
 use tch::Tensor;
 
-/// Graphs of which the one with its two colours swapped is the same object; `miscounts` says that each is alone.
+/// Graphs that are the same object as the graph with its two colours swapped; with `miscounts` each counts as
+/// a separate object.
 struct Swapped {
     miscounts: bool,
 }
 
-/// The graph, and that with its colours swapped where it is another.
+/// Returns the graph, and the graph with swapped colours if it differs.
 fn forms(graph: &GraphState) -> Vec<GraphState> {
     let nodes: Vec<Node> = graph.nodes().map(|node| Node::of_class(1 - node.class)).collect();
     let edges: Vec<_> = graph.edges().map(|(a, b)| (a, b, graph.edge(a, b).unwrap())).collect();
@@ -46,7 +47,7 @@ fn swapped(miscounts: bool) -> GraphEnv {
     ColouredGraphs::of(3).with_rules(|_| Swapped { miscounts })
 }
 
-/// log R, the same of both states of an object, also while it is built.
+/// A log-reward that is equal for both states of an object, also for unfinished ones.
 #[derive(Clone)]
 struct Size;
 
@@ -77,13 +78,13 @@ fn the_checker_counts_forms() {
     assert!(matches!(error, Error::Contract { .. }) && error.to_string().contains("log_multiplicity"), "{error}");
 }
 
-/// Target, exact policy and estimates give each object R / Z, where Z sums objects.
+/// Target, exact policy and estimates give each object R / Z, where Z sums over objects.
 #[test]
 fn objects_have_their_share() {
     let env = swapped(false);
     let graph = StateGraph::build(&env, 1_000).unwrap();
     let objects = env.objects(graph.states()).unwrap();
-    // The list of objects again, by the lesser of both keys.
+    // Lists objects independently, by the lesser of both keys.
     let mut listed = BTreeMap::new();
     for state in graph.states().graphs() {
         let keys = forms(state).iter().map(canonical_key).min();
@@ -102,12 +103,13 @@ fn objects_have_their_share() {
     let firsts = graph.states().select(&objects.first);
     let expected: Vec<f64> = firsts.graphs().iter().map(|state| size(state) - z.ln()).collect();
     close("shares", &shares.iter().map(|p| p.ln()).collect::<Vec<_>>(), &expected);
-    // P_F and P_B balance: one path tells all.
+    // P_F and P_B balance, so one path gives the exact probability.
     let log_p = estimate_log_probs(&env, &exact, &firsts, 1, &mut Rng::seeded(1)).unwrap();
     close("log p", &log_p, &expected);
     let estimate = estimate_log_z(&env, &exact, &Size, 50, &mut Rng::seeded(2)).unwrap();
     assert!((estimate.log_z - z.ln()).abs() < 1e-5 && (estimate.elbo.mean - z.ln()).abs() < 1e-5);
-    // The uniform policy, where paths don't tell all: p of the object, not of one of its states.
+    // With the uniform policy several paths are needed, and p belongs to the object, not to one of its
+    // states.
     let uniform = graph.terminating_distribution(&env, &UniformPolicy, None).unwrap();
     let mut shares = vec![0.0; listed.len()];
     objects.of.iter().zip(&uniform.probs).for_each(|(&object, p)| shares[object] += p);
@@ -116,7 +118,7 @@ fn objects_have_their_share() {
     assert!(off < 0.2, "{off}");
 }
 
-/// Whoever wrote a reward, training sees it by the environment's measure, of finished and of partial objects alike.
+/// Training applies the environment's measure to every reward, for finished and unfinished objects.
 #[test]
 fn every_reward_gets_the_measure() {
     let env = swapped(false);

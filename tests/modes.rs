@@ -1,4 +1,4 @@
-//! Modes found in training: a million of them in checkpoints, and what isn't what was saved.
+//! Modes found in training: a million of them in checkpoints, and changed files.
 
 use std::ops::ControlFlow;
 
@@ -17,7 +17,7 @@ use tch::{Device, Kind, Tensor};
 type IsMode = fn(&VectorStates) -> Vec<bool>;
 type BitTrainer = Trainer<VectorEnv>;
 
-/// Nine words of four bits: keys of nine numbers, and so many of them that few are met twice.
+/// Nine words of four bits: keys of nine numbers, so many that few occur twice.
 fn bits(seed: u64) -> BitTrainer {
     tch::set_num_threads(1);
     let rules = BitSequence::new(4, 36).unwrap();
@@ -38,7 +38,7 @@ fn all(words: &VectorStates) -> Vec<bool> {
 
 const MILLION: usize = 1_000_000;
 
-/// An observer that has found a million modes, as it would be after a long run.
+/// Builds an observer that has found a million modes, as after a long run.
 fn with_a_million(trainer: &BitTrainer) -> CountModes<VectorKey, IsMode> {
     let mut modes = CountModes::new(all as IsMode);
     let keys: Vec<[usize; 9]> = (0..MILLION).map(|k| std::array::from_fn(|d| (k >> (4 * d) & 15) + 1)).collect();

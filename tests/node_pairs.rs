@@ -1,4 +1,5 @@
-//! Moves that add or remove two nodes at once: checkers pass, walks taken backwards are replayed, a wrong account of the nodes is refused.
+//! Actions that add or remove two nodes at once: checkers pass, backward trajectories can be replayed, and
+//! wrong removed nodes are refused.
 
 use gfn::contract::{Budget, check_action_type, check_graph_env};
 use gfn::env::{Direction, EnumerableEnv};
@@ -11,16 +12,17 @@ use gfn::rollout::Container;
 use gfn::rollout::Sampler;
 use gfn::{Error, Result, Rng};
 
-/// What an [`AddPair`] says of the nodes that it removes.
+/// The removed nodes that an [`AddPair`] reports.
 #[derive(Clone, Copy, Debug)]
 enum Says {
     Both,
-    /// In the other order than that in which they are added.
+    /// The opposite order of adding.
     Swapped,
     One,
 }
 
-/// Adds a node of class 0 and one of class 1, and an edge between them; going back, a pair that hangs on nothing goes.
+/// Adds a node of class 0, a node of class 1 and an edge between them; going back removes a pair without
+/// other edges.
 #[derive(Clone, Copy, Debug)]
 struct AddPair {
     max_nodes: usize,
@@ -86,7 +88,7 @@ impl GraphActionType for AddPair {
 struct Pairs;
 
 impl GraphRules for Pairs {
-    // An edge within a pair is never removed alone: all graphs have a perfect matching.
+    // Edges within pairs are never removed alone: all graphs have a perfect matching.
     fn is_reachable(&self, graph: &GraphState) -> bool {
         (0..graph.n_nodes() as u32).all(|a| graph.degree(a) > 0)
     }
@@ -105,7 +107,7 @@ fn growing(says: Says) -> GraphEnv {
         .unwrap()
 }
 
-/// Pairs that come and go, while what is left gets attributes.
+/// Pairs that are added and removed, with attributes on the remaining nodes.
 fn coming_and_going() -> GraphEnv {
     let pairs = AddPair { max_nodes: 6, says: Says::Both };
     let actions = ActionSet::new(Semantics::UpToIsomorphism).with(pairs).with(Reversed(pairs));
@@ -115,7 +117,7 @@ fn coming_and_going() -> GraphEnv {
         .unwrap()
 }
 
-/// Graphs of walks of an environment.
+/// Collects graphs from trajectories of an environment.
 fn graphs(env: &GraphEnv) -> Vec<GraphState> {
     let walks = Sampler::new(env, &UniformPolicy).forward(60, &mut Rng::seeded(2)).unwrap();
     walks.states().graphs().to_vec()
@@ -151,7 +153,8 @@ fn forward_moves_that_remove_nodes_are_replayed() {
     let forward = Sampler::new(&env, &UniformPolicy).forward(200, rng).unwrap();
     let sizes: Vec<usize> = forward.states().graphs().iter().map(GraphState::n_nodes).collect();
     assert!(sizes.windows(2).any(|pair| pair[1] > 0 && pair[1] < pair[0]));
-    // Renaming only needs a way that ends in the initial graph as a whole: the forward one, named anew.
+    // Replaying up to isomorphism only needs a trajectory that ends in the initial graph: here the relabelled
+    // forward one.
     let renamed = forward.walks(&env).unwrap().replay(&env).unwrap();
     assert_eq!(env.keys(renamed.states()), env.keys(forward.states()));
 }

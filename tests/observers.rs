@@ -1,4 +1,4 @@
-//! Observers: several in one run, what checkpoints hold of them, the best checkpoint, names that can't be told apart.
+//! Observers: several in one run, their state in checkpoints, the best checkpoint, duplicate names.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +21,7 @@ fn is_mode(points: &VectorStates) -> Vec<bool> {
     points.rows().map(|point| point.iter().sum::<u16>() % 3 == 1).collect()
 }
 
-/// Measures a number that differs from step to step and is the same in every run of one seed.
+/// Measures a random number per step that is equal in every run with one seed.
 fn drawn(every: usize) -> Validation<impl FnMut(&GridTrainer) -> Result<Metrics>> {
     let measure = |trainer: &GridTrainer| Ok(Metrics::from([("drawn".to_owned(), trainer.evaluation_rng().uniform())]));
     Validation::every(every, measure).unwrap()
@@ -35,7 +35,8 @@ fn go_on(_: &GridTrainer, _: &mut Record) -> Result<ControlFlow<()>> {
     Ok(ControlFlow::Continue(()))
 }
 
-/// A run up to `steps` in which an observer saves at step 7, before the others have seen it; how many modes were found.
+/// Runs up to `steps` with an observer that saves at step 7, before later observers see the step. Returns the
+/// number of modes found.
 fn saving_at_7(trainer: &mut GridTrainer, steps: usize, folder: &Folder) -> usize {
     let asked = folder.join("asked");
     let mut save = |_: &GridTrainer, record: &mut Record| {
@@ -70,7 +71,7 @@ fn a_run_that_goes_on_beyond_its_planned_end_is_the_longer_one() {
     let (whole, parts) = (Folder::new("extended-whole"), Folder::new("extended-parts"));
     saving_at_7(&mut trainer(1), 12, &whole);
     let mut extended = trainer(1);
-    // It is no turn of the validation's, but the planned end: one more measurement, which isn't counted.
+    // The planned end is measured in addition to the validation's interval, and isn't counted.
     saving_at_7(&mut extended, 5, &parts);
     saving_at_7(&mut extended, 12, &parts);
     assert_eq!(bytes(&parts.join("end")), bytes(&whole.join("end")));
@@ -93,7 +94,8 @@ fn after_a_run_that_broke_off_a_trainer_saves_at_once() {
     }
 }
 
-/// A run up to `steps` that keeps the best by two figures; the best of each, and all figures.
+/// Runs up to `steps` and keeps the best checkpoint by two metrics. Returns the best of each, and all
+/// metrics.
 fn keeping(trainer: &mut GridTrainer, steps: usize, folder: &Folder) -> ([Option<(f64, usize)>; 2], Vec<Record>) {
     let mut validation = drawn(2);
     let mut drawn = KeepBest::new("drawn", Goal::Larger, folder.join("drawn"));
@@ -126,12 +128,12 @@ fn the_best_checkpoint_is_kept_through_a_resume() {
     assert_eq!(keeping(&mut resumed, 16, &parts).0, best);
     for (name, (_, step)) in ["drawn", "loss"].into_iter().zip(best.map(Option::unwrap)) {
         assert_eq!(bytes(&parts.join(name)), bytes(&whole.join(name)), "{name}");
-        // It is a whole checkpoint, from which a run goes on.
+        // The best checkpoint is complete, and can be resumed from.
         let mut from = trainer(3);
         from.resume(whole.join(name)).unwrap();
         assert_eq!(from.steps_done(), step, "{name}");
     }
-    // Where the best is gone, it is looked for anew: it would be missing in the end.
+    // If the best checkpoint was removed, a new best is searched, so that one exists in the end.
     fs::remove_dir_all(parts.join("drawn")).unwrap();
     let mut resumed = trainer(2);
     resumed.resume(parts.join("end")).unwrap();
@@ -201,7 +203,8 @@ fn what_cannot_be_told_apart_is_refused_before_the_first_step() {
     refused(fit.observe(&mut constant("tv", 1)).observe(&mut constant("tv", 2)).run(&mut trainer), &["`tv`"]);
 }
 
-/// Two validations with turns of their own: what waits for the second isn't refused at the first one's turn.
+/// Two validations with different intervals: a metric of the rarer one isn't refused when only the other is
+/// due.
 #[test]
 fn a_metric_may_be_that_of_a_rarer_validation() {
     let run = |metric: &str| {
@@ -225,14 +228,14 @@ fn a_metric_has_no_name_that_a_line_has_already() {
         let (mut validation, mut lines) = (constant(name, 2), MetricsFile::new(&path));
         let fit = Fit::new(5).observe(&mut validation).observe(&mut lines);
         refused(fit.run(&mut trainer), &[&format!("`{name}`"), "a name that no figure"]);
-        // What was written before can be gone on with.
+        // Files written before can be continued.
         let mut lines = MetricsFile::new(&path);
         Fit::new(5).observe(&mut lines).run(&mut trainer).unwrap();
         assert_eq!(steps_of(&path), [1, 3, 4, 5], "the step that was refused has no line");
     }
 }
 
-/// A run that was cut off and resumed leaves the same lines as one that wasn't.
+/// An interrupted and resumed run leaves the same lines as an uninterrupted one.
 #[test]
 fn a_resumed_run_leaves_the_lines_of_a_whole_one() {
     let folder = Folder::new("metrics-resumed");
@@ -292,7 +295,7 @@ fn an_observer_that_keeps_tensors_has_a_name_that_divides_no_section() {
     refused(Fit::new(1).observe(&mut modes).run(&mut trainer(0)), &["`a/b`", "without `/`"]);
 }
 
-/// What is no file is written to, never read: a device gives bytes without end, and a pipe waits for some.
+/// Devices and pipes are only written to: reading a device could be endless, and reading a pipe would block.
 #[cfg(target_os = "linux")]
 #[test]
 fn lines_may_go_to_devices_and_pipes() {

@@ -1,4 +1,5 @@
-//! Optimizers beside Adam: SGD against libtorch's own, and a trainer that was given one.
+//! Optimizers other than Adam: SGD compared with libtorch's SGD, and a trainer with a user-supplied
+//! optimizer.
 
 use gfn::Rng;
 use gfn::env::StateGraph;
@@ -141,7 +142,7 @@ fn a_schedule_of_ones_own_is_used_and_judged_step_by_step() {
     assert!(trainer.step().is_ok() && trainer.step().is_ok());
     let error = trainer.step().unwrap_err().to_string();
     assert!(error.contains("NaN"), "{error}");
-    // There is no way to write a function down; a run with one is saved and resumed all the same.
+    // A function can't be serialized, but a run with one can be saved and resumed.
     assert!(serde_json::to_string(&Schedule::of(|_| 1.0)).is_err());
     let folder = std::env::temp_dir().join(format!("gfn-own-schedule-{}", std::process::id()));
     let own = || scaled(4, Schedule::of(|step| 1.0 / (1.0 + step as f64)));

@@ -1,4 +1,5 @@
-//! What an author of an action type is told: a part of the initial graph that is taken away, alike nodes that come at once.
+//! Errors for authors of action types: removed parts of the initial graph, and interchangeable nodes added at
+//! once.
 
 use gfn::contract::{Budget, check_graph_env};
 use gfn::env::{Direction, StateGraph};
@@ -34,7 +35,7 @@ fn told<T: std::fmt::Debug>(result: Result<T>, words: &[&str]) {
     }
 }
 
-/// Puts a node into the middle of an edge.
+/// Inserts a node into an edge.
 #[derive(Clone, Copy, Debug)]
 struct Subdivide;
 
@@ -90,7 +91,7 @@ fn taking_a_part_of_the_initial_graph_away_is_named() {
     told(env.check_laws(), &words);
 }
 
-/// Adds a triangle to the empty graph; the way back has so many columns, which all do the same.
+/// Adds a triangle to the empty graph; the backward action has a number of columns that all do the same.
 #[derive(Clone, Copy, Debug)]
 struct AddTriangle {
     columns: usize,

@@ -1,4 +1,4 @@
-//! Sources and companions from outside of the library: drawn from, shown what was made of it, kept in checkpoints, told apart by name.
+//! User-defined sources and companions: drawing, learning, checkpoints, and distinct names.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -36,10 +36,10 @@ fn trainer_of(objective: impl Objective + 'static, seed: u64, source: DataSource
     Trainer::new(env, reward, policy, objective, config, rng).unwrap()
 }
 
-/// Where each batch had the source's trajectories, and how many it had in all.
+/// The source's rows in each batch, and the batch size.
 type Shown = Arc<Mutex<Vec<(std::ops::Range<usize>, usize)>>>;
 
-/// The word `1 1`, drawn n + `surplus` times; log-rewards come with it where they are known.
+/// A source of the word `1 1`, drawn n + `surplus` times, with log-rewards if they are known.
 struct Same {
     log_reward: Option<f64>,
     surplus: usize,
@@ -84,7 +84,7 @@ impl Source<VectorEnv> for Same {
     }
 }
 
-/// Counts steps and updates, supplies a reward for each edge where it has one, and fails where it is told to.
+/// Counts steps and updates, supplies an edge reward if it has one, and can be made to fail.
 #[derive(Default)]
 struct Counts {
     steps: Arc<Mutex<i64>>,
@@ -160,7 +160,8 @@ fn a_source_gives_its_share_and_is_shown_what_was_made_of_it() {
     assert!(known.latest().unwrap().recorded_log_rewards().unwrap()[9..].iter().all(|&x| x == -3.0), "taken");
 }
 
-/// So many trajectories of the word `1 1` at each step, as far as they are wanted; it records the requests.
+/// A source of a number of trajectories of the word `1 1` per step, at most as many as requested; it records
+/// the requests.
 struct Trickle(usize, Arc<Mutex<Vec<BatchRequest>>>);
 
 impl<E: Env> Persist<E> for Trickle {
@@ -184,7 +185,7 @@ impl Source<VectorEnv> for Trickle {
     }
 }
 
-/// The same, each with a condition.
+/// A `Trickle` source with conditions.
 struct UnderConditions(Trickle);
 
 impl<E: Env> Persist<E> for UnderConditions {
@@ -238,7 +239,7 @@ fn fresh_trajectories_from_elsewhere_are_counted_stored_and_made_up_for_by_repla
     assert_eq!((many.reward_calls(), many.replay().unwrap().len()), (360, 360), "the rest is kept for replay");
 }
 
-/// Who draws elsewhere needs the parameters of every step, and may speak to other replicas' sources.
+/// An external source needs the parameters of every step, and may communicate with sources of other replicas.
 #[test]
 fn a_fresh_source_without_a_share_is_asked_in_every_step() {
     let config = ReplayConfig { capacity: 1_000, eviction: Eviction::Fifo, draw: Draw::Uniform };
@@ -250,7 +251,7 @@ fn a_fresh_source_without_a_share_is_asked_in_every_step() {
         .unwrap();
     losses(&mut trainer, 15);
     let asked: Vec<_> = request.lock().unwrap().iter().map(|w| (w.min, w.max, w.allow_more)).collect();
-    // Ten steps until the buffer is drawn from.
+    // Ten steps until the buffer is used.
     assert_eq!(asked, [vec![(12, 12, true); 10], vec![(0, 0, true); 5]].concat());
     assert_eq!((trainer.n_fresh(), trainer.latest().map(Trajectories::len)), (0, Some(12)));
     assert_eq!((trainer.reward_calls(), trainer.replay().unwrap().len()), (130, 130), "what it gives is kept");
@@ -264,7 +265,7 @@ fn who_must_see_every_trajectory_is_refused_where_some_are_stored_alone() {
     let refused = replayed().with_fresh(fresh()).unwrap().check_sees_all("this test");
     assert!(matches!(refused, Err(Error::Missing { .. })), "{refused:?}");
     assert!(message(refused).contains("this test needs all fresh trajectories"));
-    // Without a buffer there is no place for more than go into the batch; a policy's own are all in it.
+    // Without a buffer a batch can't have surplus trajectories; the policy's own are all in it.
     trainer(TrajectoryBalance, 1).with_fresh(fresh()).unwrap().check_sees_all("this test").unwrap();
     replayed().check_sees_all("this test").unwrap();
 }

@@ -1,4 +1,4 @@
-//! A buffer that draws by a rule of one's own.
+//! A buffer with a user-defined priority.
 
 use gfn::Error;
 use gfn::examples::Chain;
@@ -15,7 +15,7 @@ fn a_rule_of_ones_own_draws_in_proportion_to_its_weights() {
     check_draws(&buffer, &rewards);
     buffer.update_losses(&[1], &[3.0]).unwrap();
     check_draws(&buffer, &[1.0, 8.0, 4.0]);
-    // The rule isn't kept in a state: another buffer of the same rule draws by it again.
+    // The rule isn't stored; another buffer with the same rule draws by it again.
     let state = buffer.state(&env()).unwrap();
     let mut again = ReplayBuffer::by_priority(config(n, Eviction::Fifo, Draw::Own), rule).unwrap();
     again.load_state(&env(), &state).unwrap();

@@ -1,4 +1,5 @@
-//! Quantities that an objective asks for: those of the library, a policy's own, a target network's, and all of them in chunks.
+//! Quantities that objectives need: built-in ones, user-defined ones, a target network's, and all of them in
+//! chunks.
 
 use std::sync::{Arc, Mutex};
 
@@ -19,7 +20,7 @@ use tch::{Kind, Tensor};
 
 const LETTERS: Quantity = Quantity::Own("the number of letters of each word");
 
-/// A policy with a quantity of its own.
+/// A policy with a user-defined quantity.
 struct Counting(MlpPolicy<KHot>);
 
 fn letters(states: &VectorStates) -> Tensor {
@@ -79,7 +80,7 @@ fn a_quantity_that_the_policy_does_not_give_is_named() {
     says(&scored(many).unwrap_err(), &["more than 16", "at most 16"]);
 }
 
-/// Trajectory balance with a bonus for entropy and a malus for letters.
+/// Trajectory balance with a bonus for entropy and a penalty for letters.
 #[derive(Debug)]
 struct Curious;
 
@@ -96,7 +97,7 @@ impl Objective for Curious {
     }
 }
 
-/// Whatever is asked for, chunks give the gradient of the whole batch.
+/// Chunks give the gradient of the whole batch for any quantities.
 #[test]
 fn chunks_carry_every_quantity() {
     let objectives: [fn() -> Box<dyn Objective>; 3] =
@@ -126,7 +127,7 @@ fn chunks_carry_every_quantity() {
     }
 }
 
-/// Trajectory balance that writes down how far log F is from the target network's.
+/// Trajectory balance that records the distance between log F and the target network's log F.
 #[derive(Debug)]
 struct Watching(Arc<Mutex<Vec<f64>>>);
 
@@ -158,7 +159,7 @@ fn a_target_network_s_flow_lags_behind_and_catches_up() {
     assert_eq!(lags, [false, true, false, true, false], "{apart:?}");
 }
 
-/// What a network says of the initial state's paths isn't asked: there is one path to it.
+/// The initial state has exactly one path, whatever a network estimates for it.
 #[test]
 fn the_initial_state_has_one_path() {
     let policy = policy(MlpPolicyConfig { paths: true, ..MlpPolicyConfig::default() });

@@ -1,4 +1,4 @@
-//! The replay buffer: what it keeps, what leaves, how it draws, and that a checkpoint brings it back.
+//! The replay buffer: storage, eviction, draws, and checkpoints.
 
 use gfn::env::{EnumerableEnv, Rows, Slots};
 use gfn::examples::{Chain, Positions};
@@ -12,7 +12,7 @@ use gfn_gym::colored_graphs::ColoredGraphs;
 
 const UNIFORM: Draw = Draw::Uniform;
 
-/// Walks to these positions of a chain, one step at a time.
+/// Builds walks to these positions of a chain by single steps.
 fn walks(positions: &[u32]) -> Walks<Chain> {
     let (mut actions, mut offsets) = (Vec::new(), vec![0]);
     for &x in positions {
@@ -31,13 +31,13 @@ fn buffer(capacity: usize, eviction: Eviction, draw: Draw) -> ReplayBuffer<Chain
     ReplayBuffer::new(ReplayConfig { capacity, eviction, draw }).unwrap()
 }
 
-/// Adds objects whose log-reward is given; says how many stayed.
+/// Adds objects with their log-rewards; returns the number of objects that were kept.
 fn add(buffer: &mut ReplayBuffer<Chain>, objects: &[(u32, f64)]) -> usize {
     let (positions, log_rewards): (Vec<u32>, Vec<f64>) = objects.iter().copied().unzip();
     buffer.add(&env(), &walks(&positions), &log_rewards).unwrap()
 }
 
-/// The objects held, in their order.
+/// Returns the stored objects, in order.
 fn held(buffer: &ReplayBuffer<Chain>) -> Vec<(u32, f64)> {
     buffer.walks().map_or(Vec::new(), |walks| walks.terminal.0.into_iter().zip(buffer.log_rewards()).collect())
 }
@@ -81,7 +81,7 @@ fn distinct_buffers_hold_each_object_once_and_forget_what_left() {
         assert_eq!(held(&buffer), [(2, 1.0), (3, 2.0)], "1 was the oldest, and the worst");
         assert_eq!(add(&mut buffer, &[(1, 5.0)]), 1, "{eviction:?}: what left may come again");
         assert_eq!(held(&buffer), [(3, 2.0), (1, 5.0)]);
-        // What is refused for its reward isn't known from then on.
+        // An object that was refused for its reward isn't known afterwards.
         if eviction == Eviction::BestReward {
             assert_eq!(add(&mut buffer, &[(9, 1.0)]), 0);
             assert_eq!(add(&mut buffer, &[(9, 9.0)]), 1);
@@ -108,7 +108,7 @@ fn isomorphic_graphs_are_one_object() {
     assert_eq!(plain.add(&env, &walks, &log_rewards).unwrap(), 400);
 }
 
-/// How often each object is drawn, of `n`.
+/// Returns the share of each object in `n` draws.
 fn shares(buffer: &ReplayBuffer<Chain>, n: usize) -> Vec<f64> {
     let drawn = buffer.draw(n, &mut Rng::seeded(4)).unwrap();
     assert_eq!(drawn.len(), n);
@@ -117,7 +117,7 @@ fn shares(buffer: &ReplayBuffer<Chain>, n: usize) -> Vec<f64> {
 }
 
 fn close(shares: &[f64], expected: &[f64]) {
-    // Four standard deviations at most, for 20,000 draws.
+    // At most four standard deviations of 20,000 draws.
     assert!(shares.iter().zip(expected).all(|(a, b)| (a - b).abs() < 0.015), "{shares:?}, not {expected:?}");
 }
 
@@ -137,7 +137,7 @@ fn draws_are_uniform_or_in_proportion_to_a_power_of_the_reward() {
     close(&of(by(1.0), weights), &[0.125, 0.25, 0.625]);
     close(&of(by(2.0), weights), &[1.0 / 30.0, 4.0 / 30.0, 25.0 / 30.0]);
     close(&of(by(-1.0), weights), &[10.0 / 17.0, 5.0 / 17.0, 2.0 / 17.0]);
-    // Rewards that neither exist in f64 nor can be compared as numbers.
+    // Rewards that don't fit in f64, and can't be compared as numbers.
     for offset in [-1e5, 1e5] {
         close(&of(by(1.0), weights.map(|w| w + offset)), &[0.125, 0.25, 0.625]);
     }

@@ -1,4 +1,5 @@
-//! Initial graphs whose nodes are told apart or alike: states, symmetries and distributions against brute force.
+//! Initial graphs with distinguished or interchangeable nodes: states, symmetries and distributions compared
+//! with brute force.
 
 use std::collections::HashMap;
 
@@ -18,7 +19,7 @@ use tch::{Device, Kind, Tensor};
 
 const NODES: usize = 5;
 
-/// A path of three nodes, whose ends are alike, and a ring of three.
+/// A path of three nodes, whose ends are interchangeable, and a ring of three.
 fn scaffolds() -> [GraphState; 2] {
     let graph = |edges: &[(u32, u32)]| {
         let edges: Vec<_> = edges.iter().map(|&(a, b)| (a, b, Edge::default())).collect();
@@ -36,7 +37,7 @@ fn grown(scaffold: GraphState, told: Scaffold) -> GraphEnv {
     GraphEnv::new(Free, actions, scaffold).and_then(|env| env.with_schema(schema)).unwrap().with_scaffold(told).unwrap()
 }
 
-/// Growth of `n` nodes without edges by single nodes of two classes, and by edges between any nodes.
+/// Growth from `n` isolated nodes by nodes of two classes, and by edges between any nodes.
 fn loose(kind: GraphKind, n: usize, max_nodes: usize, max_edges: usize) -> GraphEnv {
     let actions = ActionSet::new(Semantics::UpToIsomorphism)
         .with(AddNode::free(2, max_nodes))
@@ -57,7 +58,7 @@ fn permutations(items: &[u32]) -> Vec<Vec<u32>> {
     }
 }
 
-/// All labellings of a graph that a symmetry of the scaffold and any order of the other nodes give.
+/// Returns all labellings of a graph by a symmetry of the scaffold and any order of the other nodes.
 fn labellings(scaffold: &GraphState, graph: &GraphState) -> Vec<CanonicalKey> {
     let mut out = Vec::new();
     for first in permutations(&[0, 1, 2]).into_iter().filter(|order| scaffold.induced(order) == *scaffold) {
@@ -72,7 +73,7 @@ fn labellings(scaffold: &GraphState, graph: &GraphState) -> Vec<CanonicalKey> {
 fn alike_nodes_make_one_state_of_what_their_symmetries_take_to_each_other() {
     let asked =
         scaffolds().map(|scaffold| [Scaffold::Alike, Scaffold::ToldApart].map(|told| grown(scaffold.clone(), told)));
-    // Of nodes without edges nothing need be said.
+    // Isolated nodes are interchangeable by default.
     let by_default = [GraphKind::Undirected, GraphKind::Directed].map(|kind| {
         let env = loose(kind, 3, NODES, 2);
         [env.clone(), env.with_scaffold(Scaffold::ToldApart).unwrap()]
@@ -88,12 +89,12 @@ fn alike_nodes_make_one_state_of_what_their_symmetries_take_to_each_other() {
             let labellings = labellings(&scaffold, graph);
             let smallest = labellings.iter().min().unwrap().clone();
             assert_eq!(places.insert(smallest, place), None, "one state twice");
-            // |Aut| is how many of the labellings are the graph as it is.
+            // |Aut| is the number of labellings that give the same graph.
             let own = labelled_key(graph);
             let expected = (labellings.iter().filter(|key| **key == own).count() as f64).ln();
             assert!((env.log_automorphisms(graph).unwrap() - expected).abs() < 1e-12, "{graph}");
         }
-        // Each state of the one environment is a state of the other, and carries its share of what ends there.
+        // Each state of one environment is a state of the other, and has its share of terminal probability.
         let of = |graph: &GraphState| places[&labellings(&scaffold, graph).into_iter().min().unwrap()];
         let ended = alike.terminating_distribution(&env, &UniformPolicy, None).unwrap().probs;
         let mut expected = vec![0.0; alike.len()];
@@ -106,13 +107,13 @@ fn alike_nodes_make_one_state_of_what_their_symmetries_take_to_each_other() {
     }
 }
 
-/// A half per node of class 1, and a fifth per edge.
+/// Log-reward of 0.5 per node of class 1, and 0.2 per edge.
 fn reward(states: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
     let of = |graph: &GraphState| graph.nodes().map(|node| 0.5 * f64::from(node.class)).sum::<f64>();
     Ok(states.graphs().iter().map(|graph| of(graph) + 0.2 * graph.n_edges() as f64).collect())
 }
 
-/// On the ring all nodes are alike; on the path only its ends are, and an edge between them hides that.
+/// Interchangeable nodes: all on the ring, only the ends on the path, which an edge between them hides.
 #[test]
 fn a_policy_learns_the_distribution_over_states_of_alike_nodes() {
     for scaffold in scaffolds() {
@@ -156,7 +157,7 @@ fn a_scaffold_of_too_many_symmetries_is_refused_where_its_nodes_are_alike() {
     assert_eq!(env.with_scaffold(Scaffold::ToldApart).unwrap().initial(&[0]).graphs()[0].n_nodes(), 8);
 }
 
-/// Of few nodes, and of more than are searched as they are.
+/// A few nodes, and more nodes than are searched directly.
 #[test]
 fn any_number_of_nodes_without_edges_may_be_alike() {
     for (kind, n) in [GraphKind::Undirected, GraphKind::Directed].into_iter().flat_map(|kind| [(kind, 9), (kind, 100)])
@@ -206,7 +207,7 @@ fn log_z_and_log_probabilities_are_those_of_the_raw_reward() {
     let env = env.with_scaffold(Scaffold::Alike).unwrap();
     let reward = PerGraph(|graph: &GraphState| 0.3 * graph.n_nodes() as f64);
     let space = StateGraph::build(&env, 100).unwrap();
-    // The ring; with a leaf; with two on one node, on two, or one on the other.
+    // The ring; with one leaf; with two leaves on one node, on two nodes, or one on the other.
     let expected = (0.9_f64.exp() + 1.2_f64.exp() + 3.0 * 1.5_f64.exp()).ln();
     let flows = space.exact_flows(&env, &UniformPolicy, &reward, None).unwrap();
     assert!((flows.log_z - expected).abs() < 1e-6, "{} of {expected}", flows.log_z);

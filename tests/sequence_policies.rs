@@ -1,4 +1,4 @@
-//! Policies that read sequences: sampling step by step and scoring in one pass say the same.
+//! Policies that read sequences: sampling step by step and scoring in one pass give the same results.
 use gfn::Rng;
 use gfn::contract::{Budget, check_env};
 use gfn::distribution::GraphActionCategorical;
@@ -41,7 +41,7 @@ fn parameters(policy: &SequencePolicy) -> &Parameters {
     Policy::<VectorEnv>::parameters(policy).unwrap()
 }
 
-/// VectorEnv that end early and late, some of them parts of others.
+/// Words that end early or late, some of them prefixes of others.
 fn words() -> VectorStates {
     let words = [
         [0u16, 0, 0, 0, 0, 0],
@@ -55,7 +55,7 @@ fn words() -> VectorStates {
     VectorStates::from_rows(words)
 }
 
-/// All words of `states`, and everything that they begin with, by length: what a sampler would have met.
+/// Returns all words of `states` and their prefixes, by length, as a sampler would visit them.
 fn by_length(states: &VectorStates) -> Vec<VectorStates> {
     let cut = |length: usize| {
         let long = states.rows().filter(|row| row.iter().filter(|&&x| x > 0).count() >= length);
@@ -65,7 +65,7 @@ fn by_length(states: &VectorStates) -> Vec<VectorStates> {
     (0..=LENGTH).map(cut).collect()
 }
 
-/// log P_F of each action of each state, in one pass.
+/// Returns log P_F of each action of each state, in one pass.
 fn whole(policy: &SequencePolicy, states: &VectorStates) -> Tensor {
     log_probs(&policy.evaluate(&env(), states, None, wanted()).unwrap().pf.unwrap())
 }
@@ -76,12 +76,12 @@ fn log_probs(pf: &GraphActionCategorical) -> Tensor {
 
 type Reading<'a> = Box<dyn HostPolicy<VectorEnv> + 'a>;
 
-/// A roll-out, which remembers what it has read.
+/// Starts a roll-out, which caches what it has read.
 fn reading(policy: &SequencePolicy) -> Reading<'_> {
     policy.on_host(Direction::Forward).unwrap()
 }
 
-/// The same, step by step.
+/// Returns log P_F step by step.
 fn stepwise(reading: &Reading<'_>, states: &VectorStates) -> Tensor {
     log_probs(&reading.distribution(&env(), states).unwrap())
 }
@@ -96,7 +96,7 @@ fn the_environment_of_these_tests_keeps_its_contract() {
     check_env(&env(), Budget::thorough().with_walks(30), &mut Rng::seeded(0)).unwrap();
 }
 
-/// Step by step and in one pass, in both kinds; and each way is the one that is meant to be tested.
+/// Agreement in both kinds of precision; the test also checks which code path is used.
 #[test]
 fn sampling_and_scoring_agree() {
     for (kind, tolerance) in [(Kind::Float, 1e-5), (Kind::Double, 1e-10)] {
@@ -116,7 +116,7 @@ fn sampling_and_scoring_agree() {
     }
 }
 
-/// Any rows, in any order, of any lengths, twice or alone: from what is remembered, or from the start.
+/// Rows in any order and of any lengths, repeated or single, from the cache or from the start.
 #[test]
 fn rows_may_be_picked_and_mixed() {
     let states = words();
@@ -143,7 +143,7 @@ fn rows_may_be_picked_and_mixed() {
     }
 }
 
-/// Lengths that differ in one step: each grows by one from what is known of it.
+/// Different lengths in one step: each row extends its cached prefix.
 #[test]
 fn a_step_may_mix_lengths() {
     for net in KINDS {
@@ -168,7 +168,7 @@ fn a_step_may_mix_lengths() {
     }
 }
 
-/// Rows of the cache give way to new ones, and what is left is right; with too little room for one batch, too.
+/// Evicting rows of the cache doesn't change results, even if a batch doesn't fit.
 #[test]
 fn a_small_cache_changes_nothing_but_the_work() {
     for net in KINDS {
@@ -189,7 +189,7 @@ fn a_small_cache_changes_nothing_but_the_work() {
                     assert!(apart(&stepwise(&reading, &states), &whole(&large, &states)) < 1e-10, "{net:?}, {rows}");
                 }
             }
-            // Each pair has 12 prefixes and the start: three pairs need more room than there is, and one fits.
+            // Each pair has 12 prefixes and the start: three pairs don't fit, one does.
             let work = small.work();
             assert_eq!(work.passes == 0, fits, "{net:?}: {work:?}");
             assert_eq!(fits, work.prefixes >= 3 * 11, "{net:?}: {work:?}");
@@ -197,8 +197,7 @@ fn a_small_cache_changes_nothing_but_the_work() {
     }
 }
 
-/// However the weights are changed, nothing that was read by the old ones is used: not all ways of it leave a trace in
-/// `Parameters::version`.
+/// Changed weights make the cache invalid, even if `Parameters::version` doesn't show the change.
 #[test]
 fn a_change_of_weights_is_seen_however_it_was_made() {
     let halve: [fn(&Tensor); 3] = [
@@ -223,7 +222,7 @@ fn a_change_of_weights_is_seen_however_it_was_made() {
     }
 }
 
-/// Sampling takes a step per letter and distinct prefix, and scoring one pass.
+/// Sampling takes a step per letter and distinct prefix, scoring takes one pass.
 #[test]
 fn work_is_done_once() {
     for net in KINDS {
@@ -243,7 +242,8 @@ fn work_is_done_once() {
     }
 }
 
-/// Sequences of one length have no exit: the last token ends them, and that state is never asked for P_F.
+/// Sequences of fixed length have no exit: the last token ends them, and P_F of the final state is never
+/// needed.
 #[test]
 fn a_fixed_length_needs_no_exit() {
     let sequence = TokenSequence::fixed(4, 5).unwrap();
@@ -264,7 +264,7 @@ fn a_fixed_length_needs_no_exit() {
     }
 }
 
-/// Every parameter has a gradient, and it is that of the loss: against differences.
+/// Every parameter has a gradient, equal to finite differences of the loss.
 #[test]
 fn gradients_reach_every_parameter() {
     for net in KINDS {
@@ -303,7 +303,7 @@ fn gradients_reach_every_parameter() {
     }
 }
 
-/// A step that goes back is uniform over what can be taken back: certain.
+/// The backward step is uniform over removable tokens, of which there is one.
 #[test]
 fn going_back_is_certain() {
     let policy = build(config(KINDS[0]), Kind::Float);
@@ -339,7 +339,8 @@ fn what_does_not_fit_is_refused() {
     assert_eq!((none.pf.unwrap().len(), none.values.get(Quantity::LogFlow).unwrap().size()), (0, vec![0]));
 }
 
-/// All three learn a reward that depends on the order of letters, to a bound on the exact distance, by TB or by DB.
+/// All three kinds learn a reward that depends on the order of letters, with a bound on the exact distance,
+/// by TB and DB.
 #[test]
 fn they_learn() {
     let reward = |states: &VectorStates, _: Option<&Tensor>| -> gfn::Result<Vec<f64>> {

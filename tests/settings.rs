@@ -1,4 +1,5 @@
-//! By default a network sees what tells graphs of its environment apart; settings that hide it, and graphs that don't fit, are refused.
+//! Default settings let a network distinguish the graphs of its environment; settings that prevent this, and
+//! graphs that don't fit, are refused.
 
 use crate::nets::{CONVS, KINDS, blocks, config, everything, everything_under, net, random_graph};
 use gfn::env::StateGraph;
@@ -22,7 +23,7 @@ use gfn::{Error, Result, Rng};
 use gfn_gym::ring::Ring;
 use tch::{Device, Kind};
 
-/// What is grown from nothing is connected.
+/// Only connected graphs are reachable.
 #[derive(Debug)]
 struct Small {
     grown: bool,
@@ -45,7 +46,7 @@ fn labelled_edges() -> ActionSet {
     ActionSet::new(Semantics::Labelled).with(AddEdge::new(1))
 }
 
-/// All graphs on three nodes whose labels and whose edges' directions mean something.
+/// All graphs on three nodes, with meaningful labels and edge directions.
 fn digraphs() -> GraphEnv {
     let kind = GraphKind::Directed;
     small(labelled_edges(), GraphSchema::plain(kind, 3), GraphState::with_nodes(kind, 3)).unwrap()
@@ -62,7 +63,7 @@ fn bonded() -> GraphEnv {
     small(actions, schema, GraphState::new(kind)).unwrap()
 }
 
-/// The exact distance from the target after a short training of a network with these settings.
+/// Returns the exact distance from the target after a short training of a network with these settings.
 fn trained(make: fn() -> GraphEnv, log_r: fn(&GraphState) -> f64, config: GraphNetConfig, steps: usize) -> f64 {
     tch::set_num_threads(1);
     let mut rng = Rng::seeded(5);
@@ -162,7 +163,7 @@ fn a_convolution_that_is_blind_to_edges_is_refused() {
     }
 }
 
-/// Logits of the exit of graphs that differ in their labels alone.
+/// Returns logits of the exit for graphs that only differ in labels.
 fn exits(env: &GraphEnv, graphs: &[GraphState], config: GraphNetConfig) -> Vec<f64> {
     let pf = blocks(env, &net(env, config, Kind::Double), graphs, None).pf.unwrap();
     (0..graphs.len() as i64).map(|g| pf.last().unwrap().double_value(&[g, 0])).collect()
@@ -170,13 +171,13 @@ fn exits(env: &GraphEnv, graphs: &[GraphState], config: GraphNetConfig) -> Vec<f
 
 #[test]
 fn labels_enter_where_they_mean_something_and_nowhere_else() {
-    // Three nodes that differ.
+    // Three different nodes.
     let mut last = Node::of_class(0);
     last.attributes.set(0, 1);
     let nodes = [Node::of_class(0), Node::of_class(1), last];
     let edges = [(0, 1, Edge::default()), (1, 2, Edge::default())];
     let path = GraphState::from_parts(GraphKind::Undirected, &nodes, &edges).unwrap();
-    // The second has other nodes first, the third another node last.
+    // The second graph swaps the first nodes, the third the last ones.
     let graphs = [path.clone(), path.induced(&[1, 0, 2]), path.induced(&[0, 2, 1])];
     let near = |a: f64, b: f64| (a - b).abs() < 1e-9;
     for conv in CONVS {
@@ -190,7 +191,7 @@ fn labels_enter_where_they_mean_something_and_nowhere_else() {
             let same = exits(&free, &graphs, GraphNetConfig { identity, ..config(conv) });
             assert!(near(same[0], same[1]) && near(same[0], same[2]), "{conv:?}: {same:?}");
         }
-        // The nodes of an initial graph are told apart: here the first one, from all others.
+        // Nodes of an initial graph are distinguished: here node 0 from all others.
         let kind = GraphKind::Undirected;
         let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(2, 4)).with(AddEdge::new(2));
         let rooted = small(actions, free.schema().clone(), GraphState::with_nodes(kind, 1)).unwrap();
@@ -199,7 +200,7 @@ fn labels_enter_where_they_mean_something_and_nowhere_else() {
     }
 }
 
-/// What a network says of a graph of another environment than the one that it was built for.
+/// Applies a network to a graph of another environment than its own.
 fn asked(env: &GraphEnv, net: &impl GraphNetwork, graph: GraphState) -> Result<()> {
     let states = GraphStates::from(vec![graph]);
     GraphPolicy(net).evaluate(env, &states, None, Quantities::PF).map(|_| ())
@@ -221,7 +222,7 @@ fn graphs_that_do_not_fit_a_network_are_refused() {
     misfit(frozen.distribution(&five, &five.initial(&[0])).map(|_| ()), "5 nodes");
     let undirected = Ring::new(4, GraphKind::Undirected).unwrap().into_env();
     misfit(frozen.distribution(&undirected, &undirected.initial(&[0])).map(|_| ()), "is Undirected");
-    // Where labels mean nothing, size is no matter.
+    // Without meaningful labels the number of nodes doesn't matter.
     let free = |n| everything(GraphKind::Undirected, n);
     let net = build(&free(4), GraphNetConfig::default()).unwrap();
     asked(&free(6), &net, random_graph(GraphKind::Undirected, 6, 0.5, &mut Rng::seeded(0))).unwrap();
@@ -239,7 +240,7 @@ fn graphs_that_do_not_fit_a_network_are_refused() {
         "of the network",
     );
 
-    // A class and values that the schema of the environment itself doesn't have.
+    // A class and attributes that the environment's own schema lacks.
     let mut node = Node::of_class(2);
     let graph = |node: Node| GraphState::from_parts(GraphKind::Undirected, &[node], &[]).unwrap();
     misfit(asked(&free(4), &net, graph(node)), "class 2 of 2");
@@ -262,7 +263,7 @@ fn environments_whose_initial_graph_does_not_fit_are_refused() {
 
 #[test]
 fn devices_that_are_not_there_are_refused() {
-    // No machine has so many.
+    // No machine has this many devices.
     let device = Device::Cuda(4096);
     let rng = &mut Rng::seeded(0);
     let env = digraphs();
@@ -277,7 +278,7 @@ fn devices_that_are_not_there_are_refused() {
     }
 }
 
-/// Settings that were written before `identity` was the default and `ablation` a setting.
+/// Settings written before `identity` was the default and `ablation` a setting.
 #[test]
 fn settings_of_older_runs_are_read_and_written_alike() {
     let written = r#"{"conv":"Directed","layers":1,"embedding":8,"identity":true,"pair_walks":null,"global":false,

@@ -1,4 +1,4 @@
-//! What a file of many short walks costs: bytes on disk are few, states in memory aren't.
+//! Cost of a file with many short walks: few bytes on disk, but many states in memory.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -12,7 +12,7 @@ use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::Sampler;
 use gfn::rollout::Trajectories;
 
-/// A chain that remembers how many states were asked of it at most.
+/// A chain that records the largest number of states it had to build at once.
 struct Asked(Chain, AtomicUsize);
 
 impl Env for Asked {
@@ -43,8 +43,8 @@ impl DiscreteEnv for Asked {
     }
 }
 
-/// Walks of one action are few bytes each and a state each: a buffer refuses more than it has room for before it makes them, and
-/// what has no such limit makes as many as there are walks.
+/// Walks of one action take a few bytes but a state each. A buffer refuses more than it has room for before
+/// it builds them; containers without a limit build one state per walk.
 #[test]
 fn a_file_of_short_walks_makes_no_more_states_than_there_is_room_for() {
     const WALKS: usize = 5000;

@@ -1,11 +1,12 @@
-//! How the code reads: parameters have names, conditions are asked by `if`, documentation begins with the noun.
+//! Style rules: parameters have names, `if` instead of `match` on conditions, documentation begins with a
+//! noun.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The folders that are read; what lies in a folder `tests` isn't.
+/// The folders to check, without folders named `tests`.
 const FOLDERS: [&str; 8] = ["src", "gym", "plot", "judge", "extras", "dist", "python", "examples"];
-/// Words that documentation of a public item doesn't open with: the reader learns last what it is about.
+/// Words with which documentation of a public item may not begin.
 const RIDDLES: [&str; 9] = ["What", "Whatever", "Whether", "How", "Who", "Whoever", "Whom", "Whose", "Which"];
 
 fn files(folder: &Path) -> Vec<PathBuf> {
@@ -23,7 +24,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Each place that `offends` names a line of, with its file.
+/// Lists all violations of a rule with file and line.
 fn offences(offends: fn(&str) -> Vec<(usize, String)>) -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut found = Vec::new();
@@ -36,12 +37,12 @@ fn offences(offends: fn(&str) -> Vec<(usize, String)>) -> Vec<String> {
     found
 }
 
-/// The line of a byte, from 1.
+/// Returns the line number of a byte, from 1.
 fn line_of(code: &str, at: usize) -> usize {
     code[..at].matches('\n').count() + 1
 }
 
-/// The text between the bracket that `code` begins with and the one that closes it.
+/// Returns the text between the bracket at the beginning of `code` and its closing bracket.
 fn bracketed(code: &str) -> &str {
     let mut depth = 0;
     for (at, c) in code.char_indices() {
@@ -57,7 +58,7 @@ fn bracketed(code: &str) -> &str {
     ""
 }
 
-/// The parts of a list of parameters.
+/// Splits a list of parameters at commas outside of brackets.
 fn parameters(list: &str) -> Vec<&str> {
     let (mut depth, mut start, mut parts, mut before) = (0, 0, Vec::new(), ' ');
     for (at, c) in list.char_indices() {
@@ -77,7 +78,7 @@ fn parameters(list: &str) -> Vec<&str> {
     parts
 }
 
-/// Functions with a parameter that is a tuple taken apart: `(a, b): (A, B)`.
+/// Finds functions with a destructured tuple parameter: `(a, b): (A, B)`.
 fn tuple_parameters(code: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (at, _) in code.match_indices("fn ") {
@@ -87,7 +88,7 @@ fn tuple_parameters(code: &str) -> Vec<(usize, String)> {
             continue;
         }
         let name: String = code[at + 3..].chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-        // Generic parameters may hold brackets of their own: `F: Fn(&T)`.
+        // Generic parameters may contain brackets: `F: Fn(&T)`.
         let (mut depth, mut before) = (0, ' ');
         let open = code[at..].char_indices().find(|&(_, c)| {
             match c {
@@ -107,7 +108,7 @@ fn tuple_parameters(code: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Arms `true` and `false` of a `match`.
+/// Finds arms `true` and `false` of a `match`.
 fn matched_conditions(code: &str) -> Vec<(usize, String)> {
     let arm = |line: &str| {
         let line = line.trim_start();
@@ -119,7 +120,8 @@ fn matched_conditions(code: &str) -> Vec<(usize, String)> {
     lines.map(|(at, _)| (at + 1, "`match` over a condition: write `if`".to_owned())).collect()
 }
 
-/// Documentation of public items, of their fields and variants and of methods of traits that opens with a question word.
+/// Finds documentation of public items, their fields and variants and of trait methods that begins with a
+/// question word.
 fn riddles(code: &str) -> Vec<(usize, String)> {
     let lines: Vec<&str> = code.lines().collect();
     let mut found = Vec::new();

@@ -1,4 +1,5 @@
-//! Training ends near the target, measured exactly, for every objective; the ring recipe of the examples finds every ring.
+//! Training ends near the target, measured exactly, for every objective; the settings of the ring example
+//! find every ring.
 
 use gfn::Rng;
 use gfn::env::StateGraph;
@@ -21,7 +22,7 @@ use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use gfn_gym::ring::{Ring, RingReward};
 use tch::{Device, Kind};
 
-/// The same bits on every machine, and no more threads than tests.
+/// Uses one thread, for equal bits on every machine and no more threads than tests.
 fn one_thread() {
     tch::set_num_threads(1);
 }
@@ -36,7 +37,7 @@ fn objectives() -> Vec<Box<dyn Objective>> {
     ]
 }
 
-/// Trains for so many steps; gives the distances to the target before and after.
+/// Trains for a number of steps; returns the distances to the target before and after.
 fn trained<E, P, R>(
     env: E,
     again: &E,
@@ -142,7 +143,7 @@ fn every_objective_learns_a_grid() {
     }
 }
 
-/// The recipe of `examples/ring.rs` with a smaller network, a prefilled buffer, and fewer steps.
+/// The settings of `examples/ring.rs` with a smaller network, a prefilled buffer, and fewer steps.
 #[test]
 fn all_rings_of_four_nodes_are_found() {
     one_thread();

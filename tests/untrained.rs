@@ -1,4 +1,4 @@
-//! Untrained policies of every kind are near the uniform one, whatever the size of what they look at.
+//! Untrained policies of every kind are near the uniform policy, for any size of states.
 
 use crate::nets::{CONVS, KINDS, configs};
 use gfn::Rng;
@@ -17,7 +17,7 @@ use gfn::policy::{
 };
 use tch::{Device, Kind};
 
-/// How far a log-probability may be from that of the uniform policy: a factor of 12.
+/// The allowed difference of log-probabilities from the uniform policy: a factor of 12.
 const BOUND: f64 = 2.5;
 const SIZES: [usize; 3] = [5, 50, 400];
 const SEEDS: std::ops::Range<u64> = 0..3;
@@ -29,7 +29,7 @@ fn growth(kind: GraphKind, n: usize) -> GraphEnv {
     env.with_backward(BackwardRule::ByType)
 }
 
-/// A random tree, and further edges between a share of the pairs.
+/// Builds a random tree with further edges between a share of the pairs.
 fn graph(kind: GraphKind, n: usize, share: f64) -> GraphState {
     let mut rng = Rng::seeded(1);
     let mut graph = GraphState::with_nodes(kind, n);
@@ -44,7 +44,7 @@ fn graph(kind: GraphKind, n: usize, share: f64) -> GraphState {
     graph
 }
 
-/// The largest distance of a log-probability of either direction from that of the uniform policy.
+/// Returns the largest difference of log-probabilities of either direction from the uniform policy.
 fn off<E>(env: &E, policy: &dyn Policy<E>, states: &E::States) -> f64
 where
     E: DiscreteEnv<Actions = Slots>,
@@ -85,12 +85,13 @@ fn made(conv: ConvKind) -> GraphNetConfig {
 fn graph_networks_start_near_uniform_at_any_size() {
     for conv in CONVS {
         for global in [true, false] {
-            // Attention has a number per head for each message or pair, and averages, whatever their number.
+            // Attention has a number per head for each message or pair, and takes averages, whatever their
+            // number.
             let averages = matches!(conv, ConvKind::Gat { .. } | ConvKind::Gps { .. });
             check_graph_nets(&GraphNetConfig { global, ..made(conv) }, if averages { &SIZES[..2] } else { &SIZES });
         }
     }
-    // Without a norm, sums over neighbours of neighbours are as large as they are many.
+    // Without a norm, sums over neighbours of neighbours grow with their number.
     for config in configs().into_iter().skip(CONVS.len()).filter(|config| config.norm != NormKind::None) {
         let config = GraphNetConfig { backward: BackwardPolicy::SharedTorso, embedding: 128, ..config };
         check_graph_nets(&config, &[5, 50]);
@@ -133,7 +134,7 @@ fn sequence_networks_start_near_uniform_at_any_length() {
     let kinds = [SequenceKind::Lstm, SequenceKind::Gru, SequenceKind::Transformer { heads: 4 }];
     for (length, kind) in SIZES.iter().flat_map(|&length| kinds.map(|kind| (length, kind))) {
         let env = word_env(4, length);
-        // One that is half written, and one but for its last entry.
+        // A half-written word, and a word without its last entry.
         let mut states = VectorStates::filled(length, 2, 0);
         for (row, values) in states.values_mut().chunks_exact_mut(length).enumerate() {
             let written = [length / 2, length - 1][row];

@@ -1,4 +1,4 @@
-//! Policies on vectors: tables, noisy layers, networks of conditions, heads, averages.
+//! Policies on vectors: tables, noisy layers, condition networks, heads, averages.
 use gfn::Rng;
 use gfn::env::StateGraph;
 use gfn::env::{Direction, Env, Rows, VectorEnv, VectorStates};
@@ -21,7 +21,7 @@ fn wanted() -> Quantities {
     Quantity::LogPf | Quantity::LogPb | Quantity::LogFlow
 }
 
-/// Words of up to 3 of 2 letters: 15 states, keys in base 3 below 27.
+/// Words of up to 3 letters out of 2: 15 states, with keys in base 3 below 27.
 fn env() -> VectorEnv {
     word_env(2, 3)
 }
@@ -46,7 +46,7 @@ fn small() -> MlpConfig {
     MlpConfig { hidden: vec![16, 8], ..MlpConfig::default() }
 }
 
-/// log P_F of all states, and their flows.
+/// Returns log P_F of all states, and their flows.
 fn outputs(policy: &dyn Policy<VectorEnv>, c: Option<&Tensor>) -> (Tensor, Tensor) {
     let evaluation = policy.evaluate(&env(), space().states(), c, wanted()).unwrap();
     let flow = evaluation.values.get(Quantity::LogFlow).unwrap().shallow_clone();
@@ -62,7 +62,7 @@ fn tv(trainer: &Trainer<VectorEnv>) -> f64 {
     Distances::between(&learned.probs, &space().target_distribution(&rises, None).unwrap().probs).unwrap().tv
 }
 
-/// A policy that a roll-out asks by tensors, whatever faster form there is.
+/// Wraps a policy so that roll-outs use tensors even if there is a faster form.
 #[derive(Debug)]
 struct Thawed<P>(P);
 
@@ -81,8 +81,8 @@ impl<E: Env, P: Policy<E>> Policy<E> for Thawed<P> {
     }
 }
 
-/// What a roll-out asks is the policy: logits of every state, both directions, whatever the network is made of; and the same
-/// trajectories come of it.
+/// The form for roll-outs equals the policy: logits of every state in both directions, for every network, and
+/// the same trajectories.
 #[test]
 fn the_frozen_form_is_the_policy() {
     let (env, space) = (env(), space());
@@ -130,7 +130,7 @@ fn the_frozen_form_is_the_policy() {
     }
 }
 
-/// A table learns the exact distribution, whatever numbers its states.
+/// A table learns the exact distribution with any numbering of states.
 #[test]
 fn a_table_learns() {
     fn learn<F: StateFeatures<VectorStates> + Send + 'static>(features: F) {
@@ -150,7 +150,7 @@ fn a_table_learns() {
     learn(ByIndex::new(env(), space()));
 }
 
-/// The rows of a table are apart: what one state learns changes no other.
+/// Rows of a table are separate: learning one state doesn't change others.
 #[test]
 fn a_state_has_a_row_of_its_own() {
     let config = MlpPolicyConfig {
@@ -159,7 +159,7 @@ fn a_state_has_a_row_of_its_own() {
         ..MlpPolicyConfig::default()
     };
     let policy = MlpPolicy::tabular(&env(), ByNumber::new(3, 3), config, Device::Cpu, Kind::Double).unwrap();
-    // Three logits and a flow, and one logit backwards.
+    // Three logits and a flow, and one backward logit.
     assert_eq!(parameters(&policy).count(), 27 * (4 + 1) + 1);
     let space = space();
     let evaluation = policy.evaluate(&env(), &space.states().select(&[4]), None, wanted()).unwrap();
@@ -190,7 +190,8 @@ fn states_without_a_number_are_refused() {
     assert!(refused.unwrap_err().to_string().contains("n_conditions is 2"));
 }
 
-/// Noise is part of the model until it is drawn again: it is saved, evaluated without, and trained through.
+/// Noise is part of the model until it is redrawn: it is saved, turned off for evaluation, and trained
+/// through.
 #[test]
 fn noise_is_drawn_when_asked() {
     let noisy = MlpConfig { noise: Some(0.5), layer_norm: true, ..small() };
@@ -219,7 +220,7 @@ fn noise_is_drawn_when_asked() {
         let moved = trained && parameter.tensor.grad().abs().max().double_value(&[]) > 0.0;
         assert_eq!(moved, trained, "{}", parameter.name);
     }
-    // A model without noise draws nothing.
+    // A model without noise draws no random numbers.
     let mut rng = Rng::seeded(1);
     parameters(&mlp(MlpPolicyConfig::default())).reset_noise(&mut rng);
     assert_eq!(rng, Rng::seeded(1));
@@ -243,7 +244,8 @@ fn a_noisy_policy_learns() {
     assert!(after < 0.05, "{after}");
 }
 
-/// A network of the conditions' own: it counts, it is trained, and a row sees its own condition only.
+/// A separate network for conditions: its parameters count and are trained, and a row depends on its own
+/// condition only.
 #[test]
 fn conditions_have_a_network() {
     let config = MlpPolicyConfig {
@@ -264,7 +266,7 @@ fn conditions_have_a_network() {
     assert_eq!(of_conditions.len(), 4, "two layers of weight and bias");
     assert!(of_conditions.iter().all(|p| p.tensor.grad().abs().max().double_value(&[]) > 0.0));
 
-    // The first seven states under one condition, the rest under another.
+    // The first seven states with one condition, the others with another.
     let mixed = Tensor::cat(&[&same(1.0, -2.0).narrow(0, 0, 7), &same(0.0, 3.0).narrow(0, 7, 8)], 0);
     let (_, mixed) = outputs(&policy, Some(&mixed));
     assert!(apart(&mixed.narrow(0, 0, 7), &flow.narrow(0, 0, 7)) < 1e-12);
@@ -275,7 +277,7 @@ fn conditions_have_a_network() {
     assert!(refused.unwrap_err().to_string().contains("condition_mlp"));
 }
 
-/// Heads differ in P_F alone, and only the one in use is trained.
+/// Heads only differ in P_F, and only the head in use is trained.
 #[test]
 fn heads_share_a_torso() {
     let policy = mlp(MlpPolicyConfig {
@@ -312,7 +314,7 @@ fn heads_share_a_torso() {
     assert!(none.unwrap_err().to_string().starts_with("heads is 0"));
 }
 
-/// The averaged copy is what is sampled from inside `Average::with`, by a policy that remembers, too.
+/// Inside of `Average::with` the averaged copy is sampled from, also by a policy with a cache.
 #[test]
 fn an_average_is_sampled_from() {
     let layout = SequenceLayout { values: 3, length: 3, unset: 0 };

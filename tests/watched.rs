@@ -1,4 +1,4 @@
-//! Steps whose warnings are looked at.
+//! Trainers whose warnings are collected.
 
 use gfn::Result;
 use gfn::env::Env;

@@ -1,5 +1,5 @@
-//! Intrinsic rewards: the augmented flows by enumeration are where both objectives vanish, coefficient 0 is plain trajectory balance, and
-//! what training ends at is what the coefficients say.
+//! Intrinsic rewards: both objectives vanish at the augmented flows by enumeration, coefficient 0 equals
+//! trajectory balance, and training ends at the target that the coefficients give.
 
 use gfn::env::{Child, StateGraph, VectorEnv};
 use gfn::env::{Direction, EnumerableEnv, Reward, Rows, VectorStates};
@@ -17,12 +17,13 @@ use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use gfn_gym::toy_dag::{ToyDag, ToyReward};
 use tch::{Device, Kind, Tensor};
 
-/// Differs from state to state, and is 0 in some.
+/// Differs between states, and is 0 in some.
 fn tabulated(states: &VectorStates) -> Result<Vec<f64>> {
     Ok(states.rows().map(|row| row.iter().map(|&x| f64::from(x)).sum::<f64>() * 0.3 % 1.0).collect())
 }
 
-/// A table for each state of a graph, in double precision, with log F and a uniform P_B.
+/// Builds a policy with a table per state of an environment, in double precision, with log F and a uniform
+/// P_B.
 fn table<E: EnumerableEnv<States = VectorStates> + TrainEnv + Clone + 'static>(env: &E) -> MlpPolicy<ByIndex<E>> {
     let features = ByIndex::new(env.clone(), StateGraph::build(env, 1_000).unwrap());
     let config = MlpPolicyConfig {
@@ -33,8 +34,8 @@ fn table<E: EnumerableEnv<States = VectorStates> + TrainEnv + Clone + 'static>(e
     MlpPolicy::tabular(env, features, config, Device::Cpu, Kind::Double).unwrap()
 }
 
-/// Sets a table to `F(s) = R(s) + t r(s) [s can end] + sum over s' of F(s') P_B(s | s') + e r(s')` and the policy in proportion to
-/// the terms; gives log Z.
+/// Sets a table to `F(s) = R(s) + t r(s) [s can end] + sum over s' of F(s') P_B(s | s') + e r(s')` with a
+/// policy in proportion to the terms; returns log Z.
 fn fill<E: EnumerableEnv<States = VectorStates> + TrainEnv + Clone + 'static>(
     env: &E,
     policy: &MlpPolicy<ByIndex<E>>,
@@ -91,7 +92,7 @@ fn constant(e: f64, t: f64) -> IntrinsicConfig {
     IntrinsicConfig { edges: Schedule::Constant(e), terminal: Schedule::Constant(t) }
 }
 
-/// The loss at the augmented flows, with these coefficients in training.
+/// Returns the loss at the augmented flows, with these coefficients in training.
 fn loss<E: EnumerableEnv<States = VectorStates> + TrainEnv + Clone + 'static>(
     env: &E,
     reward: &(impl Reward<VectorStates> + Clone + 'static),
@@ -120,15 +121,15 @@ where
         let db = |training| loss(env, reward, AugmentedDetailedBalance, (coefficients, training));
         // A uniform P_B is scored in single precision.
         assert!(tb(coefficients) < 1e-10 && db(coefficients) < 1e-10, "{} {}", tb(coefficients), db(coefficients));
-        // Negative control: the same flows without the rewards that made them.
+        // Negative control: the same flows without intrinsic rewards.
         assert!(tb((0.0, 0.0)) > 1e-5 && db((0.0, 0.0)) > 1e-5, "{} {}", tb((0.0, 0.0)), db((0.0, 0.0)));
     }
-    // Without intrinsic rewards the flows are the reward's own.
+    // Without intrinsic rewards the flows are those of the reward.
     let graph = StateGraph::build(env, 1_000).unwrap();
     let exact = ExactPolicy::new(&graph, env, UniformPolicy, reward).unwrap();
     let policy = table(env);
     assert!((fill(env, &policy, reward, (0.0, 0.0)) - exact.flows().log_z).abs() < 1e-9);
-    // With them the target is another one.
+    // With intrinsic rewards the target differs.
     let target = graph.target_distribution(reward, None).unwrap();
     let tv = |policy: &MlpPolicy<ByIndex<E>>| {
         let sampled = graph.terminating_distribution(env, policy, None).unwrap();
@@ -219,13 +220,13 @@ fn novelty_shrinks_with_visits_and_survives_a_checkpoint() {
     let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
     let (before, after) = (mean(before), mean(novelty(&whole)));
     assert!(after < 0.8 * before, "{after} of {before}");
-    // Another run's checkpoint is refused, and nothing changes.
+    // A checkpoint of another run is refused, and nothing changes.
     let refused = grid_trainer(AugmentedTrajectoryBalance, 1).resume(&folder).unwrap_err().to_string();
     assert!(refused.contains("novelty"), "{refused}");
     std::fs::remove_dir_all(&folder).ok();
 }
 
-/// Visits of one state make that one familiar, not a far one.
+/// Visits make a state familiar, but not a distant one.
 #[test]
 fn what_was_not_seen_stays_novel() {
     let mut novelty = distillation(0);

@@ -1,4 +1,4 @@
-//! The conditional reward: from the flat one to the original, and the conditions that it refuses.
+//! The conditional reward: from a flat reward to the original one, and refused conditions.
 
 use gfn::Rng;
 use gfn::env::StateGraph;

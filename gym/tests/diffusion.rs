@@ -39,7 +39,7 @@ pub(crate) fn small(flow: bool, backward: BackwardSteps) -> DiffusionPolicyConfi
     }
 }
 
-/// log R + log P_B - log P_F of each trajectory, in f64.
+/// Returns log R + log P_B - log P_F of each trajectory, in f64.
 fn log_weights(
     env: &DiffusionSampling,
     policy: &dyn Policy<DiffusionSampling>,
@@ -76,7 +76,8 @@ fn the_golden_path_telescopes() {
     near(&difference.view([1]), &[case["sum_log_pf_minus_log_pb"].as_f64().unwrap()]);
 }
 
-/// Without drift, the process and its reversal balance for the Gaussian that it ends in: the residual is 0 on every path.
+/// Without drift, the process and its reversal balance for its final Gaussian: the residual is 0 on every
+/// path.
 #[test]
 fn every_process_is_its_own_reversal() {
     for kind in KINDS {
@@ -99,7 +100,8 @@ fn every_process_is_its_own_reversal() {
     }
 }
 
-/// With another variance and a mean the exact P_F balances; the process itself doesn't (the negative control).
+/// With another variance and a mean the exact P_F balances, but the process itself doesn't (negative
+/// control).
 #[test]
 fn log_z_of_gaussian_targets_is_recovered_by_the_exact_policy() {
     for kind in KINDS {
@@ -174,7 +176,7 @@ fn steps_that_make_no_sense_are_refused() {
     assert!(error.to_string().contains("noise"), "{error}");
 }
 
-/// What was made for another dimension, number of steps or process, and states that the environment doesn't have.
+/// Parts for another dimension, number of steps or process, and states of another environment.
 #[test]
 fn what_belongs_to_another_environment_is_refused() {
     let env = environment(2, ProcessKind::PinnedBrownian, 1.0, 4);
@@ -225,7 +227,7 @@ fn what_belongs_to_another_environment_is_refused() {
     assert!(matches!(energy.partial_log_reward(&two(5), None), Err(Error::Contract { .. })));
 }
 
-/// Noise comes on top in quadrature, a temperature multiplies the variance.
+/// Noise is added in quadrature; a temperature multiplies the variance.
 #[test]
 fn exploration_widens_steps() {
     let env = environment(1, ProcessKind::PinnedBrownian, 0.8, 4);
@@ -245,7 +247,8 @@ fn exploration_widens_steps() {
     }
 }
 
-/// f32 networks, every kind of P_B: the batched score is that of each state alone, and log P_B into the origin is 0.
+/// In f32 and for every kind of P_B: the score of a batch equals that of each state alone, and log P_B into
+/// the origin is 0.
 #[test]
 fn scores_do_not_depend_on_batch_mates() {
     for backward in

@@ -1,4 +1,4 @@
-//! Local search, training on what it finds, and solving one graph with it and a policy.
+//! Local search, training on its results, and solving one graph with search and a policy.
 
 use gfn::env::StateGraph;
 use gfn::graph::{GraphEnv, GraphState};
@@ -14,7 +14,7 @@ use gfn_gym::graph_problems::{
 use gfn_solver::{SearchSource, Origin, SolutionSearch, Solver, improve};
 use tch::{Device, Kind};
 
-/// `true` if no node can be added to a set, or taken from a dominating one.
+/// Returns `true` if no node can be added to a set, or removed from a dominating set.
 fn is_whole(problem: Problem, graph: &GraphState, nodes: &[u32]) -> bool {
     let solves = |nodes: Vec<u32>| problem.check(graph, &nodes).is_ok();
     match problem {
@@ -28,13 +28,13 @@ fn is_whole(problem: Problem, graph: &GraphState, nodes: &[u32]) -> bool {
     }
 }
 
-/// An environment on some other graph.
+/// Builds an environment on another graph.
 fn on_another_graph(problem: Problem) -> GraphProblem {
     GraphProblem::new(problem, &Instances::all(1).unwrap()).unwrap()
 }
 
-/// Sizes are those of the checker, solutions are such as the environment builds, and none is worse than the start; with the same
-/// stream all of it comes again.
+/// Sizes agree with the checker, solutions are those that the environment builds, none is worse than the
+/// start, and equal random streams give equal results.
 #[test]
 fn search_keeps_solutions_and_counts_right() {
     for problem in Problem::ALL {
@@ -52,7 +52,7 @@ fn search_keeps_solutions_and_counts_right() {
                 }
                 let better = |pair: &[usize]| pair[0] == pair[1] || problem.is_better(pair[1], pair[0]);
                 assert!(sizes.windows(2).all(better), "{sizes:?}");
-                // Another start is another search, no worse than where it begins.
+                // A search from another start is never worse than its start.
                 let first = search.best().to_vec();
                 search.restart(&mut rng);
                 search.start(&first, &mut rng).unwrap();
@@ -65,7 +65,7 @@ fn search_keeps_solutions_and_counts_right() {
         let graph = erdos_renyi(6, 1.0, &mut rng).unwrap();
         let mut search = SolutionSearch::new(problem, &graph, &mut rng);
         assert!(search.start(&[6], &mut rng).is_err());
-        // A dominating set of all nodes is none that can't shrink.
+        // The dominating set of all nodes isn't minimal.
         if problem == Problem::DominatingSet {
             let all: Vec<u32> = (0..6).collect();
             assert_eq!(improve(problem, &graph, &all, 0, &mut rng).unwrap().len(), 1);
@@ -73,7 +73,7 @@ fn search_keeps_solutions_and_counts_right() {
     }
 }
 
-/// The optimum of graphs whose optimum branch and bound proves; by rounds alone.
+/// Finds the optimum of graphs for which branch and bound proves it, by rounds alone.
 #[test]
 fn search_finds_optima_of_harder_graphs() {
     let mut rng = Rng::seeded(2);
@@ -87,7 +87,8 @@ fn search_finds_optima_of_harder_graphs() {
         search.run(20_000, &mut rng);
         assert_eq!(Some(search.size()), maximum_clique(&graph, u64::MAX).map(|nodes| nodes.len()));
     }
-    // A grid of 30 x 30: half of the nodes, both sides of all edges, and gamma = (m + 2)(n + 2) / 5 - 4 rounded down (Goncalves et al. 2011).
+    // A grid of 30 x 30: half of the nodes, both sides of all edges, and gamma = (m + 2)(n + 2) / 5 - 4
+    // rounded down (Goncalves et al. 2011).
     let (side, mut grid) = (30u32, GraphState::undirected(900));
     for (a, b) in (0..900).flat_map(|a| [(a, a + 1), (a, a + side)]) {
         if b < 900 && (b == a + side || b % side > 0) {
@@ -104,7 +105,7 @@ fn search_finds_optima_of_harder_graphs() {
     }
 }
 
-/// A graph of more nodes than lists of the complement would be for, so that it is walked: its clique was put there.
+/// A graph too large for complement lists, with a planted clique.
 #[test]
 fn cliques_of_large_graphs_are_found_without_lists_of_the_complement() {
     let mut graph = GraphState::undirected(6_000);
@@ -132,7 +133,8 @@ fn trainer(problem: Problem, objective: impl Objective + 'static, rounds: usize)
     Trainer::new(env, reward, policy, objective, config, rng)?.with_source(0.5, SearchSource::new(problem, rounds)?)
 }
 
-/// The mean over the instances of the exact distance from the target, and of that of what the source draws.
+/// Returns the exact distance from the target, averaged over instances, of the policy and of the source's
+/// trajectories.
 fn distance(problem: Problem, trainer: &ProblemTrainer) -> f64 {
     let reward = SizeReward::new(problem, 0.7).unwrap();
     let of = |instance| {
@@ -144,7 +146,7 @@ fn distance(problem: Problem, trainer: &ProblemTrainer) -> f64 {
     (of(0) + of(1)) / 2.0
 }
 
-/// Half of each batch is far from what the policy is to sample, and it learns to sample that all the same.
+/// Half of each batch is far from the target, and the policy still learns to sample it.
 #[test]
 fn objectives_that_learn_from_any_trajectory_stay_exact() {
     let objective = DetailedBalance { flow: StateFlow::ForwardLooking };
@@ -159,7 +161,7 @@ fn objectives_that_learn_from_any_trajectory_stay_exact() {
                     let states = &latest.terminal_states().graphs()[range];
                     states.iter().map(|state| problem.solution(state).len()).sum::<usize>()
                 };
-                // The policy's first, then the improved ones.
+                // Samples of the policy come first, then improved ones.
                 let (sampled, improved) = (sizes(0..16), sizes(16..32));
                 assert!(improved == sampled || problem.is_better(improved, sampled), "{problem}: {sampled}, {improved}");
             }
@@ -169,7 +171,7 @@ fn objectives_that_learn_from_any_trajectory_stay_exact() {
     }
 }
 
-/// What isn't right for such trajectories doesn't take them, and none of no rounds are drawn.
+/// On-policy objectives refuse such trajectories, and zero rounds are refused.
 #[test]
 fn objectives_of_the_policys_own_trajectories_refuse_improved_ones() {
     let mut trainer = trainer(Problem::Clique, PolicyGradient::new(Advantage::RewardToGo).unwrap(), 5).unwrap();
@@ -178,7 +180,7 @@ fn objectives_of_the_policys_own_trajectories_refuse_improved_ones() {
     assert!(SearchSource::new(Problem::Cut, 0).unwrap_err().to_string().contains("rounds of local search"));
 }
 
-/// Solutions of another problem than the environment's are no states of it.
+/// Solutions of another problem aren't states of the environment.
 #[test]
 fn a_source_for_another_problem_is_refused() {
     let mut source = SearchSource::new(Problem::Cut, 5).unwrap();
@@ -188,7 +190,7 @@ fn a_source_for_another_problem_is_refused() {
     assert!(message.contains("the problem of the environment"), "{message}");
 }
 
-/// Every improved solution is a state that the environment builds, on a way that it allows, forwards and backwards.
+/// Every improved solution is a reachable state with a legal trajectory, forwards and backwards.
 #[test]
 fn improved_solutions_end_legal_trajectories() {
     for problem in Problem::ALL {
@@ -224,7 +226,7 @@ fn a_solver_gives_the_best_that_was_found_and_says_how() {
         assert_eq!((told[told.len() - 1].size, told[0].origin), (solved.size, Origin::Search));
         let again = solver.solve(&graph, &mut Rng::seeded(1), |_| ()).unwrap();
         assert_eq!(again.nodes, solved.nodes);
-        // Under a limit of time it ends soon after.
+        // With a limit of time it ends soon after.
         let solved = Solver::new(&trained, &UniformPolicy).seconds(0.2).solve(&graph, &mut rng, |_| ()).unwrap();
         assert!(solved.samples > 0 && solved.seconds < 5.0, "{}", solved.seconds);
         assert_eq!(problem.check(&graph, &solved.nodes).unwrap(), solved.size);
@@ -246,7 +248,7 @@ fn a_solver_gives_the_best_that_was_found_and_says_how() {
     assert!(Solver::search_alone(Problem::Cut).solve(&GraphState::directed(3), &mut rng, |_| ()).is_err());
 }
 
-/// The best of many samples is better than the one solution that the search begins with, and is noted as a sample.
+/// The best of many samples is better than the search's first solution, and is recorded as a sample.
 #[test]
 fn samples_are_noted_as_such() {
     let graph = RbModel::medium().draw(&mut Rng::seeded(3)).unwrap();

@@ -1,4 +1,4 @@
-//! The part of a state that its future depends on, and policies that see no more.
+//! The part of a state that its future depends on, and policies that only see this part.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use gfn::{Result, Rng};
 use gfn_gym::graph_problems::{GraphProblem, Instances, Mark, Problem, SizeReward};
 use tch::{Device, Kind, Tensor};
 
-/// The reduced graph as a graph of its own.
+/// Returns the reduced graph as a separate graph.
 fn alone(graph: &GraphState, reduced: &ReducedGraph) -> GraphState {
     let place = |a: u32| reduced.nodes().iter().position(|&b| b == a).unwrap() as u32;
     let nodes: Vec<_> = reduced.nodes().iter().map(|&a| graph.node(a).unwrap()).collect();
@@ -29,8 +29,8 @@ fn reduced(env: &GraphEnv, graph: &GraphState) -> ReducedGraph {
     env.rules().reduced(graph).unwrap()
 }
 
-/// The largest difference between two states whose reduced graphs are one up to isomorphism: of exact P_F, log F and log R; and the pairs of
-/// states that were compared.
+/// Returns the largest difference of exact P_F, log F and log R between two states with isomorphic reduced
+/// graphs, and the number of compared pairs.
 fn largest_difference(problem: Problem, seen: impl Fn(&GraphState) -> GraphState) -> (f64, usize) {
     let (env, reward) = (env(problem), SizeReward::new(problem, 1.5).unwrap());
     let mut known: HashMap<CanonicalKey, Vec<f64>> = HashMap::new();
@@ -73,7 +73,7 @@ fn the_future_depends_on_the_reduced_graph() {
     }
 }
 
-/// Negative control: without the chosen nodes nothing tells how many moves were made, and P_F isn't what it should be.
+/// Negative control: without chosen nodes the number of moves isn't known, and P_F is wrong.
 #[test]
 fn the_number_of_chosen_nodes_matters() {
     for problem in [Problem::IndependentSet, Problem::Clique] {
@@ -86,7 +86,8 @@ fn the_number_of_chosen_nodes_matters() {
     }
 }
 
-/// A policy of whole states gives what its network gives of the reduced graphs, one by one, in tensors and on the host.
+/// A policy on whole states gives the outputs of its network on the reduced graphs, in tensors and on the
+/// host.
 #[test]
 fn policies_say_of_states_what_networks_say_of_reduced_graphs() -> Result<()> {
     for problem in Problem::ALL {
@@ -99,7 +100,7 @@ fn policies_say_of_states_what_networks_say_of_reduced_graphs() -> Result<()> {
         let config =
             GraphNetConfig { identity: false, conv: ConvKind::GinVirtual, estimators, ..GraphNetConfig::default() };
         let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0))?;
-        // Untrained, its logits are nearly equal.
+        // Without training its logits would be nearly equal.
         let noise = |of: &Tensor| Tensor::randn_like(of) * 0.2;
         tch::manual_seed(0);
         for parameter in net.parameters() {

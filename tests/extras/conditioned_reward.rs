@@ -1,4 +1,4 @@
-//! Rewards under conditions, against numbers by hand.
+//! Rewards under conditions, compared with manual calculations.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -9,7 +9,7 @@ use gfn::{Error, Result, Rng};
 use gfn_extras::condition::{Condition, ConditionedReward, Conditioning, Directions, Encoding, Focus, Temperature};
 use tch::Tensor;
 
-/// Rewards that are looked up by the number of the state.
+/// A reward that looks values up by the number of the state.
 fn table(values: &'static [f64]) -> Arc<dyn Reward<Slots> + Send + Sync> {
     Arc::new(move |states: &Slots, _: Option<&Tensor>| -> Result<Vec<f64>> {
         Ok(states.0.iter().map(|&s| values[s as usize].ln()).collect())
@@ -59,8 +59,8 @@ fn sums_and_powers_by_hand() {
 #[test]
 fn a_focus_is_a_cone() {
     let reward = two(true);
-    // State 3 is at (3, 4). Along its own direction the factor is 1, and (1, 1) is at a cosine of 7 / (5 sqrt 2) =
-    // 0.98995.
+    // State 3 is at (3, 4). Along its own direction the factor is 1, and (1, 1) has a cosine of 7 / (5 sqrt
+    // 2) = 0.98995.
     let along = asked(&reward, 3, 2.0, [0.5, 0.5], Some([0.3, 0.4]));
     assert!((along - 2.0 * 3.5f64.ln()).abs() < 1e-9, "{along}");
     let (cosine, exponent) = (7.0 / 50f64.sqrt(), 0.2f64.ln() / 0.9f64.ln());
@@ -69,7 +69,7 @@ fn a_focus_is_a_cone() {
     // Outside of the cone, and without a direction; beta isn't applied.
     assert_eq!(asked(&reward, 3, 2.0, [0.5, 0.5], Some([1.0, 0.0])), -75.0);
     assert_eq!(asked(&reward, 2, 2.0, [0.5, 0.5], Some([1.0, 1.0])), -75.0);
-    // On the surface the factor is the limit.
+    // The factor on the surface is the limit.
     let factor = cone().log_factor(0.9).unwrap();
     assert!((factor - 0.2f64.ln()).abs() < 1e-12);
 }
@@ -81,7 +81,7 @@ fn what_is_missing_is_said() {
     assert!(matches!(reward.log_reward(&states, None), Err(Error::Missing { .. })));
     let vectors = reward.conditioning().encode(&reward.conditioning().conditions(3, &mut Rng::seeded(0))).unwrap();
     assert!(matches!(reward.log_reward(&states, Some(&vectors)), Err(Error::Shape { .. })));
-    // The closures give no reward of unfinished objects.
+    // The closures have no rewards of unfinished objects.
     assert!(reward.partial_log_reward(&states, Some(&vectors)).unwrap().is_none());
     let one = ConditionedReward::new(reward.conditioning().clone(), vec![table(&[1.0])]);
     assert!(matches!(one, Err(Error::Config { .. })));
@@ -91,10 +91,10 @@ fn what_is_missing_is_said() {
     assert!(matches!(short.objectives(&states), Err(Error::Shape { .. })));
 }
 
-/// An invalid reward is found, whatever the focus and the temperature.
+/// An invalid reward is reported for any focus and temperature.
 #[test]
 fn what_no_reward_may_be_is_passed_on() {
-    // Their logarithms are NaN and infinity.
+    // Log-rewards of NaN and infinity.
     const NOT_A_NUMBER: &[f64] = &[f64::NAN];
     const INFINITE: &[f64] = &[f64::INFINITY];
     for (focus, bad) in [(true, NOT_A_NUMBER), (true, INFINITE), (false, NOT_A_NUMBER)] {
@@ -107,10 +107,10 @@ fn what_no_reward_may_be_is_passed_on() {
     }
 }
 
-/// A cached reward takes no conditions; a conditioned reward of it does.
+/// A cached reward takes no conditions, but a conditioned reward can wrap it.
 #[test]
 fn conditions_weigh_cached_rewards() {
-    // Answers that a cache compares with what the reward says again.
+    // The number of answers that a cache compares with repeated calls.
     const COMPARED: usize = 16;
     let asked = Arc::new(AtomicUsize::new(0));
     let counter = asked.clone();

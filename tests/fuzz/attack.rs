@@ -1,5 +1,5 @@
-//! The engine: inputs made of good ones by edits, and the watch over time, memory and panics. Memory is that of Rust: what libtorch takes
-//! for tensors isn't seen.
+//! The fuzzing engine: edits valid inputs, and watches time, memory and panics. It only sees memory that Rust
+//! allocates, not libtorch's tensors.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,17 +8,17 @@ use std::time::{Duration, Instant};
 use crate::MEMORY;
 use gfn::Rng;
 
-/// One execution may take this long, on a machine that does other work, too.
+/// Maximum time of one execution, on a machine that also does other work.
 const LONGEST: Duration = Duration::from_secs(20);
-/// No input is longer.
+/// Maximum length of an input.
 const MOST_BYTES: usize = 1 << 16;
-/// An execution may take this much beside a factor of its input.
+/// Memory that an execution may use in addition to a multiple of its input.
 const MEMORY_BESIDE: usize = 64 << 20;
 
-/// Attacks stand in line: memory is counted for the whole process.
+/// Attacks run one after another, because memory is counted for the whole process.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// What is attacked: good inputs, words that mean something there, and the bytes of memory that a byte of input may take.
+/// A target: valid inputs, words with a meaning in them, and the bytes of memory allowed per byte of input.
 pub(crate) struct Target<'a> {
     pub(crate) name: &'a str,
     pub(crate) seeds: Vec<Vec<u8>>,
@@ -59,10 +59,11 @@ impl Runs {
 }
 
 impl Target<'_> {
-    /// Runs `execute` on `executions` edited inputs. It must end in time and in memory, without a panic, whatever it is given.
+    /// Runs `execute` on `executions` edited inputs, which must end in time, within memory and without a
+    /// panic.
     pub(crate) fn attack(&self, executions: u64, mut execute: impl FnMut(&[u8])) {
         let _turn = turn();
-        // Good inputs as they are, and what was once warm-up: tables that are made at the first use.
+        // Valid inputs first; they also build tables that are created at first use.
         self.seeds.iter().for_each(|seed| execute(seed));
         let last = std::env::var_os("GFN_FUZZ_LAST");
         let mut runs = Runs::begin(executions);
@@ -124,7 +125,7 @@ impl Target<'_> {
     }
 }
 
-/// Puts a number at the edge of some type in place of the next one.
+/// Replaces the next number by one at the limit of some type.
 fn number_replaced(bytes: &mut Vec<u8>, at: usize, rng: &mut Rng) {
     const EDGES: [&str; 14] = [
         "0",
@@ -149,7 +150,7 @@ fn number_replaced(bytes: &mut Vec<u8>, at: usize, rng: &mut Rng) {
     }
 }
 
-/// The control: a reader with a rare panic, and one that takes what a number asks for, are found.
+/// Control: a reader with a rare panic, and one that allocates as much as a number says, must be detected.
 #[test]
 fn attacks_find_what_is_wrong() {
     let target =

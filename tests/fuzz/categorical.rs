@@ -1,4 +1,4 @@
-//! The categorical against one in double precision, written from its definition.
+//! The categorical distribution compared with its definition in double precision.
 
 use crate::attack::{Runs, turn};
 use gfn::distribution::{Distribution, Exploration, GraphActionCategorical};
@@ -6,7 +6,7 @@ use gfn::env::{Block, Direction, Masks, Slots};
 use gfn::{Error, Rng};
 use tch::{Kind, Tensor};
 
-/// Masks of some states, with rows of several action types, and their logits block by block.
+/// Draws masks of states with rows of several action types, and their logits per block.
 fn drawn(rng: &mut Rng) -> (Masks, Vec<Vec<f32>>) {
     let n = 1 + rng.below(5);
     let spread = [0.0, 0.1, 1.0, 30.0, 1e4][rng.below(5)];
@@ -30,7 +30,7 @@ fn drawn(rng: &mut Rng) -> (Masks, Vec<Vec<f32>>) {
     (Masks { direction: Direction::Forward, blocks, slot_ptr, legal: legal.concat(), has_exit: false }, logits)
 }
 
-/// The logits of each state's slots, in their order.
+/// Returns the logits of each state's slots, in order.
 fn by_state(masks: &Masks, logits: &[Vec<f32>]) -> Vec<Vec<f64>> {
     let of = |state: usize| {
         let blocks = masks.blocks.iter().zip(logits);
@@ -42,7 +42,7 @@ fn by_state(masks: &Masks, logits: &[Vec<f32>]) -> Vec<Vec<f64>> {
     (0..masks.len()).map(of).collect()
 }
 
-/// The log-probabilities of a state's slots; those that aren't legal have none.
+/// Returns the log-probabilities of a state's slots, minus infinity for illegal ones.
 fn log_softmax(logits: &[f64], legal: &[bool]) -> Vec<f64> {
     let legal_logits = || logits.iter().zip(legal).filter(|(_, legal)| **legal).map(|(logit, _)| *logit);
     let most = legal_logits().fold(f64::NEG_INFINITY, f64::max);

@@ -1,4 +1,4 @@
-//! Checkpoints of replicas with buffers of their own: each has its own, and as many go on.
+//! Checkpoints of replicas with separate buffers: one per replica, and equally many resume.
 
 use gfn::env::VectorEnv;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use gfn::run::{Fit, Goal, KeepBest};
 use gfn::train::{Checkpoint, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 
-/// A trainer that replays half of each batch, by loss, from a buffer that nothing has to leave.
+/// Builds a trainer that replays half of each batch by loss, from a buffer large enough to evict nothing.
 fn replaying() -> Result<Trainer<VectorEnv>> {
     let config = TrainerConfig { source: DataSource::new(0.5, 0.5, 0.0)?, replay_after: 0, ..fresh(12) };
     let trainer = Trainer::new(words(), count, with_flow(), TrajectoryBalance, config, Rng::seeded(1))?;
@@ -22,10 +22,10 @@ fn replaying() -> Result<Trainer<VectorEnv>> {
     Ok(trainer.with_replay(ReplayBuffer::new(ReplayConfig { capacity: 500, eviction: Eviction::Fifo, draw })?))
 }
 
-/// What each replica has at the end, by rank: its parameters, and the log-rewards in its buffer.
+/// Final state of each replica: rank, parameters, and log-rewards in its buffer.
 type Ends = Vec<(usize, Vec<f64>, Vec<f64>)>;
 
-/// Trains up to so many steps, on from a checkpoint if there is one, and saves.
+/// Trains up to `steps`, from a checkpoint if there is one, and saves.
 fn run(n: usize, steps: usize, from: Option<&Path>, to: &Path) -> Ends {
     let ends = Mutex::new(Vec::new());
     replicate(n, |replica| {
@@ -62,7 +62,8 @@ fn replicas_go_on_with_their_own_buffers_bit_for_bit() {
     assert_ne!(at_once[0].2, at_once[1].2, "each has a buffer of its own");
 }
 
-/// A run that was killed after one replica had replaced its checkpoint and before the other had: the new one of the other is complete.
+/// A run that was killed after one replica had replaced its checkpoint and before the other did, which has a
+/// complete new one.
 #[test]
 fn replicas_go_on_from_the_newest_step_that_all_have() {
     let folder = Folder::new("replicas-between");
@@ -75,19 +76,20 @@ fn replicas_go_on_from_the_newest_step_that_all_have() {
         run(2, 8, Some(&half), &half);
         copy(&folder.join(last), &folder.join(&format!(".{last}.partial")));
         copy(&folder.join("older"), &folder.join(last));
-        // The second time there is nothing left to mend.
+        // The second time nothing has to be repaired.
         for before in [5, 8] {
             assert_eq!(step(&folder.join(last)), before);
             assert!(run(2, 12, Some(&half), &resumed) == at_once);
             assert_eq!(["half", "half.1"].map(|name| step(&folder.join(name))), [8, 8]);
         }
     }
-    // A run that was killed at its first save: one replica has a checkpoint, the other one that is complete beside its place.
+    // A run that was killed at its first save: one replica has a checkpoint, the other a complete one that
+    // isn't renamed yet.
     run(2, 8, Some(&half), &half);
     std::fs::rename(folder.join("half.1"), folder.join(".half.1.partial")).unwrap();
     assert!(run(2, 12, Some(&half), &resumed) == at_once);
     assert_eq!(["half", "half.1"].map(|name| step(&folder.join(name))), [8, 8]);
-    // The second replica has nothing but a checkpoint of an older step.
+    // The second replica only has a checkpoint of an older step.
     copy(&folder.join("older"), &folder.join("half.1"));
     let error = replicate(2, |replica| replaying()?.with_group(replica)?.resume(&half)).unwrap_err();
     says(&error, &["checkpoints of different steps", "5", "8"]);
@@ -126,7 +128,7 @@ fn another_number_of_replicas_is_refused() {
     }
 }
 
-/// An observer is the first replica's alone, and so is the checkpoint that it asks for.
+/// Only the first replica has observers, and saves the checkpoints that they request.
 #[test]
 fn an_observer_saves_the_first_replica() {
     let folder = Folder::new("replicas-best");

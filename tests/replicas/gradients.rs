@@ -1,4 +1,5 @@
-//! One gradient for every objective, whoever drew the trajectories: as it is after the sum over all replicas, before an optimizer has it.
+//! Replicas compute the gradient of the joined batch, for every objective; gradients are recorded after the
+//! sum over replicas, before the optimizer.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -27,7 +28,7 @@ use tch::{Device, Kind, Tensor};
 
 type Make = fn() -> Box<dyn Objective>;
 
-/// Each objective of the table of `gfn::objective`, and variants that ask for something else.
+/// All objectives in the table of `gfn::objective`, and variants with other needed quantities.
 const OBJECTIVES: [Make; 21] = [
     || Box::new(TrajectoryBalance),
     || Box::new(LogPartitionVariance),
@@ -52,7 +53,7 @@ const OBJECTIVES: [Make; 21] = [
     || Box::new(WithBackward::new(LogPartitionVariance, TrajectoryLikelihood)),
 ];
 
-/// An objective that takes given trajectories for the policy's own.
+/// Wraps an on-policy objective so that it accepts user-supplied trajectories.
 #[derive(Debug)]
 struct Anywhere(Box<dyn Objective>);
 
@@ -71,8 +72,8 @@ impl Objective for Anywhere {
     }
 }
 
-/// An objective with the same intrinsic reward for everything: what gives them in training is refused for replicas, since each would see
-/// its share alone.
+/// Wraps an objective with a constant intrinsic reward; real intrinsic rewards are refused for replicas,
+/// because each replica would only see its share.
 #[derive(Debug)]
 struct Novel(Box<dyn Objective>);
 
@@ -99,7 +100,7 @@ impl Objective for Novel {
     }
 }
 
-/// log R is half the sum of a point's coordinates, of every point.
+/// log R is half the sum of a point's coordinates, for unfinished points, too.
 #[derive(Debug)]
 struct Summed;
 
@@ -114,7 +115,7 @@ impl Reward<VectorStates> for Summed {
 
 const BATCH: usize = 11;
 
-/// What distinguishes the trainers of one objective.
+/// Differences between trainers of one objective.
 #[derive(Clone, Copy)]
 struct How {
     kind: Kind,
@@ -123,7 +124,7 @@ struct How {
 
 type Trained = Trainer<VectorEnv>;
 
-/// A trainer on a share of eleven points of a grid, to which several ways lead, whose gradients are noted.
+/// Builds a trainer on a share of eleven points of a grid with several paths each, and records its gradients.
 fn noting(make: Make, how: How, rows: Range<usize>, noted: &NotedGradients) -> Trained {
     tch::set_num_threads(1);
     let config = MlpPolicyConfig {
@@ -151,7 +152,7 @@ fn gradients_of_one(make: Make, how: How) -> (StepStats, Vec<Vec<f64>>) {
     (stats, noted.take())
 }
 
-/// The gradients that the first of `size` replicas sees; what they tell each other goes through what `end` makes of their ends.
+/// Returns the gradients that the first of `size` replicas records; `end` wraps each replica's group.
 fn gradients_of<C: Group + 'static>(
     size: usize,
     make: Make,
@@ -170,7 +171,7 @@ fn gradients_of<C: Group + 'static>(
 #[test]
 fn the_gradient_of_replicas_is_that_of_the_whole_batch() {
     for make in OBJECTIVES {
-        // Sums are rounded in another order. Double precision shows that nothing else differs.
+        // Sums are rounded in another order; double precision shows that there is no other difference.
         for (kind, most) in [(Kind::Float, 1e-6), (Kind::Double, 1e-14)] {
             let (one, whole) = gradients_of_one(make, How { kind, chunk: None });
             for (size, chunk) in [(2, None), (3, None), (2, Some(4)), (3, Some(4))] {
@@ -185,7 +186,7 @@ fn the_gradient_of_replicas_is_that_of_the_whole_batch() {
     }
 }
 
-/// A network on graphs, each replica of which merges equal states of its own share alone.
+/// Equal states are only merged within the share of a replica.
 #[test]
 fn the_gradient_of_a_graph_network_is_that_of_the_whole_batch() {
     const BATCH: usize = 31;
@@ -225,7 +226,7 @@ fn the_gradient_of_a_graph_network_is_that_of_the_whole_batch() {
     }
 }
 
-/// A replica whose part of each sum counts for a little more than it should.
+/// A replica whose part of each sum is multiplied by a number slightly above 1.
 #[derive(Debug)]
 struct Heavier(Replica);
 
@@ -247,7 +248,7 @@ impl Group for Heavier {
     }
 }
 
-/// The check above can fail: by 1 in 100,000 of one replica's part, in both precisions.
+/// Negative control: the test notices an error of 1 in 100,000 in one replica's part, in both precisions.
 #[test]
 fn a_share_that_counts_for_too_much_is_seen() {
     for make in OBJECTIVES {
@@ -262,7 +263,8 @@ fn a_share_that_counts_for_too_much_is_seen() {
     }
 }
 
-/// Nor is the mean of the shares' own gradients that of the batch where trajectories are compared with its mean.
+/// The mean of the shares' own gradients isn't the batch's gradient if trajectories are compared with the
+/// batch's mean.
 #[test]
 fn gradients_of_shares_are_not_the_gradient_of_the_batch() {
     let gradient = |rows| {
@@ -277,14 +279,14 @@ fn gradients_of_shares_are_not_the_gradient_of_the_batch() {
     assert!(off > 1e-2, "{off:e}");
 }
 
-/// No objective of the library is left out above.
+/// Checks that the test above includes every objective of the library.
 #[test]
 fn every_objective_of_the_table_is_compared() {
     let text = include_str!("../../src/objective/mod.rs");
     let is_name = |c: char| c.is_ascii_alphanumeric();
     let cells = text.lines().filter_map(|line| line.strip_prefix("//! |")?.split_once("[`")?.1.split_once("`]"));
     let mut named: BTreeSet<&str> = cells.filter_map(|(name, _)| name.rsplit(':').next()).collect();
-    // The second of two in one row.
+    // The second of two objectives in one row.
     named.insert("AugmentedDetailedBalance");
     let compared: Vec<String> = OBJECTIVES.iter().map(|make| format!("{:?}", make())).collect();
     let compared: BTreeSet<&str> = compared.iter().flat_map(|one| one.split(|c| !is_name(c))).collect();
@@ -293,7 +295,7 @@ fn every_objective_of_the_table_is_compared() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
-/// The squares of log P_F, weighed by the first condition of each trajectory.
+/// The squares of log P_F, weighted by the first condition of each trajectory.
 #[derive(Debug)]
 struct Weighed;
 

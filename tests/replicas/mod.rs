@@ -30,7 +30,7 @@ pub(crate) fn trainer(replica: Replica) -> Result<Trainer<VectorEnv>> {
     make.with_average(0.9, AverageFor::Sampling)?.with_group(replica)
 }
 
-/// Copies a checkpoint, in the place of another one.
+/// Copies a checkpoint over another one.
 pub(crate) fn copy(from: &Path, to: &Path) {
     fs::remove_dir_all(to).ok();
     fs::create_dir_all(to).unwrap();
@@ -39,7 +39,7 @@ pub(crate) fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A share of the same trajectories for each replica.
+/// A source of a fixed share of trajectories for each replica.
 pub(crate) struct Dealt<E: Env> {
     pub(crate) all: Trajectories<E>,
     pub(crate) start: usize,
@@ -57,7 +57,7 @@ impl<E: Env + 'static> Source<E> for Dealt<E> {
     }
 }
 
-/// The share of one of several replicas, as trainers deal batches.
+/// Returns a replica's share of a batch, as trainers divide batches.
 pub(crate) fn share(of: &dyn Group, batch: usize) -> Range<usize> {
     let before = |rank| rank * batch / of.size();
     before(of.rank())..before(of.rank() + 1)
@@ -67,7 +67,7 @@ fn norm(numbers: &[f64]) -> f64 {
     numbers.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
-/// How far gradients are from these, relative to their norms: the worst of all updates.
+/// Returns the largest relative distance between two lists of gradients.
 pub(crate) fn off(whole: &[Vec<f64>], others: &[Vec<f64>]) -> f64 {
     assert!(whole.len() == others.len() && !whole.is_empty());
     let of_one = |(whole, other): (&Vec<f64>, &Vec<f64>)| {

@@ -1,4 +1,4 @@
-//! Small environments that more than one test needs.
+//! Small environments for several tests.
 
 pub(crate) mod subdivisions;
 

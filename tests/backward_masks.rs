@@ -234,7 +234,7 @@ fn tree_and_edges(n: usize) -> GraphState {
 /// Each candidate needs the parent's forward mask and the parent graph; both must cost little more than
 /// writing their memory.
 #[test]
-fn what_each_candidate_costs_is_little_more_than_writing_it() {
+fn a_candidate_costs_little_more_than_writing_it() {
     let graph = tree_and_edges(400);
     let mut mask = vec![false; 400 * 400];
     let written = shortest(|| std::hint::black_box(&mut mask).fill(true));

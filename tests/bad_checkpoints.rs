@@ -20,7 +20,7 @@ use gfn_gym::ring::Ring;
 use tch::Tensor;
 
 /// Checks that a trainer refuses to resume from `path`, with these words, and stays unchanged, bit for bit.
-fn unchanged<E>(trainer: &mut Trainer<E>, folder: &Folder, path: &Path, words: &[&str])
+fn check_unchanged<E>(trainer: &mut Trainer<E>, folder: &Folder, path: &Path, words: &[&str])
 where
     E: TrainEnv,
 {
@@ -59,19 +59,19 @@ fn damaged_checkpoints_change_nothing() {
         cases.push([whole.as_slice(), &[0]].concat());
         for case in cases {
             fs::write(path.join(name), case).unwrap();
-            unchanged(&mut other, &folder, &path, &[": ", "checkpoint"]);
+            check_unchanged(&mut other, &folder, &path, &[": ", "checkpoint"]);
         }
         fs::remove_file(path.join(name)).unwrap();
-        unchanged(&mut other, &folder, &path, &["give the folder of a checkpoint"]);
+        check_unchanged(&mut other, &folder, &path, &["give the folder of a checkpoint"]);
         fs::write(path.join(name), whole).unwrap();
     }
-    unchanged(&mut other, &folder, &folder.join("nowhere"), &["give the folder of a checkpoint"]);
+    check_unchanged(&mut other, &folder, &folder.join("nowhere"), &["give the folder of a checkpoint"]);
     other.resume(&path).unwrap();
     assert!(state(&other, &folder) == bytes(&path), "what is whole can still be loaded");
 }
 
 /// Writes a copy of the checkpoint at `from` whose sections are changed by `edit`, with a valid checksum.
-fn forged(
+fn forge_checkpoint(
     from: &Path,
     to: &Path,
     trainer: &crate::trainers::RingTrainer,
@@ -101,8 +101,8 @@ fn checkpoints_with_parts_missing_or_wrong_change_nothing() {
     steps(&mut other, 2);
     let path = folder.join("forged");
     let mut check = |words: &[&str], edit: &dyn Fn(&str, &str, Tensor) -> Option<Tensor>| {
-        forged(&good, &path, &trainer, edit).unwrap();
-        unchanged(&mut other, &folder, &path, words);
+        forge_checkpoint(&good, &path, &trainer, edit).unwrap();
+        check_unchanged(&mut other, &folder, &path, words);
     };
     let settings = "resume with the settings";
     check(&["optimiser's state", "without `steps`", settings], &|section, _, t| (section != "adam").then_some(t));
@@ -120,10 +120,10 @@ fn checkpoints_with_parts_missing_or_wrong_change_nothing() {
     check(&["replay buffer", "not legal"], &|_, name, t| Some(if name == "actions" { t.zeros_like() } else { t }));
     for (spoiled, named) in [("v/log_z", "`adam/v/log_z`"), ("log_rewards", "`replay/log_rewards`")] {
         let spoil = |_: &str, name: &str, t: Tensor| Some(if name == spoiled { t * f64::NAN } else { t });
-        let message = forged(&good, &path, &trainer, spoil).unwrap_err().to_string();
+        let message = forge_checkpoint(&good, &path, &trainer, spoil).unwrap_err().to_string();
         assert!(message.contains(&format!("{named} isn't finite")), "not even written: {message}");
     }
-    forged(&good, &path, &trainer, |_, _, t| Some(t)).unwrap();
+    forge_checkpoint(&good, &path, &trainer, |_, _, t| Some(t)).unwrap();
     other.resume(&path).unwrap();
     assert!(state(&other, &folder) == bytes(&good));
 }
@@ -188,8 +188,8 @@ fn checkpoints_of_other_objectives_change_nothing() {
         let (mut theirs, mut ours) = (make(theirs), make(ours));
         steps(&mut theirs, 1);
         theirs.save(&path).unwrap();
-        unchanged(&mut ours, &folder, &path, words);
-        unchanged(&mut ours, &folder, &path, &["resume with the settings"]);
+        check_unchanged(&mut ours, &folder, &path, words);
+        check_unchanged(&mut ours, &folder, &path, &["resume with the settings"]);
         assert!(theirs.resume(&path).is_ok());
     }
 }
@@ -206,8 +206,8 @@ fn checkpoints_of_something_else_change_nothing() {
     coloured.save(&of_coloured).unwrap();
     rings.save(&of_rings).unwrap();
     // The objectives are compared before the models; these runs differ in both.
-    unchanged(&mut rings, &folder, &of_coloured, &["by trajectory balance", "resume with the settings"]);
-    unchanged(&mut coloured, &folder, &of_rings, &["by sub-trajectory balance", "resume with the settings"]);
+    check_unchanged(&mut rings, &folder, &of_coloured, &["by trajectory balance", "resume with the settings"]);
+    check_unchanged(&mut coloured, &folder, &of_rings, &["by sub-trajectory balance", "resume with the settings"]);
 
     // The same network for five nodes instead of four, whose actions have other names. It has no identity
     // features, whose number would differ.
@@ -227,13 +227,13 @@ fn checkpoints_of_something_else_change_nothing() {
     steps(&mut five, 1);
     let path = folder.join("four");
     four.save(&path).unwrap();
-    unchanged(
+    check_unchanged(
         &mut five,
         &folder,
         &path,
         &["replay buffer can't be used here", "not legal", "resume with the settings"],
     );
-    unchanged(&mut without, &folder, &path, &["one of the two runs has a replay buffer"]);
+    check_unchanged(&mut without, &folder, &path, &["one of the two runs has a replay buffer"]);
     without.save(&path).unwrap();
-    unchanged(&mut four, &folder, &path, &["one of the two runs has a replay buffer"]);
+    check_unchanged(&mut four, &folder, &path, &["one of the two runs has a replay buffer"]);
 }

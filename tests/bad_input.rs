@@ -88,7 +88,7 @@ fn steps_that_a_state_cannot_take_are_refused() {
 }
 
 /// Builds a trainer whose reward returns these values, repeating the last one.
-fn rewarded(values: &'static [f64], count: fn(usize) -> usize) -> Trainer<GraphEnv> {
+fn trainer_with_rewards(values: &'static [f64], count: fn(usize) -> usize) -> Trainer<GraphEnv> {
     let env = Triangles::env();
     let mut rng = Rng::seeded(0);
     let config = GraphNetConfig { embedding: 8, ..GraphNetConfig::default() };
@@ -127,7 +127,7 @@ fn rewards_that_are_no_finite_numbers_stop_the_step() {
         (&[0.0, f64::INFINITY], "inf"),
         (&[0.0, f64::NEG_INFINITY], "-inf"),
     ] {
-        let mut trainer = rewarded(values, |n| n);
+        let mut trainer = trainer_with_rewards(values, |n| n);
         refused!(trainer.step(), Error::NonFinite { row: 1, .. }, "log-reward is", shown, "every finished object");
         let replay = ReplayConfig { capacity: 8, eviction: Eviction::Fifo, draw: Draw::Uniform };
         trainer = trainer.with_replay(ReplayBuffer::new(replay).unwrap());
@@ -143,7 +143,7 @@ fn rewards_that_are_no_finite_numbers_stop_the_step() {
     let counts: [fn(usize) -> usize; 3] = [|n| n - 1, |n| n + 1, |_| 0];
     for count in counts {
         refused!(
-            rewarded(&[0.0], count).step(),
+            trainer_with_rewards(&[0.0], count).step(),
             Error::Shape { .. },
             "the reward's answer",
             "[8]",
@@ -151,7 +151,7 @@ fn rewards_that_are_no_finite_numbers_stop_the_step() {
         );
     }
     // Finite in double, but not in single precision.
-    refused!(rewarded(&[1e300], |n| n).step(), Error::NonFinite { .. }, "loss is inf", "reward's scale");
+    refused!(trainer_with_rewards(&[1e300], |n| n).step(), Error::NonFinite { .. }, "loss is inf", "reward's scale");
 }
 
 #[test]
@@ -236,14 +236,14 @@ fn trainers_refuse_settings_that_make_no_sense() {
     refused!(trainer.resume("nowhere"), Error::File { .. } | Error::Missing { .. }, ":");
     let short = TrainerConfig { max_steps: 2, exit_bias: constant(-50.0), ..base() };
     refused!(
-        rewarded_with(short).step(),
+        trainer_with_config(short).step(),
         Error::StepLimit { limit: 2, .. },
         "within 2 steps",
         "raise the sampler's step limit"
     );
 }
 
-fn rewarded_with(config: TrainerConfig) -> Trainer<GraphEnv> {
+fn trainer_with_config(config: TrainerConfig) -> Trainer<GraphEnv> {
     let reward =
         |graphs: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; graphs.graphs().len()]) };
     let objective = gfn::objective::LogPartitionVariance;

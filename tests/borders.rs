@@ -17,13 +17,13 @@ use gfn::{Error, Result, Rng};
 use tch::{Device, Kind, Tensor};
 
 /// A policy whose estimators have the shape `[n, 1]`, as a linear layer returns them.
-struct Column {
+struct ColumnEstimators {
     inner: MlpPolicy<KHot>,
     flow: bool,
     log_z: bool,
 }
 
-impl Policy<VectorEnv> for Column {
+impl Policy<VectorEnv> for ColumnEstimators {
     fn evaluate(
         &self,
         env: &VectorEnv,
@@ -56,7 +56,7 @@ fn columns_of_a_policy_are_refused() {
             backward: BackwardPolicy::SharedTorso,
             ..MlpPolicyConfig::default()
         };
-        trainer(Column { inner: policy(config), flow, log_z }, objective, fresh(8)).unwrap().step()
+        trainer(ColumnEstimators { inner: policy(config), flow, log_z }, objective, fresh(8)).unwrap().step()
     };
     assert!(step(false, false, Box::new(TrajectoryBalance)).is_ok());
     assert!(step(true, true, Box::new(LogPartitionVariance)).is_ok(), "what isn't asked for isn't looked at");
@@ -81,12 +81,12 @@ fn columns_of_a_policy_are_refused() {
 
 /// Trajectory balance with residuals of a wrong shape.
 #[derive(Debug)]
-enum Misshapen {
+enum WrongShape {
     Values,
     Weights,
 }
 
-impl Balance for Misshapen {
+impl Balance for WrongShape {
     fn name(&self) -> &'static str {
         "misshapen balance"
     }
@@ -104,9 +104,9 @@ impl Balance for Misshapen {
 
 /// An objective that returns a loss per trajectory instead of a scalar.
 #[derive(Debug)]
-struct Each;
+struct LossPerTrajectory;
 
-impl Objective for Each {
+impl Objective for LossPerTrajectory {
     fn name(&self) -> &'static str {
         "a loss for each"
     }
@@ -123,13 +123,13 @@ fn columns_of_an_objective_are_refused() {
     let step = |objective: Box<dyn Objective>| {
         trainer(policy(MlpPolicyConfig::default()), objective, fresh(8)).unwrap().step().unwrap_err()
     };
-    let error = step(Box::new(Misshapen::Values));
+    let error = step(Box::new(WrongShape::Values));
     assert!(matches!(error, Error::Shape { .. }), "{error:?}");
     says(&error, &["residuals of misshapen balance", "[8, 1]", "expected [8]", "squeeze_dim"]);
-    let error = step(Box::new(Misshapen::Weights));
+    let error = step(Box::new(WrongShape::Weights));
     assert!(matches!(error, Error::Shape { .. }), "{error:?}");
     says(&error, &["weights of misshapen balance", "[8, 1]", "expected [8]", "squeeze_dim"]);
-    let error = step(Box::new(Each));
+    let error = step(Box::new(LossPerTrajectory));
     assert!(matches!(error, Error::Shape { .. }), "{error:?}");
     says(&error, &["the loss of a loss for each", "[8]", "expected []", "one number"]);
 }

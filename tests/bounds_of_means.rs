@@ -5,7 +5,7 @@ use gfn::metrics::Estimate;
 use gfn_judge::{Interval, log_mean_at_least, probability_at_least};
 
 /// The number of stakes of the bets: 1, 1/2, 1/4 and so on.
-const STAKES: i32 = 16;
+const N_STAKES: i32 = 16;
 
 /// 100 heads of 100 tosses: p^100 equals the risk at the bound. 0 heads give no lower bound.
 #[test]
@@ -21,7 +21,7 @@ fn shares_have_the_bounds_of_chernoff() {
 fn means_of_equal_draws_lose_what_they_cannot_exclude() {
     for n in [1, 20, 1_000] {
         let bound = log_mean_at_least(&vec![-700.0; n], 0.025);
-        let stakes: f64 = (0..STAKES).map(|k| 0.5f64.powi(k)).sum();
+        let stakes: f64 = (0..N_STAKES).map(|k| 0.5f64.powi(k)).sum();
         assert!(bound < -700.0 + (0.025f64).ln() / n as f64 + 1e-6 && stakes < 2.0, "{n}: {bound}");
         assert!(bound > -700.0 + (0.025f64 / 2.0).ln() / n as f64 - 1e-6, "{n}: {bound}");
     }

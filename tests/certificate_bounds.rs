@@ -16,7 +16,7 @@ use gfn_gym::set_addition::SetAddition;
 use gfn_judge::{Budget, Certificate, Limit, certify};
 use tch::Tensor;
 
-use crate::certificates::drawn;
+use crate::certificates::draw_objects;
 
 const BUDGET: Budget = Budget { samples: 1_000, subsets: 16, size: 12, paths: 32 };
 /// Tolerance for exact metrics in single precision.
@@ -142,7 +142,7 @@ where
         let target = graph.target_distribution(reward, None).unwrap().probs;
         for seed in 0..2 {
             let rng = &mut Rng::seeded(seed);
-            let given = graph.states().select(&drawn(&graph, &target, 200, rng));
+            let given = graph.states().select(&draw_objects(&graph, &target, 200, rng));
             for objects in [None, Some(&given)] {
                 let certificate = certify(env, &policy, reward, objects, BUDGET, rng).unwrap();
                 truth.check(&certificate);
@@ -202,7 +202,7 @@ fn certify_needle(mass: f64, objects: usize, seeds: u64) -> (usize, usize) {
     let target = graph.target_distribution(&with, None).unwrap().probs;
     for seed in 0..seeds {
         let rng = &mut Rng::seeded(seed);
-        let given = graph.states().select(&drawn(&graph, &target, objects, rng));
+        let given = graph.states().select(&draw_objects(&graph, &target, objects, rng));
         let certificate = certify(&env, &policy, &with, Some(&given), BUDGET, rng).unwrap();
         truth.check(&certificate);
         assert!(certificate.log_z.at_most.is_some());

@@ -22,7 +22,12 @@ fn grid() -> (VectorEnv, StateGraph<VectorEnv>, OriginalReward) {
 }
 
 /// Draws `n` objects from a distribution over states.
-pub(crate) fn drawn<E: EnumerableEnv>(graph: &StateGraph<E>, probs: &[f64], n: usize, rng: &mut Rng) -> Vec<usize> {
+pub(crate) fn draw_objects<E: EnumerableEnv>(
+    graph: &StateGraph<E>,
+    probs: &[f64],
+    n: usize,
+    rng: &mut Rng,
+) -> Vec<usize> {
     let draw = |u: f64| {
         let mut rest = u;
         (0..graph.len()).find(|&state| {
@@ -53,7 +58,7 @@ fn an_exact_policy_gets_a_clean_report() {
 
     // With objects of the target both quantities have upper bounds, as close as the number of objects allows.
     let target = graph.target_distribution(&reward, None).unwrap().probs;
-    let given = graph.states().select(&drawn(&graph, &target, 2_000, &mut Rng::seeded(1)));
+    let given = graph.states().select(&draw_objects(&graph, &target, 2_000, &mut Rng::seeded(1)));
     let certificate = certify(&env, &exact, &reward, Some(&given), BUDGET, &mut Rng::seeded(2)).unwrap();
     let most = certificate.log_z.at_most.unwrap();
     assert!(log_z <= most && most < log_z + 5.5 / 2_000.0 && certificate.tv.at_most < 0.01, "{certificate}");
@@ -88,7 +93,7 @@ fn a_policy_that_misses_a_mode_gets_no_clean_report() {
     assert!(matches!(certificate.limits[..], [Limit::LogZContradicted { .. }]) && certificate.log_z.estimate.is_none());
 
     // With objects of the target the upper bound is valid, too.
-    let states = drawn(&graph, &target.probs, 4_000, &mut Rng::seeded(1));
+    let states = draw_objects(&graph, &target.probs, 4_000, &mut Rng::seeded(1));
     let given = graph.states().select(&states);
     let certificate = certify(&env, &policy, &reward, Some(&given), BUDGET, &mut Rng::seeded(2)).unwrap();
     assert!(certificate.log_z.at_most.unwrap() > target.log_z && certificate.tv.at_most > tv, "{certificate}");
@@ -155,7 +160,7 @@ fn samples_are_judged_by_what_their_sampler_is() {
     let (_, graph, reward) = grid();
     let target = graph.target_distribution(&reward, None).unwrap().probs;
     let rng = &mut Rng::seeded(3);
-    let judged = Judgement::new(&target, &drawn(&graph, &target, 3_000, rng), rng).unwrap();
+    let judged = Judgement::new(&target, &draw_objects(&graph, &target, 3_000, rng), rng).unwrap();
     assert!(judged.like_perfect && judged.tv.low < 1e-9 && judged.modes_found == judged.modes, "{judged:?}");
     let floor = NoiseFloor::simulate(&target, 3_000, 200, rng).unwrap();
     assert!((judged.tv_floor.estimate - floor.tv).abs() < 0.1 * floor.tv);
@@ -163,7 +168,7 @@ fn samples_are_judged_by_what_their_sampler_is() {
 
     // One sample in 3,000 that a perfect sampler never draws.
     let padded: Vec<f64> = target.iter().copied().chain([0.0]).collect();
-    let foreign: Vec<usize> = drawn(&graph, &target, 2_999, rng).into_iter().chain([target.len()]).collect();
+    let foreign: Vec<usize> = draw_objects(&graph, &target, 2_999, rng).into_iter().chain([target.len()]).collect();
     assert!(!Judgement::new(&padded, &foreign, rng).unwrap().like_perfect);
 
     // Moves a quarter of the mass to the first mode.
@@ -173,20 +178,21 @@ fn samples_are_judged_by_what_their_sampler_is() {
     let tv = Distances::between(&worse, &target).unwrap().tv;
     let mut covers = 0;
     for _ in 0..40 {
-        let judged = Judgement::new(&target, &drawn(&graph, &worse, 500, rng), rng).unwrap();
+        let judged = Judgement::new(&target, &draw_objects(&graph, &worse, 500, rng), rng).unwrap();
         covers += usize::from(judged.tv.contains(tv));
         assert!(!judged.like_perfect && judged.tv.low > 0.0, "{:?}", judged.tv);
     }
     assert!(covers >= 38, "{covers} of 40");
 
     // Samples without the heaviest objects: the judgement lists these.
-    let rest: Vec<usize> = drawn(&graph, &target, 3_000, rng).into_iter().filter(|&state| state != first).collect();
+    let rest: Vec<usize> =
+        draw_objects(&graph, &target, 3_000, rng).into_iter().filter(|&state| state != first).collect();
     let judged = Judgement::new(&target, &rest, rng).unwrap();
     assert!(judged.missing[0].object == first && judged.missing[0].by_chance < 1e-9 && !judged.like_perfect);
 }
 
 #[test]
-fn what_cannot_be_judged_is_refused() {
+fn invalid_samples_are_refused() {
     let rng = &mut Rng::seeded(0);
     assert!(matches!(Judgement::new(&[0.5, 0.4], &[0, 1], rng), Err(Error::Config { .. })));
     assert!(matches!(Judgement::new(&[0.5, 0.5], &[0], rng), Err(Error::Config { .. })));

@@ -12,11 +12,11 @@ use gfn::{Result, Rng};
 
 /// Limits the number of edges by restricting forward moves.
 #[derive(Clone, Debug)]
-struct Capped {
+struct MaxEdges {
     max_edges: usize,
 }
 
-impl GraphRules for Capped {
+impl GraphRules for MaxEdges {
     fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
         if graph.n_edges() >= self.max_edges {
             moves.forbid_all();
@@ -48,7 +48,7 @@ fn rng() -> Rng {
 fn right_environments_pass() {
     check_env(&Chain::new(12), Budget::thorough().with_walks(30), &mut rng()).unwrap();
     check_graph_env(&Triangles::env(), Budget::thorough().with_walks(30), &mut rng()).unwrap();
-    check_graph_env(&ColouredGraphs::of(5), Budget::thorough().with_walks(40), &mut rng()).unwrap();
+    check_graph_env(&ColouredGraphs::env(5), Budget::thorough().with_walks(40), &mut rng()).unwrap();
     for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
         for kind in [GraphKind::Directed, GraphKind::Undirected] {
             let grown = ActionSet::new(semantics)
@@ -87,7 +87,7 @@ fn masks_by_type_that_forget_the_environment_are_caught() {
     let set = || ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(2, 4)).with(AddEdge::new(1));
     let kind = GraphKind::Undirected;
     let capped = |max_edges, rule| {
-        let env = GraphEnv::new(Capped { max_edges }, set(), GraphState::new(kind))
+        let env = GraphEnv::new(MaxEdges { max_edges }, set(), GraphState::new(kind))
             .and_then(|env| env.with_schema(schema(kind, 4)))
             .unwrap();
         env.with_backward(rule)
@@ -141,15 +141,15 @@ fn types_that_know_fewer_classes_than_others_leave_these_alone() {
 
 #[test]
 fn an_environment_that_leaves_no_way_back_is_caught() {
-    struct Lying;
-    impl GraphRules for Lying {
+    struct WrongReachability;
+    impl GraphRules for WrongReachability {
         fn is_reachable(&self, graph: &GraphState) -> bool {
             graph.n_edges() != 1
         }
     }
     let kind = GraphKind::Undirected;
     let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
-    let env = GraphEnv::new(Lying, actions, GraphState::with_nodes(kind, 3))
+    let env = GraphEnv::new(WrongReachability, actions, GraphState::with_nodes(kind, 3))
         .and_then(|env| env.with_schema(schema(kind, 3)))
         .unwrap();
     let found = message(check_graph_env(&env, Budget::thorough().with_walks(30), &mut rng()));
@@ -173,7 +173,7 @@ fn a_schema_that_is_too_small_is_caught() {
 
 /// Adds an edge, with one error.
 #[derive(Clone, Copy, Debug)]
-enum Broken {
+enum BrokenAddEdge {
     /// Undoing removes nothing.
     UndoDoesNothing,
     /// The reverse isn't legal in the child.
@@ -184,7 +184,7 @@ enum Broken {
     BothOrders,
 }
 
-impl GraphActionType for Broken {
+impl GraphActionType for BrokenAddEdge {
     fn name(&self) -> &str {
         "broken"
     }
@@ -220,10 +220,10 @@ fn broken_action_types_are_caught_and_right_ones_pass() {
     }
     let graphs = [GraphState::with_nodes(GraphKind::Undirected, 3), path];
     let cases = [
-        (Broken::UndoDoesNothing, "the reverse of a move restores the graph"),
-        (Broken::BackwardMaskEmpty, "among the backward moves of the child"),
-        (Broken::ForgetsClass, "the reverse of the reverse is the move"),
-        (Broken::BothOrders, "can be applied"),
+        (BrokenAddEdge::UndoDoesNothing, "the reverse of a move restores the graph"),
+        (BrokenAddEdge::BackwardMaskEmpty, "among the backward moves of the child"),
+        (BrokenAddEdge::ForgetsClass, "the reverse of the reverse is the move"),
+        (BrokenAddEdge::BothOrders, "can be applied"),
     ];
     for (broken, expected) in cases {
         let found = message(check_action_type(&broken, Semantics::Labelled, &graphs));
@@ -251,7 +251,7 @@ fn broken_action_types_are_caught_and_right_ones_pass() {
 
 /// An error of the watching function ends a check, or a search for the best pairing.
 #[test]
-fn whoever_watches_ends_it() {
+fn a_watching_function_can_end_it() {
     let enough = || -> gfn::Error { gfn::Error::config("states", "more", "enough of them") };
     let found = check_env(&Chain::new(12), Budget::thorough().with_watch(&|| Err(enough())), &mut rng());
     assert!(found.unwrap_err().to_string().contains("enough of them"));

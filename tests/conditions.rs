@@ -82,7 +82,7 @@ fn buffer() -> ReplayBuffer<VectorEnv> {
 }
 
 /// Conditions that differ strongly.
-fn asked() -> Vec<Condition> {
+fn test_conditions() -> Vec<Condition> {
     let of = |beta: f64, first: f64| Condition { beta, preferences: vec![first, 1.0 - first], focus: None };
     vec![of(0.6, 0.9), of(1.8, 0.9), of(1.8, 0.1), of(1.0, 0.5)]
 }
@@ -93,9 +93,9 @@ fn exact(trainer: &WordTrainer, reward: &ConditionedReward<VectorStates>) -> (Ve
     let graph = StateGraph::build(&words(), 100).unwrap();
     let vector = |condition: Condition| reward.conditioning().encode(&[condition]).unwrap();
     let targets: Vec<_> =
-        asked().into_iter().map(|c| graph.target_distribution(reward, Some(&vector(c))).unwrap()).collect();
+        test_conditions().into_iter().map(|c| graph.target_distribution(reward, Some(&vector(c))).unwrap()).collect();
     let (mut distances, mut of_log_z) = (Vec::new(), Vec::new());
-    for (condition, target) in asked().into_iter().zip(&targets) {
+    for (condition, target) in test_conditions().into_iter().zip(&targets) {
         let vector = vector(condition);
         let learned = graph.terminating_distribution(&words(), trainer.policy(), Some(&vector)).unwrap();
         let tv = |target: &[f64]| Distances::between(&learned.probs, target).unwrap().tv;
@@ -136,16 +136,16 @@ fn one_policy_samples_the_target_of_each_condition() {
 }
 
 #[test]
-fn a_policy_that_is_not_told_serves_no_condition() {
+fn a_policy_with_unrelated_conditions_fits_no_condition() {
     // Each trajectory is rewarded by the condition of another one, so that the policy's condition carries no
     // information.
     let reward = reward(plain());
     let deaf = policy(reward.conditioning(), false, 1);
     let conditioning = reward.conditioning().clone();
-    let asked = reward.clone();
+    let own_reward = reward.clone();
     let shuffled = move |states: &VectorStates, conditions: Option<&Tensor>| {
         let of_another = conditions.map(|c| c.roll([1], [0]));
-        asked.log_reward(states, of_another.as_ref())
+        own_reward.log_reward(states, of_another.as_ref())
     };
     let config =
         TrainerConfig { batch: 64, adam: AdamConfig { lr: 3e-3, ..AdamConfig::default() }, ..TrainerConfig::default() };
@@ -195,7 +195,7 @@ fn replayed_objects_are_in_focus_in_hindsight() {
 }
 
 #[test]
-fn what_hindsight_lacks_is_said() {
+fn missing_requirements_of_hindsight_are_reported() {
     let reward = reward(plain());
     let new = || trainer(&reward, policy(reward.conditioning(), false, 0), DataSource::new(0.5, 0.5, 0.0).unwrap());
     let narrow = |_: &VectorStates, c: &Tensor, _: &mut Rng| -> Result<Tensor> { Ok(c.narrow(1, 0, 1)) };

@@ -37,7 +37,7 @@ fn rows(conditions: Option<&Tensor>) -> Vec<Vec<f64>> {
 }
 
 /// Describes each trajectory by end, actions and first condition.
-fn shown(trajectories: &Trajectories<Chain>) -> Vec<(u32, Vec<u32>, f64)> {
+fn describe(trajectories: &Trajectories<Chain>) -> Vec<(u32, Vec<u32>, f64)> {
     let conditions = rows(trajectories.conditions());
     let actions =
         |i: usize| trajectories.actions().0[trajectories.offsets()[i]..trajectories.offsets()[i + 1]].to_vec();
@@ -47,12 +47,12 @@ fn shown(trajectories: &Trajectories<Chain>) -> Vec<(u32, Vec<u32>, f64)> {
 #[test]
 fn trajectories_are_picked_by_range_list_and_filter() {
     let all = steps(5);
-    let whole = shown(&all);
-    let picked = |indices: &[usize]| shown(&all.select(indices.iter().copied()).unwrap());
+    let whole = describe(&all);
+    let picked = |indices: &[usize]| describe(&all.select(indices.iter().copied()).unwrap());
     assert_eq!(whole[1], (2, vec![0, 0, 2], 1.0));
-    assert_eq!(shown(&all.select(1..3).unwrap()), whole[1..3]);
-    assert_eq!(shown(&all.select(0..5).unwrap()), whole);
-    assert_eq!(shown(&all.select((0..5).filter(|i| i % 3 == 1)).unwrap()), [whole[1].clone(), whole[4].clone()]);
+    assert_eq!(describe(&all.select(1..3).unwrap()), whole[1..3]);
+    assert_eq!(describe(&all.select(0..5).unwrap()), whole);
+    assert_eq!(describe(&all.select((0..5).filter(|i| i % 3 == 1)).unwrap()), [whole[1].clone(), whole[4].clone()]);
     assert_eq!(picked(&[4, 0, 4]), [whole[4].clone(), whole[0].clone(), whole[4].clone()]);
     let none = all.select(5..5).unwrap();
     assert!(none.is_empty() && none.offsets() == [0] && none.conditions().unwrap().size() == [0, 2]);
@@ -107,13 +107,13 @@ fn containers_are_joined_with_their_conditions_or_left_as_they_were() {
     let all = steps(5);
     let mut some = all.select(0..2).unwrap();
     some.extend([all.select([2]).unwrap(), all.select(0..0).unwrap(), all.select(3..5).unwrap()]).unwrap();
-    assert_eq!(shown(&some), shown(&all));
+    assert_eq!(describe(&some), describe(&all));
     let plain = Sampler::new(&env(), &UniformPolicy).forward(2, &mut Rng::seeded(0)).unwrap();
     let error = some.append(plain.clone()).unwrap_err();
     assert!(matches!(error, Error::Missing { .. }) && error.to_string().contains("conditions on both"), "{error}");
     let wide = plain.clone().with_conditions(Tensor::zeros([2, 3], (Kind::Float, Device::Cpu))).unwrap();
     assert!(matches!(some.append(wide).unwrap_err(), Error::Shape { .. }));
-    assert_eq!(shown(&some), shown(&all), "a refused batch leaves no trace");
+    assert_eq!(describe(&some), describe(&all), "a refused batch leaves no trace");
     for shape in [vec![3, 1], vec![2], vec![2, 1, 1]] {
         let conditions = Tensor::zeros(&shape[..], (Kind::Float, Device::Cpu));
         assert!(matches!(plain.clone().with_conditions(conditions).unwrap_err(), Error::Shape { .. }), "{shape:?}");
@@ -121,18 +121,18 @@ fn containers_are_joined_with_their_conditions_or_left_as_they_were() {
     // An empty container accepts any first element.
     let mut empty = plain.select(0..0).unwrap();
     empty.append(all.clone()).unwrap();
-    assert_eq!(shown(&empty), shown(&all));
+    assert_eq!(describe(&empty), describe(&all));
     // The same for walks.
     let walks = all.walks(&env()).unwrap();
     let mut joined = walks.select(0..2).unwrap();
     joined.append(walks.select(2..5).unwrap()).unwrap();
     assert_eq!((&joined.actions, &joined.offsets), (&walks.actions, &walks.offsets));
-    assert_eq!(shown(&joined.replay(&env()).unwrap()), shown(&all), "conditions come back with the replay");
+    assert_eq!(describe(&joined.replay(&env()).unwrap()), describe(&all), "conditions come back with the replay");
     assert!(matches!(joined.append(plain.walks(&env()).unwrap()).unwrap_err(), Error::Missing { .. }));
 }
 
 #[test]
-fn log_rewards_are_asked_for_and_see_the_conditions() {
+fn log_rewards_are_computed_and_depend_on_conditions() {
     let all = steps(3);
     assert_eq!(all.log_rewards(&reward).unwrap(), [1.0, 102.0, 203.0]);
     assert_eq!(all.select([2, 0]).unwrap().log_rewards(&reward).unwrap(), [203.0, 1.0]);
@@ -169,7 +169,7 @@ fn log_rewards_are_asked_for_and_see_the_conditions() {
 fn tensors_move_to_a_device_and_nothing_else_changes() {
     let all = steps(3);
     let moved = all.clone().to_device(Device::Cpu).unwrap();
-    assert_eq!(shown(&moved), shown(&all));
+    assert_eq!(describe(&moved), describe(&all));
     assert_eq!(moved.transitions().conditions().unwrap().size(), [9, 2]);
     assert_eq!(moved.visited_states().conditions().unwrap().size(), [9, 2]);
     assert_eq!(moved.walks(&env()).unwrap().to_device(Device::Cpu).unwrap().conditions().unwrap().size(), [3, 2]);

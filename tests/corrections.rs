@@ -29,7 +29,7 @@ impl Reward<GraphStates> for Size {
     }
 }
 
-fn drawn<E: Env<States = GraphStates>>(env: &E) -> Trajectories<E>
+fn draw_trajectories<E: Env<States = GraphStates>>(env: &E) -> Trajectories<E>
 where
     UniformPolicy: gfn::policy::Policy<E>,
 {
@@ -37,7 +37,7 @@ where
 }
 
 /// Returns log R and log R |Aut| of each graph.
-fn both(states: &GraphStates) -> (Vec<f64>, Vec<f64>) {
+fn raw_and_corrected(states: &GraphStates) -> (Vec<f64>, Vec<f64>) {
     states.graphs().iter().map(|graph| (size(graph), size(graph) + log_automorphisms(graph).unwrap())).unzip()
 }
 
@@ -50,9 +50,10 @@ fn assert_close(what: &str, found: &Tensor, expected: &[f64]) {
 
 #[test]
 fn rewards_are_corrected_wherever_they_come_from() {
-    let env = ColouredGraphs::of(4);
-    let computed = drawn(&env);
-    let ((raw, corrected), (_, partial)) = (both(computed.terminal_states()), both(computed.states()));
+    let env = ColouredGraphs::env(4);
+    let computed = draw_trajectories(&env);
+    let ((raw, corrected), (_, partial)) =
+        (raw_and_corrected(computed.terminal_states()), raw_and_corrected(computed.states()));
     assert!(raw.iter().zip(&corrected).filter(|(raw, corrected)| raw != corrected).count() > 10);
     let exit = computed.is_exit();
     let change: Vec<f64> =
@@ -70,10 +71,10 @@ fn rewards_are_corrected_wherever_they_come_from() {
 }
 
 #[test]
-fn what_is_relative_to_a_prior_takes_rewards_as_they_are() {
-    let env = ColouredGraphs::of(4);
-    let trajectories = drawn(&env);
-    let (raw, _) = both(trajectories.terminal_states());
+fn objectives_relative_to_a_prior_use_raw_rewards() {
+    let env = ColouredGraphs::env(4);
+    let trajectories = draw_trajectories(&env);
+    let (raw, _) = raw_and_corrected(trajectories.terminal_states());
     // The policy equals the prior, so that only log Z = 0 and the reward remain.
     let policy = WithPrior { policy: UniformPolicy, prior: UniformPolicy };
     let mut scores = score(&env, &Size, &policy, &trajectories, Quantity::LogPrior.into()).unwrap();

@@ -16,7 +16,7 @@ use tch::Device;
 use crate::trainers::Folder;
 
 /// Simulates observations of a network, and the same number with one variable set at a time.
-fn simulated(n: usize, rows: usize, seed: u64) -> Vec<ContinuousData> {
+fn simulate(n: usize, rows: usize, seed: u64) -> Vec<ContinuousData> {
     let rng = &mut Rng::seeded(seed);
     let truth = GraphLaw::ErdosRenyi { edges: n as f64 }.draw(n, rng).unwrap();
     let network = Sem::draw(truth, SemConfig::LinearAwayFromZero { low: 0.5, high: 2.0 }, 1.0, rng).unwrap();
@@ -41,7 +41,7 @@ fn write(path: &Path, parts: &[ContinuousData]) -> PathBuf {
 }
 
 /// Returns the example's learned edge probabilities for a file, and the exact ones.
-fn learned(path: &Path, flags: &[&str]) -> (PairMatrix, PairMatrix) {
+fn learned_and_exact_edges(path: &Path, flags: &[&str]) -> (PairMatrix, PairMatrix) {
     tch::set_num_threads(1);
     let args =
         ["dag_from_csv", path.to_str().unwrap(), "--interventions", "set"].into_iter().chain(flags.iter().copied());
@@ -53,9 +53,10 @@ fn learned(path: &Path, flags: &[&str]) -> (PairMatrix, PairMatrix) {
 const FEW_STEPS: [&str; 4] = ["--steps", "500", "--graphs", "4000"];
 
 #[test]
-fn what_experiments_say_is_learned() {
+fn interventions_are_learned_from() {
     let folder = Folder::new("dag-experiments");
-    let (learned, exact) = learned(&write(&folder.join("data.csv"), &simulated(4, 200, 100)), &FEW_STEPS);
+    let (learned, exact) =
+        learned_and_exact_edges(&write(&folder.join("data.csv"), &simulate(4, 200, 100)), &FEW_STEPS);
     let error = learned.rmse(&exact).unwrap();
     // The error is 0.015; without replay and at a constant learning rate it was 0.050 after twice as many
     // steps.
@@ -65,12 +66,16 @@ fn what_experiments_say_is_learned() {
 #[test]
 fn edges_that_point_either_way_are_learned_both_ways() {
     let folder = Folder::new("dag-observed");
-    let (learned, exact) = learned(&write(&folder.join("data.csv"), &simulated(4, 60, 102)[..1]), &FEW_STEPS);
+    let (learned, exact) =
+        learned_and_exact_edges(&write(&folder.join("data.csv"), &simulate(4, 60, 102)[..1]), &FEW_STEPS);
     let error = learned.rmse(&exact).unwrap();
     assert!(error < 0.03, "{error}: {learned:?} {exact:?}");
     // Markov-equivalent graphs differ in the direction of an edge.
     let both = |edges: &PairMatrix| edges.get(1, 2).min(edges.get(2, 1));
-    assert!(both(&exact) > 0.2 && (both(&learned) - both(&exact)).abs() < 0.06, "{learned:?} {exact:?}");
+    assert!(
+        both(&exact) > 0.2 && (both(&learned) - both(&exact)).abs() < 0.06,
+        "{learned:?} {exact:?}"
+    );
 }
 
 #[test]
@@ -78,9 +83,10 @@ fn edges_that_point_either_way_are_learned_both_ways() {
 fn three_networks_of_six_variables() {
     let folder = Folder::new("dags");
     for seed in 0..3 {
-        let parts = simulated(6, 100, seed);
+        let parts = simulate(6, 100, seed);
         for (name, parts) in [("observed", &parts[..1]), ("with experiments", &parts[..])] {
-            let (learned, exact) = learned(&write(&folder.join("data.csv"), parts), &["--steps", "10000"]);
+            let (learned, exact) =
+                learned_and_exact_edges(&write(&folder.join("data.csv"), parts), &["--steps", "10000"]);
             let error = learned.rmse(&exact).unwrap();
             println!("network {seed}, {name}: RMSE {error:.4}");
             assert!(error <= 0.03, "{error}");

@@ -18,13 +18,13 @@ use gfn::{Error, Rng};
 use tch::{Device, Kind};
 
 use crate::spaces::subdivisions::{Subdivide, Subdivisions, log_reward};
-use crate::watched::Watched;
+use crate::watched::WarningRecorder;
 
-type Grown = Trainer<GraphEnv>;
+type GrowthTrainer = Trainer<GraphEnv>;
 
 /// Connected graphs of up to four nodes, grown by leaves, edges and subdivision: 11 up to isomorphism, log Z
 /// 4.640.
-fn trainer(objective: impl Objective + 'static, config: TrainerConfig, seed: u64) -> Grown {
+fn trainer(objective: impl Objective + 'static, config: TrainerConfig, seed: u64) -> GrowthTrainer {
     starting_at(None, objective, config, seed)
 }
 
@@ -34,7 +34,7 @@ fn starting_at(
     objective: impl Objective + 'static,
     config: TrainerConfig,
     seed: u64,
-) -> Grown {
+) -> GrowthTrainer {
     let (env, mut rng) = (Subdivisions::env(4).unwrap(), Rng::seeded(seed));
     let network = GraphNetConfig {
         pair_walks: Some(3),
@@ -46,7 +46,7 @@ fn starting_at(
     Trainer::new(env, PerGraph(log_reward), GraphPolicy(net), objective, config, rng).unwrap()
 }
 
-fn tv(trainer: &Grown) -> f64 {
+fn tv(trainer: &GrowthTrainer) -> f64 {
     let space = StateGraph::build(trainer.env(), 100).unwrap();
     let learned = space.terminating_distribution(trainer.env(), trainer.policy(), None).unwrap();
     let target = space.target_distribution(&PerGraph(log_reward), None).unwrap();
@@ -54,7 +54,7 @@ fn tv(trainer: &Grown) -> f64 {
 }
 
 /// No exploration and no decay of the learning rate.
-fn bare() -> TrainerConfig {
+fn bare_config() -> TrainerConfig {
     let (epsilon, lr_scale) = (Some(Schedule::Constant(0.0)), Schedule::Constant(1.0));
     TrainerConfig { epsilon, lr_scale, ..TrainerConfig::default() }
 }
@@ -73,7 +73,7 @@ fn the_action_type_and_its_environment_are_sound() {
 fn the_default_settings_reach_the_target() {
     tch::set_num_threads(1);
     for seed in 0..3 {
-        let mut watched = Watched::new(trainer(TrajectoryBalance, TrainerConfig::default(), seed));
+        let mut watched = WarningRecorder::new(trainer(TrajectoryBalance, TrainerConfig::default(), seed));
         watched.steps(800).unwrap();
         let tv = tv(&watched.trainer);
         assert!(tv < 0.05, "seed {seed}: {tv}");
@@ -84,12 +84,12 @@ fn the_default_settings_reach_the_target() {
 /// Collapse of some seeds without exploration: the loss is 0 on two or three graphs, and no other graph is
 /// ever sampled again. Seeds that don't collapse cause no warning.
 #[test]
-fn a_collapse_is_seen_without_exploration() {
+fn a_collapse_is_detected_without_exploration() {
     tch::set_num_threads(1);
     for seed in 0..5 {
-        let mut trainer = starting_at(Some(0.0), TrajectoryBalance, bare(), seed);
+        let mut trainer = starting_at(Some(0.0), TrajectoryBalance, bare_config(), seed);
         let mut seen = Vec::new();
-        let mut keep = |_: &Grown, record: &mut Record| {
+        let mut keep = |_: &GrowthTrainer, record: &mut Record| {
             seen.extend(record.warnings.clone());
             Ok(ControlFlow::Continue(()))
         };
@@ -115,11 +115,11 @@ fn a_collapse_is_seen_without_exploration() {
 }
 
 #[test]
-fn a_warning_ends_the_run_where_it_is_told_to() {
+fn a_warning_ends_the_run_if_set() {
     tch::set_num_threads(1);
     // Which seeds stall depends on rounding.
     let stalled = (0..5).find_map(|seed| {
-        let mut trainer = starting_at(Some(0.0), TrajectoryBalance, bare(), seed);
+        let mut trainer = starting_at(Some(0.0), TrajectoryBalance, bare_config(), seed);
         let ended = Fit::new(400).on_warning(OnWarning::Fail).run(&mut trainer);
         match ended {
             Err(Error::Warned(Warning::Stalled { step, .. })) => Some((trainer, step)),
@@ -145,9 +145,9 @@ fn exploration_is_the_default_where_it_suits() {
         let mut trainer = trainer(TrajectoryBalance, config, 1);
         [(); 4].map(|()| trainer.step().unwrap().loss)
     };
-    let bare = TrainerConfig { epsilon: Some(Schedule::Constant(0.0)), ..small.clone() };
+    let unexplored = TrainerConfig { epsilon: Some(Schedule::Constant(0.0)), ..small.clone() };
     assert_eq!(first(small.clone()), first(explored));
-    assert_ne!(first(small.clone()), first(bare));
+    assert_ne!(first(small.clone()), first(unexplored));
     // A settings file without the field means the same.
     let mut json = serde_json::to_value(&small).unwrap();
     let settings = json.as_object_mut().unwrap();

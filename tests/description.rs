@@ -11,7 +11,7 @@ use gfn::{Error, Result, Rng, graph::GraphStates};
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize, PartialEq, Debug)]
-struct Described {
+struct Description {
     nodes: usize,
     network: GraphNetConfig,
 }
@@ -30,12 +30,12 @@ fn trainer() -> Trainer<GraphEnv> {
 #[test]
 fn a_checkpoint_says_what_it_is_of() {
     let path = std::env::temp_dir().join(format!("gfn-description-{}", std::process::id()));
-    let described = || Described { nodes: 3, network: GraphNetConfig::default() };
+    let described = || Description { nodes: 3, network: GraphNetConfig::default() };
     let mut first = trainer().described_by(&described()).unwrap();
     first.step().unwrap();
     first.save(&path).unwrap();
     let checkpoint = Checkpoint::load(&path).unwrap();
-    assert_eq!(checkpoint.description::<Described>().unwrap(), described());
+    assert_eq!(checkpoint.description::<Description>().unwrap(), described());
     let error = checkpoint.description::<u32>().unwrap_err();
     assert!(
         matches!(&error, Error::File { .. }) && error.to_string().contains("what it is a checkpoint of"),
@@ -45,7 +45,7 @@ fn a_checkpoint_says_what_it_is_of() {
     let mut same = trainer().described_by(&described()).unwrap();
     same.resume(&path).unwrap();
     assert_eq!(same.step().unwrap().loss, first.step().unwrap().loss);
-    let mut other = trainer().described_by(&Described { nodes: 4, ..described() }).unwrap();
+    let mut other = trainer().described_by(&Description { nodes: 4, ..described() }).unwrap();
     let error = other.resume(&path).unwrap_err();
     assert!(
         error.to_string().contains("another run: `nodes` is 3 there and 4 here: resume"),

@@ -57,7 +57,7 @@ fn check<C: Serialize + DeserializeOwned>(base: &C, others: &[(&str, Value)], ru
     assert_eq!(all, covered, "another setting needs another value here");
 }
 
-fn sets(config: TrainerConfig, replay: ReplayConfig) -> Result<Run> {
+fn set_trainer_run(config: TrainerConfig, replay: ReplayConfig) -> Result<Run> {
     let (env, mut rng) = (SetAddition::new(5, 3, false)?.env(), Rng::seeded(3));
     let mlp = gfn::nn::MlpConfig { hidden: vec![8], ..Default::default() };
     let policy = MlpPolicyConfig { mlp, backward: BackwardPolicy::SharedTorso, ..MlpPolicyConfig::default() };
@@ -83,7 +83,7 @@ fn constant(value: f64) -> Value {
 }
 
 #[test]
-fn those_of_a_trainer() {
+fn settings_of_a_trainer() {
     let others = [
         ("batch", json!(4)),
         ("source", json!({ "on_policy": 1.0 })),
@@ -104,11 +104,11 @@ fn those_of_a_trainer() {
         ("max_steps", json!(1)),
         // The treatment of warnings has no effect without a warning: `defaults.rs` tests it.
     ];
-    check(&small(), &others, |config| sets(config.clone(), buffer()));
+    check(&small(), &others, |config| set_trainer_run(config.clone(), buffer()));
 }
 
 #[test]
-fn those_of_adam() {
+fn settings_of_adam() {
     let others = [
         ("lr", json!(0.1)),
         ("log_z_lr", json!(1.0)),
@@ -118,11 +118,11 @@ fn those_of_adam() {
         ("weight_decay", json!(0.5)),
         ("max_norm", json!(1e-3)),
     ];
-    check(&small().adam, &others, |adam| sets(TrainerConfig { adam: *adam, ..small() }, buffer()));
+    check(&small().adam, &others, |adam| set_trainer_run(TrainerConfig { adam: *adam, ..small() }, buffer()));
 }
 
 #[test]
-fn those_of_a_buffer() {
+fn settings_of_a_buffer() {
     let others = [
         ("capacity", json!(4)),
         ("eviction", json!("BestReward")),
@@ -131,7 +131,7 @@ fn those_of_a_buffer() {
         ("draw", json!({ "RankPrioritised": { "by": "Loss", "exponent": 3.0 } })),
         ("draw", json!({ "WeightedRanks": { "by": "Reward", "k": 0.5 } })),
     ];
-    check(&buffer(), &others, |replay| sets(small(), *replay));
+    check(&buffer(), &others, |replay| set_trainer_run(small(), *replay));
     let others = [
         ("capacity", json!(5)),
         ("eviction", json!("BestReward")),
@@ -139,7 +139,7 @@ fn those_of_a_buffer() {
         ("draw", json!({ "RankPrioritised": { "by": "Reward", "exponent": 0.5 } })),
     ];
     let ranks = Draw::RankPrioritised { by: gfn::replay::RankBy::Reward, exponent: 3.0 };
-    check(&ReplayConfig { draw: ranks, ..buffer() }, &others, |replay| sets(small(), *replay));
+    check(&ReplayConfig { draw: ranks, ..buffer() }, &others, |replay| set_trainer_run(small(), *replay));
 }
 
 fn graphs(semantics: Semantics, config: &GraphNetConfig) -> Result<Run> {
@@ -159,7 +159,7 @@ fn net() -> GraphNetConfig {
 }
 
 #[test]
-fn those_of_a_graph_network() {
+fn settings_of_a_graph_network() {
     let others = [
         ("conv", json!("Gin")),
         ("conv", json!({ "Transformer": { "heads": 2 } })),
@@ -208,7 +208,7 @@ fn those_of_a_graph_network() {
 }
 
 #[test]
-fn those_of_what_is_estimated() {
+fn settings_of_estimators() {
     let others = [
         ("flow", json!(true)),
         ("initial_log_z", json!(1.0)),

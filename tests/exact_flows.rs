@@ -240,17 +240,17 @@ fn triangles() {
 #[test]
 fn coloured_graphs_up_to_isomorphism() {
     for n in [2, 3, 4] {
-        check(&ColouredGraphs::of(n), graph_reward);
+        check(&ColouredGraphs::env(n), graph_reward);
     }
 }
 
 /// The policy from flows with P_B = 1 for every action: each path carries the whole reward.
-struct OneForEach<'a> {
+struct UnitBackward<'a> {
     graph: &'a StateGraph<Chain>,
     log_rewards: Vec<f64>,
 }
 
-impl Policy<Chain> for OneForEach<'_> {
+impl Policy<Chain> for UnitBackward<'_> {
     fn evaluate(
         &self,
         env: &Chain,
@@ -283,7 +283,7 @@ fn a_backward_policy_taken_for_one_samples_by_number_of_paths() {
     let graph = StateGraph::build(&env, 100).unwrap();
     let target = graph.target_distribution(&chain_reward, None).unwrap();
     assert_eq!(graph.states().0, [0, 1, 2, 3, 4, 5, 6]);
-    let wrong = OneForEach { graph: &graph, log_rewards: target.log_rewards.clone() };
+    let wrong = UnitBackward { graph: &graph, log_rewards: target.log_rewards.clone() };
     let sampled = graph.terminating_distribution(&env, &wrong, None).unwrap();
     let distances = Distances::between(&sampled.probs, &target.probs).unwrap();
     assert!(distances.l1 > 0.2, "{distances:?}");
@@ -321,7 +321,7 @@ fn a_policy_that_looks_at_labels_is_refused_up_to_isomorphism() {
             Ok(Evaluation { pf: Some(GraphActionCategorical::new(masks, &blocks)?), ..Evaluation::default() })
         }
     }
-    let env = ColouredGraphs::of(4);
+    let env = ColouredGraphs::env(4);
     let graph = StateGraph::build(&env, 100).unwrap();
     let error = graph.terminating_distribution(&env, &Labels, None).unwrap_err();
     assert!(matches!(error, gfn::Error::Contract { .. }) && error.to_string().contains("equivariant"), "{error}");

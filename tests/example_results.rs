@@ -11,7 +11,7 @@ use gfn::Error;
 use crate::trainers::Folder;
 
 #[test]
-fn what_can_be_written_is_left_as_it_was() {
+fn writable_files_are_unchanged() {
     let folder = Folder::new("tried");
     outputs::try_folder(&folder.join("new/pictures")).unwrap();
     assert_eq!(fs::read_dir(folder.join("new/pictures")).unwrap().count(), 0);
@@ -35,7 +35,7 @@ fn a_pipe_is_left_alone() {
 }
 
 #[test]
-fn what_cannot_be_written_is_named() {
+fn unwritable_files_are_named() {
     let folder = Folder::new("untried");
     let file = folder.join("file");
     fs::write(&file, "").unwrap();

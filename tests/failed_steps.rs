@@ -47,7 +47,7 @@ fn values(policy: &dyn Policy<VectorEnv>) -> Vec<Tensor> {
     parameters(policy).iter().map(|parameter| parameter.tensor.detach().copy()).collect()
 }
 
-fn no_gradient(policy: &dyn Policy<VectorEnv>) -> bool {
+fn has_no_gradient(policy: &dyn Policy<VectorEnv>) -> bool {
     parameters(policy)
         .iter()
         .all(|p| !p.tensor.grad().defined() || p.tensor.grad().abs().max().double_value(&[]) == 0.0)
@@ -55,12 +55,12 @@ fn no_gradient(policy: &dyn Policy<VectorEnv>) -> bool {
 
 /// Trajectory balance whose loss, or only its gradient, is NaN at the second call.
 #[derive(Debug)]
-struct Once {
+struct BadSecondCall {
     loss: bool,
     calls: AtomicUsize,
 }
 
-impl Objective for Once {
+impl Objective for BadSecondCall {
     fn name(&self) -> &'static str {
         "once"
     }
@@ -90,12 +90,12 @@ fn check_recovery(results: &[Result<StepStats>], failed: usize) {
 #[test]
 fn one_bad_gradient_spoils_one_step() {
     for loss in [true, false] {
-        let mut trainer = trainer(0.0, Once { loss, calls: AtomicUsize::new(0) }, RegressionLoss::Squared);
+        let mut trainer = trainer(0.0, BadSecondCall { loss, calls: AtomicUsize::new(0) }, RegressionLoss::Squared);
         let mut results = vec![trainer.step()];
         let before = values(trainer.policy());
         results.push(trainer.step());
         assert_eq!(values(trainer.policy()), before);
-        assert!(no_gradient(trainer.policy()));
+        assert!(has_no_gradient(trainer.policy()));
         results.extend((0..3).map(|_| trainer.step()));
         check_recovery(&results, 1);
     }
@@ -161,7 +161,7 @@ fn a_teacher_that_fails_half_way_leaves_no_gradient() {
         parameters(&teacher.inner).iter().any(|parameter| parameter.tensor.grad().defined()),
         "half of it was made"
     );
-    assert!(no_gradient(&teacher.inner));
+    assert!(has_no_gradient(&teacher.inner));
     results.extend((0..3).map(|_| trainer.step()));
     check_recovery(&results, 0);
 }
@@ -198,12 +198,12 @@ fn an_overflow_of_the_optimizer_is_an_error_and_leaves_the_checkpoint() {
 
 /// A policy whose log Z can't be differentiated the second time, because a tensor needed by backward is
 /// overwritten.
-struct SpoiltOnce {
+struct FailsBackwardOnce {
     inner: Learner,
     asked: AtomicUsize,
 }
 
-impl Policy<VectorEnv> for SpoiltOnce {
+impl Policy<VectorEnv> for FailsBackwardOnce {
     fn evaluate(
         &self,
         env: &VectorEnv,
@@ -238,7 +238,7 @@ fn a_backward_pass_that_fails_spoils_one_step() {
         let reward =
             |words: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; words.rows().count()]) };
         let config = TrainerConfig { batch: 8, chunk, source: DataSource::default(), ..TrainerConfig::default() };
-        let policy = SpoiltOnce { inner: policy(&env), asked: AtomicUsize::new(0) };
+        let policy = FailsBackwardOnce { inner: policy(&env), asked: AtomicUsize::new(0) };
         let mut trainer = Trainer::new(env.clone(), reward, policy, TrajectoryBalance, config, Rng::seeded(1)).unwrap();
         let mut results = Vec::new();
         for k in 0..4 {
@@ -246,7 +246,7 @@ fn a_backward_pass_that_fails_spoils_one_step() {
             results.push(trainer.step());
             let same = values(trainer.policy()) == before;
             assert_eq!((same, trainer.steps_done()), (k == failed, if k < failed { k + 1 } else { k }), "step {k}");
-            assert!(no_gradient(trainer.policy()));
+            assert!(has_no_gradient(trainer.policy()));
         }
         check_recovery(&results, failed);
         let error = results[failed].as_ref().unwrap_err();
@@ -264,7 +264,7 @@ fn gradients_that_are_there_do_not_come_into_a_step() {
             for parameter in parameters(trainer.policy()) {
                 parameter.tensor.square().sum(Kind::Float).backward();
             }
-            assert!(!no_gradient(trainer.policy()));
+            assert!(!has_no_gradient(trainer.policy()));
         }
         let StepStats { loss, grad_norm, .. } = trainer.step().unwrap();
         (loss.to_bits(), grad_norm.to_bits(), values(trainer.policy()))
@@ -282,7 +282,7 @@ fn a_first_step_that_fails_leaves_log_z_unset() {
     let policy = MlpPolicy::new(&env, KHot::new(3, 3), config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
     let reward =
         |words: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![50.0; words.rows().count()]) };
-    let objective = Once { loss: true, calls: AtomicUsize::new(1) };
+    let objective = BadSecondCall { loss: true, calls: AtomicUsize::new(1) };
     let config = TrainerConfig { batch: 8, source: DataSource::default(), ..TrainerConfig::default() };
     let mut trainer = Trainer::new(env.clone(), reward, policy, objective, config, Rng::seeded(1)).unwrap();
     let before = values(trainer.policy());

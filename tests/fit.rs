@@ -118,7 +118,7 @@ fn reward_calls_count_new_objects_once() {
 /// Training after the end of a schedule that falls to 0 changes nothing: there is one warning, at the first
 /// such step.
 #[test]
-fn training_beyond_the_end_of_a_schedule_is_told_of() {
+fn training_beyond_the_end_of_a_schedule_is_warned_of() {
     let lr_scale = Schedule::Linear { from: 1.0, to: 0.0, steps: 3 };
     let config = TrainerConfig { lr_scale, ..fresh(8) };
     let mut warnings = Warnings::new(OnWarning::Keep);
@@ -146,7 +146,7 @@ fn training_beyond_the_end_of_a_schedule_is_told_of() {
 }
 
 #[test]
-fn a_run_stops_early_where_nothing_improves() {
+fn a_run_stops_early_without_improvement() {
     let mut trainer = trainer(0);
     let mut measured = Vec::new();
     let mut validation = Validation::every(2, |trainer: &GridTrainer| {
@@ -162,7 +162,7 @@ fn a_run_stops_early_where_nothing_improves() {
 }
 
 #[test]
-fn an_early_stop_on_what_nobody_measures_is_refused() {
+fn an_early_stop_on_an_unmeasured_metric_is_refused() {
     let mut trainer = trainer(0);
     let mut validation = Validation::every(2, |_: &GridTrainer| Ok(Metrics::from([("tv".to_owned(), 0.5)]))).unwrap();
     let mut stop = EarlyStop::new("tvv", Goal::Smaller, 2).unwrap();
@@ -201,7 +201,7 @@ fn the_latest_batch_is_the_one_that_was_trained_on() {
 }
 
 #[test]
-fn where_a_checkpoint_cannot_be_saved_no_step_is_made() {
+fn no_step_is_made_if_a_checkpoint_cannot_be_saved() {
     let folder = Folder::new("fit-nowhere");
     let (file, other) = (folder.join("file"), folder.join("other"));
     fs::write(&file, "").unwrap();

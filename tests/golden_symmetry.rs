@@ -120,7 +120,7 @@ fn parents(env: &GraphEnv, state: &GraphStates) -> Vec<<GraphEnv as EnumerableEn
 #[test]
 fn terminal_probabilities_and_transitions_are_those_of_exact_arithmetic() {
     for case in golden() {
-        let env = ColouredGraphs::of(case.max_nodes);
+        let env = ColouredGraphs::env(case.max_nodes);
         let graph = StateGraph::build(&env, 1000).unwrap();
         assert_eq!(graph.len(), case.counts.states);
         let expected = &case.counts;
@@ -166,7 +166,7 @@ fn terminal_probabilities_and_transitions_are_those_of_exact_arithmetic() {
 
 #[test]
 fn five_nodes_have_the_published_counts() {
-    let env = ColouredGraphs::of(5);
+    let env = ColouredGraphs::env(5);
     let graph = StateGraph::build(&env, 1000).unwrap();
     assert_eq!(graph.len(), 420);
     assert_eq!(counts(&env, &graph), [2015, 1448, 2243, 1448]);

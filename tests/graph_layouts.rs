@@ -14,7 +14,7 @@ fn read(text: &str) -> gfn::Result<NamedGraph> {
 
 /// Describes a graph by its edges between names, each with the smaller name first, in order, and then by the
 /// names of isolated nodes.
-fn described(named: &NamedGraph) -> String {
+fn describe(named: &NamedGraph) -> String {
     let mut edges = Vec::new();
     for (a, b) in named.graph.edges() {
         let mut ends = [&named.names[a as usize], &named.names[b as usize]].map(String::as_str);
@@ -98,7 +98,7 @@ fn each_format_is_read_for_what_it_is() {
     let folder = Folder::new("layouts");
     for &(name, text, expected, has_weights) in READ {
         let named = read(text).unwrap_or_else(|error| panic!("{name}: {error}"));
-        assert_eq!((described(&named).as_str(), named.has_weights), (expected, has_weights), "{name}");
+        assert_eq!((describe(&named).as_str(), named.has_weights), (expected, has_weights), "{name}");
         // Recognised by content, with any file name.
         for ending in ["txt", "graph", "mis", "gr", "csv"] {
             let path = folder.join(&format!("graph.{ending}"));
@@ -141,7 +141,7 @@ fn lists_of_edges_are_still_read() {
     ];
     for (name, text, expected, has_weights) in cases {
         let named = read(text).unwrap_or_else(|error| panic!("{name}: {error}"));
-        assert_eq!((described(&named).as_str(), named.has_weights), (expected, has_weights), "{name}");
+        assert_eq!((describe(&named).as_str(), named.has_weights), (expected, has_weights), "{name}");
     }
 }
 
@@ -187,7 +187,7 @@ fn formats_that_are_not_read_are_named() {
         ("1 2 3\n2 3 1\n3 1 2\n", 1, "read in two ways"),
     ];
     for (text, at, part) in cases {
-        let error = read(text).map(|named| described(&named)).unwrap_err();
+        let error = read(text).map(|named| describe(&named)).unwrap_err();
         let message = error.to_string();
         assert!(matches!(error, Error::Parse { line, .. } if line == at), "{text:?}: {message}");
         assert!(message.contains(part), "{text:?}: {message}");

@@ -26,12 +26,12 @@ fn ring() -> GraphEnv {
     Ring::new(3, GraphKind::Directed).unwrap().into_env()
 }
 
-fn trained(policy: impl Policy<GraphEnv> + Send + 'static) -> Result<()> {
+fn train(policy: impl Policy<GraphEnv> + Send + 'static) -> Result<()> {
     let config = TrainerConfig { batch: 4, ..TrainerConfig::default() };
     Trainer::new(ring(), zero, policy, ModifiedDetailedBalance::default(), config, Rng::seeded(1)).map(|_| ())
 }
 
-fn told(result: Result<()>, direction: &str) {
+fn check_refused(result: Result<()>, direction: &str) {
     let error = result.unwrap_err();
     let message = error.to_string();
     assert!(matches!(error, Error::Contract { .. }), "{message}");
@@ -53,9 +53,9 @@ enum Logit {
 
 /// A policy whose logits are 0, except some in one direction.
 #[derive(Debug)]
-struct Judges(Logit, Direction);
+struct LogitPolicy(Logit, Direction);
 
-impl Policy<GraphEnv> for Judges {
+impl Policy<GraphEnv> for LogitPolicy {
     fn evaluate(
         &self,
         env: &GraphEnv,
@@ -97,29 +97,29 @@ impl Policy<GraphEnv> for Judges {
 }
 
 #[test]
-fn policies_that_look_at_the_batch_are_refused() {
-    told(trained(Judges(Logit::MeanEdges, Direction::Forward)), "forward");
-    told(trained(Judges(Logit::MeanEdges, Direction::Backward)), "backward");
+fn policies_that_depend_on_the_batch_are_refused() {
+    check_refused(train(LogitPolicy(Logit::MeanEdges, Direction::Forward)), "forward");
+    check_refused(train(LogitPolicy(Logit::MeanEdges, Direction::Backward)), "backward");
 }
 
 #[test]
-fn policies_that_throw_dice_are_refused() {
-    told(trained(Judges(Logit::Chance, Direction::Forward)), "forward");
+fn random_policies_are_refused() {
+    check_refused(train(LogitPolicy(Logit::Chance, Direction::Forward)), "forward");
 }
 
 /// NaN differs from itself, which must not be reported as a dependence on labels or the batch.
 #[test]
-fn policies_that_give_no_number_are_told_so() {
+fn policies_that_give_nan_are_reported() {
     for direction in [Direction::Forward, Direction::Backward] {
-        let error = trained(Judges(Logit::NotANumber, direction)).unwrap_err();
+        let error = train(LogitPolicy(Logit::NotANumber, direction)).unwrap_err();
         assert!(matches!(error, Error::NonFinite { value, .. } if value.is_nan()), "{error}");
     }
 }
 
 /// A policy whose kind of logit can be changed.
-struct Told(Cell<Logit>);
+struct ChangeableLogit(Cell<Logit>);
 
-impl Policy<GraphEnv> for Told {
+impl Policy<GraphEnv> for ChangeableLogit {
     fn evaluate(
         &self,
         env: &GraphEnv,
@@ -127,35 +127,35 @@ impl Policy<GraphEnv> for Told {
         conditions: Option<&Tensor>,
         wants: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
-        Judges(self.0.get(), Direction::Forward).evaluate(env, states, conditions, wants)
+        LogitPolicy(self.0.get(), Direction::Forward).evaluate(env, states, conditions, wants)
     }
 }
 
 #[test]
-fn a_policy_that_was_changed_is_looked_at_until_it_passes() {
+fn a_changed_policy_is_checked_until_it_passes() {
     let config = TrainerConfig { batch: 4, ..TrainerConfig::default() };
-    let (policy, objective) = (Told(Cell::new(Logit::Edges)), LogPartitionVariance);
+    let (policy, objective) = (ChangeableLogit(Cell::new(Logit::Edges)), LogPartitionVariance);
     let mut trainer = Trainer::new(ring(), zero, policy, objective, config, Rng::seeded(1)).unwrap();
-    trainer.policy_as::<Told>().unwrap().0.set(Logit::MeanEdges);
+    trainer.policy_as::<ChangeableLogit>().unwrap().0.set(Logit::MeanEdges);
     // Nobody has called for the check yet.
     trainer.step().unwrap();
     trainer.policy_changed();
     for _ in 0..2 {
-        told(trainer.step().map(|_| ()), "forward");
+        check_refused(trainer.step().map(|_| ()), "forward");
     }
-    trainer.policy_as::<Told>().unwrap().0.set(Logit::Edges);
+    trainer.policy_as::<ChangeableLogit>().unwrap().0.set(Logit::Edges);
     trainer.step().unwrap();
 }
 
 #[test]
-fn policies_that_look_at_the_state_are_not() {
-    trained(Judges(Logit::Edges, Direction::Forward)).unwrap();
+fn policies_that_depend_on_the_state_are_accepted() {
+    train(LogitPolicy(Logit::Edges, Direction::Forward)).unwrap();
 }
 
 /// A policy whose P_F logits are multiplied by the batch size.
-struct Mates(MlpPolicy<KHot>);
+struct BatchSizePolicy(MlpPolicy<KHot>);
 
-impl Policy<VectorEnv> for Mates {
+impl Policy<VectorEnv> for BatchSizePolicy {
     fn evaluate(
         &self,
         env: &VectorEnv,
@@ -173,7 +173,7 @@ impl Policy<VectorEnv> for Mates {
 }
 
 #[test]
-fn policies_are_looked_at_where_trajectories_are_long_too() {
+fn policies_are_checked_on_long_trajectories_too() {
     for spins in [60, 65, 100] {
         let env = DiscreteEbm::new(spins).unwrap().env();
         let config = MlpPolicyConfig {
@@ -182,7 +182,7 @@ fn policies_are_looked_at_where_trajectories_are_long_too() {
         };
         let policy = MlpPolicy::new(&env, KHot::new(spins, 3), config, Device::Cpu, Kind::Float, &mut Rng::seeded(0));
         let config = TrainerConfig { batch: 8, ..TrainerConfig::default() };
-        let made = Trainer::new(env, zero, Mates(policy.unwrap()), TrajectoryBalance, config, Rng::seeded(0));
+        let made = Trainer::new(env, zero, BatchSizePolicy(policy.unwrap()), TrajectoryBalance, config, Rng::seeded(0));
         let message = made.map(|_| ()).unwrap_err().to_string();
         assert!(message.contains("judges each state by itself"), "{spins}: {message}");
     }
@@ -241,21 +241,21 @@ fn batch_normalisation_and_dropout_of_libtorch_are_refused() {
         Trainer::new(ring(), zero, GraphPolicy(net), TrajectoryBalance, config, Rng::seeded(1)).map(|_| ())
     };
     with(Norm::Fixed).unwrap();
-    told(with(Norm::Batch), "forward");
-    told(with(Norm::Dropout), "forward");
+    check_refused(with(Norm::Batch), "forward");
+    check_refused(with(Norm::Dropout), "forward");
 }
 
 #[test]
-fn a_prior_is_looked_at_too() {
-    let with = |logit: Logit| trained(WithPrior { policy: UniformPolicy, prior: Judges(logit, Direction::Forward) });
+fn a_prior_is_checked_too() {
+    let with = |logit: Logit| train(WithPrior { policy: UniformPolicy, prior: LogitPolicy(logit, Direction::Forward) });
     with(Logit::Edges).unwrap();
-    told(with(Logit::MeanEdges), "of the prior");
+    check_refused(with(Logit::MeanEdges), "of the prior");
     // The backward policy of a prior is never used.
-    trained(WithPrior { policy: UniformPolicy, prior: Judges(Logit::MeanEdges, Direction::Backward) }).unwrap();
+    train(WithPrior { policy: UniformPolicy, prior: LogitPolicy(Logit::MeanEdges, Direction::Backward) }).unwrap();
 }
 
 #[test]
-fn a_teacher_is_looked_at_too() {
+fn a_teacher_is_checked_too() {
     let net = |norm: Norm| {
         let config = GraphNetConfig { backward: BackwardPolicy::SharedTorso, ..GraphNetConfig::default() };
         let torso = |scope: &mut Scope<'_>| Degrees { layer: Linear::new(&mut scope.sub("layer"), 1, 8), norm };
@@ -272,7 +272,7 @@ fn a_teacher_is_looked_at_too() {
             .map(|_| ())
     };
     with(Norm::Fixed).unwrap();
-    told(with(Norm::Batch), "forward");
+    check_refused(with(Norm::Batch), "forward");
 }
 
 /// Embeds nodes by their labels; the computation on the host uses another multiple.
@@ -311,7 +311,7 @@ fn a_form_on_the_host_that_is_another_policy_is_refused() {
 }
 
 #[test]
-fn policies_over_points_are_looked_at_and_are_sound() {
+fn policies_over_points_pass_the_checks() {
     let env = BoxEnv::cartesian(2, 0.25).unwrap();
     let policy =
         BoxPolicy::new(&env, BoxPolicyConfig::default(), Device::Cpu, Kind::Float, &mut Rng::seeded(3)).unwrap();

@@ -202,7 +202,7 @@ fn changes_of_log_r_add_up_instance_by_instance() {
 }
 
 #[test]
-fn what_knows_one_log_z_or_one_distribution_refuses_several_instances() {
+fn parts_for_one_log_z_or_one_distribution_refuse_several_instances() {
     let refused = |error: Error, words: &str| assert!(error.to_string().contains(words), "{error}");
     refused(trainer(TrajectoryBalance).step().unwrap_err(), "log Z of each instance");
     refused(trainer(LogPartitionVariance).step().unwrap_err(), "one instance for the whole batch");
@@ -224,9 +224,9 @@ fn what_knows_one_log_z_or_one_distribution_refuses_several_instances() {
 }
 
 /// Steps of one entry, up from 0 and down from 3; a second, constant entry holds the instance.
-struct Meeting(Vec<Vec<u16>>);
+struct TwoStarts(Vec<Vec<u16>>);
 
-impl VectorRules for Meeting {
+impl VectorRules for TwoStarts {
     fn width(&self) -> usize {
         2
     }
@@ -249,7 +249,7 @@ impl VectorRules for Meeting {
 
 #[test]
 fn trajectories_start_where_the_rules_say() {
-    let env = VectorEnv::new(Meeting(vec![vec![0, 0], vec![3, 1]]));
+    let env = VectorEnv::new(TwoStarts(vec![vec![0, 0], vec![3, 1]]));
     let states = env.initial(&[1, 0, 1]);
     assert_eq!((states.values(), env.instances(&states)), ([3u16, 1, 0, 0, 3, 1].as_slice(), vec![1, 0, 1]));
     assert_eq!(env.is_initial(&VectorStates::from_rows([[3, 0], [3, 1], [0, 0]])), [false, true, true]);

@@ -14,20 +14,20 @@ use samples::{fasta, has_graph6, read_text, with_numbers};
 use crate::trainers::Folder;
 
 /// Rows of a text, the number of invalid samples, and notes about them.
-struct Found<T> {
+struct ReadSamples<T> {
     rows: Vec<T>,
     n_invalid: usize,
     notes: Vec<String>,
 }
 
-fn found<T>(text: &str, numbers: bool, row: &dyn Fn(&str) -> Result<T>) -> Found<T> {
+fn read_samples<T>(text: &str, numbers: bool, row: &dyn Fn(&str) -> Result<T>) -> ReadSamples<T> {
     let (rows, n_invalid, notes) = samples::samples(text, numbers, row);
-    Found { rows, n_invalid, notes }
+    ReadSamples { rows, n_invalid, notes }
 }
 
 /// Reads points of a two-dimensional grid.
-fn points(text: &str) -> Found<Vec<u16>> {
-    found(text, true, &|line| {
+fn points(text: &str) -> ReadSamples<Vec<u16>> {
+    read_samples(text, true, &|line| {
         let words = line.split([',', ' ']).filter(|word| !word.is_empty());
         let point: Option<Vec<u16>> = words.map(|word| word.parse().ok()).collect();
         point.filter(|point| point.len() == 2).ok_or_else(|| Error::config("a point", line, "two whole numbers"))
@@ -35,8 +35,8 @@ fn points(text: &str) -> Found<Vec<u16>> {
 }
 
 /// Reads molecules for a task with two known molecules.
-fn molecules(text: &str) -> Found<String> {
-    found(text, false, &|line| {
+fn molecules(text: &str) -> ReadSamples<String> {
+    read_samples(text, false, &|line| {
         let word = line.split_whitespace().next().unwrap_or_default();
         let is_known = ["CO", "CN"].contains(&word);
         if is_known { Ok(word.to_owned()) } else { Err(Error::config("a molecule", word, "CO or CN")) }
@@ -66,9 +66,14 @@ fn each_line_is_a_sample_an_invalid_one_or_a_header() {
         (",0,1\n0,3,3\n1,2,2\n", 1, 2, "line 1, \",0,1\", counts as a sample"),
     ];
     for (text, n_valid, n_invalid, note) in cases {
-        let found = points(text);
-        assert_eq!((found.rows.len(), found.n_invalid), (n_valid, n_invalid), "{text:?}: {:?}", found.notes);
-        let notes = found.notes.join("; ");
+        let samples = points(text);
+        assert_eq!(
+            (samples.rows.len(), samples.n_invalid),
+            (n_valid, n_invalid),
+            "{text:?}: {:?}",
+            samples.notes
+        );
+        let notes = samples.notes.join("; ");
         assert!(notes.contains(note) && notes.is_empty() == note.is_empty(), "{text:?}: {notes}");
     }
     let cases = [
@@ -85,8 +90,13 @@ fn each_line_is_a_sample_an_invalid_one_or_a_header() {
         ("", 0, 0),
     ];
     for (text, n_valid, n_invalid) in cases {
-        let found = molecules(text);
-        assert_eq!((found.rows.len(), found.n_invalid), (n_valid, n_invalid), "{text:?}: {:?}", found.notes);
+        let samples = molecules(text);
+        assert_eq!(
+            (samples.rows.len(), samples.n_invalid),
+            (n_valid, n_invalid),
+            "{text:?}: {:?}",
+            samples.notes
+        );
     }
 }
 
@@ -96,9 +106,9 @@ fn a_byte_order_mark_takes_no_sample_away() -> Result<()> {
     let folder = Folder::new("judged");
     let path = folder.join("samples.txt");
     fs::write(&path, "\u{feff}0 0\n3 3\n1 1\n").unwrap();
-    let found = points(&read_text(&path)?);
-    assert_eq!((found.rows, found.n_invalid), (vec![vec![0, 0], vec![3, 3], vec![1, 1]], 0));
-    assert!(found.notes.is_empty());
+    let samples = points(&read_text(&path)?);
+    assert_eq!((samples.rows, samples.n_invalid), (vec![vec![0, 0], vec![3, 3], vec![1, 1]], 0));
+    assert!(samples.notes.is_empty());
     assert!(matches!(read_text(&folder.join("none.txt")), Err(Error::Io { .. })));
     Ok(())
 }

@@ -21,7 +21,7 @@ use tch::{Device, Kind, Tensor};
 
 /// Builds environments of graphs of at most 4 nodes; with a larger schema (above 8) states aren't merged in a
 /// batch.
-fn of(rules: impl GraphRules + 'static, semantics: Semantics, max_nodes: usize) -> GraphEnv {
+fn env_with_rules(rules: impl GraphRules + 'static, semantics: Semantics, max_nodes: usize) -> GraphEnv {
     let actions = ActionSet::new(semantics).with(AddNode::free(1, 4)).with(AddEdge::new(1));
     let schema = GraphSchema::plain(GraphKind::Undirected, max_nodes);
     GraphEnv::new(rules, actions, GraphState::new(GraphKind::Undirected))
@@ -30,7 +30,7 @@ fn of(rules: impl GraphRules + 'static, semantics: Semantics, max_nodes: usize) 
 }
 
 #[track_caller]
-fn told(result: Result<()>, words: &[&str]) {
+fn check_refused(result: Result<()>, words: &[&str]) {
     let error = result.unwrap_err();
     let message = error.to_string();
     assert!(matches!(error, Error::Contract { .. }), "{message}");
@@ -75,38 +75,39 @@ fn rules_that_see_labels_are_refused_by_name() {
     let checked = |result: Result<_>| result.map(|_| ());
     for max_nodes in [4, 9] {
         let (edges, exits) = (
-            of(ByLabel, Semantics::UpToIsomorphism, max_nodes),
-            of(ExitByLabel, Semantics::UpToIsomorphism, max_nodes),
+            env_with_rules(ByLabel, Semantics::UpToIsomorphism, max_nodes),
+            env_with_rules(ExitByLabel, Semantics::UpToIsomorphism, max_nodes),
         );
-        let back = of(KeepsFirst, Semantics::UpToIsomorphism, max_nodes).with_backward(BackwardRule::ByType);
+        let back =
+            env_with_rules(KeepsFirst, Semantics::UpToIsomorphism, max_nodes).with_backward(BackwardRule::ByType);
         let rules = "out of the rules";
-        told(
+        check_refused(
             edges.check_laws(),
             &[rules, "forward slot", "add_edge", "is legal; in the same under other labels it isn't"],
         );
-        told(
+        check_refused(
             checked(check_graph_env(&edges, Budget::thorough().with_walks(30), &mut Rng::seeded(0))),
             &[rules, "add_edge"],
         );
-        told(exits.check_laws(), &[rules, "exit"]);
-        told(
+        check_refused(exits.check_laws(), &[rules, "exit"]);
+        check_refused(
             checked(check_graph_env(&exits, Budget::thorough().with_walks(30), &mut Rng::seeded(0))),
             &[rules, "exit"],
         );
-        told(
+        check_refused(
             checked(check_graph_env(&back, Budget::thorough().with_walks(30), &mut Rng::seeded(0))),
             &[rules, "backward slot", "add_node"],
         );
     }
     // With meaningful labels rules may use them.
-    of(ByLabel, Semantics::Labelled, 9).check_laws().unwrap();
-    of(ExitByLabel, Semantics::Labelled, 9).check_laws().unwrap();
-    of(Free, Semantics::UpToIsomorphism, 9).check_laws().unwrap();
+    env_with_rules(ByLabel, Semantics::Labelled, 9).check_laws().unwrap();
+    env_with_rules(ExitByLabel, Semantics::Labelled, 9).check_laws().unwrap();
+    env_with_rules(Free, Semantics::UpToIsomorphism, 9).check_laws().unwrap();
 }
 
 /// The distinguished initial nodes 0 and 1 may be used by rules.
 #[test]
-fn rules_may_look_at_nodes_that_are_told_apart() {
+fn rules_may_use_distinguished_nodes() {
     let actions = || ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 4)).with(AddEdge::new(1));
     let (schema, start) =
         (GraphSchema::plain(GraphKind::Undirected, 9), GraphState::with_nodes(GraphKind::Undirected, 2));
@@ -130,14 +131,14 @@ fn rules_may_look_at_nodes_that_are_told_apart() {
     }
     let first = env().with_rules(|_| First);
     first.check_laws().unwrap();
-    told(
+    check_refused(
         env().with_rules(|_| First).with_scaffold(Scaffold::Alike).unwrap().check_laws(),
         &["out of the rules", "exit"],
     );
 }
 
 fn first_step(reward: impl gfn::env::Reward<GraphStates> + 'static, semantics: Semantics) -> Result<()> {
-    let env = of(Free, semantics, 9);
+    let env = env_with_rules(Free, semantics, 9);
     // Trajectories are long, because labels don't matter in graphs of one or two nodes.
     let config = GraphNetConfig { embedding: 8, initial_exit_bias: -3.0, ..GraphNetConfig::default() };
     let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0))?;
@@ -153,7 +154,7 @@ fn first_step(reward: impl gfn::env::Reward<GraphStates> + 'static, semantics: S
 fn rewards_that_see_labels_are_refused() {
     let by_label = || PerGraph(|graph: &GraphState| if graph.has_edge(0, 1) { 3.0 } else { 0.0 });
     let words = ["a reward doesn't depend on labels", "log R is", "under other labels", "nodes"];
-    told(first_step(by_label(), Semantics::UpToIsomorphism), &words);
+    check_refused(first_step(by_label(), Semantics::UpToIsomorphism), &words);
     first_step(by_label(), Semantics::Labelled).unwrap();
     first_step(PerGraph(|graph: &GraphState| graph.n_edges() as f64), Semantics::UpToIsomorphism).unwrap();
 }
@@ -173,7 +174,7 @@ fn rewards_that_see_labels_are_refused_at_every_seed() {
         let mut trainer = Trainer::new(env, reward, policy, TrajectoryBalance, config, rng).unwrap();
         let refusal = (0..101).find_map(|_| trainer.step().err());
         let refusal = refusal.unwrap_or_else(|| panic!("seed {seed}: 101 steps without a word"));
-        told(Err(refusal), &["a reward doesn't depend on labels"]);
+        check_refused(Err(refusal), &["a reward doesn't depend on labels"]);
     }
 }
 
@@ -182,7 +183,7 @@ fn rewards_that_see_labels_are_refused_at_every_seed() {
 fn rewards_that_see_labels_of_later_batches_are_refused() {
     static LARGE: AtomicBool = AtomicBool::new(false);
     let reward = PerGraph(|graph: &GraphState| if LARGE.load(Relaxed) && graph.has_edge(0, 1) { 3.0 } else { 0.0 });
-    let env = of(Free, Semantics::UpToIsomorphism, 9);
+    let env = env_with_rules(Free, Semantics::UpToIsomorphism, 9);
     let config = TrainerConfig { batch: 32, ..TrainerConfig::default() };
     let mut trainer = Trainer::new(env, reward, UniformPolicy, LogPartitionVariance, config, Rng::seeded(0)).unwrap();
     for _ in 0..5 {
@@ -191,7 +192,7 @@ fn rewards_that_see_labels_of_later_batches_are_refused() {
     LARGE.store(true, Relaxed);
     let refusal = (0..20).find_map(|_| trainer.step().err()).unwrap();
     assert_eq!(trainer.steps_done(), 10);
-    told(Err(refusal), &["a reward doesn't depend on labels"]);
+    check_refused(Err(refusal), &["a reward doesn't depend on labels"]);
 }
 
 #[test]
@@ -224,8 +225,8 @@ fn networks_of_another_initial_graph_are_refused() {
     let net =
         |n: usize| GraphNet::new(&from(n), config.clone(), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
     let words = ["the network tells nodes", "apart, and in this environment they are alike", "another initial graph"];
-    told(asked(&net(2), &from(0)), &words);
-    told(asked(&net(3), &from(2)), &words);
+    check_refused(asked(&net(2), &from(0)), &words);
+    check_refused(asked(&net(3), &from(2)), &words);
     asked(&net(2), &from(2)).unwrap();
     // Policies with less information, and policies for more nodes than there are, are accepted.
     asked(&net(0), &from(2)).unwrap();
@@ -238,7 +239,7 @@ fn networks_of_another_initial_graph_are_refused() {
         asked(&net.unwrap(), &fixed(semantics, 3)).unwrap();
     }
     let alike = from(2).with_scaffold(Scaffold::Alike).unwrap();
-    told(GraphPolicy(net(2)).evaluate(&alike, &alike.initial(&[0]), None, Quantities::PF).map(|_| ()), &words);
+    check_refused(GraphPolicy(net(2)).evaluate(&alike, &alike.initial(&[0]), None, Quantities::PF).map(|_| ()), &words);
 }
 
 /// Rules that claim |Aut| = 1.
@@ -250,7 +251,7 @@ impl GraphRules for NoSymmetry {
     }
 }
 
-fn trained(env: GraphEnv) -> Result<()> {
+fn train(env: GraphEnv) -> Result<()> {
     let reward = PerGraph(|_: &GraphState| 0.0);
     Trainer::new(env, reward, UniformPolicy, TrajectoryBalance, TrainerConfig::default(), Rng::seeded(0)).map(|_| ())
 }
@@ -258,15 +259,15 @@ fn trained(env: GraphEnv) -> Result<()> {
 #[test]
 fn automorphisms_counted_wrong_are_found_before_training() {
     for max_nodes in [4, 9] {
-        let env = of(NoSymmetry, Semantics::UpToIsomorphism, max_nodes);
-        told(
-            trained(env),
+        let env = env_with_rules(NoSymmetry, Semantics::UpToIsomorphism, max_nodes);
+        check_refused(
+            train(env),
             &["N_forward |Aut(child)| = N_backward |Aut(parent)|", "`GraphRules::log_automorphisms` isn't"],
         );
     }
-    trained(of(Free, Semantics::UpToIsomorphism, 9)).unwrap();
+    train(env_with_rules(Free, Semantics::UpToIsomorphism, 9)).unwrap();
     // Without the correction |Aut| isn't used.
-    trained(of(NoSymmetry, Semantics::UpToIsomorphism, 9).with_symmetry_correction(false)).unwrap();
+    train(env_with_rules(NoSymmetry, Semantics::UpToIsomorphism, 9).with_symmetry_correction(false)).unwrap();
 }
 
 #[test]
@@ -288,10 +289,10 @@ fn nodes_of_the_initial_graph_are_not_taken_away() {
     for (actions, edges) in [(loose, &all[..0]), (both, &all[..]), (hanging, &all[..3])] {
         let words = ["up to isomorphism no move takes a node of the initial graph", "SetNodeAttr", "takes node"];
         let env = of(Semantics::UpToIsomorphism, actions, edges);
-        told(trained(env.clone()), &words);
-        told(trained(env.with_scaffold(Scaffold::Alike).unwrap()), &words);
+        check_refused(train(env.clone()), &words);
+        check_refused(train(env.with_scaffold(Scaffold::Alike).unwrap()), &words);
     }
     // With labels the last node is removed first, and edges can always be removed.
-    trained(of(Semantics::Labelled, loose, &[])).unwrap();
-    trained(of(Semantics::UpToIsomorphism, |set| set.with(Reversed(AddEdge::new(1))), &all)).unwrap();
+    train(of(Semantics::Labelled, loose, &[])).unwrap();
+    train(of(Semantics::UpToIsomorphism, |set| set.with(Reversed(AddEdge::new(1))), &all)).unwrap();
 }

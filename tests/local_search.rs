@@ -92,7 +92,7 @@ fn greedy_search_climbs() {
 
 /// Known rewards of starting objects aren't computed again: each round needs one reward per object.
 #[test]
-fn known_rewards_are_not_asked_again() {
+fn known_rewards_are_not_computed_again() {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -19,7 +19,7 @@ use tch::Tensor;
 
 /// Graphs that are the same object as the graph with its two colours swapped; with `miscounts` each counts as
 /// a separate object.
-struct Swapped {
+struct ColourSymmetric {
     miscounts: bool,
 }
 
@@ -34,7 +34,7 @@ fn forms(graph: &GraphState) -> Vec<GraphState> {
     }
 }
 
-impl GraphRules for Swapped {
+impl GraphRules for ColourSymmetric {
     fn log_multiplicity(&self, graph: &GraphState) -> Result<f64> {
         Ok(if self.miscounts { 0.0 } else { (forms(graph).len() as f64).ln() })
     }
@@ -43,8 +43,8 @@ impl GraphRules for Swapped {
     }
 }
 
-fn swapped(miscounts: bool) -> GraphEnv {
-    ColouredGraphs::of(3).with_rules(|_| Swapped { miscounts })
+fn colour_symmetric(miscounts: bool) -> GraphEnv {
+    ColouredGraphs::env(3).with_rules(|_| ColourSymmetric { miscounts })
 }
 
 /// A log-reward that is equal for both states of an object, also for unfinished ones.
@@ -73,15 +73,15 @@ fn close(what: &str, found: &[f64], expected: &[f64]) {
 
 #[test]
 fn the_checker_counts_forms() {
-    check_env(&swapped(false), Budget::thorough().with_walks(30), &mut Rng::seeded(0)).unwrap();
-    let error = check_env(&swapped(true), Budget::thorough().with_walks(30), &mut Rng::seeded(0)).unwrap_err();
+    check_env(&colour_symmetric(false), Budget::thorough().with_walks(30), &mut Rng::seeded(0)).unwrap();
+    let error = check_env(&colour_symmetric(true), Budget::thorough().with_walks(30), &mut Rng::seeded(0)).unwrap_err();
     assert!(matches!(error, Error::Contract { .. }) && error.to_string().contains("log_multiplicity"), "{error}");
 }
 
 /// Target, exact policy and estimates give each object R / Z, where Z sums over objects.
 #[test]
 fn objects_have_their_share() {
-    let env = swapped(false);
+    let env = colour_symmetric(false);
     let graph = StateGraph::build(&env, 1_000).unwrap();
     let objects = env.objects(graph.states()).unwrap();
     // Lists objects independently, by the lesser of both keys.
@@ -121,7 +121,7 @@ fn objects_have_their_share() {
 /// Training applies the environment's measure to every reward, for finished and unfinished objects.
 #[test]
 fn every_reward_gets_the_measure() {
-    let env = swapped(false);
+    let env = colour_symmetric(false);
     let drawn = Sampler::new(&env, &UniformPolicy).forward(64, &mut Rng::seeded(3)).unwrap();
     let measure = |states: &GraphStates| -> Vec<f64> {
         let of = |state: &GraphState| env.log_automorphisms(state).unwrap() - (forms(state).len() as f64).ln();
@@ -130,7 +130,7 @@ fn every_reward_gets_the_measure() {
     let of_ends = measure(drawn.terminal_states());
     let partial: Vec<f64> =
         drawn.states().graphs().iter().zip(measure(drawn.states())).map(|(s, m)| size(s) + m).collect();
-    let keys = swapped(false);
+    let keys = colour_symmetric(false);
     let law = Temperature::Constant(2.0);
     let conditioning = Conditioning::new(1).unwrap().temperature(law, Encoding::Number).unwrap();
     let condition = Condition { beta: 2.0, preferences: vec![1.0], focus: None };
@@ -170,7 +170,7 @@ fn every_reward_gets_the_measure() {
 
 #[test]
 fn local_search_keeps_the_shares_of_objects() {
-    let (env, mut rng) = (swapped(false), Rng::seeded(0));
+    let (env, mut rng) = (colour_symmetric(false), Rng::seeded(0));
     let graph = StateGraph::build(&env, 1_000).unwrap();
     // The two objects of one state have half of the target; without the measure it would be a third.
     let reward = |states: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> {

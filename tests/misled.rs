@@ -81,9 +81,9 @@ fn modified_detailed_balance_wants_partial_rewards_to_be_the_reward() {
 }
 
 /// A reward that counts the states in its calls.
-struct Counted<'a>(&'a std::sync::atomic::AtomicUsize);
+struct CountingReward<'a>(&'a std::sync::atomic::AtomicUsize);
 
-impl Reward<VectorStates> for Counted<'_> {
+impl Reward<VectorStates> for CountingReward<'_> {
     fn log_reward(&self, states: &VectorStates, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
         count(states, conditions)
     }
@@ -94,11 +94,11 @@ impl Reward<VectorStates> for Counted<'_> {
 }
 
 #[test]
-fn steps_between_equal_states_are_asked_about_once() {
+fn equal_states_of_steps_are_rewarded_once() {
     let asked = std::sync::atomic::AtomicUsize::new(0);
     let trajectories = Sampler::new(&words(), &UniformPolicy).forward(500, &mut Rng::seeded(0)).unwrap();
     let needs = Balance::needs(&ModifiedDetailedBalance::default());
-    let scores = score(&words(), &Counted(&asked), &UniformPolicy, &trajectories, needs).unwrap();
+    let scores = score(&words(), &CountingReward(&asked), &UniformPolicy, &trajectories, needs).unwrap();
     // 14 words have a preceding word.
     assert_eq!(asked.into_inner(), 2 * 14);
     let change = scores.get(Quantity::LogRewardChange).unwrap();
@@ -150,9 +150,9 @@ fn training_without_gradients_is_refused() {
 }
 
 /// A policy that returns detached copies.
-struct Cut(MlpPolicy<KHot>);
+struct DetachedPolicy(MlpPolicy<KHot>);
 
-impl Policy<VectorEnv> for Cut {
+impl Policy<VectorEnv> for DetachedPolicy {
     fn evaluate(
         &self,
         env: &VectorEnv,
@@ -172,7 +172,7 @@ impl Policy<VectorEnv> for Cut {
 fn policies_that_lose_their_gradient_are_refused() {
     for chunk in [None, Some(5)] {
         let config = TrainerConfig { chunk, ..fresh(8) };
-        let cut = Cut(policy(MlpPolicyConfig::default()));
+        let cut = DetachedPolicy(policy(MlpPolicyConfig::default()));
         let error = trainer(cut, Box::new(LogPartitionVariance), config).unwrap().step().unwrap_err();
         says(&error, &["log-partition variance needs a loss with a gradient", "neither detach nor copy"]);
     }

@@ -29,7 +29,7 @@ use tch::{Device, Kind, Tensor};
 
 /// Uses one thread: small products on several threads wait for each other, and take ten times as long on a
 /// busy machine.
-fn on_one_thread() {
+fn use_one_thread() {
     tch::set_num_threads(1);
 }
 
@@ -55,7 +55,7 @@ fn dead(env: &GraphEnv, net: &impl GraphNetwork, n_conditions: i64, objective: &
 
 #[test]
 fn a_gradient_reaches_every_parameter() {
-    on_one_thread();
+    use_one_thread();
     for (kind, base) in KINDS.iter().flat_map(|&kind| configs().into_iter().map(move |base| (kind, base))) {
         let env = everything_under(Semantics::Labelled, kind, 4);
         let plain = GraphNetConfig { estimators: EstimatorsConfig::default(), ..base.clone() };
@@ -150,7 +150,7 @@ fn conditions_enter_every_estimate_and_missing_ones_are_refused() {
 }
 
 /// `beta` times an energy that distinguishes labels.
-fn tempered(graphs: &GraphStates, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
+fn tempered_reward(graphs: &GraphStates, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
     let energy = |graph: &GraphState| {
         let weights = [(0, 1, 1.0), (0, 2, -0.5), (1, 2, 0.3)];
         let edges: f64 = weights.iter().filter(|(a, b, _)| graph.has_edge(*a, *b)).map(|(_, _, w)| w).sum();
@@ -172,7 +172,7 @@ fn train_tempered(net: &impl GraphNetwork) -> [f64; 3] {
         let betas: Vec<f64> = (0..32).map(|_| 0.4 * (2.2f64 / 0.4).powf(rng.uniform())).collect();
         let conditions = Tensor::from_slice(&betas).view([-1, 1]);
         let trajectories = Sampler::new(&env, &policy).forward_conditional(&conditions, &mut rng).unwrap();
-        let scores = score(&env, &tempered, &policy, &trajectories, TrajectoryBalance.needs()).unwrap();
+        let scores = score(&env, &tempered_reward, &policy, &trajectories, TrajectoryBalance.needs()).unwrap();
         TrajectoryBalance.loss(&scores, RegressionLoss::Squared).unwrap().backward();
         adam.step().unwrap();
     }
@@ -180,14 +180,14 @@ fn train_tempered(net: &impl GraphNetwork) -> [f64; 3] {
     [0.5, 1.0, 2.0].map(|beta: f64| {
         let condition = Tensor::from_slice(&[beta]);
         let learned = graph.terminating_distribution(&env, &policy, Some(&condition)).unwrap();
-        let target = graph.target_distribution(&tempered, Some(&condition)).unwrap();
+        let target = graph.target_distribution(&tempered_reward, Some(&condition)).unwrap();
         Distances::between(&learned.probs, &target.probs).unwrap().tv
     })
 }
 
 #[test]
 fn conditional_policies_learn_the_distribution_of_each_condition() {
-    on_one_thread();
+    use_one_thread();
     let env = Triangles::env();
     for conv in [ConvKind::Gin, ConvKind::Transformer { heads: 4 }] {
         let config = GraphNetConfig { estimators: EstimatorsConfig::conditional(1), ..config(conv) };
@@ -224,7 +224,7 @@ fn train(
 
 #[test]
 fn the_perceptron_learns_small_rings_with_a_backward_policy() {
-    on_one_thread();
+    use_one_thread();
     let env = || Ring::new(3, GraphKind::Directed).unwrap().into_env();
     for backward in [BackwardPolicy::SharedTorso, BackwardPolicy::Separate] {
         let mlp = MlpConfig { hidden: vec![64, 64], ..MlpConfig::default() };
@@ -237,7 +237,7 @@ fn the_perceptron_learns_small_rings_with_a_backward_policy() {
 
 #[test]
 fn the_transformer_learns_coloured_graphs_up_to_isomorphism() {
-    on_one_thread();
+    use_one_thread();
     fn reward(graphs: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
         let log_r = |graph: &GraphState| {
             let ones = graph.nodes().filter(|node| node.class == 1).count();
@@ -332,7 +332,7 @@ fn the_perceptron_refuses_what_it_cannot_serve() {
 /// knew only one of six rings until step 270, and the exact divergence at step 1,000 was 0.0136.
 #[test]
 fn rings_of_four_nodes_are_all_learned_early() {
-    on_one_thread();
+    use_one_thread();
     let mut rng = Rng::seeded(7);
     let ring = Ring::new(4, GraphKind::Directed).unwrap();
     let (env, reward) = (ring.env().clone(), RingReward::default());

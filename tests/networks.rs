@@ -181,9 +181,9 @@ fn graphs_without_nodes_or_edges_have_finite_logits_of_the_right_shape() {
 }
 
 /// A network whose output is changed by a function.
-struct Tampered(GraphNet, fn(&mut NetworkOutput));
+struct ChangedOutput(GraphNet, fn(&mut NetworkOutput));
 
-impl GraphNetwork for Tampered {
+impl GraphNetwork for ChangedOutput {
     fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<NetworkOutput> {
         let mut output = self.0.forward(batch, wants)?;
         (self.1)(&mut output);
@@ -209,11 +209,11 @@ fn wrong_shapes_are_refused_with_the_action_types_name() {
     ];
     let states = GraphStates::from(vec![random_graph(GraphKind::Undirected, 3, 1.0, &mut Rng::seeded(0)); 2]);
     for (tamper, named) in cases {
-        let policy = GraphPolicy(Tampered(net(&env, config(ConvKind::Gin), Kind::Float), tamper));
+        let policy = GraphPolicy(ChangedOutput(net(&env, config(ConvKind::Gin), Kind::Float), tamper));
         let error = policy.evaluate(&env, &states, None, all()).unwrap_err();
         assert!(matches!(error, Error::Shape { .. }) && error.to_string().contains(named), "{error}");
     }
-    let policy = GraphPolicy(Tampered(net(&env, config(ConvKind::Gin), Kind::Float), |_| {}));
+    let policy = GraphPolicy(ChangedOutput(net(&env, config(ConvKind::Gin), Kind::Float), |_| {}));
     policy.evaluate(&env, &states, None, all()).unwrap();
 }
 

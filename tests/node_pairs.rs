@@ -14,7 +14,7 @@ use gfn::{Error, Result, Rng};
 
 /// The removed nodes that an [`AddPair`] reports.
 #[derive(Clone, Copy, Debug)]
-enum Says {
+enum ReportedNodes {
     Both,
     /// The opposite order of adding.
     Swapped,
@@ -26,7 +26,7 @@ enum Says {
 #[derive(Clone, Copy, Debug)]
 struct AddPair {
     max_nodes: usize,
-    says: Says,
+    reported: ReportedNodes,
 }
 
 impl GraphActionType for AddPair {
@@ -75,10 +75,10 @@ impl GraphActionType for AddPair {
         }
         let mut pair = vec![action.a, action.b];
         pair.sort_by_key(|&a| before.node(a).map(|node| node.class));
-        match self.says {
-            Says::Both => {}
-            Says::Swapped => pair.reverse(),
-            Says::One => pair.truncate(1),
+        match self.reported {
+            ReportedNodes::Both => {}
+            ReportedNodes::Swapped => pair.reverse(),
+            ReportedNodes::One => pair.truncate(1),
         }
         pair
     }
@@ -99,17 +99,17 @@ fn schema(max_nodes: usize) -> GraphSchema {
 }
 
 /// Pairs whose nodes get attributes.
-fn growing(says: Says) -> GraphEnv {
+fn growing_env(reported: ReportedNodes) -> GraphEnv {
     let marks = SetNodeAttr::new(&[2]).unwrap();
-    let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddPair { max_nodes: 8, says }).with(marks);
+    let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddPair { max_nodes: 8, reported }).with(marks);
     GraphEnv::new(Pairs, actions, GraphState::new(GraphKind::Undirected))
         .and_then(|env| env.with_schema(schema(8)))
         .unwrap()
 }
 
 /// Pairs that are added and removed, with attributes on the remaining nodes.
-fn coming_and_going() -> GraphEnv {
-    let pairs = AddPair { max_nodes: 6, says: Says::Both };
+fn coming_and_going_env() -> GraphEnv {
+    let pairs = AddPair { max_nodes: 6, reported: ReportedNodes::Both };
     let actions = ActionSet::new(Semantics::UpToIsomorphism).with(pairs).with(Reversed(pairs));
     let actions = actions.with(SetNodeAttr::new(&[2]).unwrap());
     GraphEnv::new(Pairs, actions, GraphState::new(GraphKind::Undirected))
@@ -125,9 +125,9 @@ fn graphs(env: &GraphEnv) -> Vec<GraphState> {
 
 #[test]
 fn checkers_pass() {
-    let env = growing(Says::Both);
+    let env = growing_env(ReportedNodes::Both);
     check_graph_env(&env, Budget::thorough().with_walks(20), &mut Rng::seeded(1)).unwrap();
-    let pairs = AddPair { max_nodes: 8, says: Says::Both };
+    let pairs = AddPair { max_nodes: 8, reported: ReportedNodes::Both };
     for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
         check_action_type(&pairs, semantics, &graphs(&env)).unwrap();
     }
@@ -136,7 +136,7 @@ fn checkers_pass() {
 
 #[test]
 fn walks_taken_backwards_are_replayed_to_the_same_object() {
-    let env = growing(Says::Both);
+    let env = growing_env(ReportedNodes::Both);
     let rng = &mut Rng::seeded(1);
     let forward = Sampler::new(&env, &UniformPolicy).forward(300, rng).unwrap();
     let back = Sampler::new(&env, &UniformPolicy).backward(forward.terminal_states(), rng).unwrap();
@@ -148,7 +148,7 @@ fn walks_taken_backwards_are_replayed_to_the_same_object() {
 
 #[test]
 fn forward_moves_that_remove_nodes_are_replayed() {
-    let env = coming_and_going();
+    let env = coming_and_going_env();
     let rng = &mut Rng::seeded(1);
     let forward = Sampler::new(&env, &UniformPolicy).forward(200, rng).unwrap();
     let sizes: Vec<usize> = forward.states().graphs().iter().map(GraphState::n_nodes).collect();
@@ -161,15 +161,16 @@ fn forward_moves_that_remove_nodes_are_replayed() {
 
 #[test]
 fn a_wrong_account_of_removed_nodes_is_refused() {
-    for (says, words) in
-        [(Says::One, "each once, and no other"), (Says::Swapped, "in the order in which the reverse adds them")]
-    {
-        let env = growing(says);
-        let wrong = check_action_type(&AddPair { max_nodes: 8, says }, Semantics::UpToIsomorphism, &graphs(&env));
+    for (reported, words) in [
+        (ReportedNodes::One, "each once, and no other"),
+        (ReportedNodes::Swapped, "in the order in which the reverse adds them"),
+    ] {
+        let env = growing_env(reported);
+        let wrong = check_action_type(&AddPair { max_nodes: 8, reported }, Semantics::UpToIsomorphism, &graphs(&env));
         let found = wrong.unwrap_err().to_string();
         assert!(found.contains(words) && found.contains("add_pair") && found.contains("nodes"), "{found}");
     }
-    let env = growing(Says::One);
+    let env = growing_env(ReportedNodes::One);
     let rng = &mut Rng::seeded(1);
     let forward = Sampler::new(&env, &UniformPolicy).forward(50, rng).unwrap();
     let back = Sampler::new(&env, &UniformPolicy).backward(forward.terminal_states(), rng).unwrap();

@@ -22,7 +22,7 @@ fn is_mode(points: &VectorStates) -> Vec<bool> {
 }
 
 /// Measures a random number per step that is equal in every run with one seed.
-fn drawn(every: usize) -> Validation<impl FnMut(&GridTrainer) -> Result<Metrics>> {
+fn random_metric(every: usize) -> Validation<impl FnMut(&GridTrainer) -> Result<Metrics>> {
     let measure = |trainer: &GridTrainer| Ok(Metrics::from([("drawn".to_owned(), trainer.evaluation_rng().uniform())]));
     Validation::every(every, measure).unwrap()
 }
@@ -46,7 +46,7 @@ fn saving_at_7(trainer: &mut GridTrainer, steps: usize, folder: &Folder) -> usiz
         Ok(ControlFlow::Continue(()))
     };
     let mut modes = CountModes::new(is_mode);
-    let (mut validation, mut stop) = (drawn(2), EarlyStop::new("drawn", Goal::Larger, 50).unwrap());
+    let (mut validation, mut stop) = (random_metric(2), EarlyStop::new("drawn", Goal::Larger, 50).unwrap());
     let fit = Fit::new(steps).observe(&mut save).observe(&mut modes).observe(&mut validation).observe(&mut stop);
     fit.checkpoint(folder.join("end"), None).unwrap().run(trainer).unwrap();
     modes.tracker().found()
@@ -96,8 +96,8 @@ fn after_a_run_that_broke_off_a_trainer_saves_at_once() {
 
 /// Runs up to `steps` and keeps the best checkpoint by two metrics. Returns the best of each, and all
 /// metrics.
-fn keeping(trainer: &mut GridTrainer, steps: usize, folder: &Folder) -> ([Option<(f64, usize)>; 2], Vec<Record>) {
-    let mut validation = drawn(2);
+fn keep_best(trainer: &mut GridTrainer, steps: usize, folder: &Folder) -> ([Option<(f64, usize)>; 2], Vec<Record>) {
+    let mut validation = random_metric(2);
     let mut drawn = KeepBest::new("drawn", Goal::Larger, folder.join("drawn"));
     let mut loss = KeepBest::new("loss", Goal::Smaller, folder.join("loss")).named("least_loss");
     let mut records = Vec::new();
@@ -105,7 +105,8 @@ fn keeping(trainer: &mut GridTrainer, steps: usize, folder: &Folder) -> ([Option
         records.push(record.clone());
         Ok(ControlFlow::Continue(()))
     };
-    let fit = Fit::new(steps).observe(&mut validation).observe(&mut drawn).observe(&mut loss).observe(&mut watch);
+    let fit =
+        Fit::new(steps).observe(&mut validation).observe(&mut drawn).observe(&mut loss).observe(&mut watch);
     fit.checkpoint(folder.join("end"), None).unwrap().run(trainer).unwrap();
     ([drawn.best(), loss.best()], records)
 }
@@ -113,19 +114,20 @@ fn keeping(trainer: &mut GridTrainer, steps: usize, folder: &Folder) -> ([Option
 #[test]
 fn the_best_checkpoint_is_kept_through_a_resume() {
     let (whole, parts) = (Folder::new("best-whole"), Folder::new("best-parts"));
-    let (best, records) = keeping(&mut trainer(1), 16, &whole);
+    let (best, records) = keep_best(&mut trainer(1), 16, &whole);
     let least = |of: &dyn Fn(&Record) -> Option<f64>| {
         let figures = records.iter().filter_map(|record| Some((of(record)?, record.step)));
         figures.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap()
     };
-    let (drawn, loss) = (least(&|record| Some(-record.figure("drawn")?)), least(&|record| record.figure("loss")));
+    let (drawn, loss) =
+        (least(&|record| Some(-record.figure("drawn")?)), least(&|record| record.figure("loss")));
     assert_eq!(best, [Some((-drawn.0, drawn.1)), Some(loss)]);
 
     let mut first = trainer(1);
-    keeping(&mut first, 8, &parts);
+    keep_best(&mut first, 8, &parts);
     let mut resumed = trainer(2);
     resumed.resume(parts.join("end")).unwrap();
-    assert_eq!(keeping(&mut resumed, 16, &parts).0, best);
+    assert_eq!(keep_best(&mut resumed, 16, &parts).0, best);
     for (name, (_, step)) in ["drawn", "loss"].into_iter().zip(best.map(Option::unwrap)) {
         assert_eq!(bytes(&parts.join(name)), bytes(&whole.join(name)), "{name}");
         // The best checkpoint is complete, and can be resumed from.
@@ -137,11 +139,11 @@ fn the_best_checkpoint_is_kept_through_a_resume() {
     fs::remove_dir_all(parts.join("drawn")).unwrap();
     let mut resumed = trainer(2);
     resumed.resume(parts.join("end")).unwrap();
-    let (best, _) = keeping(&mut resumed, 20, &parts);
+    let (best, _) = keep_best(&mut resumed, 20, &parts);
     assert_eq!(Checkpoint::load(parts.join("drawn")).unwrap().manifest().step as usize, best[0].unwrap().1);
 }
 
-fn refused<T: std::fmt::Debug>(result: Result<T>, words: &[&str]) {
+fn check_refused<T: std::fmt::Debug>(result: Result<T>, words: &[&str]) {
     match result {
         Err(error @ (Error::Config { .. } | Error::File { .. })) => {
             let message = error.to_string();
@@ -152,26 +154,29 @@ fn refused<T: std::fmt::Debug>(result: Result<T>, words: &[&str]) {
 }
 
 #[test]
-fn the_best_has_a_folder_of_its_own() {
+fn the_best_has_a_separate_folder() {
     let folder = Folder::new("best-folder");
     let path = folder.join("run");
     let mut best = KeepBest::new("loss", Goal::Smaller, &path);
     let fit = Fit::new(3).observe(&mut best).checkpoint(&path, None).unwrap();
-    refused(fit.run(&mut trainer(0)), &["run's own checkpoint", "folder of its own"]);
+    check_refused(fit.run(&mut trainer(0)), &["run's own checkpoint", "folder of its own"]);
     fs::create_dir_all(&path).unwrap();
     fs::write(path.join("notes.txt"), "mine").unwrap();
     let mut none = trainer(0);
-    refused(Fit::new(3).observe(&mut KeepBest::new("loss", Goal::Smaller, &path)).run(&mut none), &["notes.txt"]);
+    check_refused(Fit::new(3).observe(&mut KeepBest::new("loss", Goal::Smaller, &path)).run(&mut none), &["notes.txt"]);
     assert_eq!(none.steps_done(), 0, "found out before the first step");
     let missing = KeepBest::new("tvv", Goal::Smaller, folder.join("best"));
-    refused(Fit::new(3).observe(&mut constant("tv", 1)).observe(&mut missing.clone()).run(&mut none), &["`tvv`", "tv"]);
+    check_refused(
+        Fit::new(3).observe(&mut constant("tv", 1)).observe(&mut missing.clone()).run(&mut none),
+        &["`tvv`", "tv"],
+    );
 }
 
 #[test]
 fn a_run_may_have_several_of_a_kind() {
     let mut trainer = trainer(0);
     let (mut first, mut second) = (go_on, go_on);
-    let (mut tv, mut drawn) = (constant("tv", 2), drawn(3));
+    let (mut tv, mut drawn) = (constant("tv", 2), random_metric(3));
     let mut stops =
         ["tv", "drawn", "loss"].map(|metric| EarlyStop::new(metric, Goal::Smaller, 50).unwrap().named(metric));
     let mut modes = [CountModes::new(is_mode), CountModes::new(is_mode).named("again")];
@@ -193,14 +198,14 @@ fn a_run_may_have_several_of_a_kind() {
 }
 
 #[test]
-fn what_cannot_be_told_apart_is_refused_before_the_first_step() {
+fn duplicate_names_are_refused_before_the_first_step() {
     let mut trainer = trainer(0);
     let [mut first, mut second] = ["tv", "loss"].map(|metric| EarlyStop::new(metric, Goal::Smaller, 5).unwrap());
     let fit = Fit::new(3).observe(&mut first).observe(&mut second);
-    refused(fit.run(&mut trainer), &["`early_stop`", "`named`"]);
+    check_refused(fit.run(&mut trainer), &["`early_stop`", "`named`"]);
     assert_eq!(trainer.steps_done(), 0);
     let fit = Fit::new(3);
-    refused(fit.observe(&mut constant("tv", 1)).observe(&mut constant("tv", 2)).run(&mut trainer), &["`tv`"]);
+    check_refused(fit.observe(&mut constant("tv", 1)).observe(&mut constant("tv", 2)).run(&mut trainer), &["`tv`"]);
 }
 
 /// Two validations with different intervals: a metric of the rarer one isn't refused when only the other is
@@ -227,7 +232,7 @@ fn a_metric_has_no_name_that_a_line_has_already() {
         let mut trainer = trainer(0);
         let (mut validation, mut lines) = (constant(name, 2), MetricsFile::new(&path));
         let fit = Fit::new(5).observe(&mut validation).observe(&mut lines);
-        refused(fit.run(&mut trainer), &[&format!("`{name}`"), "a name that no figure"]);
+        check_refused(fit.run(&mut trainer), &[&format!("`{name}`"), "a name that no figure"]);
         // Files written before can be continued.
         let mut lines = MetricsFile::new(&path);
         Fit::new(5).observe(&mut lines).run(&mut trainer).unwrap();
@@ -244,7 +249,7 @@ fn a_resumed_run_leaves_the_lines_of_a_whole_one() {
             true => Ok(ControlFlow::Break(())),
             false => Ok(ControlFlow::Continue(())),
         };
-        let (mut often, mut rarely) = (drawn(2), constant("tv, exact", 5));
+        let (mut often, mut rarely) = (random_metric(2), constant("tv, exact", 5));
         let mut lines = MetricsFile::new(folder.join(&format!("{name}.jsonl")));
         let fit = Fit::new(12).observe(&mut often).observe(&mut rarely).observe(&mut lines);
         fit.observe(&mut cut).checkpoint(folder.join(name), Some(4)).unwrap().run(trainer).unwrap();
@@ -292,7 +297,7 @@ fn a_start_that_fails_loses_nothing_that_observers_keep() {
 #[test]
 fn an_observer_that_keeps_tensors_has_a_name_that_divides_no_section() {
     let mut modes = CountModes::new(is_mode).named("a/b");
-    refused(Fit::new(1).observe(&mut modes).run(&mut trainer(0)), &["`a/b`", "without `/`"]);
+    check_refused(Fit::new(1).observe(&mut modes).run(&mut trainer(0)), &["`a/b`", "without `/`"]);
 }
 
 /// Devices and pipes are only written to: reading a device could be endless, and reading a pipe would block.

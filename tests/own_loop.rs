@@ -28,7 +28,7 @@ fn trainer(config: TrainerConfig) -> Learner {
 }
 
 /// Uses everything that a step depends on: replay by loss, decreasing exploration, an average that samples.
-fn whole() -> Learner {
+fn full_trainer() -> Learner {
     let source = DataSource::new(0.5, 0.5, 0.0).unwrap();
     let epsilon = Some(Schedule::Linear { from: 0.5, to: 0.0, steps: 10 });
     let trainer = trainer(TrainerConfig { batch: 8, source, epsilon, replay_after: 2, ..TrainerConfig::default() });
@@ -45,7 +45,7 @@ fn values(trainer: &Learner) -> Vec<Tensor> {
     parameters(trainer).iter().map(|parameter| parameter.tensor.detach().copy()).collect()
 }
 
-fn own_step(trainer: &mut Learner, adam: &mut Adam) -> f64 {
+fn custom_step(trainer: &mut Learner, adam: &mut Adam) -> f64 {
     let mut batch = trainer.draw().unwrap();
     let scores = trainer.score(&mut batch).unwrap();
     let loss = trainer.loss(&scores).unwrap();
@@ -56,11 +56,11 @@ fn own_step(trainer: &mut Learner, adam: &mut Adam) -> f64 {
 }
 
 #[test]
-fn an_own_loop_makes_the_same_steps() {
-    let (mut ours, mut own) = (whole(), whole());
+fn a_custom_loop_makes_the_same_steps() {
+    let (mut ours, mut own) = (full_trainer(), full_trainer());
     let mut adam = Adam::new(parameters(&own), own.context().config.adam).unwrap();
     for step in 1..=8 {
-        assert_eq!(ours.step().unwrap().loss.to_bits(), own_step(&mut own, &mut adam).to_bits(), "step {step}");
+        assert_eq!(ours.step().unwrap().loss.to_bits(), custom_step(&mut own, &mut adam).to_bits(), "step {step}");
         assert_eq!(values(&ours), values(&own), "step {step}");
         assert_eq!((own.steps_done(), own.reward_calls()), (step, ours.reward_calls()));
     }
@@ -84,7 +84,11 @@ fn the_five_methods_are_the_step_also_in_chunks() {
         let make = || trainer(TrainerConfig { batch: 8, chunk, ..TrainerConfig::default() });
         let (mut whole, mut by_hand) = (make(), make());
         for step in 1..=4 {
-            assert_eq!(whole.step().unwrap().loss.to_bits(), step_by_hand(&mut by_hand).to_bits(), "step {step}");
+            assert_eq!(
+                whole.step().unwrap().loss.to_bits(),
+                step_by_hand(&mut by_hand).to_bits(),
+                "step {step}"
+            );
             assert_eq!(values(&whole), values(&by_hand), "step {step}");
         }
     }
@@ -110,7 +114,7 @@ fn a_stray_gradient_doesn_t_count_twice() {
 }
 
 #[test]
-fn a_loop_s_own_loss_is_the_one_of_the_record() {
+fn a_custom_loss_is_recorded() {
     let mut trainer = trainer(TrainerConfig { batch: 8, ..TrainerConfig::default() });
     let mut batch = trainer.draw().unwrap();
     let scores = trainer.score(&mut batch).unwrap();
@@ -121,8 +125,8 @@ fn a_loop_s_own_loss_is_the_one_of_the_record() {
 }
 
 #[test]
-fn a_batch_from_elsewhere_is_a_step_that_nobody_s_priorities_follow() {
-    let mut trainer = whole();
+fn a_user_supplied_batch_updates_no_priorities() {
+    let mut trainer = full_trainer();
     let env = word_env(2, 3);
     let others = Sampler::new(&env, &UniformPolicy).forward(5, &mut Rng::seeded(3)).unwrap();
     assert_eq!(trainer.remember(&others).unwrap(), 5);
@@ -147,7 +151,7 @@ fn a_batch_from_elsewhere_is_a_step_that_nobody_s_priorities_follow() {
 }
 
 #[test]
-fn what_can_not_be_done_by_hand_is_refused() {
+fn unsupported_settings_of_custom_loops_are_refused() {
     let mut chunked = trainer(TrainerConfig { batch: 4, chunk: Some(3), ..TrainerConfig::default() });
     let mut batch = chunked.draw().unwrap();
     let scores = chunked.score(&mut batch).unwrap();

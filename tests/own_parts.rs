@@ -37,28 +37,28 @@ fn trainer_of(objective: impl Objective + 'static, seed: u64, source: DataSource
 }
 
 /// The source's rows in each batch, and the batch size.
-type Shown = Arc<Mutex<Vec<(std::ops::Range<usize>, usize)>>>;
+type SharedRows = Arc<Mutex<Vec<(std::ops::Range<usize>, usize)>>>;
 
 /// A source of the word `1 1`, drawn n + `surplus` times, with log-rewards if they are known.
-struct Same {
+struct RepeatedWord {
     log_reward: Option<f64>,
     surplus: usize,
-    shown: Shown,
+    shown: SharedRows,
 }
 
-impl Same {
+impl RepeatedWord {
     fn new(log_reward: Option<f64>) -> Self {
         Self { log_reward, surplus: 0, shown: Arc::default() }
     }
 }
 
-impl<E: Env> Persist<E> for Same {
+impl<E: Env> Persist<E> for RepeatedWord {
     fn name(&self) -> &str {
         "same"
     }
 }
 
-impl Source<VectorEnv> for Same {
+impl Source<VectorEnv> for RepeatedWord {
     fn draw(
         &mut self,
         request: BatchRequest,
@@ -139,9 +139,9 @@ fn message<T>(result: Result<T>) -> String {
 }
 
 #[test]
-fn a_source_gives_its_share_and_is_shown_what_was_made_of_it() {
+fn a_source_supplies_its_share_and_learns_from_it() {
     let buffer = ReplayConfig { capacity: 100, eviction: Eviction::Fifo, draw: Draw::Uniform };
-    let source = Same::new(None);
+    let source = RepeatedWord::new(None);
     let shown = source.shown.clone();
     let mut new = trainer(TrajectoryBalance, 1)
         .with_replay(ReplayBuffer::new(buffer).unwrap())
@@ -154,7 +154,7 @@ fn a_source_gives_its_share_and_is_shown_what_was_made_of_it() {
     assert!(latest.recorded_log_rewards().unwrap()[9..].iter().all(|&log_reward| log_reward == 2.0), "asked for");
     assert_eq!(*shown.lock().unwrap(), [(9..12, 12), (9..12, 12)]);
 
-    let mut known = trainer(TrajectoryBalance, 1).with_source(0.25, Same::new(Some(-3.0))).unwrap();
+    let mut known = trainer(TrajectoryBalance, 1).with_source(0.25, RepeatedWord::new(Some(-3.0))).unwrap();
     losses(&mut known, 2);
     assert_eq!(known.reward_calls(), 18);
     assert!(known.latest().unwrap().recorded_log_rewards().unwrap()[9..].iter().all(|&x| x == -3.0), "taken");
@@ -180,7 +180,7 @@ impl Source<VectorEnv> for Trickle {
         self.1.lock().unwrap().push(request);
         match self.0.max(request.min) {
             0 => Ok(None),
-            n => Same::new(Some(2.0)).draw(BatchRequest::exactly(n), context, rng),
+            n => RepeatedWord::new(Some(2.0)).draw(BatchRequest::exactly(n), context, rng),
         }
     }
 }
@@ -208,7 +208,7 @@ impl Source<VectorEnv> for UnderConditions {
 }
 
 #[test]
-fn fresh_trajectories_from_elsewhere_are_counted_stored_and_made_up_for_by_replay() {
+fn external_fresh_trajectories_are_counted_stored_and_supplemented_by_replay() {
     let config = ReplayConfig { capacity: 1_000, eviction: Eviction::Fifo, draw: Draw::Uniform };
     let request = Arc::default();
     let mut half = trainer_of(TrajectoryBalance, 1, DataSource::HALF_REPLAYED)
@@ -241,7 +241,7 @@ fn fresh_trajectories_from_elsewhere_are_counted_stored_and_made_up_for_by_repla
 
 /// An external source needs the parameters of every step, and may communicate with sources of other replicas.
 #[test]
-fn a_fresh_source_without_a_share_is_asked_in_every_step() {
+fn a_fresh_source_without_a_share_is_called_in_every_step() {
     let config = ReplayConfig { capacity: 1_000, eviction: Eviction::Fifo, draw: Draw::Uniform };
     let (request, source) = (Arc::default(), DataSource::new(0.02, 0.98, 0.0).unwrap());
     assert_eq!(source.counts(12).on_policy, 0);
@@ -258,7 +258,7 @@ fn a_fresh_source_without_a_share_is_asked_in_every_step() {
 }
 
 #[test]
-fn who_must_see_every_trajectory_is_refused_where_some_are_stored_alone() {
+fn sources_that_need_every_trajectory_are_refused_if_some_are_only_stored() {
     let config = ReplayConfig { capacity: 1_000, eviction: Eviction::Fifo, draw: Draw::Uniform };
     let replayed = || trainer(TrajectoryBalance, 1).with_replay(ReplayBuffer::new(config).unwrap());
     let fresh = || Trickle(2, Arc::default());
@@ -271,7 +271,7 @@ fn who_must_see_every_trajectory_is_refused_where_some_are_stored_alone() {
 }
 
 #[test]
-fn what_has_no_say_in_trajectories_from_elsewhere_is_refused() {
+fn settings_without_effect_on_external_trajectories_are_refused() {
     let fresh = |n| Trickle(n, Arc::default());
     let says = |mut trainer: WordTrainer, words: &str| {
         let error = trainer.step().unwrap_err();
@@ -297,17 +297,18 @@ fn what_has_no_say_in_trajectories_from_elsewhere_is_refused() {
 }
 
 #[test]
-fn sources_that_make_no_sense_are_refused() {
-    let with = |share| trainer(TrajectoryBalance, 1).with_source(share, Same::new(None));
+fn invalid_sources_are_refused() {
+    let with = |share| trainer(TrajectoryBalance, 1).with_source(share, RepeatedWord::new(None));
     for share in [0.0, 1.5, f64::NAN] {
         assert!(message(with(share)).contains("the share of a source"));
     }
     assert!(message(with(0.01).unwrap().step()).contains("the shares of sources"), "no trajectory");
-    assert!(message(with(0.5).unwrap().with_source(0.5, Same::new(None))).contains("`same`"), "one name twice");
-    let mut surplus = trainer(TrajectoryBalance, 1).with_source(0.5, Same { surplus: 1, ..Same::new(None) }).unwrap();
+    assert!(message(with(0.5).unwrap().with_source(0.5, RepeatedWord::new(None))).contains("`same`"), "one name twice");
+    let mut surplus =
+        trainer(TrajectoryBalance, 1).with_source(0.5, RepeatedWord { surplus: 1, ..RepeatedWord::new(None) }).unwrap();
     assert!(matches!(surplus.step(), Err(Error::Shape { .. })));
     let on_policy = PolicyGradient::new(gfn::objective::Advantage::Total).unwrap();
-    let mut on_policy = trainer(on_policy, 1).with_source(0.5, Same::new(None)).unwrap();
+    let mut on_policy = trainer(on_policy, 1).with_source(0.5, RepeatedWord::new(None)).unwrap();
     assert!(matches!(on_policy.step(), Err(Error::Missing { .. })));
 }
 

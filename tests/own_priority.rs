@@ -7,7 +7,7 @@ use gfn::replay::{Draw, Eviction, ReplayBuffer, Stored};
 use crate::replay_priorities::{check_draws, config, env, walks};
 
 #[test]
-fn a_rule_of_ones_own_draws_in_proportion_to_its_weights() {
+fn a_custom_rule_draws_in_proportion_to_its_weights() {
     let (rewards, n) = ([1.0f64, 2.0, 4.0], 3);
     let rule = |stored: Stored| stored.log_reward + stored.loss.map_or(0.0, |loss| (1.0 + loss).ln());
     let mut buffer = ReplayBuffer::by_priority(config(n, Eviction::Fifo, Draw::Own), rule).unwrap();

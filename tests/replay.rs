@@ -13,7 +13,7 @@ use gfn_gym::colored_graphs::ColoredGraphs;
 const UNIFORM: Draw = Draw::Uniform;
 
 /// Builds walks to these positions of a chain by single steps.
-fn walks(positions: &[u32]) -> Walks<Chain> {
+fn walks_to(positions: &[u32]) -> Walks<Chain> {
     let (mut actions, mut offsets) = (Vec::new(), vec![0]);
     for &x in positions {
         actions.extend((0..x).map(|_| 0));
@@ -34,11 +34,11 @@ fn buffer(capacity: usize, eviction: Eviction, draw: Draw) -> ReplayBuffer<Chain
 /// Adds objects with their log-rewards; returns the number of objects that were kept.
 fn add(buffer: &mut ReplayBuffer<Chain>, objects: &[(u32, f64)]) -> usize {
     let (positions, log_rewards): (Vec<u32>, Vec<f64>) = objects.iter().copied().unzip();
-    buffer.add(&env(), &walks(&positions), &log_rewards).unwrap()
+    buffer.add(&env(), &walks_to(&positions), &log_rewards).unwrap()
 }
 
 /// Returns the stored objects, in order.
-fn held(buffer: &ReplayBuffer<Chain>) -> Vec<(u32, f64)> {
+fn stored_objects(buffer: &ReplayBuffer<Chain>) -> Vec<(u32, f64)> {
     buffer.walks().map_or(Vec::new(), |walks| walks.terminal.0.into_iter().zip(buffer.log_rewards()).collect())
 }
 
@@ -51,9 +51,9 @@ fn first_in_first_out_keeps_the_newest() {
     let mut buffer = buffer(3, Eviction::Fifo, UNIFORM);
     assert!(buffer.is_empty());
     assert_eq!(add(&mut buffer, &[(1, 9.0), (2, 1.0), (1, 9.0)]), 3);
-    assert_eq!(held(&buffer), [(1, 9.0), (2, 1.0), (1, 9.0)], "an object may be there twice");
+    assert_eq!(stored_objects(&buffer), [(1, 9.0), (2, 1.0), (1, 9.0)], "an object may be there twice");
     assert_eq!(add(&mut buffer, &[(3, -5.0), (4, -6.0)]), 2);
-    assert_eq!(held(&buffer), [(1, 9.0), (3, -5.0), (4, -6.0)]);
+    assert_eq!(stored_objects(&buffer), [(1, 9.0), (3, -5.0), (4, -6.0)]);
 }
 
 #[test]
@@ -63,11 +63,11 @@ fn best_reward_keeps_the_best_and_of_equals_the_oldest() {
     assert_eq!(add(&mut buffer, &[(4, -2.0), (5, -3.0)]), 0, "no better than the least");
     assert_eq!(rewards(&buffer), [0.5, -2.0, -1.0]);
     assert_eq!(add(&mut buffer, &[(6, 0.0)]), 1);
-    assert_eq!(held(&buffer), [(1, 0.5), (3, -1.0), (6, 0.0)], "-2 has left, below -1 and 0");
+    assert_eq!(stored_objects(&buffer), [(1, 0.5), (3, -1.0), (6, 0.0)], "-2 has left, below -1 and 0");
     assert_eq!(add(&mut buffer, &[(7, -1.0), (8, 3.0), (9, 0.5)]), 2);
-    assert_eq!(held(&buffer), [(1, 0.5), (8, 3.0), (9, 0.5)]);
+    assert_eq!(stored_objects(&buffer), [(1, 0.5), (8, 3.0), (9, 0.5)]);
     assert_eq!(add(&mut buffer, &[(10, 0.6)]), 1);
-    assert_eq!(held(&buffer), [(1, 0.5), (8, 3.0), (10, 0.6)], "of the two of 0.5 the newer has left");
+    assert_eq!(stored_objects(&buffer), [(1, 0.5), (8, 3.0), (10, 0.6)], "of the two of 0.5 the newer has left");
 }
 
 #[test]
@@ -76,11 +76,11 @@ fn distinct_buffers_hold_each_object_once_and_forget_what_left() {
         let config = ReplayConfig { capacity: 2, eviction, draw: UNIFORM };
         let mut buffer = ReplayBuffer::distinct(config).unwrap();
         assert_eq!(add(&mut buffer, &[(1, 0.0), (1, 0.0), (2, 1.0), (1, 0.0)]), 2);
-        assert_eq!(held(&buffer), [(1, 0.0), (2, 1.0)]);
+        assert_eq!(stored_objects(&buffer), [(1, 0.0), (2, 1.0)]);
         assert_eq!(add(&mut buffer, &[(3, 2.0), (2, 1.0)]), 1);
-        assert_eq!(held(&buffer), [(2, 1.0), (3, 2.0)], "1 was the oldest, and the worst");
+        assert_eq!(stored_objects(&buffer), [(2, 1.0), (3, 2.0)], "1 was the oldest, and the worst");
         assert_eq!(add(&mut buffer, &[(1, 5.0)]), 1, "{eviction:?}: what left may come again");
-        assert_eq!(held(&buffer), [(3, 2.0), (1, 5.0)]);
+        assert_eq!(stored_objects(&buffer), [(3, 2.0), (1, 5.0)]);
         // An object that was refused for its reward isn't known afterwards.
         if eviction == Eviction::BestReward {
             assert_eq!(add(&mut buffer, &[(9, 1.0)]), 0);
@@ -109,7 +109,7 @@ fn isomorphic_graphs_are_one_object() {
 }
 
 /// Returns the share of each object in `n` draws.
-fn shares(buffer: &ReplayBuffer<Chain>, n: usize) -> Vec<f64> {
+fn draw_shares(buffer: &ReplayBuffer<Chain>, n: usize) -> Vec<f64> {
     let drawn = buffer.draw(n, &mut Rng::seeded(4)).unwrap();
     assert_eq!(drawn.len(), n);
     let Positions(positions) = drawn.terminal;
@@ -127,7 +127,7 @@ fn draws_are_uniform_or_in_proportion_to_a_power_of_the_reward() {
         let mut buffer = buffer(3, Eviction::Fifo, draw);
         let objects: Vec<(u32, f64)> = (1..=3).zip(log_rewards).collect();
         add(&mut buffer, &objects);
-        shares(&buffer, 20_000)
+        draw_shares(&buffer, 20_000)
     };
     let third = [1.0 / 3.0; 3];
     let by = |exponent| Draw::RewardPrioritised { exponent };

@@ -59,7 +59,7 @@ fn weights(list: &[Item], draw: Draw) -> Vec<f64> {
 
 /// Adds, evicts and visits objects at random. After each batch the probabilities of draws equal those of the
 /// list; if weights depend on age, draws do, too.
-fn follows_a_list(eviction: Eviction, draw: Draw) {
+fn check_against_list(eviction: Eviction, draw: Draw) {
     const CAPACITY: usize = 60;
     let mut rng = Rng::seeded(7);
     let mut buffer = ReplayBuffer::new(ReplayConfig { capacity: CAPACITY, eviction, draw }).unwrap();
@@ -127,7 +127,7 @@ const DRAWS: [Draw; 8] = [
 fn draws_are_those_of_a_list_that_is_summed_anew() {
     for eviction in [Eviction::Fifo, Eviction::BestReward] {
         for draw in DRAWS {
-            follows_a_list(eviction, draw);
+            check_against_list(eviction, draw);
         }
     }
 }
@@ -155,7 +155,7 @@ fn round(held: usize, eviction: Eviction, draw: Draw) -> Duration {
 /// A hundred times as many objects must cost a few times as much, not a hundred times, so no operation passes
 /// over all objects.
 #[test]
-fn no_draw_and_no_eviction_passes_over_all_that_is_held() {
+fn no_draw_and_no_eviction_passes_over_all_objects() {
     for eviction in [Eviction::Fifo, Eviction::BestReward] {
         for draw in DRAWS {
             let (small, large) = (round(1_000, eviction, draw), round(100_000, eviction, draw));
@@ -165,15 +165,15 @@ fn no_draw_and_no_eviction_passes_over_all_that_is_held() {
 }
 
 /// Scattered positions, in as many dimensions as a buffer's cells plus one.
-struct Scattered;
+struct ScatteredPositions;
 
-impl Scattered {
+impl ScatteredPositions {
     fn point(x: usize) -> [f32; 4] {
         [x * 37 % 11, x * 53 % 13, x * 29 % 7, x * 71 % 5].map(|x| x as f32)
     }
 }
 
-impl StateFeatures<Positions> for Scattered {
+impl StateFeatures<Positions> for ScatteredPositions {
     fn width(&self) -> usize {
         4
     }
@@ -183,21 +183,24 @@ impl StateFeatures<Positions> for Scattered {
 }
 
 fn distance(a: usize, b: usize, p: f64) -> f64 {
-    let apart = Scattered::point(a).into_iter().zip(Scattered::point(b)).map(|(x, y)| f64::from((x - y).abs()));
+    let apart = ScatteredPositions::point(a)
+        .into_iter()
+        .zip(ScatteredPositions::point(b))
+        .map(|(x, y)| f64::from((x - y).abs()));
     if p.is_infinite() { apart.fold(0.0, f64::max) } else { apart.map(|d| d.powf(p)).sum::<f64>().powf(1.0 / p) }
 }
 
 /// Crowded at first, then spread out: evicted objects block nothing, and near objects are found in every
 /// cell.
 #[test]
-fn a_diverse_buffer_holds_what_a_list_would_that_is_searched_whole() {
+fn a_diverse_buffer_equals_an_exhaustive_search() {
     const CAPACITY: usize = 12;
     let cases = [(1.0, 6.5), (2.0, 4.4), (3.0, 4.1), (f64::INFINITY, 3.5)];
     for (eviction, (p, cutoff)) in
         [Eviction::Fifo, Eviction::BestReward].into_iter().flat_map(|e| cases.map(|c| (e, c)))
     {
         let mut rng = Rng::seeded(5);
-        let near = Diversity::new(cutoff, p, Scattered).unwrap();
+        let near = Diversity::new(cutoff, p, ScatteredPositions).unwrap();
         let config = ReplayConfig { capacity: CAPACITY, eviction, draw: Draw::Uniform };
         let mut buffer = ReplayBuffer::new(config).unwrap().diverse(near);
         let mut list: Vec<(usize, f64)> = Vec::new();

@@ -78,7 +78,7 @@ fn log_p_is_that_of_the_exact_distribution() {
 #[test]
 fn log_p_of_a_graph_is_that_of_its_class() {
     tch::set_num_threads(1);
-    check(&ColouredGraphs::of(4), graph_reward, 0.9);
+    check(&ColouredGraphs::env(4), graph_reward, 0.9);
 }
 
 #[test]

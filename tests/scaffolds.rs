@@ -29,16 +29,20 @@ fn scaffolds() -> [GraphState; 2] {
 }
 
 /// Growth by leaves, and by edges between any nodes.
-fn grown(scaffold: GraphState, told: Scaffold) -> GraphEnv {
+fn growth(scaffold: GraphState, scaffold_kind: Scaffold) -> GraphEnv {
     let actions = ActionSet::new(Semantics::UpToIsomorphism)
         .with(AddNode::attached(2, 1, NODES))
         .with(AddEdge::new(1).at_most(6).keeping_connected());
     let schema = GraphSchema { node_classes: 2, ..GraphSchema::plain(GraphKind::Undirected, NODES) };
-    GraphEnv::new(Free, actions, scaffold).and_then(|env| env.with_schema(schema)).unwrap().with_scaffold(told).unwrap()
+    GraphEnv::new(Free, actions, scaffold)
+        .and_then(|env| env.with_schema(schema))
+        .unwrap()
+        .with_scaffold(scaffold_kind)
+        .unwrap()
 }
 
 /// Growth from `n` isolated nodes by nodes of two classes, and by edges between any nodes.
-fn loose(kind: GraphKind, n: usize, max_nodes: usize, max_edges: usize) -> GraphEnv {
+fn loose_growth(kind: GraphKind, n: usize, max_nodes: usize, max_edges: usize) -> GraphEnv {
     let actions = ActionSet::new(Semantics::UpToIsomorphism)
         .with(AddNode::free(2, max_nodes))
         .with(AddEdge::new(1).at_most(max_edges));
@@ -70,12 +74,13 @@ fn labellings(scaffold: &GraphState, graph: &GraphState) -> Vec<CanonicalKey> {
 }
 
 #[test]
-fn alike_nodes_make_one_state_of_what_their_symmetries_take_to_each_other() {
-    let asked =
-        scaffolds().map(|scaffold| [Scaffold::Alike, Scaffold::ToldApart].map(|told| grown(scaffold.clone(), told)));
+fn symmetries_of_alike_nodes_merge_states() {
+    let asked = scaffolds().map(|scaffold| {
+        [Scaffold::Alike, Scaffold::ToldApart].map(|scaffold_kind| growth(scaffold.clone(), scaffold_kind))
+    });
     // Isolated nodes are interchangeable by default.
     let by_default = [GraphKind::Undirected, GraphKind::Directed].map(|kind| {
-        let env = loose(kind, 3, NODES, 2);
+        let env = loose_growth(kind, 3, NODES, 2);
         [env.clone(), env.with_scaffold(Scaffold::ToldApart).unwrap()]
     });
     for [env, told_apart] in asked.into_iter().chain(by_default) {
@@ -162,7 +167,7 @@ fn a_scaffold_of_too_many_symmetries_is_refused_where_its_nodes_are_alike() {
 fn any_number_of_nodes_without_edges_may_be_alike() {
     for (kind, n) in [GraphKind::Undirected, GraphKind::Directed].into_iter().flat_map(|kind| [(kind, 9), (kind, 100)])
     {
-        let env = loose(kind, n, n + 3, 9);
+        let env = loose_growth(kind, n, n + 3, 9);
         let joined = |edges: [(u32, u32); 2]| {
             let mut graph = GraphState::with_nodes(kind, n + 3);
             edges.iter().for_each(|&(a, b)| graph.add_edge(a, b, Edge::default()).unwrap());
@@ -182,7 +187,7 @@ fn any_number_of_nodes_without_edges_may_be_alike() {
 }
 
 #[test]
-fn nodes_that_differ_or_are_joined_are_told_apart_by_default() {
+fn different_or_joined_nodes_are_distinguished_by_default() {
     let (kind, free) = (GraphKind::Undirected, || AddEdge::new(1));
     let scaffold = |actions, initial| {
         let schema = GraphSchema { node_classes: 2, ..GraphSchema::plain(kind, 3) };

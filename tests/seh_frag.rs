@@ -46,7 +46,7 @@ fn toward(direction: &[f64]) -> Condition {
 /// The log-reward of equally good objectives decreases with the angle: inside of the cone, on its surface and
 /// outside.
 #[test]
-fn what_is_nearer_to_the_direction_is_worth_more() {
+fn objects_nearer_to_the_direction_are_worth_more() {
     let direction = [0.5; 4];
     let objectives = |step: u32| {
         let off = 0.49 * f64::from(step) / 49.0;

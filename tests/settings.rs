@@ -47,13 +47,13 @@ fn labelled_edges() -> ActionSet {
 }
 
 /// All graphs on three nodes, with meaningful labels and edge directions.
-fn digraphs() -> GraphEnv {
+fn digraph_env() -> GraphEnv {
     let kind = GraphKind::Directed;
     small(labelled_edges(), GraphSchema::plain(kind, 3), GraphState::with_nodes(kind, 3)).unwrap()
 }
 
 /// Connected graphs of up to four nodes with two classes of edges, up to isomorphism.
-fn bonded() -> GraphEnv {
+fn bonded_env() -> GraphEnv {
     let kind = GraphKind::Undirected;
     let actions = ActionSet::new(Semantics::UpToIsomorphism)
         .with(AddNode::first(1))
@@ -64,7 +64,7 @@ fn bonded() -> GraphEnv {
 }
 
 /// Returns the exact distance from the target after a short training of a network with these settings.
-fn trained(make: fn() -> GraphEnv, log_r: fn(&GraphState) -> f64, config: GraphNetConfig, steps: usize) -> f64 {
+fn train(make: fn() -> GraphEnv, log_r: fn(&GraphState) -> f64, config: GraphNetConfig, steps: usize) -> f64 {
     tch::set_num_threads(1);
     let mut rng = Rng::seeded(5);
     let net = GraphNet::new(&make(), config, Device::Cpu, Kind::Float, &mut rng).unwrap();
@@ -94,7 +94,7 @@ fn strong(graph: &GraphState) -> f64 {
 
 #[test]
 fn by_default_networks_learn_what_depends_on_labels_and_directions() {
-    let tv = trained(digraphs, upwards, GraphNetConfig { embedding: 32, ..GraphNetConfig::default() }, 600);
+    let tv = train(digraph_env, upwards, GraphNetConfig { embedding: 32, ..GraphNetConfig::default() }, 600);
     assert!(tv < 0.02, "{tv}");
     let blind = GraphNetConfig {
         embedding: 32,
@@ -103,17 +103,17 @@ fn by_default_networks_learn_what_depends_on_labels_and_directions() {
         ablation: true,
         ..GraphNetConfig::default()
     };
-    let tv = trained(digraphs, upwards, blind, 600);
+    let tv = train(digraph_env, upwards, blind, 600);
     assert!(tv > 0.3, "an ablation is what it says: {tv}");
 }
 
 #[test]
 fn by_default_networks_learn_what_depends_on_edge_classes() {
     let config = GraphNetConfig { embedding: 32, layers: 3, pair_walks: Some(3), ..GraphNetConfig::default() };
-    let tv = trained(bonded, strong, config.clone(), 600);
+    let tv = train(bonded_env, strong, config.clone(), 600);
     assert!(tv < 0.15, "{tv}");
-    let tv = trained(
-        bonded,
+    let tv = train(
+        bonded_env,
         strong,
         GraphNetConfig { conv: ConvKind::Gin, ablation: true, symmetry: Symmetry::Unseen, ..config },
         600,
@@ -152,10 +152,10 @@ fn a_convolution_that_is_blind_to_edges_is_refused() {
         assert!(message.contains("ablation"), "{message}");
         env(GraphNetConfig { ablation: true, ..config }).unwrap();
     };
-    let classes = |config| build(&bonded(), config);
+    let classes = |config| build(&bonded_env(), config);
     refused(&classes, ConvKind::Gin, "classes");
     refused(&classes, ConvKind::Directed, "classes");
-    refused(&|config| build(&digraphs(), config), ConvKind::Gin, "direction");
+    refused(&|config| build(&digraph_env(), config), ConvKind::Gin, "direction");
     for conv in [ConvKind::Gine, ConvKind::Transformer { heads: 4 }] {
         for kind in KINDS {
             build(&everything(kind, 4), GraphNetConfig { conv, ..GraphNetConfig::default() }).unwrap();
@@ -201,12 +201,12 @@ fn labels_enter_where_they_mean_something_and_nowhere_else() {
 }
 
 /// Applies a network to a graph of another environment than its own.
-fn asked(env: &GraphEnv, net: &impl GraphNetwork, graph: GraphState) -> Result<()> {
+fn evaluate_other_graph(env: &GraphEnv, net: &impl GraphNetwork, graph: GraphState) -> Result<()> {
     let states = GraphStates::from(vec![graph]);
     GraphPolicy(net).evaluate(env, &states, None, Quantities::PF).map(|_| ())
 }
 
-fn misfit(result: Result<()>, words: &str) {
+fn check_refused(result: Result<()>, words: &str) {
     let error = result.unwrap_err();
     assert!(matches!(error, Error::Contract { .. }) && error.to_string().contains(words), "{error}");
 }
@@ -216,49 +216,64 @@ fn graphs_that_do_not_fit_a_network_are_refused() {
     let (four, five) =
         (Ring::new(4, GraphKind::Directed).unwrap().into_env(), Ring::new(5, GraphKind::Directed).unwrap().into_env());
     let net = build(&four, GraphNetConfig::default()).unwrap();
-    asked(&four, &net, four.initial_graphs()[0].clone()).unwrap();
-    misfit(asked(&five, &net, five.initial_graphs()[0].clone()), "5 nodes, and the network knows 4 labels");
+    evaluate_other_graph(&four, &net, four.initial_graphs()[0].clone()).unwrap();
+    check_refused(
+        evaluate_other_graph(&five, &net, five.initial_graphs()[0].clone()),
+        "5 nodes, and the network knows 4 labels",
+    );
     let frozen = net.on_host(Direction::Forward).unwrap();
-    misfit(frozen.distribution(&five, &five.initial(&[0])).map(|_| ()), "5 nodes");
+    check_refused(frozen.distribution(&five, &five.initial(&[0])).map(|_| ()), "5 nodes");
     let undirected = Ring::new(4, GraphKind::Undirected).unwrap().into_env();
-    misfit(frozen.distribution(&undirected, &undirected.initial(&[0])).map(|_| ()), "is Undirected");
+    check_refused(frozen.distribution(&undirected, &undirected.initial(&[0])).map(|_| ()), "is Undirected");
     // Without meaningful labels the number of nodes doesn't matter.
     let free = |n| everything(GraphKind::Undirected, n);
     let net = build(&free(4), GraphNetConfig::default()).unwrap();
-    asked(&free(6), &net, random_graph(GraphKind::Undirected, 6, 0.5, &mut Rng::seeded(0))).unwrap();
+    evaluate_other_graph(&free(6), &net, random_graph(GraphKind::Undirected, 6, 0.5, &mut Rng::seeded(0))).unwrap();
 
-    misfit(
-        asked(&undirected, &build(&four, GraphNetConfig::default()).unwrap(), undirected.initial_graphs()[0].clone()),
+    check_refused(
+        evaluate_other_graph(
+            &undirected,
+            &build(&four, GraphNetConfig::default()).unwrap(),
+            undirected.initial_graphs()[0].clone(),
+        ),
         "Undirected",
     );
-    misfit(
-        asked(&four, &build(&four, GraphNetConfig::default()).unwrap(), undirected.initial_graphs()[0].clone()),
+    check_refused(
+        evaluate_other_graph(
+            &four,
+            &build(&four, GraphNetConfig::default()).unwrap(),
+            undirected.initial_graphs()[0].clone(),
+        ),
         "is Undirected",
     );
-    misfit(
-        asked(&free(4), &build(&bonded(), GraphNetConfig::default()).unwrap(), GraphState::new(GraphKind::Undirected)),
+    check_refused(
+        evaluate_other_graph(
+            &free(4),
+            &build(&bonded_env(), GraphNetConfig::default()).unwrap(),
+            GraphState::new(GraphKind::Undirected),
+        ),
         "of the network",
     );
 
     // A class and attributes that the environment's own schema lacks.
     let mut node = Node::of_class(2);
     let graph = |node: Node| GraphState::from_parts(GraphKind::Undirected, &[node], &[]).unwrap();
-    misfit(asked(&free(4), &net, graph(node)), "class 2 of 2");
+    check_refused(evaluate_other_graph(&free(4), &net, graph(node)), "class 2 of 2");
     node = Node::of_class(0);
     node.attributes.set(0, 3);
-    misfit(asked(&free(4), &net, graph(node)), "value 3 of attribute 0");
+    check_refused(evaluate_other_graph(&free(4), &net, graph(node)), "value 3 of attribute 0");
     let mlp = EdgeMlp::new(&four, EdgeMlpConfig::default(), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
     let edge = Edge::of_class(1);
     let marked = GraphState::from_parts(GraphKind::Directed, &[Node::default(); 4], &[(0, 1, edge)]).unwrap();
-    misfit(asked(&four, &mlp, marked), "class 1 of 1");
-    misfit(asked(&undirected, &mlp, undirected.initial_graphs()[0].clone()), "of the network");
+    check_refused(evaluate_other_graph(&four, &mlp, marked), "class 1 of 1");
+    check_refused(evaluate_other_graph(&undirected, &mlp, undirected.initial_graphs()[0].clone()), "of the network");
 }
 
 #[test]
 fn environments_whose_initial_graph_does_not_fit_are_refused() {
     let initial = GraphState::with_nodes(GraphKind::Undirected, 3);
     let env = small(labelled_edges(), GraphSchema::plain(GraphKind::Directed, 3), initial);
-    misfit(env.map(|_| ()), "is Undirected, not Directed");
+    check_refused(env.map(|_| ()), "is Undirected, not Directed");
 }
 
 #[test]
@@ -266,7 +281,7 @@ fn devices_that_are_not_there_are_refused() {
     // No machine has this many devices.
     let device = Device::Cuda(4096);
     let rng = &mut Rng::seeded(0);
-    let env = digraphs();
+    let env = digraph_env();
     let graph_net = GraphNet::new(&env, GraphNetConfig::default(), device, Kind::Float, rng).map(|_| ());
     let edge_mlp = EdgeMlp::new(&env, EdgeMlpConfig::default(), device, Kind::Float, rng).map(|_| ());
     let words = word_env(2, 3);

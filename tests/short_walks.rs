@@ -13,9 +13,9 @@ use gfn::rollout::Sampler;
 use gfn::rollout::Trajectories;
 
 /// A chain that records the largest number of states it had to build at once.
-struct Asked(Chain, AtomicUsize);
+struct CountsInitialStates(Chain, AtomicUsize);
 
-impl Env for Asked {
+impl Env for CountsInitialStates {
     type States = Positions;
     type Actions = Slots;
     type Dist = GraphActionCategorical;
@@ -34,7 +34,7 @@ impl Env for Asked {
     }
 }
 
-impl DiscreteEnv for Asked {
+impl DiscreteEnv for CountsInitialStates {
     fn masks(&self, direction: Direction, states: &Positions) -> Masks {
         self.0.masks(direction, states)
     }
@@ -48,7 +48,7 @@ impl DiscreteEnv for Asked {
 #[test]
 fn a_file_of_short_walks_makes_no_more_states_than_there_is_room_for() {
     const WALKS: usize = 5000;
-    let (folder, env) = (Folder::new("data-short"), Asked(Chain::new(1), AtomicUsize::new(0)));
+    let (folder, env) = (Folder::new("data-short"), CountsInitialStates(Chain::new(1), AtomicUsize::new(0)));
     let trajectories = Sampler::new(&env, &UniformPolicy).forward(WALKS, &mut Rng::seeded(0)).unwrap();
     assert_eq!(trajectories.n_transitions(), WALKS);
     let config = |capacity| ReplayConfig { capacity, eviction: Eviction::Fifo, draw: Draw::Uniform };

@@ -106,7 +106,7 @@ fn labels_do_not_change_the_count_and_it_is_never_below_the_automorphisms() {
 
 /// Returns the largest difference between a network's outputs for two graphs: log F, and the logit of the
 /// exit.
-fn apart(config: &GraphNetConfig, [one, other]: &[GraphState; 2]) -> f64 {
+fn output_difference(config: &GraphNetConfig, [one, other]: &[GraphState; 2]) -> f64 {
     let env = any_edges(one.n_nodes());
     let config = GraphNetConfig { identity: false, layers: 4, embedding: 16, ..config.clone() };
     let config = GraphNetConfig { estimators: gfn::nn::EstimatorsConfig::with_flow(true), ..config };
@@ -123,27 +123,31 @@ fn apart(config: &GraphNetConfig, [one, other]: &[GraphState; 2]) -> f64 {
 /// pair, but not the strongly regular one, as the second-order test can't either; refinement with fixed nodes
 /// distinguishes both.
 #[test]
-fn pairs_that_message_passing_cannot_part_are_parted() {
+fn pairs_beyond_message_passing_are_distinguished() {
     let blind = GraphNetConfig { symmetry: Symmetry::Unseen, degrees: true, ..GraphNetConfig::default() };
     for conv in [ConvKind::Gin, ConvKind::GinVirtual, ConvKind::Gat { heads: 4 }, ConvKind::Gps { heads: 4 }] {
         let plain = GraphNetConfig { conv, ..blind.clone() };
         for pair in [small_pair(), regular_pair()] {
-            assert!(apart(&plain, &pair) < 1e-9, "{conv:?}: {}", apart(&plain, &pair));
+            assert!(output_difference(&plain, &pair) < 1e-9, "{conv:?}: {}", output_difference(&plain, &pair));
         }
         let walks = GraphNetConfig { closed_walks: Some(2), ..plain.clone() };
-        assert!(apart(&walks, &small_pair()) > 1e-3, "{conv:?}: {}", apart(&walks, &small_pair()));
-        assert!(apart(&walks, &regular_pair()) < 1e-9, "{conv:?}");
+        assert!(
+            output_difference(&walks, &small_pair()) > 1e-3,
+            "{conv:?}: {}",
+            output_difference(&walks, &small_pair())
+        );
+        assert!(output_difference(&walks, &regular_pair()) < 1e-9, "{conv:?}");
         let refined = GraphNetConfig { symmetry: Symmetry::Refined, ..plain };
         for pair in [small_pair(), regular_pair()] {
-            assert!(apart(&refined, &pair) > 1e-3, "{conv:?}: {}", apart(&refined, &pair));
+            assert!(output_difference(&refined, &pair) > 1e-3, "{conv:?}: {}", output_difference(&refined, &pair));
         }
     }
 }
 
 /// Edges between nodes of class 0 and class 2, one per node, until each has one.
-struct Closing;
+struct ClosingRules;
 
-impl GraphRules for Closing {
+impl GraphRules for ClosingRules {
     fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
         let open = |a: u32, class| graph.node(a).is_some_and(|node| node.class == class) && graph.degree(a) == 1;
         moves.retain(|at| open(at.a, 0) && open(at.b, 2) || open(at.a, 2) && open(at.b, 0));
@@ -154,19 +158,19 @@ impl GraphRules for Closing {
 }
 
 /// Two paths of three nodes whose ends are joined within each path or across: two triangles, or a hexagon.
-fn closing() -> GraphEnv {
+fn closing_env() -> GraphEnv {
     let nodes: Vec<Node> = [0, 1, 2, 0, 1, 2].map(Node::of_class).to_vec();
     let edges = [(0, 1), (1, 2), (3, 4), (4, 5)].map(|(a, b)| (a, b, Edge::default()));
     let start = GraphState::from_parts(GraphKind::Undirected, &nodes, &edges).unwrap();
     let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddEdge::new(1));
     let schema = GraphSchema { node_classes: 3, ..GraphSchema::plain(GraphKind::Undirected, 6) };
-    let env = GraphEnv::new(Closing, actions, start).and_then(|env| env.with_schema(schema)).unwrap();
+    let env = GraphEnv::new(ClosingRules, actions, start).and_then(|env| env.with_schema(schema)).unwrap();
     env.with_scaffold(Scaffold::Alike).unwrap()
 }
 
 /// Returns the learned probability of two triangles, whose target is 0.9.
 fn triangles(config: GraphNetConfig) -> f64 {
-    let (env, mut rng) = (closing(), Rng::seeded(1));
+    let (env, mut rng) = (closing_env(), Rng::seeded(1));
     let config = GraphNetConfig { conv: ConvKind::Gin, layers: 3, embedding: 16, identity: false, ..config };
     let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut rng).unwrap();
     let is_triangles = |graph: &GraphState| {
@@ -201,7 +205,7 @@ fn triangles(config: GraphNetConfig) -> f64 {
 }
 
 #[test]
-fn nine_to_one_is_learned_of_a_pair_that_message_passing_cannot_part() {
+fn a_ratio_of_nine_to_one_is_learned_for_a_pair_beyond_message_passing() {
     let plain = GraphNetConfig { symmetry: Symmetry::Unseen, ..GraphNetConfig::default() };
     // Negative control: an edge within a path and one across have the same logit.
     let blind = triangles(plain.clone());
@@ -219,7 +223,7 @@ fn nine_to_one_is_learned_of_a_pair_that_message_passing_cannot_part() {
 }
 
 #[test]
-fn sight_is_refused_where_there_is_nothing_to_see() {
+fn features_without_information_are_refused() {
     let net = |config| {
         GraphNet::new(
             &Ring::new(4, GraphKind::Directed).unwrap().into_env(),

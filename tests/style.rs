@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// The folders to check, without folders named `tests`.
 const FOLDERS: [&str; 8] = ["src", "gym", "plot", "judge", "extras", "dist", "python", "examples"];
 /// Words with which documentation of a public item may not begin.
-const RIDDLES: [&str; 9] = ["What", "Whatever", "Whether", "How", "Who", "Whoever", "Whom", "Whose", "Which"];
+const QUESTION_WORDS: [&str; 9] = ["What", "Whatever", "Whether", "How", "Who", "Whoever", "Whom", "Whose", "Which"];
 
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
@@ -25,14 +25,14 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Lists all violations of a rule with file and line.
-fn offences(offends: fn(&str) -> Vec<(usize, String)>) -> Vec<String> {
+fn violations(find_violations: fn(&str) -> Vec<(usize, String)>) -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut found = Vec::new();
     for path in FOLDERS.iter().flat_map(|folder| files(&root.join(folder))) {
         let text = fs::read_to_string(&path).unwrap();
         let code = text.split("#[cfg(test)]\nmod tests").next().unwrap();
         let path = path.strip_prefix(root).unwrap().display().to_string();
-        found.extend(offends(code).into_iter().map(|(line, what)| format!("{path}:{line}: {what}")));
+        found.extend(find_violations(code).into_iter().map(|(line, what)| format!("{path}:{line}: {what}")));
     }
     found
 }
@@ -43,7 +43,7 @@ fn line_of(code: &str, at: usize) -> usize {
 }
 
 /// Returns the text between the bracket at the beginning of `code` and its closing bracket.
-fn bracketed(code: &str) -> &str {
+fn text_in_brackets(code: &str) -> &str {
     let mut depth = 0;
     for (at, c) in code.char_indices() {
         match c {
@@ -101,7 +101,7 @@ fn tuple_parameters(code: &str) -> Vec<(usize, String)> {
         });
         let Some((open, _)) = open else { continue };
         let taken_apart = |part: &&str| part.trim_start_matches(['&', ' ']).starts_with('(');
-        if !name.is_empty() && parameters(bracketed(&code[at + open..])).iter().any(taken_apart) {
+        if !name.is_empty() && parameters(text_in_brackets(&code[at + open..])).iter().any(taken_apart) {
             found.push((line_of(code, at), format!("`{name}` takes a tuple apart: give its parts names of their own")));
         }
     }
@@ -122,14 +122,14 @@ fn matched_conditions(code: &str) -> Vec<(usize, String)> {
 
 /// Finds documentation of public items, their fields and variants and of trait methods that begins with a
 /// question word.
-fn riddles(code: &str) -> Vec<(usize, String)> {
+fn question_openings(code: &str) -> Vec<(usize, String)> {
     let lines: Vec<&str> = code.lines().collect();
     let mut found = Vec::new();
     for (at, line) in lines.iter().enumerate() {
         let Some(text) = line.trim_start().strip_prefix("/// ") else { continue };
         let word = text.split(|c: char| !c.is_alphabetic()).next().unwrap();
         let opens = at == 0 || !lines[at - 1].trim_start().starts_with("///");
-        if !opens || !RIDDLES.contains(&word) {
+        if !opens || !QUESTION_WORDS.contains(&word) {
             continue;
         }
         let mut item = lines[at..].iter().map(|line| line.trim_start());
@@ -144,30 +144,33 @@ fn riddles(code: &str) -> Vec<(usize, String)> {
 
 #[test]
 fn parameters_have_names() {
-    let found = offences(tuple_parameters);
+    let found = violations(tuple_parameters);
     assert!(found.is_empty(), "{}: {found:#?}", found.len());
 }
 
 #[test]
-fn conditions_are_asked_by_if() {
-    let found = offences(matched_conditions);
+fn conditions_use_if() {
+    let found = violations(matched_conditions);
     assert!(found.is_empty(), "{}: {found:#?}", found.len());
 }
 
 #[test]
 fn documentation_begins_with_the_noun() {
-    let found = offences(riddles);
+    let found = violations(question_openings);
     assert!(found.is_empty(), "{}: {found:#?}", found.len());
 }
 
 #[test]
-fn offences_are_found() {
+fn violations_are_found() {
     let tuples = |code: &str| tuple_parameters(code).len();
     assert_eq!(tuples("pub fn f<F: Fn(&u8) -> u8>(a: u8, (b, c): (u8, u8)) {}"), 1);
     assert_eq!(tuples("impl A {\n    fn f(\n        &self,\n        &(b, c): &(u8, u8),\n    ) {}\n}"), 1);
     assert_eq!(tuples("fn f(pair: (u8, u8), rest: &[(u8, u8)]) -> fn(u8) {}\n// fn g((a, b): (u8, u8)) {}"), 0);
     assert_eq!(matched_conditions("match a {\n    true => 1,\n    false if b => 2,\n    _ => 3,\n}").len(), 2);
     assert_eq!(matched_conditions("let a = true;\nmatch (a, b) {\n    (true, false) => 1,\n}").len(), 0);
-    assert_eq!(riddles("/// What it is.\npub struct A {\n    /// Whether so.\n    b: bool,\n}").len(), 2);
-    assert_eq!(riddles("/// Whatever.\nstruct A;\n/// The way.\n/// How long it is.\npub struct B;").len(), 0);
+    assert_eq!(question_openings("/// What it is.\npub struct A {\n    /// Whether so.\n    b: bool,\n}").len(), 2);
+    assert_eq!(
+        question_openings("/// Whatever.\nstruct A;\n/// The way.\n/// How long it is.\npub struct B;").len(),
+        0
+    );
 }

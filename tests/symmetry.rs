@@ -23,7 +23,7 @@ use gfn_molecules::fragments::{FragmentLibrary, Fragments};
 use tch::{Device, Kind, Tensor};
 
 /// Counts the automorphisms of a graph by trying all orders of its nodes.
-fn by_hand(graph: &GraphState) -> usize {
+fn count_automorphisms(graph: &GraphState) -> usize {
     fn orders(n: usize) -> Vec<Vec<u32>> {
         if n == 0 {
             return vec![Vec::new()];
@@ -44,14 +44,14 @@ fn all_states(env: &GraphEnv) -> GraphStates {
 }
 
 #[test]
-fn what_is_counted_of_moves_is_what_permutations_say() {
+fn counts_of_moves_equal_those_of_permutations() {
     let env = ColoredGraphs::new(4).unwrap().into_env();
     let states = all_states(&env);
     for direction in [Direction::Forward, Direction::Backward] {
         let counted = env.move_symmetries(SymmetryCount::Exact, direction, &states).unwrap();
         let mut changes = 0;
         for row in 0..states.len() {
-            let own = by_hand(&states.graphs()[row]) as f64;
+            let own = count_automorphisms(&states.graphs()[row]) as f64;
             assert!((counted.of_graphs[row] - own.ln()).abs() < 1e-12);
             // The slots of a state, block by block.
             let of_row = counted.blocks.iter().zip(&counted.of_slots).flat_map(|(block, all)| {
@@ -67,7 +67,7 @@ fn what_is_counted_of_moves_is_what_permutations_say() {
                     true => {
                         let mut child = states.select(&[row]);
                         env.step(direction, &mut child, &gfn::env::Slots(vec![slot as u32])).unwrap();
-                        (by_hand(&child.graphs()[0]) as f64 / own).ln()
+                        (count_automorphisms(&child.graphs()[0]) as f64 / own).ln()
                     }
                 };
                 assert!((change - expected).abs() < 1e-12, "{direction:?} row {row} slot {slot}");
@@ -175,7 +175,7 @@ fn labelled_graphs_have_no_symmetry_to_see() {
 }
 
 #[test]
-fn files_from_before_read_as_without() {
+fn older_files_have_no_symmetry_features() {
     assert_eq!(GraphNetConfig::default().symmetry, Symmetry::Auto);
     let mut written = serde_json::to_value(config(Symmetry::Seen)).unwrap();
     assert!(written.as_object_mut().unwrap().remove("symmetry").is_some());
@@ -209,9 +209,9 @@ fn a_network_that_sees_symmetry_learns_faster() {
 }
 
 /// Rules that count calls for |Aut|.
-struct Counting(Arc<dyn GraphRules>, Arc<AtomicUsize>);
+struct CountingRules(Arc<dyn GraphRules>, Arc<AtomicUsize>);
 
-impl GraphRules for Counting {
+impl GraphRules for CountingRules {
     fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
         self.0.restrict(graph, moves);
     }
@@ -234,7 +234,7 @@ impl GraphRules for Counting {
 fn counts_of_a_step(env: GraphEnv, symmetry: Symmetry) -> usize {
     const BATCH: usize = 4;
     let count = Arc::new(AtomicUsize::new(0));
-    let env = env.with_rules(|rules| Counting(Arc::new(rules), Arc::clone(&count)));
+    let env = env.with_rules(|rules| CountingRules(Arc::new(rules), Arc::clone(&count)));
     let config = GraphNetConfig { embedding: 8, layers: 1, symmetry, ..GraphNetConfig::default() };
     let mut rng = Rng::seeded(1);
     let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut rng).unwrap();
@@ -250,7 +250,7 @@ fn counts_of_a_step(env: GraphEnv, symmetry: Symmetry) -> usize {
 
 /// Trees of 8 fragments have thousands of actions each, and |Aut| would be counted for each child.
 #[test]
-fn symmetry_is_seen_by_default_where_graphs_have_few_moves() {
+fn symmetry_is_used_by_default_if_graphs_have_few_moves() {
     let library = (0..16).map(|k| format!("{}C(C)C 0,{}\n", "C".repeat(k), k + 1)).collect::<String>();
     let library = FragmentLibrary::parse(&format!("c1ccccc1 0,1,2,3,4,5\n{library}")).unwrap();
     let fragments = || Fragments::new(&library, 8).unwrap().into_env();

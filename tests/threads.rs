@@ -31,7 +31,7 @@ fn one_more_than_cores() -> usize {
 /// Results of a run: bits of its figures, numbers of threads, and whether rewards and other threads keep
 /// denormal numbers.
 #[derive(serde::Serialize, serde::Deserialize, PartialEq, Debug)]
-struct Left {
+struct RunResult {
     figures: Vec<[u64; 6]>,
     loss: f64,
     rayon: usize,
@@ -64,18 +64,18 @@ fn child() {
     };
     let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng).unwrap();
     let stats: Vec<_> = (0..8).map(|_| trainer.step().unwrap()).collect();
-    let left = Left {
+    let result = RunResult {
         figures: stats.iter().map(bits).collect(),
         loss: stats.last().unwrap().loss,
         rayon: rayon::current_num_threads(),
         libtorch: tch::get_num_threads(),
         denormals: has_denormals() && rayon::broadcast(|_| has_denormals()).into_iter().all(|has| has),
     };
-    std::fs::write(file, serde_json::to_string(&left).unwrap()).unwrap();
+    std::fs::write(file, serde_json::to_string(&result).unwrap()).unwrap();
 }
 
 /// Runs a process with the settings of `mode`: numbers of rayon's and libtorch's threads, or none.
-fn run(mode: &str, environment: &[(&str, &str)]) -> Left {
+fn run(mode: &str, environment: &[(&str, &str)]) -> RunResult {
     static RUNS: AtomicUsize = AtomicUsize::new(0);
     let folder = Folder::new(&format!("processes-{}", RUNS.fetch_add(1, Ordering::Relaxed)));
     let file = folder.join("left");

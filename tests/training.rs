@@ -38,7 +38,7 @@ fn objectives() -> Vec<Box<dyn Objective>> {
 }
 
 /// Trains for a number of steps; returns the distances to the target before and after.
-fn trained<E, P, R>(
+fn train<E, P, R>(
     env: E,
     again: &E,
     reward: R,
@@ -95,7 +95,7 @@ fn check_graphs(what: &str, make: impl Fn() -> GraphEnv, log_r: fn(&GraphState) 
         };
         let net = GraphNet::new(&env, net, Device::Cpu, Kind::Float, &mut Rng::seeded(k as u64)).unwrap();
         let name = objective.name();
-        let distances = trained(env, &again, PerGraph(log_r), GraphPolicy(net), objective, config(steps, 48), k as u64);
+        let distances = train(env, &again, PerGraph(log_r), GraphPolicy(net), objective, config(steps, 48), k as u64);
         check(distances, what, name);
     }
 }
@@ -138,7 +138,7 @@ fn every_objective_learns_a_grid() {
             MlpPolicy::new(&env, KHot::new(grid.ndim(), grid.height()), net, Device::Cpu, Kind::Float, &mut rng)
                 .unwrap();
         let name = objective.name();
-        let distances = trained(env.clone(), &env, reward, policy, objective, config(400, 32), k as u64);
+        let distances = train(env.clone(), &env, reward, policy, objective, config(400, 32), k as u64);
         check(distances, "grid", name);
     }
 }

@@ -33,7 +33,7 @@ impl gfn::env::Reward<VectorStates> for Ones {
     }
 }
 
-fn of_words(env: &VectorEnv) -> MlpPolicy<KHot> {
+fn word_policy(env: &VectorEnv) -> MlpPolicy<KHot> {
     let mlp = MlpConfig { hidden: vec![16], ..MlpConfig::default() };
     let config = MlpPolicyConfig { mlp, estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
     MlpPolicy::new(env, KHot::new(3, 3), config, Device::Cpu, Kind::Double, &mut Rng::seeded(0)).unwrap()
@@ -47,7 +47,7 @@ fn gradients(parameters: &Parameters) -> Vec<Tensor> {
     all
 }
 
-fn near(a: &[Tensor], b: &[Tensor]) -> bool {
+fn are_close(a: &[Tensor], b: &[Tensor]) -> bool {
     let apart = a.iter().zip(b).map(|(a, b)| (a - b).abs().max().double_value(&[]));
     a.len() == b.len() && !a.is_empty() && apart.fold(0.0, f64::max) < 1e-9
 }
@@ -56,7 +56,7 @@ fn near(a: &[Tensor], b: &[Tensor]) -> bool {
 #[test]
 fn all_single_transitions_are_the_batch() -> Result<()> {
     let (env, mut rng) = (word_env(2, 3), Rng::seeded(1));
-    let policy = of_words(&env);
+    let policy = word_policy(&env);
     let reward = Ones(1.0);
     let trajectories = Sampler::new(&env, &policy).forward(20, &mut rng)?;
     let parameters = Policy::<VectorEnv>::parameters(&policy).unwrap();
@@ -83,7 +83,7 @@ fn all_single_transitions_are_the_batch() -> Result<()> {
             loss.backward();
             let of_whole = gradients(parameters);
             of_single.backward();
-            assert!(near(&of_whole, &gradients(parameters)), "{}", objective.name());
+            assert!(are_close(&of_whole, &gradients(parameters)), "{}", objective.name());
         }
     }
     // Negative control: half of the transitions differ.
@@ -124,7 +124,7 @@ fn trainer(
 ) -> Result<Trainer<VectorEnv>> {
     tch::set_num_threads(1);
     let env = word_env(2, 3);
-    Trainer::new(env.clone(), reward, of_words(&env), objective, config, Rng::seeded(3))
+    Trainer::new(env.clone(), reward, word_policy(&env), objective, config, Rng::seeded(3))
 }
 
 fn buffer() -> ReplayBuffer<VectorEnv> {
@@ -191,7 +191,7 @@ fn a_reward_that_is_flat_at_first_ends_as_itself() -> Result<()> {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() -> Result<()> {
+fn invalid_settings_are_refused() -> Result<()> {
     let some = |size, updates_per_draw| TrainerConfig {
         transitions: Some(TransitionBatches { size, updates_per_draw }),
         ..TrainerConfig::default()

@@ -45,7 +45,7 @@ fn graph(kind: GraphKind, n: usize, share: f64) -> GraphState {
 }
 
 /// Returns the largest difference of log-probabilities of either direction from the uniform policy.
-fn off<E>(env: &E, policy: &dyn Policy<E>, states: &E::States) -> f64
+fn largest_deviation<E>(env: &E, policy: &dyn Policy<E>, states: &E::States) -> f64
 where
     E: DiscreteEnv<Actions = Slots>,
 {
@@ -70,14 +70,17 @@ fn check_graph_nets(config: &GraphNetConfig, sizes: &[usize]) {
             for seed in SEEDS {
                 let net =
                     GraphNet::new(&env, config.clone(), Device::Cpu, Kind::Float, &mut Rng::seeded(seed)).unwrap();
-                let off = off(&env, &GraphPolicy(net), &states);
-                assert!(off < BOUND, "{kind:?}, {n} nodes, share {share}, seed {seed}: {off}, {config:?}");
+                let deviation = largest_deviation(&env, &GraphPolicy(net), &states);
+                assert!(
+                    deviation < BOUND,
+                    "{kind:?}, {n} nodes, share {share}, seed {seed}: {deviation}, {config:?}"
+                );
             }
         }
     }
 }
 
-fn made(conv: ConvKind) -> GraphNetConfig {
+fn config_for(conv: ConvKind) -> GraphNetConfig {
     GraphNetConfig { conv, backward: BackwardPolicy::SharedTorso, ablation: true, ..GraphNetConfig::default() }
 }
 
@@ -88,7 +91,10 @@ fn graph_networks_start_near_uniform_at_any_size() {
             // Attention has a number per head for each message or pair, and takes averages, whatever their
             // number.
             let averages = matches!(conv, ConvKind::Gat { .. } | ConvKind::Gps { .. });
-            check_graph_nets(&GraphNetConfig { global, ..made(conv) }, if averages { &SIZES[..2] } else { &SIZES });
+            check_graph_nets(
+                &GraphNetConfig { global, ..config_for(conv) },
+                if averages { &SIZES[..2] } else { &SIZES },
+            );
         }
     }
     // Without a norm, sums over neighbours of neighbours grow with their number.
@@ -101,9 +107,9 @@ fn graph_networks_start_near_uniform_at_any_size() {
 #[test]
 fn pair_features_do_not_change_that() {
     for conv in CONVS {
-        check_graph_nets(&GraphNetConfig { pair_walks: Some(3), ..made(conv) }, &[5, 50]);
+        check_graph_nets(&GraphNetConfig { pair_walks: Some(3), ..config_for(conv) }, &[5, 50]);
     }
-    check_graph_nets(&GraphNetConfig { pair_walks: Some(2), ..made(ConvKind::Gin) }, &[200]);
+    check_graph_nets(&GraphNetConfig { pair_walks: Some(2), ..config_for(ConvKind::Gin) }, &[200]);
 }
 
 /// Edges on a fixed set of labelled nodes.
@@ -123,8 +129,8 @@ fn perceptrons_on_adjacency_matrices_start_near_uniform_at_any_size() {
             let mlp = MlpConfig { hidden: vec![16, 16], ..MlpConfig::default() };
             let config = EdgeMlpConfig { mlp, backward: BackwardPolicy::SharedTorso, ..EdgeMlpConfig::default() };
             let net = EdgeMlp::new(&env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(seed)).unwrap();
-            let off = off(&env, &GraphPolicy(net), &states);
-            assert!(off < BOUND, "{n} nodes, share {share}, seed {seed}: {off}");
+            let deviation = largest_deviation(&env, &GraphPolicy(net), &states);
+            assert!(deviation < BOUND, "{n} nodes, share {share}, seed {seed}: {deviation}");
         }
     }
 }
@@ -146,8 +152,8 @@ fn sequence_networks_start_near_uniform_at_any_length() {
             let config = SequencePolicyConfig { net, ..SequencePolicyConfig::default() };
             let (device, rng) = (Device::Cpu, &mut Rng::seeded(seed));
             let policy = SequencePolicy::new(&env, layout, config, device, Kind::Float, rng).unwrap();
-            let off = off(&env, &policy, &states);
-            assert!(off < BOUND, "{kind:?}, length {length}, seed {seed}: {off}");
+            let deviation = largest_deviation(&env, &policy, &states);
+            assert!(deviation < BOUND, "{kind:?}, length {length}, seed {seed}: {deviation}");
         }
     }
 }
@@ -162,8 +168,8 @@ fn perceptrons_start_near_uniform_at_any_length() {
             let (features, rng) = (KHot::new(length, 5), &mut Rng::seeded(seed));
             let config = MlpPolicyConfig::default();
             let policy = MlpPolicy::new(&env, features, config, Device::Cpu, Kind::Float, rng).unwrap();
-            let off = off(&env, &policy, &states);
-            assert!(off < BOUND, "length {length}, seed {seed}: {off}");
+            let deviation = largest_deviation(&env, &policy, &states);
+            assert!(deviation < BOUND, "length {length}, seed {seed}: {deviation}");
         }
     }
 }

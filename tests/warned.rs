@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use crate::watched::Watched;
+use crate::watched::WarningRecorder;
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Direction, DiscreteEnv, VectorEnv, VectorRules, VectorStates};
 use gfn::error::Warning;
@@ -58,14 +58,14 @@ fn number(row: &[u16]) -> f64 {
 }
 
 /// Builds a trainer of words that samples uniformly and learns nothing.
-fn uniform(reward: impl Fn(f64) -> f64 + Send + Sync + 'static, on_warning: OnWarning) -> Watched<Words> {
+fn uniform(reward: impl Fn(f64) -> f64 + Send + Sync + 'static, on_warning: OnWarning) -> WarningRecorder<Words> {
     let log_reward = move |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
         Ok(states.rows().map(|row| reward(number(row))).collect())
     };
     let config = TrainerConfig { batch: 16, ..TrainerConfig::default() };
     let objective = gfn::objective::LogPartitionVariance;
     let made = Trainer::new(VectorEnv::new(Bits), log_reward, UniformPolicy, objective, config, Rng::seeded(0));
-    Watched::by(made.unwrap(), on_warning)
+    WarningRecorder::with_action(made.unwrap(), on_warning)
 }
 
 fn first_warnings(reward: impl Fn(f64) -> f64 + Send + Sync + 'static) -> Vec<Warning> {
@@ -75,7 +75,7 @@ fn first_warnings(reward: impl Fn(f64) -> f64 + Send + Sync + 'static) -> Vec<Wa
 }
 
 #[test]
-fn rewards_in_place_of_their_logarithms_are_warned_of() {
+fn rewards_instead_of_log_rewards_are_warned_of() {
     for reward in
         [|x: f64| 1e6 * (x % 4.0), |x: f64| (x / 400.0).exp(), |x: f64| if x % 16.0 < 3.0 { 500.0 } else { 0.0 }]
     {
@@ -134,15 +134,15 @@ fn a_policy_that_has_learned_is_not_warned_of() {
     let reward = PerGraph(|graph: &GraphState| 2.0 * graph.n_edges() as f64);
     let config = TrainerConfig { batch: 32, ..TrainerConfig::default() };
     let made = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, Rng::seeded(0)).unwrap();
-    let mut trainer = Watched::new(made);
+    let mut trainer = WarningRecorder::new(made);
     trainer.run(300).unwrap();
     assert_eq!(trainer.warnings(), []);
 }
 
 /// A policy that is uniform, or nearly always chooses the first letter.
-struct Sharp(Cell<f64>);
+struct SharpPolicy(Cell<f64>);
 
-impl Policy<Words> for Sharp {
+impl Policy<Words> for SharpPolicy {
     fn evaluate(
         &self,
         env: &Words,
@@ -172,12 +172,12 @@ fn a_policy_that_comes_to_draw_few_objects_is_warned_of() {
         };
         let epsilon = Some(Schedule::Constant(0.0));
         let config = TrainerConfig { batch: 100, epsilon, ..TrainerConfig::default() };
-        let (policy, objective) = (Sharp(Cell::new(0.0)), LogPartitionVariance);
+        let (policy, objective) = (SharpPolicy(Cell::new(0.0)), LogPartitionVariance);
         let made = Trainer::new(VectorEnv::new(Bits), reward, policy, objective, config, Rng::seeded(0)).unwrap();
-        let mut trainer = Watched::new(made);
+        let mut trainer = WarningRecorder::new(made);
         trainer.steps(20).unwrap();
         assert_eq!(trainer.warnings(), []);
-        trainer.trainer.policy_as::<Sharp>().unwrap().0.set(sharpness);
+        trainer.trainer.policy_as::<SharpPolicy>().unwrap().0.set(sharpness);
         trainer.steps(20).unwrap();
         trainer.warnings().to_vec()
     };

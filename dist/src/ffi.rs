@@ -143,7 +143,13 @@ pub(crate) struct GroupHandle(NonNull<c_void>);
 unsafe impl Send for GroupHandle {}
 
 impl GroupHandle {
-    pub(crate) fn new(store: &StoreHandle, rank: c_int, size: c_int, timeout: Duration, address: &str) -> FfiResult<Self> {
+    pub(crate) fn new(
+        store: &StoreHandle,
+        rank: c_int,
+        size: c_int,
+        timeout: Duration,
+        address: &str,
+    ) -> FfiResult<Self> {
         let (address, timeout, patience) =
             (text(address)?, milliseconds(timeout), milliseconds(PATIENCE.min(timeout / 10)));
         // SAFETY: store and address outlive the call; the group holds its own reference to the store.

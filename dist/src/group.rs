@@ -87,8 +87,9 @@ impl Store {
     /// # Errors
     /// [`Error::Peer`] if the store is gone.
     pub fn under(&self, name: &str) -> Result<Self> {
-        let gone =
-            |message: String| Error::peer("the store", first_line(&message), "check whether the first process still runs");
+        let gone = |message: String| {
+            Error::peer("the store", first_line(&message), "check whether the first process still runs")
+        };
         self.0.prefixed(name).map(Self).map_err(gone)
     }
 }
@@ -219,7 +220,9 @@ impl ProcessGroup {
             let mut row = sent[..sent.len().min(length)].to_vec();
             row.resize(length, 0);
             let mut all = Tensor::zeros([self.size as i64, length as i64], (Kind::Uint8, Device::Cpu));
-            self.group.all_gather(&mut Tensor::from_slice(&row), &mut all).map_err(|message| self.peer_error(&message))?;
+            self.group
+                .all_gather(&mut Tensor::from_slice(&row), &mut all)
+                .map_err(|message| self.peer_error(&message))?;
             let mut bytes = vec![0; self.size * length];
             all.f_copy_data_u8(&mut bytes, self.size * length)?;
             Ok(bytes.chunks(length).map(<[u8]>::to_vec).collect())

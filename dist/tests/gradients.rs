@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use crate::noted::NotedGradients;
+use crate::recorded_gradients::RecordedGradients;
 use gfn::env::{VectorEnv, VectorStates};
 use gfn::examples::word_env;
 use gfn::group::Group;
@@ -84,19 +84,19 @@ fn gradient(objective: Box<dyn Objective>, group: Option<SharedGroup>) -> Vec<f6
     };
     let all = Sampler::new(&env, &UniformPolicy).forward(BATCH, &mut Rng::seeded(5)).unwrap();
     let start = group.as_ref().map_or(0, |group| group.rank() * BATCH / group.size());
-    let (noted, config) = (
-        NotedGradients::default(),
+    let (recorded, config) = (
+        RecordedGradients::default(),
         TrainerConfig { batch: BATCH, source: DataSource::default(), ..TrainerConfig::default() },
     );
     let mut trainer = Trainer::new(env, count, policy, objective, config, Rng::seeded(1))
         .and_then(|trainer| trainer.with_source(1.0, FixedTrajectories { all, start }))
-        .and_then(|trainer| trainer.with_optimizer(|parameters| Ok(noted.optimizer(parameters, 0.1))))
+        .and_then(|trainer| trainer.with_optimizer(|parameters| Ok(recorded.optimizer(parameters, 0.1))))
         .unwrap();
     if let Some(group) = group {
         trainer = trainer.with_group(group).unwrap();
     }
     trainer.step().unwrap();
-    noted.take().remove(0)
+    recorded.take().remove(0)
 }
 
 #[test]

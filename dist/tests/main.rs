@@ -15,8 +15,8 @@ mod faults;
 mod gradients;
 mod headers;
 mod lost;
-#[path = "../../tests/noted.rs"]
-mod noted;
+#[path = "../../tests/recorded_gradients.rs"]
+mod recorded_gradients;
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;

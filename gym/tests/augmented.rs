@@ -18,7 +18,7 @@ use gfn_gym::toy_dag::{ToyDag, ToyReward};
 use tch::{Device, Kind, Tensor};
 
 /// Differs between states, and is 0 in some.
-fn tabulated(states: &VectorStates) -> Result<Vec<f64>> {
+fn novelty_table(states: &VectorStates) -> Result<Vec<f64>> {
     Ok(states.rows().map(|row| row.iter().map(|&x| f64::from(x)).sum::<f64>() * 0.3 % 1.0).collect())
 }
 
@@ -43,7 +43,7 @@ fn fill<E: EnumerableEnv<States = VectorStates> + TrainEnv + Clone + 'static>(
     (e, t): (f64, f64),
 ) -> f64 {
     let graph = StateGraph::build(env, 1_000).unwrap();
-    let novelty = tabulated(graph.states()).unwrap();
+    let novelty = novelty_table(graph.states()).unwrap();
     let ends = graph.ends();
     let log_r = reward.log_reward(&graph.states().select(&ends), None).unwrap();
     let mut flow = vec![0.0; graph.len()];
@@ -83,7 +83,7 @@ fn fill<E: EnumerableEnv<States = VectorStates> + TrainEnv + Clone + 'static>(
     flow[0].ln()
 }
 
-fn frozen() -> TrainerConfig {
+fn frozen_config() -> TrainerConfig {
     let adam = AdamConfig { lr: 0.0, log_z_lr: 0.0, ..AdamConfig::default() };
     TrainerConfig { batch: 64, adam, epsilon: Some(Schedule::Constant(0.5)), ..TrainerConfig::default() }
 }
@@ -101,9 +101,10 @@ fn loss<E: EnumerableEnv<States = VectorStates> + TrainEnv + Clone + 'static>(
 ) -> f64 {
     let policy = table(env);
     fill(env, &policy, reward, flows);
-    let trainer = Trainer::new(env.clone(), reward.clone(), policy, objective, frozen(), Rng::seeded(1)).unwrap();
+    let trainer =
+        Trainer::new(env.clone(), reward.clone(), policy, objective, frozen_config(), Rng::seeded(1)).unwrap();
     trainer
-        .with_companion(Intrinsic::new(tabulated, constant(training.0, training.1)).unwrap())
+        .with_companion(Intrinsic::new(novelty_table, constant(training.0, training.1)).unwrap())
         .unwrap()
         .step()
         .unwrap()
@@ -174,7 +175,7 @@ fn bits(stats: &StepStats) -> [u64; 4] {
 fn without_a_coefficient_it_is_trajectory_balance_to_the_last_bit() {
     let mut plain = grid_trainer(TrajectoryBalance, 3);
     let augmented = grid_trainer(AugmentedTrajectoryBalance, 3)
-        .with_companion(Intrinsic::new(tabulated, constant(0.0, 0.0)).unwrap());
+        .with_companion(Intrinsic::new(novelty_table, constant(0.0, 0.0)).unwrap());
     let mut augmented = augmented.unwrap();
     for _ in 0..20 {
         assert_eq!(bits(&plain.step().unwrap()), bits(&augmented.step().unwrap()));
@@ -228,7 +229,7 @@ fn novelty_shrinks_with_visits_and_survives_a_checkpoint() {
 
 /// Visits make a state familiar, but not a distant one.
 #[test]
-fn what_was_not_seen_stays_novel() {
+fn unvisited_states_stay_novel() {
     let mut novelty = distillation(0);
     let (seen, far) = (VectorStates::from_rows([[0, 1]]), VectorStates::from_rows([[3, 3]]));
     let reward = |novelty: &RandomDistillation<KHot>, states| novelty.rewards(states).unwrap()[0];
@@ -239,7 +240,7 @@ fn what_was_not_seen_stays_novel() {
 }
 
 #[test]
-fn training_ends_at_the_augmented_target_or_without_rewards_at_the_own_one() {
+fn training_ends_at_the_augmented_target_or_at_the_target_without_rewards() {
     let grid = HyperGrid::new(2, 4).unwrap();
     let env = grid.env();
     let reward = OriginalReward::standard(&grid).unwrap();
@@ -257,7 +258,7 @@ fn training_ends_at_the_augmented_target_or_without_rewards_at_the_own_one() {
         let trainer =
             Trainer::new(env.clone(), reward.clone(), table(&env), objective, config, Rng::seeded(0)).unwrap();
         let mut trainer =
-            trainer.with_companion(Intrinsic::new(tabulated, IntrinsicConfig::joint(edges)).unwrap()).unwrap();
+            trainer.with_companion(Intrinsic::new(novelty_table, IntrinsicConfig::joint(edges)).unwrap()).unwrap();
         for _ in 0..600 {
             trainer.step().unwrap();
         }
@@ -271,16 +272,16 @@ fn training_ends_at_the_augmented_target_or_without_rewards_at_the_own_one() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_settings_are_refused() {
     let message = |trainer: Result<Trainer<_>>| match trainer {
         Err(error @ Error::Config { .. }) => error.to_string(),
         other => format!("{other:?}"),
     };
-    let intrinsic = Intrinsic::new(tabulated, constant(0.1, 0.1)).unwrap();
+    let intrinsic = Intrinsic::new(novelty_table, constant(0.1, 0.1)).unwrap();
     let other = grid_trainer(TrajectoryBalance, 0).with_companion(intrinsic);
     assert!(message(other).contains("would ignore the companion"));
     let negative = IntrinsicConfig::edge_based(Schedule::Linear { from: 0.1, to: -0.1, steps: 9 });
-    let negative = Intrinsic::new(tabulated, negative).map(drop).unwrap_err();
+    let negative = Intrinsic::new(novelty_table, negative).map(drop).unwrap_err();
     assert!(matches!(negative, Error::Config { .. }) && negative.to_string().contains("at least 0"));
     let none = grid_trainer(AugmentedTrajectoryBalance, 0).step().unwrap_err();
     assert!(none.to_string().contains("`Intrinsic`"), "{none}");

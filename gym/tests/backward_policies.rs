@@ -14,7 +14,7 @@ use tch::{Device, Kind};
 
 /// Returns the trained P_B at every state except the origin, as the probability of lowering the first
 /// coordinate.
-fn trained(backward: impl Objective + 'static) -> Vec<(f64, f64, f64)> {
+fn train_backward_policy(backward: impl Objective + 'static) -> Vec<(f64, f64, f64)> {
     let grid = HyperGrid::new(2, 4).unwrap();
     let env = grid.env();
     let reward = OriginalReward::standard(&grid).unwrap();
@@ -49,7 +49,7 @@ fn trained(backward: impl Objective + 'static) -> Vec<(f64, f64, f64)> {
 /// Among all paths to (x, y), the share x / (x + y) comes from (x - 1, y).
 #[test]
 fn most_entropy_makes_all_paths_alike() {
-    for (x, y, p) in trained(MaximumEntropyBackward) {
+    for (x, y, p) in train_backward_policy(MaximumEntropyBackward) {
         assert!((p - x / (x + y)).abs() < 0.02, "({x}, {y}): {p}");
     }
 }
@@ -57,6 +57,7 @@ fn most_entropy_makes_all_paths_alike() {
 /// Negative control: likelihood settles on some other P_B.
 #[test]
 fn likelihood_does_not() {
-    let largest = trained(TrajectoryLikelihood).iter().map(|(x, y, p)| (p - x / (x + y)).abs()).fold(0.0, f64::max);
+    let largest =
+        train_backward_policy(TrajectoryLikelihood).iter().map(|(x, y, p)| (p - x / (x + y)).abs()).fold(0.0, f64::max);
     assert!(largest > 0.05, "{largest}");
 }

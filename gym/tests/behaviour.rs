@@ -66,7 +66,7 @@ fn target_network(seed: u64, steps: usize, every: usize) -> GridTrainer {
     trainer_by(objective, seed, 1, steps).with_target_network(every).unwrap()
 }
 
-fn taught(seed: u64, steps: usize) -> GridTrainer {
+fn with_teacher(seed: u64, steps: usize) -> GridTrainer {
     let policy = network(1, &mut Rng::seeded(seed + 100));
     let adam = AdamConfig { lr: 5e-3, ..AdamConfig::default() };
     let teacher = Teacher::new(&grid(), policy, TeacherConfig { adam, ..TeacherConfig::default() }).unwrap();
@@ -97,7 +97,7 @@ pub(crate) fn with_thompson(trainer: GridTrainer, share: f64) -> Result<GridTrai
 }
 
 /// Checks that an interrupted and resumed run equals an uninterrupted one.
-pub(crate) fn resumes(name: &str, make: impl Fn(u64) -> GridTrainer) {
+pub(crate) fn check_resume(name: &str, make: impl Fn(u64) -> GridTrainer) {
     let folder = std::env::temp_dir().join(format!("gfn-{name}-{}", std::process::id()));
     let fifo = || {
         let config = ReplayConfig { capacity: 50, eviction: Eviction::Fifo, draw: Draw::Uniform };
@@ -121,14 +121,14 @@ pub(crate) fn resumes(name: &str, make: impl Fn(u64) -> GridTrainer) {
 
 #[test]
 fn a_taught_student_samples_the_target() {
-    let mut trainer = taught(0, 800);
+    let mut trainer = with_teacher(0, 800);
     steps(&mut trainer, 800);
     assert!(tv(&trainer) < 0.02, "{}", tv(&trainer));
 }
 
 #[test]
 fn a_taught_run_resumes_bit_for_bit() {
-    resumes("taught", |seed| taught(seed, 100));
+    check_resume("taught", |seed| with_teacher(seed, 100));
 }
 
 #[test]
@@ -157,14 +157,14 @@ fn a_target_network_catches_up_when_it_is_due() {
 
 #[test]
 fn a_run_with_a_target_network_resumes_bit_for_bit() {
-    resumes("target_network", |seed| target_network(seed, 100, 4));
+    check_resume("target_network", |seed| target_network(seed, 100, 4));
 }
 
 #[test]
 fn a_checkpoint_without_a_teacher_is_refused() {
     let folder = std::env::temp_dir().join(format!("gfn-untaught-{}", std::process::id()));
     trainer(0, 1, 10).save(&folder).unwrap();
-    let refused = taught(0, 10).resume(&folder).unwrap_err().to_string();
+    let refused = with_teacher(0, 10).resume(&folder).unwrap_err().to_string();
     assert!(refused.contains("teacher"), "{refused}");
     std::fs::remove_dir_all(&folder).ok();
 }
@@ -216,12 +216,12 @@ fn a_teacher_samples_where_the_student_is_wrong() {
 }
 
 /// A policy that records the largest number of states scored at once.
-struct Watched {
+struct LargestCall {
     policy: MlpPolicy<KHot>,
     most: Cell<usize>,
 }
 
-impl Policy<VectorEnv> for Watched {
+impl Policy<VectorEnv> for LargestCall {
     fn evaluate(
         &self,
         env: &VectorEnv,
@@ -248,23 +248,23 @@ impl Policy<VectorEnv> for Watched {
 /// A teacher scores in chunks if the student does, and learns the same.
 #[test]
 fn a_teacher_learns_in_chunks() {
-    let taught = |chunk: Option<usize>| {
+    let train_teacher = |chunk: Option<usize>| {
         let (env, mut rng) = (grid(), Rng::seeded(1));
         let config = TrainerConfig { chunk, ..TrainerConfig::default() };
         let reward = grid_reward();
         let student = network(1, &mut rng);
-        let teacher = Watched { policy: network(1, &mut rng), most: Cell::new(0) };
+        let teacher = LargestCall { policy: network(1, &mut rng), most: Cell::new(0) };
         let mut trainer = Trainer::new(env.clone(), reward, student, TrajectoryBalance, config, rng).unwrap();
         let teacher = Teacher::new(&env, teacher, TeacherConfig::default()).unwrap();
         trainer = trainer.with_source(0.5, teacher).unwrap();
         // Resets the count after the check with random trajectories.
-        trainer.source::<Teacher<Watched>>().unwrap().policy().most.set(0);
+        trainer.source::<Teacher<LargestCall>>().unwrap().policy().most.set(0);
         trainer.step().unwrap();
-        let teacher = trainer.source::<Teacher<Watched>>().unwrap().policy();
+        let teacher = trainer.source::<Teacher<LargestCall>>().unwrap().policy();
         let weights: Vec<Tensor> = teacher.parameters().unwrap().iter().map(|p| p.tensor.detach().copy()).collect();
         (weights, teacher.most.get())
     };
-    let ((whole, all), (chunked, most)) = (taught(None), taught(Some(1)));
+    let ((whole, all), (chunked, most)) = (train_teacher(None), train_teacher(Some(1)));
     // One trajectory at a time: ten moves, the exit and the object.
     assert!(most <= 12 && all > 12, "{most} states at once in chunks, {all} without");
     assert!(whole.iter().zip(&chunked).all(|(a, b)| (a - b).abs().max().double_value(&[]) < 1e-5));
@@ -272,7 +272,7 @@ fn a_teacher_learns_in_chunks() {
 
 /// P_B isn't used relative to a prior: log Z and losses are those of `beta log R + log prior - log P_F`.
 #[test]
-fn relative_objectives_report_and_draw_by_their_own_balance() {
+fn relative_objectives_use_their_balance_in_reports_and_draws() {
     let (env, beta) = (grid(), 0.5);
     let reward = grid_reward();
     let pair = || WithPrior { policy: network(1, &mut Rng::seeded(7)), prior: UniformPolicy };

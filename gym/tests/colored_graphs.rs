@@ -11,7 +11,7 @@ use proptest::prelude::*;
 mod cliques;
 
 #[test]
-fn the_empty_graph_exits_only_when_asked() {
+fn the_empty_graph_exits_only_if_allowed() {
     let env = ColoredGraphs::new(3).unwrap().into_env();
     let start = env.initial(&[0]);
     let exits = |env: &GraphEnv| env.masks(Direction::Forward, &start).legal_slots(0).count();

@@ -186,7 +186,7 @@ fn importance_weights_average_to_z() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_by_name() {
+fn invalid_settings_are_refused_by_name() {
     for delta in [0.0, 1.0, -0.1, f64::NAN, f64::INFINITY] {
         let error = BoxEnv::cartesian(2, delta).unwrap_err().to_string();
         assert!(error.contains("delta") && error.contains(&delta.to_string()), "{error}");

@@ -79,7 +79,7 @@ fn the_golden_path_telescopes() {
 /// Without drift, the process and its reversal balance for its final Gaussian: the residual is 0 on every
 /// path.
 #[test]
-fn every_process_is_its_own_reversal() {
+fn every_process_balances_with_its_reversal() {
     for kind in KINDS {
         for (steps, sigma) in [(1, 1.0), (2, 3.0), (25, 0.7)] {
             let env = environment(3, kind, sigma, steps);
@@ -178,7 +178,7 @@ fn steps_that_make_no_sense_are_refused() {
 
 /// Parts for another dimension, number of steps or process, and states of another environment.
 #[test]
-fn what_belongs_to_another_environment_is_refused() {
+fn parts_of_another_environment_are_refused() {
     let env = environment(2, ProcessKind::PinnedBrownian, 1.0, 4);
     let wide = environment(3, ProcessKind::PinnedBrownian, 1.0, 4);
     let long = environment(2, ProcessKind::PinnedBrownian, 1.0, 6);

@@ -29,16 +29,16 @@ fn trainer(
     objective: impl Objective + 'static,
     (env, target): (DiffusionSampling, Arc<dyn Target>),
     config: DiffusionPolicyConfig,
-    training: TrainerConfig,
+    training_config: TrainerConfig,
 ) -> Trainer<DiffusionSampling> {
     let mut rng = Rng::seeded(0);
     let langevin = config.langevin_clip.map(|_| target.clone());
     let policy = DiffusionPolicy::new(&env, config, langevin, Device::Cpu, Kind::Float, &mut rng).unwrap();
     let reward = Energy::new(target).along(env.process());
-    Trainer::new(env, reward, policy, objective, training, rng).unwrap()
+    Trainer::new(env, reward, policy, objective, training_config, rng).unwrap()
 }
 
-fn training(batch: usize) -> TrainerConfig {
+fn training_config(batch: usize) -> TrainerConfig {
     TrainerConfig {
         batch,
         noise: Schedule::Linear { from: 0.2, to: 0.0, steps: 100 },
@@ -53,7 +53,8 @@ fn training_recovers_log_z_of_a_gaussian() {
     let env = environment(1, ProcessKind::PinnedBrownian, 1.0, 6);
     let target: Arc<dyn Target> = Arc::new(Mixture::gaussian(vec![0.5], 0.8).unwrap());
     let config = DiffusionPolicyConfig { log_variance_range: Some(4.0), ..small(false, BackwardSteps::Fixed) };
-    let schedule = TrainerConfig { lr_scale: Schedule::Cosine { from: 1.0, to: 0.01, steps: 600 }, ..training(64) };
+    let schedule =
+        TrainerConfig { lr_scale: Schedule::Cosine { from: 1.0, to: 0.01, steps: 600 }, ..training_config(64) };
     let mut trainer = trainer(TrajectoryBalance, (env, target), config, schedule);
     let stats: Vec<_> = (0..600).map(|_| trainer.step().unwrap()).collect();
     let last = stats[stats.len() - 1];
@@ -73,7 +74,7 @@ fn objectives_train() {
         let mut rng = Rng::seeded(0);
         let policy = DiffusionPolicy::new(&env, config, None, Device::Cpu, Kind::Float, &mut rng).unwrap();
         let reward = Energy::new(two.clone()).along(env.process());
-        Trainer::new(env, reward, policy, objective, training(32), rng).unwrap()
+        Trainer::new(env, reward, policy, objective, training_config(32), rng).unwrap()
     };
     let learned = BackwardSteps::Learned { range: 0.5 };
     let runs: Vec<(Box<dyn Objective>, BackwardSteps)> = vec![
@@ -102,7 +103,7 @@ fn terminal_states_are_replayed() {
     for path in [ReplayPath::Stored, ReplayPath::UniformBackward, ReplayPath::PolicyBackward] {
         let buffer = ReplayBuffer::new(replay).unwrap();
         let buffer = if path == ReplayPath::Stored { buffer } else { buffer.terminal_only() };
-        let settings = TrainerConfig { replay_path: path, replay_after: 1, ..training(16) };
+        let settings = TrainerConfig { replay_path: path, replay_after: 1, ..training_config(16) };
         let two: Arc<dyn Target> = Arc::new(Mixture::two_modes());
         let mut trainer = trainer(TrajectoryBalance, (env.clone(), two), small(false, BackwardSteps::Fixed), settings)
             .with_replay(buffer);
@@ -127,7 +128,7 @@ fn maximum_likelihood_learns_from_bridges() {
     let config = ReplayConfig { capacity: 500, eviction: Eviction::Fifo, draw: Draw::Uniform };
     let mut buffer = ReplayBuffer::new(config).unwrap().terminal_only();
     buffer.add(&env, &paths.walks(&env).unwrap(), &[0.0; 500]).unwrap();
-    let settings = TrainerConfig { source: DataSource::new(0.0, 0.0, 1.0).unwrap(), ..training(64) };
+    let settings = TrainerConfig { source: DataSource::new(0.0, 0.0, 1.0).unwrap(), ..training_config(64) };
     let mut trainer =
         trainer(MaximumLikelihood, (env.clone(), two), small(false, BackwardSteps::Fixed), settings).with_data(buffer);
     // Counts samples within three standard deviations of each mode, where the target has 0.989 times the
@@ -189,7 +190,7 @@ fn a_search_records_the_reward() {
 
 /// Data and search results that no part of the batch uses are refused.
 #[test]
-fn what_nobody_draws_from_is_refused() {
+fn unused_data_and_searches_are_refused() {
     let env = environment(2, ProcessKind::PinnedBrownian, 4.0, 5);
     let two: Arc<dyn Target> = Arc::new(Mixture::two_modes());
     let buffer = || {
@@ -197,7 +198,7 @@ fn what_nobody_draws_from_is_refused() {
         ReplayBuffer::new(config).unwrap().terminal_only()
     };
     let make = || {
-        let settings = TrainerConfig { source: DataSource::default(), ..training(8) };
+        let settings = TrainerConfig { source: DataSource::default(), ..training_config(8) };
         trainer(TrajectoryBalance, (env.clone(), two.clone()), small(false, BackwardSteps::Fixed), settings)
     };
     let refused = |mut trainer: Trainer<DiffusionSampling>, words: &str| {
@@ -219,15 +220,20 @@ fn a_search_fills_the_buffer() {
     let make = || {
         let draw = Draw::WeightedRanks { by: RankBy::Reward, k: 0.01 };
         let replay = ReplayConfig { capacity: 500, eviction: Eviction::Fifo, draw };
-        let settings = TrainerConfig { replay_after: 1, ..training(8) };
+        let settings = TrainerConfig { replay_after: 1, ..training_config(8) };
         let search = MalaConfig { steps: 30, burn_in: 20, thin: 5, ..MalaConfig::default() };
         let mala = Mala::new(&env, two.clone(), search).unwrap();
         let network = small(false, BackwardSteps::Fixed);
         let made = trainer(TrajectoryBalance, (env.clone(), two.clone()), network, settings);
         assert!(
-            trainer(TrajectoryBalance, (env.clone(), two.clone()), small(false, BackwardSteps::Fixed), training(8))
-                .with_refill(Search::new(mala.clone(), 3, 10).unwrap())
-                .is_err()
+            trainer(
+                TrajectoryBalance,
+                (env.clone(), two.clone()),
+                small(false, BackwardSteps::Fixed),
+                training_config(8)
+            )
+            .with_refill(Search::new(mala.clone(), 3, 10).unwrap())
+            .is_err()
         );
         made.with_replay(ReplayBuffer::new(replay).unwrap().terminal_only())
             .with_refill(Search::new(mala, 3, 10).unwrap())
@@ -271,7 +277,7 @@ fn chunks_give_the_same_gradient() {
         let mut rng = Rng::seeded(0);
         let config = small(objective.needs().has(Quantity::LogFlow), BackwardSteps::Learned { range: 0.5 });
         let policy = DiffusionPolicy::new(&env, config, None, Device::Cpu, Kind::Double, &mut rng).unwrap();
-        let settings = TrainerConfig { chunk, ..training(10) };
+        let settings = TrainerConfig { chunk, ..training_config(10) };
         let reward = Energy::new(two.clone());
         let mut trainer = Trainer::new(env.clone(), reward, policy, objective, settings, rng).unwrap();
         let stats = (0..3).map(|_| trainer.step().unwrap()).last().unwrap();

@@ -51,7 +51,7 @@ fn coordinates_are_drawn_alike_and_values_by_their_logits() {
 
 /// 4 spins with all couplings 1, 16,000 trajectories with a uniform P_B; the exact L1 distance.
 #[test]
-fn it_learns_spins() {
+fn the_policy_learns_spins() {
     tch::set_num_threads(1);
     for backward in [EbmBackward::Uniform, EbmBackward::Learned] {
         // A learned P_B takes longer to settle.

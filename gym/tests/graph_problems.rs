@@ -158,7 +158,7 @@ fn the_checker_refuses_what_is_no_solution() {
 
 /// An edit that isn't a legal move is an error.
 #[test]
-fn what_is_no_move_is_refused() {
+fn edits_that_are_no_moves_are_refused() {
     use gfn::graph::{GraphActionType, Move};
     let graph = erdos_renyi(5, 1.0, &mut Rng::seeded(0)).unwrap();
     let marking = MarkNode(Problem::IndependentSet);

@@ -11,11 +11,11 @@ use gfn::{Result, Rng};
 use gfn_gym::graph_problems::{
     GraphProblem, Instances, Problem, RbModel, SizeReward, erdos_renyi, maximum_clique, maximum_independent_set,
 };
-use gfn_solver::{SearchSource, Origin, SolutionSearch, Solver, improve};
+use gfn_solver::{Origin, SearchSource, SolutionSearch, Solver, improve};
 use tch::{Device, Kind};
 
 /// Returns `true` if no node can be added to a set, or removed from a dominating set.
-fn is_whole(problem: Problem, graph: &GraphState, nodes: &[u32]) -> bool {
+fn is_maximal_or_minimal(problem: Problem, graph: &GraphState, nodes: &[u32]) -> bool {
     let solves = |nodes: Vec<u32>| problem.check(graph, &nodes).is_ok();
     match problem {
         Problem::Cut => true,
@@ -47,7 +47,11 @@ fn search_keeps_solutions_and_counts_right() {
                 for _ in 0..60 {
                     search.run(5, &mut rng);
                     assert_eq!(problem.check(&graph, search.best()).unwrap(), search.size(), "{problem}");
-                    assert!(is_whole(problem, &graph, search.best()), "{problem} {:?} of {graph}", search.best());
+                    assert!(
+                        is_maximal_or_minimal(problem, &graph, search.best()),
+                        "{problem} {:?} of {graph}",
+                        search.best()
+                    );
                     sizes.push(search.size());
                 }
                 let better = |pair: &[usize]| pair[0] == pair[1] || problem.is_better(pair[1], pair[0]);
@@ -163,7 +167,10 @@ fn objectives_that_learn_from_any_trajectory_stay_exact() {
                 };
                 // Samples of the policy come first, then improved ones.
                 let (sampled, improved) = (sizes(0..16), sizes(16..32));
-                assert!(improved == sampled || problem.is_better(improved, sampled), "{problem}: {sampled}, {improved}");
+                assert!(
+                    improved == sampled || problem.is_better(improved, sampled),
+                    "{problem}: {sampled}, {improved}"
+                );
             }
         }
         let after = distance(problem, &trainer);
@@ -173,7 +180,7 @@ fn objectives_that_learn_from_any_trajectory_stay_exact() {
 
 /// On-policy objectives refuse such trajectories, and zero rounds are refused.
 #[test]
-fn objectives_of_the_policys_own_trajectories_refuse_improved_ones() {
+fn on_policy_objectives_refuse_improved_trajectories() {
     let mut trainer = trainer(Problem::Clique, PolicyGradient::new(Advantage::RewardToGo).unwrap(), 5).unwrap();
     let message = trainer.step().unwrap_err().to_string();
     assert!(message.contains("trajectories of the policy itself"), "{message}");

@@ -56,7 +56,7 @@ fn detailed_balance_reaches_the_target() {
 
 /// Every kind of network gives distributions over legal actions, equal alone and in a batch.
 #[test]
-fn a_state_is_judged_on_its_own() {
+fn a_state_is_evaluated_independently() {
     let grid = HyperGrid::new(3, 6).unwrap();
     let env = grid.env();
     let states = grid.states_of([0, 7, 215, 100]).unwrap();
@@ -96,7 +96,7 @@ fn a_state_is_judged_on_its_own() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn policies_that_do_not_fit_are_refused() {
     let grid = HyperGrid::new(2, 4).unwrap();
     let config = MlpPolicyConfig { estimators: EstimatorsConfig::conditional(2), ..MlpPolicyConfig::default() };
     let conditional = policy(&grid.env(), KHot::new(grid.ndim(), grid.height()), config.clone());
@@ -123,8 +123,8 @@ fn what_does_not_fit_is_refused() {
 
     // A graph environment needs several blocks of logits, which a vector policy can't give.
     #[derive(Debug)]
-    struct Anything;
-    impl StateFeatures<gfn::graph::GraphStates> for Anything {
+    struct AnyFeatures;
+    impl StateFeatures<gfn::graph::GraphStates> for AnyFeatures {
         fn width(&self) -> usize {
             1
         }
@@ -135,6 +135,6 @@ fn what_does_not_fit_is_refused() {
     // Growing graphs have more slots with each node.
     let grown = gfn_gym::triangle::Triangle::new(GraphKind::Directed, 2).unwrap().into_env();
     let config = MlpPolicyConfig::default();
-    let error = MlpPolicy::new(&grown, Anything, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap_err();
+    let error = MlpPolicy::new(&grown, AnyFeatures, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap_err();
     assert!(error.to_string().contains("use a `GraphPolicy`"), "{error}");
 }

@@ -24,7 +24,7 @@ use tch::Tensor;
 
 /// Quantities that an environment and its reward define.
 #[derive(Clone, Copy)]
-struct Defined {
+struct DefinedQuantities {
     every_state_terminates: bool,
     partial_rewards: bool,
 }
@@ -32,11 +32,11 @@ struct Defined {
 /// Runs the check on the four environments.
 fn on_every_environment(check: impl Check) {
     let grid = HyperGrid::new(2, 4).unwrap();
-    let whole = Defined { every_state_terminates: true, partial_rewards: true };
+    let whole = DefinedQuantities { every_state_terminates: true, partial_rewards: true };
     check.run(&grid.env(), &OriginalReward::standard(&grid).unwrap(), whole);
     let sets = SetAddition::new(5, 3, false).unwrap();
     check.run(&sets.env(), &WeightReward::new(&sets, 0.3, &[0.5, 1.4, 2.0, 0.1, 0.7]).unwrap(), whole);
-    let none = Defined { every_state_terminates: false, partial_rewards: false };
+    let none = DefinedQuantities { every_state_terminates: false, partial_rewards: false };
     check.run(&ToyDag.env(), &ToyReward::default(), none);
     let bits = NonAutoregressiveBitSequence::new(1, 4).unwrap();
     let modes = [vec![true, false, true, true], vec![false; 4]];
@@ -44,7 +44,7 @@ fn on_every_environment(check: impl Check) {
 }
 
 trait Check {
-    fn run<E, R>(&self, env: &E, reward: &R, defined: Defined)
+    fn run<E, R>(&self, env: &E, reward: &R, defined: DefinedQuantities)
     where
         E: EnumerableEnv<States = VectorStates>,
         R: Reward<VectorStates> + Sync;
@@ -65,7 +65,7 @@ fn largest(objective: &dyn Balance, scores: &Scores) -> f64 {
 struct PartialStates;
 
 impl Check for PartialStates {
-    fn run<E, R>(&self, env: &E, reward: &R, defined: Defined)
+    fn run<E, R>(&self, env: &E, reward: &R, defined: DefinedQuantities)
     where
         E: EnumerableEnv<States = VectorStates>,
         R: Reward<VectorStates> + Sync,
@@ -120,7 +120,7 @@ fn objectives_of_partial_states_vanish_or_say_what_is_missing() {
 struct Relative;
 
 impl Check for Relative {
-    fn run<E, R>(&self, env: &E, reward: &R, _: Defined)
+    fn run<E, R>(&self, env: &E, reward: &R, _: DefinedQuantities)
     where
         E: EnumerableEnv<States = VectorStates>,
         R: Reward<VectorStates> + Sync,
@@ -159,7 +159,7 @@ fn relative_objectives_vanish_at_the_posterior() {
 struct Gradients;
 
 impl Check for Gradients {
-    fn run<E, R>(&self, env: &E, reward: &R, _: Defined)
+    fn run<E, R>(&self, env: &E, reward: &R, _: DefinedQuantities)
     where
         E: EnumerableEnv<States = VectorStates>,
         R: Reward<VectorStates> + Sync,
@@ -206,7 +206,7 @@ fn advantages_vanish_under_exact_flows() {
 struct Batches;
 
 impl Check for Batches {
-    fn run<E, R>(&self, env: &E, reward: &R, defined: Defined)
+    fn run<E, R>(&self, env: &E, reward: &R, defined: DefinedQuantities)
     where
         E: EnumerableEnv<States = VectorStates>,
         R: Reward<VectorStates> + Sync,

@@ -70,7 +70,7 @@ fn trees_come_back_from_their_text() {
 }
 
 #[test]
-fn what_is_no_tree_says_why() {
+fn invalid_trees_are_refused_with_a_reason() {
     let rules = PhyloTree::new(3).unwrap();
     let cases = [
         ("((0,1),2", "((0,1),2"),
@@ -92,7 +92,7 @@ fn what_is_no_tree_says_why() {
 }
 
 /// Returns the fewest changes over all assignments of bases to inner nodes, site by site.
-fn by_brute_force(env: &PhyloTree, row: &[u16], sequences: &[Vec<u8>]) -> u64 {
+fn brute_force_mutations(env: &PhyloTree, row: &[u16], sequences: &[Vec<u8>]) -> u64 {
     let n = env.n();
     let edges: Vec<(usize, usize)> =
         (0..env.entries()).filter(|&node| row[node] > 0).map(|node| (node, n - 1 + usize::from(row[node]))).collect();
@@ -139,7 +139,7 @@ fn fitch_equals_brute_force() {
     states.append(VectorStates::from_rows([[2, 0, 2, 0, 0, 0, 0]]));
     let parsimony = reward.parsimony(&states).unwrap();
     for (row, &mutations) in states.rows().zip(&parsimony) {
-        assert_eq!(mutations, by_brute_force(&rules, row, &sequences), "{}", rules.newick(row));
+        assert_eq!(mutations, brute_force_mutations(&rules, row, &sequences), "{}", rules.newick(row));
     }
     assert!(parsimony.iter().zip(&log_rewards).all(|(&m, log_r)| (log_r - (3.0 - m as f64) / 2.0).abs() < 1e-12));
     let message = reward.log_reward(&states, None).unwrap_err().to_string();

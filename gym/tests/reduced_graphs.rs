@@ -13,7 +13,7 @@ use gfn_gym::graph_problems::{GraphProblem, Instances, Mark, Problem, SizeReward
 use tch::{Device, Kind, Tensor};
 
 /// Returns the reduced graph as a separate graph.
-fn alone(graph: &GraphState, reduced: &ReducedGraph) -> GraphState {
+fn reduced_as_graph(graph: &GraphState, reduced: &ReducedGraph) -> GraphState {
     let place = |a: u32| reduced.nodes().iter().position(|&b| b == a).unwrap() as u32;
     let nodes: Vec<_> = reduced.nodes().iter().map(|&a| graph.node(a).unwrap()).collect();
     let edges: Vec<_> = reduced.edges().iter().map(|&(a, b)| (place(a), place(b), Edge::default())).collect();
@@ -68,7 +68,7 @@ fn largest_difference(problem: Problem, seen: impl Fn(&GraphState) -> GraphState
 fn the_future_depends_on_the_reduced_graph() {
     for problem in Problem::ALL {
         let env = env(problem);
-        let (largest, compared) = largest_difference(problem, |graph| alone(graph, &reduced(&env, graph)));
+        let (largest, compared) = largest_difference(problem, |graph| reduced_as_graph(graph, &reduced(&env, graph)));
         assert!(largest < 1e-9 && compared > 80, "{problem}: {largest} of {compared}");
     }
 }
@@ -79,7 +79,7 @@ fn the_number_of_chosen_nodes_matters() {
     for problem in [Problem::IndependentSet, Problem::Clique] {
         let open = |graph: &GraphState| {
             let is_open = |a: u32| graph.node(a).map(Mark::of) == Some(Mark::Undecided);
-            alone(graph, &ReducedGraph::new(graph, is_open, |_, _| true))
+            reduced_as_graph(graph, &ReducedGraph::new(graph, is_open, |_, _| true))
         };
         let (largest, _) = largest_difference(problem, open);
         assert!(largest > 0.1, "{problem}: {largest}");
@@ -109,7 +109,7 @@ fn policies_say_of_states_what_networks_say_of_reduced_graphs() -> Result<()> {
         }
         let mut of_reduced = Vec::new();
         for graph in states.graphs() {
-            let one = GraphStates::from(vec![alone(graph, &reduced(&env, graph))]);
+            let one = GraphStates::from(vec![reduced_as_graph(graph, &reduced(&env, graph))]);
             let batch = GraphBatch::new(env.schema(), one.arrays(), None, Device::Cpu)?;
             let output = net.forward(&batch, Quantity::LogPf | Quantity::LogFlow)?;
             let blocks = output.pf.unwrap();

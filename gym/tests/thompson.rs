@@ -7,7 +7,9 @@ use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_extras::explore::{Teacher, TeacherConfig};
 
-use crate::behaviour::{GridTrainer, grid, grid_reward, network, resumes, step, steps, trainer, tv, with_thompson};
+use crate::behaviour::{
+    GridTrainer, check_resume, grid, grid_reward, network, step, steps, trainer, tv, with_thompson,
+};
 
 #[test]
 fn thompson_heads_all_sample_the_target() {
@@ -22,7 +24,7 @@ fn thompson_heads_all_sample_the_target() {
 
 #[test]
 fn thompson_heads_resume_bit_for_bit() {
-    resumes("thompson", |seed| with_thompson(trainer(seed, 4, 100), 0.5).unwrap());
+    check_resume("thompson", |seed| with_thompson(trainer(seed, 4, 100), 0.5).unwrap());
     let one = steps(&mut trainer(1, 4, 100), 3);
     assert_ne!(one, steps(&mut with_thompson(trainer(1, 4, 100), 0.5).unwrap(), 3), "other trajectories");
 }
@@ -55,7 +57,7 @@ fn a_head_whose_share_an_objective_cannot_learn_from_learns_from_the_whole_batch
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_settings_are_refused() {
     let refused = |trainer: Result<GridTrainer>| trainer.unwrap_err().to_string();
     assert!(refused(with_thompson(trainer(0, 1, 9), 0.5)).contains("at least 2 heads"));
     assert!(refused(with_thompson(trainer(0, 2, 9), 0.0)).contains("0 < share <= 1"));

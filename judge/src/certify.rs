@@ -176,7 +176,8 @@ fn limits(log_z: &LogZBounds, effective: f64, nats: f64, uncertain: usize) -> Ve
         out.push(Limit::FewEffectiveSamples { effective });
     }
     let contradicts = |estimate: &Interval| {
-        estimate.high + ROUNDING_TOLERANCE < log_z.at_least || log_z.at_most.is_some_and(|most| estimate.low - ROUNDING_TOLERANCE > most)
+        estimate.high + ROUNDING_TOLERANCE < log_z.at_least
+            || log_z.at_most.is_some_and(|most| estimate.low - ROUNDING_TOLERANCE > most)
     };
     if let Some(estimate) = log_z.estimate.filter(contradicts) {
         out.push(Limit::LogZContradicted { estimated: estimate.estimate });

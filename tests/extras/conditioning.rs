@@ -60,7 +60,7 @@ fn conditions_come_back_from_their_vectors() {
 }
 
 #[test]
-fn vectors_from_elsewhere_are_those_of_conditions() {
+fn vectors_that_encode_no_condition_are_refused() {
     for encoding in [Encoding::Number, Encoding::Thermometer { bins: 8 }] {
         let conditioning = all(encoding);
         let drawn = conditioning.draw(50, &mut Rng::seeded(3)).unwrap();
@@ -80,7 +80,7 @@ fn vectors_from_elsewhere_are_those_of_conditions() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_settings_are_refused() {
     let plain = || Conditioning::new(2).unwrap();
     let number = Encoding::Number;
     assert!(matches!(Conditioning::new(0), Err(Error::Config { .. })));

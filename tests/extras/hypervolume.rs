@@ -5,7 +5,7 @@ use gfn::{Error, Rng};
 use gfn_extras::pareto::hypervolume;
 
 /// Computes the volume by inclusion and exclusion over all subsets.
-fn by_subsets(points: &Reals) -> f64 {
+fn volume_by_subsets(points: &Reals) -> f64 {
     let n = points.len();
     let volume = |subset: u32| {
         let chosen = || (0..n).filter(|i| subset >> i & 1 == 1);
@@ -27,7 +27,7 @@ fn equals_inclusion_and_exclusion() {
         for n in 1..=9 {
             for _ in 0..10 {
                 let points = random(width, n, &mut rng);
-                let (mine, exact) = (hypervolume(&points, &vec![0.0; width]).unwrap(), by_subsets(&points));
+                let (mine, exact) = (hypervolume(&points, &vec![0.0; width]).unwrap(), volume_by_subsets(&points));
                 assert!((mine - exact).abs() < 1e-12, "{width} {n}: {mine}, {exact}");
             }
         }

@@ -9,11 +9,11 @@ use crate::MEMORY;
 use gfn::Rng;
 
 /// Maximum time of one execution, on a machine that also does other work.
-const LONGEST: Duration = Duration::from_secs(20);
+const MAX_TIME: Duration = Duration::from_secs(20);
 /// Maximum length of an input.
-const MOST_BYTES: usize = 1 << 16;
+const MAX_BYTES: usize = 1 << 16;
 /// Memory that an execution may use in addition to a multiple of its input.
-const MEMORY_BESIDE: usize = 64 << 20;
+const BASE_MEMORY: usize = 64 << 20;
 
 /// Attacks run one after another, because memory is counted for the whole process.
 static TURN: Mutex<()> = Mutex::new(());
@@ -27,7 +27,7 @@ pub(crate) struct Target<'a> {
 }
 
 /// Waits until no other attack runs.
-pub(crate) fn turn() -> MutexGuard<'static, ()> {
+pub(crate) fn wait_for_turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -62,13 +62,13 @@ impl Target<'_> {
     /// Runs `execute` on `executions` edited inputs, which must end in time, within memory and without a
     /// panic.
     pub(crate) fn attack(&self, executions: u64, mut execute: impl FnMut(&[u8])) {
-        let _turn = turn();
+        let _turn = wait_for_turn();
         // Valid inputs first; they also build tables that are created at first use.
         self.seeds.iter().for_each(|seed| execute(seed));
         let last = std::env::var_os("GFN_FUZZ_LAST");
         let mut runs = Runs::begin(executions);
         while let Some(mut rng) = runs.next() {
-            let input = self.edited(&mut rng);
+            let input = self.edit_seed(&mut rng);
             if let Some(path) = &last {
                 std::fs::write(path, &input).unwrap();
             }
@@ -78,19 +78,19 @@ impl Target<'_> {
             let (took, memory) = (began.elapsed(), MEMORY.peak_usage().saturating_sub(before));
             let said = || format!("{}, execution {}: {:?}", self.name, runs.done, String::from_utf8_lossy(&input));
             assert!(ended.is_ok(), "a panic; {}", said());
-            assert!(took < LONGEST, "{took:?}; {}", said());
-            let most = MEMORY_BESIDE + self.bytes_per_byte * input.len();
+            assert!(took < MAX_TIME, "{took:?}; {}", said());
+            let most = BASE_MEMORY + self.bytes_per_byte * input.len();
             assert!(memory <= most, "{memory} bytes of memory for {} of input; {}", input.len(), said());
         }
         println!("{}: {} executions", self.name, runs.done - 1);
     }
 
-    fn edited(&self, rng: &mut Rng) -> Vec<u8> {
+    fn edit_seed(&self, rng: &mut Rng) -> Vec<u8> {
         let mut bytes = self.seeds[rng.below(self.seeds.len())].clone();
         for _ in 0..1 + rng.below(4) {
             self.edit(&mut bytes, rng);
         }
-        bytes.truncate(MOST_BYTES);
+        bytes.truncate(MAX_BYTES);
         bytes
     }
 
@@ -114,7 +114,7 @@ impl Target<'_> {
                 let other = &self.seeds[rng.below(self.seeds.len())];
                 insert(bytes, &other[range(other, rng)]);
             }
-            7 => number_replaced(bytes, at, rng),
+            7 => replace_number(bytes, at, rng),
             8 if rng.below(8) == 0 => {
                 let piece = bytes[range(bytes, rng)].to_vec();
                 insert(bytes, &piece.repeat(1 << rng.below(13)));
@@ -126,7 +126,7 @@ impl Target<'_> {
 }
 
 /// Replaces the next number by one at the limit of some type.
-fn number_replaced(bytes: &mut Vec<u8>, at: usize, rng: &mut Rng) {
+fn replace_number(bytes: &mut Vec<u8>, at: usize, rng: &mut Rng) {
     const EDGES: [&str; 14] = [
         "0",
         "-1",

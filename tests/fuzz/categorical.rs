@@ -1,13 +1,13 @@
 //! The categorical distribution compared with its definition in double precision.
 
-use crate::attack::{Runs, turn};
+use crate::attack::{Runs, wait_for_turn};
 use gfn::distribution::{Distribution, Exploration, GraphActionCategorical};
 use gfn::env::{Block, Direction, Masks, Slots};
 use gfn::{Error, Rng};
 use tch::{Kind, Tensor};
 
 /// Draws masks of states with rows of several action types, and their logits per block.
-fn drawn(rng: &mut Rng) -> (Masks, Vec<Vec<f32>>) {
+fn draw_case(rng: &mut Rng) -> (Masks, Vec<Vec<f32>>) {
     let n = 1 + rng.below(5);
     let spread = [0.0, 0.1, 1.0, 30.0, 1e4][rng.below(5)];
     let (mut blocks, mut legal, mut logits) = (Vec::new(), vec![Vec::new(); n], Vec::new());
@@ -31,7 +31,7 @@ fn drawn(rng: &mut Rng) -> (Masks, Vec<Vec<f32>>) {
 }
 
 /// Returns the logits of each state's slots, in order.
-fn by_state(masks: &Masks, logits: &[Vec<f32>]) -> Vec<Vec<f64>> {
+fn logits_by_state(masks: &Masks, logits: &[Vec<f32>]) -> Vec<Vec<f64>> {
     let of = |state: usize| {
         let blocks = masks.blocks.iter().zip(logits);
         let rows = blocks.flat_map(|(block, logits)| {
@@ -60,10 +60,10 @@ fn close(got: f64, wanted: f64, scale: f64) -> bool {
 
 #[test]
 fn log_probabilities_are_those_of_the_definition() {
-    let _turn = turn();
+    let _turn = wait_for_turn();
     let mut runs = Runs::begin(7_000);
     while let Some(mut rng) = runs.next() {
-        let (masks, logits) = drawn(&mut rng);
+        let (masks, logits) = draw_case(&mut rng);
         let blocks: Vec<Tensor> = masks
             .blocks
             .iter()
@@ -74,7 +74,7 @@ fn log_probabilities_are_those_of_the_definition() {
         let on_host = GraphActionCategorical::of_host_blocks(masks.clone(), &logits).unwrap();
         let has_all = (0..masks.len()).all(|state| masks.n_legal(state) > 0);
         let entropies = host(&on_device.entropy());
-        for (state, logits) in by_state(&masks, &logits).into_iter().enumerate() {
+        for (state, logits) in logits_by_state(&masks, &logits).into_iter().enumerate() {
             let (wanted, said) =
                 (log_softmax(&logits, masks.row(state)), || format!("execution {}, {masks:?}, {logits:?}", runs.done));
             let scale = logits.iter().fold(0.0f64, |most, logit| most.max(logit.abs()));

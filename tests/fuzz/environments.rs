@@ -1,7 +1,7 @@
 //! Random graph environments: random action types, graphs and rules. The checkers either refuse one, or its
 //! exact policy samples in proportion to the reward.
 
-use crate::attack::{Runs, turn};
+use crate::attack::{Runs, wait_for_turn};
 use gfn::contract::{Budget, check_graph_env};
 use gfn::env::StateGraph;
 use gfn::graph::{
@@ -14,11 +14,11 @@ use gfn::{Error, Result, Rng};
 use tch::Tensor;
 
 /// Larger spaces are skipped.
-const MOST_STATES: usize = 400;
+const MAX_STATES: usize = 400;
 
 /// Random restrictions, by numbers that don't depend on labels, or by labels.
 #[derive(Clone, Copy, Debug)]
-struct Drawn {
+struct RandomRules {
     /// Nodes whose degree has this remainder take no edge.
     closed: Option<usize>,
     /// Graphs whose number of edges has this remainder can't be finished.
@@ -29,7 +29,7 @@ struct Drawn {
     unreachable: Option<usize>,
 }
 
-impl Drawn {
+impl RandomRules {
     fn new(rng: &mut Rng) -> Self {
         let mut one_of = |chance: usize, n: usize| (rng.below(chance) == 0).then(|| rng.below(n));
         let (closed, unfinished) = (one_of(4, 3), one_of(4, 3));
@@ -37,7 +37,7 @@ impl Drawn {
     }
 }
 
-impl GraphRules for Drawn {
+impl GraphRules for RandomRules {
     fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
         if let Some(closed) = self.closed.filter(|_| moves.type_name() == "add_edge") {
             moves.retain(|action| graph.degree(action.a) % 3 != closed && graph.degree(action.b) % 3 != closed);
@@ -93,7 +93,7 @@ fn initial(rng: &mut Rng) -> GraphState {
 }
 
 fn env(rng: &mut Rng) -> Result<GraphEnv> {
-    let env = GraphEnv::new(Drawn::new(rng), actions(rng), initial(rng))?;
+    let env = GraphEnv::new(RandomRules::new(rng), actions(rng), initial(rng))?;
     let env = if rng.below(3) == 0 { env.with_scaffold(Scaffold::Alike)? } else { env };
     Ok(env.with_backward(if rng.below(3) == 0 { BackwardRule::ByType } else { BackwardRule::Derived }))
 }
@@ -111,7 +111,7 @@ fn log_reward(states: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
 /// Returns the distance of the exact policy's distribution from the target; `None` for a space that is too
 /// large.
 fn distance(env: &GraphEnv) -> Result<Option<f64>> {
-    let Ok(graph) = StateGraph::build(env, MOST_STATES) else { return Ok(None) };
+    let Ok(graph) = StateGraph::build(env, MAX_STATES) else { return Ok(None) };
     let target = graph.target_distribution(&log_reward, None)?.probs;
     let exact = ExactPolicy::new(&graph, env, UniformPolicy, &log_reward)?;
     let learned = graph.terminating_distribution(env, &exact, None)?.probs;
@@ -119,8 +119,8 @@ fn distance(env: &GraphEnv) -> Result<Option<f64>> {
 }
 
 #[test]
-fn what_the_checkers_pass_samples_the_reward() {
-    let _turn = turn();
+fn accepted_environments_sample_the_reward() {
+    let _turn = wait_for_turn();
     let mut runs = Runs::begin(1_000);
     let (mut passed, mut refused, mut large, mut missed) = (0, 0, 0, 0);
     while let Some(mut rng) = runs.next() {

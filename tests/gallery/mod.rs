@@ -38,7 +38,7 @@ pub(crate) fn each_graph_env(check: &impl Check) {
     for kind in KINDS {
         for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
             for rule in [BackwardRule::ByType, BackwardRule::Derived] {
-                let env = Pruning::of(kind, semantics, rule);
+                let env = Pruning::env(kind, semantics, rule);
                 check.check(&format!("removing edges, {kind:?}, {semantics:?}, {rule:?}"), &env);
             }
         }
@@ -87,7 +87,7 @@ fn scaffold(kind: GraphKind) -> GraphState {
 pub(crate) struct Pruning;
 
 impl Pruning {
-    fn of(kind: GraphKind, semantics: Semantics, rule: BackwardRule) -> GraphEnv {
+    fn env(kind: GraphKind, semantics: Semantics, rule: BackwardRule) -> GraphEnv {
         let mut initial = GraphState::with_nodes(kind, 3);
         for (a, b) in [(0, 1), (0, 2), (1, 2)] {
             initial.add_edge(a, b, Edge::default()).unwrap();

@@ -15,7 +15,7 @@ use gfn::train::{Checkpoint, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 
 /// Builds a trainer that replays half of each batch by loss, from a buffer large enough to evict nothing.
-fn replaying() -> Result<Trainer<VectorEnv>> {
+fn replay_trainer() -> Result<Trainer<VectorEnv>> {
     let config = TrainerConfig { source: DataSource::new(0.5, 0.5, 0.0)?, replay_after: 0, ..fresh(12) };
     let trainer = Trainer::new(words(), count, with_flow(), TrajectoryBalance, config, Rng::seeded(1))?;
     let draw = Draw::LossPrioritised { exponent: 1.0 };
@@ -23,14 +23,14 @@ fn replaying() -> Result<Trainer<VectorEnv>> {
 }
 
 /// Final state of each replica: rank, parameters, and log-rewards in its buffer.
-type Ends = Vec<(usize, Vec<f64>, Vec<f64>)>;
+type FinalStates = Vec<(usize, Vec<f64>, Vec<f64>)>;
 
 /// Trains up to `steps`, from a checkpoint if there is one, and saves.
-fn run(n: usize, steps: usize, from: Option<&Path>, to: &Path) -> Ends {
+fn run(n: usize, steps: usize, from: Option<&Path>, to: &Path) -> FinalStates {
     let ends = Mutex::new(Vec::new());
     replicate(n, |replica| {
         let rank = replica.rank();
-        let mut trainer = replaying()?.with_group(replica)?;
+        let mut trainer = replay_trainer()?.with_group(replica)?;
         match from {
             Some(from) => trainer.resume(from)?,
             None => assert_eq!(trainer.prefill(24)?, 24 / n),
@@ -53,7 +53,7 @@ fn paths(folder: &Folder) -> [PathBuf; 3] {
 }
 
 #[test]
-fn replicas_go_on_with_their_own_buffers_bit_for_bit() {
+fn replicas_resume_with_separate_buffers_bit_for_bit() {
     let folder = Folder::new("replicas-resume");
     let [half, whole, resumed] = paths(&folder);
     let at_once = run(2, 12, None, &whole);
@@ -91,7 +91,7 @@ fn replicas_go_on_from_the_newest_step_that_all_have() {
     assert_eq!(["half", "half.1"].map(|name| step(&folder.join(name))), [8, 8]);
     // The second replica only has a checkpoint of an older step.
     copy(&folder.join("older"), &folder.join("half.1"));
-    let error = replicate(2, |replica| replaying()?.with_group(replica)?.resume(&half)).unwrap_err();
+    let error = replicate(2, |replica| replay_trainer()?.with_group(replica)?.resume(&half)).unwrap_err();
     says(&error, &["checkpoints of different steps", "5", "8"]);
 }
 
@@ -103,7 +103,7 @@ fn the_first_replica_saves_once_all_others_have() {
     std::fs::create_dir(folder.join("resumed.1")).unwrap();
     std::fs::write(folder.join("resumed.1").join("note"), "").unwrap();
     let ended = replicate(2, |replica| {
-        let mut trainer = replaying()?.with_group(replica)?;
+        let mut trainer = replay_trainer()?.with_group(replica)?;
         trainer.resume(&half)?;
         Fit::new(5).checkpoint(&resumed, None)?.run(&mut trainer).map(drop)
     });
@@ -118,7 +118,7 @@ fn another_number_of_replicas_is_refused() {
     run(2, 3, None, &two);
     run(1, 3, None, &one);
     let resumes = |n: usize, from: &Path| {
-        let resumed = replicate(n, |replica| replaying()?.with_group(replica)?.resume(from));
+        let resumed = replicate(n, |replica| replay_trainer()?.with_group(replica)?.resume(from));
         resumed.unwrap_err()
     };
     for (n, from, there) in [(1, &two, 2), (3, &two, 2), (2, &one, 1)] {
@@ -133,7 +133,7 @@ fn another_number_of_replicas_is_refused() {
 fn an_observer_saves_the_first_replica() {
     let folder = Folder::new("replicas-best");
     replicate(2, |replica| {
-        let mut trainer = replaying()?.with_group(replica)?;
+        let mut trainer = replay_trainer()?.with_group(replica)?;
         let mut best = KeepBest::new("loss", Goal::Smaller, folder.join("best"));
         Fit::new(3).observe(&mut best).run(&mut trainer)
     })

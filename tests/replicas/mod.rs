@@ -40,18 +40,18 @@ pub(crate) fn copy(from: &Path, to: &Path) {
 }
 
 /// A source of a fixed share of trajectories for each replica.
-pub(crate) struct Dealt<E: Env> {
+pub(crate) struct FixedShare<E: Env> {
     pub(crate) all: Trajectories<E>,
     pub(crate) start: usize,
 }
 
-impl<E: Env> Persist<E> for Dealt<E> {
+impl<E: Env> Persist<E> for FixedShare<E> {
     fn name(&self) -> &str {
         "dealt"
     }
 }
 
-impl<E: Env + 'static> Source<E> for Dealt<E> {
+impl<E: Env + 'static> Source<E> for FixedShare<E> {
     fn draw(&mut self, request: BatchRequest, _: &Context<E>, _: &mut Rng) -> Result<Option<Trajectories<E>>> {
         self.all.select(self.start..self.start + request.max).map(Some)
     }
@@ -68,7 +68,7 @@ fn norm(numbers: &[f64]) -> f64 {
 }
 
 /// Returns the largest relative distance between two lists of gradients.
-pub(crate) fn off(whole: &[Vec<f64>], others: &[Vec<f64>]) -> f64 {
+pub(crate) fn largest_distance(whole: &[Vec<f64>], others: &[Vec<f64>]) -> f64 {
     assert!(whole.len() == others.len() && !whole.is_empty());
     let of_one = |(whole, other): (&Vec<f64>, &Vec<f64>)| {
         assert!(whole.len() == other.len() && norm(whole) > 1e-3, "a gradient that says nothing");

@@ -45,7 +45,7 @@ fn train(seed: u64, steps: usize, every: usize, path: &Path, resume: bool) -> Ve
 }
 
 /// Returns the step that two replicas resume at, and their parameters.
-fn resumed(path: &Path) -> Result<(usize, Vec<f64>)> {
+fn resume_replicas(path: &Path) -> Result<(usize, Vec<f64>)> {
     let first = Mutex::new((0, Vec::new()));
     replicate(2, |replica| {
         let rank = replica.rank();
@@ -80,13 +80,13 @@ fn steps(path: &Path) -> [u64; 2] {
 }
 
 #[test]
-fn a_second_run_in_a_folder_resumes_its_own_checkpoint() {
+fn a_second_run_in_a_folder_resumes_from_its_checkpoint() {
     let folder = Folder::new("other-runs-second");
     let path = folder.join("run");
     train(1, 8, 8, &path, false);
     let second = train(2, 4, 4, &path, false);
     assert_eq!(steps(&path), [4, 4]);
-    assert!(resumed(&path).unwrap() == (4, second), "the second run at step 4");
+    assert!(resume_replicas(&path).unwrap() == (4, second), "the second run at step 4");
     train(2, 8, 4, &path, true);
     assert_eq!(steps(&path), [8, 8]);
     assert!(paths(&path)[2..].iter().all(|hidden| !hidden.exists()), "nothing is left beside them");
@@ -104,7 +104,7 @@ fn a_removed_run_is_not_found() {
         assert!(!Checkpoint::exists(visible) && Checkpoint::load(visible).is_err());
     }
     let second_run = train(2, 2, 2, &path, false);
-    assert!(resumed(&path).unwrap() == (2, second_run));
+    assert!(resume_replicas(&path).unwrap() == (2, second_run));
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn a_backup_that_is_put_back_is_resumed() {
     let at_twelve = train(1, 12, 4, &path, true);
     assert_eq!(steps(&path), [12, 12]);
     (0..2).for_each(|replica| copy(&paths(&backup)[replica], &paths(&path)[replica]));
-    assert!(resumed(&path).unwrap() == (4, at_four));
+    assert!(resume_replicas(&path).unwrap() == (4, at_four));
     // Training continues from there, and survives a kill between two renames.
     let [first, _, staged, _] = paths(&path);
     train(1, 8, 4, &path, true);
@@ -136,7 +136,7 @@ fn checkpoints_of_different_runs_are_refused_and_kept() {
     copy(&paths(&other)[0], &paths(&path)[0]);
     assert_eq!(steps(&path), [8, 4]);
     let before = [0, 1].map(|replica| files(&paths(&path)[replica]));
-    let error = resumed(&path).unwrap_err();
+    let error = resume_replicas(&path).unwrap_err();
     assert!(matches!(error, Error::File { .. }), "{error:?}");
     says(&error, &["of another run than replica", "step 8", "4", "start in a new folder"]);
     assert!([0, 1].map(|replica| files(&paths(&path)[replica])) == before, "all files are as they were");
@@ -150,7 +150,7 @@ fn a_staged_checkpoint_of_another_run_is_left_alone() {
     train(1, 8, 8, &other, false);
     let at_four = train(2, 4, 4, &path, false);
     (0..2).for_each(|replica| copy(&paths(&other)[replica], &paths(&path)[2 + replica]));
-    assert!(resumed(&path).unwrap() == (4, at_four));
+    assert!(resume_replicas(&path).unwrap() == (4, at_four));
     train(2, 8, 4, &path, true);
     assert!(paths(&path)[2..].iter().all(|hidden| !hidden.exists()), "the next save replaces it");
 }
@@ -171,7 +171,7 @@ fn a_resume_that_fails_keeps_the_checkpoints() {
         says(&error, &["a replay buffer, the other has none"]);
         assert!([0, 1].map(|replica| files(&paths(&path)[replica])) == before, "{without:?}");
     }
-    assert_eq!(resumed(&path).unwrap().0, 4);
+    assert_eq!(resume_replicas(&path).unwrap().0, 4);
 }
 
 #[test]

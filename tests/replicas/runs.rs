@@ -71,9 +71,9 @@ fn a_run_goes_on_bit_for_bit() {
 }
 
 /// Stops after some steps.
-struct Stop(usize);
+struct StopAfter(usize);
 
-impl Observer<VectorEnv> for Stop {
+impl Observer<VectorEnv> for StopAfter {
     fn name(&self) -> &str {
         "stop"
     }
@@ -86,7 +86,7 @@ impl Observer<VectorEnv> for Stop {
 fn all_replicas_end_with_the_first() {
     let calls = replicate(2, |replica| {
         let mut trainer = trainer(replica)?;
-        let mut stop = Stop(3);
+        let mut stop = StopAfter(3);
         assert_eq!(Fit::new(50).observe(&mut stop).run(&mut trainer)?, Ended::Stopped);
         assert_eq!((trainer.steps_done(), trainer.n_replicas()), (3, 2));
         Ok(trainer.reward_calls())
@@ -117,7 +117,7 @@ fn observers_see_the_first_replica_alone_and_their_errors_end_all() {
 
 /// Each replica replays its own samples; updates use those of all replicas.
 #[test]
-fn replicas_with_buffers_of_their_own_stay_equal() {
+fn replicas_with_separate_buffers_stay_equal() {
     let ends = Mutex::new(Vec::new());
     replicate(2, |replica| {
         let buffer = ReplayBuffer::new(ReplayConfig { capacity: 30, eviction: Eviction::Fifo, draw: Draw::Uniform })?;
@@ -138,7 +138,7 @@ fn replicas_with_buffers_of_their_own_stay_equal() {
 
 /// Each replica has its own teacher, heads and novelty; updates use those of all replicas.
 #[test]
-fn replicas_that_explore_in_their_own_ways_stay_equal() {
+fn replicas_with_separate_exploration_stay_equal() {
     type Change = fn(Trainer<VectorEnv>) -> Result<Trainer<VectorEnv>>;
     type Step = fn(&mut Trainer<VectorEnv>) -> Result<StepStats>;
     let ends_by = |objective: fn() -> Box<dyn Objective>, heads: usize, change: Change, step: Step| {
@@ -191,7 +191,7 @@ fn one_replica_is_a_trainer_by_itself() {
 }
 
 #[test]
-fn nobody_waits_for_a_replica_that_has_ended() {
+fn no_replica_waits_for_one_that_has_ended() {
     let started = Instant::now();
     let fails = |at: usize| {
         replicate(3, move |replica| {
@@ -239,7 +239,7 @@ fn nobody_waits_for_a_replica_that_has_ended() {
 
 /// A tensor of one operation must not be taken as a tensor of another.
 #[test]
-fn replicas_that_do_different_things_are_told_all_of_them() {
+fn different_operations_are_an_error_for_all_replicas() {
     let told = Mutex::new(Vec::new());
     let run = replicate(2, |replica| {
         let mut mine = Tensor::from_slice(&[1.0]);
@@ -255,7 +255,7 @@ fn replicas_that_do_different_things_are_told_all_of_them() {
 }
 
 #[test]
-fn what_replicas_can_not_agree_on_is_refused() {
+fn settings_that_differ_between_replicas_are_refused() {
     let refused = |make: &(dyn Fn(usize) -> Result<Trainer<VectorEnv>> + Sync)| {
         let result = replicate(2, |replica| {
             let mut trainer = make(replica.rank())?.with_group(replica)?;

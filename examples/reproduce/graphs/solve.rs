@@ -3,7 +3,7 @@
 
 use gfn::graph::NamedGraph;
 use gfn_gym::graph_problems::{GraphProblem, Instances, Problem};
-use gfn_solver::{Progress, SolverResult, Solver};
+use gfn_solver::{Progress, Solver, SolverResult};
 use serde::Deserialize;
 
 use super::graph_problem::PROBLEMS;

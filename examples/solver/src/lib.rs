@@ -25,10 +25,10 @@ use gfn::graph::GraphState;
 use gfn::{Result, Rng};
 use gfn_gym::graph_problems::Problem;
 pub use greedy::greedy;
-pub use search_source::SearchSource;
 use independent_set::IndependentSet;
 use lists::Lists;
-pub use solver::{Origin, Progress, SolverResult, Solver};
+pub use search_source::SearchSource;
+pub use solver::{Origin, Progress, Solver, SolverResult};
 
 /// Rounds per node without a better solution after which a search restarts.
 const MAX_ROUNDS_WITHOUT_PROGRESS: usize = 200;

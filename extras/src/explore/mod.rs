@@ -15,6 +15,6 @@ mod thompson;
 
 pub use distillation::{DistillationConfig, RandomDistillation};
 pub use novelty::{Intrinsic, IntrinsicConfig, Novelty};
-pub use search::{SearchResults, ObjectSearch, Search};
+pub use search::{ObjectSearch, Search, SearchResults};
 pub use teacher::{Teacher, TeacherConfig, teacher_log_rewards};
 pub use thompson::{Thompson, thompson_scores, thompson_step};

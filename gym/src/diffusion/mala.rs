@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use gfn::env::{Reals, Reward, Rows, log_rewards};
 use gfn::{Error, Result, Rng};
-use gfn_extras::explore::{SearchResults, ObjectSearch};
+use gfn_extras::explore::{ObjectSearch, SearchResults};
 use serde::{Deserialize, Serialize};
 
 use super::kernel::Normals;

@@ -41,7 +41,9 @@ impl Frame {
 
     pub(crate) fn draw_axes(&self, canvas: &mut Canvas) {
         let &Self { left, right, top, bottom, .. } = self;
-        for (tick, shown) in ticks_with_labels(self.x.ticks(), right - left, |label| text_width(label, LABEL_SIZE) + 8.0) {
+        for (tick, shown) in
+            ticks_with_labels(self.x.ticks(), right - left, |label| text_width(label, LABEL_SIZE) + 8.0)
+        {
             let x = left + tick.place * (right - left);
             canvas.line(vec![(x, top), (x, bottom)], Colour::FAINT, 0.5);
             canvas.line(vec![(x, bottom), (x, bottom + 5.0)], Colour::GREY, 1.0);

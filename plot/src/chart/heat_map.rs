@@ -93,7 +93,8 @@ impl HeatMap {
         }
         let ticks = Axis::over(Scale::Linear, [0.0, self.max].into_iter(), false).ticks();
         let mut widest: f64 = 0.0;
-        for (tick, _) in ticks_with_labels(ticks, height, |_| LABEL_SIZE + 2.0).into_iter().filter(|(_, shown)| *shown) {
+        for (tick, _) in ticks_with_labels(ticks, height, |_| LABEL_SIZE + 2.0).into_iter().filter(|(_, shown)| *shown)
+        {
             let y = top + height * (1.0 - tick.place);
             canvas.line(vec![(left + 12.0, y), (left + 15.0, y)], Colour::GREY, 1.0);
             canvas.text((left + 18.0, y), &tick.label, LABEL_SIZE, Colour::INK, TextAnchor::Left);

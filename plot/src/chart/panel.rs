@@ -4,7 +4,7 @@ use super::axis::Axis;
 use super::frame::{Frame, LABEL_SIZE, split_at_gaps, thin};
 use super::heat_map::HeatMap;
 use super::{Curve, Scale};
-use crate::canvas::{LegendEntry, draw_legend, cut_to_width, palette, text_width};
+use crate::canvas::{LegendEntry, cut_to_width, draw_legend, palette, text_width};
 use crate::{Canvas, Colour, TextAnchor};
 
 /// The size of a panel, in units.
@@ -153,7 +153,12 @@ impl Panel {
         frame.draw_axes(&mut canvas);
         let (centre, middle) = (f64::midpoint(frame.left, frame.right), f64::midpoint(frame.top, frame.bottom));
         canvas.text((centre, frame.bottom + 34.0), &self.x_label, LABEL_SIZE, Colour::INK, TextAnchor::Middle);
-        canvas.turned_text((frame.left - widest(&frame.y) - 24.0, middle), &self.y_label, LABEL_SIZE, TextAnchor::Middle);
+        canvas.turned_text(
+            (frame.left - widest(&frame.y) - 24.0, middle),
+            &self.y_label,
+            LABEL_SIZE,
+            TextAnchor::Middle,
+        );
         self.draw_data(&mut canvas, &frame);
         canvas
     }

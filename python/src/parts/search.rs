@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gfn::env::{Reward, Rows, log_rewards};
 use gfn::train::TrainEnv;
 use gfn::{Result, Rng};
-use gfn_extras::explore::{SearchResults, ObjectSearch};
+use gfn_extras::explore::{ObjectSearch, SearchResults};
 use pyo3::prelude::*;
 
 use crate::border::{Border, check_finished};

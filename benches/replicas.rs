@@ -29,6 +29,7 @@ use tch::{Device, Kind};
 
 /// Steps before timing starts.
 const WARM: usize = 10;
+/// Rounds per number of replicas; the median is reported.
 const ROUNDS: usize = 7;
 
 fn main() {

@@ -23,6 +23,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Flags that don't change what a run computes.
 NOT_COMPARED = {"run", "resume", "checkpoint-every", "tensorboard", "config", "json"}
+# Numbers that describe a run, not its result.
 SIZES = {"seed", "steps", "batch", "threads", "members", "params", "samples", "evaluated_samples"}
 INTERRUPTED = 130
 

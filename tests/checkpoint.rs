@@ -153,7 +153,7 @@ fn an_interrupted_save_leaves_a_whole_checkpoint() {
     let folder = Folder::new("interrupted");
     let path = run_of(&folder);
     checkpoint(1).save(&path).unwrap();
-    // Interrupted while writing: a partial folder lies beside the old checkpoint.
+    // Interrupted while writing: there is a partial folder next to the old checkpoint.
     let partial = folder.0.join(".run.partial");
     fs::create_dir(&partial).unwrap();
     fs::write(partial.join("model.safetensors"), "half").unwrap();

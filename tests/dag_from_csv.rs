@@ -72,10 +72,7 @@ fn edges_that_point_either_way_are_learned_both_ways() {
     assert!(error < 0.03, "{error}: {learned:?} {exact:?}");
     // Markov-equivalent graphs differ in the direction of an edge.
     let both = |edges: &PairMatrix| edges.get(1, 2).min(edges.get(2, 1));
-    assert!(
-        both(&exact) > 0.2 && (both(&learned) - both(&exact)).abs() < 0.06,
-        "{learned:?} {exact:?}"
-    );
+    assert!(both(&exact) > 0.2 && (both(&learned) - both(&exact)).abs() < 0.06, "{learned:?} {exact:?}");
 }
 
 #[test]

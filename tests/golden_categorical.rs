@@ -274,8 +274,7 @@ fn the_lowest_temperatures_take_the_likeliest_action() {
     }
 }
 
-/// A uniform distribution lies on the host in single precision, and can be compared with a distribution
-/// elsewhere.
+/// A uniform distribution is in single precision on the host, and can be compared with one on another device.
 #[test]
 fn divergences_from_uniform_distributions_lie_with_the_other_one() {
     let device = Device::cuda_if_available();

@@ -67,12 +67,7 @@ fn each_line_is_a_sample_an_invalid_one_or_a_header() {
     ];
     for (text, n_valid, n_invalid, note) in cases {
         let samples = points(text);
-        assert_eq!(
-            (samples.rows.len(), samples.n_invalid),
-            (n_valid, n_invalid),
-            "{text:?}: {:?}",
-            samples.notes
-        );
+        assert_eq!((samples.rows.len(), samples.n_invalid), (n_valid, n_invalid), "{text:?}: {:?}", samples.notes);
         let notes = samples.notes.join("; ");
         assert!(notes.contains(note) && notes.is_empty() == note.is_empty(), "{text:?}: {notes}");
     }
@@ -91,12 +86,7 @@ fn each_line_is_a_sample_an_invalid_one_or_a_header() {
     ];
     for (text, n_valid, n_invalid) in cases {
         let samples = molecules(text);
-        assert_eq!(
-            (samples.rows.len(), samples.n_invalid),
-            (n_valid, n_invalid),
-            "{text:?}: {:?}",
-            samples.notes
-        );
+        assert_eq!((samples.rows.len(), samples.n_invalid), (n_valid, n_invalid), "{text:?}: {:?}", samples.notes);
     }
 }
 

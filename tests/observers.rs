@@ -105,8 +105,7 @@ fn keep_best(trainer: &mut GridTrainer, steps: usize, folder: &Folder) -> ([Opti
         records.push(record.clone());
         Ok(ControlFlow::Continue(()))
     };
-    let fit =
-        Fit::new(steps).observe(&mut validation).observe(&mut drawn).observe(&mut loss).observe(&mut watch);
+    let fit = Fit::new(steps).observe(&mut validation).observe(&mut drawn).observe(&mut loss).observe(&mut watch);
     fit.checkpoint(folder.join("end"), None).unwrap().run(trainer).unwrap();
     ([drawn.best(), loss.best()], records)
 }
@@ -119,8 +118,7 @@ fn the_best_checkpoint_is_kept_through_a_resume() {
         let figures = records.iter().filter_map(|record| Some((of(record)?, record.step)));
         figures.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap()
     };
-    let (drawn, loss) =
-        (least(&|record| Some(-record.figure("drawn")?)), least(&|record| record.figure("loss")));
+    let (drawn, loss) = (least(&|record| Some(-record.figure("drawn")?)), least(&|record| record.figure("loss")));
     assert_eq!(best, [Some((-drawn.0, drawn.1)), Some(loss)]);
 
     let mut first = trainer(1);

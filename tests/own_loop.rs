@@ -84,11 +84,7 @@ fn the_five_methods_are_the_step_also_in_chunks() {
         let make = || trainer(TrainerConfig { batch: 8, chunk, ..TrainerConfig::default() });
         let (mut whole, mut by_hand) = (make(), make());
         for step in 1..=4 {
-            assert_eq!(
-                whole.step().unwrap().loss.to_bits(),
-                step_by_hand(&mut by_hand).to_bits(),
-                "step {step}"
-            );
+            assert_eq!(whole.step().unwrap().loss.to_bits(), step_by_hand(&mut by_hand).to_bits(), "step {step}");
             assert_eq!(values(&whole), values(&by_hand), "step {step}");
         }
     }

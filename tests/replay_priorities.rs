@@ -297,10 +297,7 @@ fn conditions_are_kept_drawn_and_distinguished() {
     let conditions = Vec::<f32>::try_from(replayed.conditions().unwrap().view(-1)).unwrap();
     let stored = [(1, 0.5), (1, 0.25), (2, 0.5), (2, 0.1), (3, 0.0)];
     let pairs: Vec<(u32, f32)> = replayed.terminal_states().0.iter().copied().zip(conditions).collect();
-    assert!(
-        pairs.iter().all(|pair| stored.contains(pair))
-            && stored.iter().all(|pair| pairs.contains(pair))
-    );
+    assert!(pairs.iter().all(|pair| stored.contains(pair)) && stored.iter().all(|pair| pairs.contains(pair)));
     // An evicted object is only forgotten with its condition.
     let mut small = ReplayBuffer::distinct(ReplayConfig { capacity: 2, ..settings }).unwrap();
     small.add(&env(), &conditioned_walks(&[1, 1, 1], &[1.0, 2.0, 3.0]), &[0.0; 3]).unwrap();

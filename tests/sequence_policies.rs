@@ -168,8 +168,7 @@ fn a_step_may_mix_lengths() {
         assert!(largest_difference(&step, &log_probs_in_one_pass(&policy, &mixed_lengths)) < 1e-10);
         let ahead = VectorStates::from_rows([[1u16, 3, 2, 0, 0, 0], [2, 1, 0, 0, 0, 0]]);
         assert!(
-            largest_difference(&log_probs_by_step(&roll_out, &ahead), &log_probs_in_one_pass(&policy, &ahead))
-                < 1e-10
+            largest_difference(&log_probs_by_step(&roll_out, &ahead), &log_probs_in_one_pass(&policy, &ahead)) < 1e-10
         );
     }
 }
@@ -279,10 +278,7 @@ fn a_fixed_length_needs_no_exit() {
         assert_eq!((policy.work().steps, policy.work().passes), (5, 2));
         assert!(largest_difference(&scores.log_pf, &again.log_pf) < 1e-10);
         assert!(
-            largest_difference(
-                scores.get(Quantity::LogFlow).unwrap(),
-                again.get(Quantity::LogFlow).unwrap()
-            ) < 1e-10
+            largest_difference(scores.get(Quantity::LogFlow).unwrap(), again.get(Quantity::LogFlow).unwrap()) < 1e-10
         );
     }
 }

@@ -71,10 +71,7 @@ fn check_graph_nets(config: &GraphNetConfig, sizes: &[usize]) {
                 let net =
                     GraphNet::new(&env, config.clone(), Device::Cpu, Kind::Float, &mut Rng::seeded(seed)).unwrap();
                 let deviation = largest_deviation(&env, &GraphPolicy(net), &states);
-                assert!(
-                    deviation < BOUND,
-                    "{kind:?}, {n} nodes, share {share}, seed {seed}: {deviation}, {config:?}"
-                );
+                assert!(deviation < BOUND, "{kind:?}, {n} nodes, share {share}, seed {seed}: {deviation}, {config:?}");
             }
         }
     }

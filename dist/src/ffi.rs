@@ -71,7 +71,7 @@ extern "C" fn interrupted() -> bool {
 }
 
 fn check_pointer(pointer: *mut c_void) -> FfiResult<NonNull<c_void>> {
-    NonNull::new(pointer).ok_or_else(|| "c10d gave nothing, and no reason".to_owned())
+    NonNull::new(pointer).ok_or_else(|| "c10d returned nothing, and no error message".to_owned())
 }
 
 fn text(text: &str) -> FfiResult<CString> {
@@ -124,7 +124,7 @@ impl StoreHandle {
         let key = text(key)?;
         // SAFETY: both arguments outlive the call.
         let returned = call(|error| unsafe { gfn_dist_store_get(self.0.as_ptr(), key.as_ptr(), error) })?;
-        if returned.is_null() { Err("c10d gave nothing, and no reason".to_owned()) } else { Ok(take_string(returned)) }
+        if returned.is_null() { Err("c10d returned nothing, and no error message".to_owned()) } else { Ok(take_string(returned)) }
     }
 }
 

@@ -67,7 +67,7 @@ impl Store {
             Error::peer(
                 "the store",
                 first_line(&message),
-                "check whether the first process still runs, and is one of this run's",
+                "check that the first process still runs, and belongs to this run",
             )
         };
         if serves {
@@ -78,7 +78,7 @@ impl Store {
             return Ok(());
         }
         let problem = format!("it is that of run `{theirs}`, this process is of run `{run}`");
-        Err(Error::peer("the store", problem, "give each run a port of its own (MASTER_PORT)"))
+        Err(Error::peer("the store", problem, "give each run a separate port (MASTER_PORT)"))
     }
 
     /// Returns a view of the store in which all keys have a prefix. Groups that share a store need different

@@ -8,7 +8,7 @@ use crate::{ProcessGroup, Store};
 
 /// The place of this process among those of a run, as given by a launcher's environment variables.
 ///
-/// | launcher | rank, count | where the first process is |
+/// | launcher | rank, count | address of the first process |
 /// |---|---|---|
 /// | torchrun, `gfn-dist local` | `RANK`, `WORLD_SIZE` | `MASTER_ADDR`, `MASTER_PORT` |
 /// | Open MPI's mpirun | `OMPI_COMM_WORLD_RANK`, `OMPI_COMM_WORLD_SIZE` | the same, to be exported |
@@ -99,7 +99,7 @@ impl Launch {
         let Some((rank, size, (rank_name, size_name, jobs))) = LAUNCHERS.iter().find_map(of) else {
             return Ok(None);
         };
-        let size = size.ok_or_else(|| Error::config(size_name, "not set", "the number of processes, beside a rank"))?;
+        let size = size.ok_or_else(|| Error::config(size_name, "not set", "the number of processes, because a rank is set"))?;
         let (rank, size) = (number::<usize>(rank_name, &rank)?, number::<usize>(size_name, &size)?);
         if rank >= size {
             return Err(Error::config(

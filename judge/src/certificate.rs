@@ -98,7 +98,7 @@ pub enum Limit {
         effective: f64,
     },
     /// The estimate of log Z by importance is outside the bounds on log Z, so it isn't given. The policy's
-    /// trajectories miss objects, or ways to build them; even an exact policy may miss ways.
+    /// trajectories miss objects, or paths to them; even an exact policy may miss paths.
     LogZContradicted {
         /// The estimate.
         estimated: f64,

@@ -60,6 +60,7 @@ const PERFECT_ROUNDS: usize = 200;
 const MAX_LISTED: usize = 20;
 /// The number of subsets for flow consistency.
 const N_SUBSETS: usize = 256;
+/// Draws per subset.
 const SUBSET_SIZE: usize = 16;
 /// The probability that an interval is wrong, on each side.
 const RISK: f64 = 0.025;

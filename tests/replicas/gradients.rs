@@ -182,10 +182,7 @@ fn the_gradient_of_replicas_is_that_of_the_whole_batch() {
             for (size, chunk) in [(2, None), (3, None), (2, Some(4)), (3, Some(4))] {
                 let (stats, together) = gradients_of(size, make, Setup { kind, chunk }, |replica| replica);
                 let (name, distance) = (format!("{:?}", make()), largest_distance(&whole, &together));
-                assert!(
-                    distance <= most,
-                    "{name}, {kind:?}, {size} replicas, chunks {chunk:?}: {distance:e}"
-                );
+                assert!(distance <= most, "{name}, {kind:?}, {size} replicas, chunks {chunk:?}: {distance:e}");
                 assert!((stats.loss - one.loss).abs() < 1e-5 * one.loss.abs().max(1.0), "{name}");
                 assert_eq!((stats.mean_len, stats.states), (one.mean_len, one.states), "{name}");
                 assert!((stats.log_z - one.log_z).abs() < 1e-5 && (stats.grad_norm / one.grad_norm - 1.0).abs() < 1e-6);

@@ -22,6 +22,7 @@ pub(crate) struct DominatingSet {
     undominated: NodeList,
     /// The number of dominators of each node.
     dominators: Vec<u32>,
+    /// XOR of the dominators of each node, which is the dominator itself if there is only one.
     dominator: Vec<u32>,
     weights: Vec<u64>,
     /// The weight of the nodes that only this member dominates; for a node outside of the set, the weight of

@@ -12,7 +12,7 @@ use gfn_gym::graph_problems::{Mark, MarkNode, Problem};
 /// | independent set | the one with fewest undecided neighbours |
 /// | clique | the one with most undecided neighbours |
 /// | dominating set | the one with fewest edges is taken out |
-/// | cut | each node in turn goes to the side where more of its edges are cut |
+/// | cut | each node in turn goes to the side on which more of its edges are cut |
 ///
 /// ```
 /// use gfn::graph::GraphFormat;
@@ -70,7 +70,7 @@ fn choose(problem: Problem, state: &mut GraphState, a: u32) -> Result<()> {
 /// Returns the state with the graph's nodes before any choice.
 fn initial_state(problem: Problem, graph: &GraphState) -> Result<GraphState> {
     if graph.nodes().any(|node| Mark::of(node) != Mark::Undecided) {
-        return Err(Error::contract("a solution is looked for on a graph without marks", graph.to_string()));
+        return Err(Error::contract("a greedy solution needs a graph without marks", graph.to_string()));
     }
     let n = graph.n_nodes() as u32;
     let nodes: Vec<u32> = if problem == Problem::DominatingSet { (0..n).collect() } else { Vec::new() };

@@ -5,8 +5,7 @@
 //! |---|---|
 //! | [`greedy`] | a greedy solution |
 //! | [`improve`], [`SolutionSearch`] | local search, from a solution or from a random one |
-//! | [`Solver`] | searches for the best solution of one graph: samples of a policy, each improved by local
-//! search |
+//! | [`Solver`] | searches for the best solution of one graph: samples of a policy, each improved by local search |
 //! | [`SearchSource`] | a source of training trajectories to the solutions that local search finds |
 
 mod cut;
@@ -74,13 +73,10 @@ trait Moves: Send {
 ///
 /// | problem | one round |
 /// |---|---|
-/// | independent set | inserts a node and removes its neighbours, then swaps one node for two while possible
-/// (Andrade, Resende and Werneck 2012) |
+/// | independent set | inserts a node and removes its neighbours, then swaps one node for two while possible (Andrade, Resende and Werneck 2012) |
 /// | clique | the same in the [complement](gfn_gym::graph_problems::Instances::complements) |
-/// | dominating set | swaps a member for another node, with weights of nodes that are hard to dominate (Gao,
-/// Weise and Li 2015) |
-/// | cut | moves the node with the largest gain, even if negative, which then stays for some rounds
-/// (Kochenberger et al. 2013) |
+/// | dominating set | swaps a member for another node, with weights of nodes that are hard to dominate (Gao, Weise and Li 2015) |
+/// | cut | moves the node with the largest gain, even if negative, which then stays for some rounds (Kochenberger et al. 2013) |
 ///
 /// After 200 rounds per node without a better solution it restarts at a random one; [`best`](Self::best)
 /// stays. Equal random streams give equal solutions after equally many rounds.

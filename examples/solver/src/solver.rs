@@ -166,7 +166,7 @@ impl<'a> Solver<'a> {
         progress: impl FnMut(&Progress),
     ) -> Result<SolverResult> {
         if self.policy.is_some() {
-            let expected = "one of `Solver::search_alone`: what is drawn elsewhere takes the policy's place";
+            let expected = "one from `Solver::search_alone`, because `draw` replaces the policy";
             return Err(Error::config("the solver of `solve_from`", "one with a policy", expected));
         }
         Instances::new(vec![graph.clone()])?;

@@ -271,7 +271,7 @@ impl ConditionSource for Conditioning {
         let odd = to_host(conditions).into_iter().zip(to_host(&again)).find(|&pair| off(pair));
         odd.map_or(Ok(()), |(got, meant)| {
             let expected = "one that the conditioning can encode: its nearest has another number there";
-            Err(Error::config("a condition vector", format!("one with {got} in place of {meant}"), expected))
+            Err(Error::config("a condition vector", format!("one with {got} instead of {meant}"), expected))
         })
     }
 }

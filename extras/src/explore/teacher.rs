@@ -125,7 +125,7 @@ impl<T> Teacher<T> {
     {
         config.check()?;
         let none = || {
-            let remedy = "give it a network: it has to learn where the student is wrong";
+            let remedy = "give it a network, because a teacher has to learn";
             Error::missing("an adaptive teacher", "a policy with parameters", remedy)
         };
         let adam = Adam::new(policy.parameters().ok_or_else(none)?, config.adam)?;

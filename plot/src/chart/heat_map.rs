@@ -12,9 +12,11 @@ const COLOURS: [Colour; 5] =
     [Colour(68, 1, 84), Colour(59, 82, 139), Colour(33, 145, 140), Colour(94, 201, 98), Colour(253, 231, 37)];
 /// Number of steps of the colour bar.
 const BAR_STEPS: usize = 48;
-/// The largest space for names beside the cells.
+/// The largest space for row names.
 const MAX_BESIDE: f64 = 90.0;
+/// The largest space for column names.
 const MAX_BELOW: f64 = 80.0;
+/// The smallest readable font size.
 const MIN_FONT: f64 = 6.0;
 
 /// The cells of a table, row by row from the bottom, coloured from 0 to `max`.

@@ -43,10 +43,10 @@ unsafe extern "C" {
 }
 
 /// Result of a c10d call; the error is c10d's message.
-pub(crate) type FfiResult<T> = Result<T, String>;
+pub(crate) type Reply<T> = Result<T, String>;
 
 /// Calls a function of the shim and turns the message that it leaves, if any, into an error.
-fn call<T>(function: impl FnOnce(Message) -> T) -> FfiResult<T> {
+fn call<T>(function: impl FnOnce(Message) -> T) -> Reply<T> {
     let mut message: *mut c_char = std::ptr::null_mut();
     let returned = function(&raw mut message);
     if message.is_null() {
@@ -70,11 +70,11 @@ extern "C" fn interrupted() -> bool {
     gfn::run::interrupted()
 }
 
-fn check_pointer(pointer: *mut c_void) -> FfiResult<NonNull<c_void>> {
+fn non_null(pointer: *mut c_void) -> Reply<NonNull<c_void>> {
     NonNull::new(pointer).ok_or_else(|| "c10d returned nothing, and no error message".to_owned())
 }
 
-fn text(text: &str) -> FfiResult<CString> {
+fn text(text: &str) -> Reply<CString> {
     CString::new(text).map_err(|error| error.to_string())
 }
 
@@ -90,41 +90,45 @@ pub(crate) struct StoreHandle(NonNull<c_void>);
 unsafe impl Send for StoreHandle {}
 
 impl StoreHandle {
-    pub(crate) fn tcp(host: &str, port: u16, listener: Option<c_int>, timeout: Duration) -> FfiResult<Self> {
+    pub(crate) fn tcp(host: &str, port: u16, listener: Option<c_int>, timeout: Duration) -> Reply<Self> {
         let host = text(host)?;
         // SAFETY: the host outlives the call; the shim takes ownership of the socket.
         let store = call(|error| unsafe {
             gfn_dist_store_tcp(host.as_ptr(), port, listener.unwrap_or(-1), milliseconds(timeout), error)
         });
-        store.and_then(check_pointer).map(Self)
+        store.and_then(non_null).map(Self)
     }
 
-    pub(crate) fn file(path: &str, size: c_int) -> FfiResult<Self> {
+    pub(crate) fn file(path: &str, size: c_int) -> Reply<Self> {
         let path = text(path)?;
         // SAFETY: the path outlives the call.
-        call(|error| unsafe { gfn_dist_store_file(path.as_ptr(), size, error) }).and_then(check_pointer).map(Self)
+        call(|error| unsafe { gfn_dist_store_file(path.as_ptr(), size, error) }).and_then(non_null).map(Self)
     }
 
-    pub(crate) fn prefixed(&self, prefix: &str) -> FfiResult<Self> {
+    pub(crate) fn prefixed(&self, prefix: &str) -> Reply<Self> {
         let prefix = text(prefix)?;
         // SAFETY: the store lives as long as `self`; the new store holds its own reference to it.
         call(|error| unsafe { gfn_dist_store_prefix(self.0.as_ptr(), prefix.as_ptr(), error) })
-            .and_then(check_pointer)
+            .and_then(non_null)
             .map(Self)
     }
 
-    pub(crate) fn set(&self, key: &str, value: &str) -> FfiResult<()> {
+    pub(crate) fn set(&self, key: &str, value: &str) -> Reply<()> {
         let (key, value) = (text(key)?, text(value)?);
         // SAFETY: all arguments outlive the call.
         call(|error| unsafe { gfn_dist_store_set(self.0.as_ptr(), key.as_ptr(), value.as_ptr(), error) })
     }
 
     /// Returns the value of a key, after waiting until some process has set it.
-    pub(crate) fn get(&self, key: &str) -> FfiResult<String> {
+    pub(crate) fn get(&self, key: &str) -> Reply<String> {
         let key = text(key)?;
         // SAFETY: both arguments outlive the call.
         let returned = call(|error| unsafe { gfn_dist_store_get(self.0.as_ptr(), key.as_ptr(), error) })?;
-        if returned.is_null() { Err("c10d returned nothing, and no error message".to_owned()) } else { Ok(take_string(returned)) }
+        if returned.is_null() {
+            Err("c10d returned nothing, and no error message".to_owned())
+        } else {
+            Ok(take_string(returned))
+        }
     }
 }
 
@@ -143,28 +147,22 @@ pub(crate) struct GroupHandle(NonNull<c_void>);
 unsafe impl Send for GroupHandle {}
 
 impl GroupHandle {
-    pub(crate) fn new(
-        store: &StoreHandle,
-        rank: c_int,
-        size: c_int,
-        timeout: Duration,
-        address: &str,
-    ) -> FfiResult<Self> {
+    pub(crate) fn new(store: &StoreHandle, rank: c_int, size: c_int, timeout: Duration, address: &str) -> Reply<Self> {
         let (address, timeout, patience) =
             (text(address)?, milliseconds(timeout), milliseconds(PATIENCE.min(timeout / 10)));
         // SAFETY: store and address outlive the call; the group holds its own reference to the store.
         let group = call(|error| unsafe {
             gfn_dist_group(store.0.as_ptr(), rank, size, timeout, address.as_ptr(), patience, interrupted, error)
         });
-        group.and_then(check_pointer).map(Self)
+        group.and_then(non_null).map(Self)
     }
 
-    pub(crate) fn all_reduce(&self, tensor: &mut Tensor) -> FfiResult<()> {
+    pub(crate) fn all_reduce(&self, tensor: &mut Tensor) -> Reply<()> {
         // SAFETY: both are alive, and the call returns only after the operation stopped using the tensor.
         call(|error| unsafe { gfn_dist_all_reduce(self.0.as_ptr(), tensor.as_mut_ptr(), error) }).map(drop)
     }
 
-    pub(crate) fn all_gather(&self, mine: &mut Tensor, all: &mut Tensor) -> FfiResult<()> {
+    pub(crate) fn all_gather(&self, mine: &mut Tensor, all: &mut Tensor) -> Reply<()> {
         // SAFETY: as for `all_reduce`.
         call(|error| unsafe { gfn_dist_all_gather(self.0.as_ptr(), mine.as_mut_ptr(), all.as_mut_ptr(), error) })
             .map(drop)

@@ -34,7 +34,7 @@ impl Store {
             ip => ip,
         };
         let store = StoreHandle::tcp(&ip.to_string(), port, Some(listener.into_raw_fd()), timeout);
-        store.map(Self).map_err(|message| refuse(first_line(&message)))
+        store.map(Self).map_err(|error| refuse(first_line(&error)))
     }
 
     /// Connects to a store that another process serves.
@@ -42,9 +42,9 @@ impl Store {
     /// # Errors
     /// [`Error::Peer`] if there is no answer within the timeout.
     pub fn connect(host: &str, port: u16, timeout: Duration) -> Result<Self> {
-        StoreHandle::tcp(host, port, None, timeout).map(Self).map_err(|message| {
+        StoreHandle::tcp(host, port, None, timeout).map(Self).map_err(|error| {
             let remedy = "check MASTER_ADDR and MASTER_PORT, and whether the first process still runs";
-            Error::peer(format!("the store at {host}:{port}"), first_line(&message), remedy)
+            Error::peer(format!("the store at {host}:{port}"), first_line(&error), remedy)
         })
     }
 
@@ -56,17 +56,17 @@ impl Store {
     pub fn file(path: &Path, size: usize) -> Result<Self> {
         let refuse = |problem: String| Error::file(path, problem, "give a file in a folder that can be written to");
         let name = path.to_str().ok_or_else(|| refuse("its name isn't UTF-8".to_owned()))?;
-        StoreHandle::file(name, to_i32(size)?).map(Self).map_err(|message| refuse(first_line(&message)))
+        StoreHandle::file(name, to_i32(size)?).map(Self).map_err(|error| refuse(first_line(&error)))
     }
 
     /// Checks that the process that serves the store belongs to this run: the serving process stores the
     /// run's id, and the others compare theirs.
     pub(crate) fn check_run(&self, serves: bool, run: &str) -> Result<()> {
         const KEY: &str = "gfn-run";
-        let lost = |message: String| {
+        let lost = |error: String| {
             Error::peer(
                 "the store",
-                first_line(&message),
+                first_line(&error),
                 "check that the first process still runs, and belongs to this run",
             )
         };
@@ -87,9 +87,8 @@ impl Store {
     /// # Errors
     /// [`Error::Peer`] if the store is gone.
     pub fn under(&self, name: &str) -> Result<Self> {
-        let gone = |message: String| {
-            Error::peer("the store", first_line(&message), "check whether the first process still runs")
-        };
+        let gone =
+            |error: String| Error::peer("the store", first_line(&error), "check whether the first process still runs");
         self.0.prefixed(name).map(Self).map_err(gone)
     }
 }
@@ -147,9 +146,9 @@ impl ProcessGroup {
                 "a number below their count",
             ));
         }
-        let group = GroupHandle::new(&store.0, to_i32(rank)?, to_i32(size)?, timeout, address).map_err(|message| {
+        let group = GroupHandle::new(&store.0, to_i32(rank)?, to_i32(size)?, timeout, address).map_err(|error| {
             let remedy = "check that all processes were started, with the same count, and that they reach each other";
-            Error::peer(format!("a group of {size} replicas"), first_line(&message), remedy)
+            Error::peer(format!("a group of {size} replicas"), first_line(&error), remedy)
         })?;
         Ok(Self { group, rank, size, n_operations: Cell::new(0), payload: Cell::new(64) })
     }
@@ -187,15 +186,15 @@ impl ProcessGroup {
             ));
         }
         let host = mine.detach().to_device(Device::Cpu).contiguous();
-        let operation_id = [operation, self.n_operations.replace(self.n_operations.get() + 1)];
-        let numbers = [operation_id[0], operation_id[1], host.kind() as u64, host.numel() as u64];
+        let own_id = [operation, self.n_operations.replace(self.n_operations.get() + 1)];
+        let numbers = [own_id[0], own_id[1], host.kind() as u64, host.numel() as u64];
         let mut sent: Vec<u8> = numbers.into_iter().flat_map(u64::to_le_bytes).collect();
         sent.resize(HEADER + host.numel() * host.kind().elt_size_in_bytes(), 0);
         host.f_copy_data_u8(&mut sent[HEADER..], host.numel())?;
         let mut payload = self.payload.get();
         let mut rows = self.gather_rows(&sent, HEADER + payload)?;
         let header = |(other, row): (usize, &Vec<u8>)| {
-            let header = read_header(operation_id, self.rank, other, row)?;
+            let header = read_header(own_id, self.rank, other, row)?;
             header.ok_or_else(|| self.peer_error("a message that isn't a tensor"))
         };
         let headers = rows.iter().enumerate().map(header).collect::<Result<Vec<_>>>()?;
@@ -220,9 +219,7 @@ impl ProcessGroup {
             let mut row = sent[..sent.len().min(length)].to_vec();
             row.resize(length, 0);
             let mut all = Tensor::zeros([self.size as i64, length as i64], (Kind::Uint8, Device::Cpu));
-            self.group
-                .all_gather(&mut Tensor::from_slice(&row), &mut all)
-                .map_err(|message| self.peer_error(&message))?;
+            self.group.all_gather(&mut Tensor::from_slice(&row), &mut all).map_err(|error| self.peer_error(&error))?;
             let mut bytes = vec![0; self.size * length];
             all.f_copy_data_u8(&mut bytes, self.size * length)?;
             Ok(bytes.chunks(length).map(<[u8]>::to_vec).collect())
@@ -242,7 +239,7 @@ impl ProcessGroup {
             if host.data_ptr() == tensor.data_ptr() {
                 host = host.copy();
             }
-            work(&mut host).map_err(|message| self.peer_error(&message))?;
+            work(&mut host).map_err(|error| self.peer_error(&error))?;
             tensor.copy_(&host);
             Ok(())
         })

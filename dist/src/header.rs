@@ -31,21 +31,16 @@ pub(crate) const SUM: u64 = 1;
 ///
 /// # Errors
 /// [`Error::Contract`] for a message of another operation.
-pub(crate) fn read_header(
-    operation_id: [u64; 2],
-    rank: usize,
-    other: usize,
-    row: &[u8],
-) -> Result<Option<(Kind, usize)>> {
+pub(crate) fn read_header(own_id: [u64; 2], rank: usize, other: usize, row: &[u8]) -> Result<Option<(Kind, usize)>> {
     let number = |at: usize| {
         let bytes: [u8; 8] = std::array::from_fn(|k| row.get(8 * at + k).copied().unwrap_or_default());
         u64::from_le_bytes(bytes)
     };
     let other_id = [number(0), number(1)];
-    if other_id != operation_id {
+    if other_id != own_id {
         let name = |code: u64| OPERATIONS.get(code as usize).copied().unwrap_or("none of a group's");
         let say = |[code, number]: [u64; 2]| format!("operation {number}, {}", name(code));
-        let detail = format!("member {other} is at {}, member {rank} at {}", say(other_id), say(operation_id));
+        let detail = format!("member {other} is at {}, member {rank} at {}", say(other_id), say(own_id));
         return Err(Error::contract("members of a group call the same operations in the same order", detail));
     }
     let kind = KINDS.into_iter().find(|kind| *kind as u64 == number(2));

@@ -45,7 +45,7 @@ pub struct Launch {
 
 /// Variables that together identify a run, for any launcher: ids, jobs and attempts. All that are set are
 /// used.
-const RUN_ID_VARIABLES: [&str; 5] =
+const RUN_IDS: [&str; 5] =
     ["GFN_RUN_ID", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "SLURM_JOB_ID", "SLURM_RESTART_COUNT"];
 
 /// Variables for rank and count of each launcher, and those for its own jobs or steps. The first launcher
@@ -99,7 +99,8 @@ impl Launch {
         let Some((rank, size, (rank_name, size_name, jobs))) = LAUNCHERS.iter().find_map(of) else {
             return Ok(None);
         };
-        let size = size.ok_or_else(|| Error::config(size_name, "not set", "the number of processes, because a rank is set"))?;
+        let size =
+            size.ok_or_else(|| Error::config(size_name, "not set", "the number of processes, because a rank is set"))?;
         let (rank, size) = (number::<usize>(rank_name, &rank)?, number::<usize>(size_name, &size)?);
         if rank >= size {
             return Err(Error::config(
@@ -110,9 +111,9 @@ impl Launch {
         }
         let host = variable("MASTER_ADDR").unwrap_or_else(|| Ipv4Addr::LOCALHOST.to_string());
         let port = variable("MASTER_PORT").map_or(Ok(DEFAULT_PORT), |port| number("MASTER_PORT", &port))?;
-        let run = RUN_ID_VARIABLES.iter().chain(jobs).filter_map(|name| variable(name)).collect::<Vec<_>>().join("-");
+        let run = RUN_IDS.iter().chain(jobs).filter_map(|name| variable(name)).collect::<Vec<_>>().join("-");
         // A Slurm job's id isn't enough: other launchers may start several runs in one job.
-        let mut ids = RUN_ID_VARIABLES.iter().chain(jobs).filter(|name| variable(name).is_some());
+        let mut ids = RUN_IDS.iter().chain(jobs).filter(|name| variable(name).is_some());
         let has_own_id = ids.any(|name| jobs.contains(name) || !name.starts_with("SLURM"));
         if !has_own_id && size > 1 && variable("MASTER_PORT").is_none() {
             let expected =

@@ -55,7 +55,7 @@ const MAX_NATS: f64 = 2.0;
 /// The bias of a probe's log-probability above which flow consistency leaves the probe out.
 const MAX_BIAS: f64 = 0.1;
 /// Tolerance for differences of log Z from single precision.
-const ROUNDING_TOLERANCE: f64 = 1e-4;
+const TOLERANCE: f64 = 1e-4;
 /// The search for objects of large rewards.
 const SEARCH: LocalSearch = LocalSearch { rounds: 8, max_back: 4, acceptance: Acceptance::MetropolisHastings };
 
@@ -176,8 +176,7 @@ fn limits(log_z: &LogZBounds, effective: f64, nats: f64, uncertain: usize) -> Ve
         out.push(Limit::FewEffectiveSamples { effective });
     }
     let contradicts = |estimate: &Interval| {
-        estimate.high + ROUNDING_TOLERANCE < log_z.at_least
-            || log_z.at_most.is_some_and(|most| estimate.low - ROUNDING_TOLERANCE > most)
+        estimate.high + TOLERANCE < log_z.at_least || log_z.at_most.is_some_and(|most| estimate.low - TOLERANCE > most)
     };
     if let Some(estimate) = log_z.estimate.filter(contradicts) {
         out.push(Limit::LogZContradicted { estimated: estimate.estimate });

@@ -11,7 +11,7 @@ const Z_95: f64 = 1.959_963_984_540_054;
 /// The number of bootstrap rounds.
 const BOOTSTRAP_ROUNDS: usize = 400;
 /// Tolerance for relative errors from single precision.
-const ROUNDING_TOLERANCE: f64 = 1e-9;
+const TOLERANCE: f64 = 1e-9;
 
 /// A figure with an interval that is meant to hold for 95 % of policies. In a
 /// [`Certificate`](super::Certificate) only estimates have such intervals, which are no bounds. In a
@@ -51,7 +51,7 @@ impl Interval {
         if n < 2 {
             return Self { estimate, low: f64::NEG_INFINITY, high: f64::INFINITY };
         }
-        if error < ROUNDING_TOLERANCE {
+        if error < TOLERANCE {
             return Self { estimate, low: estimate - Z_95 * error, high: estimate + Z_95 * error };
         }
         let mut deviations: Vec<f64> = (0..BOOTSTRAP_ROUNDS)
@@ -63,7 +63,7 @@ impl Interval {
                     squares += share * share;
                 }
                 let mean = sum / n as f64;
-                if mean > 0.0 { mean.ln() / error_of(mean, squares).max(ROUNDING_TOLERANCE) } else { f64::NEG_INFINITY }
+                if mean > 0.0 { mean.ln() / error_of(mean, squares).max(TOLERANCE) } else { f64::NEG_INFINITY }
             })
             .collect();
         deviations.sort_by(f64::total_cmp);

@@ -6,8 +6,7 @@
 //! | what is known about a policy whose states can't be listed? | [`certify`], a [`Certificate`] | an environment of one instance |
 //! | how far are samples of any library from the target? | [`Judgement`] | the target's probabilities |
 //! | how probable is an object, and how certain is that? | [`log_probs`] | any environment |
-//! | do learned and target masses agree within small subsets? | [`subset_distance`], [`FlowConsistency`] |
-//! log-probabilities and log-rewards |
+//! | do learned and target masses agree within small subsets? | [`subset_distance`], [`FlowConsistency`] | log-probabilities and log-rewards |
 //! | what is a lower bound on a mean with a heavy tail? | [`log_mean_at_least`] | independent draws of 0 or more |
 //! | what is a lower bound on an event's probability? | [`probability_at_least`] | independent draws |
 //!

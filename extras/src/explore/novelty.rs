@@ -166,7 +166,7 @@ impl<N> Intrinsic<N> {
 }
 
 /// Returns the visited states, repeated for each visit, and the row of each trajectory's terminal state.
-fn visited_states<E: Env>(trajectories: &Trajectories<E>) -> (E::States, Vec<usize>) {
+fn visits<E: Env>(trajectories: &Trajectories<E>) -> (E::States, Vec<usize>) {
     let mut states = trajectories.states().clone();
     let mut terminal: Vec<usize> = trajectories.offsets()[1..].iter().map(|end| end - 1).collect();
     let exit = trajectories.is_exit();
@@ -183,9 +183,9 @@ impl<N> Intrinsic<N> {
         N: Novelty<E::States>,
     {
         let (on_edges, on_terminal) = (self.config.edges.at(step), self.config.terminal.at(step));
-        let (states, terminal) = visited_states(trajectories);
+        let (states, terminal) = visits(trajectories);
         let novelty =
-            if on_edges == 0.0 && on_terminal == 0.0 { vec![0.0; states.len()] } else { self.novelty_of(&states)? };
+            if on_edges == 0.0 && on_terminal == 0.0 { vec![0.0; states.len()] } else { self.measure(&states)? };
         let after = trajectories.next_rows().into_iter().map(|row| row.unwrap_or_else(|i| terminal[i]));
         let edges = after.zip(trajectories.is_exit());
         let edges: Vec<f64> = edges.map(|(row, &exit)| if exit { 0.0 } else { on_edges * novelty[row] }).collect();
@@ -194,7 +194,7 @@ impl<N> Intrinsic<N> {
     }
 
     /// Returns the novelty of each state; equal states are evaluated once.
-    fn novelty_of<S: Rows>(&self, states: &S) -> Result<Vec<f64>>
+    fn measure<S: Rows>(&self, states: &S) -> Result<Vec<f64>>
     where
         N: Novelty<S>,
     {
@@ -244,6 +244,6 @@ impl<E: Env, N: Novelty<E::States> + 'static> Companion<E> for Intrinsic<N> {
     }
 
     fn after_step(&mut self, batch: &Trajectories<E>, _context: &Context<E>) -> Result<()> {
-        self.novelty.learn(&visited_states(batch).0)
+        self.novelty.learn(&visits(batch).0)
     }
 }

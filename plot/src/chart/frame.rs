@@ -5,7 +5,7 @@ use crate::canvas::{Point, text_width};
 use crate::{Canvas, Colour, TextAnchor};
 
 /// The font size of axes and legends.
-pub(crate) const LABEL_SIZE: f64 = 12.0;
+pub(crate) const FONT: f64 = 12.0;
 /// Number of pieces into which a line with many more points is thinned; it looks the same.
 const MAX_PIECES: usize = 1000;
 
@@ -41,22 +41,20 @@ impl Frame {
 
     pub(crate) fn draw_axes(&self, canvas: &mut Canvas) {
         let &Self { left, right, top, bottom, .. } = self;
-        for (tick, shown) in
-            ticks_with_labels(self.x.ticks(), right - left, |label| text_width(label, LABEL_SIZE) + 8.0)
-        {
+        for (tick, shown) in label_ticks(self.x.ticks(), right - left, |label| text_width(label, FONT) + 8.0) {
             let x = left + tick.place * (right - left);
             canvas.line(vec![(x, top), (x, bottom)], Colour::FAINT, 0.5);
             canvas.line(vec![(x, bottom), (x, bottom + 5.0)], Colour::GREY, 1.0);
             if shown {
-                canvas.text((x, bottom + 15.0), &tick.label, LABEL_SIZE, Colour::INK, TextAnchor::Middle);
+                canvas.text((x, bottom + 15.0), &tick.label, FONT, Colour::INK, TextAnchor::Middle);
             }
         }
-        for (tick, shown) in ticks_with_labels(self.y.ticks(), bottom - top, |_| LABEL_SIZE + 2.0) {
+        for (tick, shown) in label_ticks(self.y.ticks(), bottom - top, |_| FONT + 2.0) {
             let y = self.height(tick.place);
             canvas.line(vec![(left, y), (right, y)], Colour::FAINT, 0.5);
             canvas.line(vec![(left - 5.0, y), (left, y)], Colour::GREY, 1.0);
             if shown {
-                canvas.text((left - 8.0, y), &tick.label, LABEL_SIZE, Colour::INK, TextAnchor::Right);
+                canvas.text((left - 8.0, y), &tick.label, FONT, Colour::INK, TextAnchor::Right);
             }
         }
         let corners = vec![(left, top), (left, bottom), (right, bottom), (right, top), (left, top)];
@@ -66,7 +64,7 @@ impl Frame {
 
 /// Selects the ticks that show their labels (`true`): every one, or every second one, and so on, so that
 /// labels don't touch on an axis of this length. `room` gives the length of a label.
-pub(crate) fn ticks_with_labels(ticks: Vec<Tick>, length: f64, room: impl Fn(&str) -> f64) -> Vec<(Tick, bool)> {
+pub(crate) fn label_ticks(ticks: Vec<Tick>, length: f64, room: impl Fn(&str) -> f64) -> Vec<(Tick, bool)> {
     let touch = |a: &Tick, b: &Tick| (b.place - a.place) * length < (room(&a.label) + room(&b.label)) / 2.0;
     let fits = |&every: &usize| {
         let shown: Vec<&Tick> = ticks.iter().step_by(every).collect();
@@ -126,10 +124,10 @@ mod tests {
 
     #[test]
     fn labels_do_not_touch() {
-        let width = |label: &str| text_width(label, LABEL_SIZE) + 8.0;
+        let width = |label: &str| text_width(label, FONT) + 8.0;
         let shown = |scale, low, high, length| {
             let ticks = Axis::over(scale, [low, high].into_iter(), false).ticks();
-            ticks_with_labels(ticks, length, width)
+            label_ticks(ticks, length, width)
                 .into_iter()
                 .filter(|(_, shown)| *shown)
                 .map(|(tick, _)| tick)

@@ -1,7 +1,7 @@
 //! Heat maps: tables of numbers as coloured cells.
 
 use super::axis::{Axis, Scale};
-use super::frame::{LABEL_SIZE, ticks_with_labels};
+use super::frame::{FONT, label_ticks};
 use super::panel::{HEIGHT, WIDTH};
 use crate::canvas::{Point, cut_to_width, text_width};
 use crate::{Canvas, Colour, TextAnchor};
@@ -52,7 +52,7 @@ impl HeatMap {
     pub(crate) fn draw(&self, canvas: &mut Canvas, x_label: &str, y_label: &str) {
         let columns = self.columns.max(1);
         let rows = self.values.len().div_ceil(columns).max(1);
-        let widest = |names: &[String]| names.iter().map(|name| text_width(name, LABEL_SIZE) + 8.0).fold(0.0, f64::max);
+        let widest = |names: &[String]| names.iter().map(|name| text_width(name, FONT) + 8.0).fold(0.0, f64::max);
         let label = |text: &str| if text.is_empty() { 0.0 } else { 18.0 };
         let beside = widest(&self.row_names).min(MAX_BESIDE) + label(y_label);
         let below = widest(&self.column_names).min(MAX_BELOW) + label(x_label);
@@ -66,7 +66,7 @@ impl HeatMap {
             let at = (left + side * column as f64, bottom - side * (row + 1) as f64);
             draw_cell(canvas, at, side, side, colour(value / self.max));
         }
-        let size = LABEL_SIZE.min(0.9 * side);
+        let size = FONT.min(0.9 * side);
         if size >= MIN_FONT {
             for (k, name) in self.row_names.iter().enumerate() {
                 let at = (left - 6.0, bottom - side * (k as f64 + 0.5));
@@ -78,8 +78,8 @@ impl HeatMap {
             }
         }
         let middle = (left + width / 2.0, bottom + below - 6.0);
-        canvas.text(middle, x_label, LABEL_SIZE, Colour::INK, TextAnchor::Middle);
-        canvas.turned_text((left - beside + 6.0, top + height / 2.0), y_label, LABEL_SIZE, TextAnchor::Middle);
+        canvas.text(middle, x_label, FONT, Colour::INK, TextAnchor::Middle);
+        canvas.turned_text((left - beside + 6.0, top + height / 2.0), y_label, FONT, TextAnchor::Middle);
         self.draw_bar(canvas, (left + width + 18.0, top), height);
     }
 
@@ -95,15 +95,14 @@ impl HeatMap {
         }
         let ticks = Axis::over(Scale::Linear, [0.0, self.max].into_iter(), false).ticks();
         let mut widest: f64 = 0.0;
-        for (tick, _) in ticks_with_labels(ticks, height, |_| LABEL_SIZE + 2.0).into_iter().filter(|(_, shown)| *shown)
-        {
+        for (tick, _) in label_ticks(ticks, height, |_| FONT + 2.0).into_iter().filter(|(_, shown)| *shown) {
             let y = top + height * (1.0 - tick.place);
             canvas.line(vec![(left + 12.0, y), (left + 15.0, y)], Colour::GREY, 1.0);
-            canvas.text((left + 18.0, y), &tick.label, LABEL_SIZE, Colour::INK, TextAnchor::Left);
-            widest = widest.max(text_width(&tick.label, LABEL_SIZE));
+            canvas.text((left + 18.0, y), &tick.label, FONT, Colour::INK, TextAnchor::Left);
+            widest = widest.max(text_width(&tick.label, FONT));
         }
-        let unit = cut_to_width(&self.unit, LABEL_SIZE, height);
-        canvas.turned_text((left + 30.0 + widest, top + height / 2.0), &unit, LABEL_SIZE, TextAnchor::Middle);
+        let unit = cut_to_width(&self.unit, FONT, height);
+        canvas.turned_text((left + 30.0 + widest, top + height / 2.0), &unit, FONT, TextAnchor::Middle);
     }
 }
 

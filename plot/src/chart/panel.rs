@@ -1,7 +1,7 @@
 //! Panels of a figure: curves or dots over a pair of axes.
 
 use super::axis::Axis;
-use super::frame::{Frame, LABEL_SIZE, split_at_gaps, thin};
+use super::frame::{FONT, Frame, split_at_gaps, thin};
 use super::heat_map::HeatMap;
 use super::{Curve, Scale};
 use crate::canvas::{LegendEntry, cut_to_width, draw_legend, palette, text_width};
@@ -152,13 +152,8 @@ impl Panel {
         let frame = self.frame(if entries.is_empty() { 30.0 } else { 30.0 + LEGEND_ROW });
         frame.draw_axes(&mut canvas);
         let (centre, middle) = (f64::midpoint(frame.left, frame.right), f64::midpoint(frame.top, frame.bottom));
-        canvas.text((centre, frame.bottom + 34.0), &self.x_label, LABEL_SIZE, Colour::INK, TextAnchor::Middle);
-        canvas.turned_text(
-            (frame.left - widest(&frame.y) - 24.0, middle),
-            &self.y_label,
-            LABEL_SIZE,
-            TextAnchor::Middle,
-        );
+        canvas.text((centre, frame.bottom + 34.0), &self.x_label, FONT, Colour::INK, TextAnchor::Middle);
+        canvas.turned_text((frame.left - widest(&frame.y) - 24.0, middle), &self.y_label, FONT, TextAnchor::Middle);
         self.draw_data(&mut canvas, &frame);
         canvas
     }
@@ -235,7 +230,7 @@ fn shows(scale: Scale, value: f64) -> bool {
 
 /// Returns the width of an axis's widest label.
 fn widest(axis: &Axis) -> f64 {
-    axis.ticks().iter().map(|tick| text_width(&tick.label, LABEL_SIZE)).fold(0.0, f64::max)
+    axis.ticks().iter().map(|tick| text_width(&tick.label, FONT)).fold(0.0, f64::max)
 }
 
 #[cfg(test)]

@@ -99,8 +99,7 @@ impl Launch {
         let Some((rank, size, (rank_name, size_name, jobs))) = LAUNCHERS.iter().find_map(of) else {
             return Ok(None);
         };
-        let size =
-            size.ok_or_else(|| Error::config(size_name, "not set", "the number of processes, because a rank is set"))?;
+        let size = size.ok_or_else(|| Error::config(size_name, "not set", "the number of all processes"))?;
         let (rank, size) = (number::<usize>(rank_name, &rank)?, number::<usize>(size_name, &size)?);
         if rank >= size {
             return Err(Error::config(

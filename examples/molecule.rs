@@ -1,4 +1,4 @@
-//! Molecules, built atom by atom up to isomorphism, with the share of atoms other than carbon as the reward.
+//! Molecules, built atom by atom up to isomorphism, and rewarded for their share of atoms other than carbon.
 
 use std::error::Error;
 use std::fs;

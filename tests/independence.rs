@@ -137,7 +137,7 @@ fn a_changed_policy_is_checked_until_it_passes() {
     let (policy, objective) = (ChangeableLogit(Cell::new(Logit::Edges)), LogPartitionVariance);
     let mut trainer = Trainer::new(ring(), zero, policy, objective, config, Rng::seeded(1)).unwrap();
     trainer.policy_as::<ChangeableLogit>().unwrap().0.set(Logit::MeanEdges);
-    // Nobody has called for the check yet.
+    // The trainer doesn't know of the change before `policy_changed`.
     trainer.step().unwrap();
     trainer.policy_changed();
     for _ in 0..2 {

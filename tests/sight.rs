@@ -119,9 +119,9 @@ fn output_difference(config: &GraphNetConfig, [one, other]: &[GraphState; 2]) ->
     of(one).iter().zip(of(other)).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
 }
 
-/// Message passing alone can't distinguish the pairs (negative control). Closed walks distinguish the small
-/// pair, but not the strongly regular one, as the second-order test can't either; refinement with fixed nodes
-/// distinguishes both.
+/// Pairs that message passing alone can't distinguish (negative control). Closed walks distinguish the small
+/// pair, but not the strongly regular one, which the second-order test can't distinguish either; refinement
+/// with fixed nodes distinguishes both.
 #[test]
 fn pairs_beyond_message_passing_are_distinguished() {
     let blind = GraphNetConfig { symmetry: Symmetry::Unseen, degrees: true, ..GraphNetConfig::default() };

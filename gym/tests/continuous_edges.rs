@@ -83,7 +83,7 @@ fn a_point_of_an_axis_has_no_way_back() {
     assert!(env.way_back(&Reals::from_rows([[0.2, 0.0]])).is_ok());
 }
 
-/// At x = 1 - delta, up to rounding, either some room is left and densities are finite, or the exit is
+/// Points at x = 1 - delta, up to rounding: either some room is left and densities are finite, or the exit is
 /// forced.
 #[test]
 fn no_room_is_no_step() {
@@ -195,7 +195,7 @@ fn exits_of_the_source_are_missing() {
     );
 }
 
-/// In single precision a density with large concentrations is as exact as the outputs.
+/// Densities with large concentrations are as exact in single precision as the outputs.
 #[test]
 fn normalisers_of_large_concentrations_are_exact() {
     let env = BoxEnv::cartesian(1, 0.25).unwrap();

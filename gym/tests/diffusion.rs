@@ -76,7 +76,7 @@ fn the_golden_path_telescopes() {
     near(&difference.view([1]), &[case["sum_log_pf_minus_log_pb"].as_f64().unwrap()]);
 }
 
-/// Without drift, the process and its reversal balance for its final Gaussian: the residual is 0 on every
+/// The process without drift and its reversal balance for its final Gaussian: the residual is 0 on every
 /// path.
 #[test]
 fn every_process_balances_with_its_reversal() {
@@ -100,8 +100,7 @@ fn every_process_balances_with_its_reversal() {
     }
 }
 
-/// With another variance and a mean the exact P_F balances, but the process itself doesn't (negative
-/// control).
+/// The exact P_F balances for another variance and mean, but the process itself doesn't (negative control).
 #[test]
 fn log_z_of_gaussian_targets_is_recovered_by_the_exact_policy() {
     for kind in KINDS {
@@ -247,8 +246,8 @@ fn exploration_widens_steps() {
     }
 }
 
-/// In f32 and for every kind of P_B: the score of a batch equals that of each state alone, and log P_B into
-/// the origin is 0.
+/// Scores of a batch equal those of each state alone, in f32 and for every kind of P_B, and log P_B into the
+/// origin is 0.
 #[test]
 fn scores_do_not_depend_on_batch_mates() {
     for backward in

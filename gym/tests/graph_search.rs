@@ -178,7 +178,7 @@ fn objectives_that_learn_from_any_trajectory_stay_exact() {
     }
 }
 
-/// On-policy objectives refuse such trajectories, and zero rounds are refused.
+/// Objectives that are on-policy refuse such trajectories, and zero rounds are refused.
 #[test]
 fn on_policy_objectives_refuse_improved_trajectories() {
     let mut trainer = trainer(Problem::Clique, PolicyGradient::new(Advantage::RewardToGo).unwrap(), 5).unwrap();

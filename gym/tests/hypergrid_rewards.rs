@@ -129,7 +129,7 @@ proptest! {
     }
 }
 
-/// At heights that aren't powers of 2, some solutions of the equations lie outside of the grid.
+/// Heights that aren't powers of 2 leave some solutions of the equations outside of the grid.
 #[test]
 fn parity_is_counted_on_powers_of_two_only() {
     let grid = grid(2, 6);
@@ -243,7 +243,7 @@ fn a_reward_without_a_mode_is_a_typed_error() {
     UniformRandomReward::new(&grid(10, 64), 0.1, 2.0, 1e-3, 0).unwrap().check_modes().unwrap();
 }
 
-/// With one seed the first rules are the same for any number of rules, so that rewards can be compared.
+/// The first rules of a seed are the same for any number of rules, so that rewards can be compared.
 #[test]
 fn first_rules_are_shared() {
     let grid = grid(6, 64);
@@ -254,8 +254,7 @@ fn first_rules_are_shared() {
     assert_eq!(targets(Preset::K1)[..], targets(Preset::K16)[..1]);
 }
 
-/// At a rate of 0 nothing changes; otherwise about that share of each tier moves, and the number of modes
-/// stays.
+/// A rate of 0 changes nothing; otherwise about that share of each tier moves, and the number of modes stays.
 #[test]
 fn corruption_moves_the_share_it_says() {
     let grid = grid(4, 16);

@@ -155,7 +155,7 @@ fn relative_objectives_vanish_at_the_posterior() {
     on_every_environment(Relative);
 }
 
-/// With exact flows every advantage is zero, so that the policy gets no gradient, on any trajectories.
+/// Every advantage is zero for exact flows, so that the policy gets no gradient, on any trajectories.
 struct Gradients;
 
 impl Check for Gradients {
@@ -277,7 +277,8 @@ fn an_estimator_that_is_missing_is_named() {
     }
 }
 
-/// One mean can't replace the log Z of several conditions, and an objective for P_B needs a learned P_B.
+/// The mean over a batch can't replace the log Z of several conditions, and an objective for P_B needs a
+/// learned P_B.
 #[test]
 fn pairs_that_would_teach_something_else_are_refused() {
     let grid = HyperGrid::new(2, 3).unwrap();

@@ -251,7 +251,7 @@ struct Run<'a, F> {
     graph: &'a GraphState,
     search: SolutionSearch,
     started: Instant,
-    /// `None` without a limit of time.
+    /// The end of the time limit, if there is one.
     end: Option<Instant>,
     best: Option<usize>,
     solved: SolverResult,

@@ -5,7 +5,6 @@ use gfn::env::Reals;
 /// Returns the indices of the rows that no other row dominates, in ascending order. A row dominates another
 /// if it is at least as large in every objective and larger in one. Of equal rows only the first is returned.
 ///
-///
 /// ```
 /// use gfn::env::Reals;
 /// use gfn_extras::pareto::pareto_front;

@@ -53,8 +53,8 @@ def main(program, folder):
         "no run folder": [*GRID, "--steps", 6, "--run", folder],
         "/proc/nope": [*GRID, "--steps", 6, "--run", "/proc/nope"],
     }.items():
-        said = call(*arguments, code=1).stderr
-        assert words in said and "training" not in said, said
+        errors = call(*arguments, code=1).stderr
+        assert words in errors and "training" not in errors, errors
     assert "cannot be used with" in call(*GRID, "--run", folder / "x", "--out", folder / "y", code=2).stderr
     call(*GRID, "--steps", 9, "--run", run, "--resume", run / "checkpoint")
     assert [row["step"] for row in rows(run)] == list(range(1, 10))
@@ -89,8 +89,8 @@ def main(program, folder):
     kept = metrics.read_text()
     (folder / "whole/result.json").unlink()
     metrics.write_text("".join(lines_of(metrics)[:-1]) + '{"step":800}\n')
-    said = call(*long, "--run", folder / "whole", code=1).stderr
-    assert "line 800 isn't a line of metrics (missing field `reward_calls`" in said, said
+    errors = call(*long, "--run", folder / "whole", code=1).stderr
+    assert "line 800 isn't a line of metrics (missing field `reward_calls`" in errors, errors
     assert not (folder / "whole/result.json").exists()
     # Lines after the checkpoint's step are dropped, because these steps are run again.
     metrics.write_text(kept + '{"step":801}\n')
@@ -111,10 +111,10 @@ def main(program, folder):
     sweep = ["--json", "sweep", "hypergrid", "--runs", folder / "sweep", "--seeds", 3, "--jobs", 2, "--", *GRID[1:], "--steps", 4]
     (folder / "sweep/seed-1").mkdir(parents=True)
     (folder / "sweep/seed-1/checkpoint").write_text("")
-    said = runs(*sweep, code=1)
-    failed = json.loads(said.stdout)
+    process = runs(*sweep, code=1)
+    failed = json.loads(process.stdout)
     assert failed["done"] == 2 and [one["seed"] for one in failed["failed"]] == [1], failed
-    assert "seed-1.log" in said.stderr and "no run folder" in (folder / "sweep/seed-1.log").read_text(), said.stderr
+    assert "seed-1.log" in process.stderr and "no run folder" in (folder / "sweep/seed-1.log").read_text(), process.stderr
     (folder / "sweep/seed-1/checkpoint").unlink()
     before = [(folder / f"sweep/seed-{seed}/result.json").stat().st_mtime_ns for seed in (0, 2)]
     found = json.loads(runs(*sweep).stdout)["figures"]["tv"]
@@ -124,15 +124,15 @@ def main(program, folder):
     assert "median" in runs(*sweep[1:]).stdout
     # Tasks without run folders say so, and name the flag or task to use instead.
     for task, words in {"compare-objectives": "--json", "dag-from-csv": "bayesian-structure --data FILE --run FOLDER"}.items():
-        said = call(task, "--run", folder / "none", code=2).stderr
-        assert "--run" in said and words in said and "--run" not in call(task, "--help").stdout, said
+        errors = call(task, "--run", folder / "none", code=2).stderr
+        assert "--run" in errors and words in errors and "--run" not in call(task, "--help").stdout, errors
     # A sweep that gets a signal ends its runs, which save a checkpoint; the same command resumes them.
     sweep = ["sweep", "hypergrid", "--runs", folder / "ended", "--seeds", 3, "--jobs", 2, "--", *GRID[1:], "--steps", 2000]
     ended = subprocess.Popen([*script, *map(str, sweep)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     wait_until(lambda: all(step(folder / f"ended/seed-{seed}") > 50 for seed in (0, 1)), "runs begin")
     ended.send_signal(signal.SIGTERM)
-    said = ended.communicate(timeout=60)[1]
-    assert ended.returncode == 130 and "0 of 3 seeds are done; the same command goes on" in said, (ended.returncode, said)
+    errors = ended.communicate(timeout=60)[1]
+    assert ended.returncode == 130 and "0 of 3 seeds are done; the same command goes on" in errors, (ended.returncode, errors)
     for seed in (0, 1):
         run = folder / f"ended/seed-{seed}"
         saved = json.load(open(run / "checkpoint/manifest.json"))["step"]

@@ -29,13 +29,13 @@ def output(*command):
 
 
 def rust():
-    wanted = re.search(r'rust-version = "(\d+)\.(\d+)"', (Path(__file__).resolve().parent.parent / "Cargo.toml").read_text())
+    required = re.search(r'rust-version = "(\d+)\.(\d+)"', (Path(__file__).resolve().parent.parent / "Cargo.toml").read_text())
     found = output("rustc", "--version")
     if found is None:
         return False, "no rustc; install Rust from https://rustup.rs"
     version = re.search(r"(\d+)\.(\d+)", found)
-    new_enough = version and tuple(map(int, version.groups())) >= tuple(map(int, wanted.groups()))
-    return bool(new_enough), found if new_enough else "{}; {}.{} or newer is needed: run `rustup update`".format(found, *wanted.groups())
+    new_enough = version and tuple(map(int, version.groups())) >= tuple(map(int, required.groups()))
+    return bool(new_enough), found if new_enough else "{}; {}.{} or newer is needed: run `rustup update`".format(found, *required.groups())
 
 
 def compiler():

@@ -176,15 +176,15 @@ def reference_work():
 def kills(options):
     rng, problems, counts = random.Random(options.seed), [], {name: collections.Counter() for name in KILLED_RUNS}
     for k, (name, flags) in enumerate(KILLED_RUNS.items()):
-        wanted, count = (options.kills + k) // len(KILLED_RUNS), counts[name]
-        while count["kills"] < wanted and len(problems) < 10:
+        target, count = (options.kills + k) // len(KILLED_RUNS), counts[name]
+        while count["kills"] < target and len(problems) < 10:
             folder = options.folder / f"{name}-{count['runs']}"
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
             whole, broken = folder / "whole", folder / "broken"
             seeded = [*flags.split(), "--seed", str(count["runs"]), "--run"]
             assert start(options.program, [*seeded, str(whole)], folder / "whole.log").wait(PATIENCE) == 0, f"{folder}/whole.log"
-            problems += attack(options.program, [*seeded, str(broken)], broken, rng, wanted, count)
+            problems += attack(options.program, [*seeded, str(broken)], broken, rng, target, count)
             compared, left, differences = compare(whole, broken)
             problems += [f"{broken}: {words}" for words in differences]
             count.update({"runs": 1, "files": compared, "differ": len(differences), "left behind": left})
@@ -192,15 +192,15 @@ def kills(options):
     return [["", *columns], *([name, *(count[column] for column in columns)] for name, count in counts.items())], problems
 
 
-def attack(program, flags, run, rng, wanted, count):
+def attack(program, flags, run, rng, target, count):
     """Kills a run and restarts it by the same command until it ends; returns a list of problems."""
     log, metrics, problems = run.with_suffix(".log"), run / "metrics.jsonl", []
     steps, every = (int(flags[flags.index(flag) + 1]) for flag in ("--steps", "--checkpoint-every"))
     while True:
-        show_status(f"{run}: {count['kills']} of {wanted} kills, step {step(run)} of {steps}")
+        show_status(f"{run}: {count['kills']} of {target} kills, step {step(run)} of {steps}")
         before, written = saved_step(run), metrics.stat().st_mtime_ns if metrics.exists() else None
         child = start(program, flags, log)
-        if count["kills"] >= wanted:
+        if count["kills"] >= target:
             code = child.wait(PATIENCE)
             return problems + ([f"{run}: ended with {code}: {log.read_text()[-500:]}"] if code else [])
         aim, deadline = rng.choice(["anywhere", "anywhere", "start", "save"]), time.monotonic() + rng.uniform(0.3, 2)
@@ -216,12 +216,12 @@ def attack(program, flags, run, rng, wanted, count):
         number = rng.choices(*zip(*SIGNALS.items()))[0]
         child.send_signal(number)
         code = child.wait(PATIENCE)
-        said, last, saved = log.read_text(), step(run), saved_step(run)
+        output, last, saved = log.read_text(), step(run), saved_step(run)
         if code == 0:
             return problems
         polite = code == INTERRUPTED and number != signal.SIGKILL
-        if not (polite or code == -number) or "panicked at" in said:
-            return [*problems, f"{run}: ended with {code} after {number.name} while {where}: {said[-500:]}"]
+        if not (polite or code == -number) or "panicked at" in output:
+            return [*problems, f"{run}: ended with {code} after {number.name} while {where}: {output[-500:]}"]
         if saved < before or last - saved > (0 if polite else every):
             problems.append(f"{run}: {number.name} while {where} left {saved} of {last} steps; {before} were saved before")
         count.update({"kills": 1, number.name: 1, where: 1})
@@ -284,14 +284,14 @@ def disks(options):
             if act:
                 at_step(child, run, 100)
                 act()
-            code, said = child.wait(PATIENCE), log.read_text()
+            code, output = child.wait(PATIENCE), log.read_text()
         except subprocess.TimeoutExpired:
             child.kill()
             child.wait()
             return f"it hangs: {log.read_text()[-300:]}"
-        error = next((line for line in reversed(said.splitlines()) if line.startswith("error: ")), "")
-        right = code == 1 and "panicked at" not in said and re.search(words, error) and str(path or run) in error
-        return None if right else f"it ended with {code}: {error or ' '.join(said[max(said.find('panicked at'), 0) :].split())[:300]}"
+        error = next((line for line in reversed(output.splitlines()) if line.startswith("error: ")), "")
+        right = code == 1 and "panicked at" not in output and re.search(words, error) and str(path or run) in error
+        return None if right else f"it ended with {code}: {error or ' '.join(output[max(output.find('panicked at'), 0) :].split())[:300]}"
 
     def check_resume(run):
         code = begin(run).wait(PATIENCE)
@@ -356,8 +356,8 @@ def disks(options):
     return table, problems
 
 
-def at_step(child, run, wanted):
-    while child.poll() is None and step(run) < wanted:
+def at_step(child, run, target):
+    while child.poll() is None and step(run) < target:
         time.sleep(0.001)
 
 

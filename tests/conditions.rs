@@ -180,11 +180,11 @@ fn replayed_objects_are_in_focus_in_hindsight() {
         // Fresh trajectories come first: only words of one letter are near an axis.
         let outside = |rows: std::ops::Range<usize>| rows.filter(|&i| log_rewards[i] == -75.0).count();
         assert!(outside(0..32) > 10);
-        let told = conditioning.decode(conditions).unwrap();
+        let decoded = conditioning.decode(conditions).unwrap();
         let replayed: Vec<usize> = (32..64).collect();
         let objectives = reward.objectives(&objects.select(&replayed)).unwrap();
         let own = replayed.iter().zip(0..).filter(|&(&i, k)| {
-            let direction = told[i].focus.clone().unwrap();
+            let direction = decoded[i].focus.clone().unwrap();
             focus_accuracy(&objectives.select(&[k]), &direction, 0.999_999).unwrap() == 1.0
         });
         match share {

@@ -95,10 +95,10 @@ fn a_resumed_run_says_what_is_changed() {
         })
     };
     assert_eq!(resumed(run(true, 1.0, kept(8))).unwrap(), "");
-    let said = resumed(run(true, 1.0, kept(9))).unwrap();
+    let message = resumed(run(true, 1.0, kept(9))).unwrap();
     assert!(
-        said.contains("resumed at step 1 as another run") && said.contains("`batch` is 8 there and 9 here"),
-        "{said}"
+        message.contains("resumed at step 1 as another run") && message.contains("`batch` is 8 there and 9 here"),
+        "{message}"
     );
     // The loop reports the change before its first step, here as an error.
     let mut strict = run(true, 1.0, kept(9));

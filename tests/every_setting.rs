@@ -175,7 +175,7 @@ fn settings_of_a_graph_network() {
     ];
     check(&net(), &others, |config| graphs(Semantics::Labelled, config));
     // These fields aren't written if they have their default.
-    let told = GraphNetConfig {
+    let configured = GraphNetConfig {
         degrees: true,
         closed_walks: Some(2),
         norm: gfn::nn::NormKind::Graph,
@@ -192,7 +192,7 @@ fn settings_of_a_graph_network() {
         ("jumping", json!("Last")),
         ("jumping", json!("Max")),
     ];
-    check(&told, &[&others[2..], &more].concat(), |config| graphs(Semantics::Labelled, config));
+    check(&configured, &[&others[2..], &more].concat(), |config| graphs(Semantics::Labelled, config));
     // Up to isomorphism a network gets symmetry features unless they are turned off.
     let unseen = GraphNetConfig { symmetry: gfn::nn::Symmetry::Unseen, ..net() };
     let run = |config: &GraphNetConfig| graphs(Semantics::UpToIsomorphism, config).unwrap();

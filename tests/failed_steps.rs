@@ -200,7 +200,7 @@ fn an_overflow_of_the_optimizer_is_an_error_and_leaves_the_checkpoint() {
 /// overwritten.
 struct FailsBackwardOnce {
     inner: Learner,
-    asked: AtomicUsize,
+    calls: AtomicUsize,
 }
 
 impl Policy<VectorEnv> for FailsBackwardOnce {
@@ -218,7 +218,7 @@ impl Policy<VectorEnv> for FailsBackwardOnce {
         let log_z = Policy::<VectorEnv>::log_z(&self.inner, conditions, n)?;
         let exponential = log_z.exp();
         let out = exponential.log();
-        if exponential.requires_grad() && self.asked.fetch_add(1, Ordering::SeqCst) == 1 {
+        if exponential.requires_grad() && self.calls.fetch_add(1, Ordering::SeqCst) == 1 {
             let _ = exponential.shallow_clone().g_add_scalar_(1.0);
         }
         Some(out)
@@ -238,7 +238,7 @@ fn a_backward_pass_that_fails_spoils_one_step() {
         let reward =
             |words: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; words.rows().count()]) };
         let config = TrainerConfig { batch: 8, chunk, source: DataSource::default(), ..TrainerConfig::default() };
-        let policy = FailsBackwardOnce { inner: policy(&env), asked: AtomicUsize::new(0) };
+        let policy = FailsBackwardOnce { inner: policy(&env), calls: AtomicUsize::new(0) };
         let mut trainer = Trainer::new(env.clone(), reward, policy, TrajectoryBalance, config, Rng::seeded(1)).unwrap();
         let mut results = Vec::new();
         for k in 0..4 {

@@ -58,9 +58,9 @@ fn instances_keep_their_numbers_all_the_way() {
     let back = sampler.backward(sampled.terminal_states(), &mut Rng::seeded(2)).unwrap();
     assert_eq!(env.instances(back.terminal_states()), instances);
 
-    let wanted = [2, 0, 2, 1];
-    let given = sampler.forward_of(&wanted, &mut Rng::seeded(4)).unwrap();
-    assert_eq!(env.instances(given.terminal_states()), wanted);
+    let requested = [2, 0, 2, 1];
+    let given = sampler.forward_of(&requested, &mut Rng::seeded(4)).unwrap();
+    assert_eq!(env.instances(given.terminal_states()), requested);
     let unknown = sampler.forward_of(&[0, 3], &mut Rng::seeded(4)).unwrap_err();
     assert!(matches!(unknown, Error::OutOfRange { index: 3, len: 3 }), "{unknown}");
 

@@ -217,7 +217,7 @@ fn networks_of_another_initial_graph_are_refused() {
             .unwrap();
         env.with_scaffold(Scaffold::ToldApart).unwrap()
     };
-    let asked = |net: &GraphNet, env: &GraphEnv| {
+    let evaluate = |net: &GraphNet, env: &GraphEnv| {
         Sampler::new(env, &GraphPolicy(net)).forward(2, &mut Rng::seeded(0))?;
         GraphPolicy(net).evaluate(env, &env.initial(&[0]), None, Quantities::PF).map(|_| ())
     };
@@ -225,18 +225,18 @@ fn networks_of_another_initial_graph_are_refused() {
     let net =
         |n: usize| GraphNet::new(&from(n), config.clone(), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
     let words = ["the network tells nodes", "apart, and in this environment they are alike", "another initial graph"];
-    check_refused(asked(&net(2), &from(0)), &words);
-    check_refused(asked(&net(3), &from(2)), &words);
-    asked(&net(2), &from(2)).unwrap();
+    check_refused(evaluate(&net(2), &from(0)), &words);
+    check_refused(evaluate(&net(3), &from(2)), &words);
+    evaluate(&net(2), &from(2)).unwrap();
     // Policies with less information, and policies for more nodes than there are, are accepted.
-    asked(&net(0), &from(2)).unwrap();
+    evaluate(&net(0), &from(2)).unwrap();
     let fixed = |semantics, n: usize| {
         let (kind, actions) = (GraphKind::Undirected, ActionSet::new(semantics).with(AddEdge::new(1)));
         GraphEnv::new(Free, actions, GraphState::with_nodes(kind, n)).unwrap()
     };
     for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
         let net = GraphNet::new(&fixed(semantics, 5), config.clone(), Device::Cpu, Kind::Float, &mut Rng::seeded(0));
-        asked(&net.unwrap(), &fixed(semantics, 3)).unwrap();
+        evaluate(&net.unwrap(), &fixed(semantics, 3)).unwrap();
     }
     let alike = from(2).with_scaffold(Scaffold::Alike).unwrap();
     check_refused(GraphPolicy(net(2)).evaluate(&alike, &alike.initial(&[0]), None, Quantities::PF).map(|_| ()), &words);

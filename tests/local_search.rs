@@ -98,9 +98,9 @@ fn known_rewards_are_not_computed_again() {
 
     let (n, rounds) = (16, 3);
     let grid = HyperGrid::new(2, 5).unwrap();
-    let asked = Arc::new(AtomicUsize::new(0));
+    let calls = Arc::new(AtomicUsize::new(0));
     let standard = OriginalReward::standard(&grid).unwrap();
-    let counted = Arc::clone(&asked);
+    let counted = Arc::clone(&calls);
     let reward = move |states: &VectorStates, conditions: Option<&tch::Tensor>| {
         counted.fetch_add(states.len(), Ordering::Relaxed);
         standard.log_reward(states, conditions)
@@ -111,11 +111,11 @@ fn known_rewards_are_not_computed_again() {
     let start = sampler.forward(n, &mut Rng::seeded(0)).unwrap();
     let start = start.terminal_states();
     let known = reward.log_reward(start, None).unwrap();
-    asked.store(0, Ordering::Relaxed);
+    calls.store(0, Ordering::Relaxed);
     let found = sampler.local_search_from(setting, start, &known, &reward, &mut Rng::seeded(1)).unwrap();
-    assert_eq!(asked.swap(0, Ordering::Relaxed), n * rounds);
+    assert_eq!(calls.swap(0, Ordering::Relaxed), n * rounds);
     assert_eq!(sampler.local_search(setting, start, &reward, &mut Rng::seeded(1)).unwrap(), found);
-    assert_eq!(asked.swap(0, Ordering::Relaxed), n * (rounds + 1));
+    assert_eq!(calls.swap(0, Ordering::Relaxed), n * (rounds + 1));
     let short = sampler.local_search_from(setting, start, &known[1..], &reward, &mut Rng::seeded(1));
     assert!(matches!(short, Err(Error::Shape { .. })), "{short:?}");
 
@@ -124,6 +124,6 @@ fn known_rewards_are_not_computed_again() {
     let objective = LogPartitionVariance;
     let mut trainer = Trainer::new(grid.env(), reward, UniformPolicy, objective, config, Rng::seeded(2)).unwrap();
     trainer.step().unwrap();
-    assert_eq!(asked.load(Ordering::Relaxed), n * (1 + rounds));
+    assert_eq!(calls.load(Ordering::Relaxed), n * (1 + rounds));
     assert_eq!(trainer.reward_calls(), (n * (1 + rounds)) as u64);
 }

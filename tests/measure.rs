@@ -135,7 +135,7 @@ fn every_reward_gets_the_measure() {
     let conditioning = Conditioning::new(1).unwrap().temperature(law, Encoding::Number).unwrap();
     let condition = Condition { beta: 2.0, preferences: vec![1.0], focus: None };
     let conditions = conditioning.encode(&vec![condition; drawn.len()]).unwrap();
-    let told = drawn.clone().with_conditions(conditions).unwrap();
+    let with_condition = drawn.clone().with_conditions(conditions).unwrap();
     let function = |states: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
         Ok(states.graphs().iter().map(size).collect())
     };
@@ -150,7 +150,7 @@ fn every_reward_gets_the_measure() {
         ("recorded", &Size, &recorded),
         ("cached", &cached, &drawn),
         ("clipped", &clipped, &drawn),
-        ("conditioned", &conditioned, &told),
+        ("conditioned", &conditioned, &with_condition),
     ];
     for (what, reward, trajectories) in all {
         let scores = score(&env, reward, &UniformPolicy, trajectories, Quantities::NONE).unwrap();

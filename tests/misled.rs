@@ -95,12 +95,12 @@ impl Reward<VectorStates> for CountingReward<'_> {
 
 #[test]
 fn equal_states_of_steps_are_rewarded_once() {
-    let asked = std::sync::atomic::AtomicUsize::new(0);
+    let calls = std::sync::atomic::AtomicUsize::new(0);
     let trajectories = Sampler::new(&words(), &UniformPolicy).forward(500, &mut Rng::seeded(0)).unwrap();
     let needs = Balance::needs(&ModifiedDetailedBalance::default());
-    let scores = score(&words(), &CountingReward(&asked), &UniformPolicy, &trajectories, needs).unwrap();
+    let scores = score(&words(), &CountingReward(&calls), &UniformPolicy, &trajectories, needs).unwrap();
     // 14 words have a preceding word.
-    assert_eq!(asked.into_inner(), 2 * 14);
+    assert_eq!(calls.into_inner(), 2 * 14);
     let change = scores.get(Quantity::LogRewardChange).unwrap();
     let steps = trajectories.states().rows().zip(trajectories.states().rows().skip(1));
     for (row, states) in steps.enumerate() {

@@ -115,9 +115,9 @@ fn state_graphs_find_networks_equivariant_unless_they_see_labels() {
     for conv in CONVS {
         let net = net(&env, GraphNetConfig { pair_walks: Some(1), ..config(conv) }, Kind::Double);
         graph.check_equivariance(&env, &GraphPolicy(&net), None, 100, &mut Rng::seeded(1)).unwrap();
-        let told =
+        let result =
             graph.check_equivariance(&env, &GraphPolicy(SeesLabels::new(&net, &env)), None, 100, &mut Rng::seeded(1));
-        assert!(matches!(told, Err(Error::Contract { .. })), "{conv:?}");
+        assert!(matches!(result, Err(Error::Contract { .. })), "{conv:?}");
     }
 }
 

@@ -38,10 +38,10 @@ fn go_on(_: &GridTrainer, _: &mut Record) -> Result<ControlFlow<()>> {
 /// Runs up to `steps` with an observer that saves at step 7, before later observers see the step. Returns the
 /// number of modes found.
 fn saving_at_7(trainer: &mut GridTrainer, steps: usize, folder: &Folder) -> usize {
-    let asked = folder.join("asked");
+    let requested = folder.join("requested");
     let mut save = |_: &GridTrainer, record: &mut Record| {
         if record.step == 7 {
-            record.save_checkpoint(&asked);
+            record.save_checkpoint(&requested);
         }
         Ok(ControlFlow::Continue(()))
     };
@@ -59,9 +59,9 @@ fn a_checkpoint_that_an_observer_saves_holds_what_observers_keep() {
     let found = saving_at_7(&mut trainer(1), 14, &whole);
     let found_by_7 = saving_at_7(&mut trainer(1), 7, &short);
     assert!(0 < found_by_7 && found_by_7 < found, "{found_by_7} of {found}");
-    assert_eq!(bytes(&whole.join("asked")), bytes(&short.join("end")));
+    assert_eq!(bytes(&whole.join("requested")), bytes(&short.join("end")));
     let mut again = trainer(2);
-    again.resume(whole.join("asked")).unwrap();
+    again.resume(whole.join("requested")).unwrap();
     assert_eq!(saving_at_7(&mut again, 14, &resumed), found);
     assert_eq!(bytes(&resumed.join("end")), bytes(&whole.join("end")));
 }

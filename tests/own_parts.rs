@@ -220,8 +220,8 @@ fn external_fresh_trajectories_are_counted_stored_and_supplemented_by_replay() {
         let fresh = if step < 10 { 12 } else { 2 };
         assert_eq!((half.n_fresh(), half.latest().map(Trajectories::len)), (fresh, Some(12)), "step {step}");
     }
-    let asked: Vec<_> = request.lock().unwrap()[9..11].iter().map(|w| (w.min, w.max, w.allow_more)).collect();
-    assert_eq!(asked, [(12, 12, true), (0, 6, true)], "the buffer is drawn from after ten steps");
+    let requests: Vec<_> = request.lock().unwrap()[9..11].iter().map(|w| (w.min, w.max, w.allow_more)).collect();
+    assert_eq!(requests, [(12, 12, true), (0, 6, true)], "the buffer is drawn from after ten steps");
     assert_eq!((half.reward_calls(), half.replay().unwrap().len()), (124, 124));
     assert!(half.latest().unwrap().recorded_log_rewards().unwrap().iter().all(|&x| x == 2.0), "taken as given");
     let mut none = trainer_of(TrajectoryBalance, 1, DataSource::HALF_REPLAYED)
@@ -250,9 +250,9 @@ fn a_fresh_source_without_a_share_is_called_in_every_step() {
         .with_fresh(Trickle(2, Arc::clone(&request)))
         .unwrap();
     losses(&mut trainer, 15);
-    let asked: Vec<_> = request.lock().unwrap().iter().map(|w| (w.min, w.max, w.allow_more)).collect();
+    let requests: Vec<_> = request.lock().unwrap().iter().map(|w| (w.min, w.max, w.allow_more)).collect();
     // Ten steps until the buffer is used.
-    assert_eq!(asked, [vec![(12, 12, true); 10], vec![(0, 0, true); 5]].concat());
+    assert_eq!(requests, [vec![(12, 12, true); 10], vec![(0, 0, true); 5]].concat());
     assert_eq!((trainer.n_fresh(), trainer.latest().map(Trajectories::len)), (0, Some(12)));
     assert_eq!((trainer.reward_calls(), trainer.replay().unwrap().len()), (130, 130), "what it gives is kept");
 }

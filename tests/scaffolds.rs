@@ -75,7 +75,7 @@ fn labellings(scaffold: &GraphState, graph: &GraphState) -> Vec<CanonicalKey> {
 
 #[test]
 fn symmetries_of_alike_nodes_merge_states() {
-    let asked = scaffolds().map(|scaffold| {
+    let with_scaffold = scaffolds().map(|scaffold| {
         [Scaffold::Alike, Scaffold::ToldApart].map(|scaffold_kind| growth(scaffold.clone(), scaffold_kind))
     });
     // Isolated nodes are interchangeable by default.
@@ -83,7 +83,7 @@ fn symmetries_of_alike_nodes_merge_states() {
         let env = loose_growth(kind, 3, NODES, 2);
         [env.clone(), env.with_scaffold(Scaffold::ToldApart).unwrap()]
     });
-    for [env, told_apart] in asked.into_iter().chain(by_default) {
+    for [env, told_apart] in with_scaffold.into_iter().chain(by_default) {
         let scaffold = env.initial_graphs()[0].clone();
         assert_eq!((env.scaffold(), told_apart.scaffold()), (Scaffold::Alike, Scaffold::ToldApart));
         check_graph_env(&env, Budget::thorough().with_walks(60), &mut Rng::seeded(0)).unwrap();

@@ -183,8 +183,11 @@ fn labels_enter_where_they_mean_something_and_nowhere_else() {
     for conv in CONVS {
         let labelled = everything_under(Semantics::Labelled, GraphKind::Undirected, 4);
         let free = everything(GraphKind::Undirected, 4);
-        let told = exits(&labelled, &graphs, config(conv));
-        assert!(!near(told[0], told[1]) && !near(told[0], told[2]), "{conv:?}: {told:?}");
+        let labelled_exits = exits(&labelled, &graphs, config(conv));
+        assert!(
+            !near(labelled_exits[0], labelled_exits[1]) && !near(labelled_exits[0], labelled_exits[2]),
+            "{conv:?}: {labelled_exits:?}"
+        );
         let hidden = exits(&labelled, &graphs, GraphNetConfig { identity: false, ..config(conv) });
         assert!(near(hidden[0], hidden[1]) && near(hidden[0], hidden[2]), "{conv:?}: {hidden:?}");
         for identity in [true, false] {

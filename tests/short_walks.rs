@@ -56,11 +56,11 @@ fn a_file_of_short_walks_makes_no_more_states_than_there_is_room_for() {
     large.add(&env, &trajectories.walks(&env).unwrap(), &[0.0; WALKS]).unwrap();
     let state = large.state(&env).unwrap();
     trajectories.save(&env, folder.join("walks")).unwrap();
-    let asked = || env.1.swap(0, Ordering::Relaxed);
-    asked();
+    let take_largest = || env.1.swap(0, Ordering::Relaxed);
+    take_largest();
     let error = ReplayBuffer::new(config(100)).unwrap().load_state(&env, &state).unwrap_err();
     assert!(error.to_string().contains("room for 100"), "{error}");
-    assert!(asked() <= 1);
+    assert!(take_largest() <= 1);
     assert_eq!(Trajectories::load(&env, folder.join("walks")).unwrap().len(), WALKS);
-    assert_eq!(asked(), WALKS);
+    assert_eq!(take_largest(), WALKS);
 }

@@ -113,8 +113,8 @@ fn both_forms_of_the_network_read_the_same_counts() {
     // Counts of other graphs are refused, too.
     let fewer = env.move_symmetries(SymmetryCount::Exact, Direction::Forward, &states.select(&[0, 1])).unwrap();
     refused(batch().with_symmetries(fewer).unwrap_err());
-    let told = forward_alone.with_symmetries(backward).unwrap();
-    let output = net.forward(&told, wants).unwrap();
+    let with_both = forward_alone.with_symmetries(backward).unwrap();
+    let output = net.forward(&with_both, wants).unwrap();
     let other = blind.forward(&batch(), wants).unwrap();
     let evaluated = GraphPolicy(&net).evaluate(&env, &states, None, wants).unwrap();
     let both = [

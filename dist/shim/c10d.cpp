@@ -43,12 +43,12 @@ struct Group {
 
   // Waits for an operation; after this process was asked to end, at most for `patience`.
   bool finish(const c10::intrusive_ptr<c10d::Work>& work) {
-    std::optional<Clock::time_point> asked;
+    std::optional<Clock::time_point> interrupted_at;
     while (!work->isCompleted()) {
-      if (!asked && interrupted()) {
-        asked = Clock::now();
+      if (!interrupted_at && interrupted()) {
+        interrupted_at = Clock::now();
       }
-      if (asked && Clock::now() - *asked > patience) {
+      if (interrupted_at && Clock::now() - *interrupted_at > patience) {
         stuck = true;
         throw std::runtime_error("this process was asked to end, and another one doesn't answer");
       }

@@ -74,10 +74,10 @@ fn a_group_goes_on_without_its_store_and_a_new_one_is_refused_at_the_timeout() {
     drop(store);
     children.iter_mut().for_each(|child| child.stdin.take().unwrap().write_all(b"gone\n").unwrap());
     for output in &mut outputs {
-        let said = read_message(output);
-        println!("a second group: {said}");
-        let (milliseconds, problem) = said.split_once(' ').unwrap();
-        assert!(milliseconds.parse::<u128>().unwrap() < 10_000 && !problem.is_empty(), "{said}");
+        let message = read_message(output);
+        println!("a second group: {message}");
+        let (milliseconds, problem) = message.split_once(' ').unwrap();
+        assert!(milliseconds.parse::<u128>().unwrap() < 10_000 && !problem.is_empty(), "{message}");
     }
     children.iter_mut().for_each(|child| assert!(child.wait().unwrap().success()));
 }
@@ -118,13 +118,13 @@ fn a_full_disk_ends_all_processes_and_leaves_the_last_checkpoint() {
     let text = [output.stdout, output.stderr].concat();
     let text = String::from_utf8_lossy(&text);
     assert!(output.status.success(), "{text}");
-    let said: Vec<&str> = text.lines().filter_map(|line| Some(line.split_once("SAYS ")?.1)).collect();
-    println!("{said:?}");
-    let of = |kind: &str| said.iter().find(|said| said.contains(kind)).map(|said| said.split(' ').collect::<Vec<_>>());
+    let lines: Vec<&str> = text.lines().filter_map(|line| Some(line.split_once("SAYS ")?.1)).collect();
+    println!("{lines:?}");
+    let of = |kind: &str| lines.iter().find(|line| line.contains(kind)).map(|line| line.split(' ').collect::<Vec<_>>());
     // Each process fails at its own checkpoint; the later one may find that the other has ended.
     let ends: Vec<_> = [" File: ", " Peer: "].into_iter().filter_map(of).collect();
-    assert_eq!((said.len(), ends[0][0]), (2, "10"), "at the next checkpoint");
-    assert!(ends.iter().all(|said| said[1].parse::<u128>().unwrap() < 10_000));
+    assert_eq!((lines.len(), ends[0][0]), (2, "10"), "at the next checkpoint");
+    assert!(ends.iter().all(|words| words[1].parse::<u128>().unwrap() < 10_000));
     let saved = ["checkpoint", "checkpoint.1"].map(|name| Checkpoint::load(folder.join(name)).unwrap().manifest().step);
     assert_eq!(saved, [5, 5]);
     let mut left: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();

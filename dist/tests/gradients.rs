@@ -119,10 +119,10 @@ fn part_gradients() {
 #[test]
 fn the_gradient_of_processes_is_that_of_the_joined_batch() {
     for size in [2, 3] {
-        let said = crate::run("gradients::part_gradients", size);
-        assert_eq!(said.len(), size);
-        for said in said {
-            let off: Vec<f64> = said.iter().map(|said| said.parse().unwrap()).collect();
+        let outputs = crate::run("gradients::part_gradients", size);
+        assert_eq!(outputs.len(), size);
+        for lines in outputs {
+            let off: Vec<f64> = lines.iter().map(|line| line.parse().unwrap()).collect();
             println!("{size} processes: {off:?}");
             assert_eq!(off.len(), 2 * OBJECTIVES.len());
             for off in off.chunks(2) {

@@ -44,11 +44,11 @@ fn wait_after_signal(signal: &str) -> Vec<u128> {
     let mut last = children.pop().unwrap();
     let sent = Command::new("kill").args([signal, &last.id().to_string()]).status().unwrap();
     assert!(sent.success());
-    let said = |output: BufReader<ChildStdout>| {
+    let duration = |output: BufReader<ChildStdout>| {
         let mut lines = output.lines().map(|line| line.unwrap());
         lines.find_map(|line| line.split_once("SAYS ")?.1.parse().ok()).expect("how long it took")
     };
-    let waits = outputs.into_iter().take(2).map(said).collect();
+    let waits = outputs.into_iter().take(2).map(duration).collect();
     last.kill().unwrap();
     for child in children.iter_mut().chain([&mut last]) {
         child.wait().unwrap();
@@ -98,9 +98,9 @@ fn a_signal_ends_a_process_though_another_is_stopped() {
     send("-STOP", &children[1]);
     send("-TERM", &children[0]);
     let started = Instant::now();
-    let said =
+    let error =
         outputs[0].by_ref().lines().find_map(|line| Some(line.unwrap().split_once("SAYS ")?.1.to_owned())).unwrap();
-    assert!(said.contains("asked to end"), "{said}");
+    assert!(error.contains("asked to end"), "{error}");
     assert!(children[0].wait().unwrap().success(), "nothing keeps it from ending");
     assert!(started.elapsed() < Duration::from_secs(25), "{:?}", started.elapsed());
     children[1].kill().unwrap();

@@ -65,20 +65,20 @@ fn start(part: &str, size: usize) -> (Vec<Child>, PathBuf) {
 
 /// Waits for the processes and returns the lines of each that begin with `SAYS `.
 fn collect_output(children: Vec<Child>) -> Vec<Vec<String>> {
-    let said = |child: Child| {
+    let collect = |child: Child| {
         let output = child.wait_with_output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
         text.lines().filter_map(|line| Some(line.split_once("SAYS ")?.1.to_owned())).collect()
     };
-    children.into_iter().map(said).collect()
+    children.into_iter().map(collect).collect()
 }
 
 fn run(part: &str, size: usize) -> Vec<Vec<String>> {
     let (children, file) = start(part, size);
-    let said = collect_output(children);
+    let outputs = collect_output(children);
     let _ = std::fs::remove_file(file);
-    said
+    outputs
 }
 
 #[test]
@@ -117,9 +117,12 @@ fn part_operations() {
 #[test]
 fn a_group_sums_gathers_and_copies() {
     for size in [1, 2, 3] {
-        let said = run("part_operations", size);
-        assert!(said.len() == size && said.iter().all(|bits| bits.len() == 1 && *bits == said[0]), "{said:?}");
-        assert_eq!(said, run("part_operations", size), "the same bits again");
+        let outputs = run("part_operations", size);
+        assert!(
+            outputs.len() == size && outputs.iter().all(|bits| bits.len() == 1 && *bits == outputs[0]),
+            "{outputs:?}"
+        );
+        assert_eq!(outputs, run("part_operations", size), "the same bits again");
     }
 }
 
@@ -153,15 +156,15 @@ fn part_training() {
 
 #[test]
 fn processes_train_to_the_bits_of_threads() {
-    let said = run("part_training", 2);
-    assert!(said[0] == said[1], "replicas drift apart: {said:?}");
+    let outputs = run("part_training", 2);
+    assert!(outputs[0] == outputs[1], "replicas drift apart: {outputs:?}");
     let threads = replicate(2, |replica| {
         let mut trainer = trainer()?.with_group(replica)?;
         Fit::new(200).run(&mut trainer)?;
         Ok(bits(&trainer).into_iter().fold(0u64, |hash, bits| Rng::mix64(hash ^ u64::from(bits))))
     });
     // A sum of two numbers doesn't depend on their order.
-    assert_eq!(said[0], [threads.unwrap().to_string()]);
+    assert_eq!(outputs[0], [threads.unwrap().to_string()]);
 }
 
 #[test]

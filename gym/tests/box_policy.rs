@@ -47,10 +47,10 @@ fn derivatives_are_those_of_the_densities() {
             // Some states occur twice, out of order.
             let rows: Vec<usize> = (0..states.len()).rev().chain([0, 1]).collect();
             let weights: Vec<f64> = rows.iter().map(|_| rng.normal()).collect();
-            let asked = actions.select(&rows);
+            let chosen = actions.select(&rows);
             let sum = |outputs: &Tensor| {
                 let dist = BoxDist::new(env, direction, states.clone(), mixtures, outputs.shallow_clone()).unwrap();
-                (dist.log_prob(&rows, &asked).unwrap() * Tensor::from_slice(&weights)).sum(Kind::Double)
+                (dist.log_prob(&rows, &chosen).unwrap() * Tensor::from_slice(&weights)).sum(Kind::Double)
             };
             sum(&outputs).backward();
             let got = outputs.grad();

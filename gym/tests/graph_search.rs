@@ -225,12 +225,12 @@ fn a_solver_gives_the_best_that_was_found_and_says_how() {
     for problem in Problem::ALL {
         let trained = on_another_graph(problem);
         let solver = Solver::new(&trained, &UniformPolicy).batches(2).at_once(3).rounds(500);
-        let mut told = Vec::new();
-        let solved = solver.solve(&graph, &mut Rng::seeded(1), |progress| told.push(*progress)).unwrap();
+        let mut reported = Vec::new();
+        let solved = solver.solve(&graph, &mut Rng::seeded(1), |progress| reported.push(*progress)).unwrap();
         assert_eq!(problem.check(&graph, &solved.nodes).unwrap(), solved.size);
-        assert_eq!((&solved.history, solved.samples), (&told, 6));
-        assert!(told.windows(2).all(|pair| problem.is_better(pair[1].size, pair[0].size)));
-        assert_eq!((told[told.len() - 1].size, told[0].origin), (solved.size, Origin::Search));
+        assert_eq!((&solved.history, solved.samples), (&reported, 6));
+        assert!(reported.windows(2).all(|pair| problem.is_better(pair[1].size, pair[0].size)));
+        assert_eq!((reported[reported.len() - 1].size, reported[0].origin), (solved.size, Origin::Search));
         let again = solver.solve(&graph, &mut Rng::seeded(1), |_| ()).unwrap();
         assert_eq!(again.nodes, solved.nodes);
         // With a limit of time it ends soon after.

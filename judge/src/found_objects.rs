@@ -88,10 +88,10 @@ impl FoundObjects {
             let z = z.min(log_z.1.map_or(f64::INFINITY, scaled));
             (rare.reward / z - most).max(least - frequent.reward / z).clamp(0.0, 1.0)
         };
-        let rare = group(|share, wanted| share < wanted);
-        let frequent = group(|share, wanted| share > wanted);
-        let neglected = group(|share, wanted| share < NEGLECTED_SHARE * wanted);
-        let rest = group(|share, wanted| share >= NEGLECTED_SHARE * wanted);
+        let rare = group(|share, expected| share < expected);
+        let frequent = group(|share, expected| share > expected);
+        let neglected = group(|share, expected| share < NEGLECTED_SHARE * expected);
+        let rest = group(|share, expected| share >= NEGLECTED_SHARE * expected);
         let tv = tv_of(&rare, &frequent).max(tv_of(&neglected, &rest));
         let mut findings = Vec::new();
         if tv >= MIN_REPORTED {
@@ -99,8 +99,8 @@ impl FoundObjects {
         }
         // An exact policy samples two sets in proportion to their rewards.
         let mass = neglected.reward / (neglected.reward + rest.reward);
-        let wanted = self.at_least(&rest) * neglected.reward / rest.reward;
-        if mass >= MIN_REPORTED && self.at_most(&neglected) < NEGLECTED_SHARE * wanted {
+        let expected = self.at_least(&rest) * neglected.reward / rest.reward;
+        if mass >= MIN_REPORTED && self.at_most(&neglected) < NEGLECTED_SHARE * expected {
             findings.push(Finding::Neglected { objects: neglected.objects, mass });
         }
         (tv, findings)
@@ -112,10 +112,10 @@ impl FoundObjects {
         let mut out = Group::default();
         for (object, counts) in self.counts.iter().enumerate().filter(|(object, _)| self.is_candidate[*object]) {
             let share = counts[0] as f64 / self.halves[0] as f64;
-            let wanted = (self.log_rewards[object] - log_scale).exp();
-            if chosen(share, wanted) {
+            let expected = (self.log_rewards[object] - log_scale).exp();
+            if chosen(share, expected) {
                 out.objects += 1;
-                out.reward += wanted;
+                out.reward += expected;
                 out.count += counts[1];
             }
         }

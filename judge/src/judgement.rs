@@ -178,11 +178,11 @@ fn intervals(target: &[f64], shares: &[f64], order: &[usize]) -> Result<(Interva
     let promised = |least: f64| probability_at_least(mass(&first, least), counted.len(), RISK) - mass(target, least);
     let least = (0..=4).map(f64::from).max_by(|&a, &b| promised(a).total_cmp(&promised(b))).unwrap_or_default();
     // Rounding must not make it more than 1.
-    let wanted = mass(target, least).min(1.0);
+    let expected = mass(target, least).min(1.0);
     let share = counted.iter().filter(|&&object| over(object, least)).count() as f64 / counted.len() as f64;
-    let learned = probability_at_least(share, counted.len(), RISK).max(wanted);
-    let of_two = Distances::between(&[learned, 1.0 - learned], &[wanted, 1.0 - wanted])?.jsd;
-    let tv = Interval { estimate: tv, low: learned - wanted, high: (tv + above).min(1.0) };
+    let learned = probability_at_least(share, counted.len(), RISK).max(expected);
+    let of_two = Distances::between(&[learned, 1.0 - learned], &[expected, 1.0 - expected])?.jsd;
+    let tv = Interval { estimate: tv, low: learned - expected, high: (tv + above).min(1.0) };
     let high = (jsd + (2.0 * n).ln() * above).min(tv.high * std::f64::consts::LN_2);
     Ok((tv, Interval { estimate: jsd, low: of_two.clamp(0.0, jsd.max(0.0)), high }))
 }

@@ -24,9 +24,9 @@ def main():
         sys.exit(__doc__)
     generator = rdFingerprintGenerator.GetMorganGenerator(radius=2)
     molecules = [Chem.MolFromSmiles(case["smiles"]) for case in json.loads(GOLDEN.read_text())["cases"] if case["valid"]]
-    wanted = {number for molecule in molecules for number in generator.GetSparseCountFingerprint(molecule).GetNonzeroElements()}
+    used = {number for molecule in molecules for number in generator.GetSparseCountFingerprint(molecule).GetNonzeroElements()}
     with gzip.open(Path(RDConfig.RDContribDir) / "SA_Score" / "fpscores.pkl.gz") as file:
-        rows = [[row[0], *(number for number in row[1:] if number in wanted)] for row in pickle.load(file)]
+        rows = [[row[0], *(number for number in row[1:] if number in used)] for row in pickle.load(file)]
     lines = [" ".join([repr(float(row[0])), *map(str, row[1:])]) + "\n" for row in rows if len(row) > 1]
     Path(sys.argv[1]).write_text("".join(lines))
     print(f"{sum(len(row) - 1 for row in rows)} fragments in {sys.argv[1]}")

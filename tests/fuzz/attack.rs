@@ -76,11 +76,11 @@ impl Target<'_> {
             let (before, began) = (MEMORY.current_usage(), Instant::now());
             let ended = catch_unwind(AssertUnwindSafe(|| execute(&input)));
             let (took, memory) = (began.elapsed(), MEMORY.peak_usage().saturating_sub(before));
-            let said = || format!("{}, execution {}: {:?}", self.name, runs.done, String::from_utf8_lossy(&input));
-            assert!(ended.is_ok(), "a panic; {}", said());
-            assert!(took < MAX_TIME, "{took:?}; {}", said());
+            let context = || format!("{}, execution {}: {:?}", self.name, runs.done, String::from_utf8_lossy(&input));
+            assert!(ended.is_ok(), "a panic; {}", context());
+            assert!(took < MAX_TIME, "{took:?}; {}", context());
             let most = BASE_MEMORY + self.bytes_per_byte * input.len();
-            assert!(memory <= most, "{memory} bytes of memory for {} of input; {}", input.len(), said());
+            assert!(memory <= most, "{memory} bytes of memory for {} of input; {}", input.len(), context());
         }
         println!("{}: {} executions", self.name, runs.done - 1);
     }
@@ -156,8 +156,8 @@ fn attacks_find_what_is_wrong() {
     let target =
         || Target { name: "wrong", seeds: vec![b"size 16\n".to_vec()], words: &["size ", "\n"], bytes_per_byte: 1 };
     let found = |execute: fn(&[u8])| {
-        let said = catch_unwind(|| target().attack(200_000, execute)).unwrap_err();
-        *said.downcast::<String>().unwrap()
+        let panic = catch_unwind(|| target().attack(200_000, execute)).unwrap_err();
+        *panic.downcast::<String>().unwrap()
     };
     assert!(found(|text| assert!(!text.ends_with(b"size size \n"))).starts_with("a panic; wrong, execution"));
     let greedy = |text: &[u8]| {

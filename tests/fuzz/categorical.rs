@@ -54,8 +54,8 @@ fn host(tensor: &Tensor) -> Vec<f64> {
     Vec::<f64>::try_from(tensor.to_kind(Kind::Double).contiguous().view(-1)).unwrap()
 }
 
-fn close(got: f64, wanted: f64, scale: f64) -> bool {
-    got == wanted || (got - wanted).abs() <= 1e-5 * wanted.abs().max(scale).max(1.0)
+fn close(got: f64, expected: f64, scale: f64) -> bool {
+    got == expected || (got - expected).abs() <= 1e-5 * expected.abs().max(scale).max(1.0)
 }
 
 #[test]
@@ -75,41 +75,42 @@ fn log_probabilities_are_those_of_the_definition() {
         let has_all = (0..masks.len()).all(|state| masks.n_legal(state) > 0);
         let entropies = host(&on_device.entropy());
         for (state, logits) in logits_by_state(&masks, &logits).into_iter().enumerate() {
-            let (wanted, said) =
+            let (expected, context) =
                 (log_softmax(&logits, masks.row(state)), || format!("execution {}, {masks:?}, {logits:?}", runs.done));
             let scale = logits.iter().fold(0.0f64, |most, logit| most.max(logit.abs()));
             let legal: Vec<u32> = masks.legal_slots(state).collect();
             if legal.is_empty() {
                 let none = on_host.sample(&[state], &Exploration::none(), &mut rng).unwrap_err();
-                assert!(matches!(none, Error::NoLegalAction { .. }), "{}", said());
+                assert!(matches!(none, Error::NoLegalAction { .. }), "{}", context());
                 continue;
             }
             let rows = vec![state; legal.len()];
             for dist in [&on_device, &on_host] {
                 let got = host(&dist.log_prob(&rows, &Slots(legal.clone())).unwrap());
-                let alike = legal.iter().zip(got).all(|(&slot, got)| close(got, wanted[slot as usize], scale));
-                assert!(alike, "{}", said());
+                let all_close = legal.iter().zip(got).all(|(&slot, got)| close(got, expected[slot as usize], scale));
+                assert!(all_close, "{}", context());
                 let slots = dist.sample(&[state; 8], &Exploration::none(), &mut rng).unwrap();
-                assert!(slots.0.iter().all(|&slot| wanted[slot as usize] > -110.0), "{}", said());
-                let likeliest = legal.iter().map(|&slot| wanted[slot as usize]).fold(f64::NEG_INFINITY, f64::max);
-                assert_eq!(dist.argmax().is_ok(), has_all, "{}", said());
+                assert!(slots.0.iter().all(|&slot| expected[slot as usize] > -110.0), "{}", context());
+                let likeliest = legal.iter().map(|&slot| expected[slot as usize]).fold(f64::NEG_INFINITY, f64::max);
+                assert_eq!(dist.argmax().is_ok(), has_all, "{}", context());
                 if let Ok(best) = dist.argmax() {
-                    assert!(close(wanted[best.0[state] as usize], likeliest, scale), "{}", said());
+                    assert!(close(expected[best.0[state] as usize], likeliest, scale), "{}", context());
                 }
             }
-            if let Some(slot) = (0..wanted.len() as u32).find(|slot| !legal.contains(slot)) {
+            if let Some(slot) = (0..expected.len() as u32).find(|slot| !legal.contains(slot)) {
                 assert!(
                     matches!(on_host.log_prob(&[state], &Slots(vec![slot])), Err(Error::IllegalAction { .. })),
                     "{}",
-                    said()
+                    context()
                 );
             }
-            let entropy: f64 = wanted.iter().filter(|log_p| log_p.is_finite()).map(|log_p| -log_p * log_p.exp()).sum();
+            let entropy: f64 =
+                expected.iter().filter(|log_p| log_p.is_finite()).map(|log_p| -log_p * log_p.exp()).sum();
             assert!(
                 (entropies[state] - entropy).abs() < 1e-4 * scale.max(1.0),
                 "{} instead of {entropy}, {}",
                 entropies[state],
-                said()
+                context()
             );
         }
     }

@@ -240,18 +240,20 @@ fn no_replica_waits_for_one_that_has_ended() {
 /// A tensor of one operation must not be taken as a tensor of another.
 #[test]
 fn different_operations_are_an_error_for_all_replicas() {
-    let told = Mutex::new(Vec::new());
+    let messages = Mutex::new(Vec::new());
     let run = replicate(2, |replica| {
         let mut mine = Tensor::from_slice(&[1.0]);
         let done = match replica.rank() {
             0 => replica.join(&mine).map(drop),
             _ => replica.sum(&mut mine),
         };
-        told.lock().unwrap().push(done.as_ref().unwrap_err().to_string());
+        messages.lock().unwrap().push(done.as_ref().unwrap_err().to_string());
         done
     });
     says(&run.unwrap_err(), &["the same operations in the same order", "member 1 is at operation 0, sum"]);
-    assert!(told.lock().unwrap().iter().any(|said| said.contains("member 0 is at operation 0, join, member 1")));
+    assert!(
+        messages.lock().unwrap().iter().any(|message| message.contains("member 0 is at operation 0, join, member 1"))
+    );
 }
 
 #[test]

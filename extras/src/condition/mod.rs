@@ -28,8 +28,8 @@
 //!     .preferences(Directions::Dirichlet { concentration: 1.5 }, Encoding::Thermometer { bins: 16 })?;
 //! assert_eq!(conditioning.width(), 16 + 2 * 16);
 //! let reward = ConditionedReward::new(conditioning.clone(), vec![Arc::new(first), Arc::new(second)])?;
-//! let told = Condition { beta: 2.0, preferences: vec![0.25, 0.75], focus: None };
-//! let conditions = conditioning.encode(&[told])?;
+//! let condition = Condition { beta: 2.0, preferences: vec![0.25, 0.75], focus: None };
+//! let conditions = conditioning.encode(&[condition])?;
 //! // (0.25 * 2 + 0.75 * 6)^2 = 25.
 //! assert!((reward.log_reward(&Slots(vec![0]), Some(&conditions))?[0] - 25f64.ln()).abs() < 1e-12);
 //! # Ok::<(), gfn::Error>(())

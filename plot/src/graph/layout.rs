@@ -84,10 +84,10 @@ fn majorise(places: &mut [Point], distances: &[Vec<f64>]) {
         let (x, y) = places[i];
         let mut sum = (0.0, 0.0, 0.0);
         for (j, &(u, v)) in places.iter().enumerate().filter(|&(j, _)| j != i) {
-            let wanted = distances[i][j].max(1e-9);
+            let distance = distances[i][j].max(1e-9);
             let (dx, dy) = (x - u, y - v);
-            let pull = wanted / dx.hypot(dy).max(1e-9);
-            let weight = 1.0 / (wanted * wanted);
+            let pull = distance / dx.hypot(dy).max(1e-9);
+            let weight = 1.0 / (distance * distance);
             sum.0 += weight * (u + dx * pull);
             sum.1 += weight * (v + dy * pull);
             sum.2 += weight;

@@ -1,6 +1,7 @@
-//! All benches, on one thread: `cargo bench --bench main`, or `cargo bench --bench main -- categorical` for some of them.
+//! Benchmarks on one thread: `cargo bench --bench main`, or `cargo bench --bench main -- categorical` for
+//! some of them.
 //!
-//! Where an id says `params`, it is the number of trained scalars of the network; divide a throughput by nothing else.
+//! In a benchmark's id, `params` is the number of trained scalars of the network.
 
 #![allow(missing_docs, reason = "criterion's macros make public items without documentation")]
 #![allow(clippy::expect_used, reason = "a bench that can't be set up has nothing better to do than to stop")]

@@ -1,7 +1,8 @@
-//! Training steps per second of one trainer and of replicas on threads, interleaved:
-//! `cargo bench --bench replicas`, or `cargo bench --bench replicas -- 1 2 4 8` for other numbers of threads.
+//! Training steps per second of one trainer and of replicas on threads, interleaved. Run `cargo bench --bench
+//! replicas`, or `cargo bench --bench replicas -- 1 2 4 8` for other numbers of threads.
 //!
-//! Policies are frozen, so every step is the same work, and the batch is the same whatever the number of replicas.
+//! Learning rates are 0, so that every step does the same work. The batch doesn't depend on the number of
+//! replicas.
 
 #![allow(clippy::expect_used, reason = "a bench that can't be set up has nothing better to do than to stop")]
 
@@ -26,8 +27,9 @@ use gfn_gym::ring::{Ring, RingReward};
 use gfn_molecules::{MoleculeConfig, MoleculeEnv};
 use tch::{Device, Kind};
 
-/// Steps before the clock starts, and rounds of which the median counts.
+/// Steps before timing starts.
 const WARM: usize = 10;
+/// Rounds per number of replicas; the median is reported.
 const ROUNDS: usize = 7;
 
 fn main() {
@@ -41,7 +43,8 @@ fn main() {
     compare("grid", 200, &sizes, grid);
 }
 
-/// A run on so many replicas: the trained scalars, and the seconds of all steps.
+/// Trains for a number of steps on a number of replicas. Returns the number of trained scalars and the
+/// seconds that the steps took.
 type Run = fn(usize, usize) -> Result<(i64, f64)>;
 
 fn compare(task: &str, steps: usize, sizes: &[usize], run: Run) {
@@ -66,7 +69,7 @@ fn compare(task: &str, steps: usize, sizes: &[usize], run: Run) {
     }
 }
 
-/// The steps of trainers that `make` makes, one for each replica.
+/// Times the steps of one trainer per replica.
 fn timed<E: TrainEnv + 'static>(
     replicas: usize,
     steps: usize,
@@ -100,7 +103,7 @@ fn on_graphs(
     Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, frozen(128), rng)
 }
 
-/// Rings of five directed nodes, as `reproduce ring --nodes 5` has them.
+/// Rings of five directed nodes, with the network of `reproduce ring --nodes 5`.
 fn ring(threads: usize, steps: usize) -> Result<(i64, f64)> {
     timed(threads, steps, || {
         let network = GraphNetConfig {
@@ -117,7 +120,7 @@ fn ring(threads: usize, steps: usize) -> Result<(i64, f64)> {
     })
 }
 
-/// Molecules of at most six atoms, as `reproduce molecule --max-atoms 6` has them.
+/// Molecules of at most six atoms, with the network of `reproduce molecule --max-atoms 6`.
 fn molecules(threads: usize, steps: usize) -> Result<(i64, f64)> {
     timed(threads, steps, || {
         let network = GraphNetConfig {
@@ -133,7 +136,7 @@ fn molecules(threads: usize, steps: usize) -> Result<(i64, f64)> {
     })
 }
 
-/// Structures of five variables by a graph network, as `reproduce bayesian-structure` has them.
+/// Structures of five variables and a graph network, as in `reproduce bayesian-structure`.
 fn structures(threads: usize, steps: usize) -> Result<(i64, f64)> {
     timed(threads, steps, || {
         let mut rng = Rng::seeded(0);
@@ -148,7 +151,7 @@ fn structures(threads: usize, steps: usize) -> Result<(i64, f64)> {
     })
 }
 
-/// A grid of 16^4 points, as `reproduce hypergrid --ndim 4 --height 16 --batch 128` has it.
+/// A grid of 16^4 points, as in `reproduce hypergrid --ndim 4 --height 16 --batch 128`.
 fn grid(threads: usize, steps: usize) -> Result<(i64, f64)> {
     timed(threads, steps, || {
         let mut rng = Rng::seeded(0);

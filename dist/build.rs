@@ -1,4 +1,5 @@
-//! Compiles the shim to c10d against libtorch's own headers, and lets what cargo builds here find libtorch when it runs.
+//! Compiles the C++ shim around c10d against libtorch's headers, and sets the run path so that programs find
+//! libtorch.
 
 use std::path::Path;
 
@@ -9,9 +10,9 @@ fn main() {
     if std::env::var_os("CARGO_FEATURE_DOC_ONLY").is_some() {
         return;
     }
-    // From torch-sys (`links = "tch"`): cargo hands it to direct dependents only.
+    // Set by torch-sys (`links = "tch"`); cargo passes it to direct dependents only.
     let Ok(lib) = std::env::var("DEP_TCH_LIBTORCH_LIB") else {
-        println!("cargo::error=torch-sys did not say where libtorch is, whose headers are needed");
+        println!("cargo::error=torch-sys did not set DEP_TCH_LIBTORCH_LIB, so that libtorch's headers can't be found");
         return;
     };
     let Some(root) = Path::new(&lib).parent() else { return };
@@ -19,7 +20,7 @@ fn main() {
         .cpp(true)
         .std("c++20")
         .warnings(false)
-        // The C++ of a shim that only passes arguments on gains nothing by more.
+        // The shim only forwards arguments, so more optimization gains nothing.
         .opt_level(1)
         .debug(false)
         .flag("-fvisibility=hidden")

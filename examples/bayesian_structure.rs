@@ -1,6 +1,8 @@
-//! Bayesian structure learning: graphs of four variables in proportion to their posterior given 100 observations, learned and exact.
+//! Bayesian structure learning: a policy samples graphs of four variables in proportion to their posterior
+//! given 100 observations, and is compared with the exact posterior.
 //!
-//! `cargo run --release --example bayesian_structure`; `reproduce bayesian-structure` has flags for sizes, scores, networks and objectives.
+//! Run `cargo run --release --example bayesian_structure`. The task `reproduce bayesian-structure` has flags
+//! for sizes, scores, networks and objectives.
 
 use gfn::env::StateGraph;
 use gfn::metrics::Distances;
@@ -24,15 +26,16 @@ const STEPS: usize = 500;
 
 fn main() -> Result<()> {
     let (runtime, mut rng) = (Runtime::new(1, DeviceKind::Cpu)?, Rng::seeded(0));
-    // Observations of a random linear Gaussian network. For discrete ones there are `DiscreteData` and `Bde`, for files `ContinuousData::read`.
+    // Observations of a random linear Gaussian network. Use `DiscreteData` and `Bde` for discrete data, and
+    // `ContinuousData::read` for files.
     let truth = GraphLaw::ErdosRenyi { edges: 4.0 }.draw(NODES, &mut rng)?;
     let data = Sem::draw(truth.clone(), SemConfig::Linear, 0.5, &mut rng)?.sample(100, &mut rng)?;
 
-    // A graph's reward is its posterior probability, relative to that of the graph without edges.
+    // The reward of a graph is its posterior probability relative to that of the graph without edges.
     let env = BayesianStructure::new(StructureConfig::new(NODES))?.into_env();
     let scores = CachedScores::ahead(Bge::new(&data, BgeConfig::default())?, None)?;
     let reward = DagReward::new(scores, StructurePrior::Uniform)?.relative_to(&env.initial_graphs()[0])?;
-    // All 543 graphs: the exact posterior, and later what the policy has learned of each.
+    // Lists all 543 graphs, for the exact posterior and the policy's probabilities.
     let all = StateGraph::build(&env, 1_000)?;
     let posterior = ExactPosterior::of(all.states(), &reward)?;
 

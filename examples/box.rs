@@ -1,4 +1,5 @@
-//! The unit box: continuous states, densities in place of probabilities, and everything else as it is for graphs.
+//! The unit box: a policy on continuous states, with densities instead of probabilities; everything else is
+//! as for graphs.
 
 use std::error::Error;
 use std::fs;
@@ -16,19 +17,19 @@ use gfn_plot::{Figure, Panel};
 
 const STEPS: usize = 1_500;
 const SAMPLES: usize = 10_000;
-/// Cells along each axis by which samples are compared with the target.
+/// Cells per axis for comparing samples with the target.
 const BINS: usize = 50;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let (runtime, mut rng) = (Runtime::new(1, DeviceKind::Cpu)?, Rng::seeded(0));
-    // Steps of at least a quarter along each axis, from the origin; four corners are worth most.
+    // Steps are at least 0.25 along each axis and start at the origin; rewards are highest in four corners.
     let (env, reward) = (BoxEnv::cartesian(2, 0.25)?, BoxReward::default());
     let policy = BoxPolicy::new(&env, BoxPolicyConfig::default(), runtime.device(), tch::Kind::Float, &mut rng)?;
     let config = TrainerConfig {
         batch: 128,
         epsilon: Some(Schedule::Linear { from: 0.1, to: 0.0, steps: STEPS / 2 }),
         lr_scale: Schedule::Linear { from: 1.0, to: 0.0, steps: STEPS },
-        // A density has no upper bound: gradients are clipped.
+        // Gradients are clipped, because a density has no upper bound.
         adam: AdamConfig { lr: 3e-3, log_z_lr: 1e-2, max_norm: Some(10.0), ..AdamConfig::default() },
         ..TrainerConfig::default()
     };
@@ -61,7 +62,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Points that the policy ends at.
+/// Samples points from the policy.
 fn samples(trainer: &Trainer<BoxEnv>) -> gfn::Result<Reals> {
     let sampler = Sampler::new(trainer.env(), trainer.policy());
     Ok(sampler.forward(SAMPLES, &mut trainer.evaluation_rng())?.terminal_states().clone())

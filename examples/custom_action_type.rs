@@ -1,4 +1,5 @@
-//! An action type of your own: matchings, sets of edges that share no node, built edge by edge. Each edge doubles the reward.
+//! A custom action type: matchings, sets of edges without a common node, built edge by edge. Each edge
+//! doubles the reward.
 
 use gfn::contract::check_action_type;
 use gfn::env::{Direction, StateGraph};
@@ -16,7 +17,7 @@ use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Result, Rng, tch};
 
-/// Gives an edge class 1 where none of its neighbours has it; the way back, which the edge itself names, gives it class 0 again.
+/// Sets the class of an edge to 1 if no edge at its ends has class 1. The backward action sets it to 0 again.
 #[derive(Clone, Copy, Debug)]
 struct Match;
 
@@ -31,7 +32,7 @@ impl GraphActionType for Match {
         schema.edge_classes = 2;
     }
     fn mask(&self, direction: Direction, _: Semantics, graph: GraphView<'_>, mask: &mut [bool]) {
-        let matched = matched(&graph);
+        let matched = matched_edges(&graph);
         for (legal, (a, b, _)) in mask.iter_mut().zip(graph.weighted_edges()) {
             let free = matched.iter().all(|&(c, d)| a != c && a != d && b != c && b != d);
             *legal = if direction == Direction::Forward { free } else { matched.contains(&(a, b)) };
@@ -45,7 +46,7 @@ impl GraphActionType for Match {
     }
 }
 
-fn matched(graph: &GraphState) -> Vec<(u32, u32)> {
+fn matched_edges(graph: &GraphState) -> Vec<(u32, u32)> {
     graph.edges().filter(|&(a, b)| graph.edge(a, b).is_some_and(|edge| edge.class == 1)).collect()
 }
 
@@ -56,7 +57,7 @@ fn main() -> Result<()> {
     let env = GraphEnv::new(Free, ActionSet::new(Semantics::Labelled).with(Match), cycle)?;
     let space = StateGraph::build(&env, 1_000)?;
     check_action_type(&Match, Semantics::Labelled, space.states().graphs())?;
-    let reward = PerGraph(|graph: &GraphState| matched(graph).len() as f64 * 2f64.ln());
+    let reward = PerGraph(|graph: &GraphState| matched_edges(graph).len() as f64 * 2f64.ln());
     let target = space.target_distribution(&reward, None)?;
     let network = GraphNetConfig { conv: ConvKind::Gine, identity: true, embedding: 64, ..GraphNetConfig::default() };
     let net = GraphNet::new(&env, network, runtime.device(), tch::Kind::Float, &mut rng)?;

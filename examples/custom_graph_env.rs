@@ -1,4 +1,4 @@
-//! An environment of your own: directed acyclic graphs, by a rule that takes away what `AddEdge` would allow.
+//! A custom environment: directed acyclic graphs, by a rule that forbids some actions of `AddEdge`.
 
 use gfn::contract::{Budget, check_graph_env};
 use gfn::env::StateGraph;
@@ -13,29 +13,32 @@ use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Result, Rng, tch};
 
-/// Acyclic directed graphs on labelled nodes, built edge by edge: none that would close a cycle.
+/// Directed acyclic graphs on labelled nodes, built edge by edge; edges that would close a cycle are
+/// forbidden.
 struct Acyclic;
 
 impl GraphRules for Acyclic {
     fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
-        moves.retain(|add| !leads(graph, add.b as usize, add.a as usize));
+        moves.retain(|add| !has_path(graph, add.b as usize, add.a as usize));
     }
 }
 
-/// `true` if a directed path leads from one node to another; it ends, as the graph has no cycles.
-fn leads(graph: &GraphState, from: usize, to: usize) -> bool {
-    graph.adjacency().ones(from).any(|next| next == to || leads(graph, next, to))
+/// Returns `true` if a directed path leads from one node to another. The recursion ends because there are no
+/// cycles.
+fn has_path(graph: &GraphState, from: usize, to: usize) -> bool {
+    graph.adjacency().ones(from).any(|next| next == to || has_path(graph, next, to))
 }
 
 fn main() -> Result<()> {
     let (runtime, mut rng) = (Runtime::new(1, DeviceKind::Cpu)?, Rng::seeded(0));
     let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
     let env = GraphEnv::new(Acyclic, actions, GraphState::directed(4))?
-        // Any edge of an acyclic graph can have come last: the action type's own way back is exact, and fast.
+        // Every edge can have been added last, so that the action type's own backward actions are exact, and
+        // fast.
         .with_backward(BackwardRule::ByType);
-    // The author's part of the contract: steps, masks and the way back agree.
+    // Checks that steps, masks and backward actions agree.
     check_graph_env(&env, Budget::thorough(), &mut rng)?;
-    // 2 for each edge of the path 0 -> 1 -> 2 -> 3, -1 for any other.
+    // Log-reward: 2 for each edge of the path 0 -> 1 -> 2 -> 3, -1 for any other edge.
     let reward = PerGraph(|graph: &GraphState| graph.edges().map(|(a, b)| if b == a + 1 { 2.0 } else { -1.0 }).sum());
     let space = StateGraph::build(&env, 1_000)?;
     let target = space.target_distribution(&reward, None)?;

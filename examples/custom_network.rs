@@ -1,4 +1,5 @@
-//! A torso of your own, with node features of your own: the library adds heads, log Z and training. On directed rings.
+//! A custom torso with custom node features, trained on directed rings; the library adds heads, log Z and
+//! training.
 
 use gfn::env::StateGraph;
 use gfn::graph::{GraphArrays, GraphKind};
@@ -16,7 +17,7 @@ use gfn_gym::ring::{Ring, RingReward};
 const N: usize = 3; // nodes of each graph
 const WIDTH: usize = 64; // of embeddings
 
-/// A perceptron of each node's features, then one of that and of its graph's pooled nodes.
+/// A perceptron on each node's features, then one on its result and the pooled nodes of its graph.
 #[derive(Debug)]
 struct MyTorso {
     own: Mlp,
@@ -24,7 +25,8 @@ struct MyTorso {
     mixed: Mlp,
 }
 
-/// The number of each node, those that it points to and those that point to it, `[nodes, 3 N]`.
+/// Features `[nodes, 3 N]` of each node: its number, the nodes that it points to and those that point to it,
+/// as 0 and 1.
 fn features(arrays: &GraphArrays) -> Vec<f64> {
     let mut rows = vec![[[0.0; N]; 3]; arrays.nodes.len()];
     for (g, nodes) in rows.chunks_exact_mut(N).enumerate() {

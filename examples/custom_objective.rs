@@ -1,5 +1,5 @@
-//! An objective of your own: it asks for what no objective of the library asks for, the entropy of the policy and the state flows of
-//! a target network.
+//! A custom objective that needs two quantities which no objective of the library needs: the policy's entropy
+//! and the state flows of a target network.
 
 use gfn::env::StateGraph;
 use gfn::metrics::Distances;
@@ -13,10 +13,11 @@ use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Result, Rng};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 
-/// Detailed balance in which the flow of the next state is a target network's, with a bonus for the entropy of P_F.
+/// Detailed balance with the flow of the next state from a target network, and a bonus for the entropy of
+/// P_F.
 ///
-/// Without the bonus its residuals `log F(s) + log P_F - log F_target(s') - log P_B` vanish where the policy samples in proportion to
-/// the reward; the bonus draws it from there towards the uniform policy, so it is small.
+/// Without the bonus its residuals `log F(s) + log P_F - log F_target(s') - log P_B` are 0 for a policy that
+/// samples in proportion to the reward. The bonus pulls the policy towards the uniform one, so it is small.
 #[derive(Debug)]
 struct TargetBalance {
     bonus: f64,
@@ -49,7 +50,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Trains on a grid of 8 x 8, and compares what the policy samples with R / Z: exactly, over all states.
+/// Trains on a grid of 8 x 8 and returns the exact distance between the policy's distribution and R / Z.
 fn distance(steps: usize, bonus: f64) -> Result<f64> {
     let (grid, mut rng) = (HyperGrid::new(2, 8)?, Rng::seeded(0));
     let (env, reward) = (grid.env(), OriginalReward::standard(&grid)?);

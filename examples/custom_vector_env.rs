@@ -1,4 +1,5 @@
-//! An environment of your own on vectors: permutations, written item by item; R is e to the number of items in their place.
+//! A custom environment on vectors: permutations, written item by item. log R is the number of items in their
+//! own place.
 
 use gfn::contract::{Budget, check_env};
 use gfn::env::{Direction, StateGraph, VectorEnv, VectorRules, VectorStates};
@@ -10,7 +11,7 @@ use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Result, Rng, tch};
 
-/// Permutations of `N` items: entry `k` is the item at place `k`, from 1 on, or 0 for none yet.
+/// Permutations of `N` items: entry `k` is the item at place `k`, counted from 1, or 0 if there is none yet.
 struct Permutations;
 const N: usize = 5;
 
@@ -18,11 +19,11 @@ impl VectorRules for Permutations {
     fn width(&self) -> usize {
         N
     }
-    // A forward move is the item that comes next; the one backward move takes the last away.
+    // A forward action appends an item; the only backward action removes the last item.
     fn n_moves(&self, direction: Direction) -> usize {
         if direction == Direction::Forward { N } else { 1 }
     }
-    // A full row is finished: there is no exit action.
+    // A full row ends by itself, without an exit action.
     fn has_exit(&self) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! Molecules, atom by atom: graphs up to isomorphism, in proportion to how many of their atoms aren't carbon.
+//! Molecules, built atom by atom up to isomorphism, and rewarded for their share of atoms other than carbon.
 
 use std::error::Error;
 use std::fs;
@@ -20,7 +20,7 @@ use gfn_plot::Table;
 
 const STEPS: usize = 1_000;
 
-/// The score of a molecule, which is its reward: any function of it will do.
+/// The reward of a molecule; any function of it is possible.
 fn score(molecule: &Molecule) -> f64 {
     0.1 + molecule.heteroatom_share()
 }
@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         conv: ConvKind::Gine,
         layers: 3,
         embedding: 64,
-        // Atoms are told apart by what they are and where, not by a number.
+        // Atoms are distinguished by their element and neighbours, not by a number.
         identity: false,
         pair_walks: Some(3),
         backward: BackwardPolicy::SharedTorso,
@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng)?;
     Fit::new(STEPS).run(&mut trainer)?;
 
-    // All molecules of at most three atoms: the distance is exact, symmetries and all.
+    // Exact distance over all molecules of at most three atoms, with symmetries taken into account.
     let (env, policy) = (trainer.env(), trainer.policy());
     let space = StateGraph::build(env, 10_000)?;
     let target = space.target_distribution(&MoleculeReward::new(&codec, score), None)?;

@@ -1,5 +1,6 @@
-//! From a file of molecules to a policy: fragments of one's own, pre-training by maximum likelihood, then fine-tuning to a reward by
-//! relative trajectory balance, with what was learned from the data as the prior: samples are in proportion to prior times reward.
+//! Fragments from a file of molecules: a policy is pre-trained on the molecules by maximum likelihood, and
+//! then fine-tuned to a reward by relative trajectory balance with the pre-trained policy as prior. Samples
+//! are in proportion to prior times reward.
 
 use std::error::Error;
 
@@ -21,7 +22,7 @@ const STEPS: usize = 300;
 fn main() -> Result<(), Box<dyn Error>> {
     let (runtime, mut rng) = (Runtime::new(1, DeviceKind::Cpu)?, Rng::seeded(0));
     let path = std::env::args().nth(1).unwrap_or_else(|| "examples/data/molecules.smi".into());
-    // The sixty most frequent pieces, and every molecule that is a tree of at most five of them.
+    // The sixty most frequent fragments; states are trees of at most five of them.
     let vocabulary = Vocabulary::read(&path)?;
     let library = vocabulary.library(60)?;
     let fragments = Fragments::new(&library, 5)?;
@@ -32,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     println!("{}\n{} trees of {} fragments", vocabulary.report(), trees.len(), library.fragments().len());
 
-    // Trajectories to each tree: the way back is drawn anew whenever one is taken.
+    // Backward trajectories from each tree, drawn anew whenever a tree is used.
     let states = GraphStates::from(trees);
     let walks = Sampler::new(&env, &UniformPolicy).backward(&states, &mut rng)?.walks(&env)?;
     let capacity = states.graphs().len();
@@ -59,7 +60,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Fit::new(STEPS).run(&mut learner)?;
 
     let before = Sampler::new(learner.env(), learner.policy()).forward(10, &mut learner.evaluation_rng())?;
-    // What was learned stays as the prior, and a copy of it is tuned.
+    // The trained policy stays fixed as the prior, and a copy of it is fine-tuned.
     let (prior, policy) = (learner.into_policy(), net(&mut rng)?);
     let learned =
         prior.parameters().ok_or(gfn::Error::missing("tuning", "a policy with parameters", "train one first"))?;

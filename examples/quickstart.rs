@@ -1,18 +1,20 @@
-//! The README's program: rings among the graphs on four nodes, then two pictures of what was learned. The folder for them may be given.
+//! The README's example: rings among the graphs on four nodes, then two pictures of the result. An argument
+//! sets the folder for pictures.
 
 use gfn::prelude::*;
 use gfn_plot::{Figure, GraphDrawing, Layout, Panel, PictureSheet};
 
 fn main() -> gfn::Result<()> {
-    // Undirected graphs on four labelled nodes, built edge by edge: 64 of them.
+    // The 64 undirected graphs on four labelled nodes, built edge by edge.
     let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
     let env = GraphEnv::free(actions, GraphState::undirected(4))?;
-    // log R: 2 for each node with two neighbours. The three rings, where all four have two, are worth the most.
+    // log R: 2 for each node with two neighbours. The three rings have the highest reward, because all four
+    // nodes have two.
     let reward = PerGraph(|graph: &GraphState| 2.0 * (0..4).filter(|&node| graph.degree(node) == 2).count() as f64);
 
     let mut trained = Experiment::new(env, reward).steps(500).train()?;
 
-    // Not an estimate: the policy's probability of every graph, beside R(x) / Z.
+    // Exact, not an estimate: the policy's probability of every graph, and R(x) / Z.
     let exact = trained.exact(1_000)?;
     println!("total variation {:.4} over {} graphs", exact.distances.tv, exact.space.len());
     for graph in trained.sample(5)?.graphs() {

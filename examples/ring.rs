@@ -1,4 +1,4 @@
-//! Rings: a graph network learns to draw directed graphs on four nodes, each of the six cycles through all of them as often as the others.
+//! Rings: a graph network learns to sample the six directed cycles through four nodes, all equally often.
 
 use std::{error::Error, fs};
 
@@ -21,24 +21,24 @@ const STEPS: usize = 1_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let (runtime, mut rng) = (Runtime::new(1, DeviceKind::Cpu)?, Rng::seeded(0));
-    // Edges are added one by one; a ring is worth 100, any other graph 1e-6.
+    // Edges are added one by one; a ring has reward 100, any other graph 1e-6.
     let (ring, reward) = (Ring::new(4, GraphKind::Directed)?, RingReward::new(100.0, 1e-6)?);
 
     let network = GraphNetConfig {
         conv: ConvKind::Directed,
         layers: 1,
         embedding: 128,
-        // Nodes are told apart by their number, and P_B is uniform over the edges that can be taken away.
+        // Nodes are distinguished by their number, and P_B is uniform over the edges that can be removed.
         identity: true,
         backward: BackwardPolicy::Uniform,
-        // The exit starts about as likely as all edges together.
+        // Initially the exit is about as likely as all edges together.
         initial_exit_bias: 16f64.ln(),
         ..GraphNetConfig::default()
     };
     let net = GraphNet::new(ring.env(), network, runtime.device(), tch::Kind::Float, &mut rng)?;
     let config = TrainerConfig {
         batch: 128,
-        // Random actions keep the policy from ending on a few rings.
+        // Random actions keep the policy from concentrating on a few rings.
         epsilon: Some(Schedule::Linear { from: 0.2, to: 0.0, steps: STEPS / 2 }),
         lr_scale: Schedule::Linear { from: 1.0, to: 0.0, steps: STEPS },
         ..TrainerConfig::default()
@@ -51,10 +51,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut trainer = Trainer::new(ring.env().clone(), reward, GraphPolicy(net), TrajectoryBalance, config, rng)?
         .with_replay(ReplayBuffer::distinct(best)?);
 
-    trainer.prefill(60_000)?; // Random walks find all six rings.
+    trainer.prefill(60_000)?; // Uniform random trajectories reach all six rings.
     Fit::new(STEPS).run(&mut trainer)?;
 
-    // No estimate: the policy's probability of each of the 4,096 graphs, beside what the reward asks for.
+    // Exact probabilities of all 4,096 graphs, compared with the target.
     let (env, policy) = (trainer.env(), trainer.policy());
     let space = StateGraph::build(env, 4_096)?;
     let target = space.target_distribution(&reward, None)?;

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Builds the wheels of the Python package, one for each torch and each interpreter that is found, and tries each of them.
+"""Builds and tests wheels of the Python package, one for each version of torch and each interpreter found.
 
   build_wheels.py [--torch 2.13]... [--python python3.12]... [--out FOLDER] [--stubs]
 
-For each, in an environment of its own: torch is installed, the wheel is built and installed, ring-4 is trained for ten steps, and its
-exact distribution is taken. What passes lies in the folder `--out` under a version that names torch, 0.1.0+torch213, and asks for that
-torch. Ends with a table, and with an error where one failed. Needs what `pip install ./python` needs: Rust, a C++ compiler, Python's headers.
+For each pair it makes a virtual environment, installs torch, builds and installs the wheel, trains ring-4 for ten steps and computes
+its exact distribution. A wheel that passes is written to `--out`, with a version that names torch (0.1.0+torch213) and requires it.
+The script ends with a table, and with an error if a wheel failed. It needs Rust, a C++ compiler and Python's headers.
 
-torch brings the libraries of CUDA, several gigabytes, unless pip is told of an index without them (PIP_INDEX_URL). With `--stubs`
-it comes without, and with stubs for what is missing (scripts/check_python.py; `make setup` comes first).
+torch brings the libraries of CUDA, several gigabytes, unless PIP_INDEX_URL names an index without them. With `--stubs` torch is
+installed without them, and stubs replace missing libraries (scripts/check_python.py; run `make setup` first).
 """
 
 import argparse
@@ -27,7 +27,7 @@ import check_python
 
 ROOT = check_python.ROOT
 PYTHONS = ["python3.%d" % minor for minor in range(10, 15)]
-# The platform that torch's own wheels ask for, and the newest symbols that it has. A wheel that asks for more isn't of that platform.
+# The platform of torch's own wheels, and the newest symbols that it provides. A wheel that needs newer ones isn't of that platform.
 PLATFORM = "manylinux_2_28"
 SYMBOLS = {"GLIBC": (2, 28), "GLIBCXX": (3, 4, 24)}
 SMOKE = """
@@ -37,29 +37,29 @@ assert 0.0 <= trainer.exact().tv <= 1.0
 """
 
 
-class Failed(Exception):
-    """A step that failed, in a line."""
+class StepFailed(Exception):
+    """The message of a failed step, one line."""
 
 
 def run(what, *command, **settings):
-    """Runs a command; `Failed` with the last lines that it wrote."""
+    """Runs a command and returns its output; prints the last lines and raises an error if it fails."""
     done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, **settings)
     if done.returncode != 0:
         print("\n".join(done.stdout.splitlines()[-40:]), file=sys.stderr)
-        raise Failed("%s failed (exit code %d)" % (what, done.returncode))
+        raise StepFailed("%s failed (exit code %d)" % (what, done.returncode))
     return done.stdout
 
 
 def minors():
-    """The versions of torch that fit, of which the build backend has the list."""
+    """The supported minor versions of torch, as listed in the build backend."""
     found = re.search(r"^MINORS = \((.*)\)$", (ROOT / "python" / "build_backend.py").read_text(), re.MULTILINE)
     return re.findall(r"\d+\.\d+", found.group(1))
 
 
-def interpreters(asked):
-    """Those of the names that can be run, by name. pyenv has commands that only say that there is no such version."""
+def interpreters(names):
+    """Paths of the interpreters that can be run, by name. Some of pyenv's commands only print that there is no such version."""
     found = {}
-    for name in asked or PYTHONS:
+    for name in names or PYTHONS:
         try:
             done = subprocess.run([name, "-c", "import sys; print(sys.executable)"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, universal_newlines=True)
         except OSError:
@@ -70,7 +70,7 @@ def interpreters(asked):
 
 
 def newest_symbols(wheel):
-    """What the extension asks of the system's libraries: the newest version of each, as numbers."""
+    """The newest symbol version that the extension needs from each system library."""
     with zipfile.ZipFile(str(wheel)) as archive, tempfile.TemporaryDirectory() as folder:
         name = next(name for name in archive.namelist() if re.fullmatch(r"gfn_rs/_gfn[^/]*\.so", name))
         listed = run("objdump", "objdump", "-T", archive.extract(name, folder))
@@ -78,8 +78,8 @@ def newest_symbols(wheel):
     return {kind: max(versions) for kind, versions in found.items() if versions}
 
 
-def renamed(wheel, minor, out):
-    """Writes the wheel under a version that names torch, which it asks for, and under the platform that it runs on."""
+def rename_wheel(wheel, minor, out):
+    """Writes the wheel again with a version that names the required torch, and with the platform that it runs on."""
     needs = newest_symbols(wheel)
     name, version, python, abi, platform = wheel.stem.split("-")
     if all(newest <= SYMBOLS[kind] for kind, newest in needs.items()):
@@ -100,7 +100,7 @@ def renamed(wheel, minor, out):
             for pattern, text in edits.get(target[len(after) :], []) if target.startswith(after) else []:
                 edited, count = re.subn(pattern, text, content.decode(), flags=re.MULTILINE)
                 if count != 1:
-                    raise Failed("%s has %d lines for %s" % (item.filename, count, pattern))
+                    raise StepFailed("%s has %d lines for %s" % (item.filename, count, pattern))
                 content = edited.encode()
             archive.writestr(target, content)
             digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
@@ -110,7 +110,7 @@ def renamed(wheel, minor, out):
 
 
 def build(minor, interpreter, folder, out, stubs):
-    """One wheel, built and tried; its path, and what it asks of the system."""
+    """Builds and tests a wheel; returns its path and the symbol versions that it needs."""
     run("making an environment", interpreter, "-m", "venv", folder)
     python = folder / "bin" / "python"
     pip = [python, "-m", "pip", "--disable-pip-version-check"]
@@ -125,11 +125,11 @@ def build(minor, interpreter, folder, out, stubs):
     settings.update(PYO3_PYTHON=str(python))
     run("building", *pip, "wheel", "--no-deps", "-C", "build-args=--compatibility linux", "-w", folder, ROOT / "python", env=settings)
     (wheel,) = folder.glob("*.whl")
-    wheel, needs = renamed(wheel, minor, out)
+    wheel, needs = rename_wheel(wheel, minor, out)
     try:
         run("installing the wheel", *pip, "install", "--no-deps", wheel)
         run("training with it", python, "-c", SMOKE, cwd=str(folder))
-    except Failed:
+    except StepFailed:
         wheel.unlink()
         raise
     return wheel, needs
@@ -138,9 +138,9 @@ def build(minor, interpreter, folder, out, stubs):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--torch", action="append", metavar="MINOR", help="a minor version of torch, one of %s; all by default" % ", ".join(minors()))
-    parser.add_argument("--python", action="append", metavar="COMMAND", help="an interpreter; %s to %s, as far as they are there, by default" % (PYTHONS[0], PYTHONS[-1]))
+    parser.add_argument("--python", action="append", metavar="COMMAND", help="an interpreter; by default those of %s to %s that are installed" % (PYTHONS[0], PYTHONS[-1]))
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "wheels", help="the folder for the wheels; out/wheels by default")
-    parser.add_argument("--stubs", action="store_true", help="torch without the libraries of CUDA, with stubs in their place")
+    parser.add_argument("--stubs", action="store_true", help="install torch without the libraries of CUDA, with stubs instead")
     options = parser.parse_args()
     for minor in options.torch or []:
         if minor not in minors():
@@ -162,7 +162,7 @@ def main():
                 try:
                     wheel, needs = build(minor, interpreter, Path(folder), out, options.stubs)
                     rows.append((minor, name, wheel.name, ", ".join("%s %s" % (kind, ".".join(map(str, newest))) for kind, newest in needs.items())))
-                except Failed as why:
+                except StepFailed as why:
                     failed = True
                     rows.append((minor, name, str(why), ""))
     print("\n%-6s %-11s %-60s %s" % ("torch", "Python", "wheel in %s" % out, "needs"))

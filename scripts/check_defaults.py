@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Trains on each of the gym's environments that can be listed with nothing but the defaults, and compares the exact total variation with a
-stated bound: a default that stops working is seen, whatever is tuned elsewhere.
+"""Trains on every enumerable gym environment with default settings, and compares the exact total variation with a bound, to notice
+defaults that stop working.
 
-  check_defaults.py [NAME ...]     these rows, or all; --steps N for others than 2,000
+  check_defaults.py [NAME ...]     these rows, or all; --steps N instead of 2,000
 
-It prints a table and fails where a row is above its bound. It needs the Python package (`pip install ./python`), and takes minutes, so
-`.ci/run` leaves it to a job of its own. A bound is about twice what one seed gave, and at least 0.01. A row without one hasn't been measured:
-it is printed and not compared, until a run says what it gives.
+It prints a table and fails if a row is above its bound. It needs the Python package (`pip install ./python`) and takes minutes, so it
+isn't part of `.ci/run`. A bound is about twice the result of one seed, and at least 0.01. A row without a bound hasn't been measured:
+it is printed without a comparison.
 """
 
 import argparse
@@ -22,7 +22,7 @@ def edges(graphs):
 
 
 def turns(nodes):
-    """Of a path in the binary tree: how often it goes to the left."""
+    """Log-rewards of paths in the binary tree: half of the number of left turns."""
     return 0.5 * (nodes == 1).sum(axis=1)
 
 
@@ -40,7 +40,7 @@ def samples(n):
 SPECIES = ["ACGTAC", "ACGTTC", "TCGTTC", "TCGAAC", "GCGAAC"]
 BITS = ["00001111", "11110000"]
 
-# The environment, its reward, a network with nothing set, and the largest total variation after 2,000 steps, where that is known.
+# Environment, reward, network with default settings, and the bound on total variation after 2,000 steps, if it is known.
 ROWS = {
     "ring": (gfn.Ring(3), gfn.RingReward(), gfn.GraphNet(), None),
     "triangle": (gfn.Triangle(3), gfn.TriangleReward(), gfn.GraphNet(), None),
@@ -66,13 +66,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", choices=[[], *ROWS], metavar="NAME", help="rows, all by default")
     parser.add_argument("--steps", type=int, default=2_000)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     above = []
     print("| environment | states | total variation | at most | s |\n|---|---|---|---|---|", flush=True)
-    for name in asked.names or ROWS:
+    for name in options.names or ROWS:
         env, reward, policy, most = ROWS[name]
         began = time.monotonic()
-        exact = gfn.Trainer(env, reward, policy).fit(asked.steps, progress=False).exact()
+        exact = gfn.Trainer(env, reward, policy).fit(options.steps, progress=False).exact()
         if most is not None and not exact.tv <= most:
             above.append(name)
         print(f"| {name} | {exact.n_states} | {exact.tv:.4f} | {'-' if most is None else most} | {time.monotonic() - began:.0f} |", flush=True)

@@ -1,4 +1,4 @@
-"""A second implementation of total variation and flow consistency, which `reproduce judge` is held against.
+"""Checks total variation and flow consistency of `reproduce judge` against a second implementation.
 
     reproduce truth grid --out truth.csv
     reproduce judge grid examples/data/torchgfn_grid.csv --json > judged
@@ -10,11 +10,11 @@ import json
 import random
 import sys
 
-SUBSETS, SIZE = 4_000, 16
+SUBSETS, SUBSET_SIZE = 4_000, 16
 
 
-def read(truth, samples):
-    """The target, and the shares of the samples, by object as text."""
+def read_shares(truth, samples):
+    """Reads the target and the shares of the samples, by object as text, and the list of samples."""
     with open(truth, newline="") as file:
         target = {row["object"]: float(row["probability"]) for row in csv.DictReader(file)}
     with open(samples) as file:
@@ -28,7 +28,7 @@ def read(truth, samples):
     return target, shares, drawn
 
 
-def normalised(values):
+def normalise(values):
     total = sum(values)
     return [value / total for value in values] if total else values
 
@@ -41,8 +41,8 @@ def consistency(target, shares, drawn):
     """The mean distance on subsets, half of which are drawn from the target and half from the samples."""
     names, weights, total = list(target), list(target.values()), 0.0
     for _ in range(SUBSETS):
-        subset = sorted({*random.choices(names, weights, k=SIZE // 2), *random.choices(drawn, k=SIZE // 2)})
-        total += distance(normalised([shares[name] for name in subset]), normalised([target[name] for name in subset]))
+        subset = sorted({*random.choices(names, weights, k=SUBSET_SIZE // 2), *random.choices(drawn, k=SUBSET_SIZE // 2)})
+        total += distance(normalise([shares[name] for name in subset]), normalise([target[name] for name in subset]))
     return total / SUBSETS
 
 
@@ -50,12 +50,12 @@ def main():
     if len(sys.argv) != 4:
         sys.exit(__doc__)
     random.seed(0)
-    target, shares, drawn = read(*sys.argv[1:3])
+    target, shares, drawn = read_shares(*sys.argv[1:3])
     with open(sys.argv[3]) as file:
         judged = json.loads(file.read().splitlines()[-1])
     tv, fcs = distance(shares.values(), target.values()), consistency(target, shares, drawn)
     found = judged["consistency"]["fcs"]
-    # Both means are over subsets of their own.
+    # The two means are over different random subsets.
     allowed = 0.5 * (found["high"] - found["estimate"]) + 1e-9
     print(f"total variation {tv:.6f} and {judged['tv']['estimate']:.6f}; flow consistency {fcs:.4f} and {found['estimate']:.4f} (+- {allowed:.4f})")
     if abs(tv - judged["tv"]["estimate"]) > 1e-9 or abs(fcs - found["estimate"]) > 2 * allowed:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks the links of all tracked Markdown files: scripts/check_links.py. Addresses on the web aren't fetched.
 
-A link to a file must lead to a tracked file or its folder, one to a heading to a heading of that file. The guide is a book by
-itself: its chapters link to chapters alone, and SUMMARY.md lists each of them once.
+A link to a file must lead to a tracked file or its folder; a link to a heading must name a heading of that file. The guide is a
+separate book: its chapters link to its own chapters only, and SUMMARY.md lists each chapter once.
 """
 
 import pathlib
@@ -17,30 +17,30 @@ LINK = re.compile(r"!?\[[^\]]*\]\(\s*<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\s*\)|^\[[^
 
 
 def prose(path):
-    """The text without its code."""
+    """Returns the text of a file without code."""
     text = re.sub(r"^(```+|~~~+).*?^\1[^\n]*$", "", path.read_text(), flags=re.M | re.S)
     return re.sub(r"`[^`\n]*`", "``", text)
 
 
 def anchors(path):
-    """The anchors of a file's headings, as GitHub and mdBook make them: lower case, words joined by hyphens; the second of a name has -1."""
-    found, seen = set(), {}
+    """The anchors of a file's headings, as GitHub and mdBook form them: lower case, hyphens between words, -1 for a repeated heading."""
+    found, counts = set(), {}
     text = re.sub(r"^(```+|~~~+).*?^\1[^\n]*$", "", path.read_text(), flags=re.M | re.S)
     for heading in re.findall(r"^#{1,6}\s+(.+?)\s*#*$", text, re.M):
         heading = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
         anchor = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
-        found.add(f"{anchor}-{seen[anchor]}" if anchor in seen else anchor)
-        seen[anchor] = seen.get(anchor, 0) + 1
+        found.add(f"{anchor}-{counts[anchor]}" if anchor in counts else anchor)
+        counts[anchor] = counts.get(anchor, 0) + 1
     return found
 
 
-def tracked():
+def tracked_files():
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout.decode()
     files = {ROOT / name for name in listed.split("\0") if name}
     return files, {folder for file in files for folder in file.parents}
 
 
-def wrong_with(path, link, files, folders):
+def find_problem(path, link, files, folders):
     address = urllib.parse.urlsplit(link)
     if address.scheme:
         return None if address.scheme in ("http", "https", "mailto") else f"an unknown scheme {address.scheme}"
@@ -60,13 +60,13 @@ def wrong_with(path, link, files, folders):
 def main():
     if sys.argv[1:]:
         sys.exit(__doc__)
-    files, folders = tracked()
+    files, folders = tracked_files()
     pages, links, wrong = sorted(file for file in files if file.suffix == ".md"), 0, []
     for path in pages:
         for match in LINK.finditer(prose(path)):
             links += 1
             link = match[1] or match[2]
-            problem = wrong_with(path, link, files, folders)
+            problem = find_problem(path, link, files, folders)
             if problem:
                 wrong.append(f"{path.relative_to(ROOT)} links to {link}: {problem}")
     listed = [match[1] for match in LINK.finditer((BOOK / "SUMMARY.md").read_text())]

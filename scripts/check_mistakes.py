@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Compiles programs with mistakes that users make, tests/mistakes, and looks for the expected words in the compiler's messages.
+"""Compiles the programs in tests/mistakes, which have typical mistakes of users, and checks the compiler's messages.
 
-Each program begins with lines `//! expected: TEXT`; it must not compile, and each TEXT must stand in an error about it.
+Each program begins with lines `//! expected: TEXT`; it must not compile, and the errors must contain each TEXT.
 `--print` shows the messages. Run it from anywhere.
 """
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Checks what would be published: scripts/check_packages.py, of the last commit, in a clone without libtorch.
+"""Checks the packages that would be published: scripts/check_packages.py, on a clone of the last commit, without libtorch.
 
-Each published package of the workspace must have its metadata, pack without an unknown warning, hold no file that doesn't belong in it,
-and have its documentation built as docs.rs builds it: by the feature `doc-only`, where no libtorch is found. The build folder is
-target/packages, or packages in CARGO_TARGET_DIR. From an empty one it takes some minutes of processor time.
+Each published package must have its metadata, pack without an unknown warning and without files that don't belong in it, and build its
+documentation as docs.rs does: with the feature `doc-only`, without libtorch. The build folder is target/packages, or packages in
+CARGO_TARGET_DIR. An empty one takes some minutes of processor time.
 """
 
 import json
@@ -21,9 +21,9 @@ BELONGS = re.compile(
     r"Cargo\.(toml|toml\.orig|lock)|\.cargo_vcs_info\.json|README\.md|CHANGELOG\.md|CONTRIBUTING\.md|LICENSE-(MIT|APACHE)|build\.rs"
     r"|src/.+\.(rs|txt)|shim/.+\.(cpp|h)|benches/.+\.rs|tests/.+\.rs|tests/golden/.+|data/.+"
 )
-# crates.io takes no package of more.
+# The largest package that crates.io accepts, in bytes.
 LARGEST = 10_000_000
-# Until the project has an address.
+# Expected until the project has a repository address.
 KNOWN = "manifest has no documentation, homepage or repository"
 
 
@@ -57,7 +57,7 @@ def main():
             wrong += [f"{name} would hold {file}" for file in listed if file and not BELONGS.fullmatch(file)]
             wrong += [f"{name} would lack {file}" for file in ("src/lib.rs", "README.md", "LICENSE-MIT", "LICENSE-APACHE") if file not in listed]
 
-        # All at once: they depend on one another, and none is published yet.
+        # All in one call, because they depend on each other and none is published yet.
         chosen = [argument for name in names for argument in ("-p", name)]
         packed = cargo(clone, environment, "package", "--no-verify", *chosen)
         warnings = re.findall(r"^warning: (.+)$", packed.stderr, re.M)
@@ -68,7 +68,7 @@ def main():
             if size > LARGEST:
                 wrong.append(f"{package['name']} has {size:,} bytes packed, at most {LARGEST:,}")
 
-        # Nothing runs: what macros are compiled of needn't be fast.
+        # Nothing is run, so procedural macros needn't be optimized.
         quick = ["--config", 'profile.dev.package."*".opt-level=0']
         documented = {**environment, "RUSTDOCFLAGS": "-Dwarnings"}
         for name in names:

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The Python package as a user gets it: an environment of its own, `pip install ./python`, then mypy and pytest in it.
+"""Checks the Python package as users install it: a virtual environment, `pip install ./python`, then mypy and pytest.
 
-  check_python.py [--all] [FOLDER]     the environment is made in FOLDER and kept; without one, in a folder that goes
+  check_python.py [--all] [FOLDER]     makes the environment in FOLDER and keeps it; by default in a temporary folder
                                        `--all` runs slow tests, too: all notebooks, long trainings
 
-The wheel is built in the profile `ci`, on the libtorch of this checkout. torch from PyPI looks for the libraries of CUDA
-(several gigabytes) when it is imported, which it never calls where there is no GPU: see `stub_cuda`. `make setup` comes first.
+The wheel is built in the profile `ci`, with the libtorch of this checkout. torch from PyPI loads the libraries of CUDA (several
+gigabytes) on import, but doesn't call them without a GPU: see `stub_cuda`. Run `make setup` first.
 """
 
 import os
@@ -19,13 +19,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 LIBTORCH = ROOT / ".libtorch" / "torch"
 PINS = ROOT / "scripts" / "libtorch.txt"
-# What torch itself imports, what the package needs, and what the tests use.
+# Packages that torch imports, and those that the package and the tests need.
 NEEDED = "numpy filelock fsspec jinja2 networkx sympy typing_extensions pandas psutil pytest pytest-xdist mypy".split()
-# A network of theirs is trained, without what else they bring.
-LAYERS = "torch_geometric tqdm aiohttp requests pyparsing xxhash".split()
-# What the examples, the notebooks and the guide's page use.
+# torch_geometric and the packages that it imports: a test trains one of its networks.
+GEOMETRIC = "torch_geometric tqdm aiohttp requests pyparsing xxhash".split()
+# Packages for the examples, the notebooks and the guide's page.
 EXAMPLES = "rdkit matplotlib nbclient nbformat ipykernel".split()
-# Of the system's C library and its kin, which are there.
+# Libraries of the system, which are always present.
 SYSTEM = re.compile(r"lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+|util|gomp)\.so|ld-linux")
 
 
@@ -34,39 +34,39 @@ def run(*command, **settings):
     subprocess.run([str(part) for part in command], check=True, **settings)
 
 
-def said(*command):
+def output_of(*command):
     return subprocess.run([str(part) for part in command], check=True, stdout=subprocess.PIPE, universal_newlines=True).stdout
 
 
 def stub_cuda(site):
-    """Lets torch be imported without the libraries of CUDA: the two that it calls even so are those of this checkout's libtorch,
-    the others are made here, with functions that abort."""
-    theirs, ours = site / "torch" / "lib", site / "nvidia" / "cu13" / "lib"
-    ours.mkdir(parents=True, exist_ok=True)
+    """Lets torch be imported without the libraries of CUDA: links the two that it calls to those of this checkout's libtorch,
+    and replaces the others by stubs whose functions abort."""
+    torch_libraries, cuda_libraries = site / "torch" / "lib", site / "nvidia" / "cu13" / "lib"
+    cuda_libraries.mkdir(parents=True, exist_ok=True)
     for real in (LIBTORCH.parent / "nvidia" / "cu13" / "lib").glob("*.so*"):
-        target = ours / real.name
+        target = cuda_libraries / real.name
         if not target.exists():
             target.symlink_to(real.resolve())
-    libraries = sorted(theirs.glob("*.so"))
-    needed = {name for library in libraries for name in re.findall(r"NEEDED.*\[(.*?)\]", said("readelf", "-d", library))}
-    there = {library.name for library in libraries} | {library.name for library in ours.iterdir()}
-    missing = sorted(name for name in needed - there if not SYSTEM.match(name))
+    libraries = sorted(torch_libraries.glob("*.so"))
+    needed = {name for library in libraries for name in re.findall(r"NEEDED.*\[(.*?)\]", output_of("readelf", "-d", library))}
+    present = {library.name for library in libraries} | {library.name for library in cuda_libraries.iterdir()}
+    missing = sorted(name for name in needed - present if not SYSTEM.match(name))
     if not missing:
         return
-    asked = set()
+    called = set()
     for library in libraries:
-        names = (line.split()[-1].partition("@")[0] for line in said("nm", "-D", "--undefined-only", library).splitlines())
-        asked |= {name for name in names if re.match(r"(cu|nv|nccl|__cuda)", name)}
+        names = (line.split()[-1].partition("@")[0] for line in output_of("nm", "-D", "--undefined-only", library).splitlines())
+        called |= {name for name in names if re.match(r"(cu|nv|nccl|__cuda)", name)}
     defined = set()
-    for library in libraries + [path for path in ours.iterdir() if ".so" in path.name]:
-        defined |= {line.split()[-1].partition("@")[0] for line in said("nm", "-D", "--defined-only", library).splitlines()}
-    source = ours / "stub.c"
-    functions = "\n".join("void %s(void) { abort(); }" % name for name in sorted(asked - defined))
+    for library in libraries + [path for path in cuda_libraries.iterdir() if ".so" in path.name]:
+        defined |= {line.split()[-1].partition("@")[0] for line in output_of("nm", "-D", "--defined-only", library).splitlines()}
+    source = cuda_libraries / "stub.c"
+    functions = "\n".join("void %s(void) { abort(); }" % name for name in sorted(called - defined))
     source.write_text("#include <stdlib.h>\n" + functions + "\n")
     for number, name in enumerate(missing):
-        # All functions are in the first one; the others only have to be there.
-        what = [source] if number == 0 else ["-x", "c", "/dev/null"]
-        subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-w", "-Wl,-soname," + name, "-o", ours / name, *what], check=True)
+        # The first stub has all functions; the others only have to exist.
+        sources = [source] if number == 0 else ["-x", "c", "/dev/null"]
+        subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-w", "-Wl,-soname," + name, "-o", cuda_libraries / name, *sources], check=True)
     print("-- stubs for", *missing)
 
 
@@ -76,9 +76,9 @@ def check(folder, slow):
     torch = next(line.split()[0] for line in PINS.read_text().splitlines() if line.startswith("torch=="))
     pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     run(*pip, "--no-deps", torch)
-    run(*pip, *NEEDED, *LAYERS, *EXAMPLES)
-    stub_cuda(Path(said(python, "-c", "import sysconfig; print(sysconfig.get_path('platlib'))").strip()))
-    # The same libtorch as for everything else, so that torch-sys isn't compiled again.
+    run(*pip, *NEEDED, *GEOMETRIC, *EXAMPLES)
+    stub_cuda(Path(output_of(python, "-c", "import sysconfig; print(sysconfig.get_path('platlib'))").strip()))
+    # The libtorch of all other builds, so that torch-sys isn't compiled again.
     settings = dict(os.environ, LIBTORCH=os.environ.get("LIBTORCH", str(LIBTORCH)), PYO3_PYTHON=str(python))
     run("cargo", "clippy", "--profile", "ci", "-p", "gfn-python", "--", "-D", "warnings", cwd=ROOT, env=settings)
     run(*pip, "--no-deps", "-C", "build-args=--profile ci", ROOT / "python", env=settings)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Builds and runs the README's example in a crate of its own: scripts/check_readme.py, after `make setup`.
+"""Builds and runs the README's example in a new crate: scripts/check_readme.py, after `make setup`.
 
-The files under "Your own crate" in docs/setup.md are written to an empty folder, with this checkout for /path/to/gfn; src/main.rs is the
-README's example. The program is run twice: by cargo, and by itself, which needs the run path. Its build folder is CARGO_TARGET_DIR,
-or target/readme; compiled for the first time, libtorch's bindings take minutes. With --shared the build takes the workspace's
-profile `ci`, its Cargo.lock and its target folder, where `.ci/run` has compiled them.
+The files under "Your own crate" in docs/setup.md are written to an empty folder, with this checkout as /path/to/gfn and the README's
+example as src/main.rs. The program is run twice: by cargo, and directly, which needs the run path. The build folder is
+CARGO_TARGET_DIR or target/readme; the first build of libtorch's bindings takes minutes. With --shared the build uses the workspace's
+profile `ci`, Cargo.lock and target folder, so that it reuses the build of `.ci/run`.
 """
 
 import os
@@ -29,7 +29,7 @@ def blocks(text, language):
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S)
 
 
-def only(found, what):
+def expect_one(found, what):
     if len(found) != 1:
         sys.exit(f"{len(found)} blocks of {what} were found, expected one")
     return found[0]
@@ -46,14 +46,14 @@ def check_packages(manifest):
 
 
 def files():
-    own = section("docs/setup.md", "Your own crate")
-    toml = blocks(own, "toml")
+    text = section("docs/setup.md", "Your own crate")
+    toml = blocks(text, "toml")
     package = '[package]\nname = "own"\nversion = "0.1.0"\nedition = "2024"\n\n'
     return {
-        "Cargo.toml": package + only([block for block in toml if block.startswith("[dependencies]")], "dependencies"),
-        ".cargo/config.toml": only([block for block in toml if block.startswith("[env]")], "environment"),
-        "build.rs": only(blocks(own, "rust"), "a build script"),
-        "src/main.rs": only(blocks(section("README.md", "Example"), "rust"), "an example"),
+        "Cargo.toml": package + expect_one([block for block in toml if block.startswith("[dependencies]")], "dependencies"),
+        ".cargo/config.toml": expect_one([block for block in toml if block.startswith("[env]")], "environment"),
+        "build.rs": expect_one(blocks(text, "rust"), "a build script"),
+        "src/main.rs": expect_one(blocks(section("README.md", "Example"), "rust"), "an example"),
     }
 
 
@@ -72,15 +72,15 @@ def main():
         if shared:
             shutil.copy(ROOT / "Cargo.lock", folder)
             profiles = re.findall(r"^\[profile\..*?(?=^\[|\Z)", (ROOT / "Cargo.toml").read_text(), re.M | re.S)
-            # The profile in docs/setup.md is also one of the workspace's.
+            # Profiles that docs/setup.md has, too, must not be repeated.
             profiles = [profile for profile in profiles if profile.split("\n")[0] not in written["Cargo.toml"]]
             with open(folder / "Cargo.toml", "a") as manifest:
                 manifest.write("\n" + "".join(profiles))
-                # Here it is a dependency like others: by the same settings as there, what is compiled serves again.
+                # The settings that gfn has in the workspace, so that its build is reused.
                 manifest.write("\n[profile.ci.package.gfn]\nopt-level = 1\n\n[profile.ci.package.own]\nopt-level = 0\n")
         environment = dict(os.environ, CARGO_TARGET_DIR=str(target))
         subprocess.run(["cargo", "run", "--profile", "ci" if shared else "dev"], cwd=folder, env=environment, check=True)
-        # By itself: nobody says where libtorch is.
+        # Run directly, without variables that say where libtorch is.
         environment = {name: value for name, value in os.environ.items() if "LIBTORCH" not in name and name != "LD_LIBRARY_PATH"}
         subprocess.run([target / ("ci" if shared else "debug") / "own"], cwd=folder, env=environment, check=True)
     print("The README's example builds and runs in a crate of its own.")

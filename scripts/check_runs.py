@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks run folders of a built `reproduce`, and scripts/runs.py on them: python3 scripts/check_runs.py PROGRAM FOLDER
+"""Checks run folders of a built `reproduce`, and scripts/runs.py: python3 scripts/check_runs.py PROGRAM FOLDER
 
-Every run is a few steps long.
+Most runs have only a few steps.
 """
 
 import json
@@ -20,19 +20,19 @@ def main(program, folder):
 
     script = [sys.executable, str(pathlib.Path(__file__).with_name("runs.py")), "--program", program]
 
-    def ran(command, arguments, code):
+    def run_command(command, arguments, code):
         done = subprocess.run([*command, *map(str, arguments)], capture_output=True, text=True, timeout=600)
         if done.returncode != code:
-            sys.exit(f"{arguments}: ended with {done.returncode} in place of {code}\n{done.stdout}{done.stderr}")
+            sys.exit(f"{arguments}: ended with {done.returncode} instead of {code}\n{done.stdout}{done.stderr}")
         return done
 
     def call(*arguments, code=0):
-        return ran([program], arguments, code)
+        return run_command([program], arguments, code)
 
     def runs(*arguments, code=0):
-        return ran(script, arguments, code)
+        return run_command(script, arguments, code)
 
-    # A run folder holds everything.
+    # A run folder holds settings, metrics, result, pictures and a checkpoint.
     run = folder / "grid"
     printed = call(*GRID, "--steps", 6, "--run", run, "--json")
     assert json.loads(printed.stdout) == result(run), "result.json is the line of --json"
@@ -46,20 +46,20 @@ def main(program, folder):
     assert settings["seed"] == 0 and settings["device"] == "cpu" and settings["version"] and settings["steps"] == 6
     assert len(rows(run)) == 6 and any("jsd" in row for row in rows(run)), rows(run)
 
-    # It takes one run: not the same once more, not another, not beside other files, not where nothing can be written.
+    # A folder takes one run: it is refused for the same run, for another run, beside other files, and if it can't be written.
     for words, arguments in {
         "finished": [*GRID, "--steps", 6, "--run", run],
         "`seed` is 0 there, 1 here": [*GRID, "--steps", 6, "--run", run, "--seed", 1],
         "no run folder": [*GRID, "--steps", 6, "--run", folder],
         "/proc/nope": [*GRID, "--steps", 6, "--run", "/proc/nope"],
     }.items():
-        said = call(*arguments, code=1).stderr
-        assert words in said and "training" not in said, said
+        errors = call(*arguments, code=1).stderr
+        assert words in errors and "training" not in errors, errors
     assert "cannot be used with" in call(*GRID, "--run", folder / "x", "--out", folder / "y", code=2).stderr
     call(*GRID, "--steps", 9, "--run", run, "--resume", run / "checkpoint")
     assert [row["step"] for row in rows(run)] == list(range(1, 10))
 
-    # A run that is stopped goes on by the same command, to the result of one that wasn't.
+    # A stopped run is resumed by the same command, with the result of an uninterrupted run.
     long = [*GRID, "--steps", 800, "--validate-every", 200]
     stopped = subprocess.Popen([program, *map(str, long), "--run", folder / "stopped"], stderr=subprocess.DEVNULL,
                                stdout=subprocess.DEVNULL)
@@ -68,36 +68,36 @@ def main(program, folder):
         time.sleep(0.01)
     stopped.send_signal(signal.SIGTERM)
     assert stopped.wait(60) == 130, stopped.returncode
-    made = len(rows(folder / "stopped"))
-    assert 0 < made < 800 and not (folder / "stopped/result.json").exists(), made
+    n_steps = len(rows(folder / "stopped"))
+    assert 0 < n_steps < 800 and not (folder / "stopped/result.json").exists(), n_steps
     call(*long, "--run", folder / "stopped")
     call(*long, "--run", folder / "whole")
     for key in ["log_z", "jsd", "tv", "loss", "mean_len", "distinct_share", "reward_calls"]:
         assert result(folder / "stopped")[key] == result(folder / "whole")[key], key
     assert [row["loss"] for row in rows(folder / "stopped")] == [row["loss"] for row in rows(folder / "whole")]
-    assert picture(folder / "stopped") == picture(folder / "whole"), "curves are of all steps"
+    assert picture(folder / "stopped") == picture(folder / "whole"), "the curves have all steps"
 
-    # So does one that was killed between its last step and its result: what it says of training is in its metrics.
-    before, drawn = result(folder / "whole"), picture(folder / "whole")
+    # A run that was killed between its last step and its result takes figures of training from its metrics.
+    before, drawn_before = result(folder / "whole"), picture(folder / "whole")
     (folder / "whole/result.json").unlink()
     assert "nothing is trained" in call(*long, "--run", folder / "whole").stderr
     after = result(folder / "whole")
     assert 0 <= after.pop("train_s") - before.pop("train_s") < 10
     assert after == before, (before, after)
-    assert picture(folder / "whole") == drawn
+    assert picture(folder / "whole") == drawn_before
     metrics = folder / "whole/metrics.jsonl"
     kept = metrics.read_text()
     (folder / "whole/result.json").unlink()
     metrics.write_text("".join(lines_of(metrics)[:-1]) + '{"step":800}\n')
-    said = call(*long, "--run", folder / "whole", code=1).stderr
-    assert "line 800 isn't a line of metrics (missing field `reward_calls`" in said, said
+    errors = call(*long, "--run", folder / "whole", code=1).stderr
+    assert "line 800 isn't a line of metrics (missing field `reward_calls`" in errors, errors
     assert not (folder / "whole/result.json").exists()
-    # Lines behind the checkpoint's step are of a part that is made again.
+    # Lines after the checkpoint's step are dropped, because these steps are run again.
     metrics.write_text(kept + '{"step":801}\n')
     call(*long, "--run", folder / "whole")
     assert metrics.read_text() == kept and result(folder / "whole")["loss"] == before["loss"]
 
-    # Runs of different length and of different tasks, one of them unfinished, are put side by side.
+    # Compares runs of different lengths and tasks, one of them unfinished.
     call("line", "--steps", 4, "--samples", 100, "--run", folder / "line")
     (folder / "line/result.json").unlink()
     compared = runs("compare", run, folder / "whole", folder / "line").stdout
@@ -107,14 +107,14 @@ def main(program, folder):
     assert pair["differ_in"] == ["steps", "validate-every"], pair["differ_in"]
     assert "no run folder" in runs("compare", run, folder, code=1).stderr
 
-    # A sweep: a run for each seed, and what is missing only once more; a seed that fails loses no other.
+    # A sweep has a run for each seed. Repeating it runs only missing seeds; a failed seed doesn't affect others.
     sweep = ["--json", "sweep", "hypergrid", "--runs", folder / "sweep", "--seeds", 3, "--jobs", 2, "--", *GRID[1:], "--steps", 4]
     (folder / "sweep/seed-1").mkdir(parents=True)
     (folder / "sweep/seed-1/checkpoint").write_text("")
-    said = runs(*sweep, code=1)
-    failed = json.loads(said.stdout)
+    process = runs(*sweep, code=1)
+    failed = json.loads(process.stdout)
     assert failed["done"] == 2 and [one["seed"] for one in failed["failed"]] == [1], failed
-    assert "seed-1.log" in said.stderr and "no run folder" in (folder / "sweep/seed-1.log").read_text(), said.stderr
+    assert "seed-1.log" in process.stderr and "no run folder" in (folder / "sweep/seed-1.log").read_text(), process.stderr
     (folder / "sweep/seed-1/checkpoint").unlink()
     before = [(folder / f"sweep/seed-{seed}/result.json").stat().st_mtime_ns for seed in (0, 2)]
     found = json.loads(runs(*sweep).stdout)["figures"]["tv"]
@@ -122,22 +122,22 @@ def main(program, folder):
     tvs = sorted(result(folder / f"sweep/seed-{seed}")["tv"] for seed in range(3))
     assert len(set(tvs)) == 3 and (found["min"], found["median"], found["max"], found["n"]) == (*tvs, 3), found
     assert "median" in runs(*sweep[1:]).stdout
-    # Tasks that keep no run folder say so, and what does.
+    # Tasks without run folders say so, and name the flag or task to use instead.
     for task, words in {"compare-objectives": "--json", "dag-from-csv": "bayesian-structure --data FILE --run FOLDER"}.items():
-        said = call(task, "--run", folder / "none", code=2).stderr
-        assert "--run" in said and words in said and "--run" not in call(task, "--help").stdout, said
-    # A sweep that is asked to end asks its runs, which save; the same command goes on.
+        errors = call(task, "--run", folder / "none", code=2).stderr
+        assert "--run" in errors and words in errors and "--run" not in call(task, "--help").stdout, errors
+    # A sweep that gets a signal ends its runs, which save a checkpoint; the same command resumes them.
     sweep = ["sweep", "hypergrid", "--runs", folder / "ended", "--seeds", 3, "--jobs", 2, "--", *GRID[1:], "--steps", 2000]
     ended = subprocess.Popen([*script, *map(str, sweep)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    until(lambda: all(step(folder / f"ended/seed-{seed}") > 50 for seed in (0, 1)), "runs begin")
+    wait_until(lambda: all(step(folder / f"ended/seed-{seed}") > 50 for seed in (0, 1)), "runs begin")
     ended.send_signal(signal.SIGTERM)
-    said = ended.communicate(timeout=60)[1]
-    assert ended.returncode == 130 and "0 of 3 seeds are done; the same command goes on" in said, (ended.returncode, said)
+    errors = ended.communicate(timeout=60)[1]
+    assert ended.returncode == 130 and "0 of 3 seeds are done; the same command goes on" in errors, (ended.returncode, errors)
     for seed in (0, 1):
         run = folder / f"ended/seed-{seed}"
         saved = json.load(open(run / "checkpoint/manifest.json"))["step"]
         assert 50 < saved == step(run) < 2000 and not (run / "result.json").exists(), (seed, saved, step(run))
-    assert not (folder / "ended/seed-2").exists(), "none is begun once the sweep was asked to end"
+    assert not (folder / "ended/seed-2").exists(), "no run starts after the signal"
     runs(*sweep)
     call(*GRID, "--steps", 2000, "--run", folder / "unbroken")
     for key in ["tv", "loss", "log_z"]:
@@ -158,17 +158,17 @@ def lines_of(path):
 
 
 def step(run):
-    """The last step that was written whole."""
+    """The last step with a complete line."""
     path = run / "metrics.jsonl"
     whole = [line for line in lines_of(path) if line.endswith("\n")] if path.exists() else []
     return json.loads(whole[-1])["step"] if whole else 0
 
 
-def until(holds, what):
+def wait_until(holds, what):
     deadline = time.monotonic() + 60
     while not holds():
         if time.monotonic() > deadline:
-            sys.exit(f"in a minute it didn't come to this: {what}")
+            sys.exit(f"timeout after a minute: {what}")
         time.sleep(0.01)
 
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Counts the lines and tokens of code of each package, and of each room of the core: scripts/count_lines.py [--json] [--files PACKAGE].
+"""Counts lines and tokens of code per package, and per room of the core: scripts/count_lines.py [--json] [--files PACKAGE].
 
-A line of code is one of Rust that is no blank line, no comment and no documentation, and isn't part of a test. A token is a word or a
-punctuation character of such a line: packing more into a line saves no token. Beside them stands the number of names that the core exports: what `pub use` and `pub` items of its public modules make. `tests/rooms.rs` compares them with caps.
+A line of code is a line of Rust that isn't blank, a comment, documentation or part of a test. A token is a word or a punctuation
+character of such a line, so that packing more into a line saves none. The number of names that the core exports counts `pub use` and
+`pub` items of its public modules. `tests/rooms.rs` compares all numbers with caps.
 """
 
 import argparse
@@ -11,7 +12,7 @@ import pathlib
 import re
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# The folder of each package; what lies in another's folder is counted there.
+# The folder of each package; a file in a nested package counts for the nested one only.
 PACKAGES = {
     "core": "src",
     "gym": "gym",
@@ -32,8 +33,8 @@ ITEM = re.compile(r"pub (?:unsafe |const |async )*(?:struct|enum|trait|fn|const|
 
 
 def code_lines(text):
-    """The lines of code of a file."""
-    kept, lines, at = [], text.split("\n"), 0
+    """Returns the lines of code of a file."""
+    code, lines, at = [], text.split("\n"), 0
     while at < len(lines):
         line = lines[at]
         stripped = line.strip()
@@ -42,18 +43,18 @@ def code_lines(text):
             while lines[at].strip().startswith("#["):
                 at += 1
             if lines[at].rstrip().endswith("{"):
-                # rustfmt closes an item where it opened it.
+                # rustfmt indents the closing brace like the item.
                 end = lines[at][: len(lines[at]) - len(lines[at].lstrip())] + "}"
                 while not lines[at].startswith(end):
                     at += 1
         elif stripped and not stripped.startswith("//"):
-            kept.append(line)
+            code.append(line)
         at += 1
-    return kept
+    return code
 
 
 def sources(folder, others):
-    """The files of a package: not its tests, nor what belongs to another package."""
+    """Yields the files of a package, without tests and nested packages."""
     for path in sorted(folder.rglob("*.rs")):
         inside = path.relative_to(folder).parts
         foreign = any(other != folder and other.is_relative_to(folder) and path.is_relative_to(other) for other in others)
@@ -61,8 +62,8 @@ def sources(folder, others):
             yield path
 
 
-def exported(path):
-    """The names that a module and its public modules export."""
+def count_exports(path):
+    """Counts the names that a module and its public modules export."""
     names, code = set(), "\n".join(code_lines(path.read_text()))
     for used in re.findall(r"^pub use ([^;]+);", code, re.M):
         inner = re.search(r"\{(.*)\}", used, re.S)
@@ -76,7 +77,7 @@ def exported(path):
     for module in re.findall(r"^pub mod (\w+);", code, re.M):
         if module != "prelude":
             inner = folder / (module + ".rs")
-            total += exported(inner if inner.exists() else folder / module / "mod.rs")
+            total += count_exports(inner if inner.exists() else folder / module / "mod.rs")
     return total
 
 
@@ -103,7 +104,7 @@ def count():
         "files": files,
         "total": sum(packages.values()),
         "total_tokens": sum(tokens.values()),
-        "exported": exported(ROOT / "src/lib.rs"),
+        "exported": count_exports(ROOT / "src/lib.rs"),
     }
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What this machine offers to a build of gfn, in a second and without one: `make doctor`. Python 3.6 or newer.
+"""Checks in a second whether this machine can build gfn: `make doctor`. Python 3.6 or newer.
 
-Looks for Rust, a C++ compiler, libtorch (its version, whether it loads, CUDA) and cores. Ends with 1 and a remedy where
-something is off. `cargo run --release --example reproduce -- devices` tries a GPU, which takes a build.
+Looks for Rust, a C++ compiler, libtorch (its version, whether it loads, CUDA) and cores. Ends with 1 and a remedy if
+something is wrong. `cargo run --release --example reproduce -- devices` tests a GPU, which needs a build.
 """
 
 import ctypes
@@ -20,7 +20,7 @@ SETUP = "run `make setup`"
 
 
 def output(*command):
-    """The first line that a command prints, or None where it can't be run."""
+    """Returns the first line that a command prints, or None if it can't be run."""
     if shutil.which(command[0]) is None:
         return None
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
@@ -29,13 +29,13 @@ def output(*command):
 
 
 def rust():
-    wanted = re.search(r'rust-version = "(\d+)\.(\d+)"', (Path(__file__).resolve().parent.parent / "Cargo.toml").read_text())
+    required = re.search(r'rust-version = "(\d+)\.(\d+)"', (Path(__file__).resolve().parent.parent / "Cargo.toml").read_text())
     found = output("rustc", "--version")
     if found is None:
         return False, "no rustc; install Rust from https://rustup.rs"
     version = re.search(r"(\d+)\.(\d+)", found)
-    new_enough = version and tuple(map(int, version.groups())) >= tuple(map(int, wanted.groups()))
-    return bool(new_enough), found if new_enough else "{}; {}.{} or newer is needed: run `rustup update`".format(found, *wanted.groups())
+    new_enough = version and tuple(map(int, version.groups())) >= tuple(map(int, required.groups()))
+    return bool(new_enough), found if new_enough else "{}; {}.{} or newer is needed: run `rustup update`".format(found, *required.groups())
 
 
 def compiler():
@@ -47,7 +47,7 @@ def compiler():
 
 
 def folder():
-    """Where the build will take libtorch from."""
+    """Returns the folder of the libtorch that the build will use."""
     if os.environ.get("LIBTORCH_USE_PYTORCH"):
         return Path(output("python3", "-c", "import os, torch; print(os.path.dirname(torch.__file__))") or "the PyTorch of python3")
     return Path(os.environ["LIBTORCH"]) if "LIBTORCH" in os.environ else HOME / "torch"
@@ -68,7 +68,7 @@ def libtorch():
 
 
 def cuda():
-    """Not having CUDA is no fault."""
+    """Describes GPU and CUDA; always fine, because CUDA is optional."""
     gpu = output("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")
     built = (folder() / "lib" / "libtorch_cuda.so").is_file()
     if gpu is None:

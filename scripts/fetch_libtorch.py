@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Puts a libtorch that fits into `.libtorch/` of this checkout: `make setup` calls it. Python 3.6 or newer, with pip.
+"""Puts a suitable libtorch into `.libtorch/` of this checkout, for `make setup`. Python 3.6 or newer, with pip.
 
-An exported LIBTORCH or LIBTORCH_USE_PYTORCH, or a /usr/lib/libtorch.so, is linked to. Otherwise three wheels are
-downloaded with pip (hashes in scripts/libtorch.txt) and the libraries and headers in them are unpacked. Everything
-happens in `.libtorch.part/` and is renamed when it is complete, so that an interrupted run does no harm: whole wheels
-are used again, the rest starts clean.
+Links to the libtorch of an exported LIBTORCH or LIBTORCH_USE_PYTORCH, or to /usr/lib/libtorch.so. Otherwise pip
+downloads three wheels (hashes in scripts/libtorch.txt), whose libraries and headers are unpacked. All work happens in
+`.libtorch.part/`, which is renamed when it is complete, so that an interrupted run does no harm: the next run reuses
+complete wheels and removes everything else.
 """
 
 import hashlib
@@ -24,13 +24,13 @@ PART = ROOT / ".libtorch.part"
 PINS = ROOT / "scripts" / "libtorch.txt"
 WANTED = "2.13."
 EXACT = "2.13.0"
-OWN = "export LIBTORCH=/absolute/path/to/libtorch (the folder that holds lib/ and include/) or, with PyTorch " + (
+OWN_LIBTORCH = "export LIBTORCH=/absolute/path/to/libtorch (the folder that holds lib/ and include/) or, with PyTorch " + (
     EXACT + " in the active Python, export LIBTORCH_USE_PYTORCH=1"
 )
 
 
 class Problem(Exception):
-    """What went wrong, and what to do about it."""
+    """A message for the user, with a remedy."""
 
     def __init__(self, what, remedy):
         super().__init__(what)
@@ -45,11 +45,11 @@ def megabytes(n):
     return "{:,.0f} MB".format(n / 1e6)
 
 
-# --- what is there already ---------------------------------------------------------------------------------------
+# --- Existing libtorch ---------------------------------------------------------------------------------------------
 
 
 def library(folder):
-    """The main library of a folder of libraries, or None."""
+    """Returns the main library in a folder of libraries, or None."""
     for name in ("libtorch_cpu.so", "libtorch_cpu.dylib"):
         if (folder / name).is_file():
             return folder / name
@@ -57,7 +57,7 @@ def library(folder):
 
 
 def version_of(folder):
-    """The version of the libtorch in `folder` (which holds lib/ and include/), from whichever file states it, or None."""
+    """Returns the version of the libtorch in `folder` (which holds lib/ and include/), or None if no file states it."""
     if (folder / "build-version").is_file():
         return (folder / "build-version").read_text().strip()
     if (folder / "version.py").is_file():
@@ -73,8 +73,8 @@ def version_of(folder):
     return None
 
 
-def examine(name, lib, include, folder):
-    """The version of somebody's own libtorch; a `Problem` where cargo could not build with it."""
+def check_libtorch(name, lib, include, folder):
+    """Returns the version of an existing libtorch; raises `Problem` if cargo can't build with it."""
     undo = "correct {0}, or run `unset {0}` and `make setup` again to have one fetched".format(name)
     if library(lib) is None:
         raise Problem("{}: there is no libtorch_cpu library in {}".format(name, lib), undo)
@@ -90,10 +90,10 @@ def examine(name, lib, include, folder):
     return version
 
 
-def exported():
-    """The libtorch that the environment names, as (name, lib, include, version), or None. It wins over `.libtorch`."""
+def libtorch_from_environment():
+    """Returns the libtorch named by the environment as (name, lib, include, version), or None. It has priority over `.libtorch`."""
     if "LIBTORCH_USE_PYTORCH" in os.environ:
-        python = "python" if "VIRTUAL_ENV" in os.environ else "python3"  # as torch-sys chooses
+        python = "python" if "VIRTUAL_ENV" in os.environ else "python3"  # the choice of torch-sys
         code = "import torch, os; print(os.path.dirname(torch.__file__))"
         try:
             done = subprocess.run([python, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
@@ -106,7 +106,7 @@ def exported():
                 "{} -m pip install torch=={}, or `unset LIBTORCH_USE_PYTORCH` and `make setup` again".format(python, EXACT),
             )
         folder = Path(done.stdout.strip().splitlines()[-1])
-        version = examine("LIBTORCH_USE_PYTORCH", folder / "lib", folder / "include", folder)
+        version = check_libtorch("LIBTORCH_USE_PYTORCH", folder / "lib", folder / "include", folder)
         return "LIBTORCH_USE_PYTORCH", folder / "lib", folder / "include", version
     if "LIBTORCH" not in os.environ:
         return None
@@ -117,37 +117,37 @@ def exported():
             "export an absolute path, or run `unset LIBTORCH` and `make setup` again to have one fetched",
         )
     if folder.resolve() == (HOME / "torch").resolve():
-        return None  # our own: the checks of `installed` are the stricter ones
+        return None  # our own copy: `installed_stamp` checks it more strictly
     lib = Path(os.environ.get("LIBTORCH_LIB", str(folder))) / "lib"
     include = Path(os.environ.get("LIBTORCH_INCLUDE", str(folder))) / "include"
-    return "LIBTORCH", lib, include, examine("LIBTORCH", lib, include, folder)
+    return "LIBTORCH", lib, include, check_libtorch("LIBTORCH", lib, include, folder)
 
 
-def of_the_system():
-    """The libtorch of the system's packages, in the form of `exported`, or None."""
+def system_libtorch():
+    """Returns the libtorch of the system's packages as (name, lib, include, version), or None."""
     usr = Path("/usr")
     if not (usr / "lib" / "libtorch.so").exists():
         return None
     try:
-        return "/usr/lib/libtorch.so", usr / "lib", usr / "include", examine("/usr/lib/libtorch.so", usr / "lib", usr / "include", usr)
-    except Problem as problem:  # cargo's LIBTORCH wins over it, so it does no harm
+        return "/usr/lib/libtorch.so", usr / "lib", usr / "include", check_libtorch("/usr/lib/libtorch.so", usr / "lib", usr / "include", usr)
+    except Problem as problem:  # harmless, because cargo's LIBTORCH has priority
         say("note: {}; it is not used".format(problem))
         return None
 
 
-def installed(pins):
-    """What `.libtorch` is, if it is complete: its stamp, or None."""
+def installed_stamp(pins):
+    """Returns the stamp of `.libtorch` if it is complete, or None."""
     try:
         stamp = json.loads((HOME / "stamp.json").read_text())
         if stamp["kind"] == "link":
             return stamp if library(Path(stamp["lib"])) and library(HOME / "torch" / "lib") else None
-        whole = all((HOME / name).stat().st_size == size for name, size in stamp["libraries"].items())
-        return stamp if whole and stamp["sha256"] == {pin["name"]: pin["sha256"] for pin in pins} else None
+        complete = all((HOME / name).stat().st_size == size for name, size in stamp["libraries"].items())
+        return stamp if complete and stamp["sha256"] == {pin["name"]: pin["sha256"] for pin in pins} else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
-# --- putting one there -------------------------------------------------------------------------------------------
+# --- Installation -------------------------------------------------------------------------------------------------
 
 
 def read_pins():
@@ -166,7 +166,7 @@ def remove(path):
 
 
 def put_in_place(new, stamp):
-    """Makes `new` the checkout's `.libtorch`. The stamp goes in first: a folder without one is never taken for whole."""
+    """Renames `new` to `.libtorch`. The stamp is written first, because a folder without a stamp counts as incomplete."""
     (new / "stamp.json").write_text(json.dumps(stamp, indent=1) + "\n")
     os.sync()
     old = PART / "old"
@@ -190,17 +190,17 @@ def link(name, lib, include, version):
 def check_platform():
     machine = (sys.platform, platform.machine())
     if machine != ("linux", "x86_64"):
-        raise Problem("no libtorch is fetched on {} {}: only for Linux on x86-64".format(*machine), "install PyTorch {}, then {}".format(EXACT, OWN))
+        raise Problem("no libtorch is fetched on {} {}: only for Linux on x86-64".format(*machine), "install PyTorch {}, then {}".format(EXACT, OWN_LIBTORCH))
     libc, version = platform.libc_ver()
     if libc != "glibc" or tuple(int(part) for part in version.split(".")[:2]) < (2, 28):
-        raise Problem("the wheels of PyTorch need glibc 2.28 or newer, this is {} {}".format(libc or "another C library", version), OWN)
+        raise Problem("the wheels of PyTorch need glibc 2.28 or newer, this is {} {}".format(libc or "another C library", version), OWN_LIBTORCH)
     if sys.maxsize < 2**32:
         raise Problem("this Python is a 32-bit one", "use a 64-bit Python 3")
     done = subprocess.run([sys.executable, "-m", "pip", "--version"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if done.returncode != 0:
         raise Problem(
             "{} has no pip, which downloads libtorch".format(sys.executable),
-            "`{} -m ensurepip --user`, or your system's package (Debian, Ubuntu: apt install python3-pip), or {}".format(sys.executable, OWN),
+            "`{} -m ensurepip --user`, or your system's package (Debian, Ubuntu: apt install python3-pip), or {}".format(sys.executable, OWN_LIBTORCH),
         )
 
 
@@ -212,8 +212,8 @@ def digest(path):
     return sha.hexdigest()
 
 
-def whole_wheels(pins):
-    """The wheels in the part folder whose hash is right, by name; all else in that folder is removed."""
+def complete_wheels(pins):
+    """Returns the wheels in the part folder with the right hash, by name, and removes everything else there."""
     by_hash = {pin["sha256"]: pin["name"] for pin in pins}
     found = {}
     for path in sorted(PART.glob("*")):
@@ -229,7 +229,7 @@ def whole_wheels(pins):
 
 
 def download(pin, lock):
-    """One wheel through pip, which checks the hash. `lock` is inherited: if only we are killed, the next run waits for pip."""
+    """Downloads a wheel with pip, which checks the hash. pip inherits `lock`, so that a next run waits for it if only we are killed."""
     requirement = PART / "requirement.txt"
     requirement.write_text("{name}=={version} --hash=sha256:{sha256}\n".format(**pin))
     scratch = PART / "scratch"
@@ -238,29 +238,29 @@ def download(pin, lock):
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--require-hashes", "--only-binary=:all:", "--no-cache-dir"]
     command += ["--disable-pip-version-check", "--python-version", "3.11", "--implementation", "cp", "--platform", pin["tag"]]
     command += ["--dest", str(PART / "wheels"), "--requirement", str(requirement)]
-    # pip writes a download to its temporary folder first: the default one is often too small for half a gigabyte.
+    # pip downloads to its temporary folder first; the default one is often too small for half a gigabyte.
     done = subprocess.run(command, env=dict(os.environ, TMPDIR=str(scratch)), pass_fds=[lock.fileno()])
     if done.returncode != 0:
         raise Problem(
             "pip could not download {name}=={version} (its message stands above)".format(**pin),
             "check the network, the proxy and the index that pip uses, and run `make setup` again (whole wheels are kept); "
-            "if pip is old, `{} -m pip install --upgrade pip`; or {}".format(sys.executable, OWN),
+            "if pip is old, `{} -m pip install --upgrade pip`; or {}".format(sys.executable, OWN_LIBTORCH),
         )
 
 
-def wanted(name):
+def is_needed(name):
     if ".." in name.split("/") or name.endswith("/"):
         return False
     return name.startswith(("torch/lib/", "torch/include/")) or name == "torch/version.py" or (name.startswith("nvidia/") and "/lib/" in name)
 
 
 def unpack(wheels, new):
-    """The libraries and headers of the wheels; returns the size of each library, for later checks."""
+    """Unpacks the libraries and headers of the wheels; returns the size of each library, for later checks."""
     libraries = {}
     for path in wheels:
         say("unpacking " + path.name)
         with zipfile.ZipFile(str(path)) as archive:
-            for item in filter(lambda item: wanted(item.filename), archive.infolist()):
+            for item in filter(lambda item: is_needed(item.filename), archive.infolist()):
                 archive.extract(item, str(new))
                 if "/lib/" in item.filename:
                     libraries[item.filename] = item.file_size
@@ -270,7 +270,7 @@ def unpack(wheels, new):
 def fetch(pins, lock):
     check_platform()
     PART.mkdir(exist_ok=True)
-    found = whole_wheels(pins)
+    found = complete_wheels(pins)
     missing = [pin for pin in pins if pin["name"] not in found]
     packed = sum(int(pin["packed"]) for pin in missing)
     unpacked = sum(int(pin["unpacked"]) for pin in pins)
@@ -278,17 +278,17 @@ def fetch(pins, lock):
     for pin in pins:
         say("  {:20} {:8} {:>7}{}".format(pin["name"], pin["version"], megabytes(int(pin["packed"])), "  (here already)" if pin["name"] in found else ""))
     say("to download: {}; unpacked into {}: {}. Nothing else is written.".format(megabytes(packed), HOME, megabytes(unpacked)))
-    # pip's temporary copy and its final one exist side by side for a moment, but before anything is unpacked.
+    # pip's temporary copy and the final one exist together for a moment, before anything is unpacked.
     need, free = int(1.1 * (packed + max(packed, unpacked))), shutil.disk_usage(str(ROOT)).free
     if free < need:
-        raise Problem("{} are needed on the disk of {}, {} are free".format(megabytes(need), ROOT, megabytes(free)), "make room, or " + OWN)
+        raise Problem("{} are needed on the disk of {}, {} are free".format(megabytes(need), ROOT, megabytes(free)), "make room, or " + OWN_LIBTORCH)
     (PART / "wheels").mkdir(exist_ok=True)
     for pin in missing:
         download(pin, lock)
-    found = whole_wheels(pins)
+    found = complete_wheels(pins)
     for pin in pins:
         if pin["name"] not in found:
-            raise Problem("{name}=={version} came with another hash than scripts/libtorch.txt has".format(**pin), "do not use it; try another index, or " + OWN)
+            raise Problem("{name}=={version} came with another hash than scripts/libtorch.txt has".format(**pin), "do not use it; try another index, or " + OWN_LIBTORCH)
     new = PART / "new"
     new.mkdir()
     libraries = unpack([found[pin["name"]] for pin in pins], new)
@@ -302,22 +302,22 @@ def setup(lock):
     if shutil.which(compiler) is None:
         raise Problem("there is no C++ compiler ({}), which tch needs".format(compiler), "install one (Debian, Ubuntu: apt install g++) or export CXX")
     pins = read_pins()
-    mine = exported()
-    stamp = installed(pins)
-    if mine is None:
+    chosen = libtorch_from_environment()
+    stamp = installed_stamp(pins)
+    if chosen is None:
         if stamp:
             remove(PART)
             say("libtorch {} ({}) is in place in {}".format(stamp["version"], stamp["kind"], HOME / "torch"))
             return
-        mine = of_the_system()
-    if mine is None:
+        chosen = system_libtorch()
+    if chosen is None:
         fetch(pins, lock)
     elif stamp and stamp["kind"] == "fetched":
-        say("{} is exported and cargo uses it (libtorch {}); unset it to use the one in {}".format(mine[0], mine[3], HOME / "torch"))
-    elif stamp and (stamp["lib"], stamp["include"], stamp["version"]) == (str(mine[1]), str(mine[2]), mine[3]):
-        say("libtorch {} of {} is linked from {}".format(mine[3], mine[0], HOME / "torch"))
+        say("{} is exported and cargo uses it (libtorch {}); unset it to use the one in {}".format(chosen[0], chosen[3], HOME / "torch"))
+    elif stamp and (stamp["lib"], stamp["include"], stamp["version"]) == (str(chosen[1]), str(chosen[2]), chosen[3]):
+        say("libtorch {} of {} is linked from {}".format(chosen[3], chosen[0], HOME / "torch"))
     else:
-        link(*mine)
+        link(*chosen)
 
 
 def main():
@@ -329,7 +329,7 @@ def main():
             try:
                 import fcntl
             except ImportError:
-                raise Problem("this platform is not supported by `make setup`", OWN)
+                raise Problem("this platform is not supported by `make setup`", OWN_LIBTORCH)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:

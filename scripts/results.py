@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""docs/results.md and the results in README.md, from stored JSON of `reproduce`.
+"""Writes docs/results.md and the results in README.md from stored JSON of `reproduce`.
 
-    scripts/results.py run     runs what scripts/results_runs.py lists and docs/results/runs.jsonl lacks; goes on where it was stopped
-    scripts/results.py write   writes both from the stored JSON alone
-    scripts/results.py check   fails where they differ from what the stored JSON gives
+    scripts/results.py run     makes the runs of scripts/results_runs.py that docs/results/runs.jsonl lacks; can be interrupted
+    scripts/results.py write   writes both files from the stored JSON
+    scripts/results.py check   fails if a file differs from the stored JSON
 
-`run --only NAME...` takes these rows only, `--again` also what is stored; `--minutes N` begins none after that time. Rows of speeds are
-left out while other programs run, but for `--loaded`. It builds `reproduce` from a clean checkout; `--binary PATH --commit HASH` takes a
-program that was built before, of that commit.
+`run --only NAME...` runs these rows only, `--again` repeats stored runs, `--minutes N` starts no run after that time. Rows of speeds are
+skipped while other programs run, unless `--loaded` is given. The script builds `reproduce` from a clean checkout; with
+`--binary PATH --commit HASH` it uses a program that was built from that commit.
 """
 
 import argparse
@@ -25,16 +25,16 @@ import time
 
 from doctor import folder
 from fetch_libtorch import version_of
-from results_cells import Wrong, cell
+from results_cells import ResultsError, cell
 from results_runs import HEADLINES, TABLES
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 STORE, EARLIER = ROOT / "docs/results/runs.jsonl", ROOT / "docs/results/earlier.md"
 RESULTS, README = ROOT / "docs/results.md", ROOT / "README.md"
 BLOCK = ("<!-- results: written by scripts/results.py -->", "<!-- end of results -->")
-# What a program is made of: it is of the commit only if none of it was edited.
+# Sources of the program; none may be edited, so that a result belongs to a commit.
 SOURCES = ["src", "gym", "judge", "extras", "examples", "build.rs", "Cargo.toml", "Cargo.lock"]
-# Seconds that a run may take, and the load average up to which a machine is quiet: the run before it makes 1.
+# Seconds that a run may take, and the load average of a quiet machine, to which the previous run contributes 1.
 LIMIT, QUIET = 900, 1.3
 
 
@@ -45,21 +45,21 @@ def no_json(name):
 # --- The store.
 
 
-def stored():
+def read_store():
     runs = {}
     for line in STORE.read_text().splitlines() if STORE.exists() else []:
         run = json.loads(line, parse_constant=no_json)
         missing = {"command", "seed", "arguments", "result", "commit", "date", "machine", "tch", "libtorch", "load", "cpu_s"} - set(run)
         if missing:
-            raise Wrong(f"{STORE.name}: a run without {', '.join(sorted(missing))}: {line[:80]}")
+            raise ResultsError(f"{STORE.name}: a run without {', '.join(sorted(missing))}: {line[:80]}")
         if runs.setdefault((run["command"], run["seed"]), run) is not run:
-            raise Wrong(f"{STORE.name}: `{run['command']}`, seed {run['seed']}, is stored twice")
+            raise ResultsError(f"{STORE.name}: `{run['command']}`, seed {run['seed']}, is stored twice")
     return runs
 
 
-def store(runs):
-    """Replaces the file as a whole, in the order of the tables: an interruption leaves the old one."""
-    order = {key: place for place, (key, _) in enumerate(wanted())}
+def write_store(runs):
+    """Replaces the file atomically, in the order of the tables."""
+    order = {key: place for place, (key, _) in enumerate(required_runs())}
     lines = [json.dumps(runs[key], sort_keys=True, allow_nan=False) for key in sorted(runs, key=lambda key: (order.get(key, 1e9), key))]
     new = STORE.with_suffix(".new")
     new.write_text("\n".join(lines) + "\n")
@@ -67,26 +67,26 @@ def store(runs):
 
 
 def rows():
-    """(table, row) by the row's name."""
+    """Returns (table, row) by the row's name."""
     found = {}
     for table in TABLES:
         for row in table["rows"]:
             if found.setdefault(row[0], (table, row))[1] is not row:
-                raise Wrong(f"scripts/results_runs.py has two rows named {row[0]}")
+                raise ResultsError(f"scripts/results_runs.py has two rows named {row[0]}")
     return found
 
 
-def wanted():
-    """((command, seed), name) of every run that the tables ask for; the first seeds first."""
+def required_runs():
+    """Lists ((command, seed), name) of every run in the tables, in order of seeds."""
     listed = [(seed, row) for _, row in rows().values() for seed in row[3]]
     return [((row[2], seed), row[0]) for seed, row in sorted(listed, key=lambda pair: pair[0])]
 
 
-def checked(table, run):
-    """Refuses a run that its table can't show."""
+def check_run(table, run):
+    """Returns the run; raises an error if its table can't show it."""
     for key, value in table["must"].items():
         if run["result"].get(key) != value:
-            raise Wrong(f"`{run['command']}`, seed {run['seed']}: `{key}` is {run['result'].get(key)!r}, expected {value!r}")
+            raise ResultsError(f"`{run['command']}`, seed {run['seed']}: `{key}` is {run['result'].get(key)!r}, expected {value!r}")
     for _, *column in table["columns"]:
         cell([run], *column)
     return run
@@ -96,8 +96,8 @@ def runs_of(name, runs):
     table, (_, _, command, seeds) = rows()[name]
     missing = [seed for seed in seeds if (command, seed) not in runs]
     if missing:
-        raise Wrong(f"`{command}` isn't stored for seed {missing}: scripts/results.py run --only {name}")
-    return [checked(table, runs[command, seed]) for seed in seeds]
+        raise ResultsError(f"`{command}` isn't stored for seed {missing}: scripts/results.py run --only {name}")
+    return [check_run(table, runs[command, seed]) for seed in seeds]
 
 
 # --- Running.
@@ -107,17 +107,17 @@ def output(*command):
     return subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
 
 
-def built():
-    """Builds `reproduce` from a clean checkout: its path and commit."""
+def build_program():
+    """Builds `reproduce` from a clean checkout; returns its path and commit."""
     edited = output("git", "status", "--porcelain", "--", *SOURCES)
     if edited:
-        raise Wrong(f"what is measured must be committed; edited:\n{edited}")
+        raise ResultsError(f"the measured sources must be committed; edited files:\n{edited}")
     command = ["cargo", "build", "--release", "--example", "reproduce", "--message-format=json-render-diagnostics"]
     for line in output(*command).splitlines():
         message = json.loads(line)
         if message.get("executable") and message["target"]["name"] == "reproduce":
             return message["executable"], output("git", "rev-parse", "HEAD")
-    raise Wrong("cargo built no `reproduce`")
+    raise ResultsError("cargo built no `reproduce`")
 
 
 def processor():
@@ -128,11 +128,11 @@ def processor():
     return found[1].strip() if found else platform.processor() or platform.machine()
 
 
-def surroundings(commit):
+def describe_machine(commit):
     lock = output("git", "show", f"{commit}:Cargo.lock")
     libtorch = version_of(folder())
     if libtorch is None:
-        raise Wrong(f"no libtorch in {folder()}: run `make setup`, or set LIBTORCH to the one that the program was built with")
+        raise ResultsError(f"no libtorch in {folder()}: run `make setup`, or set LIBTORCH to the one that the program was built with")
     return {
         "commit": commit,
         "machine": {"processor": processor(), "cores": os.cpu_count()},
@@ -142,24 +142,24 @@ def surroundings(commit):
 
 
 def processor_time():
-    """Of all programs that were run, in seconds."""
+    """Returns the processor time of all finished child processes, in seconds."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
-def measured(binary, command, seed):
+def measure(binary, command, seed):
     arguments = command.split() + ["--seed", str(seed), "--json"]
     before, began, used = os.getloadavg()[0], time.monotonic(), processor_time()
     try:
         done = subprocess.run([binary] + arguments, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=LIMIT)
     except subprocess.TimeoutExpired:
-        raise Wrong(f"`{command}`, seed {seed}, took more than {LIMIT} s") from None
+        raise ResultsError(f"`{command}`, seed {seed}, took more than {LIMIT} s") from None
     if done.returncode != 0:
-        raise Wrong(f"`{command}`, seed {seed}, ended with {done.returncode}:\n{done.stderr[-2000:]}")
+        raise ResultsError(f"`{command}`, seed {seed}, ended with {done.returncode}:\n{done.stderr[-2000:]}")
     try:
         result = json.loads(done.stdout.splitlines()[-1], parse_constant=no_json)
     except (IndexError, ValueError) as error:
-        raise Wrong(f"`{command}`, seed {seed}: the last line is no JSON: {error}") from None
+        raise ResultsError(f"`{command}`, seed {seed}: the last line is no JSON: {error}") from None
     return {
         "command": command,
         "seed": seed,
@@ -178,38 +178,38 @@ def run(args):
         found = {pattern: fnmatch.filter(rows(), pattern) for pattern in args.only}
         unknown = [pattern for pattern, matching in found.items() if not matching]
         if unknown:
-            raise Wrong(f"no row is named {', '.join(unknown)}; the rows are {', '.join(rows())}")
+            raise ResultsError(f"no row is named {', '.join(unknown)}; the rows are {', '.join(rows())}")
         names = set().union(*found.values())
     if bool(args.binary) != bool(args.commit):
-        raise Wrong("--binary and --commit go together")
-    runs, began, failed = stored(), time.monotonic(), []
-    left = [(key, name) for key, name in wanted() if name in names and (args.again or key not in runs)]
-    if not left:
+        raise ResultsError("--binary and --commit go together")
+    runs, began, failed = read_store(), time.monotonic(), []
+    remaining = [(key, name) for key, name in required_runs() if name in names and (args.again or key not in runs)]
+    if not remaining:
         print("all runs are stored")
         return
     if args.binary:
         binary, commit = os.path.abspath(args.binary), output("git", "rev-parse", "--verify", f"{args.commit}^{{commit}}")
     else:
-        binary, commit = built()
-    around = surroundings(commit)
-    for place, ((command, seed), name) in enumerate(left, 1):
+        binary, commit = build_program()
+    machine = describe_machine(commit)
+    for place, ((command, seed), name) in enumerate(remaining, 1):
         if args.minutes is not None and time.monotonic() - began > 60 * args.minutes:
-            print(f"{len(left) - place + 1} runs are left for another time")
+            print(f"{len(remaining) - place + 1} runs are left for another time")
             break
         if ("load", "load") in rows()[name][0]["columns"] and os.getloadavg()[0] > QUIET and not args.loaded:
-            print(f"{place} of {len(left)}: {name}, seed {seed}: left out, the load average is {os.getloadavg()[0]:.1f}", flush=True)
+            print(f"{place} of {len(remaining)}: {name}, seed {seed}: left out, the load average is {os.getloadavg()[0]:.1f}", flush=True)
             continue
         try:
-            runs[command, seed] = checked(rows()[name][0], {**measured(binary, command, seed), **around})
-        except Wrong as wrong:
-            # The others are worth having.
+            runs[command, seed] = check_run(rows()[name][0], {**measure(binary, command, seed), **machine})
+        except ResultsError as wrong:
+            # The other runs go on.
             failed.append(name)
-            print(f"{place} of {len(left)}: {name}: error: {wrong}", file=sys.stderr, flush=True)
+            print(f"{place} of {len(remaining)}: {name}: error: {wrong}", file=sys.stderr, flush=True)
             continue
-        store(runs)
-        print(f"{place} of {len(left)}: {name}, seed {seed}: {runs[command, seed]['wall_s']} s", flush=True)
+        write_store(runs)
+        print(f"{place} of {len(remaining)}: {name}, seed {seed}: {runs[command, seed]['wall_s']} s", flush=True)
     if failed:
-        raise Wrong(f"these failed: {', '.join(dict.fromkeys(failed))}")
+        raise ResultsError(f"these failed: {', '.join(dict.fromkeys(failed))}")
 
 
 # --- Writing.
@@ -219,8 +219,8 @@ def line(cells):
     return "| " + " | ".join(cells) + " |"
 
 
-def marks(shown):
-    """A letter for each commit, day, machine and libtorch that the runs are of."""
+def provenance_letters(shown):
+    """Assigns a letter to each combination of commit, day, machine and libtorch."""
     found = {}
     for run in shown:
         found.setdefault(provenance(run), chr(ord("a") + len(found)))
@@ -236,8 +236,8 @@ def results(runs):
     shown = [run for name in rows() for run in runs_of(name, runs)]
     forgotten = set(runs) - {(run["command"], run["seed"]) for run in shown}
     if forgotten:
-        raise Wrong(f"{STORE.name} has runs that no table shows; remove their lines or list them:\n{sorted(forgotten)}")
-    marked = marks(shown)
+        raise ResultsError(f"{STORE.name} has runs that no table shows; remove their lines or list them:\n{sorted(forgotten)}")
+    letters = provenance_letters(shown)
     lines = [
         "# Results",
         "",
@@ -249,10 +249,10 @@ def results(runs):
         "included. The commands of the rows stand below each table:",
         "`cargo run --release --example reproduce -- COMMAND --seed SEED --json`.",
         "",
-        "Measured at:" if len(marked) == 1 else "Measured at (the column `at` says which):",
+        "Measured at:" if len(letters) == 1 else "Measured at (the column `at` says which):",
         "",
     ]
-    lines += [f"* {text}" if len(marked) == 1 else f"* {mark}: {text}" for text, mark in marked.items()]
+    lines += [f"* {text}" if len(letters) == 1 else f"* {mark}: {text}" for text, mark in letters.items()]
     loads, cores = [max(run["load"]) for run in shown], min(run["machine"]["cores"] for run in shown)
     lines += [
         "",
@@ -261,25 +261,25 @@ def results(runs):
     ]
     for table in TABLES:
         lines += ["", f"## {table['title']}", "", table["text"], ""]
-        titles = ["", *[title for title, *_ in table["columns"]], "seeds"] + (["at"] if len(marked) > 1 else [])
+        titles = ["", *[title for title, *_ in table["columns"]], "seeds"] + (["at"] if len(letters) > 1 else [])
         lines += [line(titles), "|---" * len(titles) + "|"]
         for name, what, _, seeds in table["rows"]:
-            mine = runs_of(name, runs)
-            cells = [what, *[cell(mine, *column) for _, *column in table["columns"]], " ".join(map(str, seeds))]
-            if len(marked) > 1:
-                cells.append(" ".join(sorted({marked[provenance(run)] for run in mine})))
+            row_runs = runs_of(name, runs)
+            cells = [what, *[cell(row_runs, *column) for _, *column in table["columns"]], " ".join(map(str, seeds))]
+            if len(letters) > 1:
+                cells.append(" ".join(sorted({letters[provenance(run)] for run in row_runs})))
             lines.append(line(cells))
         lines += ["", "```text", *[row[2] for row in table["rows"]], "```"]
     return "\n".join(lines) + "\n"
 
 
 def headlines(runs):
-    """README's table."""
+    """Returns the table of README.md."""
     earlier = EARLIER.read_text()
     lines = [line(["what", "parameters", "gfn", "compared with"]), "|---" * 4 + "|"]
     for headline in HEADLINES:
         name, *column = headline["here"]
-        mine, beside = runs_of(name, runs), headline["beside"]
+        row_runs, beside = runs_of(name, runs), headline["beside"]
         if not isinstance(beside, str):
             text, figures = beside
             if isinstance(figures, tuple):
@@ -288,23 +288,23 @@ def headlines(runs):
             else:
                 absent = [quoted for quoted in figures if quoted not in earlier]
                 if absent:
-                    raise Wrong(f"docs/results/earlier.md doesn't have the figures that README quotes from it: {absent}")
+                    raise ResultsError(f"docs/results/earlier.md doesn't have the figures that README quotes from it: {absent}")
                 beside = text.format(*figures)
-        lines.append(line([headline["what"], cell(mine, "same", "params"), cell(mine, *column), beside]))
+        lines.append(line([headline["what"], cell(row_runs, "same", "params"), cell(row_runs, *column), beside]))
     return "\n".join(lines)
 
 
 def readme(runs):
-    """README with its block written anew."""
+    """Returns README.md with a new block of results."""
     text = README.read_text()
     if any(text.count(mark) != 1 for mark in BLOCK):
-        raise Wrong(f"README.md must have each of these lines once: {BLOCK}")
+        raise ResultsError(f"README.md must have each of these lines once: {BLOCK}")
     before, rest = text.split(BLOCK[0])
     return f"{before}{BLOCK[0]}\n{headlines(runs)}\n{BLOCK[1]}{rest.split(BLOCK[1])[1]}"
 
 
 def pages():
-    runs = stored()
+    runs = read_store()
     return {RESULTS: results(runs), README: readme(runs)}
 
 
@@ -316,7 +316,7 @@ def write(_):
 def check(_):
     differing = [path.name for path, text in pages().items() if not path.exists() or path.read_text() != text]
     if differing:
-        raise Wrong(f"{' and '.join(differing)} differ from what {STORE.name} gives: scripts/results.py write")
+        raise ResultsError(f"{' and '.join(differing)} differ from what {STORE.name} gives: scripts/results.py write")
     print(f"{' and '.join(path.name for path in (RESULTS, README))} are what {STORE.name} gives.")
 
 
@@ -329,17 +329,17 @@ def main():
         command.set_defaults(does=does)
         if does is run:
             command.add_argument("--only", nargs="+", metavar="NAME", help="these rows of scripts/results_runs.py, by name or pattern, as 'speed-*'")
-            command.add_argument("--again", action="store_true", help="also what is stored")
-            command.add_argument("--minutes", type=float, help="begin no run after that time")
-            command.add_argument("--loaded", action="store_true", help="also speeds while other programs run")
-            command.add_argument("--binary", help="a `reproduce` that was built before")
-            command.add_argument("--commit", help="what it was built of")
+            command.add_argument("--again", action="store_true", help="repeat stored runs")
+            command.add_argument("--minutes", type=float, help="start no run after this time")
+            command.add_argument("--loaded", action="store_true", help="measure speeds even if other programs run")
+            command.add_argument("--binary", help="an existing `reproduce`")
+            command.add_argument("--commit", help="the commit that it was built from")
     args = parser.parse_args()
     if args.does is None:
         parser.error("one of run, write, check is needed")
     try:
         args.does(args)
-    except Wrong as wrong:
+    except ResultsError as wrong:
         sys.exit(f"results: error: {wrong}")
 
 

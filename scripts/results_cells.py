@@ -1,15 +1,15 @@
-"""Cells of the tables of docs/results.md: from the JSON of a row's runs, one for each seed, to a few characters of text."""
+"""Cells of the tables in docs/results.md: short texts from the JSON of a row's runs, one run per seed."""
 
 import math
 import re
 import statistics
 
-# Characters that fit a table's cell.
-WIDEST = 60
+# The most characters in a cell.
+MAX_WIDTH = 60
 
 
-class Wrong(Exception):
-    """Something that the user can mend."""
+class ResultsError(Exception):
+    """An error that the user can correct."""
 
 
 def number(value):
@@ -25,46 +25,46 @@ def number(value):
 
 def figure(run, key):
     value = run["result"].get(key)
-    # A NaN is printed as null by `reproduce`.
+    # `reproduce` prints NaN as null.
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise Wrong(f"`{run['command']}`, seed {run['seed']}: `{key}` is {value!r}, expected a number")
+        raise ResultsError(f"`{run['command']}`, seed {run['seed']}: `{key}` is {value!r}, expected a number")
     return value
 
 
-def spread_of(values):
+def format_spread(values):
     values, middle = sorted(values), statistics.median(values)
     if all(isinstance(value, int) for value in values) and middle == int(middle):
-        # Of an even number of counts the median is a float.
+        # The median of an even number of counts is a float.
         middle = int(middle)
     low, middle, high = number(values[0]), number(middle), number(values[-1])
     return middle if low == high else f"{middle} ({low} to {high})"
 
 
 def spread(runs, key):
-    return spread_of([figure(run, key) for run in runs])
+    return format_spread([figure(run, key) for run in runs])
 
 
 def percent(runs, key):
-    return spread_of([100 * figure(run, key) for run in runs])
+    return format_spread([100 * figure(run, key) for run in runs])
 
 
 def processor(runs):
     return f"{statistics.median(run['cpu_s'] for run in runs):,.0f}"
 
 
-def same(runs, *keys):
+def equal_in_all(runs, *keys):
     found = {tuple(figure(run, key) for key in keys) for run in runs}
     if len(found) > 1:
-        raise Wrong(f"`{runs[0]['command']}`: {' and '.join(keys)} differ between seeds: {sorted(found)}")
+        raise ResultsError(f"`{runs[0]['command']}`: {' and '.join(keys)} differ between seeds: {sorted(found)}")
     return " x ".join(f"{value:,}" for value in found.pop())
 
 
-def of(runs, found, total):
-    return f"{spread(runs, found)} of {same(runs, total)}"
+def found_of_total(runs, found, total):
+    return f"{spread(runs, found)} of {equal_in_all(runs, total)}"
 
 
 def difference(runs, ours, true):
-    return spread_of([figure(run, ours) - figure(run, true) for run in runs])
+    return format_spread([figure(run, ours) - figure(run, true) for run in runs])
 
 
 def load(runs):
@@ -75,9 +75,9 @@ KINDS = {
     "spread": spread,
     "percent": percent,
     "processor": processor,
-    "same": same,
-    "by": same,
-    "of": of,
+    "same": equal_in_all,
+    "by": equal_in_all,
+    "of": found_of_total,
     "difference": difference,
     "load": load,
 }
@@ -85,6 +85,6 @@ KINDS = {
 
 def cell(runs, kind, *keys):
     text = KINDS[kind](runs, *keys)
-    if len(text) > WIDEST:
-        raise Wrong(f"`{runs[0]['command']}`: a cell of {len(text)} characters, at most {WIDEST}: {text}")
+    if len(text) > MAX_WIDTH:
+        raise ResultsError(f"`{runs[0]['command']}`: a cell of {len(text)} characters, at most {MAX_WIDTH}: {text}")
     return text

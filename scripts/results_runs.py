@@ -1,13 +1,13 @@
-"""What docs/results.md and README's results show, and the commands that it comes of. Data only: `scripts/results.py` reads it.
+"""The tables of docs/results.md and the README, with the commands of their runs. Data only; read by `scripts/results.py`.
 
-A table has columns (title, kind, keys of the JSON of `reproduce`; the kinds are in scripts/results.py) and rows (name, what it is,
-command, seeds). `must` holds what has to stand in the JSON of each of its runs. A command is a task of `reproduce` with its flags;
-`--seed` and `--json` are added. The default is one thread.
+A table has columns (title, kind, keys of the JSON of `reproduce`; scripts/results_cells.py has the kinds) and rows (name, description,
+command, seeds). `must` holds values that the JSON of each run must have. A command is a task of `reproduce` with its flags; `--seed`
+and `--json` are added. The default is one thread.
 """
 
 ALL, ONE, FIVE = (0, 1, 2), (0,), (0, 1, 2, 3, 4)
 
-# The columns that most tables begin with.
+# The first columns of most tables.
 SIZE = [("parameters", "same", "params"), ("steps x batch", "by", "steps", "batch"), ("processor, s", "processor")]
 EXACT = {"exact": True, "threads": 1, "device": "cpu"}
 SAMPLED = {"threads": 1, "device": "cpu"}
@@ -216,8 +216,8 @@ TABLES = [
     },
 ]
 
-# README's rows: what it is, a cell of a row above, and what stands beside it: a text, a text around a cell of another row, or one around
-# figures that are quoted from docs/results/earlier.md and must stand there.
+# Rows of the README: a description, a cell of a row above, and a comparison: a text, a text around a cell of another row, or a text
+# around figures that must occur in docs/results/earlier.md.
 HEADLINES = [
     {
         "what": "rings, 5 nodes, directed: exact Jensen-Shannon divergence over 2^20 graphs",

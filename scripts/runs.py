@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Several runs of `reproduce`, each in a folder that its `--run` wrote.
+"""Starts and compares several runs of `reproduce`, each in a run folder (`--run`).
 
     scripts/runs.py sweep TASK --runs FOLDER [--seeds N] [--first N] [--jobs N] -- FLAGS...
-        runs a task under several seeds, in FOLDER/seed-0 and so on, and prints median, least and most of what came out; given again, it
-        goes on with what is missing. Ctrl-C or SIGTERM ends its runs, too, which save first.
+        runs a task with several seeds, in FOLDER/seed-0 and so on, and prints median, minimum and maximum of the results; repeated,
+        it continues with missing seeds. Ctrl-C or SIGTERM also ends the runs, which save a checkpoint first.
     scripts/runs.py compare FOLDER...
-        prints in which flags runs differ, and their results
+        prints the flags in which runs differ, and their results
 
-`--program PATH` names the program, target/release/examples/reproduce by default; `--json` prints one line for programs.
+`--program PATH` names the program, target/release/examples/reproduce by default; `--json` prints one line of JSON.
 """
 
 import argparse
@@ -21,9 +21,10 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# Flags that say where a run is kept, not what it computes, and figures that say what it was.
-ASIDE = {"run", "resume", "checkpoint-every", "tensorboard", "config", "json"}
-OF_RUN = {"seed", "steps", "batch", "threads", "members", "params", "samples", "evaluated_samples"}
+# Flags that don't change what a run computes.
+NOT_COMPARED = {"run", "resume", "checkpoint-every", "tensorboard", "config", "json"}
+# Numbers that describe a run, not its result.
+SIZES = {"seed", "steps", "batch", "threads", "members", "params", "samples", "evaluated_samples"}
 INTERRUPTED = 130
 
 
@@ -31,15 +32,15 @@ def read(folder):
     try:
         settings = json.loads((folder / "settings.json").read_text())
     except (OSError, ValueError):
-        sys.exit(f"error: {folder}: it is no run folder: it has no settings.json")
+        sys.exit(f"error: {folder} is no run folder: it has no settings.json")
     result = folder / "result.json"
     return settings, json.loads(result.read_text()) if result.exists() else None
 
 
 def figures(results):
-    """The names of the numbers that any of these results has, in order."""
+    """Returns the names of the numbers in these results, in order."""
     names = dict.fromkeys(name for result in results for name, value in result.items() if type(value) in (int, float))
-    return [name for name in names if name not in OF_RUN]
+    return [name for name in names if name not in SIZES]
 
 
 def table(rows):
@@ -48,34 +49,34 @@ def table(rows):
         print("  ".join(str(cell).rjust(width) for cell, width in zip(row, widths)))
 
 
-def shown(value):
+def format_value(value):
     return f"{value:.6g}" if isinstance(value, float) else "-" if value is None else str(value)
 
 
-def sweep(asked, flags):
-    runs, seeds = pathlib.Path(asked.runs), range(asked.first, asked.first + asked.seeds)
+def sweep(options, flags):
+    runs, seeds = pathlib.Path(options.runs), range(options.first, options.first + options.seeds)
     runs.mkdir(parents=True, exist_ok=True)
 
     def command(seed):
-        return [asked.program, asked.task, *flags, "--seed", str(seed), "--run", str(runs / f"seed-{seed}")]
+        return [options.program, options.task, *flags, "--seed", str(seed), "--run", str(runs / f"seed-{seed}")]
 
     missing = [seed for seed in seeds if not (runs / f"seed-{seed}/result.json").exists()]
     for seed in set(seeds) - set(missing):
         there = read(runs / f"seed-{seed}")[0]["command"]
         if there[1:] != command(seed)[1:]:
             sys.exit(f"error: {runs}/seed-{seed} holds another run: `{' '.join(there[1:])}`; give a new folder")
-    running, failed, ended, told = {}, [], [], False
+    running, failed, ended, terminated = {}, [], [], False
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.append(True))
     while running or (missing and not ended):
-        while missing and len(running) < asked.jobs and not ended:
+        while missing and len(running) < options.jobs and not ended:
             seed = missing.pop(0)
             log = open(runs / f"seed-{seed}.log", "w")
-            # In a session of its own: Ctrl-C at a terminal would end it twice, the second time without a checkpoint.
+            # A new session, because Ctrl-C at the terminal would reach the run twice, and a second signal ends it without a checkpoint.
             running[seed] = subprocess.Popen(command(seed), stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True)
-        if ended and not told:
-            # Once: a second signal would end them without a checkpoint.
-            told, missing = True, []
+        if ended and not terminated:
+            # Only once, because a second signal would end the runs without a checkpoint.
+            terminated, missing = True, []
             [program.terminate() for program in running.values()]
         time.sleep(0.02)
         for seed, code in [(seed, program.poll()) for seed, program in running.items()]:
@@ -94,26 +95,26 @@ def sweep(asked, flags):
         values = [value for value in values if math.isfinite(value)]
         if values:
             spreads[name] = {"median": statistics.median(values), "min": min(values), "max": max(values), "n": len(values)}
-    if asked.json:
-        print(json.dumps({"task": asked.task, "seeds": list(seeds), "done": len(results), "figures": spreads, "failed": failed}))
+    if options.json:
+        print(json.dumps({"task": options.task, "seeds": list(seeds), "done": len(results), "figures": spreads, "failed": failed}))
     else:
-        rows = [[name, *(shown(spread[key]) for key in ("median", "min", "max", "n"))] for name, spread in spreads.items()]
-        table([[asked.task, "median", "least", "most", "seeds"], *rows])
+        rows = [[name, *(format_value(spread[key]) for key in ("median", "min", "max", "n"))] for name, spread in spreads.items()]
+        table([[options.task, "median", "least", "most", "seeds"], *rows])
     if failed:
         sys.exit(f"error: {len(failed)} of {len(seeds)} seeds came to no result; see {failed[0]['log']}, and give the same command again")
 
 
-def compare(asked):
-    runs = [read(pathlib.Path(folder)) for folder in asked.folders]
+def compare(options):
+    runs = [read(pathlib.Path(folder)) for folder in options.folders]
     flags = [{"task": settings["task"], **settings["flags"]} for settings, _ in runs]
-    names = sorted(set().union(*flags) - ASIDE)
-    differ = [name for name in names if any(one.get(name) != flags[0].get(name) for one in flags)]
+    names = sorted(set().union(*flags) - NOT_COMPARED)
+    differ = [name for name in names if any(run_flags.get(name) != flags[0].get(name) for run_flags in flags)]
     results = [result or {} for _, result in runs]
-    if asked.json:
-        print(json.dumps({"differ_in": differ, "runs": [{"flags": one, "result": result} for one, (_, result) in zip(flags, runs)]}))
+    if options.json:
+        print(json.dumps({"differ_in": differ, "runs": [{"flags": run_flags, "result": result} for run_flags, (_, result) in zip(flags, runs)]}))
         return
-    rows = [["", *asked.folders]] + [["--" + name, *(shown(one.get(name)) for one in flags)] for name in differ]
-    table(rows + [[name, *(shown(result.get(name)) for result in results)] for name in figures(results)])
+    rows = [["", *options.folders]] + [["--" + name, *(format_value(run_flags.get(name)) for run_flags in flags)] for name in differ]
+    table(rows + [[name, *(format_value(result.get(name)) for result in results)] for name in figures(results)])
 
 
 def main(words):
@@ -121,15 +122,15 @@ def main(words):
     parser.add_argument("--program", default=str(ROOT / "target/release/examples/reproduce"))
     parser.add_argument("--json", action="store_true")
     commands = parser.add_subparsers(dest="command", required=True)
-    one = commands.add_parser("sweep")
-    one.add_argument("task")
-    one.add_argument("--runs", required=True)
+    subparser = commands.add_parser("sweep")
+    subparser.add_argument("task")
+    subparser.add_argument("--runs", required=True)
     for flag, default in [("--seeds", 5), ("--first", 0), ("--jobs", 1)]:
-        one.add_argument(flag, type=int, default=default)
+        subparser.add_argument(flag, type=int, default=default)
     commands.add_parser("compare").add_argument("folders", nargs="+")
     end = words.index("--") if "--" in words else len(words)
-    asked = parser.parse_args(words[:end])
-    sweep(asked, words[end + 1 :]) if asked.command == "sweep" else compare(asked)
+    options = parser.parse_args(words[:end])
+    sweep(options, words[end + 1 :]) if options.command == "sweep" else compare(options)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Attacks long runs of a built `reproduce`: python3 scripts/soak.py PROGRAM FOLDER MODE [--json]
+"""Stress tests of a built `reproduce`: python3 scripts/soak.py PROGRAM FOLDER MODE [--json]
 
-    steps [--steps N]   many steps: memory and speed of the last tenth beside those of the second
-    kills [--kills N]   runs that are killed at random moments and go on, beside runs that aren't: the same bits
-    disks               disks that are full, folders that can't be written or vanish: an error that says so, and a run that goes on
+    steps [--steps N]   many steps: compares memory and speed of the last tenth with those of the second
+    kills [--kills N]   kills runs at random moments and resumes them: the results must equal those of uninterrupted runs, bit for bit
+    disks               full disks, read-only and vanishing folders: a clear error, and a run that can be resumed
 
-A mode prints a table, with --json one line for programs, and ends with 1 if something is wrong. For Linux.
+A mode prints a table, or with --json one line of JSON, and ends with 1 if something is wrong. For Linux.
 """
 
 import argparse
@@ -26,26 +26,26 @@ import sys
 import time
 
 LONG = "hypergrid --ndim 1 --height 4 --batch 2 --embedding 4 --layers 1 --replay 100 --checkpoint-every 10000"
-# The smallest piece of memory that is handed out has 32 bytes: one that is lost in each step makes 3.2 MB in so many steps.
+# Allowed growth of memory. The smallest allocation has 32 bytes, so a leak of one per step is 3.2 MB in 100,000 steps.
 GROWTH_MB, GROWTH_STEPS = 2, 100_000
-# Steps in the processor's time that a fixed piece of work takes beside them, as other programs slow both. Work that grows with the steps
-# makes far more of a difference.
+# The least speed of the last tenth relative to the second one. Speeds are steps per processor time of a fixed piece of work, because
+# other programs slow both. Work that grows with the number of steps makes a far larger difference.
 SPEED = 0.8
 SHORTEST = 20_000
 
 GRID = "hypergrid --ndim 2 --height 8 --batch 4 --embedding 16 --layers 1 --replay 100"
 RING = "ring --nodes 4 --directed --batch 4 --embedding 8 --layers 1 --replay 50 --threads 2 --threads-for replicas"
-# Runs of a few seconds: each is killed some ten times, and many are compared.
-KILLED = {"grid": f"{GRID} --steps 5000 --checkpoint-every 100", "ring": f"{RING} --steps 1500 --checkpoint-every 25"}
+# Runs of a few seconds, each killed about ten times.
+KILLED_RUNS = {"grid": f"{GRID} --steps 5000 --checkpoint-every 100", "ring": f"{RING} --steps 1500 --checkpoint-every 25"}
 SIGNALS = {signal.SIGKILL: 6, signal.SIGTERM: 2, signal.SIGINT: 2}
-WHERE = ["starting", "training", "saving", "ending"]
-# What the program ends with after a signal in training, and the seconds that it has for anything.
+PHASES = ["starting", "training", "saving", "ending"]
+# The exit code after a signal in training, and the seconds that a run may take.
 INTERRUPTED, PATIENCE = 130, 300
 TIMES = {"train_s", "its_per_s", "states_per_s", "phases_ms"}
 
 SHORT = f"{GRID} --steps 400 --checkpoint-every 20"
 FULL, READ_ONLY, TOO_LARGE, NO_FOLDER = "No space left", "Read-only file system", "File too large", "doesn't exist|No such file"
-# Where a program reads a device without an end, it shouldn't take the machine's memory.
+# Limits memory in case a program reads an endless device.
 MEMORY = 4 * 2**30
 
 
@@ -56,19 +56,19 @@ def main(words):
     parser.add_argument("mode", choices=["steps", "kills", "disks"])
     parser.add_argument("--steps", type=int, default=1_000_000)
     parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0, help="of the moments of kills")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random moments of kills")
     parser.add_argument("--json", action="store_true")
-    asked = parser.parse_args(words)
-    if asked.steps < SHORTEST:
+    options = parser.parse_args(words)
+    if options.steps < SHORTEST:
         parser.error(f"--steps: at least {SHORTEST} are needed for a tenth to be seen")
-    asked.program, asked.folder = os.path.abspath(asked.program), asked.folder.absolute()
-    asked.folder.mkdir(parents=True, exist_ok=True)
+    options.program, options.folder = os.path.abspath(options.program), options.folder.absolute()
+    options.folder.mkdir(parents=True, exist_ok=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(INTERRUPTED))
-    table, problems = {"steps": steps, "kills": kills, "disks": disks}[asked.mode](asked)
-    told("")
-    if asked.json:
+    table, problems = {"steps": steps, "kills": kills, "disks": disks}[options.mode](options)
+    show_status("")
+    if options.json:
         rows = {str(row[0]): dict(zip(table[0][1:], row[1:])) for row in table[1:]}
-        print(json.dumps({"mode": asked.mode, "found": rows, "problems": problems}))
+        print(json.dumps({"mode": options.mode, "found": rows, "problems": problems}))
     else:
         rows = [[f"{cell:.2f}" if isinstance(cell, float) else str(cell) for cell in row] for row in table]
         widths = [max(map(len, column)) for column in zip(*rows)]
@@ -77,28 +77,28 @@ def main(words):
     sys.exit(1 if problems else 0)
 
 
-def told(words):
+def show_status(words):
     if sys.stderr.isatty():
         print(f"\r\x1b[K{words}", end="", file=sys.stderr, flush=True)
 
 
 def start(program, flags, log, before=lambda: None, **more):
-    """A run that writes what it says to a file."""
+    """Starts a run that writes its output to a file."""
 
     def prepare():
-        # What is started in the background ignores it, and hands that down.
+        # A program started in the background ignores SIGINT, and its children inherit that.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         before()
 
     with open(log, "w") as file:
         child = subprocess.Popen([program, *flags], stdin=subprocess.DEVNULL, **{"stdout": file, "stderr": file, **more}, preexec_fn=prepare)
-    # No run outlives this script.
+    # Ends the run together with this script.
     atexit.register(child.kill)
     return child
 
 
 def step(run):
-    """The last step that was written whole."""
+    """Returns the last step with a complete line."""
     try:
         with open(run / "metrics.jsonl", "rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - 8192))
@@ -115,43 +115,43 @@ def saved_step(run):
     return 0
 
 
-# ---- many steps
+# --- Many steps.
 
 
-def steps(asked):
-    run, log, seen = asked.folder / "steps", asked.folder / "steps.log", []
+def steps(options):
+    run, log, samples = options.folder / "steps", options.folder / "steps.log", []
     shutil.rmtree(run, ignore_errors=True)
-    child = start(asked.program, [*LONG.split(), "--steps", str(asked.steps), "--run", str(run)], log)
+    child = start(options.program, [*LONG.split(), "--steps", str(options.steps), "--run", str(run)], log)
     while child.poll() is None:
-        now = proc(child)
+        now = process_usage(child)
         if now:
-            seen.append({"step": step(run), "wall": time.monotonic(), "ruler": ruler(), **now})
-            told(f"step {seen[-1]['step']} of {asked.steps}, {now['mb']:.1f} MB")
+            samples.append({"step": step(run), "wall": time.monotonic(), "ruler": reference_work(), **now})
+            show_status(f"step {samples[-1]['step']} of {options.steps}, {now['mb']:.1f} MB")
         time.sleep(0.5)
     if child.returncode != 0:
         return [["", "steps"], ["made", step(run)]], [f"the run ended with {child.returncode}: {log.read_text()[-500:]}"]
-    rows, ended = [], next(one for one in seen if one["step"] == seen[-1]["step"])
+    rows, ended = [], next(one for one in samples if one["step"] == samples[-1]["step"])
     for k in (1, 9):
-        part = [one for one in seen if k <= 10 * one["step"] / asked.steps <= k + 1 and one["wall"] <= ended["wall"]]
+        part = [one for one in samples if k <= 10 * one["step"] / options.steps <= k + 1 and one["wall"] <= ended["wall"]]
         one = {name: statistics.median(one[name] for one in part) for name in ("mb", "threads", "files", "ruler")}
         made, per = part[-1]["step"] - part[0]["step"], {name: part[-1][name] - part[0][name] for name in ("cpu", "wall")}
         rows.append([one["mb"], made / per["wall"], made / per["cpu"], made / per["cpu"] * one["ruler"], one["threads"], one["files"]])
-    growth = (rows[1][0] - rows[0][0]) / (0.8 * asked.steps) * GROWTH_STEPS
+    growth = (rows[1][0] - rows[0][0]) / (0.8 * options.steps) * GROWTH_STEPS
     drift, problems = rows[1][3] / rows[0][3], []
     if growth > GROWTH_MB:
         problems.append(f"memory grew by {growth:.1f} MB in {GROWTH_STEPS} steps: at most {GROWTH_MB} are allowed")
     if drift < SPEED:
-        problems.append(f"the last tenth had {drift:.2f} of the second tenth's speed: at least {SPEED} is asked for")
+        problems.append(f"the last tenth had {drift:.2f} of the second tenth's speed: at least {SPEED} is expected")
     problems += [f"there were more {name} in the end" for name, k in (("threads", 4), ("open files", 5)) if rows[1][k] > rows[0][k]]
     names = ["memory, MB", "steps per s", "steps per s of processor", "steps per fixed work", "threads", "open files"]
-    table = [[f"{asked.steps} steps", "second tenth", "last tenth"], *([name, *pair] for name, *pair in zip(names, *rows))]
+    table = [[f"{options.steps} steps", "second tenth", "last tenth"], *([name, *pair] for name, *pair in zip(names, *rows))]
     table += [[f"growth, MB in {GROWTH_STEPS} steps", "", growth], ["speed, of the second tenth's", "", drift]]
-    table += [["most memory, MB", "", max(one["peak"] for one in seen)], ["s after the last step", "", seen[-1]["wall"] - ended["wall"]]]
+    table += [["most memory, MB", "", max(one["peak"] for one in samples)], ["s after the last step", "", samples[-1]["wall"] - ended["wall"]]]
     return table + [["run folder, MB", "", sum(path.stat().st_size for path in run.rglob("*")) / 2**20]], problems
 
 
-def proc(child):
-    """What the system knows of a process; nothing once it has ended."""
+def process_usage(child):
+    """Returns memory, threads, open files and processor time of a process; None if it has ended."""
     try:
         folder = pathlib.Path(f"/proc/{child.pid}")
         status = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines())
@@ -163,44 +163,44 @@ def proc(child):
         return None
 
 
-def ruler():
-    """Seconds of the processor that a fixed piece of work takes."""
+def reference_work():
+    """Returns the processor seconds of a fixed piece of work."""
     begun = time.process_time()
     sorted(str(k) for k in range(20_000))
     return time.process_time() - begun
 
 
-# ---- kills
+# --- Kills.
 
 
-def kills(asked):
-    rng, problems, counts = random.Random(asked.seed), [], {name: collections.Counter() for name in KILLED}
-    for k, (name, flags) in enumerate(KILLED.items()):
-        wanted, count = (asked.kills + k) // len(KILLED), counts[name]
-        while count["kills"] < wanted and len(problems) < 10:
-            folder = asked.folder / f"{name}-{count['runs']}"
+def kills(options):
+    rng, problems, counts = random.Random(options.seed), [], {name: collections.Counter() for name in KILLED_RUNS}
+    for k, (name, flags) in enumerate(KILLED_RUNS.items()):
+        target, count = (options.kills + k) // len(KILLED_RUNS), counts[name]
+        while count["kills"] < target and len(problems) < 10:
+            folder = options.folder / f"{name}-{count['runs']}"
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
             whole, broken = folder / "whole", folder / "broken"
             seeded = [*flags.split(), "--seed", str(count["runs"]), "--run"]
-            assert start(asked.program, [*seeded, str(whole)], folder / "whole.log").wait(PATIENCE) == 0, f"{folder}/whole.log"
-            problems += attack(asked.program, [*seeded, str(broken)], broken, rng, wanted, count)
+            assert start(options.program, [*seeded, str(whole)], folder / "whole.log").wait(PATIENCE) == 0, f"{folder}/whole.log"
+            problems += attack(options.program, [*seeded, str(broken)], broken, rng, target, count)
             compared, left, differences = compare(whole, broken)
             problems += [f"{broken}: {words}" for words in differences]
             count.update({"runs": 1, "files": compared, "differ": len(differences), "left behind": left})
-    columns = ["runs", "kills", *(number.name for number in SIGNALS), *WHERE, "moved", "files", "differ", "left behind"]
+    columns = ["runs", "kills", *(number.name for number in SIGNALS), *PHASES, "moved", "files", "differ", "left behind"]
     return [["", *columns], *([name, *(count[column] for column in columns)] for name, count in counts.items())], problems
 
 
-def attack(program, flags, run, rng, wanted, count):
-    """Kills a run, and starts it again by the same command, until it ends; what was wrong."""
+def attack(program, flags, run, rng, target, count):
+    """Kills a run and restarts it by the same command until it ends; returns a list of problems."""
     log, metrics, problems = run.with_suffix(".log"), run / "metrics.jsonl", []
     steps, every = (int(flags[flags.index(flag) + 1]) for flag in ("--steps", "--checkpoint-every"))
     while True:
-        told(f"{run}: {count['kills']} of {wanted} kills, step {step(run)} of {steps}")
+        show_status(f"{run}: {count['kills']} of {target} kills, step {step(run)} of {steps}")
         before, written = saved_step(run), metrics.stat().st_mtime_ns if metrics.exists() else None
         child = start(program, flags, log)
-        if count["kills"] >= wanted:
+        if count["kills"] >= target:
             code = child.wait(PATIENCE)
             return problems + ([f"{run}: ended with {code}: {log.read_text()[-500:]}"] if code else [])
         aim, deadline = rng.choice(["anywhere", "anywhere", "start", "save"]), time.monotonic() + rng.uniform(0.3, 2)
@@ -208,49 +208,49 @@ def attack(program, flags, run, rng, wanted, count):
             time.sleep(rng.uniform(0, 0.5))
         while aim != "start" and child.poll() is None and time.monotonic() < deadline:
             time.sleep(0.0005 if aim == "save" else 0.01)
-            if aim == "save" and step(run) > before and saving(run):
+            if aim == "save" and step(run) > before and is_saving(run):
                 time.sleep(rng.uniform(0, 0.003))
                 break
-        where = "saving" if saving(run) else "ending" if step(run) >= steps else "training"
+        where = "saving" if is_saving(run) else "ending" if step(run) >= steps else "training"
         where = "starting" if not metrics.exists() or metrics.stat().st_mtime_ns == written else where
         number = rng.choices(*zip(*SIGNALS.items()))[0]
         child.send_signal(number)
         code = child.wait(PATIENCE)
-        said, last, saved = log.read_text(), step(run), saved_step(run)
+        output, last, saved = log.read_text(), step(run), saved_step(run)
         if code == 0:
             return problems
         polite = code == INTERRUPTED and number != signal.SIGKILL
-        if not (polite or code == -number) or "panicked at" in said:
-            return [*problems, f"{run}: ended with {code} after {number.name} while {where}: {said[-500:]}"]
+        if not (polite or code == -number) or "panicked at" in output:
+            return [*problems, f"{run}: ended with {code} after {number.name} while {where}: {output[-500:]}"]
         if saved < before or last - saved > (0 if polite else every):
             problems.append(f"{run}: {number.name} while {where} left {saved} of {last} steps; {before} were saved before")
         count.update({"kills": 1, number.name: 1, where: 1})
         if (run / "result.json").exists():
-            # It had done all there is.
+            # The run was complete.
             return problems
-        # Once, as a kill between the two renames of a save leaves it: a moment that is seldom met.
+        # Once, produces the state after a kill between the two renames of a save, which random kills seldom hit.
         if count["moved"] == 0 and saved > every and (run / "checkpoint").exists() and not (run / ".checkpoint.previous").exists():
             shutil.copytree(run / "checkpoint", run / ".checkpoint.partial", dirs_exist_ok=True)
             (run / "checkpoint").rename(run / ".checkpoint.previous")
             count["moved"] += 1
 
 
-def saving(run):
+def is_saving(run):
     return any(run.glob(".checkpoint.*"))
 
 
 def compare(whole, broken):
-    """How many files were compared, how many hidden ones were left behind, and which differ."""
+    """Returns the number of compared files, the number of hidden files left behind, and the differences."""
     named = [{str(path.relative_to(run)) for path in run.rglob("*") if path.is_file()} for run in (whole, broken)]
     shown = [{name for name in names if not any(part.startswith(".") for part in name.split("/"))} for names in named]
     both = sorted(shown[0] & shown[1])
     differences = [f"{name} is in one of two runs only" for name in sorted(shown[0] ^ shown[1])]
-    differences += [f"{name} differs from that of {whole}" for name in both if untimed(whole / name) != untimed(broken / name)]
+    differences += [f"{name} differs from that of {whole}" for name in both if comparable_content(whole / name) != comparable_content(broken / name)]
     return len(both), len(named[1] - named[0]), differences
 
 
-def untimed(path):
-    """What is in a file of a run, without times, the folder's name and the run's id."""
+def comparable_content(path):
+    """Returns the content of a run's file without times, the folder's name and the run's id."""
     if path.name == "metrics.jsonl":
         return re.sub(rb'"seconds":\[[^]]*\]', b"", path.read_bytes())
     if path.name == "result.json":
@@ -264,36 +264,36 @@ def untimed(path):
     return path.read_bytes()
 
 
-# ---- disks
+# --- Disks.
 
 
-def disks(asked):
-    table, problems, folder, log = [["", "tried", "right"]], [], asked.folder, asked.folder / "disks.log"
-    whole, run, away, mount = (folder / name for name in ("whole", "run", "away", "mount"))
-    for old in (whole, run, away):
+def disks(options):
+    table, problems, folder, log = [["", "tried", "right"]], [], options.folder, options.folder / "disks.log"
+    whole, run, moved_run, mount = (folder / name for name in ("whole", "run", "away", "mount"))
+    for old in (whole, run, moved_run):
         shutil.rmtree(old, ignore_errors=True)
     mount.mkdir(exist_ok=True)
 
     def begin(run, flags=SHORT, **more):
-        return start(asked.program, [*flags.split(), *(["--run", str(run)] if run else [])], log, **more)
+        return start(options.program, [*flags.split(), *(["--run", str(run)] if run else [])], log, **more)
 
-    def fails(run, words, path=None, act=None, **more):
-        """What is wrong with how a run ends that can't go on."""
+    def check_failure(run, words, path=None, act=None, **more):
+        """Checks that a run ends with the expected error; returns a problem or None."""
         child = begin(run, **more)
         try:
             if act:
                 at_step(child, run, 100)
                 act()
-            code, said = child.wait(PATIENCE), log.read_text()
+            code, output = child.wait(PATIENCE), log.read_text()
         except subprocess.TimeoutExpired:
             child.kill()
             child.wait()
             return f"it hangs: {log.read_text()[-300:]}"
-        error = next((line for line in reversed(said.splitlines()) if line.startswith("error: ")), "")
-        right = code == 1 and "panicked at" not in said and re.search(words, error) and str(path or run) in error
-        return None if right else f"it ended with {code}: {error or ' '.join(said[max(said.find('panicked at'), 0) :].split())[:300]}"
+        error = next((line for line in reversed(output.splitlines()) if line.startswith("error: ")), "")
+        right = code == 1 and "panicked at" not in output and re.search(words, error) and str(path or run) in error
+        return None if right else f"it ended with {code}: {error or ' '.join(output[max(output.find('panicked at'), 0) :].split())[:300]}"
 
-    def goes_on(run):
+    def check_resume(run):
         code = begin(run).wait(PATIENCE)
         return f"it ended with {code} later: {log.read_text()[-400:]}" if code else "; ".join(compare(whole, run)[2])
 
@@ -301,24 +301,24 @@ def disks(asked):
         table.append([name, len(found), sum(not one for one in found)])
         problems.extend(f"{name}: {one}" for one in found if one)
         shutil.rmtree(run, ignore_errors=True)
-        told(f"{name}: {table[-1][1:]}")
+        show_status(f"{name}: {table[-1][1:]}")
 
     assert begin(whole).wait(PATIENCE) == 0, log.read_text()
     paths = list(whole.rglob("*"))
     pages = sum(path.stat().st_size for path in paths) // 4096
-    few = [f"size={4096 * count}" for count in sorted({1, 2, 3, 4, 5, 6, 8, 10, *(pages * k // 8 for k in range(1, 8))})]
+    sizes = [f"size={4096 * count}" for count in sorted({1, 2, 3, 4, 5, 6, 8, 10, *(pages * k // 8 for k in range(1, 8))})]
     names = [f"nr_inodes={count}" for count in range(2, len(paths) + 2)]
     with disk(mount) as there:
         if not there:
             table.append(["a disk of its own: only root may mount one", 0, 0])
         else:
-            for name, options in [("a disk of little space, and of more later", few), ("a disk of few files, and of more later", names)]:
+            for name, options in [("a disk of little space, and of more later", sizes), ("a disk of few files, and of more later", names)]:
                 found = []
                 for option in options:
                     with disk(mount, option):
-                        found.append(fails(mount / "run", FULL))
+                        found.append(check_failure(mount / "run", FULL))
                         remount(mount, "size=64m" if "size" in option else "nr_inodes=999")
-                        found.append(goes_on(mount / "run"))
+                        found.append(check_resume(mount / "run"))
                 case(name, found)
             found = []
             for killed in (False, True):
@@ -328,48 +328,48 @@ def disks(asked):
                     child.kill()
                     child.wait()
                 remount(mount, "ro")
-                found.append(fails(mount / "run", READ_ONLY))
+                found.append(check_failure(mount / "run", READ_ONLY))
                 remount(mount, "rw")
-            case("a disk that is read-only, and isn't later", [*found, goes_on(mount / "run")])
+            case("a disk that is read-only, and isn't later", [*found, check_resume(mount / "run")])
 
     found = []
     for size in [4096, 8192, 20_000, 50_000, 100_000]:
-        found += [fails(run, TOO_LARGE, before=lambda: at_most(size)), goes_on(run)]
+        found += [check_failure(run, TOO_LARGE, before=lambda: limit_file_size(size)), check_resume(run)]
         shutil.rmtree(run)
     case("files of few bytes, and of more later", found)
     (folder / "file").write_text("")
-    case("a folder in a file", [fails(folder / "file/run", "Not a directory")])
-    found = [fails(run, NO_FOLDER, act=lambda: run.rename(away))]
+    case("a folder in a file", [check_failure(folder / "file/run", "Not a directory")])
+    found = [check_failure(run, NO_FOLDER, act=lambda: run.rename(moved_run))]
     shutil.rmtree(run, ignore_errors=True)
-    away.rename(run)
-    case("a folder that is moved away, and back later", [*found, goes_on(run)])
-    found = [fails(run, NO_FOLDER, act=lambda: shutil.rmtree(run, ignore_errors=True))]
+    moved_run.rename(run)
+    case("a folder that is moved away, and back later", [*found, check_resume(run)])
+    found = [check_failure(run, NO_FOLDER, act=lambda: shutil.rmtree(run, ignore_errors=True))]
     shutil.rmtree(run, ignore_errors=True)
-    case("a folder that is removed", [*found, goes_on(run)])
+    case("a folder that is removed", [*found, check_resume(run)])
     flags, memory = SHORT.partition("--checkpoint")[0], lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    case("metrics on a full device", [fails(None, FULL, "/dev/full", flags=f"{flags} --metrics /dev/full", before=memory)])
+    case("metrics on a full device", [check_failure(None, FULL, "/dev/full", flags=f"{flags} --metrics /dev/full", before=memory)])
     with open("/dev/full", "w") as device:
-        case("standard output on a full device", [fails(run, FULL, "output", stdout=device)])
-        # There is nowhere to say it.
+        case("standard output on a full device", [check_failure(run, FULL, "output", stdout=device)])
+        # The error can't be printed, so only the exit code is checked.
         code = begin(run, stderr=device).wait(PATIENCE)
         case("standard error on a full device", [None if code in (0, 1) else f"it ended with {code}"])
     return table, problems
 
 
-def at_step(child, run, wanted):
-    while child.poll() is None and step(run) < wanted:
+def at_step(child, run, target):
+    while child.poll() is None and step(run) < target:
         time.sleep(0.001)
 
 
-def at_most(size):
-    """Lets this process write no file of more bytes: an error, not a signal."""
+def limit_file_size(size):
+    """Limits the size of files that this process writes; larger ones are an error, not a signal."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
 
 @contextlib.contextmanager
 def disk(folder, options="size=64m"):
-    """A disk in memory while it is needed; `False` for those who may not mount one."""
+    """Mounts a disk in memory for a while; yields False if this user may not mount."""
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", str(folder)], stderr=subprocess.DEVNULL).returncode == 0
     try:
         yield mounted

@@ -1,7 +1,7 @@
-"""Writes gym/tests/golden/training_mode.pt: a TorchScript file that was saved in training mode and says so.
+"""Writes gym/tests/golden/training_mode.pt, a TorchScript module saved in training mode.
 
-For points `[n, d]` it gives their sums, and minus their sums while it trains. Written without PyTorch, part by part, so that the file
-is the same everywhere: python3 scripts/training_mode.py gym/tests/golden/training_mode.pt
+For points `[n, d]` the module returns their sums, negated in training mode. The file is written without PyTorch, so that its bytes are
+the same everywhere: python3 scripts/training_mode.py gym/tests/golden/training_mode.pt
 """
 
 import sys
@@ -19,7 +19,7 @@ CODE = """class Mode(Module):
       y = torch.sum(x, [1])
     return y
 """
-# A pickle of Mode with {"training": True}, and one of no constants.
+# A pickle of Mode with {"training": True}, and a pickle without constants.
 OBJECT = b"\x80\x02c__torch__\nMode\n)\x81}(X\x08\x00\x00\x00training\x88ub."
 CONSTANTS = b"\x80\x02)."
 

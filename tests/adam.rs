@@ -1,4 +1,4 @@
-//! The optimiser against the formula in f64, libtorch's own, and bad gradients.
+//! Adam compared with its formula in f64 and with libtorch's Adam, and its treatment of bad gradients.
 
 use gfn::nn::{Group, Parameter, Parameters};
 use gfn::optim::{Adam, AdamConfig, Optimizer};
@@ -19,7 +19,7 @@ fn model(kind: Kind) -> Parameters {
     parameters
 }
 
-/// A loss with a new minimum each time, so that the gradients change.
+/// Computes the gradients of a loss whose minimum changes with each call.
 fn backward(parameters: &Parameters, rng: &mut Rng) {
     let shift = rng.normal();
     for p in parameters {
@@ -28,7 +28,7 @@ fn backward(parameters: &Parameters, rng: &mut Rng) {
     }
 }
 
-/// The formula of the paper in f64, one scalar at a time.
+/// Computes the paper's formula in f64, one scalar at a time.
 fn reference(steps: i32, config: &AdamConfig) -> (Vec<f64>, Vec<f64>) {
     let mut rng = Rng::seeded(9);
     let mut p = values(&model(Kind::Double));
@@ -135,14 +135,14 @@ fn a_gradient_that_is_not_finite_changes_nothing() {
             assert_eq!(before, (values(&parameters), adam.state().unwrap()));
             assert!(parameters.iter().all(|p| p.tensor.grad().abs().max().double_value(&[]) == 0.0));
         }
-        // Nothing of it is left: the next step is an ordinary one.
+        // The bad gradient leaves no trace: the next step is an ordinary one.
         backward(&parameters, &mut rng);
         assert!(adam.step().unwrap().grad_norm.is_finite());
         assert!(values(&parameters).iter().all(|value| value.is_finite()));
     }
 }
 
-/// One step on the gradient `size` at each of two elements.
+/// Makes a step on the gradient `size` at each of two elements.
 fn step_on(parameters: &Parameters, adam: &mut Adam, size: f64) -> gfn::Result<f64> {
     for p in parameters {
         (&p.tensor * size).sum(p.tensor.kind()).backward();
@@ -161,7 +161,7 @@ fn two_ones(kind: Kind) -> Parameters {
 
 #[test]
 fn a_gradient_whose_square_overflows_changes_nothing() {
-    // The largest that fits into f32: its square times 1 - beta2 is just below the largest number.
+    // The largest gradient that fits: its square times 1 - beta2 is just below the largest f32.
     let edge = (f64::from(f32::MAX) / 1e-3).sqrt();
     for (size, fits) in [(1e19, true), (0.99 * edge, true), (1.01 * edge, false), (1e30, false)] {
         let parameters = two_ones(Kind::Float);
@@ -178,7 +178,7 @@ fn a_gradient_whose_square_overflows_changes_nothing() {
             }
             other => panic!("{size:e}: {other:?}"),
         }
-        // Whatever it was, the parameter goes on moving.
+        // The parameter still moves afterwards.
         let before = values(&parameters);
         for _ in 0..3 {
             step_on(&parameters, &mut adam, 1.0).unwrap();
@@ -186,7 +186,7 @@ fn a_gradient_whose_square_overflows_changes_nothing() {
         assert!(values(&parameters).iter().zip(&before).all(|(after, before)| after < before), "{size:e}");
         adam.load_state(&adam.state().unwrap()).unwrap();
     }
-    // Many that fit one by one, but not together; those that are clipped; f64.
+    // Gradients that fit one by one, but not together; clipped gradients; f64.
     let parameters = two_ones(Kind::Float);
     let mut adam = Adam::new(&parameters, AdamConfig { beta2: 0.5, ..AdamConfig::default() }).unwrap();
     let refused = (0..9).find(|_| step_on(&parameters, &mut adam, 1.9e19).is_err());
@@ -236,7 +236,7 @@ fn a_loss_from_before_a_step_is_not_differentiated_after_it() {
             let message = loss.f_backward().unwrap_err().to_string();
             assert!(message.contains("modified by an inplace operation"), "{message}");
         }
-        // What is recorded now is differentiated as ever.
+        // Gradients recorded after the step can be computed.
         cubes().f_backward().unwrap();
     }
 }
@@ -255,7 +255,7 @@ fn a_parameter_without_a_gradient_is_left_alone_until_it_has_had_one() {
         adam.step().unwrap();
         assert!(a.double_value(&[0]) < 1.0);
         assert_eq!(b.double_value(&[0]), 1.0);
-        // Momentum goes on moving it: a gradient of zero isn't the same as none.
+        // Momentum still moves it: a zero gradient isn't the same as no gradient.
         let before = a.double_value(&[0]);
         adam.step().unwrap();
         assert!(a.double_value(&[0]) < before);
@@ -283,7 +283,8 @@ fn a_loaded_state_goes_on_bit_for_bit() {
                     adam = Adam::new(&parameters, AdamConfig::default()).unwrap();
                     adam.load_state(&state).unwrap();
                 }
-                // The second parameter misses every other step, among them the first one after the interruption.
+                // The second parameter misses every other step, including the first one after the
+                // interruption.
                 let shift = rng.normal();
                 for (i, p) in parameters.iter().enumerate() {
                     if i != 1 || step % 2 == 1 {

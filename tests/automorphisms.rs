@@ -1,4 +1,5 @@
-//! |Aut| of graphs that are large and full of symmetry: exact by closed forms, soon, and refused beyond a limit.
+//! |Aut| of large graphs with many symmetries: exact by closed forms, computed fast, and refused beyond a
+//! limit.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -10,8 +11,9 @@ use gfn::graph::{
 };
 use gfn::{Error, Rng};
 
-/// Far above what it takes (a few hundredths of a second; more without optimisation), far below what a search of the whole graph would.
-const SOON: Duration = Duration::from_secs(2);
+/// Far above the usual time (a few hundredths of a second; more without optimisation), far below that of a
+/// full search.
+const MAX_TIME: Duration = Duration::from_secs(2);
 
 fn graph(n: usize, edges: impl IntoIterator<Item = (usize, usize)>) -> GraphState {
     let mut out = GraphState::with_nodes(GraphKind::Undirected, n);
@@ -25,14 +27,14 @@ fn log_factorial(n: usize) -> f64 {
     (2..=n).map(|k| (k as f64).ln()).sum()
 }
 
-/// The best of up to three runs counts: other programs may hold one up.
-fn soon<T>(what: &str, body: impl Fn() -> T) -> T {
+/// Checks that `body` is fast, in the best of up to three runs, because other programs may slow one down.
+fn check_fast<T>(what: &str, body: impl Fn() -> T) -> T {
     let mut best = Duration::MAX;
     for _ in 0..3 {
         let start = Instant::now();
         let out = body();
         best = best.min(start.elapsed());
-        if best < SOON {
+        if best < MAX_TIME {
             return out;
         }
     }
@@ -63,7 +65,7 @@ fn interchangeable_nodes_are_counted_at_once() {
         ),
     ];
     for (what, graph, expected) in cases {
-        assert_close(soon(what, || log_automorphisms(&graph).unwrap()), expected, what);
+        assert_close(check_fast(what, || log_automorphisms(&graph).unwrap()), expected, what);
     }
 }
 
@@ -78,7 +80,7 @@ fn dense_graphs_of_interchangeable_nodes_are_counted_at_once() {
         ("two sides", all(300, |a, b| a % 2 != b % 2), 2.0 * log_factorial(150) + 2_f64.ln()),
     ];
     for (what, graph, expected) in cases {
-        assert_close(soon(what, || log_automorphisms(&graph).unwrap()), expected, what);
+        assert_close(check_fast(what, || log_automorphisms(&graph).unwrap()), expected, what);
     }
 }
 
@@ -91,7 +93,7 @@ fn classes_directions_and_scaffolds_are_respected() {
         let order = canonizer.canonical(&star, fixed).order;
         assert!(order.iter().zip(0..).take(fixed).all(|(&a, k)| a == k));
     }
-    // 60 leaves of each class of nodes and edges, and the edges of half of those turned round.
+    // 60 leaves of each class of nodes and edges, with half of the edges reversed.
     for kind in [GraphKind::Undirected, GraphKind::Directed] {
         let mut wheel = GraphState::with_nodes(kind, 1);
         for k in 0..240 {
@@ -111,11 +113,12 @@ fn random_tree(n: usize, rng: &mut Rng) -> GraphState {
     graph(n, (1..n).map(|b| (rng.below(b), b)).collect::<Vec<_>>())
 }
 
-/// ln |Aut| of a tree, and a number for each node's class, of nodes and edges from its centre outwards (Aho, Hopcroft, Ullman).
+/// Returns ln |Aut| of a tree, from class numbers of subtrees, computed from the centre outwards (Aho,
+/// Hopcroft, Ullman).
 fn log_of_tree(tree: &GraphState) -> f64 {
     let n = tree.n_nodes();
     let neighbours: Vec<Vec<usize>> = (0..n).map(|a| tree.adjacency().ones(a).collect()).collect();
-    // The centre: what is left when leaves are taken off until one or two nodes are.
+    // The centre remains after leaves are removed repeatedly.
     let mut degrees: Vec<usize> = neighbours.iter().map(Vec::len).collect();
     let mut leaves: Vec<usize> = (0..n).filter(|&a| degrees[a] <= 1).collect();
     let mut n_left = n;
@@ -135,9 +138,10 @@ fn log_of_tree(tree: &GraphState) -> f64 {
     }
     let mut names = HashMap::new();
     match leaves[..] {
-        [a] => below(tree, &neighbours, a, usize::MAX, &mut names).1,
+        [a] => subtree(tree, &neighbours, a, usize::MAX, &mut names).1,
         [a, b] => {
-            let (one, other) = (below(tree, &neighbours, a, b, &mut names), below(tree, &neighbours, b, a, &mut names));
+            let (one, other) =
+                (subtree(tree, &neighbours, a, b, &mut names), subtree(tree, &neighbours, b, a, &mut names));
             one.1 + other.1 + if one.0 == other.0 { 2_f64.ln() } else { 0.0 }
         }
         _ => unreachable!("a tree has one or two centres"),
@@ -146,12 +150,12 @@ fn log_of_tree(tree: &GraphState) -> f64 {
 
 type Names = HashMap<(Node, Vec<(Edge, usize)>), usize>;
 
-/// The name of what hangs on a node away from another one, and its ln |Aut|.
-fn below(tree: &GraphState, neighbours: &[Vec<usize>], a: usize, from: usize, names: &mut Names) -> (usize, f64) {
+/// Returns the class number of the subtree at node `a` away from `from`, and its ln |Aut|.
+fn subtree(tree: &GraphState, neighbours: &[Vec<usize>], a: usize, from: usize, names: &mut Names) -> (usize, f64) {
     let mut log = 0.0;
     let mut children = Vec::new();
     for &b in neighbours[a].iter().filter(|&&b| b != from) {
-        let (name, inner) = below(tree, neighbours, b, a, names);
+        let (name, inner) = subtree(tree, neighbours, b, a, names);
         log += inner;
         children.push((tree.edge(a as u32, b as u32).unwrap(), name));
     }
@@ -168,7 +172,7 @@ fn trees_have_the_automorphisms_of_their_branches() {
         let n = 1 + rng.below(300);
         let mut tree = random_tree(n, &mut rng);
         if round % 2 == 0 {
-            // Twice the same, joined at two nodes: the centre is often an edge.
+            // Two copies joined at two nodes, so that the centre is often an edge.
             let edges: Vec<_> = tree.edges().map(|(a, b)| (a as usize, b as usize)).collect();
             let twice = edges.iter().flat_map(|&(a, b)| [(a, b), (n + a, n + b)]);
             let joint = rng.below(n);
@@ -194,9 +198,13 @@ fn trees_have_the_automorphisms_of_their_branches() {
 #[test]
 fn a_tree_of_ten_thousand_nodes_is_counted_at_once() {
     let tree = random_tree(10_000, &mut Rng::seeded(2));
-    assert_close(soon("a random tree", || log_automorphisms(&tree).unwrap()), log_of_tree(&tree), "a random tree");
+    assert_close(
+        check_fast("a random tree", || log_automorphisms(&tree).unwrap()),
+        log_of_tree(&tree),
+        "a random tree",
+    );
     let path = graph(10_000, (1..10_000).map(|b| (b - 1, b)));
-    assert_close(soon("a path", || log_automorphisms(&path).unwrap()), 2_f64.ln(), "a path");
+    assert_close(check_fast("a path", || log_automorphisms(&path).unwrap()), 2_f64.ln(), "a path");
 }
 
 fn permutation(n: usize, rng: &mut Rng) -> Vec<u32> {
@@ -208,16 +216,16 @@ fn permutation(n: usize, rng: &mut Rng) -> Vec<u32> {
 }
 
 #[test]
-fn keys_of_large_symmetric_graphs_are_found_as_soon_and_tell_them_apart() {
+fn keys_of_large_symmetric_graphs_are_fast_and_distinct() {
     let mut rng = Rng::seeded(3);
     for graph in [graph(1000, []), random_tree(1000, &mut rng), graph(1000, (0..500).map(|k| (2 * k, 2 * k + 1)))] {
         let mut other = graph.induced(&permutation(1000, &mut rng));
-        let key = soon("a key", || canonical_key(&graph));
+        let key = check_fast("a key", || canonical_key(&graph));
         assert!(key == canonical_key(&other));
         other.set_node(17, Node::of_class(1)).unwrap();
         assert!(key != canonical_key(&other));
         other.set_node(17, Node::default()).unwrap();
-        // Two nodes that weren't joined, for two that were.
+        // Swaps an edge for a non-edge.
         let first = other.edges().next();
         if let Some((a, b)) = first {
             other.remove_edge(a, b).unwrap();
@@ -228,7 +236,8 @@ fn keys_of_large_symmetric_graphs_are_found_as_soon_and_tell_them_apart() {
     }
 }
 
-/// Pentagons that hang on one node by an edge each: neither twins nor leaves, and their order is the search's business.
+/// Pentagons that each hang on one node by an edge: neither twins nor leaves, so that the search must order
+/// them.
 fn flower(petals: usize) -> GraphState {
     let petal = |k: usize| {
         let ring = (0..5).map(move |j| (1 + 5 * k + j, 1 + 5 * k + (j + 1) % 5));
@@ -238,10 +247,10 @@ fn flower(petals: usize) -> GraphState {
 }
 
 #[test]
-fn what_would_take_too_long_is_refused_and_disturbs_nothing() {
+fn slow_searches_are_refused_without_side_effects() {
     let small = flower(20);
     let expected = log_factorial(20) + 20.0 * 2_f64.ln();
-    // Searches of other threads go on meanwhile.
+    // Searches on other threads continue meanwhile.
     std::thread::scope(|scope| {
         let refused = scope.spawn(|| {
             let mut canonizer = Canonizer::default();
@@ -249,7 +258,7 @@ fn what_would_take_too_long_is_refused_and_disturbs_nothing() {
             let error = canonizer.log_automorphisms(&large, 0).unwrap_err();
             assert!(matches!(error, Error::SymmetryLimit { n_nodes: 2001, n_edges: 2400 }), "{error}");
             assert!(error.to_string().contains("log_automorphisms"), "{error}");
-            // The same buffers serve again.
+            // The same buffers can be used again.
             assert_close(canonizer.log_automorphisms(&small, 0).unwrap(), expected, "a small flower");
             assert!(canonizer.log_automorphisms(&large, 0).is_err());
         });
@@ -282,7 +291,7 @@ fn an_environment_hands_the_error_on() {
     assert!(matches!(env.symmetry().log_symmetry(&unknown), Err(Error::SymmetryLimit { .. })));
 }
 
-/// Edges that arrive at a node tell it from others as much as those that leave it.
+/// Incoming edges distinguish nodes as well as outgoing ones.
 #[test]
 fn directed_graphs_of_interchangeable_parts_are_counted_at_once() {
     let directed = |n: usize, edges: &[(u32, u32, u16)]| {
@@ -304,9 +313,9 @@ fn directed_graphs_of_interchangeable_parts_are_counted_at_once() {
     ];
     let mut rng = Rng::seeded(4);
     for (what, graph, expected) in cases {
-        assert_close(soon(what, || log_automorphisms(&graph).unwrap()), expected, what);
+        assert_close(check_fast(what, || log_automorphisms(&graph).unwrap()), expected, what);
         let other = graph.induced(&permutation(graph.n_nodes(), &mut rng));
-        assert!(soon(what, || canonical_key(&graph)) == canonical_key(&other), "{what}");
+        assert!(check_fast(what, || canonical_key(&graph)) == canonical_key(&other), "{what}");
     }
 }
 
@@ -316,7 +325,7 @@ fn canonical_forms_that_would_take_too_long_are_refused() {
     let (small, large) = (flower(20), flower(400));
     assert!(matches!(canonizer.try_canonical(&large, 0), Err(Error::SymmetryLimit { n_nodes: 2001, n_edges: 2400 })));
     assert_eq!(canonizer.try_canonical(&small, 0).unwrap(), canonizer.canonical(&small, 0));
-    // A list of states asks for the keys of what moves lead to.
+    // Listing states needs the keys of their children.
     let kind = GraphKind::Undirected;
     let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 3000));
     let env = GraphEnv::new(Free, actions, GraphState::new(kind)).unwrap();

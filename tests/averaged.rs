@@ -1,4 +1,5 @@
-//! A trainer's moving average: it is the recursion, it is what is sampled by where asked for, and it survives a checkpoint.
+//! A trainer's moving average of parameters: it follows its recursion, is used for sampling on request, and
+//! is saved in checkpoints.
 
 use crate::trainers::{Folder, GridTrainer, Setting, bytes, hypergrid, state, steps};
 use gfn::env::VectorEnv;
@@ -44,7 +45,7 @@ fn the_average_is_the_recursion_and_looking_changes_nothing() {
 }
 
 #[test]
-fn an_average_that_is_taken_stays() {
+fn a_copied_average_stays() {
     let mut trainer = trainer(1, AverageFor::Evaluation);
     steps(&mut trainer, 4);
     let (own, averaged) = (values(trainer.policy()), trainer.averaged(|policy| Ok(values(policy))).unwrap());
@@ -74,7 +75,7 @@ fn a_run_that_samples_by_its_average_resumes_exactly() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_settings_are_refused() {
     let reward = |states: &gfn::examples::Positions, _: Option<&Tensor>| -> gfn::Result<Vec<f64>> {
         Ok(vec![0.0; states.0.len()])
     };

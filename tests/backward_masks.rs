@@ -1,4 +1,4 @@
-//! Derived backward masks: what an environment says that it permits, told without a shortcut, and how long that takes.
+//! Derived backward masks compared with a direct definition, and their cost.
 
 use std::time::{Duration, Instant};
 
@@ -9,19 +9,19 @@ use gfn::graph::{
     GraphSchema, GraphState, GraphStates, Move, MoveMask, Node, Reverse, Semantics, SetEdgeAttr, SetNodeAttr,
 };
 
-/// What an environment takes away from the forward masks of its action types.
+/// A restriction of the forward masks.
 #[derive(Clone, Copy, Debug)]
 enum Restriction {
     Nothing,
-    /// Edges that would close a directed cycle (nodes keep an order here: from lower to higher).
+    /// Forbids edges from a higher to a lower node, which could close a directed cycle.
     Acyclic,
-    /// All but the first legal slot of each type: what one slot means depends on the others.
+    /// Forbids the first legal slot of each type, so that the meaning of one slot depends on the others.
     AllButTheFirst,
 }
 
 struct Parts {
     restriction: Restriction,
-    /// Graphs with an odd number of edges can't be.
+    /// Declares graphs with an odd number of edges unreachable.
     even_edges: bool,
 }
 
@@ -52,7 +52,7 @@ fn parts(actions: ActionSet, initial: GraphState, (restriction, even_edges): (Re
     GraphEnv::new(Parts { restriction, even_edges }, actions, initial).and_then(|env| env.with_schema(schema)).unwrap()
 }
 
-/// A scaffold of two nodes that differ and an edge.
+/// A scaffold of two different nodes and an edge.
 fn scaffold(kind: GraphKind) -> GraphState {
     let marked = Node { class: 1, attributes: Attributes::new(&[1]).unwrap() };
     GraphState::from_parts(kind, &[Node::default(), marked], &[(0, 1, Edge::of_class(1))]).unwrap()
@@ -84,7 +84,7 @@ fn environments() -> Vec<GraphEnv> {
     out
 }
 
-/// A random graph on the initial one, attributes and all.
+/// Draws a random graph that contains the initial one, with attributes.
 fn random_graph(initial: &GraphState, rng: &mut Rng) -> GraphState {
     let mut graph = initial.clone();
     while graph.n_nodes() < 8 && rng.below(6) > 0 {
@@ -100,7 +100,7 @@ fn random_graph(initial: &GraphState, rng: &mut Rng) -> GraphState {
     graph
 }
 
-/// Whether `graph` still has everything that `initial` has.
+/// Returns `true` if `graph` contains all of `initial`.
 fn contains(graph: &GraphState, initial: &GraphState) -> bool {
     let keeps =
         |then: Attributes, now: Attributes| then.values().iter().zip(now.values()).all(|(t, n)| *t == 0 || t == n);
@@ -115,7 +115,7 @@ fn contains(graph: &GraphState, initial: &GraphState) -> bool {
     (0..initial.n_nodes() as u32).all(node) && initial.edges().all(edge)
 }
 
-/// Whether the graph without what a candidate undoes is a parent of it.
+/// Returns `true` if removing a candidate gives a parent of the graph.
 fn is_parent(
     env: &GraphEnv,
     kind: ActionKind,
@@ -129,7 +129,7 @@ fn is_parent(
         return false;
     }
     let redo = action_type.reverse(back, graph, undo);
-    // Labels behind those that go shift down.
+    // Removing nodes shifts the labels after them.
     let gone = action_type.removed_nodes(back, graph, undo);
     let shifted = |a: u32| (0..a).filter(|b| !gone.contains(b)).count() as u32;
     let redo = Move { a: shifted(redo.a), b: shifted(redo.b), ..redo };
@@ -208,7 +208,7 @@ fn a_graph_without_a_node_is_the_one_that_the_others_induce() {
     }
 }
 
-/// The shortest of some runs, so that what else the machine does counts little.
+/// Returns the shortest of several runs, to reduce the influence of other programs.
 fn shortest(mut run: impl FnMut()) -> Duration {
     let times = (0..20).map(|_| {
         let start = Instant::now();
@@ -218,7 +218,7 @@ fn shortest(mut run: impl FnMut()) -> Duration {
     times.min().unwrap()
 }
 
-/// A random tree with as many further edges.
+/// Draws a random tree with as many further edges.
 fn tree_and_edges(n: usize) -> GraphState {
     let mut rng = Rng::seeded(4);
     let mut graph = GraphState::with_nodes(GraphKind::Undirected, n);
@@ -231,9 +231,10 @@ fn tree_and_edges(n: usize) -> GraphState {
     graph
 }
 
-/// Each parent's forward mask is made, and each parent is a graph: either must cost little more than its memory.
+/// Each candidate needs the parent's forward mask and the parent graph; both must cost little more than
+/// writing their memory.
 #[test]
-fn what_each_candidate_costs_is_little_more_than_writing_it() {
+fn a_candidate_costs_little_more_than_writing_it() {
     let graph = tree_and_edges(400);
     let mut mask = vec![false; 400 * 400];
     let written = shortest(|| std::hint::black_box(&mut mask).fill(true));
@@ -244,7 +245,7 @@ fn what_each_candidate_costs_is_little_more_than_writing_it() {
 
     let graph = tree_and_edges(2000);
     let edge = graph.edges().next().unwrap();
-    // A copy has edges of its own once one of them changes.
+    // A copied graph gets its own edges when one of them changes.
     let copied = shortest(|| {
         std::hint::black_box(graph.clone()).remove_edge(edge.0, edge.1).unwrap();
     });

@@ -1,4 +1,4 @@
-//! Checkpoints that are damaged, incomplete, forged or of something else: a typed error, and the trainer as it was, bit for bit.
+//! Damaged, incomplete, forged and foreign checkpoints: a typed error, and an unchanged trainer, bit for bit.
 
 use std::fs;
 use std::path::Path;
@@ -19,8 +19,8 @@ use gfn::{Error, Rng};
 use gfn_gym::ring::Ring;
 use tch::Tensor;
 
-/// A trainer that tries to resume from `path`, must refuse with these words, and be as it was before, bit for bit.
-fn unchanged<E>(trainer: &mut Trainer<E>, folder: &Folder, path: &Path, words: &[&str])
+/// Checks that a trainer refuses to resume from `path`, with these words, and stays unchanged, bit for bit.
+fn check_unchanged<E>(trainer: &mut Trainer<E>, folder: &Folder, path: &Path, words: &[&str])
 where
     E: TrainEnv,
 {
@@ -59,19 +59,19 @@ fn damaged_checkpoints_change_nothing() {
         cases.push([whole.as_slice(), &[0]].concat());
         for case in cases {
             fs::write(path.join(name), case).unwrap();
-            unchanged(&mut other, &folder, &path, &[": ", "checkpoint"]);
+            check_unchanged(&mut other, &folder, &path, &[": ", "checkpoint"]);
         }
         fs::remove_file(path.join(name)).unwrap();
-        unchanged(&mut other, &folder, &path, &["give the folder of a checkpoint"]);
+        check_unchanged(&mut other, &folder, &path, &["give the folder of a checkpoint"]);
         fs::write(path.join(name), whole).unwrap();
     }
-    unchanged(&mut other, &folder, &folder.join("nowhere"), &["give the folder of a checkpoint"]);
+    check_unchanged(&mut other, &folder, &folder.join("nowhere"), &["give the folder of a checkpoint"]);
     other.resume(&path).unwrap();
     assert!(state(&other, &folder) == bytes(&path), "what is whole can still be loaded");
 }
 
-/// A checkpoint like that at `from`, whose sections are what `edit` makes of them, its checksum being right.
-fn forged(
+/// Writes a copy of the checkpoint at `from` whose sections are changed by `edit`, with a valid checksum.
+fn forge_checkpoint(
     from: &Path,
     to: &Path,
     trainer: &crate::trainers::RingTrainer,
@@ -101,8 +101,8 @@ fn checkpoints_with_parts_missing_or_wrong_change_nothing() {
     steps(&mut other, 2);
     let path = folder.join("forged");
     let mut check = |words: &[&str], edit: &dyn Fn(&str, &str, Tensor) -> Option<Tensor>| {
-        forged(&good, &path, &trainer, edit).unwrap();
-        unchanged(&mut other, &folder, &path, words);
+        forge_checkpoint(&good, &path, &trainer, edit).unwrap();
+        check_unchanged(&mut other, &folder, &path, words);
     };
     let settings = "resume with the settings";
     check(&["optimiser's state", "without `steps`", settings], &|section, _, t| (section != "adam").then_some(t));
@@ -120,15 +120,16 @@ fn checkpoints_with_parts_missing_or_wrong_change_nothing() {
     check(&["replay buffer", "not legal"], &|_, name, t| Some(if name == "actions" { t.zeros_like() } else { t }));
     for (spoiled, named) in [("v/log_z", "`adam/v/log_z`"), ("log_rewards", "`replay/log_rewards`")] {
         let spoil = |_: &str, name: &str, t: Tensor| Some(if name == spoiled { t * f64::NAN } else { t });
-        let message = forged(&good, &path, &trainer, spoil).unwrap_err().to_string();
+        let message = forge_checkpoint(&good, &path, &trainer, spoil).unwrap_err().to_string();
         assert!(message.contains(&format!("{named} isn't finite")), "not even written: {message}");
     }
-    forged(&good, &path, &trainer, |_, _, t| Some(t)).unwrap();
+    forge_checkpoint(&good, &path, &trainer, |_, _, t| Some(t)).unwrap();
     other.resume(&path).unwrap();
     assert!(state(&other, &folder) == bytes(&good));
 }
 
-/// Objectives of one name and other settings aim elsewhere: they are told apart by what they are made of.
+/// Objectives of one name with different settings have different targets; checkpoints distinguish them by
+/// their description.
 #[test]
 fn checkpoints_of_other_objectives_change_nothing() {
     let folder = Folder::new("objectives");
@@ -187,8 +188,8 @@ fn checkpoints_of_other_objectives_change_nothing() {
         let (mut theirs, mut ours) = (make(theirs), make(ours));
         steps(&mut theirs, 1);
         theirs.save(&path).unwrap();
-        unchanged(&mut ours, &folder, &path, words);
-        unchanged(&mut ours, &folder, &path, &["resume with the settings"]);
+        check_unchanged(&mut ours, &folder, &path, words);
+        check_unchanged(&mut ours, &folder, &path, &["resume with the settings"]);
         assert!(theirs.resume(&path).is_ok());
     }
 }
@@ -204,12 +205,12 @@ fn checkpoints_of_something_else_change_nothing() {
     let [of_coloured, of_rings] = ["coloured", "rings"].map(|name| folder.join(name));
     coloured.save(&of_coloured).unwrap();
     rings.save(&of_rings).unwrap();
-    // The objectives are compared before the models, and these runs differ in both.
-    unchanged(&mut rings, &folder, &of_coloured, &["by trajectory balance", "resume with the settings"]);
-    unchanged(&mut coloured, &folder, &of_rings, &["by sub-trajectory balance", "resume with the settings"]);
+    // The objectives are compared before the models; these runs differ in both.
+    check_unchanged(&mut rings, &folder, &of_coloured, &["by trajectory balance", "resume with the settings"]);
+    check_unchanged(&mut coloured, &folder, &of_rings, &["by sub-trajectory balance", "resume with the settings"]);
 
-    // The same network for another environment: five nodes rather than four, whose moves have other names. It knows no labels, of which
-    // there would be another number.
+    // The same network for five nodes instead of four, whose actions have other names. It has no identity
+    // features, whose number would differ.
     let make = |n: usize, replay: bool| {
         let env = Ring::new(n, GraphKind::Directed).unwrap().into_env();
         let mut rng = Rng::seeded(0);
@@ -226,13 +227,13 @@ fn checkpoints_of_something_else_change_nothing() {
     steps(&mut five, 1);
     let path = folder.join("four");
     four.save(&path).unwrap();
-    unchanged(
+    check_unchanged(
         &mut five,
         &folder,
         &path,
         &["replay buffer can't be used here", "not legal", "resume with the settings"],
     );
-    unchanged(&mut without, &folder, &path, &["one of the two runs has a replay buffer"]);
+    check_unchanged(&mut without, &folder, &path, &["one of the two runs has a replay buffer"]);
     without.save(&path).unwrap();
-    unchanged(&mut four, &folder, &path, &["one of the two runs has a replay buffer"]);
+    check_unchanged(&mut four, &folder, &path, &["one of the two runs has a replay buffer"]);
 }

@@ -1,5 +1,5 @@
-//! Bad input ends in a typed error that says what was wrong, what was expected and what to do; nothing panics, nothing is
-//! half changed.
+//! Bad input gives a typed error with problem, expectation and remedy; nothing panics, and nothing is changed
+//! halfway.
 
 use crate::trainers::{Folder, state};
 use gfn::distribution::Exploration;
@@ -24,7 +24,7 @@ use gfn_gym::hypergrid::HyperGrid;
 use gfn_gym::ring::Ring;
 use tch::Tensor;
 
-/// The message of an error that must be one of these, with all of these words in it.
+/// Asserts that an error has one of these variants and that its message contains all of these words.
 macro_rules! refused {
     ($result:expr, $pattern:pat, $($word:expr),+) => {{
         let error = $result.map(|_| ()).unwrap_err();
@@ -37,7 +37,7 @@ macro_rules! refused {
 }
 
 fn replay(slots: &[u32], offsets: &[usize]) -> Result<Trajectories<GraphEnv>> {
-    // Pairs (0, 1), (0, 2) and (1, 2) are slots 1, 2 and 5 of 9; slot 9 exits.
+    // Pairs (0, 1), (0, 2) and (1, 2) are slots 1, 2 and 5 of 9; slot 9 is the exit.
     Trajectories::replay(&Triangles::env(), &Slots(slots.to_vec()), offsets)
 }
 
@@ -55,7 +55,7 @@ fn walks_from_outside_are_checked_move_by_move() {
     illegal(&[3, 9], ["action 3", "10 slots", "node 1, node 0"]);
     illegal(&[10], ["action 10", "10 slots", "no such slot"]);
     illegal(&[u32::MAX], ["4294967295", "10 slots", "no such slot"]);
-    // The trajectory is named, not the row among those that are still going.
+    // The error has the index of the trajectory, not that among unfinished trajectories.
     refused!(replay(&[9, 1, 1, 9], &[0, 1, 4]), Error::IllegalAction { row: 1, .. }, "state 1");
     refused!(
         replay(&[1, 2], &[0, 2]),
@@ -87,8 +87,8 @@ fn steps_that_a_state_cannot_take_are_refused() {
     refused!(back, Error::IllegalAction { .. }, "action 1", "backward");
 }
 
-/// A trainer whose reward gives these values, the last of them over and over.
-fn rewarded(values: &'static [f64], count: fn(usize) -> usize) -> Trainer<GraphEnv> {
+/// Builds a trainer whose reward returns these values, repeating the last one.
+fn trainer_with_rewards(values: &'static [f64], count: fn(usize) -> usize) -> Trainer<GraphEnv> {
     let env = Triangles::env();
     let mut rng = Rng::seeded(0);
     let config = GraphNetConfig { embedding: 8, ..GraphNetConfig::default() };
@@ -127,7 +127,7 @@ fn rewards_that_are_no_finite_numbers_stop_the_step() {
         (&[0.0, f64::INFINITY], "inf"),
         (&[0.0, f64::NEG_INFINITY], "-inf"),
     ] {
-        let mut trainer = rewarded(values, |n| n);
+        let mut trainer = trainer_with_rewards(values, |n| n);
         refused!(trainer.step(), Error::NonFinite { row: 1, .. }, "log-reward is", shown, "every finished object");
         let replay = ReplayConfig { capacity: 8, eviction: Eviction::Fifo, draw: Draw::Uniform };
         trainer = trainer.with_replay(ReplayBuffer::new(replay).unwrap());
@@ -143,15 +143,15 @@ fn rewards_that_are_no_finite_numbers_stop_the_step() {
     let counts: [fn(usize) -> usize; 3] = [|n| n - 1, |n| n + 1, |_| 0];
     for count in counts {
         refused!(
-            rewarded(&[0.0], count).step(),
+            trainer_with_rewards(&[0.0], count).step(),
             Error::Shape { .. },
             "the reward's answer",
             "[8]",
             "one log-reward per state"
         );
     }
-    // Finite, but not in single precision.
-    refused!(rewarded(&[1e300], |n| n).step(), Error::NonFinite { .. }, "loss is inf", "reward's scale");
+    // Finite in double, but not in single precision.
+    refused!(trainer_with_rewards(&[1e300], |n| n).step(), Error::NonFinite { .. }, "loss is inf", "reward's scale");
 }
 
 #[test]
@@ -236,14 +236,14 @@ fn trainers_refuse_settings_that_make_no_sense() {
     refused!(trainer.resume("nowhere"), Error::File { .. } | Error::Missing { .. }, ":");
     let short = TrainerConfig { max_steps: 2, exit_bias: constant(-50.0), ..base() };
     refused!(
-        rewarded_with(short).step(),
+        trainer_with_config(short).step(),
         Error::StepLimit { limit: 2, .. },
         "within 2 steps",
         "raise the sampler's step limit"
     );
 }
 
-fn rewarded_with(config: TrainerConfig) -> Trainer<GraphEnv> {
+fn trainer_with_config(config: TrainerConfig) -> Trainer<GraphEnv> {
     let reward =
         |graphs: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; graphs.graphs().len()]) };
     let objective = gfn::objective::LogPartitionVariance;
@@ -267,7 +267,7 @@ fn samplers_refuse_no_trajectory_and_stop_at_the_limit() {
         "a backward roll-out",
         "1 of 1"
     );
-    // A graph that no walk from the initial one reaches.
+    // A graph that can't be reached from the initial one.
     let other = GraphStates::from(vec![gfn::graph::GraphState::with_nodes(GraphKind::Undirected, 4)]);
     refused!(
         sampler_of(&env).backward(&other, &mut rng),

@@ -1,4 +1,4 @@
-//! Metrics of what makes no sense end in typed errors, and extremes of what does in numbers.
+//! Metrics of invalid input give typed errors, and metrics of extreme but valid input give numbers.
 
 use gfn::env::{Reals, StateGraph};
 use gfn::graph::GraphStates;
@@ -20,7 +20,7 @@ fn distances_are_between_distributions() {
     }
     assert!(matches!(Distances::between(&[], &[]), Err(Error::Config { .. })));
     assert!(matches!(Distances::between(&[1.0], &even), Err(Error::Shape { .. })));
-    // Printed with four digits.
+    // Values rounded to four digits are accepted.
     assert!(Distances::between(&[0.3333; 3], &[1.0 / 3.0; 3]).unwrap().tv < 1e-3);
 }
 
@@ -50,7 +50,7 @@ fn weights_that_are_no_numbers_estimate_nothing() {
     assert!(importance_log_z(&[1000.0, -1000.0]).unwrap().log_z.is_finite());
 }
 
-/// Squares of such coordinates are beyond what a number can be; distances aren't.
+/// Squares of such coordinates overflow or underflow, but distances don't.
 #[test]
 fn transport_between_points_of_any_size() {
     let near = Reals::from_rows([[0.0, 1.0], [1.0, 5.0], [2.0, -3.0]]);
@@ -72,7 +72,7 @@ fn transport_between_points_of_any_size() {
     assert_eq!(wasserstein2(&origin, &origin).unwrap(), 0.0);
 }
 
-/// Probabilities that are too small to be numbers are alike.
+/// Underflowed probabilities count as equal.
 #[test]
 fn underflowed_probabilities_are_equivariant() {
     let env = ColoredGraphs::new(3).unwrap().into_env();

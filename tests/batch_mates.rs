@@ -1,5 +1,5 @@
-//! Policies that depend a little on the other states of the batch are refused: before training, after some steps, and by exact figures.
-//! Those that only round aren't.
+//! Policies that depend slightly on the other states of the batch are refused: before training, after some
+//! steps, and by exact metrics. Policies that only round differently are accepted.
 
 use std::cell::Cell;
 
@@ -19,7 +19,7 @@ use crate::nets;
 
 const LETTERS: usize = 6;
 
-/// What P_F's logits are multiplied by, besides 1: for each state of the batch, or for the mean of its entries.
+/// The factor of P_F's logits, in addition to 1: per state of the batch, or per mean entry of the batch.
 #[derive(Clone, Copy)]
 enum Factor {
     PerState(f64),
@@ -27,9 +27,9 @@ enum Factor {
 }
 
 /// A policy whose logits depend on the batch.
-struct Mates(MlpPolicy<KHot>, Cell<Factor>);
+struct BatchDependent(MlpPolicy<KHot>, Cell<Factor>);
 
-impl Policy<VectorEnv> for Mates {
+impl Policy<VectorEnv> for BatchDependent {
     fn evaluate(
         &self,
         env: &VectorEnv,
@@ -59,16 +59,16 @@ fn words() -> VectorEnv {
     word_env(2, LETTERS)
 }
 
-fn mates(factor: Factor, seed: u64) -> Mates {
+fn batch_dependent(factor: Factor, seed: u64) -> BatchDependent {
     tch::set_num_threads(1);
     let config =
         MlpPolicyConfig { mlp: MlpConfig { hidden: vec![16], ..MlpConfig::default() }, ..MlpPolicyConfig::default() };
     let features = KHot::new(LETTERS, 3);
     let policy = MlpPolicy::new(&words(), features, config, Device::Cpu, Kind::Float, &mut Rng::seeded(seed));
-    Mates(policy.unwrap(), Cell::new(factor))
+    BatchDependent(policy.unwrap(), Cell::new(factor))
 }
 
-fn trainer(policy: Mates) -> Result<Trainer<VectorEnv>> {
+fn trainer(policy: BatchDependent) -> Result<Trainer<VectorEnv>> {
     let reward = |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
         Ok(states.rows().map(|row| row.iter().filter(|&&x| x == 1).count() as f64).collect())
     };
@@ -77,7 +77,7 @@ fn trainer(policy: Mates) -> Result<Trainer<VectorEnv>> {
 }
 
 #[track_caller]
-fn told<T>(result: Result<T>) {
+fn check_refused<T>(result: Result<T>) {
     let Err(error) = result else { panic!("no error") };
     let message = error.to_string();
     assert!(matches!(error, Error::Contract { .. }), "{message}");
@@ -86,25 +86,25 @@ fn told<T>(result: Result<T>) {
     }
 }
 
-/// Factors as small as one part in a thousand for each state of the batch, and a tenth of the batch's mean.
+/// Factors as small as 0.001 per state of the batch, and a tenth of the batch's mean.
 #[test]
 fn a_slight_dependence_on_batch_mates_is_refused_before_training() {
     for seed in 0..8 {
         for factor in [Factor::PerState(1e-3), Factor::Mean(0.1), Factor::Mean(-0.1)] {
-            told(trainer(mates(factor, seed)));
+            check_refused(trainer(batch_dependent(factor, seed)));
         }
-        trainer(mates(Factor::Mean(0.0), seed)).unwrap();
+        trainer(batch_dependent(Factor::Mean(0.0), seed)).unwrap();
     }
 }
 
 #[test]
 fn a_dependence_that_grows_is_refused_after_ten_and_a_hundred_steps() {
     for (grown, refused) in [(3, 10), (10, 10), (11, 100), (60, 100)] {
-        let mut trainer = trainer(mates(Factor::Mean(0.0), 0)).unwrap();
+        let mut trainer = trainer(batch_dependent(Factor::Mean(0.0), 0)).unwrap();
         for _ in 0..grown {
             trainer.step().unwrap();
         }
-        trainer.policy_as::<Mates>().unwrap().1.set(Factor::Mean(0.1));
+        trainer.policy_as::<BatchDependent>().unwrap().1.set(Factor::Mean(0.1));
         let refusal = loop {
             match trainer.step() {
                 Ok(_) => assert!(trainer.steps_done() <= refused, "{grown}"),
@@ -112,10 +112,10 @@ fn a_dependence_that_grows_is_refused_after_ten_and_a_hundred_steps() {
             }
         };
         assert_eq!(trainer.steps_done(), refused, "{grown}");
-        told::<()>(Err(refusal));
-        // It is looked at until it passes.
-        told(trainer.step());
-        trainer.policy_as::<Mates>().unwrap().1.set(Factor::Mean(0.0));
+        check_refused::<()>(Err(refusal));
+        // The check is repeated until it passes.
+        check_refused(trainer.step());
+        trainer.policy_as::<BatchDependent>().unwrap().1.set(Factor::Mean(0.0));
         trainer.step().unwrap();
     }
 }
@@ -124,16 +124,16 @@ fn a_dependence_that_grows_is_refused_after_ten_and_a_hundred_steps() {
 fn exact_figures_refuse_a_policy_that_depends_on_batch_mates() {
     let space = StateGraph::build(&words(), 1_000).unwrap();
     for factor in [Factor::PerState(1e-4), Factor::Mean(0.1)] {
-        told(space.terminating_distribution(&words(), &mates(factor, 0), None));
+        check_refused(space.terminating_distribution(&words(), &batch_dependent(factor, 0), None));
     }
-    space.terminating_distribution(&words(), &mates(Factor::Mean(0.0), 0), None).unwrap();
+    space.terminating_distribution(&words(), &batch_dependent(Factor::Mean(0.0), 0), None).unwrap();
 }
 
-/// The checks draw by a stream of their own.
+/// The checks use their own random stream.
 #[test]
 fn checks_change_no_random_number() {
     let losses = |again: bool| {
-        let mut trainer = trainer(mates(Factor::Mean(0.0), 0)).unwrap();
+        let mut trainer = trainer(batch_dependent(Factor::Mean(0.0), 0)).unwrap();
         let step = |_| {
             if again {
                 trainer.policy_changed();
@@ -145,7 +145,8 @@ fn checks_change_no_random_number() {
     assert_eq!(losses(false), losses(true));
 }
 
-/// Networks in single precision whose weights are moved far from where they start: without norms their sums are large, and round.
+/// Networks in single precision with weights far from their initial values: without norms their sums are
+/// large, and round.
 #[test]
 fn no_network_of_the_library_is_refused() {
     tch::set_num_threads(1);

@@ -1,5 +1,5 @@
-//! What a user's policy, objective and source of conditions give is checked where it comes in: a column where a flat list is meant would be
-//! broadcast without a word.
+//! Results of a user's policy, objective and condition source are checked for their shape: a column instead
+//! of a flat list would be broadcast silently.
 
 use crate::words::{fresh, policy, says, trainer, words};
 use gfn::distribution::GraphActionCategorical;
@@ -16,14 +16,14 @@ use gfn::rollout::Sampler;
 use gfn::{Error, Result, Rng};
 use tch::{Device, Kind, Tensor};
 
-/// A policy whose estimators come as a linear layer gives them, `[n, 1]`.
-struct Column {
+/// A policy whose estimators have the shape `[n, 1]`, as a linear layer returns them.
+struct ColumnEstimators {
     inner: MlpPolicy<KHot>,
     flow: bool,
     log_z: bool,
 }
 
-impl Policy<VectorEnv> for Column {
+impl Policy<VectorEnv> for ColumnEstimators {
     fn evaluate(
         &self,
         env: &VectorEnv,
@@ -56,7 +56,7 @@ fn columns_of_a_policy_are_refused() {
             backward: BackwardPolicy::SharedTorso,
             ..MlpPolicyConfig::default()
         };
-        trainer(Column { inner: policy(config), flow, log_z }, objective, fresh(8)).unwrap().step()
+        trainer(ColumnEstimators { inner: policy(config), flow, log_z }, objective, fresh(8)).unwrap().step()
     };
     assert!(step(false, false, Box::new(TrajectoryBalance)).is_ok());
     assert!(step(true, true, Box::new(LogPartitionVariance)).is_ok(), "what isn't asked for isn't looked at");
@@ -79,14 +79,14 @@ fn columns_of_a_policy_are_refused() {
     says(&error, &["LogPaths", ", 1]"]);
 }
 
-/// Trajectory balance, misshapen.
+/// Trajectory balance with residuals of a wrong shape.
 #[derive(Debug)]
-enum Misshapen {
+enum WrongShape {
     Values,
     Weights,
 }
 
-impl Objective for Misshapen {
+impl Objective for WrongShape {
     fn name(&self) -> &'static str {
         "misshapen balance"
     }
@@ -102,11 +102,11 @@ impl Objective for Misshapen {
     }
 }
 
-/// A loss for each trajectory.
+/// An objective that returns a loss per trajectory instead of a scalar.
 #[derive(Debug)]
-struct Each;
+struct LossPerTrajectory;
 
-impl Objective for Each {
+impl Objective for LossPerTrajectory {
     fn name(&self) -> &'static str {
         "a loss for each"
     }
@@ -123,13 +123,13 @@ fn columns_of_an_objective_are_refused() {
     let step = |objective: Box<dyn Objective>| {
         trainer(policy(MlpPolicyConfig::default()), objective, fresh(8)).unwrap().step().unwrap_err()
     };
-    let error = step(Box::new(Misshapen::Values));
+    let error = step(Box::new(WrongShape::Values));
     assert!(matches!(error, Error::Shape { .. }), "{error:?}");
     says(&error, &["residuals of misshapen balance", "[8, 1]", "expected [8]", "squeeze_dim"]);
-    let error = step(Box::new(Misshapen::Weights));
+    let error = step(Box::new(WrongShape::Weights));
     assert!(matches!(error, Error::Shape { .. }), "{error:?}");
     says(&error, &["weights of misshapen balance", "[8, 1]", "expected [8]", "squeeze_dim"]);
-    let error = step(Box::new(Each));
+    let error = step(Box::new(LossPerTrajectory));
     assert!(matches!(error, Error::Shape { .. }), "{error:?}");
     says(&error, &["the loss of a loss for each", "[8]", "expected []", "one number"]);
 }

@@ -1,13 +1,13 @@
-//! Bounds on means and on probabilities of the package `judge`, against what they must be.
+//! Bounds on means and probabilities of the package `judge`, compared with known values.
 
 use gfn::Rng;
 use gfn::metrics::Estimate;
 use gfn_judge::{Interval, log_mean_at_least, probability_at_least};
 
-/// Stakes of the bets that bound a mean: 1, 1/2, 1/4 and so on.
-const STAKES: i32 = 16;
+/// The number of stakes of the bets: 1, 1/2, 1/4 and so on.
+const N_STAKES: i32 = 16;
 
-/// 100 heads of 100 tosses: p^100 = risk at the bound. 0 heads say nothing from below.
+/// 100 heads of 100 tosses: p^100 equals the risk at the bound. 0 heads give no lower bound.
 #[test]
 fn shares_have_the_bounds_of_chernoff() {
     assert!((probability_at_least(1.0, 100, 0.025) - 0.025f64.powf(0.01)).abs() < 1e-12);
@@ -16,26 +16,25 @@ fn shares_have_the_bounds_of_chernoff() {
     assert!(0.48 < low && low < 0.49, "{low}");
 }
 
-/// Equal draws: the bound is below them by the risk of not having seen what else there is.
+/// The bound is below equal draws, because other values could have been missed.
 #[test]
 fn means_of_equal_draws_lose_what_they_cannot_exclude() {
     for n in [1, 20, 1_000] {
         let bound = log_mean_at_least(&vec![-700.0; n], 0.025);
-        let stakes: f64 = (0..STAKES).map(|k| 0.5f64.powi(k)).sum();
+        let stakes: f64 = (0..N_STAKES).map(|k| 0.5f64.powi(k)).sum();
         assert!(bound < -700.0 + (0.025f64).ln() / n as f64 + 1e-6 && stakes < 2.0, "{n}: {bound}");
         assert!(bound > -700.0 + (0.025f64 / 2.0).ln() / n as f64 - 1e-6, "{n}: {bound}");
     }
     assert!(log_mean_at_least(&[], 0.025) == f64::NEG_INFINITY);
     assert!(log_mean_at_least(&[f64::NEG_INFINITY; 3], 0.025) == f64::NEG_INFINITY);
-    // One draw that is nearly the whole sum: no more than Markov's inequality says.
+    // One draw that is nearly the whole sum: the bound is that of Markov's inequality.
     let mut logs = vec![0.0; 999];
     logs.push(500.0);
     let bound = log_mean_at_least(&logs, 0.025);
     assert!(480.0 < bound && bound < 500.0 - 1_000f64.ln() + 0.025f64.ln(), "{bound}");
 }
 
-/// Variables of mean 1 whose mean is almost all in rare draws, in 400 samples of each: the bound is above
-/// the mean in no more than 5 %.
+/// Bounds for variables of mean 1 with rare large values: above the mean in at most 5 % of 400 samples.
 #[test]
 fn bounds_on_means_hold_for_heavy_tails() {
     let rng = &mut Rng::seeded(0);
@@ -56,12 +55,12 @@ fn bounds_on_means_hold_for_heavy_tails() {
         }
         assert!(wrong <= 20, "variable {k}: {wrong} of 400");
     }
-    // It isn't empty: a spread of 0.3 is known to a few hundredths.
+    // The bound is close: for a spread of 0.3 within a few hundredths.
     let logs: Vec<f64> = (0..2_000).map(|_| normal(0.3, rng)).collect();
     assert!(log_mean_at_least(&logs, 0.01) > -0.04);
 }
 
-/// Neither end of an interval around an infinite mean is NaN.
+/// No end of an interval around an infinite mean is NaN.
 #[test]
 fn intervals_of_infinite_means_have_no_nan() {
     for mean in [f64::INFINITY, f64::NEG_INFINITY] {

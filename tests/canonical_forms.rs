@@ -1,4 +1,5 @@
-//! Canonical forms and |Aut| against trying all permutations, against petgraph's VF2, and under random relabelling.
+//! Canonical forms and |Aut| compared with a search of all permutations, with petgraph's VF2, and under
+//! random relabelling.
 
 use gfn::Rng;
 use gfn::graph::{
@@ -7,7 +8,7 @@ use gfn::graph::{
 use petgraph::algo::is_isomorphic_matching;
 use proptest::prelude::*;
 
-/// What a random graph may have.
+/// Properties of random graphs.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     kind: GraphKind,
@@ -30,7 +31,7 @@ fn shapes() -> Vec<Shape> {
     out
 }
 
-/// Classes and attributes both: weights 1 and 2 differ in an attribute only.
+/// Weights with classes and attributes: 1 and 2 differ in an attribute only.
 fn node_weight(k: usize) -> Node {
     Node { class: (k / 2) as u16, attributes: Attributes::new(&[0, 0, (k % 2) as u8]).unwrap() }
 }
@@ -61,7 +62,7 @@ fn random_permutation(n: usize, rng: &mut Rng) -> Vec<u32> {
     out
 }
 
-/// A graph that is a small step from this one, relabelled: the pairs that are hardest to tell apart.
+/// Draws a relabelled graph that differs little or not at all: the hardest pairs to distinguish.
 fn near_copy(graph: &GraphState, shape: Shape, rng: &mut Rng) -> GraphState {
     let n = graph.n_nodes();
     let mut out = graph.induced(&random_permutation(n, rng));
@@ -69,7 +70,7 @@ fn near_copy(graph: &GraphState, shape: Shape, rng: &mut Rng) -> GraphState {
         return out;
     }
     match rng.below(4) {
-        // A relabelled copy.
+        // Only relabelled.
         0 => {}
         1 => {
             let node = node_weight(rng.below(shape.node_weights));
@@ -84,7 +85,7 @@ fn near_copy(graph: &GraphState, shape: Shape, rng: &mut Rng) -> GraphState {
                 out.set_edge(a, b, weight).unwrap();
             }
         }
-        // An edge moves (a directed one may just turn round).
+        // An edge moves (a directed one may only be reversed).
         _ => {
             let edges: Vec<_> = out.edges().collect();
             let (a, b) = (rng.below(n) as u32, rng.below(n) as u32);
@@ -113,7 +114,7 @@ fn permutations(n: usize) -> Vec<Vec<u32>> {
     out
 }
 
-/// Whether this relabelling takes one graph to the other.
+/// Returns `true` if this relabelling maps one graph to the other.
 fn maps(one: &GraphState, other: &GraphState, order: &[u32]) -> bool {
     let n = order.len() as u32;
     let place = |k: u32| order[k as usize];
@@ -156,7 +157,7 @@ fn keys_and_automorphisms_agree_with_trying_all_permutations() {
             n_symmetric += usize::from(automorphisms > 1);
         }
     }
-    // The random graphs must have put every answer to the test.
+    // The random graphs must include every outcome.
     assert!(
         n_isomorphic > 200 && n_different > 200 && n_symmetric > 200,
         "{n_isomorphic} isomorphic pairs, {n_different} others, {n_symmetric} graphs with a symmetry"
@@ -172,7 +173,7 @@ fn key_equality_agrees_with_vf2() {
             let n = 2 + rng.below(9);
             let one = random_graph(shape, n, &mut rng);
             let other = near_copy(&one, shape, &mut rng);
-            // Petgraph's nodes with the weights that the states keep beside them.
+            // Converts to a petgraph graph with the weights of nodes and edges.
             macro_rules! weighted {
                 ($state:expr, $graph:expr) => {
                     $graph.map(|i, ()| $state.node(i.index() as u32), |_, edge| *edge)
@@ -198,7 +199,7 @@ fn key_equality_agrees_with_vf2() {
     assert!(n_isomorphic > 100 && n_different > 100, "{n_isomorphic} isomorphic pairs, {n_different} others");
 }
 
-/// Circulant graphs look the same from every node, so that refinement never decides and the search has to.
+/// Circulant graphs look the same from every node, so that refinement alone decides nothing.
 #[test]
 fn relabelling_changes_no_key_where_refinement_says_nothing() {
     let mut rng = Rng::seeded(3);
@@ -220,7 +221,7 @@ fn relabelling_changes_no_key_where_refinement_says_nothing() {
                     }
                 }
                 let one = canonizer.canonical(&graph, 0);
-                // The rotations are automorphisms: n divides |Aut| (which may be beyond u64).
+                // Rotations are automorphisms, so n divides |Aut| (which may not fit in u64).
                 assert_eq!(one.automorphisms.map_or(0, |count| count % n as u64), 0);
                 for _ in 0..5 {
                     let order = random_permutation(n, &mut rng);
@@ -233,7 +234,7 @@ fn relabelling_changes_no_key_where_refinement_says_nothing() {
     }
 }
 
-/// A graph of up to 12 nodes, and a permutation of them.
+/// Draws a graph of up to 12 nodes, and a permutation of its nodes.
 fn graph_and_order() -> impl Strategy<Value = (GraphState, Vec<u32>)> {
     let size_and_kind = (0..=12_usize, any::<bool>(), 1..4_usize, 1..6_usize);
     size_and_kind.prop_flat_map(|(n, directed, node_weights, edge_weights)| {

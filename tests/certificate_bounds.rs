@@ -1,5 +1,5 @@
-//! Bounds of certificates against the truth by enumeration, for policies that are made to mislead them: exact
-//! ones that prefer one order of building, and ones that are exact but for a needle. Everything is drawn from
+//! Bounds of certificates compared with the truth by enumeration, for misleading policies: exact ones that
+//! prefer one order of building, and ones that are exact except for one rare object. All random numbers have
 //! fixed seeds.
 
 use gfn::distribution::GraphActionCategorical;
@@ -16,14 +16,13 @@ use gfn_gym::set_addition::SetAddition;
 use gfn_judge::{Budget, Certificate, Limit, certify};
 use tch::Tensor;
 
-use crate::certificates::drawn;
+use crate::certificates::draw_objects;
 
 const BUDGET: Budget = Budget { samples: 1_000, subsets: 16, size: 12, paths: 32 };
-/// What single precision makes of exact figures.
+/// Tolerance for exact metrics in single precision.
 const ROUNDING: f64 = 1e-5;
 
-/// A P_B that prefers some parents: their logits are `scale` times numbers in [0, 1) that belong to pairs of
-/// states.
+/// A P_B that prefers some parents: logits are `scale` times hashed numbers in [0, 1) of pairs of states.
 struct OrderedBackward<'a, E: EnumerableEnv> {
     graph: &'a StateGraph<E>,
     scale: f64,
@@ -59,7 +58,7 @@ impl<E: EnumerableEnv> Policy<E> for OrderedBackward<'_, E> {
     }
 }
 
-/// P_F of a policy, and a uniform P_B.
+/// A policy's P_F with a uniform P_B.
 struct WithUniformBackward<P>(P);
 
 impl<E, P> Policy<E> for WithUniformBackward<P>
@@ -83,7 +82,7 @@ where
     }
 }
 
-/// The truth, and the number of bounds that were false.
+/// Exact values, and the number of false bounds.
 struct Truth {
     tv: f64,
     log_z: f64,
@@ -103,7 +102,7 @@ impl Truth {
         Self { tv, log_z: target.log_z, bounds: 0, wrong: 0 }
     }
 
-    /// Counts false bounds; what holds on its condition counts as true if the condition doesn't hold.
+    /// Counts false bounds; a conditional bound counts as true if its condition is false.
     fn check(&mut self, certificate: &Certificate) {
         let Certificate { log_z, tv, .. } = certificate;
         let supposed = tv.if_log_z_at_most.is_some_and(|most| self.log_z <= most);
@@ -117,7 +116,7 @@ impl Truth {
         ];
         self.bounds += hold.len();
         self.wrong += hold.iter().filter(|holds| !**holds).count();
-        // No interval where it contradicts what was found.
+        // An estimate must not contradict the bounds.
         if let Some(estimate) = log_z.estimate {
             assert!(estimate.high + 1e-4 >= log_z.at_least, "{certificate}");
             assert!(log_z.at_most.is_none_or(|most| estimate.low - 1e-4 <= most), "{certificate}");
@@ -125,8 +124,8 @@ impl Truth {
     }
 }
 
-/// Certifies exact policies that prefer one order of building, without and with objects of the target.
-/// Returns the number of certificates that noticed the order.
+/// Certifies exact policies that prefer one order of building, with and without objects of the target.
+/// Returns the number of certificates that reported the order.
 fn certify_ordered<E, R>(name: &str, env: &E, reward: &R, scales: &[f64]) -> usize
 where
     E: EnumerableEnv,
@@ -143,7 +142,7 @@ where
         let target = graph.target_distribution(reward, None).unwrap().probs;
         for seed in 0..2 {
             let rng = &mut Rng::seeded(seed);
-            let given = graph.states().select(&drawn(&graph, &target, 200, rng));
+            let given = graph.states().select(&draw_objects(&graph, &target, 200, rng));
             for objects in [None, Some(&given)] {
                 let certificate = certify(env, &policy, reward, objects, BUDGET, rng).unwrap();
                 truth.check(&certificate);
@@ -184,8 +183,8 @@ fn exact_policies_that_prefer_an_order_are_not_accused_on_coloured_graphs() {
     certify_ordered("coloured graphs", &ColoredGraphs::new(4).unwrap().into_env(), &ColoredGraphReward::Count, &SCALES);
 }
 
-/// The target has a needle of this mass, the policy is exact but for it: the needle's mass is the total
-/// variation. Returns the number of bounds, and of false ones.
+/// Certifies a policy that is exact except for one object of this mass, which is then the total variation.
+/// Returns the numbers of bounds and of false bounds.
 fn certify_needle(mass: f64, objects: usize, seeds: u64) -> (usize, usize) {
     let env = HyperGrid::new(3, 6).unwrap().env();
     let is_needle = |row: &[u16]| row.iter().all(|&x| x == 5);
@@ -203,7 +202,7 @@ fn certify_needle(mass: f64, objects: usize, seeds: u64) -> (usize, usize) {
     let target = graph.target_distribution(&with, None).unwrap().probs;
     for seed in 0..seeds {
         let rng = &mut Rng::seeded(seed);
-        let given = graph.states().select(&drawn(&graph, &target, objects, rng));
+        let given = graph.states().select(&draw_objects(&graph, &target, objects, rng));
         let certificate = certify(&env, &policy, &with, Some(&given), BUDGET, rng).unwrap();
         truth.check(&certificate);
         assert!(certificate.log_z.at_most.is_some());

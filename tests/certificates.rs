@@ -1,4 +1,5 @@
-//! Certificates and judgements against the truth: bounds that hold, intervals that cover, and policies that get no clean report.
+//! Certificates and judgements compared with the truth: valid bounds, intervals that cover, and no clean
+//! report for a bad policy.
 
 use gfn::env::{EnumerableEnv, Env, Reward, Rows, StateGraph, VectorEnv, VectorStates};
 use gfn::examples::Triangles;
@@ -11,7 +12,7 @@ use tch::Tensor;
 
 const BUDGET: Budget = Budget { samples: 2_000, subsets: 32, size: 12, paths: 64 };
 
-/// A grid with four modes, and its reward.
+/// Builds a grid with four modes, and its reward.
 fn grid() -> (VectorEnv, StateGraph<VectorEnv>, OriginalReward) {
     let grid = HyperGrid::new(2, 8).unwrap();
     let env = grid.env();
@@ -20,8 +21,13 @@ fn grid() -> (VectorEnv, StateGraph<VectorEnv>, OriginalReward) {
     (env, graph, reward)
 }
 
-/// `n` objects of a distribution over states.
-pub(crate) fn drawn<E: EnumerableEnv>(graph: &StateGraph<E>, probs: &[f64], n: usize, rng: &mut Rng) -> Vec<usize> {
+/// Draws `n` objects from a distribution over states.
+pub(crate) fn draw_objects<E: EnumerableEnv>(
+    graph: &StateGraph<E>,
+    probs: &[f64],
+    n: usize,
+    rng: &mut Rng,
+) -> Vec<usize> {
     let draw = |u: f64| {
         let mut rest = u;
         (0..graph.len()).find(|&state| {
@@ -39,26 +45,26 @@ fn an_exact_policy_gets_a_clean_report() {
     let log_z = graph.target_distribution(&reward, None).unwrap().log_z;
     let certificate = certify(&env, &exact, &reward, None, BUDGET, &mut Rng::seeded(0)).unwrap();
     assert!(certificate.is_clean() && certificate.limits.is_empty(), "{certificate}");
-    // Its own samples have no upper bound, only one on the condition that the estimate of log Z is right.
+    // Its own samples give no upper bound, only a conditional one.
     assert!(certificate.tv.at_most == 1.0 && certificate.log_z.at_most.is_none());
     assert!(certificate.tv.at_most_by_importance.unwrap() < 0.01 && certificate.tv.at_least < 1e-4);
     assert!((certificate.log_z.estimate.unwrap().estimate - log_z).abs() < 1e-5);
     assert!(certificate.log_z.at_least <= log_z + 1e-6 && certificate.consistency.unwrap().fcs.high < 1e-4);
     assert!(certificate.to_string().contains("Nothing was found against the policy"));
-    // It can be written and read.
+    // A certificate can be serialized and read.
     let text = serde_json::to_string(&certificate).unwrap();
     let read: gfn_judge::Certificate = serde_json::from_str(&text).unwrap();
     assert_eq!((read.findings, read.log_z), (certificate.findings, certificate.log_z));
 
-    // With objects of the target both are bounded, and the bounds are as close as the number of objects allows.
+    // With objects of the target both quantities have upper bounds, as close as the number of objects allows.
     let target = graph.target_distribution(&reward, None).unwrap().probs;
-    let given = graph.states().select(&drawn(&graph, &target, 2_000, &mut Rng::seeded(1)));
+    let given = graph.states().select(&draw_objects(&graph, &target, 2_000, &mut Rng::seeded(1)));
     let certificate = certify(&env, &exact, &reward, Some(&given), BUDGET, &mut Rng::seeded(2)).unwrap();
     let most = certificate.log_z.at_most.unwrap();
     assert!(log_z <= most && most < log_z + 5.5 / 2_000.0 && certificate.tv.at_most < 0.01, "{certificate}");
 }
 
-/// The policy is exact but for one of four modes, which it never goes to: its own samples look perfect.
+/// A policy that is exact but never samples one of four modes: its own samples look perfect.
 #[test]
 fn a_policy_that_misses_a_mode_gets_no_clean_report() {
     let (env, graph, reward) = grid();
@@ -77,23 +83,24 @@ fn a_policy_that_misses_a_mode_gets_no_clean_report() {
     let tv = Distances::between(&probs, &target.probs).unwrap().tv;
     assert!((tv - 0.25).abs() < 0.01, "{tv}");
     let certificate = certify(&env, &policy, &reward, None, BUDGET, &mut Rng::seeded(0)).unwrap();
-    // The negative control of the usual figures: its weights are all alike.
+    // Negative control: the effective sample size shows no problem, because all weights are equal.
     assert!(certificate.effective_samples > 1_900.0);
     let found = |wanted: fn(&Finding) -> bool| certificate.findings.iter().any(wanted);
     assert!(found(|finding| matches!(finding, Finding::Neglected { mass, .. } if *mass > 0.1)), "{certificate}");
     assert!(found(|finding| matches!(finding, Finding::TotalVariation { .. })), "{certificate}");
     assert!(0.1 < certificate.tv.at_least && certificate.tv.at_least <= tv);
-    // No interval is printed that contradicts what was found.
+    // No interval contradicts the objects that were found.
     assert!(matches!(certificate.limits[..], [Limit::LogZContradicted { .. }]) && certificate.log_z.estimate.is_none());
 
-    // With objects of the target the upper bound is right, too.
-    let states = drawn(&graph, &target.probs, 4_000, &mut Rng::seeded(1));
+    // With objects of the target the upper bound is valid, too.
+    let states = draw_objects(&graph, &target.probs, 4_000, &mut Rng::seeded(1));
     let given = graph.states().select(&states);
     let certificate = certify(&env, &policy, &reward, Some(&given), BUDGET, &mut Rng::seeded(2)).unwrap();
     assert!(certificate.log_z.at_most.unwrap() > target.log_z && certificate.tv.at_most > tv, "{certificate}");
 }
 
-/// Objects that aren't drawn from the target make its upper bounds false. They accuse no exact policy.
+/// Objects that aren't drawn from the target make upper bounds false, but don't cause findings against an
+/// exact policy.
 #[test]
 fn a_false_upper_bound_is_no_less_than_the_lower_one() {
     let (env, graph, reward) = grid();
@@ -108,7 +115,7 @@ fn a_false_upper_bound_is_no_less_than_the_lower_one() {
     }
 }
 
-/// 40 certificates of a policy that is neither exact nor hopeless.
+/// 40 certificates of a mediocre policy.
 #[test]
 fn intervals_cover_the_truth() {
     let env = Triangles::env();
@@ -130,7 +137,7 @@ fn intervals_cover_the_truth() {
             Some(estimate) => of_log_z += usize::from(estimate.contains(target.log_z)),
             None => assert!(matches!(certificate.limits[..], [Limit::LogZContradicted { .. }]), "{certificate}"),
         }
-        // If its condition holds, the upper bound does.
+        // The conditional upper bound is valid if its condition is true.
         let is_condition_true = certificate.tv.if_log_z_at_most.is_some_and(|most| target.log_z <= most);
         let at_most = if is_condition_true { certificate.tv.at_most_by_importance.unwrap() } else { 1.0 };
         of_tv += usize::from(certificate.tv.at_least <= tv && tv <= at_most);
@@ -138,7 +145,7 @@ fn intervals_cover_the_truth() {
         let found = log_probs(&env, &UniformPolicy, &objects, 40, rng).unwrap();
         let covers = ends.iter().zip(found).filter(|(state, found)| {
             let p = uniform[**state].ln();
-            // Objects with one path are known up to rounding.
+            // Objects with a single path have no error except rounding.
             found.log_p.low - 1e-6 <= p && p <= found.log_p.high + 1e-6
         });
         of_log_p += covers.count();
@@ -153,38 +160,39 @@ fn samples_are_judged_by_what_their_sampler_is() {
     let (_, graph, reward) = grid();
     let target = graph.target_distribution(&reward, None).unwrap().probs;
     let rng = &mut Rng::seeded(3);
-    let judged = Judgement::new(&target, &drawn(&graph, &target, 3_000, rng), rng).unwrap();
+    let judged = Judgement::new(&target, &draw_objects(&graph, &target, 3_000, rng), rng).unwrap();
     assert!(judged.like_perfect && judged.tv.low < 1e-9 && judged.modes_found == judged.modes, "{judged:?}");
     let floor = NoiseFloor::simulate(&target, 3_000, 200, rng).unwrap();
     assert!((judged.tv_floor.estimate - floor.tv).abs() < 0.1 * floor.tv);
     assert!((judged.consistency.fcs.estimate - judged.consistency.floor).abs() < 0.05);
 
-    // One sample in 3,000 that no perfect sampler draws.
+    // One sample in 3,000 that a perfect sampler never draws.
     let padded: Vec<f64> = target.iter().copied().chain([0.0]).collect();
-    let foreign: Vec<usize> = drawn(&graph, &target, 2_999, rng).into_iter().chain([target.len()]).collect();
+    let foreign: Vec<usize> = draw_objects(&graph, &target, 2_999, rng).into_iter().chain([target.len()]).collect();
     assert!(!Judgement::new(&padded, &foreign, rng).unwrap().like_perfect);
 
-    // A quarter of the mass goes to the first mode.
+    // Moves a quarter of the mass to the first mode.
     let moved: Vec<f64> = target.iter().map(|p| 0.75 * p).collect();
     let first = (0..target.len()).max_by(|&a, &b| target[a].total_cmp(&target[b])).unwrap();
     let worse: Vec<f64> = moved.iter().enumerate().map(|(k, p)| if k == first { p + 0.25 } else { *p }).collect();
     let tv = Distances::between(&worse, &target).unwrap().tv;
     let mut covers = 0;
     for _ in 0..40 {
-        let judged = Judgement::new(&target, &drawn(&graph, &worse, 500, rng), rng).unwrap();
+        let judged = Judgement::new(&target, &draw_objects(&graph, &worse, 500, rng), rng).unwrap();
         covers += usize::from(judged.tv.contains(tv));
         assert!(!judged.like_perfect && judged.tv.low > 0.0, "{:?}", judged.tv);
     }
     assert!(covers >= 38, "{covers} of 40");
 
-    // Without the heaviest objects: they are named.
-    let rest: Vec<usize> = drawn(&graph, &target, 3_000, rng).into_iter().filter(|&state| state != first).collect();
+    // Samples without the heaviest objects: the judgement lists these.
+    let rest: Vec<usize> =
+        draw_objects(&graph, &target, 3_000, rng).into_iter().filter(|&state| state != first).collect();
     let judged = Judgement::new(&target, &rest, rng).unwrap();
     assert!(judged.missing[0].object == first && judged.missing[0].by_chance < 1e-9 && !judged.like_perfect);
 }
 
 #[test]
-fn what_cannot_be_judged_is_refused() {
+fn invalid_samples_are_refused() {
     let rng = &mut Rng::seeded(0);
     assert!(matches!(Judgement::new(&[0.5, 0.4], &[0, 1], rng), Err(Error::Config { .. })));
     assert!(matches!(Judgement::new(&[0.5, 0.5], &[0], rng), Err(Error::Config { .. })));

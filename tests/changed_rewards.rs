@@ -1,10 +1,10 @@
-//! A reward that gives replayed objects other values than before is noticed while the run trains; one that is only
-//! noisy, or whose schedule or condition is the trainer's, isn't.
+//! A reward whose values for replayed objects change during training is detected. Noisy rewards, and rewards
+//! with a schedule or condition of the trainer, are not reported.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use crate::watched::Watched;
+use crate::watched::WarningRecorder;
 use crate::words::{count, fresh, policy, says, with_flow, words};
 use gfn::env::{Rows, VectorEnv, VectorStates};
 use gfn::error::Warning;
@@ -19,7 +19,7 @@ use gfn::train::{BatchRequest, Context, Persist, Source, Trainer, TrainerConfig}
 use gfn::{Error, Result, Rng};
 use tch::Tensor;
 
-type Learner = Watched<VectorEnv>;
+type Learner = WarningRecorder<VectorEnv>;
 
 /// Half of each batch of 32 is replayed.
 fn config() -> TrainerConfig {
@@ -31,14 +31,14 @@ fn buffer() -> ReplayBuffer<VectorEnv> {
     ReplayBuffer::new(ReplayConfig { capacity: 2_000, eviction: Eviction::Fifo, draw: Draw::Uniform }).unwrap()
 }
 
-/// The number of calls of a reward, and of the objects that it was called for.
+/// Counts a reward's calls, and the objects in them.
 #[derive(Clone, Default)]
 struct Counter {
     calls: Arc<AtomicUsize>,
     objects: Arc<AtomicUsize>,
 }
 
-/// A trainer whose log-rewards are the number of first letters and `change(call, row)`.
+/// Builds a trainer whose log-rewards are the number of first letters plus `change(call, row)`.
 fn trainer(change: impl Fn(usize, usize) -> f64 + Send + Sync + 'static, config: TrainerConfig) -> (Learner, Counter) {
     let counter = Counter::default();
     let Counter { calls, objects } = counter.clone();
@@ -48,7 +48,7 @@ fn trainer(change: impl Fn(usize, usize) -> f64 + Send + Sync + 'static, config:
         Ok(count(states, conditions)?.into_iter().enumerate().map(|(row, r)| r + change(call, row)).collect())
     };
     let made = Trainer::new(words(), reward, with_flow(), TrajectoryBalance, config, Rng::seeded(1));
-    (Watched::new(made.unwrap().with_replay(buffer())), counter)
+    (WarningRecorder::new(made.unwrap().with_replay(buffer())), counter)
 }
 
 fn steps(trainer: &mut Learner, n: usize) {
@@ -87,7 +87,7 @@ fn a_reward_that_changes_is_noticed_once() {
     }
 }
 
-/// A temperature that follows the number of calls also differs between two calls in a row, but by little.
+/// A temperature that depends on the number of calls differs little between two calls in a row.
 #[test]
 fn a_reward_that_drifts_with_its_calls_is_noticed() {
     let (mut trainer, _) = trainer(|call, _| 0.01 * call as f64, config());
@@ -100,7 +100,7 @@ fn a_change_is_an_error_where_warnings_are() {
     let shift = Arc::new(AtomicUsize::new(0));
     let by = shift.clone();
     let (made, _) = trainer(move |_, _| by.load(Relaxed) as f64, config());
-    let mut trainer = Watched::by(made.trainer, OnWarning::Fail);
+    let mut trainer = WarningRecorder::with_action(made.trainer, OnWarning::Fail);
     steps(&mut trainer, 50);
     shift.store(3, Relaxed);
     steps(&mut trainer, 49);
@@ -146,22 +146,22 @@ fn schedules_and_conditions_of_the_trainer_are_no_change() {
         let with_buffer = made.with_conditions(draw).with_replay(buffer());
         let conditional = with_buffer
             .with_hindsight(|_: &VectorStates, conditions: &Tensor, _: &mut Rng| Ok(1.0 - conditions), share);
-        let mut conditional = Watched::new(conditional.unwrap());
+        let mut conditional = WarningRecorder::new(conditional.unwrap());
         steps(&mut conditional, 200);
         assert!(changes(&conditional).is_empty(), "{:?}", conditional.warnings());
     }
 }
 
-/// Objects from elsewhere, with log-rewards that the trainer's reward doesn't give.
-struct Measured;
+/// A source of objects whose log-rewards aren't those of the trainer's reward.
+struct RecordedObjects;
 
-impl Persist<VectorEnv> for Measured {
+impl Persist<VectorEnv> for RecordedObjects {
     fn name(&self) -> &str {
         "measured"
     }
 }
 
-impl Source<VectorEnv> for Measured {
+impl Source<VectorEnv> for RecordedObjects {
     fn draw(
         &mut self,
         request: BatchRequest,
@@ -177,14 +177,14 @@ impl Source<VectorEnv> for Measured {
 #[test]
 fn log_rewards_from_elsewhere_are_not_compared() {
     let (trainer, counter) = trainer(|_, _| 0.0, config());
-    let mut trainer = Watched::new(trainer.trainer.with_fresh(Measured).unwrap());
+    let mut trainer = WarningRecorder::new(trainer.trainer.with_fresh(RecordedObjects).unwrap());
     steps(&mut trainer, 200);
     assert!(changes(&trainer).is_empty());
     assert_eq!(counter.calls.load(Relaxed), 0, "the reward isn't asked at all");
 }
 
 #[test]
-fn a_loop_of_ones_own_notices_it_too() {
+fn a_custom_loop_notices_it_too() {
     let shift = Arc::new(AtomicUsize::new(0));
     let by = shift.clone();
     let (mut trainer, _) = trainer(move |_, _| by.load(Relaxed) as f64, config());
@@ -197,7 +197,7 @@ fn a_loop_of_ones_own_notices_it_too() {
     };
     trainer.steps_by(10, &mut own).unwrap();
     assert_eq!(changes(&trainer).len(), 1);
-    // Of a batch of trajectories from elsewhere nothing is known to be replayed.
+    // For a batch of user-supplied trajectories it isn't known which are replayed.
     let (mut trainer, _) = self::trainer(move |_, _| 0.0, config());
     steps(&mut trainer, 9);
     let mut given = |trainer: &mut Trainer<VectorEnv>| {
@@ -211,10 +211,10 @@ fn a_loop_of_ones_own_notices_it_too() {
 }
 
 #[test]
-fn it_costs_less_than_a_percent_of_the_calls_and_objects() {
+fn the_check_costs_less_than_a_percent_of_calls_and_objects() {
     let (mut trainer, counter) = trainer(|_, _| 0.0, config());
     steps(&mut trainer, 1_000);
-    // One call per step; 8 objects more after step 10 and each hundredth.
+    // One call per step, and 8 more objects after step 10 and after every hundredth step.
     assert_eq!(counter.calls.load(Relaxed), 1_000 + 11);
     assert_eq!(counter.objects.load(Relaxed) as u64, trainer.trainer.reward_calls() + 8 * 11);
     assert_eq!(trainer.trainer.reward_calls(), 2 * 32 + 998 * 16, "they aren't counted");

@@ -1,4 +1,4 @@
-//! The public checkers: they pass what is right, and name what is broken.
+//! The public checkers accept valid environments, and name what is broken in invalid ones.
 
 use crate::spaces::ColouredGraphs;
 use gfn::contract::{Budget, check_action_type, check_env, check_graph_env};
@@ -10,13 +10,13 @@ use gfn::graph::{
 };
 use gfn::{Result, Rng};
 
-/// No graph has more edges: a restriction of the forward moves.
+/// Limits the number of edges by restricting forward moves.
 #[derive(Clone, Debug)]
-struct Capped {
+struct MaxEdges {
     max_edges: usize,
 }
 
-impl GraphRules for Capped {
+impl GraphRules for MaxEdges {
     fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
         if graph.n_edges() >= self.max_edges {
             moves.forbid_all();
@@ -34,7 +34,7 @@ fn schema(kind: GraphKind, max_nodes: usize) -> GraphSchema {
     }
 }
 
-/// A graph environment made of parts.
+/// Builds a graph environment from parts.
 fn parts(actions: ActionSet, initial: GraphState, max_nodes: usize) -> GraphEnv {
     let schema = schema(initial.kind(), max_nodes);
     GraphEnv::new(Free, actions, initial).and_then(|env| env.with_schema(schema)).unwrap()
@@ -48,7 +48,7 @@ fn rng() -> Rng {
 fn right_environments_pass() {
     check_env(&Chain::new(12), Budget::thorough().with_walks(30), &mut rng()).unwrap();
     check_graph_env(&Triangles::env(), Budget::thorough().with_walks(30), &mut rng()).unwrap();
-    check_graph_env(&ColouredGraphs::of(5), Budget::thorough().with_walks(40), &mut rng()).unwrap();
+    check_graph_env(&ColouredGraphs::env(5), Budget::thorough().with_walks(40), &mut rng()).unwrap();
     for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
         for kind in [GraphKind::Directed, GraphKind::Undirected] {
             let grown = ActionSet::new(semantics)
@@ -61,14 +61,14 @@ fn right_environments_pass() {
             initial.add_edge(0, 1, Edge::default()).unwrap();
             check_graph_env(&parts(grown, initial, 4), Budget::thorough().with_walks(6), &mut rng()).unwrap();
         }
-        // Dismantling: the full graph loses its edges.
+        // Dismantling: edges are removed from the full graph.
         let mut full = GraphState::with_nodes(GraphKind::Undirected, 4);
         for (a, b) in [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)] {
             full.add_edge(a, b, Edge::default()).unwrap();
         }
         let fewer = Reverse(AddEdge::new(1));
         let shrinking = ActionSet::new(semantics).with(fewer);
-        // `contains` holds the initial graph whole going back, so by type.
+        // Derived masks would keep the initial graph when going back, so masks are by type.
         let env = parts(shrinking, full, 4).with_backward(BackwardRule::ByType);
         check_env(&env, Budget::thorough().with_walks(20), &mut rng()).unwrap();
     }
@@ -82,23 +82,25 @@ fn message<T: std::fmt::Debug>(result: Result<T>) -> String {
 
 #[test]
 fn masks_by_type_that_forget_the_environment_are_caught() {
-    // Nodes and edges come in any order, but by type a node may go only when it is isolated and an edge always: right.
+    // With nodes and edges in any order, an isolated node and any edge can have been added last, as masks by
+    // type assume.
     let set = || ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(2, 4)).with(AddEdge::new(1));
     let kind = GraphKind::Undirected;
     let capped = |max_edges, rule| {
-        let env = GraphEnv::new(Capped { max_edges }, set(), GraphState::new(kind))
+        let env = GraphEnv::new(MaxEdges { max_edges }, set(), GraphState::new(kind))
             .and_then(|env| env.with_schema(schema(kind, 4)))
             .unwrap();
         env.with_backward(rule)
     };
     check_graph_env(&capped(usize::MAX, BackwardRule::ByType), Budget::thorough().with_walks(30), &mut rng()).unwrap();
-    // Nothing follows the second edge, so an isolated node can't have come last: by type it could.
+    // No action follows the second edge, so an isolated node can't have been added last, which masks by type
+    // don't know.
     let found = message(check_env(&capped(2, BackwardRule::ByType), Budget::thorough().with_walks(30), &mut rng()));
     assert!(found.contains("the reverse of a legal backward move is a legal forward move of the parent"), "{found}");
     check_graph_env(&capped(2, BackwardRule::Derived), Budget::thorough().with_walks(30), &mut rng()).unwrap();
 }
 
-/// Each type takes back only what it could have made: a node, an edge or a value of another type's classes is left alone.
+/// Each type only removes nodes, edges and values that it could have added itself.
 #[test]
 fn types_that_know_fewer_classes_than_others_leave_these_alone() {
     let (first, plain) = (AddNode::first(2), AddNode::attached(1, 1, 4));
@@ -139,15 +141,15 @@ fn types_that_know_fewer_classes_than_others_leave_these_alone() {
 
 #[test]
 fn an_environment_that_leaves_no_way_back_is_caught() {
-    struct Lying;
-    impl GraphRules for Lying {
+    struct WrongReachability;
+    impl GraphRules for WrongReachability {
         fn is_reachable(&self, graph: &GraphState) -> bool {
             graph.n_edges() != 1
         }
     }
     let kind = GraphKind::Undirected;
     let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
-    let env = GraphEnv::new(Lying, actions, GraphState::with_nodes(kind, 3))
+    let env = GraphEnv::new(WrongReachability, actions, GraphState::with_nodes(kind, 3))
         .and_then(|env| env.with_schema(schema(kind, 3)))
         .unwrap();
     let found = message(check_graph_env(&env, Budget::thorough().with_walks(30), &mut rng()));
@@ -169,20 +171,20 @@ fn a_schema_that_is_too_small_is_caught() {
     assert!(message(check(schema(kind, 2))).contains("schema"));
 }
 
-/// Adds an edge, with one thing broken.
+/// Adds an edge, with one error.
 #[derive(Clone, Copy, Debug)]
-enum Broken {
+enum BrokenAddEdge {
     /// Undoing removes nothing.
     UndoDoesNothing,
     /// The reverse isn't legal in the child.
     BackwardMaskEmpty,
-    /// The reverse of the reverse names another class.
+    /// The reverse of the reverse has another class.
     ForgetsClass,
-    /// A legal slot is a move that another slot stands for.
+    /// Two legal slots stand for the same move.
     BothOrders,
 }
 
-impl GraphActionType for Broken {
+impl GraphActionType for BrokenAddEdge {
     fn name(&self) -> &str {
         "broken"
     }
@@ -218,15 +220,15 @@ fn broken_action_types_are_caught_and_right_ones_pass() {
     }
     let graphs = [GraphState::with_nodes(GraphKind::Undirected, 3), path];
     let cases = [
-        (Broken::UndoDoesNothing, "the reverse of a move restores the graph"),
-        (Broken::BackwardMaskEmpty, "among the backward moves of the child"),
-        (Broken::ForgetsClass, "the reverse of the reverse is the move"),
-        (Broken::BothOrders, "can be applied"),
+        (BrokenAddEdge::UndoDoesNothing, "the reverse of a move restores the graph"),
+        (BrokenAddEdge::BackwardMaskEmpty, "among the backward moves of the child"),
+        (BrokenAddEdge::ForgetsClass, "the reverse of the reverse is the move"),
+        (BrokenAddEdge::BothOrders, "can be applied"),
     ];
     for (broken, expected) in cases {
         let found = message(check_action_type(&broken, Semantics::Labelled, &graphs));
         assert!(found.contains(expected), "{found}");
-        // And inside of an environment.
+        // The same inside of an environment.
         let actions = ActionSet::new(Semantics::Labelled).with(broken);
         let env = parts(actions, GraphState::with_nodes(GraphKind::Undirected, 3), 3);
         assert!(check_env(&env, Budget::thorough().with_walks(10), &mut rng()).is_err(), "{broken:?}");
@@ -247,9 +249,9 @@ fn broken_action_types_are_caught_and_right_ones_pass() {
     }
 }
 
-/// Whoever watches a check, or a search for the best pairing, ends it.
+/// An error of the watching function ends a check, or a search for the best pairing.
 #[test]
-fn whoever_watches_ends_it() {
+fn a_watching_function_can_end_it() {
     let enough = || -> gfn::Error { gfn::Error::config("states", "more", "enough of them") };
     let found = check_env(&Chain::new(12), Budget::thorough().with_watch(&|| Err(enough())), &mut rng());
     assert!(found.unwrap_err().to_string().contains("enough of them"));

@@ -40,7 +40,7 @@ fn checkpoint(seed: u64) -> Checkpoint {
     Checkpoint::new(&model(seed, 4), seed, Value::Null).unwrap()
 }
 
-/// The step of the checkpoint at a path, whose parameters must be those of that seed.
+/// Returns the step of a checkpoint, after checking that its parameters are those of seed `step`.
 fn seed_at(path: &Path) -> u64 {
     let checkpoint = Checkpoint::load(path).unwrap();
     let parameters = model(99, 4);
@@ -50,7 +50,7 @@ fn seed_at(path: &Path) -> u64 {
     seed
 }
 
-fn refused<T: std::fmt::Debug>(result: gfn::Result<T>, expected: &str) {
+fn check_refused<T: std::fmt::Debug>(result: gfn::Result<T>, expected: &str) {
     match result {
         Err(error @ Error::File { .. }) => {
             let message = error.to_string();
@@ -60,7 +60,7 @@ fn refused<T: std::fmt::Debug>(result: gfn::Result<T>, expected: &str) {
     }
 }
 
-/// Shape, kind and bytes.
+/// Returns shape, kind and bytes.
 fn bits(tensor: &Tensor) -> (Vec<i64>, Kind, Vec<u8>) {
     let t = tensor.contiguous();
     let mut bytes = vec![0; t.numel() * t.kind().elt_size_in_bytes()];
@@ -129,16 +129,16 @@ fn a_save_replaces_the_checkpoint_before_it_and_nothing_else() {
     let notes = path.join("notes.txt");
     fs::write(&notes, "mine").unwrap();
     let new = checkpoint(4);
-    refused(new.save(&path), "notes.txt");
+    check_refused(new.save(&path), "notes.txt");
     assert_eq!(fs::read_to_string(&notes).unwrap(), "mine");
     assert_eq!(seed_at(&path), 3);
 
     let file = folder.0.join("file");
     fs::write(&file, "mine").unwrap();
-    refused(new.save(&file), "not a folder");
-    refused(new.save(file.join("inside")), "not a folder");
+    check_refused(new.save(&file), "not a folder");
+    check_refused(new.save(file.join("inside")), "not a folder");
     assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
-    refused(new.save("/"), "doesn't end in a name");
+    check_refused(new.save("/"), "doesn't end in a name");
 
     let (empty, nested) = (folder.0.join("empty"), folder.0.join("new/nested"));
     fs::create_dir(&empty).unwrap();
@@ -153,30 +153,31 @@ fn an_interrupted_save_leaves_a_whole_checkpoint() {
     let folder = Folder::new("interrupted");
     let path = run_of(&folder);
     checkpoint(1).save(&path).unwrap();
-    // Cut off while writing: half a folder lies beside the old checkpoint.
+    // Interrupted while writing: there is a partial folder next to the old checkpoint.
     let partial = folder.0.join(".run.partial");
     fs::create_dir(&partial).unwrap();
     fs::write(partial.join("model.safetensors"), "half").unwrap();
     assert_eq!(seed_at(&path), 1);
     checkpoint(2).save(&path).unwrap();
     assert_eq!(seed_at(&path), 2);
-    // Cut off between the two renames: the old one has been moved away, and the new one is complete.
+    // Interrupted between the two renames: the old checkpoint has been moved, and the new one is complete.
     checkpoint(3).save(&partial).unwrap();
     fs::rename(&path, folder.0.join(".run.previous")).unwrap();
     assert!(Checkpoint::exists(&path) && !Checkpoint::exists(folder.join("other")));
-    // A run that goes on tries the path first.
+    // A resumed run first tests whether it can write the path.
     Checkpoint::try_path(&path).unwrap();
     assert!(Checkpoint::exists(&path));
     assert_eq!(seed_at(&path), 2);
     checkpoint(3).save(&path).unwrap();
     assert_eq!(seed_at(&path), 3);
     assert_eq!(names(&folder), ["run"]);
-    // Cut off once the new one was there, before the old one was removed; then somebody removes the run.
+    // Interrupted after the new checkpoint was in place, before the old one was removed; then a user removes
+    // the run.
     checkpoint(2).save(folder.join(".run.previous")).unwrap();
     assert_eq!(seed_at(&path), 3);
     fs::remove_dir_all(&path).unwrap();
     assert!(!Checkpoint::exists(&path) && Checkpoint::load(&path).is_err());
-    // Another run's first save is cut off while writing: what was removed doesn't come back.
+    // The first save of another run is interrupted: the removed checkpoint must not reappear.
     fs::create_dir(&partial).unwrap();
     fs::write(partial.join("model.safetensors"), "half").unwrap();
     assert!(!Checkpoint::exists(&path));
@@ -195,13 +196,13 @@ fn damage_is_refused() {
 
     for keep in [0, 1, data.len() / 2, data.len() - 1] {
         fs::write(&tensors, &data[..keep]).unwrap();
-        refused(Checkpoint::load(&path), "bytes");
+        check_refused(Checkpoint::load(&path), "bytes");
     }
     for position in [0, 9, data.len() / 2, data.len() - 1] {
         let mut flipped = data.clone();
         flipped[position] ^= 1;
         fs::write(&tensors, &flipped).unwrap();
-        refused(Checkpoint::load(&path), "checksum");
+        check_refused(Checkpoint::load(&path), "checksum");
     }
     fs::write(&tensors, &data).unwrap();
     assert_eq!(seed_at(&path), 1);
@@ -211,20 +212,20 @@ fn damage_is_refused() {
         fs::write(&manifest, text.replace(from, to)).unwrap();
         Checkpoint::load(&path)
     };
-    refused(changed("\"step\": 1", "\"step\": 2"), "checksum");
-    // An older one and a newer one.
+    check_refused(changed("\"step\": 1", "\"step\": 2"), "checksum");
+    // An older and a newer format version.
     for other in [1, 3] {
         let named = format!("checkpoint format {other}, this version reads format 2");
-        refused(changed("\"format\": 2", &format!("\"format\": {other}")), &named);
+        check_refused(changed("\"format\": 2", &format!("\"format\": {other}")), &named);
     }
-    refused(changed("\"format\": 2", "\"other\": 2"), "format");
-    refused(changed("}", ""), "not the manifest");
+    check_refused(changed("\"format\": 2", "\"other\": 2"), "format");
+    check_refused(changed("}", ""), "not the manifest");
     fs::remove_file(&manifest).unwrap();
-    refused(Checkpoint::load(&path), "manifest.json");
+    check_refused(Checkpoint::load(&path), "manifest.json");
     fs::write(&manifest, &text).unwrap();
     fs::remove_file(&tensors).unwrap();
-    refused(Checkpoint::load(&path), "model.safetensors");
-    refused(Checkpoint::load(folder.0.join("nowhere")), "nowhere");
+    check_refused(Checkpoint::load(&path), "model.safetensors");
+    check_refused(Checkpoint::load(folder.0.join("nowhere")), "nowhere");
 }
 
 #[test]
@@ -236,21 +237,21 @@ fn another_model_is_refused_and_left_as_it_is() {
 
     let wider = model(2, 5);
     let shapes = "it has `layer.weight` [4, 3] F32, the model `layer.weight` [5, 3] F32";
-    refused(saved.restore(&wider), shapes);
+    check_refused(saved.restore(&wider), shapes);
     assert_eq!(values(&wider), values(&model(2, 5)));
 
     let mut more = model(2, 4);
     let _ = more.scope(&mut rng).constant("extra", &[1], 0.0);
-    refused(saved.restore(&more), "it lacks `extra` [1] F32");
+    check_refused(saved.restore(&more), "it lacks `extra` [1] F32");
     let empty = Parameters::new(Device::Cpu, Kind::Float);
-    refused(saved.restore(&empty), "the model lacks it");
+    check_refused(saved.restore(&empty), "the model lacks it");
 
     for (kind, expected) in [(Kind::Double, "F64"), (Kind::Float, "another order")] {
         let mut other = Parameters::new(Device::Cpu, kind);
         let mut scope = other.scope(&mut rng);
         let _ = scope.constant("log_z", &[], 0.0);
         let _ = scope.constant("layer.weight", &[4, 3], 0.0);
-        refused(saved.restore(&other), expected);
+        check_refused(saved.restore(&other), expected);
     }
 }
 
@@ -264,11 +265,11 @@ fn a_model_that_is_not_finite_never_replaces_a_good_one() {
         let _ = weight.get(1).fill_(f64::NAN);
     });
     let new = Checkpoint::new(&broken, 2, Value::Null).unwrap();
-    refused(new.save(run_of(&folder)), "`layer.weight` isn't finite");
+    check_refused(new.save(run_of(&folder)), "`layer.weight` isn't finite");
     assert_eq!(seed_at(&run_of(&folder)), 1);
-    // Nor is it restored, wherever it comes from.
+    // A checkpoint with such values can't be restored either.
     let good = model(3, 4);
-    refused(new.restore(&good), "isn't finite");
+    check_refused(new.restore(&good), "isn't finite");
     assert_eq!(values(&good), values(&model(3, 4)));
 }
 
@@ -280,7 +281,7 @@ fn no_section_that_is_not_finite_replaces_a_good_checkpoint() {
         for (bad, kind) in [(f64::NAN, Kind::Float), (f64::INFINITY, Kind::Float), (f64::NEG_INFINITY, Kind::Double)] {
             let tensor = Tensor::from_slice(&[1.0, bad, 2.0]).to_kind(kind);
             let new = checkpoint(2).with(section, vec![("v/x".to_owned(), tensor)]);
-            refused(new.save(run_of(&folder)), &format!("`{section}/v/x` isn't finite"));
+            check_refused(new.save(run_of(&folder)), &format!("`{section}/v/x` isn't finite"));
             assert_eq!(seed_at(&run_of(&folder)), 1);
         }
     }
@@ -288,13 +289,13 @@ fn no_section_that_is_not_finite_replaces_a_good_checkpoint() {
 }
 
 #[test]
-fn tensors_that_cannot_be_told_apart_or_written_are_refused() {
+fn tensors_with_one_name_or_unsupported_kinds_are_refused() {
     let folder = Folder::new("sections");
     let one = |kind| vec![("x".to_owned(), Tensor::zeros([2], (kind, Device::Cpu)))];
     let twice = checkpoint(1).with("a", one(Kind::Float));
     let twice = twice.with("a", one(Kind::Float));
-    refused(twice.save(run_of(&folder)), "`a/x`");
+    check_refused(twice.save(run_of(&folder)), "`a/x`");
     let half = checkpoint(1).with("a", one(Kind::Half));
-    refused(half.save(run_of(&folder)), "Half");
+    check_refused(half.save(run_of(&folder)), "Half");
     assert!(names(&folder).is_empty());
 }

@@ -1,4 +1,4 @@
-//! Isomorphic rows of a batch are evaluated once: what they are told is what each would be told by itself.
+//! Isomorphic rows of a batch are evaluated once, with the same result as evaluating each.
 use gfn::Rng;
 use gfn::distribution::Distribution;
 use gfn::env::{Direction, DiscreteEnv, Env};
@@ -58,7 +58,7 @@ fn scores_do_not_depend_on_who_stands_for_a_class() {
     }
 }
 
-/// Renaming an action to another row of the class and back names an action that leads to an isomorphic child.
+/// An action renamed to another row of its class, and back, leads to an isomorphic child.
 #[test]
 fn renamed_actions_lead_to_isomorphic_children() {
     let env = ColoredGraphs::new(5).unwrap().into_env();

@@ -1,4 +1,5 @@
-//! One policy for many rewards: temperatures, preferences and focus enter policy, log Z and reward, measured exactly.
+//! A single policy for many rewards: temperatures, preferences and focus enter policy, log Z and reward,
+//! which exact metrics confirm.
 
 use std::sync::Arc;
 
@@ -29,7 +30,7 @@ fn words() -> VectorEnv {
     word_env(LETTERS, LENGTH)
 }
 
-/// A reward of words by how often a letter is in them.
+/// A reward that counts a letter of a word.
 fn letters(letter: u16) -> Arc<dyn Reward<VectorStates> + Send + Sync> {
     Arc::new(move |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
         let count = |row: &[u16]| row.iter().filter(|&&x| x == letter).count() as f64;
@@ -80,20 +81,21 @@ fn buffer() -> ReplayBuffer<VectorEnv> {
     ReplayBuffer::new(ReplayConfig { capacity: 2_000, eviction: Eviction::Fifo, draw: Draw::Uniform }).unwrap()
 }
 
-/// Conditions far from each other.
-fn asked() -> Vec<Condition> {
+/// Conditions that differ strongly.
+fn test_conditions() -> Vec<Condition> {
     let of = |beta: f64, first: f64| Condition { beta, preferences: vec![first, 1.0 - first], focus: None };
     vec![of(0.6, 0.9), of(1.8, 0.9), of(1.8, 0.1), of(1.0, 0.5)]
 }
 
-/// The total variation between what is learned at each condition and what is wanted at each, and the errors of log Z.
+/// Returns the total variation between the learned distribution at each condition and the target at each, and
+/// the errors of log Z.
 fn exact(trainer: &WordTrainer, reward: &ConditionedReward<VectorStates>) -> (Vec<Vec<f64>>, Vec<f64>) {
     let graph = StateGraph::build(&words(), 100).unwrap();
     let vector = |condition: Condition| reward.conditioning().encode(&[condition]).unwrap();
     let targets: Vec<_> =
-        asked().into_iter().map(|c| graph.target_distribution(reward, Some(&vector(c))).unwrap()).collect();
+        test_conditions().into_iter().map(|c| graph.target_distribution(reward, Some(&vector(c))).unwrap()).collect();
     let (mut distances, mut of_log_z) = (Vec::new(), Vec::new());
-    for (condition, target) in asked().into_iter().zip(&targets) {
+    for (condition, target) in test_conditions().into_iter().zip(&targets) {
         let vector = vector(condition);
         let learned = graph.terminating_distribution(&words(), trainer.policy(), Some(&vector)).unwrap();
         let tv = |target: &[f64]| Distances::between(&learned.probs, target).unwrap().tv;
@@ -126,7 +128,7 @@ fn one_policy_samples_the_target_of_each_condition() {
         println!("{case}");
         for (i, row) in distances.iter().enumerate() {
             assert!(row[i] < 0.05 && before[i][i] > 0.1, "{case}");
-            // What is asked for elsewhere is not what comes here.
+            // The distribution at one condition isn't the target of another.
             assert!((0..row.len()).filter(|j| *j != i).all(|j| row[j] > 0.1), "{case}");
         }
         assert!(of_log_z.iter().all(|gap| *gap < 0.15), "{case}");
@@ -134,15 +136,16 @@ fn one_policy_samples_the_target_of_each_condition() {
 }
 
 #[test]
-fn a_policy_that_is_not_told_serves_no_condition() {
-    // The same training, but each trajectory is rewarded by the condition of another: what it is told says nothing.
+fn a_policy_with_unrelated_conditions_fits_no_condition() {
+    // Each trajectory is rewarded by the condition of another one, so that the policy's condition carries no
+    // information.
     let reward = reward(plain());
     let deaf = policy(reward.conditioning(), false, 1);
     let conditioning = reward.conditioning().clone();
-    let asked = reward.clone();
+    let own_reward = reward.clone();
     let shuffled = move |states: &VectorStates, conditions: Option<&Tensor>| {
         let of_another = conditions.map(|c| c.roll([1], [0]));
-        asked.log_reward(states, of_another.as_ref())
+        own_reward.log_reward(states, of_another.as_ref())
     };
     let config =
         TrainerConfig { batch: 64, adam: AdamConfig { lr: 3e-3, ..AdamConfig::default() }, ..TrainerConfig::default() };
@@ -167,21 +170,21 @@ fn replayed_objects_are_in_focus_in_hindsight() {
             .with_replay(buffer())
             .with_hindsight(FocusInHindsight(reward.clone()), share)
             .unwrap();
-        // Conditions come with what fills the buffer, too.
+        // Prefilled objects have conditions, too.
         assert_eq!(trainer.prefill(500).unwrap(), 500);
         trainer.step().unwrap();
         let latest = trainer.latest().unwrap();
         let (objects, conditions) = (latest.terminal_states(), latest.conditions().unwrap());
         let log_rewards = latest.recorded_log_rewards().unwrap();
         assert_eq!(log_rewards, reward.log_reward(objects, Some(conditions)).unwrap());
-        // Fresh ones first: nothing of the words lies near an axis but words of one letter.
+        // Fresh trajectories come first: only words of one letter are near an axis.
         let outside = |rows: std::ops::Range<usize>| rows.filter(|&i| log_rewards[i] == -75.0).count();
         assert!(outside(0..32) > 10);
-        let told = conditioning.decode(conditions).unwrap();
+        let decoded = conditioning.decode(conditions).unwrap();
         let replayed: Vec<usize> = (32..64).collect();
         let objectives = reward.objectives(&objects.select(&replayed)).unwrap();
         let own = replayed.iter().zip(0..).filter(|&(&i, k)| {
-            let direction = told[i].focus.clone().unwrap();
+            let direction = decoded[i].focus.clone().unwrap();
             focus_accuracy(&objectives.select(&[k]), &direction, 0.999_999).unwrap() == 1.0
         });
         match share {
@@ -192,7 +195,7 @@ fn replayed_objects_are_in_focus_in_hindsight() {
 }
 
 #[test]
-fn what_hindsight_lacks_is_said() {
+fn missing_requirements_of_hindsight_are_reported() {
     let reward = reward(plain());
     let new = || trainer(&reward, policy(reward.conditioning(), false, 0), DataSource::new(0.5, 0.5, 0.0).unwrap());
     let narrow = |_: &VectorStates, c: &Tensor, _: &mut Rng| -> Result<Tensor> { Ok(c.narrow(1, 0, 1)) };

@@ -1,4 +1,5 @@
-//! Containers: what is picked, drawn, joined and asked of them, and that trajectories look the same whichever way they were sampled.
+//! Containers: selecting, drawing, joining and rewards; trajectories have one form whichever way they were
+//! sampled.
 
 use gfn::env::{Direction, EnumerableEnv, Rows, Slots};
 use gfn::examples::{Chain, Positions};
@@ -12,7 +13,7 @@ fn env() -> Chain {
     Chain::new(10)
 }
 
-/// Trajectories to 1, 2, 3, ... by single steps; trajectory `i` has the condition `[i, -i]`.
+/// Builds trajectories to 1, 2, 3, ... by single steps; trajectory `i` has the condition `[i, -i]`.
 fn steps(n: usize) -> Trajectories<Chain> {
     let (mut actions, mut offsets) = (Vec::new(), vec![0]);
     for i in 0..n {
@@ -25,7 +26,7 @@ fn steps(n: usize) -> Trajectories<Chain> {
     plain.with_conditions(Tensor::from_slice(&conditions).view([n as i64, 2])).unwrap()
 }
 
-/// log R = x, plus the first condition times 100.
+/// log R = x, plus 100 times the first condition.
 fn reward(states: &Positions, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
     let first = |i: usize| conditions.map_or(0.0, |c| 100.0 * c.double_value(&[i as i64, 0]));
     Ok(states.0.iter().enumerate().map(|(i, &x)| f64::from(x) + first(i)).collect())
@@ -35,8 +36,8 @@ fn rows(conditions: Option<&Tensor>) -> Vec<Vec<f64>> {
     Vec::<Vec<f64>>::try_from(conditions.unwrap().to_kind(Kind::Double)).unwrap()
 }
 
-/// Each trajectory as end, actions and first condition.
-fn shown(trajectories: &Trajectories<Chain>) -> Vec<(u32, Vec<u32>, f64)> {
+/// Describes each trajectory by end, actions and first condition.
+fn describe(trajectories: &Trajectories<Chain>) -> Vec<(u32, Vec<u32>, f64)> {
     let conditions = rows(trajectories.conditions());
     let actions =
         |i: usize| trajectories.actions().0[trajectories.offsets()[i]..trajectories.offsets()[i + 1]].to_vec();
@@ -46,12 +47,12 @@ fn shown(trajectories: &Trajectories<Chain>) -> Vec<(u32, Vec<u32>, f64)> {
 #[test]
 fn trajectories_are_picked_by_range_list_and_filter() {
     let all = steps(5);
-    let whole = shown(&all);
-    let picked = |indices: &[usize]| shown(&all.select(indices.iter().copied()).unwrap());
+    let whole = describe(&all);
+    let picked = |indices: &[usize]| describe(&all.select(indices.iter().copied()).unwrap());
     assert_eq!(whole[1], (2, vec![0, 0, 2], 1.0));
-    assert_eq!(shown(&all.select(1..3).unwrap()), whole[1..3]);
-    assert_eq!(shown(&all.select(0..5).unwrap()), whole);
-    assert_eq!(shown(&all.select((0..5).filter(|i| i % 3 == 1)).unwrap()), [whole[1].clone(), whole[4].clone()]);
+    assert_eq!(describe(&all.select(1..3).unwrap()), whole[1..3]);
+    assert_eq!(describe(&all.select(0..5).unwrap()), whole);
+    assert_eq!(describe(&all.select((0..5).filter(|i| i % 3 == 1)).unwrap()), [whole[1].clone(), whole[4].clone()]);
     assert_eq!(picked(&[4, 0, 4]), [whole[4].clone(), whole[0].clone(), whole[4].clone()]);
     let none = all.select(5..5).unwrap();
     assert!(none.is_empty() && none.offsets() == [0] && none.conditions().unwrap().size() == [0, 2]);
@@ -67,7 +68,7 @@ fn trajectories_are_picked_by_range_list_and_filter() {
     assert!(matches!(all.select(0..).unwrap_err(), Error::OutOfRange { index: 5, .. }));
 }
 
-/// Pearson's chi-square of counts against equal chances.
+/// Pearson's chi-square of counts against equal probabilities.
 fn chi_square(counts: &[usize]) -> f64 {
     let expected = counts.iter().sum::<usize>() as f64 / counts.len() as f64;
     counts.iter().map(|&count| (count as f64 - expected).powi(2) / expected).sum()
@@ -106,32 +107,32 @@ fn containers_are_joined_with_their_conditions_or_left_as_they_were() {
     let all = steps(5);
     let mut some = all.select(0..2).unwrap();
     some.extend([all.select([2]).unwrap(), all.select(0..0).unwrap(), all.select(3..5).unwrap()]).unwrap();
-    assert_eq!(shown(&some), shown(&all));
+    assert_eq!(describe(&some), describe(&all));
     let plain = Sampler::new(&env(), &UniformPolicy).forward(2, &mut Rng::seeded(0)).unwrap();
     let error = some.append(plain.clone()).unwrap_err();
     assert!(matches!(error, Error::Missing { .. }) && error.to_string().contains("conditions on both"), "{error}");
     let wide = plain.clone().with_conditions(Tensor::zeros([2, 3], (Kind::Float, Device::Cpu))).unwrap();
     assert!(matches!(some.append(wide).unwrap_err(), Error::Shape { .. }));
-    assert_eq!(shown(&some), shown(&all), "a refused batch leaves no trace");
+    assert_eq!(describe(&some), describe(&all), "a refused batch leaves no trace");
     for shape in [vec![3, 1], vec![2], vec![2, 1, 1]] {
         let conditions = Tensor::zeros(&shape[..], (Kind::Float, Device::Cpu));
         assert!(matches!(plain.clone().with_conditions(conditions).unwrap_err(), Error::Shape { .. }), "{shape:?}");
     }
-    // An empty container takes whatever comes first.
+    // An empty container accepts any first element.
     let mut empty = plain.select(0..0).unwrap();
     empty.append(all.clone()).unwrap();
-    assert_eq!(shown(&empty), shown(&all));
-    // Walks likewise.
+    assert_eq!(describe(&empty), describe(&all));
+    // The same for walks.
     let walks = all.walks(&env()).unwrap();
     let mut joined = walks.select(0..2).unwrap();
     joined.append(walks.select(2..5).unwrap()).unwrap();
     assert_eq!((&joined.actions, &joined.offsets), (&walks.actions, &walks.offsets));
-    assert_eq!(shown(&joined.replay(&env()).unwrap()), shown(&all), "conditions come back with the replay");
+    assert_eq!(describe(&joined.replay(&env()).unwrap()), describe(&all), "conditions come back with the replay");
     assert!(matches!(joined.append(plain.walks(&env()).unwrap()).unwrap_err(), Error::Missing { .. }));
 }
 
 #[test]
-fn log_rewards_are_asked_for_and_see_the_conditions() {
+fn log_rewards_are_computed_and_depend_on_conditions() {
     let all = steps(3);
     assert_eq!(all.log_rewards(&reward).unwrap(), [1.0, 102.0, 203.0]);
     assert_eq!(all.select([2, 0]).unwrap().log_rewards(&reward).unwrap(), [203.0, 1.0]);
@@ -149,7 +150,7 @@ fn log_rewards_are_asked_for_and_see_the_conditions() {
     assert_eq!(states.log_rewards(&reward).unwrap(), expected);
     assert_eq!(states.finished(), expected.map(|log_reward: Option<f64>| log_reward.is_some()));
     assert_eq!(states.select([1, 4, 8]).unwrap().states().0, [1, 2, 3]);
-    // What was recorded stays with its element, and is lost where one side lacks it.
+    // Recorded log-rewards stay with their element, and are dropped if one side lacks them.
     let known = all.clone().with_log_rewards(vec![-1.0, -2.0, -3.0]).unwrap();
     assert_eq!(known.select(1..3).unwrap().recorded_log_rewards(), Some(&[-2.0, -3.0][..]));
     let mut both = known.clone();
@@ -168,7 +169,7 @@ fn log_rewards_are_asked_for_and_see_the_conditions() {
 fn tensors_move_to_a_device_and_nothing_else_changes() {
     let all = steps(3);
     let moved = all.clone().to_device(Device::Cpu).unwrap();
-    assert_eq!(shown(&moved), shown(&all));
+    assert_eq!(describe(&moved), describe(&all));
     assert_eq!(moved.transitions().conditions().unwrap().size(), [9, 2]);
     assert_eq!(moved.visited_states().conditions().unwrap().size(), [9, 2]);
     assert_eq!(moved.walks(&env()).unwrap().to_device(Device::Cpu).unwrap().conditions().unwrap().size(), [3, 2]);
@@ -184,7 +185,8 @@ fn tensors_move_to_a_device_and_nothing_else_changes() {
     }
 }
 
-/// Each row's action leads to the next row or the terminal state, its reverse back; sampled forwards or backwards.
+/// Checks that each row's action leads to the next row or the terminal state and its reverse back, for either
+/// direction of sampling.
 fn check_form<E: EnumerableEnv>(env: &E, trajectories: &Trajectories<E>) {
     let all = trajectories.transitions();
     let (states, actions, next_states) = (all.states(), all.actions(), all.next_states());
@@ -215,7 +217,7 @@ fn backward_trajectories_come_in_the_forward_form() {
     check_form(&env, &back);
     assert_eq!(back.terminal_states(), forward.terminal_states());
     assert_ne!(back.actions(), forward.actions(), "another way to the same ends");
-    // As if it had been walked forwards: the replay of its actions is the same in every row.
+    // Replaying the actions forwards gives the same rows.
     let replayed = Trajectories::replay(&env, back.actions(), back.offsets()).unwrap();
     assert_eq!(replayed.states(), back.states());
     let inner: Vec<usize> = (0..back.n_transitions()).filter(|&row| !back.is_exit()[row]).collect();

@@ -1,5 +1,5 @@
-//! What is found before the first step: masks that contradict the environment, schemas that no graph keeps to, slots that 32 bits
-//! can't number.
+//! Errors found before the first step: masks that contradict the environment, graphs that violate the schema,
+//! too many slots for 32 bits.
 
 use gfn::contract::{Budget, check_graph_env};
 use gfn::distribution::GraphActionCategorical;
@@ -18,14 +18,14 @@ use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use tch::{Device, Tensor};
 
-/// Nodes and edges in any order, but nothing once there are `max_edges` edges.
+/// Allows nodes and edges in any order, but no action once there are `max_edges` edges.
 #[derive(Debug)]
-struct Capped {
+struct MaxEdges {
     max_edges: usize,
 }
 
-impl Capped {
-    fn of(semantics: Semantics, max_edges: usize, rule: BackwardRule) -> GraphEnv {
+impl MaxEdges {
+    fn env(semantics: Semantics, max_edges: usize, rule: BackwardRule) -> GraphEnv {
         let actions = ActionSet::new(semantics).with(AddNode::free(1, 4)).with(AddEdge::new(1));
         let kind = GraphKind::Undirected;
         let env = GraphEnv::new(Self { max_edges }, actions, GraphState::new(kind));
@@ -33,7 +33,7 @@ impl Capped {
     }
 }
 
-impl GraphRules for Capped {
+impl GraphRules for MaxEdges {
     fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
         if graph.n_edges() >= self.max_edges {
             moves.forbid_all();
@@ -50,8 +50,9 @@ fn trainer(env: GraphEnv) -> Result<Trainer<GraphEnv>> {
 #[test]
 fn a_trainer_compares_masks_by_type_with_derived_ones() {
     for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
-        // Nothing follows the second edge, so an isolated node can't have come last: by type it could.
-        let error = trainer(Capped::of(semantics, 2, BackwardRule::ByType)).unwrap_err();
+        // No action follows the second edge, so an isolated node can't have been added last, which masks by
+        // type don't know.
+        let error = trainer(MaxEdges::env(semantics, 2, BackwardRule::ByType)).unwrap_err();
         assert!(matches!(error, Error::Contract { .. }), "{error}");
         let found = error.to_string();
         for words in
@@ -59,19 +60,19 @@ fn a_trainer_compares_masks_by_type_with_derived_ones() {
         {
             assert!(found.contains(words), "{words}: {found}");
         }
-        trainer(Capped::of(semantics, 2, BackwardRule::Derived)).unwrap();
-        trainer(Capped::of(semantics, usize::MAX, BackwardRule::ByType)).unwrap();
+        trainer(MaxEdges::env(semantics, 2, BackwardRule::Derived)).unwrap();
+        trainer(MaxEdges::env(semantics, usize::MAX, BackwardRule::ByType)).unwrap();
     }
 }
 
 #[test]
-fn looking_draws_nothing_from_the_trainers_stream() {
+fn checks_use_no_number_of_the_trainers_stream() {
     let trainer = trainer(Triangles::env()).unwrap();
     assert_eq!(trainer.evaluation_rng(), Rng::seeded(0).split());
 }
 
-/// An environment of this schema, on nodes without edges.
-fn of_schema(schema: GraphSchema, n: usize, edge_classes: u16) -> Result<GraphEnv> {
+/// Builds an environment with this schema, on nodes without edges.
+fn env_with_schema(schema: GraphSchema, n: usize, edge_classes: u16) -> Result<GraphEnv> {
     let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(edge_classes));
     let initial = GraphState::with_nodes(schema.kind, n);
     Ok(GraphEnv::new(Free, actions, initial)
@@ -85,18 +86,18 @@ fn a_schema_of_more_attributes_than_a_graph_holds_is_refused() {
     let with =
         |nodes, edges| GraphSchema { node_attributes: vec![1; nodes], edge_attributes: vec![1; edges], ..plain() };
     for (nodes, edges) in [(8, 0), (0, 8)] {
-        let error = of_schema(with(nodes, edges), 0, 1).unwrap_err();
+        let error = env_with_schema(with(nodes, edges), 0, 1).unwrap_err();
         assert!(matches!(error, Error::Config { .. }), "{error}");
         assert!(error.to_string().contains("attributes in a schema is 8, expected at most 7"), "{error}");
     }
-    check_graph_env(&of_schema(with(7, 7), 3, 1).unwrap(), Budget::thorough().with_walks(5), &mut Rng::seeded(0))
+    check_graph_env(&env_with_schema(with(7, 7), 3, 1).unwrap(), Budget::thorough().with_walks(5), &mut Rng::seeded(0))
         .unwrap();
-    // A batch encoded by hand reads what isn't there as unset.
+    // A manually encoded batch treats missing attributes as unset.
     let states = GraphStates::from(vec![GraphState::with_nodes(GraphKind::Undirected, 2)]);
     let wide = with(8, 8);
     let batch = GraphBatch::new(&wide, states.arrays(), None, Device::Cpu).unwrap();
     assert_eq!(batch.node_attributes().size(), [2, 8]);
-    let error = of_schema(GraphSchema { edge_classes: 65_537, ..plain() }, 0, 1).unwrap_err();
+    let error = env_with_schema(GraphSchema { edge_classes: 65_537, ..plain() }, 0, 1).unwrap_err();
     assert!(error.to_string().contains("classes in a schema is 65537"), "{error}");
 }
 
@@ -107,18 +108,18 @@ fn slots_that_32_bits_cannot_number_are_refused() {
         matches!(error, Error::Config { setting: "the number of slots of a state", .. })
             && error.to_string().contains("slots have 32 bits")
     };
-    let error = of_schema(schema(10_000), 10_000, 50).unwrap_err();
+    let error = env_with_schema(schema(10_000), 10_000, 50).unwrap_err();
     assert!(is_refusal(&error), "{error}");
-    // An environment of small graphs that is given a large one.
-    let env = of_schema(schema(10), 10, 50).unwrap();
+    // A large graph in an environment of small graphs.
+    let env = env_with_schema(schema(10), 10, 50).unwrap();
     let large = GraphState::with_nodes(GraphKind::Directed, 10_000);
-    // The last slot would be 4,999,949,999, or 704,982,703 if it were cut.
+    // The last slot would be 4,999,949,999, or 704,982,703 if it overflowed.
     let (kind, set) = (ActionKind(0), env.actions());
     let error = set.encode(Direction::Forward, &large, kind, Move { a: 9999, b: 9998, class: 49 }).unwrap_err();
     assert!(is_refusal(&error), "{error}");
     let first = Move { a: 1, b: 0, class: 49 };
     assert_eq!(set.encode(Direction::Forward, &large, kind, first).unwrap(), 500_049);
-    // A step back from an edge whose slot can't be numbered, and the exit, which comes behind all pairs.
+    // A backward step from an edge whose slot has no number, and the exit, which comes after all pairs.
     let mut states = GraphStates::from(vec![large.clone()]);
     states.graphs_mut()[0].add_edge(9999, 9998, gfn::graph::Edge::of_class(49)).unwrap();
     let error = env.step(Direction::Backward, &mut states, &Slots(vec![0])).unwrap_err();
@@ -130,12 +131,12 @@ fn slots_that_32_bits_cannot_number_are_refused() {
     assert!(matches!(error, Error::IllegalAction { .. }), "{error}");
 }
 
-/// An edge only where one end has one: two edges apart are never built.
-struct Joined {
+/// Allows an edge only next to another one: two separate edges can't be built.
+struct Connected {
     says_so: bool,
 }
 
-impl GraphRules for Joined {
+impl GraphRules for Connected {
     fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
         if graph.n_edges() > 0 {
             moves.retain(|edge| graph.degree(edge.a) > 0 || graph.degree(edge.b) > 0);
@@ -146,32 +147,35 @@ impl GraphRules for Joined {
     }
 }
 
-/// Graphs on so many nodes.
-fn on_nodes(n: usize, rules: impl GraphRules + 'static) -> GraphEnv {
+/// Builds an environment of graphs on `n` nodes.
+fn env_on_nodes(n: usize, rules: impl GraphRules + 'static) -> GraphEnv {
     let (kind, actions) = (GraphKind::Undirected, ActionSet::new(Semantics::Labelled).with(AddEdge::new(1)));
     GraphEnv::new(rules, actions, GraphState::with_nodes(kind, n)).unwrap()
 }
 
-fn refused<T: std::fmt::Debug>(result: Result<T>, words: &[&str]) {
+fn check_refused<T: std::fmt::Debug>(result: Result<T>, words: &[&str]) {
     let error = result.unwrap_err();
     words.iter().for_each(|word| assert!(error.to_string().contains(word), "{word}: {error}"));
 }
 
 #[test]
 fn ways_back_to_graphs_that_are_never_built_are_found_by_trainer_and_exact_evaluation() {
-    trainer(on_nodes(4, Joined { says_so: true })).unwrap();
-    refused(trainer(on_nodes(4, Joined { says_so: false })), &["has no legal backward move", "is_reachable"]);
-    let listed = |says_so| StateGraph::build(&on_nodes(4, Joined { says_so }), 100).unwrap();
-    listed(true).check_ways_back(&on_nodes(4, Joined { says_so: true })).unwrap();
-    let leaks = listed(false).check_ways_back(&on_nodes(4, Joined { says_so: false }));
-    refused(leaks, &["P_B leaks", "which no forward move reaches"]);
+    trainer(env_on_nodes(4, Connected { says_so: true })).unwrap();
+    check_refused(
+        trainer(env_on_nodes(4, Connected { says_so: false })),
+        &["has no legal backward move", "is_reachable"],
+    );
+    let listed = |says_so| StateGraph::build(&env_on_nodes(4, Connected { says_so }), 100).unwrap();
+    listed(true).check_ways_back(&env_on_nodes(4, Connected { says_so: true })).unwrap();
+    let leaks = listed(false).check_ways_back(&env_on_nodes(4, Connected { says_so: false }));
+    check_refused(leaks, &["P_B leaks", "which no forward move reaches"]);
 }
 
-/// Adds an edge of one of two classes; the reverse says that it was of the first.
+/// Adds an edge of one of two classes; the reverse always names the first class.
 #[derive(Debug)]
-struct Forgetful;
+struct WrongReverseClass;
 
-impl GraphActionType for Forgetful {
+impl GraphActionType for WrongReverseClass {
     fn name(&self) -> &str {
         "forgetful"
     }
@@ -203,7 +207,7 @@ fn a_reverse_that_names_another_move_is_found_before_the_first_step() {
         };
         of(ActionSet::new(semantics).with(AddEdge::new(2))).unwrap();
         let words = if semantics == Semantics::Labelled { "is the move" } else { "leads to the same state" };
-        refused(of(ActionSet::new(semantics).with(Forgetful)), &[words, "forgetful", "check_env"]);
+        check_refused(of(ActionSet::new(semantics).with(WrongReverseClass)), &[words, "forgetful", "check_env"]);
     }
 }
 
@@ -211,25 +215,25 @@ fn a_reverse_that_names_another_move_is_found_before_the_first_step() {
 fn an_environment_of_one_graph_is_refused() {
     let kind = GraphKind::Undirected;
     let none = ActionSet::new(Semantics::Labelled);
-    refused(GraphEnv::new(Free, none, GraphState::new(kind)), &["action type", "AddEdge"]);
+    check_refused(GraphEnv::new(Free, none, GraphState::new(kind)), &["action type", "AddEdge"]);
 }
 
 #[test]
 fn states_of_another_environment_are_refused() {
-    let small = StateGraph::build(&on_nodes(3, Free), 100).unwrap();
-    let (env, reward) = (on_nodes(4, Free), PerGraph(|_: &GraphState| 0.0));
-    small.terminating_distribution(&on_nodes(3, Free), &UniformPolicy, None).unwrap();
-    refused(small.terminating_distribution(&env, &UniformPolicy, None), &["that they were listed of"]);
-    refused(small.exact_flows(&env, &UniformPolicy, &reward, None), &["that they were listed of"]);
+    let small = StateGraph::build(&env_on_nodes(3, Free), 100).unwrap();
+    let (env, reward) = (env_on_nodes(4, Free), PerGraph(|_: &GraphState| 0.0));
+    small.terminating_distribution(&env_on_nodes(3, Free), &UniformPolicy, None).unwrap();
+    check_refused(small.terminating_distribution(&env, &UniformPolicy, None), &["that they were listed of"]);
+    check_refused(small.exact_flows(&env, &UniformPolicy, &reward, None), &["that they were listed of"]);
 }
 
-/// Three entries that are set one at a time, with one thing broken.
+/// Three entries that are set one at a time, with one error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Bits {
     Right,
-    /// Undoing a move is said to be another.
+    /// The reverse of a move is wrong.
     WrongReverse,
-    /// Setting what is set clears it, and nothing is an end.
+    /// Setting a set entry clears it, so that trajectories needn't end.
     Endless,
 }
 
@@ -262,13 +266,16 @@ fn broken_vector_rules_are_found_before_the_first_step_and_shared_keys_when_stat
         Trainer::new(VectorEnv::new(rules), reward, UniformPolicy, TrajectoryBalance, config, Rng::seeded(0))
     };
     trainer(Bits::Right).unwrap();
-    refused(trainer(Bits::WrongReverse), &["is a legal backward move of the child", "forward move", "check_env"]);
-    refused(trainer(Bits::Endless), &["no sequence of forward moves leads back"]);
+    check_refused(trainer(Bits::WrongReverse), &["is a legal backward move of the child", "forward move", "check_env"]);
+    check_refused(trainer(Bits::Endless), &["no sequence of forward moves leads back"]);
     assert_eq!(StateGraph::build(&VectorEnv::new(Bits::Right), 100).unwrap().len(), 8);
-    refused(StateGraph::build(&SharedKeys(VectorEnv::new(Bits::Right)), 100), &["have one key", "EnumerableEnv::keys"]);
+    check_refused(
+        StateGraph::build(&SharedKeys(VectorEnv::new(Bits::Right)), 100),
+        &["have one key", "EnumerableEnv::keys"],
+    );
 }
 
-/// An environment with one key for all states that have as many set entries.
+/// An environment in which states with equally many set entries share a key.
 struct SharedKeys(VectorEnv);
 
 impl Env for SharedKeys {
@@ -305,10 +312,10 @@ impl EnumerableEnv for SharedKeys {
     }
 }
 
-/// Nodes with an exit only where the first one has an edge, up to isomorphism: it depends on labels.
-struct FirstJoined;
+/// Allows the exit only if node 0 has an edge, which depends on labels even up to isomorphism.
+struct ExitByFirstNode;
 
-impl GraphRules for FirstJoined {
+impl GraphRules for ExitByFirstNode {
     fn can_exit(&self, graph: &GraphState) -> bool {
         graph.n_nodes() > 0 && graph.degree(0) > 0
     }
@@ -320,6 +327,6 @@ fn rules_that_look_at_labels_are_found_when_classes_are_listed() {
     let of = |env| StateGraph::build(&env, 100).map(|space| space.len());
     let free = GraphEnv::new(Free, actions(), GraphState::undirected(0)).unwrap();
     assert_eq!(of(free).unwrap(), 1 + 1 + 2 + 4 + 11);
-    let env = GraphEnv::new(FirstJoined, actions(), GraphState::undirected(0)).unwrap();
-    refused(StateGraph::build(&env, 100), &["don't look at labels"]);
+    let env = GraphEnv::new(ExitByFirstNode, actions(), GraphState::undirected(0)).unwrap();
+    check_refused(StateGraph::build(&env, 100), &["don't look at labels"]);
 }

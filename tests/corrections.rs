@@ -1,5 +1,6 @@
-//! The symmetry correction in scores: log |Aut| on top of log R where states are classes, wherever log R comes from; none where an
-//! objective is relative to a prior, whose own probability is that of the class.
+//! The symmetry correction in scores: log |Aut| is added to log R if states are isomorphism classes, whatever
+//! the source of log R; not for objectives relative to a prior, whose probability is that of the class
+//! already.
 
 use crate::spaces::ColouredGraphs;
 use gfn::env::{Env, Reward};
@@ -12,7 +13,7 @@ use gfn::tensor::to_host;
 use gfn::{Result, Rng};
 use tch::{Kind, Tensor};
 
-/// log R grows with the graph, also while it is built.
+/// log R grows with the graph, also for unfinished graphs.
 struct Size;
 
 fn size(graph: &GraphState) -> f64 {
@@ -28,15 +29,15 @@ impl Reward<GraphStates> for Size {
     }
 }
 
-fn drawn<E: Env<States = GraphStates>>(env: &E) -> Trajectories<E>
+fn draw_trajectories<E: Env<States = GraphStates>>(env: &E) -> Trajectories<E>
 where
     UniformPolicy: gfn::policy::Policy<E>,
 {
     Sampler::new(env, &UniformPolicy).forward(64, &mut Rng::seeded(3)).unwrap()
 }
 
-/// log R and log R |Aut| of each graph.
-fn both(states: &GraphStates) -> (Vec<f64>, Vec<f64>) {
+/// Returns log R and log R |Aut| of each graph.
+fn raw_and_corrected(states: &GraphStates) -> (Vec<f64>, Vec<f64>) {
     states.graphs().iter().map(|graph| (size(graph), size(graph) + log_automorphisms(graph).unwrap())).unzip()
 }
 
@@ -49,14 +50,15 @@ fn assert_close(what: &str, found: &Tensor, expected: &[f64]) {
 
 #[test]
 fn rewards_are_corrected_wherever_they_come_from() {
-    let env = ColouredGraphs::of(4);
-    let computed = drawn(&env);
-    let ((raw, corrected), (_, partial)) = (both(computed.terminal_states()), both(computed.states()));
+    let env = ColouredGraphs::env(4);
+    let computed = draw_trajectories(&env);
+    let ((raw, corrected), (_, partial)) =
+        (raw_and_corrected(computed.terminal_states()), raw_and_corrected(computed.states()));
     assert!(raw.iter().zip(&corrected).filter(|(raw, corrected)| raw != corrected).count() > 10);
     let exit = computed.is_exit();
     let change: Vec<f64> =
         (0..exit.len()).map(|row| if exit[row] { 0.0 } else { partial[row + 1] - partial[row] }).collect();
-    // What a replay buffer has kept is log R as well.
+    // A replay buffer keeps log R without the correction.
     let recorded = computed.clone().with_log_rewards(raw.clone()).unwrap();
     for trajectories in [computed, recorded] {
         let needs = Quantity::StateLogReward | Quantity::LogRewardChange;
@@ -69,11 +71,11 @@ fn rewards_are_corrected_wherever_they_come_from() {
 }
 
 #[test]
-fn what_is_relative_to_a_prior_takes_rewards_as_they_are() {
-    let env = ColouredGraphs::of(4);
-    let trajectories = drawn(&env);
-    let (raw, _) = both(trajectories.terminal_states());
-    // The policy is the prior, so that only log Z = 0 and the reward are left.
+fn objectives_relative_to_a_prior_use_raw_rewards() {
+    let env = ColouredGraphs::env(4);
+    let trajectories = draw_trajectories(&env);
+    let (raw, _) = raw_and_corrected(trajectories.terminal_states());
+    // The policy equals the prior, so that only log Z = 0 and the reward remain.
     let policy = WithPrior { policy: UniformPolicy, prior: UniformPolicy };
     let mut scores = score(&env, &Size, &policy, &trajectories, Quantity::LogPrior.into()).unwrap();
     scores.set(Quantity::LogZ, Tensor::zeros([raw.len() as i64], (Kind::Float, scores.log_pf.device()))).unwrap();

@@ -1,4 +1,4 @@
-//! The example for one's own data: what it says of edges is what the posterior says.
+//! The example for users' own data: the learned edge probabilities are those of the posterior.
 
 #[allow(dead_code, reason = "the example, used as it is")]
 #[path = "../examples/reproduce/structures/dag_from_csv.rs"]
@@ -15,8 +15,8 @@ use tch::Device;
 
 use crate::trainers::Folder;
 
-/// Observations of a simulated network, and as many again in which one variable after the other is set.
-fn simulated(n: usize, rows: usize, seed: u64) -> Vec<ContinuousData> {
+/// Simulates observations of a network, and the same number with one variable set at a time.
+fn simulate(n: usize, rows: usize, seed: u64) -> Vec<ContinuousData> {
     let rng = &mut Rng::seeded(seed);
     let truth = GraphLaw::ErdosRenyi { edges: n as f64 }.draw(n, rng).unwrap();
     let network = Sem::draw(truth, SemConfig::LinearAwayFromZero { low: 0.5, high: 2.0 }, 1.0, rng).unwrap();
@@ -25,7 +25,7 @@ fn simulated(n: usize, rows: usize, seed: u64) -> Vec<ContinuousData> {
     out
 }
 
-/// A CSV file of data, with a column `set` for the variables that were set.
+/// Writes data as CSV, with a column `set` for the variables that were set.
 fn write(path: &Path, parts: &[ContinuousData]) -> PathBuf {
     let mut text = parts[0].names().join(",") + ",set\n";
     for part in parts {
@@ -40,8 +40,8 @@ fn write(path: &Path, parts: &[ContinuousData]) -> PathBuf {
     path.to_owned()
 }
 
-/// What the example learns from a file, and what is exact.
-fn learned(path: &Path, flags: &[&str]) -> (PairMatrix, PairMatrix) {
+/// Returns the example's learned edge probabilities for a file, and the exact ones.
+fn learned_and_exact_edges(path: &Path, flags: &[&str]) -> (PairMatrix, PairMatrix) {
     tch::set_num_threads(1);
     let args =
         ["dag_from_csv", path.to_str().unwrap(), "--interventions", "set"].into_iter().chain(flags.iter().copied());
@@ -49,22 +49,25 @@ fn learned(path: &Path, flags: &[&str]) -> (PairMatrix, PairMatrix) {
     (edges.learned, edges.exact.unwrap())
 }
 
-/// Enough for four variables.
+/// Enough steps for four variables.
 const FEW_STEPS: [&str; 4] = ["--steps", "500", "--graphs", "4000"];
 
 #[test]
-fn what_experiments_say_is_learned() {
+fn interventions_are_learned_from() {
     let folder = Folder::new("dag-experiments");
-    let (learned, exact) = learned(&write(&folder.join("data.csv"), &simulated(4, 200, 100)), &FEW_STEPS);
+    let (learned, exact) =
+        learned_and_exact_edges(&write(&folder.join("data.csv"), &simulate(4, 200, 100)), &FEW_STEPS);
     let error = learned.rmse(&exact).unwrap();
-    // 0.015; without replay, at a constant learning rate, 0.050 after twice as many steps.
+    // The error is 0.015; without replay and at a constant learning rate it was 0.050 after twice as many
+    // steps.
     assert!(error < 0.03, "{error}: {learned:?} {exact:?}");
 }
 
 #[test]
 fn edges_that_point_either_way_are_learned_both_ways() {
     let folder = Folder::new("dag-observed");
-    let (learned, exact) = learned(&write(&folder.join("data.csv"), &simulated(4, 60, 102)[..1]), &FEW_STEPS);
+    let (learned, exact) =
+        learned_and_exact_edges(&write(&folder.join("data.csv"), &simulate(4, 60, 102)[..1]), &FEW_STEPS);
     let error = learned.rmse(&exact).unwrap();
     assert!(error < 0.03, "{error}: {learned:?} {exact:?}");
     // Markov-equivalent graphs differ in the direction of an edge.
@@ -77,9 +80,10 @@ fn edges_that_point_either_way_are_learned_both_ways() {
 fn three_networks_of_six_variables() {
     let folder = Folder::new("dags");
     for seed in 0..3 {
-        let parts = simulated(6, 100, seed);
+        let parts = simulate(6, 100, seed);
         for (name, parts) in [("observed", &parts[..1]), ("with experiments", &parts[..])] {
-            let (learned, exact) = learned(&write(&folder.join("data.csv"), parts), &["--steps", "10000"]);
+            let (learned, exact) =
+                learned_and_exact_edges(&write(&folder.join("data.csv"), parts), &["--steps", "10000"]);
             let error = learned.rmse(&exact).unwrap();
             println!("network {seed}, {name}: RMSE {error:.4}");
             assert!(error <= 0.03, "{error}");

@@ -1,4 +1,5 @@
-//! Data sets: every container comes back as it was saved, and nothing that is damaged, cut off or of something else comes in.
+//! Data sets: every container is loaded as it was saved, and damaged, truncated or foreign data sets are
+//! refused.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +16,7 @@ use gfn_gym::hypergrid::HyperGrid;
 use gfn_gym::ring::Ring;
 use tch::{Kind, Tensor};
 
-fn sampled<E: DiscreteEnv>(env: &E, n: usize, seed: u64) -> Trajectories<E> {
+fn sample_trajectories<E: DiscreteEnv>(env: &E, n: usize, seed: u64) -> Trajectories<E> {
     let trajectories = Sampler::new(env, &UniformPolicy).forward(n, &mut Rng::seeded(seed)).unwrap();
     let n = trajectories.len();
     let conditions: Vec<f32> = (0..2 * n).map(|i| 0.1 * i as f32).collect();
@@ -24,11 +25,11 @@ fn sampled<E: DiscreteEnv>(env: &E, n: usize, seed: u64) -> Trajectories<E> {
     trajectories.with_conditions(conditions).unwrap().with_log_rewards(log_rewards).unwrap()
 }
 
-/// Saves and loads trajectories; states are compared by key.
+/// Saves and loads trajectories, and compares states by key.
 fn round_trip<E: EnumerableEnv>(env: &E, folder: &Folder) {
     let path = folder.join("data");
     let keys = |states: &E::States| env.keys(states);
-    let trajectories = sampled(env, 40, 1);
+    let trajectories = sample_trajectories(env, 40, 1);
     trajectories.save(env, &path).unwrap();
     let loaded = Trajectories::load(env, &path).unwrap();
     assert_eq!(loaded.offsets(), trajectories.offsets());
@@ -37,12 +38,12 @@ fn round_trip<E: EnumerableEnv>(env: &E, folder: &Folder) {
     assert_eq!(loaded.is_exit(), trajectories.is_exit());
     assert_eq!(loaded.conditions(), trajectories.conditions());
     assert_eq!(loaded.recorded_log_rewards(), trajectories.recorded_log_rewards(), "bit for bit");
-    // What was loaded is in the order of insertion: it comes back the same once more, actions and all.
+    // Loaded trajectories are in the order of insertion, so that a second round trip keeps actions, too.
     loaded.save(env, &path).unwrap();
     let again = Trajectories::load(env, &path).unwrap();
     assert_eq!((again.actions(), again.reverse_actions()), (loaded.actions(), loaded.reverse_actions()));
 
-    // Backward trajectories, too.
+    // Backward trajectories work, too.
     let back = Sampler::new(env, &UniformPolicy).backward(trajectories.terminal_states(), &mut Rng::seeded(2)).unwrap();
     back.save(env, &path).unwrap();
     let loaded = Trajectories::load(env, &path).unwrap();
@@ -63,7 +64,7 @@ fn containers_come_back_from_every_kind_of_environment() {
 fn labelled_actions_come_back_as_they_were() {
     let (folder, env) = (Folder::new("data-exact"), HyperGrid::new(3, 5).unwrap().env());
     let path = folder.join("data");
-    let trajectories = sampled(&env, 50, 0);
+    let trajectories = sample_trajectories(&env, 50, 0);
     trajectories.save(&env, &path).unwrap();
     let loaded = Trajectories::load(&env, &path).unwrap();
     assert_eq!((loaded.actions(), loaded.states()), (trajectories.actions(), trajectories.states()));
@@ -73,7 +74,7 @@ fn labelled_actions_come_back_as_they_were() {
 fn empty_containers_come_back_empty() {
     let (folder, env) = (Folder::new("data-empty"), Chain::new(5));
     let path = folder.join("data");
-    let none = sampled(&env, 3, 0).select(0..0).unwrap();
+    let none = sample_trajectories(&env, 3, 0).select(0..0).unwrap();
     none.save(&env, &path).unwrap();
     assert!(Trajectories::load(&env, &path).unwrap().is_empty());
     let config = ReplayConfig { capacity: 5, eviction: Eviction::Fifo, draw: Draw::Uniform };
@@ -87,7 +88,7 @@ fn filled_buffer<E: EnumerableEnv + 'static>(
     mut buffer: ReplayBuffer<E>,
     conditional: bool,
 ) -> ReplayBuffer<E> {
-    let trajectories = sampled(env, 120, 7);
+    let trajectories = sample_trajectories(env, 120, 7);
     let mut walks = trajectories.walks(env).unwrap();
     if !conditional {
         walks.conditions = None;
@@ -101,7 +102,7 @@ fn filled_buffer<E: EnumerableEnv + 'static>(
 }
 
 #[test]
-fn buffers_come_back_with_losses_conditions_and_what_leaves_next() {
+fn buffers_come_back_with_losses_conditions_and_eviction_order() {
     let env = HyperGrid::new(2, 9).unwrap().env();
     let draw = Draw::LossPrioritised { exponent: 0.7 };
     for (eviction, conditional, paths) in [
@@ -121,7 +122,7 @@ fn buffers_come_back_with_losses_conditions_and_what_leaves_next() {
         second.load_state(&env, &first.state(&env).unwrap()).unwrap();
         let tensors = |buffer: &ReplayBuffer<VectorEnv>| buffer.state(&env).unwrap();
         assert_eq!(tensors(&first), tensors(&second));
-        let more = sampled(&env, 30, 8);
+        let more = sample_trajectories(&env, 30, 8);
         let mut walks = more.walks(&env).unwrap();
         if !conditional {
             walks.conditions = None;
@@ -134,7 +135,7 @@ fn buffers_come_back_with_losses_conditions_and_what_leaves_next() {
         assert_eq!(a.walks.conditions(), b.walks.conditions());
         assert_eq!((a.serials, a.log_probs, a.walks.terminal), (b.serials, b.log_probs, b.walks.terminal));
     }
-    // Up to isomorphism a state that was kept without its way comes back with its nodes in their order.
+    // Up to isomorphism, a state that was stored without its path keeps the order of its nodes.
     let env = ColoredGraphs::new(4).unwrap().into_env();
     let config = ReplayConfig { capacity: 30, eviction: Eviction::Fifo, draw: Draw::Uniform };
     let first = filled_buffer(&env, ReplayBuffer::distinct(config).unwrap().terminal_only(), false);
@@ -142,7 +143,7 @@ fn buffers_come_back_with_losses_conditions_and_what_leaves_next() {
     second.load_state(&env, &first.state(&env).unwrap()).unwrap();
     let [a, b] = [&first, &second].map(|buffer| buffer.walks().unwrap().terminal);
     assert_eq!(a, b);
-    // So does an object that came without one: it is stored as its first path labels it.
+    // An object that was added without a path is stored as its first path labels it.
     let objects = first.walks().unwrap();
     assert!(!objects.has_paths());
     let mut plain = ReplayBuffer::new(config).unwrap().terminal_only();
@@ -155,25 +156,25 @@ fn buffers_come_back_with_losses_conditions_and_what_leaves_next() {
 }
 
 #[test]
-fn buffers_refuse_what_they_would_not_hold() {
+fn buffers_refuse_data_that_they_cannot_hold() {
     let env = Chain::new(30);
     let config = ReplayConfig { capacity: 20, eviction: Eviction::Fifo, draw: Draw::Uniform };
     let full = filled_buffer(&env, ReplayBuffer::new(config).unwrap(), false);
     let state = full.state(&env).unwrap();
     let mut small = ReplayBuffer::new(ReplayConfig { capacity: 19, ..config }).unwrap();
     small.add(&env, &full.draw(2, &mut Rng::seeded(0)).unwrap(), &[1.0, 2.0]).unwrap();
-    let refused = |buffer: &mut ReplayBuffer<Chain>, words: &str| {
+    let check_refused = |buffer: &mut ReplayBuffer<Chain>, words: &str| {
         let before = buffer.state(&env).unwrap();
         let error = buffer.load_state(&env, &state).unwrap_err();
         assert!(matches!(error, Error::Contract { .. }) && error.to_string().contains(words), "{error}");
         assert_eq!(buffer.state(&env).unwrap(), before);
     };
-    refused(&mut small, "20 objects, and room for 19");
-    refused(&mut ReplayBuffer::distinct(config).unwrap(), "would not be kept");
+    check_refused(&mut small, "20 objects, and room for 19");
+    check_refused(&mut ReplayBuffer::distinct(config).unwrap(), "would not be kept");
 }
 
-/// A load that must be refused as a file that can't be used, with these words.
-fn refused(env: &Chain, path: &Path, words: &[&str]) {
+/// Checks that loading fails as an unusable file, with these words.
+fn check_refused(env: &Chain, path: &Path, words: &[&str]) {
     match Trajectories::load(env, path) {
         Err(error @ Error::File { .. }) => {
             let message = error.to_string();
@@ -189,7 +190,7 @@ fn refused(env: &Chain, path: &Path, words: &[&str]) {
 fn damaged_and_cut_off_data_sets_are_refused() {
     let (folder, env) = (Folder::new("data-damaged"), Chain::new(12));
     let path = folder.join("data");
-    sampled(&env, 20, 0).save(&env, &path).unwrap();
+    sample_trajectories(&env, 20, 0).save(&env, &path).unwrap();
     for name in ["manifest.json", "data.safetensors"] {
         let whole = fs::read(path.join(name)).unwrap();
         let mut cases: Vec<Vec<u8>> = (0..8).map(|share| whole[..whole.len() * share / 8].to_vec()).collect();
@@ -201,17 +202,17 @@ fn damaged_and_cut_off_data_sets_are_refused() {
         cases.push([whole.as_slice(), &[0]].concat());
         for case in cases {
             fs::write(path.join(name), case).unwrap();
-            refused(&env, &path, &["data"]);
+            check_refused(&env, &path, &["data"]);
         }
         fs::remove_file(path.join(name)).unwrap();
-        refused(&env, &path, &["can't be read", "give the folder of a data set"]);
+        check_refused(&env, &path, &["can't be read", "give the folder of a data set"]);
         fs::write(path.join(name), whole).unwrap();
     }
-    refused(&env, &folder.join("nowhere"), &["can't be read"]);
+    check_refused(&env, &folder.join("nowhere"), &["can't be read"]);
     assert_eq!(Trajectories::load(&env, &path).unwrap().len(), 20, "what is whole can still be loaded");
 }
 
-/// Changes the manifest as text, and makes its checksum right again where that is asked for by the empty one.
+/// Edits the manifest as text; with an empty `from` it only corrects the checksum.
 fn edit_manifest(path: &Path, from: &str, to: &str) {
     let file = path.join("manifest.json");
     let text = fs::read_to_string(&file).unwrap();
@@ -223,16 +224,16 @@ fn edit_manifest(path: &Path, from: &str, to: &str) {
 fn data_sets_of_something_else_are_refused() {
     let (folder, env) = (Folder::new("data-else"), Chain::new(12));
     let path = folder.join("data");
-    let all = sampled(&env, 20, 0);
+    let all = sample_trajectories(&env, 20, 0);
     all.save(&env, &path).unwrap();
     for n in [1, 2, 11, 13, 100] {
-        refused(&Chain::new(n), &path, &["another environment", "of the same size"]);
+        check_refused(&Chain::new(n), &path, &["another environment", "of the same size"]);
     }
     let error = Trajectories::load(&HyperGrid::new(2, 12).unwrap().env(), &path).unwrap_err();
     assert!(matches!(error, Error::File { .. }) && error.to_string().contains("another environment"), "{error}");
     edit_manifest(&path, "\"format\": 2", "\"format\": 3");
-    refused(&env, &path, &["data set format 3, this version reads format 2"]);
-    // Nothing else is overwritten.
+    check_refused(&env, &path, &["data set format 3, this version reads format 2"]);
+    // A folder with other content isn't overwritten.
     let other = folder.join("other");
     fs::create_dir_all(&other).unwrap();
     fs::write(other.join("thesis.tex"), "years").unwrap();
@@ -246,20 +247,20 @@ fn data_sets_of_something_else_are_refused() {
 fn an_interrupted_save_leaves_the_old_data_set() {
     let (folder, env) = (Folder::new("data-interrupted"), Chain::new(12));
     let path = folder.join("data");
-    sampled(&env, 5, 0).save(&env, &path).unwrap();
-    // Cut off while the new folder was written, and between the two renamings.
+    sample_trajectories(&env, 5, 0).save(&env, &path).unwrap();
+    // Interrupted while the new folder was written, and between the two renames.
     fs::create_dir_all(folder.join(".data.partial")).unwrap();
     fs::write(folder.join(".data.partial").join("data.safetensors"), "half").unwrap();
     assert_eq!(Trajectories::load(&env, &path).unwrap().len(), 5);
-    sampled(&env, 6, 0).save(&env, folder.join(".data.partial")).unwrap();
+    sample_trajectories(&env, 6, 0).save(&env, folder.join(".data.partial")).unwrap();
     fs::rename(&path, folder.join(".data.previous")).unwrap();
     assert_eq!(Trajectories::load(&env, &path).unwrap().len(), 5);
-    sampled(&env, 6, 0).save(&env, &path).unwrap();
+    sample_trajectories(&env, 6, 0).save(&env, &path).unwrap();
     assert_eq!(Trajectories::load(&env, &path).unwrap().len(), 6);
     assert!(!folder.join(".data.partial").exists());
 }
 
-/// States are checked as they are walked to: a buffer's tensors with one part changed.
+/// Replaces one tensor of a buffer; states are checked when they are replayed.
 #[test]
 fn forged_tensors_are_typed_errors() {
     let env = Chain::new(30);

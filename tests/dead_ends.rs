@@ -1,4 +1,5 @@
-//! Rules that leave an unfinished state without any move are refused in plain words, and so is an environment with nothing to build.
+//! Rules that leave an unfinished state without any action are refused with a clear message, and so is an
+//! environment without any action.
 
 use gfn::contract::{Budget, check_env, check_graph_env};
 use gfn::env::{Direction, StateGraph, VectorEnv, VectorRules};
@@ -13,7 +14,7 @@ use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 
 #[track_caller]
-fn told<T>(result: Result<T>, words: &[&str]) {
+fn check_refused<T>(result: Result<T>, words: &[&str]) {
     let Err(error) = result else { panic!("no error") };
     let message = error.to_string();
     for words in words {
@@ -23,7 +24,7 @@ fn told<T>(result: Result<T>, words: &[&str]) {
 
 const PLAIN: [&str; 2] = ["without any move and without the exit", "forbid the moves that lead there"];
 
-/// Once there is the edge 0-1 nothing can be added; objects have two edges.
+/// Forbids all edges after the edge 0-1, although finished objects need two edges.
 struct TwoEdges;
 
 impl GraphRules for TwoEdges {
@@ -35,7 +36,7 @@ impl GraphRules for TwoEdges {
     }
 }
 
-/// Words of two different letters. Of one letter alone there is none.
+/// Words of two different letters; none can be built from one letter alone.
 #[derive(Clone, Copy)]
 struct Pairs {
     letters: usize,
@@ -88,13 +89,16 @@ fn exact_figures_refuse_dead_ends() {
         check_graph_env(&env, Budget::thorough().with_walks(10), &mut Rng::seeded(0)).map(|_| ()),
     ] {
         assert!(matches!(result, Err(Error::Contract { .. })), "{result:?}");
-        told(result, &[PLAIN[0], PLAIN[1], "edge 0-1"]);
+        check_refused(result, &[PLAIN[0], PLAIN[1], "edge 0-1"]);
     }
-    // With one letter alone the second move is missing; with two it isn't.
+    // With one letter the second action is missing; with two it exists.
     for has_exit in [true, false] {
         let one = VectorEnv::new(Pairs { letters: 1, has_exit });
-        told(StateGraph::build(&one, 100), &[PLAIN[0], PLAIN[1], "[1, 0]"]);
-        told(check_env(&one, Budget::thorough().with_walks(10), &mut Rng::seeded(0)), &[PLAIN[0], PLAIN[1], "[1, 0]"]);
+        check_refused(StateGraph::build(&one, 100), &[PLAIN[0], PLAIN[1], "[1, 0]"]);
+        check_refused(
+            check_env(&one, Budget::thorough().with_walks(10), &mut Rng::seeded(0)),
+            &[PLAIN[0], PLAIN[1], "[1, 0]"],
+        );
     }
 }
 
@@ -102,10 +106,10 @@ fn exact_figures_refuse_dead_ends() {
 fn a_roll_out_that_comes_to_a_dead_end_says_so() {
     let drawn = Sampler::new(&two_edges(), &UniformPolicy).forward(64, &mut Rng::seeded(0));
     assert!(matches!(drawn, Err(Error::NoLegalAction { .. })));
-    told(drawn, &["no legal forward action", PLAIN[0], PLAIN[1]]);
+    check_refused(drawn, &["no legal forward action", PLAIN[0], PLAIN[1]]);
 }
 
-/// Without an exit, no move leads on from a finished state.
+/// A finished state without further actions is no dead end, even without an exit.
 #[test]
 fn states_that_end_without_an_exit_are_no_dead_ends() {
     for has_exit in [true, false] {
@@ -117,7 +121,7 @@ fn states_that_end_without_an_exit_are_no_dead_ends() {
     }
 }
 
-fn trained<E: TrainEnv + 'static>(env: E, reward: impl gfn::env::Reward<E::States> + 'static) -> Result<()>
+fn train<E: TrainEnv + 'static>(env: E, reward: impl gfn::env::Reward<E::States> + 'static) -> Result<()>
 where
     UniformPolicy: gfn::policy::Policy<E>,
 {
@@ -134,13 +138,13 @@ fn an_environment_with_nothing_to_build_is_refused() {
     let zero = || PerGraph(|_: &GraphState| 0.0);
     for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
         for n in [0, 1] {
-            let refused = trained::<GraphEnv>(edges(n, semantics), zero());
+            let refused = train::<GraphEnv>(edges(n, semantics), zero());
             assert!(matches!(refused, Err(Error::Missing { .. })), "{n}");
-            told(refused, &["something to build", "no move leads on from its initial state", "more nodes"]);
+            check_refused(refused, &["something to build", "no move leads on from its initial state", "more nodes"]);
         }
-        trained(edges(2, semantics), zero()).unwrap();
+        train(edges(2, semantics), zero()).unwrap();
     }
     let flat = |states: &Positions, _: Option<&tch::Tensor>| Ok(vec![0.0; states.0.len()]);
-    told(trained(Chain::new(1), flat), &["something to build"]);
-    trained(Chain::new(2), flat).unwrap();
+    check_refused(train(Chain::new(1), flat), &["something to build"]);
+    train(Chain::new(2), flat).unwrap();
 }

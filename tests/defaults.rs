@@ -1,5 +1,4 @@
-//! The settings that a trainer has unless it is told otherwise, on an action type of one's own; and what it warns of where they are
-//! turned off.
+//! A trainer's default settings on a user-defined action type, and its warnings if they are turned off.
 
 use std::ops::ControlFlow;
 
@@ -19,22 +18,23 @@ use gfn::{Error, Rng};
 use tch::{Device, Kind};
 
 use crate::spaces::subdivisions::{Subdivide, Subdivisions, log_reward};
-use crate::watched::Watched;
+use crate::watched::WarningRecorder;
 
-type Grown = Trainer<GraphEnv>;
+type GrowthTrainer = Trainer<GraphEnv>;
 
-/// Connected graphs of up to four nodes, grown by leaves, edges and subdivision: 11 up to isomorphism, log Z 4.640.
-fn trainer(objective: impl Objective + 'static, config: TrainerConfig, seed: u64) -> Grown {
+/// Connected graphs of up to four nodes, grown by leaves, edges and subdivision: 11 up to isomorphism, log Z
+/// 4.640.
+fn trainer(objective: impl Objective + 'static, config: TrainerConfig, seed: u64) -> GrowthTrainer {
     starting_at(None, objective, config, seed)
 }
 
-/// The same with a log Z that somebody chose: from 0, more seeds collapse.
+/// Builds the same trainer with a fixed initial log Z; from 0, more seeds collapse.
 fn starting_at(
     initial_log_z: Option<f64>,
     objective: impl Objective + 'static,
     config: TrainerConfig,
     seed: u64,
-) -> Grown {
+) -> GrowthTrainer {
     let (env, mut rng) = (Subdivisions::env(4).unwrap(), Rng::seeded(seed));
     let network = GraphNetConfig {
         pair_walks: Some(3),
@@ -46,20 +46,20 @@ fn starting_at(
     Trainer::new(env, PerGraph(log_reward), GraphPolicy(net), objective, config, rng).unwrap()
 }
 
-fn tv(trainer: &Grown) -> f64 {
+fn tv(trainer: &GrowthTrainer) -> f64 {
     let space = StateGraph::build(trainer.env(), 100).unwrap();
     let learned = space.terminating_distribution(trainer.env(), trainer.policy(), None).unwrap();
     let target = space.target_distribution(&PerGraph(log_reward), None).unwrap();
     Distances::between(&learned.probs, &target.probs).unwrap().tv
 }
 
-/// Neither exploration nor decay.
-fn bare() -> TrainerConfig {
+/// No exploration and no decay of the learning rate.
+fn bare_config() -> TrainerConfig {
     let (epsilon, lr_scale) = (Some(Schedule::Constant(0.0)), Schedule::Constant(1.0));
     TrainerConfig { epsilon, lr_scale, ..TrainerConfig::default() }
 }
 
-/// The author's part of the contract: on every graph, and along random walks.
+/// Checks the action type on every graph, and along random trajectories.
 #[test]
 fn the_action_type_and_its_environment_are_sound() {
     let env = Subdivisions::env(5).unwrap();
@@ -73,7 +73,7 @@ fn the_action_type_and_its_environment_are_sound() {
 fn the_default_settings_reach_the_target() {
     tch::set_num_threads(1);
     for seed in 0..3 {
-        let mut watched = Watched::new(trainer(TrajectoryBalance, TrainerConfig::default(), seed));
+        let mut watched = WarningRecorder::new(trainer(TrajectoryBalance, TrainerConfig::default(), seed));
         watched.steps(800).unwrap();
         let tv = tv(&watched.trainer);
         assert!(tv < 0.05, "seed {seed}: {tv}");
@@ -81,15 +81,15 @@ fn the_default_settings_reach_the_target() {
     }
 }
 
-/// Two or three graphs agree with each other, the loss is 0, and nothing else is ever sampled again. Not every seed ends so: those that
-/// don't aren't warned of.
+/// Collapse of some seeds without exploration: the loss is 0 on two or three graphs, and no other graph is
+/// ever sampled again. Seeds that don't collapse cause no warning.
 #[test]
-fn a_collapse_is_seen_without_exploration() {
+fn a_collapse_is_detected_without_exploration() {
     tch::set_num_threads(1);
     for seed in 0..5 {
-        let mut trainer = starting_at(Some(0.0), TrajectoryBalance, bare(), seed);
+        let mut trainer = starting_at(Some(0.0), TrajectoryBalance, bare_config(), seed);
         let mut seen = Vec::new();
-        let mut keep = |_: &Grown, record: &mut Record| {
+        let mut keep = |_: &GrowthTrainer, record: &mut Record| {
             seen.extend(record.warnings.clone());
             Ok(ControlFlow::Continue(()))
         };
@@ -100,7 +100,7 @@ fn a_collapse_is_seen_without_exploration() {
             assert_eq!(seen, [], "seed {seed}: {tv}");
             continue;
         }
-        // Neither, or not at rest: which seeds end so hangs on how sums are rounded.
+        // Skips seeds that didn't collapse or aren't at rest; which seeds collapse depends on rounding.
         if tv <= 0.7 || seen.is_empty() {
             continue;
         }
@@ -115,11 +115,11 @@ fn a_collapse_is_seen_without_exploration() {
 }
 
 #[test]
-fn a_warning_ends_the_run_where_it_is_told_to() {
+fn a_warning_ends_the_run_if_set() {
     tch::set_num_threads(1);
-    // Which seeds stall hangs on how sums are rounded.
+    // Which seeds stall depends on rounding.
     let stalled = (0..5).find_map(|seed| {
-        let mut trainer = starting_at(Some(0.0), TrajectoryBalance, bare(), seed);
+        let mut trainer = starting_at(Some(0.0), TrajectoryBalance, bare_config(), seed);
         let ended = Fit::new(400).on_warning(OnWarning::Fail).run(&mut trainer);
         match ended {
             Err(Error::Warned(Warning::Stalled { step, .. })) => Some((trainer, step)),
@@ -132,7 +132,7 @@ fn a_warning_ends_the_run_where_it_is_told_to() {
     trainer.step().unwrap();
 }
 
-/// An objective that learns from the policy's own trajectories isn't explored for by default, and refuses to be by order.
+/// An on-policy objective has no exploration by default, and refuses an explicit one.
 #[test]
 fn exploration_is_the_default_where_it_suits() {
     let gradient = || PolicyGradient::new(Advantage::Total).unwrap();
@@ -140,15 +140,15 @@ fn exploration_is_the_default_where_it_suits() {
     trainer(gradient(), small.clone(), 0).step().unwrap();
     let explored = TrainerConfig { epsilon: Some(TrainerConfig::EPSILON), ..small.clone() };
     assert!(matches!(trainer(gradient(), explored.clone(), 0).step(), Err(Error::Missing { .. })));
-    // Elsewhere nothing said is the same as the default schedule, and isn't the same as none.
+    // For other objectives, leaving the setting out means the default schedule, not no exploration.
     let first = |config: TrainerConfig| {
         let mut trainer = trainer(TrajectoryBalance, config, 1);
         [(); 4].map(|()| trainer.step().unwrap().loss)
     };
-    let bare = TrainerConfig { epsilon: Some(Schedule::Constant(0.0)), ..small.clone() };
+    let unexplored = TrainerConfig { epsilon: Some(Schedule::Constant(0.0)), ..small.clone() };
     assert_eq!(first(small.clone()), first(explored));
-    assert_ne!(first(small.clone()), first(bare));
-    // A file of settings that says nothing of it means the same.
+    assert_ne!(first(small.clone()), first(unexplored));
+    // A settings file without the field means the same.
     let mut json = serde_json::to_value(&small).unwrap();
     let settings = json.as_object_mut().unwrap();
     assert!(settings.remove("epsilon").is_some());

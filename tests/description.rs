@@ -1,4 +1,4 @@
-//! A checkpoint says what it is of, and a run resumes from none but its own kind.
+//! Checkpoints describe their run, and a run only resumes from a checkpoint of its own kind.
 use gfn::error::Warning;
 use gfn::examples::Triangles;
 use gfn::graph::{ActionSet, AddEdge, GraphEnv, GraphKind, GraphRules, GraphState, PerGraph, Semantics};
@@ -11,7 +11,7 @@ use gfn::{Error, Result, Rng, graph::GraphStates};
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize, PartialEq, Debug)]
-struct Described {
+struct Description {
     nodes: usize,
     network: GraphNetConfig,
 }
@@ -30,12 +30,12 @@ fn trainer() -> Trainer<GraphEnv> {
 #[test]
 fn a_checkpoint_says_what_it_is_of() {
     let path = std::env::temp_dir().join(format!("gfn-description-{}", std::process::id()));
-    let described = || Described { nodes: 3, network: GraphNetConfig::default() };
+    let described = || Description { nodes: 3, network: GraphNetConfig::default() };
     let mut first = trainer().with_description(&described()).unwrap();
     first.step().unwrap();
     first.save(&path).unwrap();
     let checkpoint = Checkpoint::load(&path).unwrap();
-    assert_eq!(checkpoint.description::<Described>().unwrap(), described());
+    assert_eq!(checkpoint.description::<Description>().unwrap(), described());
     let error = checkpoint.description::<u32>().unwrap_err();
     assert!(
         matches!(&error, Error::File { .. }) && error.to_string().contains("what it is a checkpoint of"),
@@ -45,7 +45,7 @@ fn a_checkpoint_says_what_it_is_of() {
     let mut same = trainer().with_description(&described()).unwrap();
     same.resume(&path).unwrap();
     assert_eq!(same.step().unwrap().loss, first.step().unwrap().loss);
-    let mut other = trainer().with_description(&Described { nodes: 4, ..described() }).unwrap();
+    let mut other = trainer().with_description(&Description { nodes: 4, ..described() }).unwrap();
     let error = other.resume(&path).unwrap_err();
     assert!(
         error.to_string().contains("another run: `nodes` is 3 there and 4 here: resume"),
@@ -55,7 +55,7 @@ fn a_checkpoint_says_what_it_is_of() {
     std::fs::remove_dir_all(&path).unwrap();
 }
 
-/// Edges on three nodes; `shy` graphs without edges can't be finished.
+/// Edges on three nodes; if `shy`, graphs without edges can't be finished.
 struct Rules {
     shy: bool,
 }
@@ -68,7 +68,7 @@ impl GraphRules for Rules {
 
 type Run = Trainer<GraphEnv>;
 
-/// A run whose objects are worth so much an edge.
+/// Builds a run whose log-reward is `per_edge` times the number of edges.
 fn run(shy: bool, per_edge: f64, config: TrainerConfig) -> Run {
     let (kind, actions) = (GraphKind::Undirected, ActionSet::new(Semantics::Labelled).with(AddEdge::new(1)));
     let initial = GraphState::with_nodes(kind, 3);
@@ -80,7 +80,7 @@ fn run(shy: bool, per_edge: f64, config: TrainerConfig) -> Run {
     Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng).unwrap()
 }
 
-/// Under other settings a run goes on as another one: it says so, or fails where warnings do.
+/// A run resumed with other settings reports the changes, or fails if warnings are errors.
 #[test]
 fn a_resumed_run_says_what_is_changed() {
     let path = std::env::temp_dir().join(format!("gfn-changed-{}", std::process::id()));
@@ -95,12 +95,12 @@ fn a_resumed_run_says_what_is_changed() {
         })
     };
     assert_eq!(resumed(run(true, 1.0, kept(8))).unwrap(), "");
-    let said = resumed(run(true, 1.0, kept(9))).unwrap();
+    let message = resumed(run(true, 1.0, kept(9))).unwrap();
     assert!(
-        said.contains("resumed at step 1 as another run") && said.contains("`batch` is 8 there and 9 here"),
-        "{said}"
+        message.contains("resumed at step 1 as another run") && message.contains("`batch` is 8 there and 9 here"),
+        "{message}"
     );
-    // The loop reports it before its first step: as an error where warnings are.
+    // The loop reports the change before its first step, here as an error.
     let mut strict = run(true, 1.0, kept(9));
     strict.resume(&path).unwrap();
     let error = Fit::new(2).on_warning(OnWarning::Fail).run(&mut strict).unwrap_err();

@@ -1,4 +1,4 @@
-//! Logits of edges: what an edge is tells it from others whose ends look the same.
+//! Logits of edges: edges with different features get different logits even if their ends look the same.
 
 use crate::nets::{CONVS, KINDS, blocks, config, net};
 use gfn::env::Env;
@@ -13,7 +13,7 @@ use gfn_molecules::{MoleculeConfig, MoleculeEnv};
 use tch::Kind;
 
 /// Edges of two classes that can be marked, up to isomorphism.
-fn marking(kind: GraphKind) -> GraphEnv {
+fn marking_env(kind: GraphKind) -> GraphEnv {
     let actions = ActionSet::new(Semantics::UpToIsomorphism)
         .with(AddNode::free(1, 6))
         .with(AddEdge::new(2))
@@ -22,19 +22,19 @@ fn marking(kind: GraphKind) -> GraphEnv {
     GraphEnv::new(Free, actions, GraphState::new(kind)).and_then(|env| env.with_schema(schema)).unwrap()
 }
 
-/// Six nodes in a ring, whose edges alternate between two classes: all nodes are alike.
-fn alternating(kind: GraphKind) -> GraphState {
+/// A ring of six nodes whose edges alternate between two classes: all nodes are equivalent.
+fn alternating_ring(kind: GraphKind) -> GraphState {
     let edges: Vec<_> = (0..6u32).map(|a| (a, (a + 1) % 6, Edge::of_class((a % 2) as u16))).collect();
     GraphState::from_parts(kind, &[Node::default(); 6], &edges).unwrap()
 }
 
 #[test]
-fn edges_of_a_ring_of_alternating_classes_part() {
+fn edges_of_alternating_classes_have_different_logits() {
     for (kind, conv) in KINDS.iter().flat_map(|&kind| CONVS.map(|conv| (kind, conv))) {
-        let (env, ring) = (marking(kind), alternating(kind));
+        let (env, ring) = (marking_env(kind), alternating_ring(kind));
         let net = net(&env, config(conv), Kind::Double);
         let output = blocks(&env, &net, std::slice::from_ref(&ring), None);
-        // Setting the attribute going forward; removing the edge, or its attribute, going back.
+        // Setting the attribute forward; removing the edge, or its attribute, backward.
         for block in [&output.pf.unwrap()[2], &output.pb.as_ref().unwrap()[1], &output.pb.as_ref().unwrap()[2]] {
             let logits: Vec<(u16, f64)> = ring
                 .edges()
@@ -44,7 +44,8 @@ fn edges_of_a_ring_of_alternating_classes_part() {
             assert_eq!(block.size(), [6, 1]);
             let of = |class: u16| logits.iter().filter(move |edge| edge.0 == class).map(|edge| edge.1);
             let (first, second) = (of(0).next().unwrap(), of(1).next().unwrap());
-            // What comes from the whole graph is the same for all, and makes the rest smaller.
+            // Contributions of the whole graph are equal for all edges, so that relative differences are
+            // smaller.
             let least = if conv == ConvKind::GinVirtual { 1e-4 } else { 1e-3 };
             assert!((first - second).abs() > least, "{kind:?} {conv:?}: {logits:?}");
             assert!(of(0).all(|x| (x - first).abs() < 1e-12) && of(1).all(|x| (x - second).abs() < 1e-12));
@@ -52,23 +53,23 @@ fn edges_of_a_ring_of_alternating_classes_part() {
     }
 }
 
-/// Edges with classes and without attributes, and graphs without an edge.
+/// Edges with classes but no attributes, and graphs without edges.
 #[test]
-fn classes_alone_part_edges_too() {
+fn classes_alone_distinguish_edges_too() {
     let kind = GraphKind::Undirected;
     let schema = GraphSchema { edge_classes: 2, ..GraphSchema::plain(kind, 6) };
     let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 6)).with(AddEdge::new(2));
     let env = GraphEnv::new(Free, actions, GraphState::new(kind)).and_then(|env| env.with_schema(schema)).unwrap();
     let net = net(&env, GraphNetConfig { pair_walks: Some(1), ..config(ConvKind::Gine) }, Kind::Double);
     let removal = |graph: GraphState| blocks(&env, &net, &[graph], None).pb.unwrap().remove(1);
-    let ring = removal(alternating(kind));
+    let ring = removal(alternating_ring(kind));
     assert!((ring.double_value(&[0, 0]) - ring.double_value(&[1, 0])).abs() > 1e-3);
     assert_eq!(removal(GraphState::with_nodes(kind, 3)).size(), [0, 1]);
 }
 
-/// Prismane: all atoms are alike, but a bond lies either in one ring of three atoms or in two of four.
+/// Prismane: all atoms are equivalent, but a bond lies either in one ring of three atoms or in two of four.
 #[test]
-fn bonds_of_prismane_part_by_their_pair_features() {
+fn pair_features_distinguish_the_bonds_of_prismane() {
     let env = MoleculeEnv::new(MoleculeConfig::new(9)).unwrap().into_env();
     let bonds = [(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5), (0, 3), (1, 4), (2, 5)];
     let bonds: Vec<_> = bonds.iter().map(|&(a, b)| (a, b, Edge::default())).collect();

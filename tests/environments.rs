@@ -1,5 +1,5 @@
-//! Every environment of the gym, in several makes: the checkers pass, P_B is a distribution, exact flows leave no residual, and
-//! what is sampled backwards is a forward trajectory.
+//! General checks of all gym environments in several variants: checkers pass, P_B is a distribution, exact
+//! flows leave no residual, and backward trajectories are valid forward trajectories.
 
 use crate::gallery::{Check, each_graph_env, grid, log_r};
 use gfn::contract::{Budget, check_env, check_graph_env};
@@ -22,10 +22,10 @@ use gfn_gym::hypergrid::HyperGrid;
 use gfn_gym::ring::Ring;
 use tch::{Device, Kind, Tensor};
 
-/// States of the largest space that is enumerated here.
+/// The most states of an enumerated space.
 const LIMIT: usize = 5000;
 
-/// A network with random weights, in double precision, that looks at labels only where they mean something.
+/// A network with random weights in double precision, with identity features only if labels matter.
 fn network(env: &GraphEnv) -> GraphPolicy<GraphNet> {
     let config = GraphNetConfig {
         embedding: 12,
@@ -61,7 +61,8 @@ fn checkers_pass() {
     }
 }
 
-/// P_B sums to 1 over the backward moves of every state but the initial one, and gives each of them something.
+/// Checks that P_B sums to 1 over the backward actions of each state except the initial one, and is positive
+/// for each.
 fn check_backward<E: EnumerableEnv>(name: &str, env: &E, graph: &StateGraph<E>, policy: &dyn Policy<E>) {
     let evaluation = tch::no_grad(|| policy.evaluate(env, graph.states(), None, Quantities::PB)).unwrap();
     let pb = evaluation.pb.unwrap();
@@ -94,7 +95,8 @@ fn objectives() -> Vec<Box<dyn Objective>> {
     ]
 }
 
-/// Exact flows for a P_B: they sample the target, and every objective's residuals vanish, on walks of either direction.
+/// Checks that exact flows for a P_B sample the target, and that every objective's residuals vanish on
+/// forward and backward trajectories.
 fn check_exact<E: EnumerableEnv>(
     name: &str,
     env: &E,
@@ -106,7 +108,7 @@ fn check_exact<E: EnumerableEnv>(
     let target = graph.target_distribution(reward, None).unwrap();
     let sampled = graph.terminating_distribution(env, &exact, None).unwrap();
     let distance = Distances::between(&sampled.probs, &target.probs).unwrap();
-    // In single precision where P_B is uniform.
+    // A uniform P_B is in single precision.
     assert!(distance.l1 < 1e-5, "{name}: {distance:?}");
     assert!((exact.flows().log_z - target.log_z).abs() < 1e-5, "{name}");
     let mut rng = Rng::seeded(2);
@@ -123,8 +125,8 @@ fn check_exact<E: EnumerableEnv>(
     }
 }
 
-/// Trajectories sampled backwards: each row leads to the next, and as walks they can be replayed to the same objects, with the
-/// same probability at each step under a policy that doesn't look at what relabelling changes.
+/// Checks backward trajectories: each row leads to the next, and replaying their actions gives the same
+/// objects, with the same step probabilities under a policy that ignores labels.
 fn check_conversion<E: EnumerableEnv>(
     name: &str,
     env: &E,
@@ -161,7 +163,8 @@ fn check_conversion<E: EnumerableEnv>(
     }
 }
 
-/// Each action is legal and leads to the next state, or to the terminal one; its reverse is legal there and leads back.
+/// Checks that each action is legal and leads to the next or terminal state, and that its reverse is legal
+/// there and leads back.
 fn check_rows<E: EnumerableEnv>(name: &str, env: &E, trajectories: &Trajectories<E>) {
     let transitions = trajectories.transitions();
     let (states, actions, next_states) = (transitions.states(), transitions.actions(), transitions.next_states());
@@ -232,7 +235,7 @@ fn backward_walks_are_forward_trajectories() {
     check_conversion("grid", &env, &grid_network(&env, 2, 5), &reward);
 }
 
-/// The forward policy that flows give whose P_B is taken for 1 at every move: each path carries the whole reward.
+/// The forward policy from flows with P_B = 1 for every action: each path carries the whole reward.
 struct Certain<'a, E: EnumerableEnv> {
     graph: &'a StateGraph<E>,
     log_rewards: Vec<f64>,
@@ -286,7 +289,7 @@ impl<E: EnumerableEnv> Policy<E> for Certain<'_, E> {
                 };
             }
         }
-        // One block whose rows are all slots: the same softmax as one of several blocks.
+        // One block with a row per slot: the same softmax as with several blocks.
         let block = Block { name: "slots".into(), width: 1, row_ptr: masks.slot_ptr.clone() };
         let masks = Masks { blocks: vec![block], ..masks };
         let dist = GraphActionCategorical::new(masks, &[Tensor::from_slice(&logits).view([-1, 1])])?;
@@ -294,7 +297,8 @@ impl<E: EnumerableEnv> Policy<E> for Certain<'_, E> {
     }
 }
 
-/// Negative control: with P_B taken for 1 an object comes out as often as it has paths, and the exactness test must notice.
+/// Negative control: with P_B = 1 an object is sampled in proportion to its number of paths, which the
+/// exactness test must notice.
 fn check_control<E: EnumerableEnv>(
     name: &str,
     env: &E,
@@ -312,7 +316,7 @@ fn check_control<E: EnumerableEnv>(
     let by_paths: Vec<f64> = weights.iter().map(|weight| weight / total).collect();
     assert!(Distances::between(&sampled.probs, &by_paths).unwrap().l1 < 1e-9, "{name}");
 
-    // On the exact policy's own scores no objective is left satisfied either.
+    // With the exact policy's own scores and P_B = 1, every objective has a residual, too.
     let exact = ExactPolicy::new(&graph, env, &UniformPolicy, reward).unwrap();
     let trajectories = Sampler::new(env, &UniformPolicy).forward(64, &mut Rng::seeded(1)).unwrap();
     let mut scores = score(env, reward, &exact, &trajectories, Quantity::LogFlow | Quantity::LogZ).unwrap();

@@ -1,4 +1,4 @@
-//! A trainer refuses a policy that sees labels where states that differ in labels alone are merged.
+//! A trainer refuses a policy that depends on labels if states that only differ in labels are merged.
 
 use crate::nets::{SeesLabels, config, net};
 use gfn::distribution::GraphActionCategorical;
@@ -26,7 +26,7 @@ fn trainer(policy: impl Policy<GraphEnv> + Send + 'static) -> Result<Trainer<Gra
     Trainer::new(ColoredGraphs::new(5)?.into_env(), reward, policy, TrajectoryBalance, config, Rng::seeded(7))
 }
 
-fn told(error: &Error) {
+fn check_refused(error: &Error) {
     let message = error.to_string();
     assert!(matches!(error, Error::Contract { .. }), "{message}");
     for words in ["equivariant", "log-probability", "nodes", "under other labels"] {
@@ -41,13 +41,13 @@ fn networks_that_see_labels_are_refused_and_others_are_not() {
         let config = GraphNetConfig { pair_walks: Some(2), ..config(conv) };
         let net = || net(&env, config.clone(), Kind::Float);
         trainer(GraphPolicy(net())).unwrap();
-        told(&trainer(GraphPolicy(SeesLabels::new(net(), &env))).unwrap_err());
+        check_refused(&trainer(GraphPolicy(SeesLabels::new(net(), &env))).unwrap_err());
     }
 }
 
 #[test]
 fn networks_that_see_labels_are_refused_where_graphs_are_large_too() {
-    // Beyond 8 nodes states that differ in labels alone aren't merged in a batch.
+    // Beyond 8 nodes such states aren't merged in a batch.
     let kind = GraphKind::Undirected;
     let actions = || ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 4)).with(AddEdge::new(1));
     let env = || {
@@ -60,15 +60,15 @@ fn networks_that_see_labels_are_refused_where_graphs_are_large_too() {
         let config = TrainerConfig { batch: 8, ..TrainerConfig::default() };
         Trainer::new(env(), reward, policy, TrajectoryBalance, config, Rng::seeded(7)).map(|_| ())
     };
-    with(GraphPolicy(SeesLabels::new(net(), &env()))).map_err(|error| told(&error)).unwrap_err();
+    with(GraphPolicy(SeesLabels::new(net(), &env()))).map_err(|error| check_refused(&error)).unwrap_err();
     let config = TrainerConfig { batch: 8, ..TrainerConfig::default() };
     Trainer::new(env(), reward, GraphPolicy(net()), TrajectoryBalance, config, Rng::seeded(7)).unwrap();
 }
 
-/// The same network with labels in P_B alone.
-struct LabelsBack(SeesLabels<GraphNet>);
+/// A network that sees labels in P_B only.
+struct SeesLabelsBackward(SeesLabels<GraphNet>);
 
-impl GraphNetwork for LabelsBack {
+impl GraphNetwork for SeesLabelsBackward {
     fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<NetworkOutput> {
         let (clean, seeing) = (self.0.net.forward(batch, wants)?, self.0.forward(batch, wants)?);
         Ok(NetworkOutput { pb: seeing.pb, ..clean })
@@ -82,16 +82,16 @@ impl GraphNetwork for LabelsBack {
 }
 
 #[test]
-fn backward_policies_are_looked_at_too() {
+fn backward_policies_are_checked_too() {
     let env = ColoredGraphs::new(5).unwrap().into_env();
     let net = net(&env, config(ConvKind::Gin), Kind::Float);
-    let error = trainer(GraphPolicy(LabelsBack(SeesLabels::new(net, &env)))).unwrap_err();
-    told(&error);
+    let error = trainer(GraphPolicy(SeesLabelsBackward(SeesLabels::new(net, &env)))).unwrap_err();
+    check_refused(&error);
     assert!(error.to_string().contains("(backward)"), "{error}");
 }
 
 #[test]
-fn labels_are_nobodys_business_where_they_mean_something() {
+fn meaningful_labels_are_allowed() {
     let env = Ring::new(4, GraphKind::Directed).unwrap().into_env();
     let net = SeesLabels::new(net(&env, config(ConvKind::Directed), Kind::Float), &env);
     let config = TrainerConfig::default();
@@ -99,7 +99,7 @@ fn labels_are_nobodys_business_where_they_mean_something() {
 }
 
 #[test]
-fn looking_draws_nothing_from_the_trainers_stream() {
+fn checks_use_no_number_of_the_trainers_stream() {
     let net = net(&ColoredGraphs::new(5).unwrap().into_env(), config(ConvKind::Gin), Kind::Float);
     let trainer = trainer(GraphPolicy(net)).unwrap();
     let (mut own, mut expected) = (trainer.evaluation_rng(), Rng::seeded(7).split());
@@ -109,10 +109,10 @@ fn looking_draws_nothing_from_the_trainers_stream() {
     );
 }
 
-/// A policy with a prior of its own, whose probabilities vanish for all labellings alike.
-struct Vanishing;
+/// A policy with a prior whose probabilities underflow for all labellings.
+struct UnderflowPolicy;
 
-impl Policy<GraphEnv> for Vanishing {
+impl Policy<GraphEnv> for UnderflowPolicy {
     fn evaluate(
         &self,
         env: &GraphEnv,
@@ -121,7 +121,7 @@ impl Policy<GraphEnv> for Vanishing {
         _: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
         let masks = env.masks(Direction::Forward, states);
-        // The exit is all but certain.
+        // The exit has nearly all probability.
         let blocks: Vec<Tensor> = masks
             .blocks
             .iter()
@@ -139,11 +139,11 @@ impl Policy<GraphEnv> for Vanishing {
 
 #[test]
 fn probabilities_that_vanish_alike_are_no_difference() {
-    trainer(Vanishing).unwrap();
+    trainer(UnderflowPolicy).unwrap();
 }
 
 #[test]
-fn a_policy_that_takes_conditions_is_asked_by_the_first_step() {
+fn a_policy_with_conditions_is_checked_by_the_first_step() {
     let env = ColoredGraphs::new(5).unwrap().into_env();
     let config = GraphNetConfig {
         estimators: EstimatorsConfig { flow: true, ..EstimatorsConfig::conditional(2) },
@@ -155,5 +155,7 @@ fn a_policy_that_takes_conditions_is_asked_by_the_first_step() {
         Ok(Tensor::from_slice(&values).view([n as i64, 2]))
     };
     trainer(GraphPolicy(net())).unwrap().with_conditions(conditions).step().unwrap();
-    told(&trainer(GraphPolicy(SeesLabels::new(net(), &env))).unwrap().with_conditions(conditions).step().unwrap_err());
+    check_refused(
+        &trainer(GraphPolicy(SeesLabels::new(net(), &env))).unwrap().with_conditions(conditions).step().unwrap_err(),
+    );
 }

@@ -1,5 +1,5 @@
-//! Every setting of a trainer, its optimiser, its buffer and its network changes what a run does, or is refused: none is taken and left
-//! alone. Settings are changed in the JSON that files hold, so a new one must be added here.
+//! Every setting of trainer, optimiser, buffer and network changes a run or is refused; none is ignored. The
+//! test changes settings in their JSON form, so new settings must be added here.
 
 use gfn::graph::{GraphKind, GraphState, PerGraph, Semantics};
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, GraphNetConfig};
@@ -18,7 +18,7 @@ use tch::{Device, Kind};
 
 use crate::nets::everything_under;
 
-/// What some steps come to: parameters, losses, and the number of rewards that were asked for.
+/// Result of some steps: parameters, losses, and the number of reward calls.
 #[derive(PartialEq, Debug)]
 struct Run {
     parameters: Vec<(String, f64)>,
@@ -34,7 +34,7 @@ fn run<E: TrainEnv>(mut trainer: Trainer<E>, steps: usize) -> Result<Run> {
     Ok(Run { parameters, losses, reward_calls: trainer.reward_calls() })
 }
 
-/// Changes one setting after another, and looks whether the run is another one or an error of settings.
+/// Changes one setting at a time, and checks that the run differs or fails with an error about settings.
 fn check<C: Serialize + DeserializeOwned>(base: &C, others: &[(&str, Value)], run: impl Fn(&C) -> Result<Run>) {
     let settings = serde_json::to_value(base).unwrap();
     let expected = run(base).unwrap();
@@ -57,7 +57,7 @@ fn check<C: Serialize + DeserializeOwned>(base: &C, others: &[(&str, Value)], ru
     assert_eq!(all, covered, "another setting needs another value here");
 }
 
-fn sets(config: TrainerConfig, replay: ReplayConfig) -> Result<Run> {
+fn set_trainer_run(config: TrainerConfig, replay: ReplayConfig) -> Result<Run> {
     let (env, mut rng) = (SetAddition::new(5, 3, false)?.env(), Rng::seeded(3));
     let mlp = gfn::nn::MlpConfig { hidden: vec![8], ..Default::default() };
     let policy = MlpPolicyConfig { mlp, backward: BackwardPolicy::SharedTorso, ..MlpPolicyConfig::default() };
@@ -83,7 +83,7 @@ fn constant(value: f64) -> Value {
 }
 
 #[test]
-fn those_of_a_trainer() {
+fn settings_of_a_trainer() {
     let others = [
         ("batch", json!(4)),
         ("source", json!({ "on_policy": 1.0 })),
@@ -94,7 +94,7 @@ fn those_of_a_trainer() {
         ("exit_bias", constant(2.0)),
         ("noise", constant(1.0)),
         ("local_search", json!({ "rounds": 1, "max_back": 2, "acceptance": "Greedy" })),
-        // Batches that are scored in parts are the same but for rounding.
+        // Scoring in parts changes only rounding.
         ("chunk", json!(3)),
         ("transitions", json!({ "size": 4, "updates_per_draw": 2 })),
         ("reward_exponent", json!({ "Linear": { "from": 0.5, "to": 1.0, "steps": 4 } })),
@@ -102,13 +102,13 @@ fn those_of_a_trainer() {
         ("adam", serde_json::to_value(AdamConfig::default()).unwrap()),
         ("regression", json!("ShiftedCosh")),
         ("max_steps", json!(1)),
-        // What becomes of a warning is no part of a run without one: `defaults.rs` has it.
+        // The treatment of warnings has no effect without a warning: `defaults.rs` tests it.
     ];
-    check(&small(), &others, |config| sets(config.clone(), buffer()));
+    check(&small(), &others, |config| set_trainer_run(config.clone(), buffer()));
 }
 
 #[test]
-fn those_of_adam() {
+fn settings_of_adam() {
     let others = [
         ("lr", json!(0.1)),
         ("log_z_lr", json!(1.0)),
@@ -118,11 +118,11 @@ fn those_of_adam() {
         ("weight_decay", json!(0.5)),
         ("max_norm", json!(1e-3)),
     ];
-    check(&small().adam, &others, |adam| sets(TrainerConfig { adam: *adam, ..small() }, buffer()));
+    check(&small().adam, &others, |adam| set_trainer_run(TrainerConfig { adam: *adam, ..small() }, buffer()));
 }
 
 #[test]
-fn those_of_a_buffer() {
+fn settings_of_a_buffer() {
     let others = [
         ("capacity", json!(4)),
         ("eviction", json!("BestReward")),
@@ -131,7 +131,7 @@ fn those_of_a_buffer() {
         ("draw", json!({ "RankPrioritised": { "by": "Loss", "exponent": 3.0 } })),
         ("draw", json!({ "WeightedRanks": { "by": "Reward", "k": 0.5 } })),
     ];
-    check(&buffer(), &others, |replay| sets(small(), *replay));
+    check(&buffer(), &others, |replay| set_trainer_run(small(), *replay));
     let others = [
         ("capacity", json!(5)),
         ("eviction", json!("BestReward")),
@@ -139,7 +139,7 @@ fn those_of_a_buffer() {
         ("draw", json!({ "RankPrioritised": { "by": "Reward", "exponent": 0.5 } })),
     ];
     let ranks = Draw::RankPrioritised { by: gfn::replay::RankBy::Reward, exponent: 3.0 };
-    check(&ReplayConfig { draw: ranks, ..buffer() }, &others, |replay| sets(small(), *replay));
+    check(&ReplayConfig { draw: ranks, ..buffer() }, &others, |replay| set_trainer_run(small(), *replay));
 }
 
 fn graphs(semantics: Semantics, config: &GraphNetConfig) -> Result<Run> {
@@ -159,7 +159,7 @@ fn net() -> GraphNetConfig {
 }
 
 #[test]
-fn those_of_a_graph_network() {
+fn settings_of_a_graph_network() {
     let others = [
         ("conv", json!("Gin")),
         ("conv", json!({ "Transformer": { "heads": 2 } })),
@@ -174,8 +174,8 @@ fn those_of_a_graph_network() {
         ("initial_exit_bias", json!(1.0)),
     ];
     check(&net(), &others, |config| graphs(Semantics::Labelled, config));
-    // These aren't written where they are the defaults.
-    let told = GraphNetConfig {
+    // These fields aren't written if they have their default.
+    let configured = GraphNetConfig {
         degrees: true,
         closed_walks: Some(2),
         norm: gfn::nn::NormKind::Graph,
@@ -192,12 +192,12 @@ fn those_of_a_graph_network() {
         ("jumping", json!("Last")),
         ("jumping", json!("Max")),
     ];
-    check(&told, &[&others[2..], &more].concat(), |config| graphs(Semantics::Labelled, config));
-    // Up to isomorphism a network is told of symmetry, unless it isn't to be.
+    check(&configured, &[&others[2..], &more].concat(), |config| graphs(Semantics::Labelled, config));
+    // Up to isomorphism a network gets symmetry features unless they are turned off.
     let unseen = GraphNetConfig { symmetry: gfn::nn::Symmetry::Unseen, ..net() };
     let run = |config: &GraphNetConfig| graphs(Semantics::UpToIsomorphism, config).unwrap();
     assert_ne!(run(&unseen), run(&net()));
-    // A convolution that can't see all is refused, unless it is meant so.
+    // A convolution that can't distinguish all graphs is refused unless it is allowed explicitly.
     let blind = GraphNetConfig { conv: gfn::nn::ConvKind::Gin, ..net() };
     assert!(matches!(graphs(Semantics::Labelled, &blind), Err(Error::Config { .. })));
     assert!(graphs(Semantics::Labelled, &GraphNetConfig { ablation: true, ..blind }).is_ok());
@@ -208,7 +208,7 @@ fn those_of_a_graph_network() {
 }
 
 #[test]
-fn those_of_what_is_estimated() {
+fn settings_of_estimators() {
     let others = [
         ("flow", json!(true)),
         ("initial_log_z", json!(1.0)),

@@ -1,4 +1,5 @@
-//! Under exact flows every objective's residual is zero, and what is sampled is R / Z; with a wrong P_B neither holds.
+//! Exact flows: every objective's residual is zero, and samples follow R / Z; with a wrong P_B neither is
+//! true.
 
 use crate::spaces::ColouredGraphs;
 use gfn::contract::{Budget, check_env};
@@ -23,7 +24,7 @@ fn chain_reward(states: &Positions, _: Option<&Tensor>) -> Result<Vec<f64>> {
     Ok(states.0.iter().map(|&x| (f64::from(x) * 1.7).sin()).collect())
 }
 
-/// Prefers dense graphs and nodes of class 1; the same for isomorphic graphs.
+/// Prefers dense graphs and nodes of class 1; equal for isomorphic graphs.
 fn graph_reward(states: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
     let log_r = |graph: &GraphState| {
         let ones = graph.nodes().filter(|node| node.class == 1).count();
@@ -54,7 +55,7 @@ fn objectives() -> Vec<Box<dyn Objective>> {
     out
 }
 
-/// The largest residual of each objective.
+/// Returns the largest residual of each objective.
 fn residuals(scores: &Scores) -> Vec<f64> {
     let largest = |objective: Box<dyn Objective>| {
         let residuals = objective.residuals(scores).unwrap();
@@ -64,7 +65,7 @@ fn residuals(scores: &Scores) -> Vec<f64> {
     objectives().into_iter().map(largest).collect()
 }
 
-/// Everything that must hold of the exact policy of an environment and a reward.
+/// Checks the properties of the exact policy of an environment and a reward.
 fn check<E: EnumerableEnv + DiscreteEnv<Actions = Slots>>(
     env: &E,
     reward: impl Fn(&E::States, Option<&Tensor>) -> Result<Vec<f64>> + Send + Sync,
@@ -77,7 +78,7 @@ fn check<E: EnumerableEnv + DiscreteEnv<Actions = Slots>>(
     let distances = Distances::between(&sampled.probs, &target.probs).unwrap();
     assert!(distances.l1 < 1e-9, "{distances:?}");
 
-    // On trajectories of another policy, and on its own turned round.
+    // On trajectories of another policy, and on backward trajectories.
     let mut rng = Rng::seeded(1);
     let needs = Quantity::LogFlow | Quantity::LogZ | Quantity::LogInflow;
     let forward = Sampler::new(env, &UniformPolicy).forward(64, &mut rng).unwrap();
@@ -85,11 +86,11 @@ fn check<E: EnumerableEnv + DiscreteEnv<Actions = Slots>>(
     for trajectories in [&forward, &backward] {
         let mut scores = score(env, &reward, &exact, trajectories, needs).unwrap();
         for residual in residuals(&scores) {
-            // Uniform P_B is scored in single precision.
+            // A uniform P_B is scored in single precision.
             assert!(residual < 1e-5, "{residual}");
         }
-        // Negative control: P_B taken for 1 and a reward e times as large leave no objective satisfied. Flow matching doesn't see
-        // P_B, the variance no constant factor.
+        // Negative control: P_B = 1 and a reward multiplied by e leave no objective satisfied, except that
+        // flow matching ignores P_B and the variance ignores constant factors.
         scores.log_pb = scores.log_pb.zeros_like();
         scores.log_reward += 1.0;
         for residual in residuals(&scores) {
@@ -97,7 +98,8 @@ fn check<E: EnumerableEnv + DiscreteEnv<Actions = Slots>>(
         }
     }
 
-    // Relative to a prior that samples R, a policy that samples R^2 has the reward R, symmetry or not.
+    // Relative to a prior that samples R, a policy that samples R^2 has the reward R, with or without
+    // symmetry.
     let squared = |states: &E::States, conditions: Option<&Tensor>| -> Result<Vec<f64>> {
         Ok(reward(states, conditions)?.into_iter().map(|r| 2.0 * r).collect())
     };
@@ -112,7 +114,7 @@ fn check<E: EnumerableEnv + DiscreteEnv<Actions = Slots>>(
     let largest = relative.residuals(&scores).unwrap().values.abs().max().double_value(&[]);
     assert!(largest < 1e-9, "{largest}");
 
-    // Every importance weight is Z.
+    // Every importance weight equals Z.
     let estimate = estimate_log_z(env, &exact, &reward, 200, &mut rng).unwrap();
     assert!((estimate.log_z - target.log_z).abs() < 1e-5 && (estimate.elbo.mean - target.log_z).abs() < 1e-5);
     assert!((estimate.effective_samples - 200.0).abs() < 1e-3);
@@ -120,21 +122,21 @@ fn check<E: EnumerableEnv + DiscreteEnv<Actions = Slots>>(
     let upper = eubo(env, &exact, &reward, &objects, &mut rng).unwrap();
     assert!((upper.mean - target.log_z).abs() < 1e-5);
 
-    // A policy that isn't exact is bounded from both sides, and the estimate is unbiased in w.
+    // An inexact policy has valid bounds on both sides, and the estimate of Z is unbiased.
     let estimate = estimate_log_z(env, &UniformPolicy, &reward, 20_000, &mut rng).unwrap();
     let upper = eubo(env, &UniformPolicy, &reward, &objects, &mut rng).unwrap();
     assert!(estimate.elbo.mean < target.log_z - 0.02 && upper.mean > target.log_z + 0.02);
     let half = (estimate.interval.1 - estimate.interval.0) / 2.0;
     assert!((estimate.log_z - target.log_z).abs() < 2.0 * half, "{estimate:?} {}", target.log_z);
 
-    // Its samples are as far from the target as a perfect sampler's.
+    // Samples are as far from the target as those of a perfect sampler.
     let samples = Sampler::new(env, &exact).forward(4000, &mut rng).unwrap();
     let shares = graph.empirical(env, samples.terminal_states()).unwrap();
     let tv = Distances::between(&shares, &target.probs).unwrap().tv;
     let floor = NoiseFloor::simulate(&target.probs, 4000, 100, &mut rng).unwrap();
     assert!((tv - floor.tv).abs() < 4.0 * floor.tv_sd, "{tv} {floor:?}");
 
-    // Pruned: nothing is lost at tau = 0; with some lost, the bound holds.
+    // Pruning at tau = 0 loses nothing; with lost mass the bound holds.
     let whole = pruned_distribution(env, &UniformPolicy, 0.0, 100_000).unwrap();
     let uniform = graph.terminating_distribution(env, &UniformPolicy, None).unwrap();
     let places: Vec<usize> = graph.indices(env, &whole.states).into_iter().map(Option::unwrap).collect();
@@ -172,7 +174,7 @@ fn chain() {
     check(&Chain::new(7), chain_reward);
 }
 
-/// Steps of one or two from 0 until 6 or 7 is reached; nothing exits.
+/// Steps of one or two from 0 until 6 or 7 is reached; there is no exit.
 struct Ladder;
 
 impl Env for Ladder {
@@ -205,7 +207,7 @@ impl DiscreteEnv for Ladder {
     fn masks(&self, direction: Direction, states: &Positions) -> Masks {
         let legal = states.0.iter().flat_map(|&x| match direction {
             Direction::Forward => [x < 6; 2],
-            // 7 can only be reached from 5: 6 is an end.
+            // 7 can only be reached from 5, because 6 is terminal.
             Direction::Backward => [x >= 1 && x != 7, x >= 2],
         });
         Masks::dense(direction, 2, legal.collect(), false).unwrap()
@@ -239,17 +241,17 @@ fn triangles() {
 #[test]
 fn coloured_graphs_up_to_isomorphism() {
     for n in [2, 3, 4] {
-        check(&ColouredGraphs::of(n), graph_reward);
+        check(&ColouredGraphs::env(n), graph_reward);
     }
 }
 
-/// The flows that one would have with P_B = 1 for every move: each path carries the whole reward.
-struct OneForEach<'a> {
+/// The policy from flows with P_B = 1 for every action: each path carries the whole reward.
+struct UnitBackward<'a> {
     graph: &'a StateGraph<Chain>,
     log_rewards: Vec<f64>,
 }
 
-impl Policy<Chain> for OneForEach<'_> {
+impl Policy<Chain> for UnitBackward<'_> {
     fn evaluate(
         &self,
         env: &Chain,
@@ -258,7 +260,7 @@ impl Policy<Chain> for OneForEach<'_> {
         _: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
         let n = self.graph.len();
-        // The chain's positions are the indices of its states.
+        // Positions of the chain are the indices of its states.
         let mut flow: Vec<f64> = self.log_rewards.iter().map(|r| r.exp()).collect();
         for x in (0..n).rev() {
             flow[x] += flow.get(x + 1).unwrap_or(&0.0) + flow.get(x + 2).unwrap_or(&0.0);
@@ -282,7 +284,7 @@ fn a_backward_policy_taken_for_one_samples_by_number_of_paths() {
     let graph = StateGraph::build(&env, 100).unwrap();
     let target = graph.target_distribution(&chain_reward, None).unwrap();
     assert_eq!(graph.states().0, [0, 1, 2, 3, 4, 5, 6]);
-    let wrong = OneForEach { graph: &graph, log_rewards: target.log_rewards.clone() };
+    let wrong = UnitBackward { graph: &graph, log_rewards: target.log_rewards.clone() };
     let sampled = graph.terminating_distribution(&env, &wrong, None).unwrap();
     let distances = Distances::between(&sampled.probs, &target.probs).unwrap();
     assert!(distances.l1 > 0.2, "{distances:?}");
@@ -306,7 +308,8 @@ fn a_policy_that_looks_at_labels_is_refused_up_to_isomorphism() {
             _: Quantities,
         ) -> Result<Evaluation<GraphActionCategorical>> {
             let masks = env.masks(Direction::Forward, states);
-            // Each block's logits grow with the row within the batch's block modulo the graph: nodes with high labels win.
+            // Each block's logits grow with the row number within the batch's block modulo the graph, so that
+            // high labels win.
             let blocks: Vec<Tensor> = masks
                 .blocks
                 .iter()
@@ -319,7 +322,7 @@ fn a_policy_that_looks_at_labels_is_refused_up_to_isomorphism() {
             Ok(Evaluation { pf: Some(GraphActionCategorical::new(masks, &blocks)?), ..Evaluation::default() })
         }
     }
-    let env = ColouredGraphs::of(4);
+    let env = ColouredGraphs::env(4);
     let graph = StateGraph::build(&env, 100).unwrap();
     let error = graph.terminating_distribution(&env, &Labels, None).unwrap_err();
     assert!(matches!(error, gfn::Error::Contract { .. }) && error.to_string().contains("equivariant"), "{error}");

@@ -1,4 +1,4 @@
-//! Files of the examples are tried before they are needed.
+//! The examples test that their output files can be written before they need them.
 
 #[allow(dead_code, unreachable_pub, reason = "the examples' module, used as it is")]
 #[path = "../examples/reproduce/run/files.rs"]
@@ -11,7 +11,7 @@ use gfn::Error;
 use crate::trainers::Folder;
 
 #[test]
-fn what_can_be_written_is_left_as_it_was() {
+fn writable_files_are_unchanged() {
     let folder = Folder::new("tried");
     outputs::try_folder(&folder.join("new/pictures")).unwrap();
     assert_eq!(fs::read_dir(folder.join("new/pictures")).unwrap().count(), 0);
@@ -23,7 +23,7 @@ fn what_can_be_written_is_left_as_it_was() {
     assert_eq!(fs::read_to_string(&old).unwrap(), "kept");
 }
 
-/// Opening a pipe that nobody reads would wait for ever.
+/// Opening a pipe without a reader would block forever.
 #[test]
 #[cfg(unix)]
 fn a_pipe_is_left_alone() {
@@ -35,11 +35,11 @@ fn a_pipe_is_left_alone() {
 }
 
 #[test]
-fn what_cannot_be_written_is_named() {
+fn unwritable_files_are_named() {
     let folder = Folder::new("untried");
     let file = folder.join("file");
     fs::write(&file, "").unwrap();
-    // A folder in a file, a file in a file, a folder in place of a file.
+    // A folder in a file, a file in a file, a folder instead of a file.
     let refused = |tried: gfn::Result<()>, name: &str| {
         assert!(matches!(&tried, Err(Error::Io { path, .. }) if path.ends_with(name)), "{tried:?}");
     };

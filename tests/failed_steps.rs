@@ -1,4 +1,4 @@
-//! A step that fails: a typed error, nothing changed by it, and the steps after it are ordinary ones.
+//! Steps that fail: a typed error, no changes, and ordinary steps afterwards.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -27,7 +27,7 @@ fn policy(env: &VectorEnv) -> Learner {
     MlpPolicy::new(env, KHot::new(3, 3), config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap()
 }
 
-/// log R is `scale` and the number of ones.
+/// log R is `scale` plus the number of ones.
 fn trainer(scale: f64, objective: impl Objective + 'static, regression: RegressionLoss) -> Trainer<VectorEnv> {
     tch::set_num_threads(1);
     let env = word_env(2, 3);
@@ -47,20 +47,20 @@ fn values(policy: &dyn Policy<VectorEnv>) -> Vec<Tensor> {
     parameters(policy).iter().map(|parameter| parameter.tensor.detach().copy()).collect()
 }
 
-fn no_gradient(policy: &dyn Policy<VectorEnv>) -> bool {
+fn has_no_gradient(policy: &dyn Policy<VectorEnv>) -> bool {
     parameters(policy)
         .iter()
         .all(|p| !p.tensor.grad().defined() || p.tensor.grad().abs().max().double_value(&[]) == 0.0)
 }
 
-/// Trajectory balance whose loss, or its gradient alone, isn't a number at the second call.
+/// Trajectory balance whose loss, or only its gradient, is NaN at the second call.
 #[derive(Debug)]
-struct Once {
+struct BadSecondCall {
     loss: bool,
     calls: AtomicUsize,
 }
 
-impl Objective for Once {
+impl Objective for BadSecondCall {
     fn name(&self) -> &'static str {
         "once"
     }
@@ -74,7 +74,7 @@ impl Objective for Once {
         if self.calls.fetch_add(1, Ordering::SeqCst) != 1 {
             return Ok(loss);
         }
-        // The root has no slope at 0.
+        // The root has an infinite derivative at 0.
         let root = (&scores.log_pf * 0.0).sum(scores.log_pf.kind()).sqrt();
         Ok(if self.loss { loss * f64::NAN } else { loss + root })
     }
@@ -90,12 +90,12 @@ fn check_recovery(results: &[Result<StepStats>], failed: usize) {
 #[test]
 fn one_bad_gradient_spoils_one_step() {
     for loss in [true, false] {
-        let mut trainer = trainer(0.0, Once { loss, calls: AtomicUsize::new(0) }, RegressionLoss::Squared);
+        let mut trainer = trainer(0.0, BadSecondCall { loss, calls: AtomicUsize::new(0) }, RegressionLoss::Squared);
         let mut results = vec![trainer.step()];
         let before = values(trainer.policy());
         results.push(trainer.step());
         assert_eq!(values(trainer.policy()), before);
-        assert!(no_gradient(trainer.policy()));
+        assert!(has_no_gradient(trainer.policy()));
         results.extend((0..3).map(|_| trainer.step()));
         check_recovery(&results, 1);
     }
@@ -115,7 +115,7 @@ fn one_bad_gradient_of_a_teacher_spoils_one_step() {
     check_recovery(&results, 1);
 }
 
-/// A policy that fails once: when it is differentiated for the second time.
+/// A policy that fails once, when it is differentiated for the second time.
 struct FailsOnce {
     inner: Learner,
     differentiated: AtomicUsize,
@@ -161,12 +161,13 @@ fn a_teacher_that_fails_half_way_leaves_no_gradient() {
         parameters(&teacher.inner).iter().any(|parameter| parameter.tensor.grad().defined()),
         "half of it was made"
     );
-    assert!(no_gradient(&teacher.inner));
+    assert!(has_no_gradient(&teacher.inner));
     results.extend((0..3).map(|_| trainer.step()));
     check_recovery(&results, 0);
 }
 
-/// log Z starts 64 below what it should be: the slope of the hyperbolic cosine is e^64, more than a root of the largest f32.
+/// log Z starts 64 too low: the derivative of the hyperbolic cosine is e^64, more than the square root of the
+/// largest f32.
 #[test]
 fn an_overflow_of_the_optimizer_is_an_error_and_leaves_the_checkpoint() {
     let folder = Folder::new("overflow");
@@ -183,7 +184,7 @@ fn an_overflow_of_the_optimizer_is_an_error_and_leaves_the_checkpoint() {
     stuck.save(&path).unwrap();
     trainer(64.0, TrajectoryBalance, RegressionLoss::ShiftedCosh).resume(&path).unwrap();
     assert_eq!(Checkpoint::load(&path).unwrap().manifest().step, 0);
-    // Clipped, the same run moves.
+    // With clipping the same run makes progress.
     let env = word_env(2, 3);
     let mut config = TrainerConfig { batch: 8, regression: RegressionLoss::ShiftedCosh, ..TrainerConfig::default() };
     config.adam.max_norm = Some(10.0);
@@ -195,13 +196,14 @@ fn an_overflow_of_the_optimizer_is_an_error_and_leaves_the_checkpoint() {
     assert!(log_z[0] < log_z[1] && log_z[1] < log_z[2], "{log_z:?}");
 }
 
-/// A policy whose log Z can't be differentiated the second time: what the way back needs is written over.
-struct SpoiltOnce {
+/// A policy whose log Z can't be differentiated the second time, because a tensor needed by backward is
+/// overwritten.
+struct FailsBackwardOnce {
     inner: Learner,
-    asked: AtomicUsize,
+    calls: AtomicUsize,
 }
 
-impl Policy<VectorEnv> for SpoiltOnce {
+impl Policy<VectorEnv> for FailsBackwardOnce {
     fn evaluate(
         &self,
         env: &VectorEnv,
@@ -216,7 +218,7 @@ impl Policy<VectorEnv> for SpoiltOnce {
         let log_z = Policy::<VectorEnv>::log_z(&self.inner, conditions, n)?;
         let exponential = log_z.exp();
         let out = exponential.log();
-        if exponential.requires_grad() && self.asked.fetch_add(1, Ordering::SeqCst) == 1 {
+        if exponential.requires_grad() && self.calls.fetch_add(1, Ordering::SeqCst) == 1 {
             let _ = exponential.shallow_clone().g_add_scalar_(1.0);
         }
         Some(out)
@@ -227,7 +229,7 @@ impl Policy<VectorEnv> for SpoiltOnce {
     }
 }
 
-/// libtorch says no in the middle of a backward pass: of a whole batch, and of a part of it.
+/// libtorch fails during a backward pass of a whole batch, and of a part of a batch.
 #[test]
 fn a_backward_pass_that_fails_spoils_one_step() {
     tch::set_num_threads(1);
@@ -236,7 +238,7 @@ fn a_backward_pass_that_fails_spoils_one_step() {
         let reward =
             |words: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; words.rows().count()]) };
         let config = TrainerConfig { batch: 8, chunk, source: DataSource::default(), ..TrainerConfig::default() };
-        let policy = SpoiltOnce { inner: policy(&env), asked: AtomicUsize::new(0) };
+        let policy = FailsBackwardOnce { inner: policy(&env), calls: AtomicUsize::new(0) };
         let mut trainer = Trainer::new(env.clone(), reward, policy, TrajectoryBalance, config, Rng::seeded(1)).unwrap();
         let mut results = Vec::new();
         for k in 0..4 {
@@ -244,7 +246,7 @@ fn a_backward_pass_that_fails_spoils_one_step() {
             results.push(trainer.step());
             let same = values(trainer.policy()) == before;
             assert_eq!((same, trainer.steps_done()), (k == failed, if k < failed { k + 1 } else { k }), "step {k}");
-            assert!(no_gradient(trainer.policy()));
+            assert!(has_no_gradient(trainer.policy()));
         }
         check_recovery(&results, failed);
         let error = results[failed].as_ref().unwrap_err();
@@ -252,7 +254,7 @@ fn a_backward_pass_that_fails_spoils_one_step() {
     }
 }
 
-/// Whoever looks at a gradient of their own between two steps doesn't change the next one.
+/// Gradients that a user computes between two steps don't change the next step.
 #[test]
 fn gradients_that_are_there_do_not_come_into_a_step() {
     let bits = |look: bool| {
@@ -262,7 +264,7 @@ fn gradients_that_are_there_do_not_come_into_a_step() {
             for parameter in parameters(trainer.policy()) {
                 parameter.tensor.square().sum(Kind::Float).backward();
             }
-            assert!(!no_gradient(trainer.policy()));
+            assert!(!has_no_gradient(trainer.policy()));
         }
         let StepStats { loss, grad_norm, .. } = trainer.step().unwrap();
         (loss.to_bits(), grad_norm.to_bits(), values(trainer.policy()))
@@ -270,7 +272,7 @@ fn gradients_that_are_there_do_not_come_into_a_step() {
     assert!(bits(true) == bits(false));
 }
 
-/// Where log Z starts at what the first batch says, a first step that fails takes it back.
+/// A failed first step resets log Z to unset, if it starts at the estimate from the first batch.
 #[test]
 fn a_first_step_that_fails_leaves_log_z_unset() {
     let mut config =
@@ -280,7 +282,7 @@ fn a_first_step_that_fails_leaves_log_z_unset() {
     let policy = MlpPolicy::new(&env, KHot::new(3, 3), config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
     let reward =
         |words: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![50.0; words.rows().count()]) };
-    let objective = Once { loss: true, calls: AtomicUsize::new(1) };
+    let objective = BadSecondCall { loss: true, calls: AtomicUsize::new(1) };
     let config = TrainerConfig { batch: 8, source: DataSource::default(), ..TrainerConfig::default() };
     let mut trainer = Trainer::new(env.clone(), reward, policy, objective, config, Rng::seeded(1)).unwrap();
     let before = values(trainer.policy());

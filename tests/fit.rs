@@ -1,4 +1,4 @@
-//! The training loop: what observers see, when it ends, and that a resumed run is the one that was never interrupted.
+//! The training loop: observers, stopping, and resumed runs that equal uninterrupted ones.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -23,12 +23,12 @@ fn trainer(seed: u64) -> GridTrainer {
     hypergrid(Setting::new(seed, ReplayPath::UniformBackward))
 }
 
-/// Common enough to be met within a few steps.
+/// Frequent enough to occur within a few steps.
 fn is_mode(points: &VectorStates) -> Vec<bool> {
     points.rows().map(|point| point.iter().sum::<u16>() % 3 == 1).collect()
 }
 
-/// Lines without the times, which differ from run to run.
+/// Returns lines of metrics without times, which differ between runs.
 fn lines(path: &Path) -> Vec<Value> {
     let text = fs::read_to_string(path).unwrap();
     let parse = |line| {
@@ -39,7 +39,7 @@ fn lines(path: &Path) -> Vec<Value> {
     text.lines().map(parse).collect()
 }
 
-/// One run up to `steps`, with everything that the loop offers, into this folder.
+/// Runs up to `steps` with all features of the loop, into this folder.
 fn fit(trainer: &mut GridTrainer, steps: usize, folder: &Folder) -> (Ended, usize) {
     let mut modes = CountModes::new(is_mode);
     let mut validation = Validation::every(3, |trainer: &GridTrainer| {
@@ -71,14 +71,14 @@ fn a_resumed_run_is_the_one_that_was_never_interrupted() {
     let (_, found_in_parts) = fit(&mut resumed, 14, &parts);
 
     assert_eq!(found_in_parts, found);
-    // Weights, moments, buffer, random stream, and what the observers keep.
+    // Weights, moments, buffer, random stream and observers' states are equal.
     assert_eq!(bytes(&parts.join("checkpoint")), bytes(&whole.join("checkpoint")));
     let (expected, got) = (lines(&whole.join("metrics.jsonl")), lines(&parts.join("metrics.jsonl")));
     assert_eq!(got.len(), 14);
     assert_eq!(got, expected);
     let steps: Vec<usize> = (1..=14).filter(|step| got[step - 1]["drawn"].is_number()).collect();
     assert_eq!(steps, [3, 6, 9, 12, 14], "measured every 3 steps and at the end");
-    // A run that is over makes no step.
+    // A finished run makes no further step.
     assert_eq!(fit(&mut resumed, 14, &parts).0, Ended::Done);
     assert_eq!(resumed.steps_done(), 14);
 }
@@ -111,13 +111,14 @@ fn reward_calls_count_new_objects_once() {
         Ok(ControlFlow::Continue(()))
     };
     Fit::new(4).observe(&mut keep).run(&mut trainer).unwrap();
-    // From the second step on, half of the batch is replayed.
+    // From the second step on half of the batch is replayed.
     assert_eq!(calls, [30 + 24, 30 + 36, 30 + 48, 30 + 60]);
 }
 
-/// Behind the end of a schedule that falls to 0, nothing is learned: that is said once, at the first such step.
+/// Training after the end of a schedule that falls to 0 changes nothing: there is one warning, at the first
+/// such step.
 #[test]
-fn training_beyond_the_end_of_a_schedule_is_told_of() {
+fn training_beyond_the_end_of_a_schedule_is_warned_of() {
     let lr_scale = Schedule::Linear { from: 1.0, to: 0.0, steps: 3 };
     let config = TrainerConfig { lr_scale, ..fresh(8) };
     let mut warnings = Warnings::new(OnWarning::Keep);
@@ -134,18 +135,18 @@ fn training_beyond_the_end_of_a_schedule_is_told_of() {
     assert_eq!(warnings.raised(), seen);
     let text = seen[0].to_string();
     assert!(text.contains("nothing is learned") && text.contains("lr_scale"), "{text}");
-    // A schedule that takes no step to get there.
+    // A schedule of zero steps.
     let config = TrainerConfig { lr_scale: Schedule::Linear { from: 1.0, to: 0.0, steps: 0 }, ..fresh(8) };
     let refused = words::trainer(with_flow(), Box::new(TrajectoryBalance), config).map(drop).unwrap_err().to_string();
     assert!(refused.contains("at least one step"), "{refused}");
-    // Nothing is to be trained.
+    // Learning rate 0 on purpose.
     let config = TrainerConfig { lr_scale: Schedule::Constant(0.0), ..fresh(8) };
     let mut untrained = words::trainer(UniformPolicy, Box::new(LogPartitionVariance), config).unwrap();
     Fit::new(1).on_warning(OnWarning::Fail).run(&mut untrained).unwrap();
 }
 
 #[test]
-fn a_run_stops_early_where_nothing_improves() {
+fn a_run_stops_early_without_improvement() {
     let mut trainer = trainer(0);
     let mut measured = Vec::new();
     let mut validation = Validation::every(2, |trainer: &GridTrainer| {
@@ -161,7 +162,7 @@ fn a_run_stops_early_where_nothing_improves() {
 }
 
 #[test]
-fn an_early_stop_on_what_nobody_measures_is_refused() {
+fn an_early_stop_on_an_unmeasured_metric_is_refused() {
     let mut trainer = trainer(0);
     let mut validation = Validation::every(2, |_: &GridTrainer| Ok(Metrics::from([("tv".to_owned(), 0.5)]))).unwrap();
     let mut stop = EarlyStop::new("tvv", Goal::Smaller, 2).unwrap();
@@ -200,7 +201,7 @@ fn the_latest_batch_is_the_one_that_was_trained_on() {
 }
 
 #[test]
-fn where_a_checkpoint_cannot_be_saved_no_step_is_made() {
+fn no_step_is_made_if_a_checkpoint_cannot_be_saved() {
     let folder = Folder::new("fit-nowhere");
     let (file, other) = (folder.join("file"), folder.join("other"));
     fs::write(&file, "").unwrap();
@@ -214,7 +215,7 @@ fn where_a_checkpoint_cannot_be_saved_no_step_is_made() {
         assert!(matches!(error, Error::File { .. }) && error.to_string().contains(problem), "{error}");
         assert_eq!(trainer.steps_done(), 0);
     }
-    // Trying leaves nothing behind, and a checkpoint that is there as it is.
+    // The test write leaves nothing behind, and doesn't change an existing checkpoint.
     let path = folder.join("checkpoint");
     Checkpoint::try_path(&path).unwrap();
     assert!(!path.exists());
@@ -225,7 +226,7 @@ fn where_a_checkpoint_cannot_be_saved_no_step_is_made() {
     assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 3);
 }
 
-/// What a program attaches to a trainer stays in its checkpoints, whatever observers a run has.
+/// Data that a program attaches to a trainer stays in its checkpoints, for any observers.
 #[test]
 fn an_attachment_outlives_a_run_and_a_resume() {
     let folder = Folder::new("attached");

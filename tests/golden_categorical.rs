@@ -1,5 +1,5 @@
-//! `GraphActionCategorical` against numbers computed independently (`tests/golden/graph_categorical.json`) and against a
-//! plain f64 oracle.
+//! `GraphActionCategorical` compared with independent numbers (`tests/golden/graph_categorical.json`) and
+//! with a plain f64 computation.
 
 use gfn::distribution::{Distribution, Exploration, GraphActionCategorical};
 use gfn::env::{Block, Direction, Masks, Slots};
@@ -10,7 +10,7 @@ use tch::{Device, Kind, Tensor};
 /// A case of the file, in the library's terms.
 struct Case {
     masks: Masks,
-    /// First slot of each type's rows in each state: `first[type][state]`.
+    /// First row of each type in each state: `first_row[type][state]`.
     first_row: Vec<Vec<usize>>,
     logits: Vec<Vec<f64>>,
 }
@@ -67,7 +67,7 @@ impl Case {
             .collect()
     }
 
-    /// The slot within its state of (type, global row, column).
+    /// Returns the slot within its state of (type, global row, column).
     fn slot(&self, state: usize, t: usize, row: usize, column: usize) -> u32 {
         let before: usize = (0..t)
             .map(|u| {
@@ -170,7 +170,8 @@ fn equals_golden_numbers_in_f32() {
     check(Kind::Float, 1e-5);
 }
 
-/// Graphs of very different sizes with logits of magnitude 1e4, and a single legal slot, against a plain f64 computation.
+/// Graphs of very different sizes with logits of magnitude 1e4, and a single legal slot, compared with a
+/// plain f64 computation.
 #[test]
 fn equals_an_oracle_on_hard_inputs() {
     let mut rng = Rng::seeded(3);
@@ -206,7 +207,7 @@ fn equals_an_oracle_on_hard_inputs() {
     close("tensor and host agree", &tensor, log_probs, 1e-12);
 }
 
-/// Frequencies of sampling follow the probabilities, with exploration as documented; illegal slots never come.
+/// Frequencies of samples match the probabilities, with exploration as documented; illegal slots never occur.
 #[test]
 fn samples_follow_the_behaviour() {
     let masks = Masks::dense(Direction::Forward, 4, vec![true, false, true, true], true).unwrap();
@@ -226,7 +227,7 @@ fn samples_follow_the_behaviour() {
     assert!(!slots.0.contains(&1));
 }
 
-/// Wrong shapes, empty states and bad logits are typed errors.
+/// Wrong shapes, empty states and bad logits give typed errors.
 #[test]
 fn bad_input_is_an_error() {
     let masks = || Masks::dense(Direction::Forward, 2, vec![true, true, false, false], true).unwrap();
@@ -257,7 +258,7 @@ fn rows_behind_the_last_state_are_refused() {
     }
 }
 
-/// The coldest behaviour is the likeliest action, and evenly so where several are; it isn't the first one.
+/// All most likely actions are equally likely at the coldest temperature; it isn't always the first one.
 #[test]
 fn the_lowest_temperatures_take_the_likeliest_action() {
     for (logits, likeliest) in [([0.5f32, 3.0, -2.0], vec![1u32]), ([-4.0, -1.0, -1.0], vec![1, 2])] {
@@ -273,7 +274,7 @@ fn the_lowest_temperatures_take_the_likeliest_action() {
     }
 }
 
-/// A uniform distribution is in single precision on the host, wherever the one that it is compared with lies.
+/// A uniform distribution is in single precision on the host, and can be compared with one on another device.
 #[test]
 fn divergences_from_uniform_distributions_lie_with_the_other_one() {
     let device = Device::cuda_if_available();
@@ -289,7 +290,7 @@ fn divergences_from_uniform_distributions_lie_with_the_other_one() {
     }
 }
 
-/// Logits on the host are those of a tensor: the same draws, log-probabilities and errors.
+/// Logits on the host give the same draws, log-probabilities and errors as those of a tensor.
 #[test]
 fn logits_may_lie_on_the_host() {
     let masks = || Masks::dense(Direction::Forward, 3, vec![true, false, true, true, true, true], true).unwrap();
@@ -317,8 +318,8 @@ fn logits_may_lie_on_the_host() {
     assert!(matches!(error, Error::NonFinite { row: 1, .. }), "{error}");
 }
 
-/// One row of one block per state takes another way through libtorch: the same values and gradients as segments give, and none from a
-/// state where nothing is legal. ScaledEntries or not.
+/// Batches with one row of one block per state use other libtorch operations, with the same values and
+/// gradients as segments, and none for a state without legal slots, scaled or not.
 #[test]
 fn dense_blocks_are_segments() {
     let legal = [[true, false, true], [false; 3], [true; 3], [false, true, false]].concat();
@@ -365,7 +366,7 @@ fn logits_are_scaled_state_by_state() {
         let factors: Vec<f64> = (0..n).map(|i| 0.3 + i as f64).collect();
         let scale = Tensor::from_slice(&factors).set_requires_grad(true);
         let (plain, scaled) = (dist(), dist().scaled(&scale).unwrap());
-        // The log-softmax of what was multiplied, on the host and with gradient.
+        // The log-softmax of scaled logits, on the host and with gradient.
         let (before, offsets) = (plain.host_log_probs().unwrap(), plain.legal_offsets());
         let mut expected = Vec::new();
         for (row, factor) in factors.iter().enumerate() {
@@ -375,17 +376,17 @@ fn logits_are_scaled_state_by_state() {
         }
         close("on the host", scaled.host_log_probs().unwrap(), &expected, 1e-12);
         close("with gradient", &host(&scaled.log_probs()), &expected, 1e-12);
-        // Twice is by the product.
+        // Scaling twice multiplies the factors.
         let twice = dist().scaled(&scale.detach()).unwrap().scaled(&scale.detach()).unwrap();
         let squared = dist().scaled(&scale.detach().square()).unwrap();
         close("twice", twice.host_log_probs().unwrap(), squared.host_log_probs().unwrap(), 1e-12);
         scaled.log_probs().square().sum(Kind::Double).backward();
         reached |= scale.grad().abs().max().double_value(&[]) > 0.0;
         assert!(dist().scaled(&Tensor::from_slice(&vec![1.0; n + 1])).is_err());
-        // Nothing is to be scaled where all are alike.
+        // Scaling a uniform distribution changes nothing.
         let uniform = || GraphActionCategorical::uniform(golden.masks.clone());
         let alike = uniform().scaled(&scale.detach()).unwrap();
         assert_eq!(alike.host_log_probs().unwrap(), uniform().host_log_probs().unwrap());
-    } // Where a state has one legal slot, no factor changes anything.
+    } // No factor matters for a state with one legal slot.
     assert!(reached);
 }

@@ -1,4 +1,5 @@
-//! Exact distributions, flows and distances against float64 dynamic programming on grids (`golden/exact_distributions.json`).
+//! Exact distributions, flows and distances on grids, compared with dynamic programming in float64
+//! (`golden/exact_distributions.json`).
 
 use gfn::Result;
 use gfn::contract::{Budget, check_env};
@@ -38,7 +39,8 @@ struct Case {
     optimal_forward_policy: Vec<Vec<f64>>,
 }
 
-/// A grid whose states are the indices of their cells, the last coordinate fastest; action `j` increments coordinate `j`.
+/// A grid whose states are indices of cells, the last coordinate fastest; action `j` increments coordinate
+/// `j`.
 struct Grid {
     ndim: usize,
     height: u32,
@@ -107,7 +109,7 @@ impl EnumerableEnv for Grid {
     }
 }
 
-/// The policy of a case: tables of logits, tempered and mixed with the uniform distribution.
+/// The policy of a case: tables of logits with a temperature, mixed with the uniform distribution.
 impl Policy<Grid> for Case {
     fn evaluate(
         &self,
@@ -151,7 +153,7 @@ fn grids_agree_with_dynamic_programming() {
         check_env(&env, Budget::thorough().with_walks(10), &mut gfn::Rng::seeded(0)).unwrap();
         let graph = StateGraph::build(&env, 1000).unwrap();
         assert_eq!(graph.len(), case.logits.len());
-        // Cell -> index in the state graph.
+        // Maps cells to indices in the state graph.
         let cells = Slots((0..graph.len() as u32).collect());
         let index: Vec<usize> = graph.indices(&env, &cells).into_iter().map(Option::unwrap).collect();
         let by_cell = |values: &[f64]| index.iter().map(|&state| values[state]).collect::<Vec<_>>();

@@ -1,4 +1,5 @@
-//! Canonical keys and |Aut| against every isomorphism class of small graphs, listed by brute force elsewhere.
+//! Canonical keys and |Aut| compared with all isomorphism classes of small graphs from an independent
+//! enumeration.
 
 use std::collections::HashMap;
 
@@ -62,7 +63,7 @@ impl Case {
         }
     }
 
-    /// All labelled graphs of the case, in `colors` colours.
+    /// Lists all labelled graphs of the case with `colors` colours.
     fn labelled(&self, colors: usize) -> Vec<GraphState> {
         let n = self.n as u32;
         let pairs: Edges = (0..n)
@@ -109,9 +110,10 @@ fn every_class_has_its_key_its_automorphisms_and_its_labelled_copies() {
             assert_eq!(found.automorphisms, Some(*automorphisms), "{name}");
             let log = (*automorphisms as f64).ln();
             assert!((found.log_automorphisms - log).abs() < 1e-14, "{name}");
-            // As many keys as classes, each class with its count: no two classes can share a key.
+            // There are as many keys as classes, each with the count of its class, so that no two classes
+            // share a key.
             assert_eq!(counts.get(&found.key), Some(copies), "{name}");
-            // The file counts colourings too: they are relabelled along.
+            // The file counts colourings, too, which are relabelled as well.
             assert_eq!(factorial / automorphisms, *copies as u64, "{name}");
         }
         n_classes += case.n_classes;
@@ -150,7 +152,7 @@ fn the_counts_notice_when_colours_or_directions_are_ignored() {
             graph.set_node(node, Node::default()).unwrap();
         }
     }
-    // Only the 6 uncoloured classes are left.
+    // Only the 6 uncoloured classes remain.
     assert_eq!((coloured.n_classes, count_by_key(&graphs).len()), (50, 6));
 
     let digraphs = case("digraphs (no loops, 2-cycles allowed)", 3, 1).unwrap();

@@ -1,5 +1,5 @@
-//! The balance objectives and regression losses against `tests/golden/objectives.json`, and their gradients against finite
-//! differences.
+//! Balance objectives and regression losses compared with `tests/golden/objectives.json`, and their gradients
+//! with finite differences.
 
 use gfn::objective::Quantity;
 use gfn::objective::{
@@ -14,7 +14,7 @@ fn numbers(value: &Value) -> Vec<f64> {
     value.as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect()
 }
 
-/// Everything that enters the scores of a case, as flat lists: what gradients are taken of, and what is constant.
+/// The inputs of a case's scores as flat lists: differentiated ones and constants.
 #[derive(Clone)]
 struct Inputs {
     offsets: Vec<usize>,
@@ -38,7 +38,7 @@ impl Inputs {
         for trajectory in case["trajectories"].as_array().unwrap() {
             log_pf.extend(numbers(&trajectory["log_pf"]));
             log_pb.extend(numbers(&trajectory["log_pb"]));
-            log_pb.push(0.0); // the exit's
+            log_pb.push(0.0); // log P_B of the exit
             log_flow.extend(numbers(&trajectory["log_flow"]));
             log_p_exit.extend(numbers(&trajectory["log_p_exit"]));
             log_prior.extend(numbers(&trajectory["log_pf_prior"]));
@@ -54,7 +54,7 @@ impl Inputs {
         Self { offsets, leaves, log_prior, state_log_reward, log_reward }
     }
 
-    /// The scores, and the leaves that gradients are taken of.
+    /// Builds the scores, and the leaves for gradients.
     fn scores(&self) -> (Scores, Vec<Tensor>) {
         let leaf = |values: &Vec<f64>| Tensor::from_slice(values).set_requires_grad(true);
         let leaves: Vec<Tensor> = self.leaves.iter().map(leaf).collect();
@@ -214,7 +214,7 @@ fn gradients_equal_finite_differences() {
     }
 }
 
-/// Trust-PCL is relative trajectory balance with alpha = 1 / beta, its residuals alpha times as large.
+/// Trust-PCL is relative trajectory balance with alpha = 1 / beta; its residuals are alpha times as large.
 #[test]
 fn trust_pcl_is_relative_trajectory_balance_in_other_units() {
     for case in cases() {

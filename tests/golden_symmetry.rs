@@ -1,4 +1,4 @@
-//! Grown coloured graphs against exact rational arithmetic (`golden/symmetry.json`).
+//! Grown coloured graphs compared with exact rational arithmetic (`golden/symmetry.json`).
 
 use gfn::objective::Quantities;
 use std::collections::BTreeSet;
@@ -58,7 +58,8 @@ fn golden() -> Vec<Case> {
     serde_json::from_str::<Golden>(text).unwrap().cases
 }
 
-/// A policy that weighs the kinds of actions: the probability of a raw action is proportional to its weight.
+/// A policy with a weight per kind of action: the probability of an action before merging is proportional to
+/// its weight.
 struct Weighted<'a>(&'a Weights);
 
 impl Policy<GraphEnv> for Weighted<'_> {
@@ -90,7 +91,7 @@ fn graph_of(state: &State) -> GraphState {
     GraphState::from_parts(GraphKind::Undirected, &nodes, &edges).unwrap()
 }
 
-/// Moves forward that aren't exits, distinct transitions, moves backward, distinct parents.
+/// Counts forward moves except exits, distinct transitions, backward moves and distinct parents.
 fn counts(env: &GraphEnv, graph: &StateGraph<GraphEnv>) -> [usize; 4] {
     let mut out = [0; 4];
     for state in 0..graph.len() {
@@ -108,7 +109,7 @@ fn counts(env: &GraphEnv, graph: &StateGraph<GraphEnv>) -> [usize; 4] {
     out
 }
 
-/// The key of the parent that each backward move of one state leads to.
+/// Returns the key of the parent that each backward move of a state leads to.
 fn parents(env: &GraphEnv, state: &GraphStates) -> Vec<<GraphEnv as EnumerableEnv>::Key> {
     let slots: Vec<u32> = env.masks(Direction::Backward, state).legal_slots(0).collect();
     let mut parents = state.select(&vec![0; slots.len()]);
@@ -119,7 +120,7 @@ fn parents(env: &GraphEnv, state: &GraphStates) -> Vec<<GraphEnv as EnumerableEn
 #[test]
 fn terminal_probabilities_and_transitions_are_those_of_exact_arithmetic() {
     for case in golden() {
-        let env = ColouredGraphs::of(case.max_nodes);
+        let env = ColouredGraphs::env(case.max_nodes);
         let graph = StateGraph::build(&env, 1000).unwrap();
         assert_eq!(graph.len(), case.counts.states);
         let expected = &case.counts;
@@ -165,7 +166,7 @@ fn terminal_probabilities_and_transitions_are_those_of_exact_arithmetic() {
 
 #[test]
 fn five_nodes_have_the_published_counts() {
-    let env = ColouredGraphs::of(5);
+    let env = ColouredGraphs::env(5);
     let graph = StateGraph::build(&env, 1000).unwrap();
     assert_eq!(graph.len(), 420);
     assert_eq!(counts(&env, &graph), [2015, 1448, 2243, 1448]);

@@ -1,4 +1,4 @@
-//! Graphs in files of many formats: each is read for what it is, or refused by its name.
+//! Graph files of many formats: each format is recognised, or refused by name.
 
 use std::fs;
 
@@ -12,9 +12,9 @@ fn read(text: &str) -> gfn::Result<NamedGraph> {
     NamedGraph::from_edges(text.as_bytes())
 }
 
-/// The edges between names, each with the smaller name first, in order; then the names of nodes without
-/// edges.
-fn described(named: &NamedGraph) -> String {
+/// Describes a graph by its edges between names, each with the smaller name first, in order, and then by the
+/// names of isolated nodes.
+fn describe(named: &NamedGraph) -> String {
     let mut edges = Vec::new();
     for (a, b) in named.graph.edges() {
         let mut ends = [&named.names[a as usize], &named.names[b as usize]].map(String::as_str);
@@ -27,9 +27,9 @@ fn described(named: &NamedGraph) -> String {
     edges.join(" ")
 }
 
-/// What a text holds, and whether edges have weights other than 1.
+/// Texts with their graphs, and whether edges have weights other than 1.
 const READ: &[(&str, &str, &str, bool)] = &[
-    // DIMACS and PACE, whatever the file is called.
+    // DIMACS and PACE, with any file name.
     ("DIMACS", "c 1dc.4-like: DIMACS in a .txt\np edge 4 3\ne 1 2\ne 2 3\ne 3 4\n", "1-2 2-3 3-4", false),
     ("DIMACS without comments", "p edge 4 3\ne 1 2\ne 2 3\ne 3 4\n", "1-2 2-3 3-4", false),
     ("DIMACS of colours, CRLF", "p col 4 3 \r\ne 1 2\r\ne 2 1\r\ne 3 4\r\n", "1-2 3-4", false),
@@ -50,7 +50,7 @@ const READ: &[(&str, &str, &str, bool)] = &[
     ("METIS with an isolated node between", "4 2\n2\n1 4\n\n2", "1-2 2-4 3", false),
     ("METIS with weights", "3 2 1\n2 5\n1 5 3 7\n2 7\n", "1-2 2-3", true),
     ("METIS with weights of 1", "3 2 001\n2 1\n1 1 3 1\n2 1\n", "1-2 2-3", false),
-    // Edges below the numbers of nodes and edges.
+    // Edges after a line with the numbers of nodes and edges.
     ("Gset", "5 6\n1 2 1\n1 3 -1\n2 3 1\n2 4 1\n3 5 -1\n4 5 1\n", "1-2 1-3 2-3 2-4 3-5 4-5", true),
     ("rudy", "5 6\n1 2 1\n1 3 1\n2 3 1\n2 4 1\n3 5 1\n4 5 1\n", "1-2 1-3 2-3 2-4 3-5 4-5", false),
     ("edges from 0 below n m", "4 5\n0 1\n0 2\n1 2\n1 3\n2 3\n", "0-1 0-2 1-2 1-3 2-3", false),
@@ -98,13 +98,13 @@ fn each_format_is_read_for_what_it_is() {
     let folder = Folder::new("layouts");
     for &(name, text, expected, has_weights) in READ {
         let named = read(text).unwrap_or_else(|error| panic!("{name}: {error}"));
-        assert_eq!((described(&named).as_str(), named.has_weights), (expected, has_weights), "{name}");
-        // By its content, whatever the file is called.
+        assert_eq!((describe(&named).as_str(), named.has_weights), (expected, has_weights), "{name}");
+        // Recognised by content, with any file name.
         for ending in ["txt", "graph", "mis", "gr", "csv"] {
             let path = folder.join(&format!("graph.{ending}"));
             fs::write(&path, text).unwrap();
             assert_eq!(Instances::read_named(&path).unwrap(), named, "{name}");
-            // Lists of graphs have no names, and are numbers.
+            // Lists of graphs have numbered nodes without names.
             if named.names.iter().all(|name| name.parse::<u64>().is_ok()) && !text.to_lowercase().contains("source") {
                 assert_eq!(Instances::read(&path).unwrap().graphs(), std::slice::from_ref(&named.graph), "{name}");
             }
@@ -112,7 +112,7 @@ fn each_format_is_read_for_what_it_is() {
     }
 }
 
-/// Lists of edges that resemble other formats, and are none.
+/// Lists of edges that resemble other formats.
 #[test]
 fn lists_of_edges_are_still_read() {
     let cases = [
@@ -141,7 +141,7 @@ fn lists_of_edges_are_still_read() {
     ];
     for (name, text, expected, has_weights) in cases {
         let named = read(text).unwrap_or_else(|error| panic!("{name}: {error}"));
-        assert_eq!((described(&named).as_str(), named.has_weights), (expected, has_weights), "{name}");
+        assert_eq!((describe(&named).as_str(), named.has_weights), (expected, has_weights), "{name}");
     }
 }
 
@@ -167,31 +167,31 @@ fn formats_that_are_not_read_are_named() {
         ("p edge 3 2\ne 1 2\ne 3 4\n", 3, "edge (3, 4) in a graph of 3 nodes"),
         ("3 2 10\n7 2\n7 1 3\n7 2\n", 2, "In METIS"),
         ("graph undirected 3\nedge 0 1\n", 1, "a list for `GraphFormat::EdgeList`"),
-        // Matrices of no graph without directions.
+        // Matrices that aren't symmetric.
         ("0 1 0\n0 0 1\n0 0 0\n", 1, "a matrix of 3 rows and 3 columns"),
         ("1 0 0\n0 1 0\n0 0 1\n", 1, "a matrix of 3 rows and 3 columns"),
         ("1 0 0 1\n1 1 0 0\n0 1 1 0\n", 1, "a matrix of 3 rows and 4 columns"),
         ("0 5 2\n1 0 1\n3 1 0\n", 1, "a matrix of 3 rows and 3 columns"),
-        // Counts that don't fit, and lists of neighbours.
+        // Wrong counts, and lists of neighbours.
         ("5 7\n1 2 1\n1 3 -1\n2 3 1\n", 2, "a line of 3 words in a text whose first line has 2"),
         ("5 7\n1 2 0.5\n1 3 1.5\n2 3 1.0\n", 2, "a line of 3 words in a text whose first line has 2"),
         ("0 1 2\n3 4\n", 2, "a line of 2 words in a text whose first line has 3"),
         (",a,b\na,0,1\nb,1,0\n", 2, "a line of 3 words"),
         ("6 7\n2 5\n1 3 5\n2 4\n3 5 6\n1 2 4\n4 1\n", 3, "a line of 3 words"),
         ("1 2\nx 3\n2 x3\n", 2, "a node is `x`"),
-        // Texts that could be read in two ways.
+        // Ambiguous texts.
         ("5 4\n1 2\n1 3\n1 4\n1 5\n", 1, "read in two ways"),
         ("3 2\n3 1\n2 1\n", 1, "read in two ways"),
         ("0 1 2\n1 2 3\n2 3 0\n3 1 2\n", 1, "read in two ways"),
-        // A triangle with weights, or an adjacency list.
+        // A weighted triangle, or an adjacency list.
         ("1 2 3\n2 3 1\n3 1 2\n", 1, "read in two ways"),
     ];
     for (text, at, part) in cases {
-        let error = read(text).map(|named| described(&named)).unwrap_err();
+        let error = read(text).map(|named| describe(&named)).unwrap_err();
         let message = error.to_string();
         assert!(matches!(error, Error::Parse { line, .. } if line == at), "{text:?}: {message}");
         assert!(message.contains(part), "{text:?}: {message}");
-        // The reader of lists of graphs refuses each of them, too, but for this library's own.
+        // The reader of lists of graphs refuses all of them, too, except the library's own format.
         if !text.starts_with("graph undirected") {
             assert!(GraphFormat::EdgeList.read(text.as_bytes()).is_err(), "{text:?}");
         }
@@ -204,7 +204,7 @@ fn formats_that_are_not_read_are_named() {
     }
 }
 
-/// Without its `p` line, DIMACS would be edges of a node `e`.
+/// DIMACS without its `p` line would be a list of edges with a node `e`.
 #[test]
 fn dimacs_needs_its_first_line() {
     let folder = Folder::new("bare-dimacs");
@@ -213,12 +213,12 @@ fn dimacs_needs_its_first_line() {
     for error in [Instances::read(&path).unwrap_err(), Instances::read_named(&path).unwrap_err()] {
         assert!(error.to_string().starts_with("line 2: an edge before the line `p KIND NODES EDGES`"), "{error}");
     }
-    // Comments may be in any encoding.
+    // Comments may have any encoding.
     fs::write(&path, b"c \xff\np edge 3 1\ne 1 2\n").unwrap();
     assert_eq!(Instances::read_named(&path).unwrap().names, ["1", "2", "3"]);
 }
 
-/// Each line of graph6 is a single word, which no list of edges has.
+/// A line of graph6 is a single word, unlike any list of edges.
 #[test]
 fn graph6_is_read_by_its_content() {
     let folder = Folder::new("graph6-by-content");

@@ -1,4 +1,5 @@
-//! A trainer refuses a policy for which a state's probabilities depend on the others of its batch, or on chance.
+//! A trainer refuses a policy whose probabilities of a state depend on other states of the batch, or on
+//! chance.
 
 use std::any::type_name;
 use std::cell::Cell;
@@ -28,12 +29,12 @@ fn ring() -> GraphEnv {
     Ring::new(3, GraphKind::Directed).unwrap().into_env()
 }
 
-fn trained(policy: impl Policy<GraphEnv> + Send + 'static) -> Result<()> {
+fn train(policy: impl Policy<GraphEnv> + Send + 'static) -> Result<()> {
     let config = TrainerConfig { batch: 4, ..TrainerConfig::default() };
     Trainer::new(ring(), zero, policy, ModifiedDetailedBalance::default(), config, Rng::seeded(1)).map(|_| ())
 }
 
-fn told(result: Result<()>, direction: &str) {
+fn check_refused(result: Result<()>, direction: &str) {
     let error = result.unwrap_err();
     let message = error.to_string();
     assert!(matches!(error, Error::Contract { .. }), "{message}");
@@ -42,22 +43,22 @@ fn told(result: Result<()>, direction: &str) {
     }
 }
 
-/// What the logit of a block's first slots is.
+/// The value of the logits of a block's first slots.
 #[derive(Clone, Copy, Debug)]
 enum Logit {
     /// The number of edges of the graph itself.
     Edges,
-    /// The mean number of edges of the batch.
+    /// The mean number of edges in the batch.
     MeanEdges,
     Chance,
     NotANumber,
 }
 
-/// A policy whose logits are 0, but for one in one direction.
+/// A policy whose logits are 0, except some in one direction.
 #[derive(Debug)]
-struct Judges(Logit, Direction);
+struct LogitPolicy(Logit, Direction);
 
-impl Policy<GraphEnv> for Judges {
+impl Policy<GraphEnv> for LogitPolicy {
     fn evaluate(
         &self,
         env: &GraphEnv,
@@ -68,7 +69,7 @@ impl Policy<GraphEnv> for Judges {
         let edges: Vec<f32> = states.graphs().iter().map(|graph| graph.n_edges() as f32).collect();
         let n = edges.len();
         let mean = edges.iter().sum::<f32>() / n as f32;
-        // One number for each graph, or for all of them.
+        // One number per graph, or one for all graphs.
         let (of_graph, of_all) = match self.0 {
             Logit::Edges => (Some(Tensor::from_slice(&edges).view([-1, 1])), 0.0),
             Logit::MeanEdges => (None, f64::from(mean)),
@@ -80,7 +81,8 @@ impl Policy<GraphEnv> for Judges {
             let blocks = masks.blocks.iter().map(|block| {
                 let (rows, width) = (block.rows() as i64, block.width as i64);
                 let zeros = Tensor::zeros([rows, width], (Kind::Float, Device::Cpu));
-                // Not the same for all edges, which would change nothing where there is no exit.
+                // Different between edges, because an equal change of all logits has no effect without an
+                // exit.
                 let place = Tensor::arange(rows, (Kind::Float, Device::Cpu)).remainder(9).view([-1, 1]);
                 let first = if rows == n as i64 { place.full_like(of_all) } else { place * of_all };
                 let first = of_graph.as_ref().filter(|_| rows == n as i64).map_or(first, Tensor::shallow_clone);
@@ -98,29 +100,29 @@ impl Policy<GraphEnv> for Judges {
 }
 
 #[test]
-fn policies_that_look_at_the_batch_are_refused() {
-    told(trained(Judges(Logit::MeanEdges, Direction::Forward)), "forward");
-    told(trained(Judges(Logit::MeanEdges, Direction::Backward)), "backward");
+fn policies_that_depend_on_the_batch_are_refused() {
+    check_refused(train(LogitPolicy(Logit::MeanEdges, Direction::Forward)), "forward");
+    check_refused(train(LogitPolicy(Logit::MeanEdges, Direction::Backward)), "backward");
 }
 
 #[test]
-fn policies_that_throw_dice_are_refused() {
-    told(trained(Judges(Logit::Chance, Direction::Forward)), "forward");
+fn random_policies_are_refused() {
+    check_refused(train(LogitPolicy(Logit::Chance, Direction::Forward)), "forward");
 }
 
-/// It differs from itself, which says nothing of labels or of the batch.
+/// NaN differs from itself, which must not be reported as a dependence on labels or the batch.
 #[test]
-fn policies_that_give_no_number_are_told_so() {
+fn policies_that_give_nan_are_reported() {
     for direction in [Direction::Forward, Direction::Backward] {
-        let error = trained(Judges(Logit::NotANumber, direction)).unwrap_err();
+        let error = train(LogitPolicy(Logit::NotANumber, direction)).unwrap_err();
         assert!(matches!(error, Error::NonFinite { value, .. } if value.is_nan()), "{error}");
     }
 }
 
-/// A policy that is told what to judge by.
-struct Told(Cell<Logit>);
+/// A policy whose kind of logit can be changed.
+struct ChangeableLogit(Cell<Logit>);
 
-impl Policy<GraphEnv> for Told {
+impl Policy<GraphEnv> for ChangeableLogit {
     fn evaluate(
         &self,
         env: &GraphEnv,
@@ -128,35 +130,35 @@ impl Policy<GraphEnv> for Told {
         conditions: Option<&Tensor>,
         wants: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
-        Judges(self.0.get(), Direction::Forward).evaluate(env, states, conditions, wants)
+        LogitPolicy(self.0.get(), Direction::Forward).evaluate(env, states, conditions, wants)
     }
 }
 
 #[test]
-fn a_policy_that_was_changed_is_looked_at_until_it_passes() {
+fn a_changed_policy_is_checked_until_it_passes() {
     let config = TrainerConfig { batch: 4, ..TrainerConfig::default() };
-    let (policy, objective) = (Told(Cell::new(Logit::Edges)), LogPartitionVariance);
+    let (policy, objective) = (ChangeableLogit(Cell::new(Logit::Edges)), LogPartitionVariance);
     let mut trainer = Trainer::new(ring(), zero, policy, objective, config, Rng::seeded(1)).unwrap();
-    trainer.policy_as::<Told>().unwrap().0.set(Logit::MeanEdges);
-    // Nobody has said so.
+    trainer.policy_as::<ChangeableLogit>().unwrap().0.set(Logit::MeanEdges);
+    // The trainer doesn't know of the change before `policy_changed`.
     trainer.step().unwrap();
     trainer.policy_changed();
     for _ in 0..2 {
-        told(trainer.step().map(|_| ()), "forward");
+        check_refused(trainer.step().map(|_| ()), "forward");
     }
-    trainer.policy_as::<Told>().unwrap().0.set(Logit::Edges);
+    trainer.policy_as::<ChangeableLogit>().unwrap().0.set(Logit::Edges);
     trainer.step().unwrap();
 }
 
 #[test]
-fn policies_that_look_at_the_state_are_not() {
-    trained(Judges(Logit::Edges, Direction::Forward)).unwrap();
+fn policies_that_depend_on_the_state_are_accepted() {
+    train(LogitPolicy(Logit::Edges, Direction::Forward)).unwrap();
 }
 
-/// P_F's logits, multiplied by the size of the batch.
-struct Mates(MlpPolicy<KHot>);
+/// A policy whose P_F logits are multiplied by the batch size.
+struct BatchSizePolicy(MlpPolicy<KHot>);
 
-impl Policy<VectorEnv> for Mates {
+impl Policy<VectorEnv> for BatchSizePolicy {
     fn evaluate(
         &self,
         env: &VectorEnv,
@@ -174,7 +176,7 @@ impl Policy<VectorEnv> for Mates {
 }
 
 #[test]
-fn policies_are_looked_at_where_trajectories_are_long_too() {
+fn policies_are_checked_on_long_trajectories_too() {
     for spins in [60, 65, 100] {
         let env = DiscreteEbm::new(spins).unwrap().env();
         let config = MlpPolicyConfig {
@@ -183,13 +185,13 @@ fn policies_are_looked_at_where_trajectories_are_long_too() {
         };
         let policy = MlpPolicy::new(&env, KHot::new(spins, 3), config, Device::Cpu, Kind::Float, &mut Rng::seeded(0));
         let config = TrainerConfig { batch: 8, ..TrainerConfig::default() };
-        let made = Trainer::new(env, zero, Mates(policy.unwrap()), TrajectoryBalance, config, Rng::seeded(0));
+        let made = Trainer::new(env, zero, BatchSizePolicy(policy.unwrap()), TrajectoryBalance, config, Rng::seeded(0));
         let message = made.map(|_| ()).unwrap_err().to_string();
         assert!(message.contains("judges each state by itself"), "{spins}: {message}");
     }
 }
 
-/// The number of edges at each node, normalised over the batch or by fixed numbers, or with half of it dropped.
+/// The degree of each node, normalised over the batch or by fixed numbers, or with dropout.
 #[derive(Debug)]
 struct Degrees {
     layer: Linear,
@@ -238,21 +240,21 @@ fn batch_normalisation_and_dropout_of_libtorch_are_refused() {
         Trainer::new(ring(), zero, GraphPolicy(net), TrajectoryBalance, config, Rng::seeded(1)).map(|_| ())
     };
     with(Norm::Fixed).unwrap();
-    told(with(Norm::Batch), "forward");
-    told(with(Norm::Dropout), "forward");
+    check_refused(with(Norm::Batch), "forward");
+    check_refused(with(Norm::Dropout), "forward");
 }
 
 #[test]
-fn a_prior_is_looked_at_too() {
-    let with = |logit: Logit| trained(WithPrior { policy: UniformPolicy, prior: Judges(logit, Direction::Forward) });
+fn a_prior_is_checked_too() {
+    let with = |logit: Logit| train(WithPrior { policy: UniformPolicy, prior: LogitPolicy(logit, Direction::Forward) });
     with(Logit::Edges).unwrap();
-    told(with(Logit::MeanEdges), "of the prior");
-    // What a prior would go back by is never asked.
-    trained(WithPrior { policy: UniformPolicy, prior: Judges(Logit::MeanEdges, Direction::Backward) }).unwrap();
+    check_refused(with(Logit::MeanEdges), "of the prior");
+    // The backward policy of a prior is never used.
+    train(WithPrior { policy: UniformPolicy, prior: LogitPolicy(Logit::MeanEdges, Direction::Backward) }).unwrap();
 }
 
 #[test]
-fn a_teacher_is_looked_at_too() {
+fn a_teacher_is_checked_too() {
     let net = |norm: Norm| {
         let config = GraphNetConfig { backward: BackwardPolicy::SharedTorso, ..GraphNetConfig::default() };
         let torso = |scope: &mut Scope<'_>| Degrees { layer: Linear::new(&mut scope.sub("layer"), 1, 8), norm };
@@ -269,10 +271,10 @@ fn a_teacher_is_looked_at_too() {
             .map(|_| ())
     };
     with(Norm::Fixed).unwrap();
-    told(with(Norm::Batch), "forward");
+    check_refused(with(Norm::Batch), "forward");
 }
 
-/// Nodes by their labels; on the host by another multiple of them.
+/// Embeds nodes by their labels; the computation on the host uses another multiple.
 #[derive(Clone, Debug)]
 struct Labels {
     on_host: f64,
@@ -309,7 +311,7 @@ fn a_form_on_the_host_that_is_another_policy_is_refused() {
 }
 
 #[test]
-fn policies_over_points_are_looked_at_and_are_sound() {
+fn policies_over_points_pass_the_checks() {
     let env = BoxEnv::cartesian(2, 0.25).unwrap();
     let policy =
         BoxPolicy::new(&env, BoxPolicyConfig::default(), Device::Cpu, Kind::Float, &mut Rng::seeded(3)).unwrap();

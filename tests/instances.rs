@@ -1,4 +1,4 @@
-//! Environments of several initial graphs: each instance has trajectories, states and a distribution of its own.
+//! Environments of several initial graphs: each instance has its own trajectories, states and distribution.
 
 use gfn::contract::{Budget, check_env, check_graph_env};
 use gfn::env::{Direction, Env, Reward, StateGraph, VectorEnv, VectorRules, VectorStates};
@@ -27,7 +27,7 @@ fn env() -> Edges {
     env.with_instances([2, 3, 4].map(start).into()).unwrap()
 }
 
-/// One half per edge, and another for those at the first node.
+/// Log-reward of one half per edge, and another half for edges at node 0.
 fn reward(states: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
     let of = |graph: &GraphState| graph.edges().map(|(a, _)| if a == 0 { 1.0 } else { 0.5 }).sum();
     Ok(states.graphs().iter().map(of).collect())
@@ -58,9 +58,9 @@ fn instances_keep_their_numbers_all_the_way() {
     let back = sampler.backward(sampled.terminal_states(), &mut Rng::seeded(2)).unwrap();
     assert_eq!(env.instances(back.terminal_states()), instances);
 
-    let wanted = [2, 0, 2, 1];
-    let given = sampler.forward_of(&wanted, &mut Rng::seeded(4)).unwrap();
-    assert_eq!(env.instances(given.terminal_states()), wanted);
+    let requested = [2, 0, 2, 1];
+    let given = sampler.forward_of(&requested, &mut Rng::seeded(4)).unwrap();
+    assert_eq!(env.instances(given.terminal_states()), requested);
     let unknown = sampler.forward_of(&[0, 3], &mut Rng::seeded(4)).unwrap_err();
     assert!(matches!(unknown, Error::OutOfRange { index: 3, len: 3 }), "{unknown}");
 
@@ -152,7 +152,7 @@ fn instances_that_lead_to_the_same_graph_are_refused() {
     assert!(error.contains("instances 0 and 1 lead to") || error.contains("instances 1 and 0 lead to"), "{error}");
 }
 
-/// Short walks in large graphs hardly ever find the other's edge.
+/// Short random trajectories in large graphs hardly ever find the other graph's edge.
 #[test]
 fn an_instance_that_leads_to_where_another_starts_is_refused() {
     let kind = GraphKind::Undirected;
@@ -177,7 +177,7 @@ fn an_instance_that_leads_to_where_another_starts_is_refused() {
     }
 }
 
-/// Half a unit per node and 0.7 per edge, of finished objects and of partial ones.
+/// Log-reward of 0.5 per node and 0.7 per edge, for finished and unfinished objects.
 struct Sizes;
 
 impl Reward<GraphStates> for Sizes {
@@ -189,7 +189,7 @@ impl Reward<GraphStates> for Sizes {
     }
 }
 
-/// Instances start at log-rewards of their own, so that changes add up within each of them alone.
+/// Initial log-rewards differ between instances, so that changes add up within each instance only.
 #[test]
 fn changes_of_log_r_add_up_instance_by_instance() {
     let (env, mut rng) = (env(), Rng::seeded(3));
@@ -202,7 +202,7 @@ fn changes_of_log_r_add_up_instance_by_instance() {
 }
 
 #[test]
-fn what_knows_one_log_z_or_one_distribution_refuses_several_instances() {
+fn parts_for_one_log_z_or_one_distribution_refuse_several_instances() {
     let refused = |error: Error, words: &str| assert!(error.to_string().contains(words), "{error}");
     refused(trainer(TrajectoryBalance).step().unwrap_err(), "log Z of each instance");
     refused(trainer(LogPartitionVariance).step().unwrap_err(), "one instance for the whole batch");
@@ -217,16 +217,16 @@ fn what_knows_one_log_z_or_one_distribution_refuses_several_instances() {
     let grown = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 4)).with(AddEdge::new(1));
     let grown = GraphEnv::new(Free, grown, edges(0)).unwrap();
     refused(grown.with_instances(vec![edges(1), edges(2)]).unwrap_err(), "[1, 2]");
-    // More pairs of nodes than slots can be numbered.
+    // More pairs of nodes than slot numbers.
     let labelled = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
     let labelled = GraphEnv::new(Free, labelled, edges(4)).unwrap();
     assert!(labelled.with_instances(vec![edges(100_000)]).is_err());
 }
 
-/// Steps of one entry, up from 0 and down from 3; a second entry that no move changes says where it started.
-struct Meeting(Vec<Vec<u16>>);
+/// Steps of one entry, up from 0 and down from 3; a second, constant entry holds the instance.
+struct TwoStarts(Vec<Vec<u16>>);
 
-impl VectorRules for Meeting {
+impl VectorRules for TwoStarts {
     fn width(&self) -> usize {
         2
     }
@@ -249,7 +249,7 @@ impl VectorRules for Meeting {
 
 #[test]
 fn trajectories_start_where_the_rules_say() {
-    let env = VectorEnv::new(Meeting(vec![vec![0, 0], vec![3, 1]]));
+    let env = VectorEnv::new(TwoStarts(vec![vec![0, 0], vec![3, 1]]));
     let states = env.initial(&[1, 0, 1]);
     assert_eq!((states.values(), env.instances(&states)), ([3u16, 1, 0, 0, 3, 1].as_slice(), vec![1, 0, 1]));
     assert_eq!(env.is_initial(&VectorStates::from_rows([[3, 0], [3, 1], [0, 0]])), [false, true, true]);

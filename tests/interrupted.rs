@@ -1,6 +1,6 @@
-//! Runs that are interrupted twenty times, politely (SIGINT) and not (SIGKILL), and go on each time.
+//! Runs that are interrupted twenty times, by SIGINT and SIGKILL, and resumed each time.
 //!
-//! The runs are processes of their own: this very file's, started with the one test that is otherwise ignored.
+//! The runs are processes of this program, started with the test `child`, which is otherwise ignored.
 
 #![cfg(unix)]
 use std::fs;
@@ -26,17 +26,17 @@ const FOLDER: &str = "GFN_TEST_FOLDER";
 const MODE: &str = "GFN_TEST_MODE";
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// One run, from the checkpoint in the folder if there is one.
+/// Makes one run, from the checkpoint in the folder if there is one.
 #[test]
 #[ignore = "run by the tests beside it, as a process of its own"]
 fn child() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
     let folder = Path::new(&folder);
-    as_in_a_terminal();
+    reset_sigint();
     let mode = std::env::var(MODE).unwrap();
     tch::set_num_threads(1);
     let checkpoint = folder.join("checkpoint");
-    // A resumed trainer's seed is the checkpoint's.
+    // A resumed trainer continues the random stream of the checkpoint.
     let exists = checkpoint.exists() || folder.join(".checkpoint.previous").exists();
     let mut trainer = hypergrid(Setting::new(if exists { 9 } else { 1 }, ReplayPath::UniformBackward));
     if exists {
@@ -71,10 +71,10 @@ fn child() {
     }
 }
 
-/// Shells start what they run in the background with SIGINT ignored, and a process hands that down.
+/// Resets SIGINT, which shells ignore in background programs and processes inherit.
 #[allow(unsafe_code, reason = "what a signal does can only be set through the system")]
-fn as_in_a_terminal() {
-    // SAFETY: no other thread of this process cares for signals, and the default action is a valid one.
+fn reset_sigint() {
+    // SAFETY: no other thread of this process handles signals, and the default action is valid.
     unsafe {
         libc::signal(libc::SIGINT, libc::SIG_DFL);
     }
@@ -87,7 +87,7 @@ fn start(folder: &Folder, mode: &str) -> Child {
     command.stdout(Stdio::null()).spawn().unwrap()
 }
 
-/// Waits until this is so, or the process has ended; whether it still runs.
+/// Waits until `is_so` returns `true` or the process has ended; returns `true` if it still runs.
 fn wait_until(child: &mut Child, mut is_so: impl FnMut() -> bool) -> bool {
     let started = Instant::now();
     while !is_so() {
@@ -110,21 +110,21 @@ fn end(mut child: Child) -> ExitStatus {
     child.wait().unwrap()
 }
 
-/// The steps of the whole lines of a file of metrics.
-fn logged(folder: &Folder) -> Vec<usize> {
+/// Returns the steps of complete lines in the metrics file.
+fn logged_steps(folder: &Folder) -> Vec<usize> {
     let text = fs::read_to_string(folder.join("metrics.jsonl")).unwrap_or_default();
     let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
     let step = |line| serde_json::from_str::<Value>(line).unwrap()["step"].as_u64().unwrap() as usize;
     whole.lines().map(step).collect()
 }
 
-fn saved(folder: &Folder) -> usize {
+fn saved_step(folder: &Folder) -> usize {
     let path = folder.join("checkpoint");
     let any = path.exists() || folder.join(".checkpoint.previous").exists();
     if any { Checkpoint::load(path).unwrap().manifest().step as usize } else { 0 }
 }
 
-fn ended(folder: &Folder) -> String {
+fn read_ended(folder: &Folder) -> String {
     fs::read_to_string(folder.join("ended")).unwrap_or_default()
 }
 
@@ -132,17 +132,17 @@ fn ended(folder: &Folder) -> String {
 fn twenty_interruptions_lose_no_more_than_an_interval_and_never_a_file() {
     let (whole, broken) = (Folder::new("interrupted-never"), Folder::new("interrupted-often"));
     assert!(end(start(&whole, "train")).success());
-    assert_eq!((ended(&whole), saved(&whole)), (format!("{:?}", Ended::Done), STEPS));
+    assert_eq!((read_ended(&whole), saved_step(&whole)), (format!("{:?}", Ended::Done), STEPS));
 
     let mut rng = Rng::seeded(7);
     for round in 0..20 {
-        let from = saved(&broken);
-        // Beyond what the run before has logged: a signal that comes before the loop ends a process as ever.
-        let target = logged(&broken).last().unwrap_or(&0) + 1 + rng.below(3 * EVERY);
+        let from = saved_step(&broken);
+        // After the lines of the previous run: a signal before the loop starts ends a process as usual.
+        let target = logged_steps(&broken).last().unwrap_or(&0) + 1 + rng.below(3 * EVERY);
         let mut child = start(&broken, "train");
-        let runs = wait_until(&mut child, || logged(&broken).last().is_some_and(|&last| last >= target));
+        let runs = wait_until(&mut child, || logged_steps(&broken).last().is_some_and(|&last| last >= target));
         assert!(runs, "round {round}: the run ended before step {target}");
-        // Into the step, or into the saving.
+        // In the middle of the step, or of saving.
         sleep(Duration::from_micros(rng.below(8_000) as u64));
         let polite = round % 2 == 0;
         if polite {
@@ -151,24 +151,24 @@ fn twenty_interruptions_lose_no_more_than_an_interval_and_never_a_file() {
             child.kill().unwrap();
         }
         let status = end(child);
-        let (steps, kept) = (logged(&broken), saved(&broken));
+        let (steps, kept) = (logged_steps(&broken), saved_step(&broken));
         let last = *steps.last().unwrap();
         assert_eq!(steps, (1..=last).collect::<Vec<_>>(), "round {round}: every step once");
         if polite {
             assert!(status.success(), "round {round}: {status}");
-            assert_eq!((ended(&broken), kept), (format!("{:?}", Ended::Interrupted), last), "round {round}");
+            assert_eq!((read_ended(&broken), kept), (format!("{:?}", Ended::Interrupted), last), "round {round}");
         } else {
             assert_eq!(status.signal(), Some(9), "round {round}");
             assert!(last - kept <= EVERY, "round {round}: {kept} of {last} steps are left");
         }
         assert!(kept >= from, "round {round}: {from} steps were saved, {kept} are");
     }
-    assert!(saved(&broken) < STEPS, "there was something left to do");
+    assert!(saved_step(&broken) < STEPS, "there was something left to do");
     assert!(end(start(&broken, "train")).success());
 
     // Weights, moments, random stream, buffer and counters, bit for bit.
     assert_eq!(bytes(&broken.join("checkpoint")), bytes(&whole.join("checkpoint")));
-    assert_eq!(logged(&broken), (1..=STEPS).collect::<Vec<_>>());
+    assert_eq!(logged_steps(&broken), (1..=STEPS).collect::<Vec<_>>());
     let left: Vec<_> = fs::read_dir(&broken.0).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left.len(), 3, "checkpoint, metrics and the test's own file: {left:?}");
 }
@@ -177,27 +177,27 @@ fn twenty_interruptions_lose_no_more_than_an_interval_and_never_a_file() {
 fn a_second_signal_kills_and_so_does_one_after_the_run() {
     let folder = Folder::new("interrupted-stuck");
     let mut child = start(&folder, "stuck");
-    assert!(wait_until(&mut child, || logged(&folder).len() > EVERY));
+    assert!(wait_until(&mut child, || logged_steps(&folder).len() > EVERY));
     signal(&child, "INT");
     sleep(Duration::from_millis(300));
     assert!(child.try_wait().unwrap().is_none(), "the first is a request");
     signal(&child, "INT");
     assert_eq!(end(child).signal(), Some(2));
-    assert_eq!((saved(&folder), ended(&folder)), (EVERY, String::new()));
+    assert_eq!((saved_step(&folder), read_ended(&folder)), (EVERY, String::new()));
 
     let folder = Folder::new("interrupted-after");
     let mut child = start(&folder, "after");
-    assert!(wait_until(&mut child, || !ended(&folder).is_empty()));
+    assert!(wait_until(&mut child, || !read_ended(&folder).is_empty()));
     signal(&child, "INT");
     assert_eq!(end(child).signal(), Some(2));
-    assert_eq!(ended(&folder), format!("{:?}", Ended::Done));
+    assert_eq!(read_ended(&folder), format!("{:?}", Ended::Done));
 }
 
 #[test]
 fn a_handler_of_the_program_itself_is_called_and_keeps_it_alive() {
     let folder = Folder::new("interrupted-own");
     let mut child = start(&folder, "own");
-    assert!(wait_until(&mut child, || !ended(&folder).is_empty()));
+    assert!(wait_until(&mut child, || !read_ended(&folder).is_empty()));
     signal(&child, "INT");
     let status = end(child);
     assert!(status.success(), "{status}");

@@ -1,5 +1,5 @@
-//! Samples that `reproduce judge` reads: each line counts, and what isn't a sample of the task counts as
-//! invalid.
+//! Samples that `reproduce judge` reads: every line counts, and lines that aren't samples of the task count
+//! as invalid.
 
 #[allow(dead_code, unreachable_pub, reason = "the examples' module, used as it is")]
 #[path = "../examples/reproduce/judging/samples.rs"]
@@ -13,30 +13,30 @@ use samples::{fasta, has_graph6, read_text, with_numbers};
 
 use crate::trainers::Folder;
 
-/// The rows of a text, the number of its invalid samples, and what is said about them.
-struct Found<T> {
+/// Rows of a text, the number of invalid samples, and notes about them.
+struct ReadSamples<T> {
     rows: Vec<T>,
     n_invalid: usize,
     notes: Vec<String>,
 }
 
-fn found<T>(text: &str, numbers: bool, row: &dyn Fn(&str) -> Result<T>) -> Found<T> {
+fn read_samples<T>(text: &str, numbers: bool, row: &dyn Fn(&str) -> Result<T>) -> ReadSamples<T> {
     let (rows, n_invalid, notes) = samples::samples(text, numbers, row);
-    Found { rows, n_invalid, notes }
+    ReadSamples { rows, n_invalid, notes }
 }
 
-/// Points of a grid of two dimensions.
-fn points(text: &str) -> Found<Vec<u16>> {
-    found(text, true, &|line| {
+/// Reads points of a two-dimensional grid.
+fn points(text: &str) -> ReadSamples<Vec<u16>> {
+    read_samples(text, true, &|line| {
         let words = line.split([',', ' ']).filter(|word| !word.is_empty());
         let point: Option<Vec<u16>> = words.map(|word| word.parse().ok()).collect();
         point.filter(|point| point.len() == 2).ok_or_else(|| Error::config("a point", line, "two whole numbers"))
     })
 }
 
-/// Molecules of a task that has two of them.
-fn molecules(text: &str) -> Found<String> {
-    found(text, false, &|line| {
+/// Reads molecules for a task with two known molecules.
+fn molecules(text: &str) -> ReadSamples<String> {
+    read_samples(text, false, &|line| {
         let word = line.split_whitespace().next().unwrap_or_default();
         let is_known = ["CO", "CN"].contains(&word);
         if is_known { Ok(word.to_owned()) } else { Err(Error::config("a molecule", word, "CO or CN")) }
@@ -45,7 +45,7 @@ fn molecules(text: &str) -> Found<String> {
 
 #[test]
 fn each_line_is_a_sample_an_invalid_one_or_a_header() {
-    // The text, its valid samples, its invalid ones, and what is said about it.
+    // Text, number of valid samples, number of invalid ones, and a note.
     let cases = [
         ("0 0\n3 3\n", 2, 0, ""),
         ("0 0\r\n\r\n3 3\r\n", 2, 0, ""),
@@ -60,15 +60,15 @@ fn each_line_is_a_sample_an_invalid_one_or_a_header() {
         ("inf 0\n3 3\n", 1, 1, "line 1 counts as an invalid sample"),
         ("None\n3 3\n", 1, 1, "line 1 counts as an invalid sample"),
         ("0 0\nx y\n1 2 3\n3 3\n", 2, 2, "line 2 counts as an invalid sample"),
-        // Pandas' header of columns without names looks like a sample: the user is told.
+        // The header that pandas writes for unnamed columns looks like a sample, so that there is a note.
         ("0,1\n3,3\n", 2, 0, "line 1, \"0,1\", counts as a sample: remove it if it is a header"),
         ("0 1\n3 3\n", 2, 0, ""),
         (",0,1\n0,3,3\n1,2,2\n", 1, 2, "line 1, \",0,1\", counts as a sample"),
     ];
     for (text, n_valid, n_invalid, note) in cases {
-        let found = points(text);
-        assert_eq!((found.rows.len(), found.n_invalid), (n_valid, n_invalid), "{text:?}: {:?}", found.notes);
-        let notes = found.notes.join("; ");
+        let samples = points(text);
+        assert_eq!((samples.rows.len(), samples.n_invalid), (n_valid, n_invalid), "{text:?}: {:?}", samples.notes);
+        let notes = samples.notes.join("; ");
         assert!(notes.contains(note) && notes.is_empty() == note.is_empty(), "{text:?}: {notes}");
     }
     let cases = [
@@ -77,7 +77,7 @@ fn each_line_is_a_sample_an_invalid_one_or_a_header() {
         ("SMILES,count\nCO\n", 1, 0),
         ("canonical_smiles\nCO\n", 1, 0),
         ("object\nCO\n", 1, 0),
-        // A molecule that the task hasn't.
+        // A molecule that the task doesn't have.
         ("CF\nCO\nCN\n", 2, 1),
         ("CNO\nCO\nCC\n", 1, 2),
         ("CO\nsmiles\n", 1, 1),
@@ -85,20 +85,20 @@ fn each_line_is_a_sample_an_invalid_one_or_a_header() {
         ("", 0, 0),
     ];
     for (text, n_valid, n_invalid) in cases {
-        let found = molecules(text);
-        assert_eq!((found.rows.len(), found.n_invalid), (n_valid, n_invalid), "{text:?}: {:?}", found.notes);
+        let samples = molecules(text);
+        assert_eq!((samples.rows.len(), samples.n_invalid), (n_valid, n_invalid), "{text:?}: {:?}", samples.notes);
     }
 }
 
-/// A byte-order mark made the first sample a header, which was left out.
+/// A byte-order mark used to turn the first sample into a header, which was skipped.
 #[test]
 fn a_byte_order_mark_takes_no_sample_away() -> Result<()> {
     let folder = Folder::new("judged");
     let path = folder.join("samples.txt");
     fs::write(&path, "\u{feff}0 0\n3 3\n1 1\n").unwrap();
-    let found = points(&read_text(&path)?);
-    assert_eq!((found.rows, found.n_invalid), (vec![vec![0, 0], vec![3, 3], vec![1, 1]], 0));
-    assert!(found.notes.is_empty());
+    let samples = points(&read_text(&path)?);
+    assert_eq!((samples.rows, samples.n_invalid), (vec![vec![0, 0], vec![3, 3], vec![1, 1]], 0));
+    assert!(samples.notes.is_empty());
     assert!(matches!(read_text(&folder.join("none.txt")), Err(Error::Io { .. })));
     Ok(())
 }
@@ -132,7 +132,7 @@ fn titles_of_species_are_unique() {
     }
 }
 
-/// An invalid line with a blank made a file of graph6 lines an edge list.
+/// An invalid line with a blank used to turn a file of graph6 lines into an edge list.
 #[test]
 fn one_line_of_graph6_makes_a_file_graph6() {
     for text in ["Bw\nnot a graph\n", "graph\n\nno graph\n&BP_ \n", ">>graph6<<\nBw\n"] {
@@ -159,6 +159,6 @@ fn trees_may_name_species_as_the_alignment_does() {
     let tree = "((Homo erectus,Pan),'Homo sapiens');";
     assert_eq!(with_numbers(tree, &names), "((1,2),0);");
     assert_eq!(with_numbers("((Homo,Pan),1);", &names), "((Homo,2),1);");
-    // Numbers are places, also if the names are numbers in another order.
+    // Numbers are indices, even if the names are numbers in another order.
     assert_eq!(with_numbers("((0,1),2);", &["2", "1", "0"].map(str::to_owned)), "((0,1),2);");
 }

@@ -1,4 +1,5 @@
-//! Up to isomorphism labels mean nothing: rules, rewards, actions and counts that say otherwise are refused, and others aren't.
+//! Up to isomorphism labels have no meaning: rules, rewards, actions and symmetry counts that depend on
+//! labels are refused, and others aren't.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
@@ -18,8 +19,9 @@ use gfn::{Error, Result, Rng};
 use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig, Growth};
 use tch::{Device, Kind, Tensor};
 
-/// Graphs of at most 4 nodes, of which a schema may know more: above 8 states aren't merged in a batch.
-fn of(rules: impl GraphRules + 'static, semantics: Semantics, max_nodes: usize) -> GraphEnv {
+/// Builds environments of graphs of at most 4 nodes; with a larger schema (above 8) states aren't merged in a
+/// batch.
+fn env_with_rules(rules: impl GraphRules + 'static, semantics: Semantics, max_nodes: usize) -> GraphEnv {
     let actions = ActionSet::new(semantics).with(AddNode::free(1, 4)).with(AddEdge::new(1));
     let schema = GraphSchema::plain(GraphKind::Undirected, max_nodes);
     GraphEnv::new(rules, actions, GraphState::new(GraphKind::Undirected))
@@ -28,7 +30,7 @@ fn of(rules: impl GraphRules + 'static, semantics: Semantics, max_nodes: usize) 
 }
 
 #[track_caller]
-fn told(result: Result<()>, words: &[&str]) {
+fn check_refused(result: Result<()>, words: &[&str]) {
     let error = result.unwrap_err();
     let message = error.to_string();
     assert!(matches!(error, Error::Contract { .. }), "{message}");
@@ -37,7 +39,7 @@ fn told(result: Result<()>, words: &[&str]) {
     }
 }
 
-/// Edges join nodes of odd and of even labels.
+/// Allows edges only between nodes of odd and of even label.
 struct ByLabel;
 
 impl GraphRules for ByLabel {
@@ -48,7 +50,7 @@ impl GraphRules for ByLabel {
     }
 }
 
-/// Objects have an edge between nodes 0 and 1.
+/// Allows the exit only if there is an edge between nodes 0 and 1.
 struct ExitByLabel;
 
 impl GraphRules for ExitByLabel {
@@ -57,7 +59,7 @@ impl GraphRules for ExitByLabel {
     }
 }
 
-/// Node 0 isn't taken away as long as there are others.
+/// Keeps node 0 until it is the only node.
 struct KeepsFirst;
 
 impl GraphRules for KeepsFirst {
@@ -73,38 +75,39 @@ fn rules_that_see_labels_are_refused_by_name() {
     let checked = |result: Result<_>| result.map(|_| ());
     for max_nodes in [4, 9] {
         let (edges, exits) = (
-            of(ByLabel, Semantics::UpToIsomorphism, max_nodes),
-            of(ExitByLabel, Semantics::UpToIsomorphism, max_nodes),
+            env_with_rules(ByLabel, Semantics::UpToIsomorphism, max_nodes),
+            env_with_rules(ExitByLabel, Semantics::UpToIsomorphism, max_nodes),
         );
-        let back = of(KeepsFirst, Semantics::UpToIsomorphism, max_nodes).with_backward(BackwardRule::ByType);
+        let back =
+            env_with_rules(KeepsFirst, Semantics::UpToIsomorphism, max_nodes).with_backward(BackwardRule::ByType);
         let rules = "out of the rules";
-        told(
+        check_refused(
             edges.check_laws(),
             &[rules, "forward slot", "add_edge", "is legal; in the same under other labels it isn't"],
         );
-        told(
+        check_refused(
             checked(check_graph_env(&edges, Budget::thorough().with_walks(30), &mut Rng::seeded(0))),
             &[rules, "add_edge"],
         );
-        told(exits.check_laws(), &[rules, "exit"]);
-        told(
+        check_refused(exits.check_laws(), &[rules, "exit"]);
+        check_refused(
             checked(check_graph_env(&exits, Budget::thorough().with_walks(30), &mut Rng::seeded(0))),
             &[rules, "exit"],
         );
-        told(
+        check_refused(
             checked(check_graph_env(&back, Budget::thorough().with_walks(30), &mut Rng::seeded(0))),
             &[rules, "backward slot", "add_node"],
         );
     }
-    // Where labels mean something rules may look at them.
-    of(ByLabel, Semantics::Labelled, 9).check_laws().unwrap();
-    of(ExitByLabel, Semantics::Labelled, 9).check_laws().unwrap();
-    of(Free, Semantics::UpToIsomorphism, 9).check_laws().unwrap();
+    // With meaningful labels rules may use them.
+    env_with_rules(ByLabel, Semantics::Labelled, 9).check_laws().unwrap();
+    env_with_rules(ExitByLabel, Semantics::Labelled, 9).check_laws().unwrap();
+    env_with_rules(Free, Semantics::UpToIsomorphism, 9).check_laws().unwrap();
 }
 
-/// The initial nodes 0 and 1 are told apart: rules may look at them.
+/// The distinguished initial nodes 0 and 1 may be used by rules.
 #[test]
-fn rules_may_look_at_nodes_that_are_told_apart() {
+fn rules_may_use_distinguished_nodes() {
     let actions = || ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 4)).with(AddEdge::new(1));
     let (schema, start) =
         (GraphSchema::plain(GraphKind::Undirected, 9), GraphState::with_nodes(GraphKind::Undirected, 2));
@@ -116,33 +119,33 @@ fn rules_may_look_at_nodes_that_are_told_apart() {
     };
     env().check_laws().unwrap();
     check_graph_env(&env(), Budget::thorough().with_walks(30), &mut Rng::seeded(0)).unwrap();
-    // Alike, they may be looked at as long as a symmetry changes nothing; the first alone is a label again.
+    // Interchangeable initial nodes may be used symmetrically, but node 0 alone is a label again.
     let alike = env().with_scaffold(Scaffold::Alike).unwrap();
     alike.check_laws().unwrap();
     struct First;
     impl GraphRules for First {
         fn can_exit(&self, graph: &GraphState) -> bool {
-            // A complete graph has no other way on.
+            // A complete graph has no other action.
             graph.degree(0) < 2 || graph.n_edges() == 6
         }
     }
     let first = env().with_rules(|_| First);
     first.check_laws().unwrap();
-    told(
+    check_refused(
         env().with_rules(|_| First).with_scaffold(Scaffold::Alike).unwrap().check_laws(),
         &["out of the rules", "exit"],
     );
 }
 
 fn first_step(reward: impl gfn::env::Reward<GraphStates> + 'static, semantics: Semantics) -> Result<()> {
-    let env = of(Free, semantics, 9);
-    // Walks are long: of graphs of a node or two labels don't matter.
+    let env = env_with_rules(Free, semantics, 9);
+    // Trajectories are long, because labels don't matter in graphs of one or two nodes.
     let config = GraphNetConfig { embedding: 8, initial_exit_bias: -3.0, ..GraphNetConfig::default() };
     let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0))?;
     let config = TrainerConfig { batch: 32, ..TrainerConfig::default() };
     let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, Rng::seeded(0))?;
     trainer.step()?;
-    // Objects that are asked about again aren't new ones.
+    // Repeated reward calls for the check don't count as new objects.
     assert_eq!(trainer.reward_calls(), 32);
     trainer.step().map(|_| ())
 }
@@ -151,12 +154,12 @@ fn first_step(reward: impl gfn::env::Reward<GraphStates> + 'static, semantics: S
 fn rewards_that_see_labels_are_refused() {
     let by_label = || PerGraph(|graph: &GraphState| if graph.has_edge(0, 1) { 3.0 } else { 0.0 });
     let words = ["a reward doesn't depend on labels", "log R is", "under other labels", "nodes"];
-    told(first_step(by_label(), Semantics::UpToIsomorphism), &words);
+    check_refused(first_step(by_label(), Semantics::UpToIsomorphism), &words);
     first_step(by_label(), Semantics::Labelled).unwrap();
     first_step(PerGraph(|graph: &GraphState| graph.n_edges() as f64), Semantics::UpToIsomorphism).unwrap();
 }
 
-/// Small graphs, of whose other labels most change nothing that this reward looks at: the edges of node 0.
+/// Small graphs whose relabelling mostly doesn't change this reward: the number of edges at node 0.
 #[test]
 fn rewards_that_see_labels_are_refused_at_every_seed() {
     tch::set_num_threads(1);
@@ -171,16 +174,16 @@ fn rewards_that_see_labels_are_refused_at_every_seed() {
         let mut trainer = Trainer::new(env, reward, policy, TrajectoryBalance, config, rng).unwrap();
         let refusal = (0..101).find_map(|_| trainer.step().err());
         let refusal = refusal.unwrap_or_else(|| panic!("seed {seed}: 101 steps without a word"));
-        told(Err(refusal), &["a reward doesn't depend on labels"]);
+        check_refused(Err(refusal), &["a reward doesn't depend on labels"]);
     }
 }
 
-/// Labels matter in large graphs alone, which the first batch has none of.
+/// Labels only matter in large graphs, which don't occur in the first batch.
 #[test]
 fn rewards_that_see_labels_of_later_batches_are_refused() {
     static LARGE: AtomicBool = AtomicBool::new(false);
     let reward = PerGraph(|graph: &GraphState| if LARGE.load(Relaxed) && graph.has_edge(0, 1) { 3.0 } else { 0.0 });
-    let env = of(Free, Semantics::UpToIsomorphism, 9);
+    let env = env_with_rules(Free, Semantics::UpToIsomorphism, 9);
     let config = TrainerConfig { batch: 32, ..TrainerConfig::default() };
     let mut trainer = Trainer::new(env, reward, UniformPolicy, LogPartitionVariance, config, Rng::seeded(0)).unwrap();
     for _ in 0..5 {
@@ -189,7 +192,7 @@ fn rewards_that_see_labels_of_later_batches_are_refused() {
     LARGE.store(true, Relaxed);
     let refusal = (0..20).find_map(|_| trainer.step().err()).unwrap();
     assert_eq!(trainer.steps_done(), 10);
-    told(Err(refusal), &["a reward doesn't depend on labels"]);
+    check_refused(Err(refusal), &["a reward doesn't depend on labels"]);
 }
 
 #[test]
@@ -200,7 +203,7 @@ fn rewards_that_change_from_call_to_call_are_not_blamed_on_labels() {
         Ok(vec![0.1 * call; states.graphs().len()])
     };
     first_step(noisy, Semantics::UpToIsomorphism).unwrap();
-    // Two steps, and one of them asked about others' twins, and about them again.
+    // Two steps, and calls for relabelled objects and their repetition.
     assert_eq!(CALLS.load(Relaxed), 4);
 }
 
@@ -214,7 +217,7 @@ fn networks_of_another_initial_graph_are_refused() {
             .unwrap();
         env.with_scaffold(Scaffold::ToldApart).unwrap()
     };
-    let asked = |net: &GraphNet, env: &GraphEnv| {
+    let evaluate = |net: &GraphNet, env: &GraphEnv| {
         Sampler::new(env, &GraphPolicy(net)).forward(2, &mut Rng::seeded(0))?;
         GraphPolicy(net).evaluate(env, &env.initial(&[0]), None, Quantities::PF).map(|_| ())
     };
@@ -222,24 +225,24 @@ fn networks_of_another_initial_graph_are_refused() {
     let net =
         |n: usize| GraphNet::new(&from(n), config.clone(), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
     let words = ["the network tells nodes", "apart, and in this environment they are alike", "another initial graph"];
-    told(asked(&net(2), &from(0)), &words);
-    told(asked(&net(3), &from(2)), &words);
-    asked(&net(2), &from(2)).unwrap();
-    // What tells less apart is a policy all the same, and so is what knows more nodes than there are.
-    asked(&net(0), &from(2)).unwrap();
+    check_refused(evaluate(&net(2), &from(0)), &words);
+    check_refused(evaluate(&net(3), &from(2)), &words);
+    evaluate(&net(2), &from(2)).unwrap();
+    // Policies with less information, and policies for more nodes than there are, are accepted.
+    evaluate(&net(0), &from(2)).unwrap();
     let fixed = |semantics, n: usize| {
         let (kind, actions) = (GraphKind::Undirected, ActionSet::new(semantics).with(AddEdge::new(1)));
         GraphEnv::new(Free, actions, GraphState::with_nodes(kind, n)).unwrap()
     };
     for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
         let net = GraphNet::new(&fixed(semantics, 5), config.clone(), Device::Cpu, Kind::Float, &mut Rng::seeded(0));
-        asked(&net.unwrap(), &fixed(semantics, 3)).unwrap();
+        evaluate(&net.unwrap(), &fixed(semantics, 3)).unwrap();
     }
     let alike = from(2).with_scaffold(Scaffold::Alike).unwrap();
-    told(GraphPolicy(net(2)).evaluate(&alike, &alike.initial(&[0]), None, Quantities::PF).map(|_| ()), &words);
+    check_refused(GraphPolicy(net(2)).evaluate(&alike, &alike.initial(&[0]), None, Quantities::PF).map(|_| ()), &words);
 }
 
-/// |Aut| is said to be 1.
+/// Rules that claim |Aut| = 1.
 struct NoSymmetry;
 
 impl GraphRules for NoSymmetry {
@@ -248,7 +251,7 @@ impl GraphRules for NoSymmetry {
     }
 }
 
-fn trained(env: GraphEnv) -> Result<()> {
+fn train(env: GraphEnv) -> Result<()> {
     let reward = PerGraph(|_: &GraphState| 0.0);
     Trainer::new(env, reward, UniformPolicy, TrajectoryBalance, TrainerConfig::default(), Rng::seeded(0)).map(|_| ())
 }
@@ -256,15 +259,15 @@ fn trained(env: GraphEnv) -> Result<()> {
 #[test]
 fn automorphisms_counted_wrong_are_found_before_training() {
     for max_nodes in [4, 9] {
-        let env = of(NoSymmetry, Semantics::UpToIsomorphism, max_nodes);
-        told(
-            trained(env),
+        let env = env_with_rules(NoSymmetry, Semantics::UpToIsomorphism, max_nodes);
+        check_refused(
+            train(env),
             &["N_forward |Aut(child)| = N_backward |Aut(parent)|", "`GraphRules::log_automorphisms` isn't"],
         );
     }
-    trained(of(Free, Semantics::UpToIsomorphism, 9)).unwrap();
-    // Without the correction they aren't asked for.
-    trained(of(NoSymmetry, Semantics::UpToIsomorphism, 9).with_symmetry_correction(false)).unwrap();
+    train(env_with_rules(Free, Semantics::UpToIsomorphism, 9)).unwrap();
+    // Without the correction |Aut| isn't used.
+    train(env_with_rules(NoSymmetry, Semantics::UpToIsomorphism, 9).with_symmetry_correction(false)).unwrap();
 }
 
 #[test]
@@ -286,10 +289,10 @@ fn nodes_of_the_initial_graph_are_not_taken_away() {
     for (actions, edges) in [(loose, &all[..0]), (both, &all[..]), (hanging, &all[..3])] {
         let words = ["up to isomorphism no move takes a node of the initial graph", "SetNodeAttr", "takes node"];
         let env = of(Semantics::UpToIsomorphism, actions, edges);
-        told(trained(env.clone()), &words);
-        told(trained(env.with_scaffold(Scaffold::Alike).unwrap()), &words);
+        check_refused(train(env.clone()), &words);
+        check_refused(train(env.with_scaffold(Scaffold::Alike).unwrap()), &words);
     }
-    // With labels the last node goes first, and edges alone may go in any case.
-    trained(of(Semantics::Labelled, loose, &[])).unwrap();
-    trained(of(Semantics::UpToIsomorphism, |set| set.with(Reverse(AddEdge::new(1))), &all)).unwrap();
+    // With labels the last node is removed first, and edges can always be removed.
+    train(of(Semantics::Labelled, loose, &[])).unwrap();
+    train(of(Semantics::UpToIsomorphism, |set| set.with(Reverse(AddEdge::new(1))), &all)).unwrap();
 }

@@ -1,4 +1,5 @@
-//! Graphs of more nodes than have rows of bits: growth over that border and back, and what a network makes of them.
+//! Graphs with more nodes than the adjacency matrix's limit: growth across the limit and back, and network
+//! outputs.
 
 use gfn::Rng;
 use gfn::env::{Direction, DiscreteEnv, Env};
@@ -39,7 +40,7 @@ fn growth_over_the_border_goes_back_the_way_it_came() {
     let forward = sampler.forward(3, &mut rng).unwrap();
     assert_eq!(forward.n_transitions(), 3 * 9);
     let masks = env.masks(Direction::Backward, forward.terminal_states());
-    // Where nodes are labelled, only the newest can go.
+    // Labelled nodes can only be removed in reverse order.
     assert!((0..3).all(|row| masks.n_legal(row) == 1));
     let back = sampler.backward(forward.terminal_states(), &mut rng).unwrap();
     assert_eq!(back.states(), forward.states());
@@ -50,7 +51,7 @@ fn growth_over_the_border_goes_back_the_way_it_came() {
     }
 }
 
-/// A path on either side of the border: what a network says of a node shows only what is near it.
+/// A path on both sides of the limit: a network's output for a node only depends on its neighbourhood.
 #[test]
 fn a_network_says_the_same_on_either_side_of_the_border() {
     let env = growth(3, BORDER + 40);
@@ -58,13 +59,13 @@ fn a_network_says_the_same_on_either_side_of_the_border() {
     let mut rng = Rng::seeded(1);
     let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut rng).unwrap();
     let policy = GraphPolicy(net);
-    // Untrained, it says nearly the same of all.
+    // Without training all outputs would be nearly equal.
     for parameter in Policy::<GraphEnv>::parameters(&policy).unwrap().iter() {
         let numbers = Tensor::arange(parameter.tensor.numel() as i64, (Kind::Float, Device::Cpu)).sin() * 2.0;
         tch::no_grad(|| parameter.tensor.shallow_clone().copy_(&numbers.view_as(&parameter.tensor)));
     }
     let path = |n: usize| growth(n, BORDER + 40).initial(&[0]);
-    // Log-probabilities of attaching at some nodes, against those of attaching at the path's end.
+    // Log-probabilities of attaching at some nodes, relative to that at the path's end.
     let relative = |states: &GraphStates| {
         let evaluation = tch::no_grad(|| policy.evaluate(&env, states, None, Quantities::PF)).unwrap();
         let log_probs = evaluation.pf.unwrap().host_log_probs().unwrap().to_vec();
@@ -72,7 +73,7 @@ fn a_network_says_the_same_on_either_side_of_the_border() {
     };
     let (small, large) = (relative(&path(BORDER - 20)), relative(&path(BORDER + 20)));
     assert!(small.iter().zip(large).all(|(a, b)| (a - b).abs() < 1e-3 * a.abs().max(0.01)), "{small:?} {large:?}");
-    // Else it would say the same of all.
+    // Otherwise all outputs would be equal.
     assert!(small[0].abs() > 1e-3, "{small:?}");
 }
 
@@ -85,14 +86,14 @@ fn edges_of_large_graphs_are_masked_added_and_removed() {
     let mut states = env.initial(&[0]);
     states.graphs_mut()[0].add_edge(2_049, 7, Edge::default()).unwrap();
     let masks = env.masks(Direction::Forward, &states);
-    // All pairs but the one that is joined, and the exit.
+    // All pairs except the existing edge, and the exit.
     assert_eq!(masks.n_legal(0), n * (n - 1) / 2 - 1 + 1);
     assert_eq!(env.masks(Direction::Backward, &states).n_legal(0), 1);
     states.graphs_mut()[0].remove_edge(7, 2_049).unwrap();
     assert_eq!(states, env.initial(&[0]));
 }
 
-/// Directed edges with classes, beyond the border: degrees, edits, and keys that tell what differs.
+/// Directed edges with classes above the limit: degrees, edits, and distinct keys.
 #[test]
 fn directed_graphs_with_classes_of_edges_are_edited() {
     let n = BORDER + 2;
@@ -107,7 +108,7 @@ fn directed_graphs_with_classes_of_edges_are_edited() {
     assert_ne!(labelled_key(&graph), labelled_key(&other));
     other.set_edge(5, 2_049, Edge::of_class(2)).unwrap();
     assert_eq!((labelled_key(&graph), &graph), (labelled_key(&other), &other));
-    // The last node goes with its edges, and the graph is the one that never had it.
+    // Removing the last node with its edges gives the original graph.
     other.remove_node(2_049).unwrap();
     let rest = [(2_048, 5, Edge::of_class(1))];
     assert_eq!(other, GraphState::from_parts(GraphKind::Directed, &vec![Node::default(); n - 1], &rest).unwrap());

@@ -1,4 +1,5 @@
-//! A P_B that leaks: backward moves lead to states that no forward move reaches. Checkers, exact flows and trainers refuse it.
+//! Leaks of P_B: backward moves that lead to states which no forward move reaches. Checkers, exact flows and
+//! trainers refuse them.
 
 use gfn::contract::{Budget, WaysBack, check_env, check_graph_env};
 use gfn::distribution::GraphActionCategorical;
@@ -18,14 +19,15 @@ use gfn::{Error, Result, Rng};
 use gfn_gym::hypergrid::HyperGrid;
 use tch::Tensor;
 
-/// Growth by attachment and edges up to isomorphism: an edge whose removal tears the graph apart can be undone, too.
-struct Grown {
-    /// Whether `is_reachable` tells the truth.
+/// Growth by attachment and edges up to isomorphism, in which even edges whose removal disconnects the graph
+/// can be undone.
+struct AttachedGrowth {
+    /// True if `is_reachable` is correct.
     truthful: bool,
 }
 
-impl Grown {
-    fn of(max_nodes: usize, rule: BackwardRule, truthful: bool) -> GraphEnv {
+impl AttachedGrowth {
+    fn env(max_nodes: usize, rule: BackwardRule, truthful: bool) -> GraphEnv {
         let actions = ActionSet::new(Semantics::UpToIsomorphism)
             .with(AddNode::first(1))
             .with(AddNode::attached(1, 1, max_nodes))
@@ -36,7 +38,7 @@ impl Grown {
     }
 }
 
-impl GraphRules for Grown {
+impl GraphRules for AttachedGrowth {
     fn is_reachable(&self, graph: &GraphState) -> bool {
         !self.truthful || graph.as_undirected().is_none_or(|g| petgraph::algo::connected_components(g) <= 1)
     }
@@ -54,7 +56,7 @@ fn message<T>(result: Result<T>) -> String {
     }
 }
 
-/// What every message about a leak must say: the check, the move, both graphs, what to do.
+/// Checks that a message about a leak names the check, the move, both graphs and a remedy.
 fn check_words(found: &str) {
     for words in ["undo add_edge (node 0, node 1, column 0)", "2 nodes", "edge 0-1", "no edges", "is_reachable"] {
         assert!(found.contains(words), "{words}: {found}");
@@ -62,9 +64,9 @@ fn check_words(found: &str) {
 }
 
 #[test]
-fn the_checkers_follow_every_way_back() {
+fn the_checkers_follow_every_backward_move() {
     for rule in [BackwardRule::Derived, BackwardRule::ByType] {
-        let env = Grown::of(5, rule, false);
+        let env = AttachedGrowth::env(5, rule, false);
         for found in [
             message(check_env(&env, Budget::thorough().with_walks(100), &mut Rng::seeded(0))),
             message(check_graph_env(&env, Budget::thorough().with_walks(100), &mut Rng::seeded(0))),
@@ -73,15 +75,15 @@ fn the_checkers_follow_every_way_back() {
             assert!(found.contains("has itself a way back to the initial state"), "{found}");
         }
     }
-    let env = Grown::of(5, BackwardRule::Derived, true);
+    let env = AttachedGrowth::env(5, BackwardRule::Derived, true);
     let coverage = check_graph_env(&env, Budget::thorough().with_walks(100), &mut Rng::seeded(0)).unwrap();
     let WaysBack::All { states } = coverage.ways_back else { panic!("{coverage:?}") };
     assert!(states >= coverage.visited && states <= StateGraph::build(&env, 1000).unwrap().len());
 }
 
 #[test]
-fn where_there_are_too_many_states_ways_back_are_drawn() {
-    // Walks end in the corner, from which all of the 8,000 cells are on a way back.
+fn backward_trajectories_are_sampled_if_there_are_too_many_states() {
+    // Trajectories end in the corner, from which backward trajectories reach all 8,000 cells.
     let env = HyperGrid::new(3, 20).unwrap().env();
     let coverage = check_env(&env, Budget::thorough().with_walks(12), &mut Rng::seeded(0)).unwrap();
     let WaysBack::Sample { walks } = coverage.ways_back else { panic!("{coverage:?}") };
@@ -92,7 +94,7 @@ fn where_there_are_too_many_states_ways_back_are_drawn() {
 fn exact_flows_lose_no_mass() {
     for rule in [BackwardRule::Derived, BackwardRule::ByType] {
         for corrects_symmetry in [true, false] {
-            let env = Grown::of(5, rule, false).with_symmetry_correction(corrects_symmetry);
+            let env = AttachedGrowth::env(5, rule, false).with_symmetry_correction(corrects_symmetry);
             let space = StateGraph::build(&env, 1000).unwrap();
             let found = message(ExactPolicy::new(&space, &env, &UniformPolicy, &reward));
             check_words(&found);
@@ -100,7 +102,7 @@ fn exact_flows_lose_no_mass() {
             assert_eq!(found.contains("log F(s0) is"), corrects_symmetry, "{found}");
         }
     }
-    let env = Grown::of(5, BackwardRule::Derived, true);
+    let env = AttachedGrowth::env(5, BackwardRule::Derived, true);
     let space = StateGraph::build(&env, 1000).unwrap();
     let exact = ExactPolicy::new(&space, &env, &UniformPolicy, &reward).unwrap();
     let target = space.target_distribution(&reward, None).unwrap();
@@ -116,15 +118,15 @@ fn a_trainer_refuses_a_leak_before_its_first_step() {
             .map(|_| ())
     };
     for rule in [BackwardRule::Derived, BackwardRule::ByType] {
-        let found = message(trainer(Grown::of(5, rule, false)));
+        let found = message(trainer(AttachedGrowth::env(5, rule, false)));
         assert!(found.contains("way back to the initial state") && found.contains("is_reachable"), "{found}");
     }
-    trainer(Grown::of(5, BackwardRule::Derived, true)).unwrap();
+    trainer(AttachedGrowth::env(5, BackwardRule::Derived, true)).unwrap();
 }
 
 #[test]
 fn a_roll_out_that_meets_a_leak_names_the_checker() {
-    let env = Grown::of(3, BackwardRule::Derived, false);
+    let env = AttachedGrowth::env(3, BackwardRule::Derived, false);
     let nodes = [Node::default(); 2];
     let edge = GraphState::from_parts(GraphKind::Undirected, &nodes, &[(0, 1, Edge::default())]).unwrap();
     let edges = GraphStates::from(vec![edge; 50]);
@@ -133,13 +135,13 @@ fn a_roll_out_that_meets_a_leak_names_the_checker() {
     assert!(error.to_string().contains("contract::check_graph_env"), "{error}");
 }
 
-/// Positions 0 to 3 by steps of one; from 3 one can go back to 10 and 11 as well, which lead to each other.
-struct Round;
+/// Positions 0 to 3 by steps of one; from 3 backward moves also lead to 10 and 11, which lead to each other.
+struct BackwardCycle;
 
-/// The states that a move leads to, forward slots and backward slots naming the same moves.
+/// Moves as (from, to, slot); forward and backward slots have the same numbers.
 const MOVES: [(u32, u32, u32); 6] = [(0, 1, 0), (1, 2, 0), (2, 3, 0), (10, 3, 1), (11, 10, 0), (10, 11, 2)];
 
-impl Env for Round {
+impl Env for BackwardCycle {
     type States = Positions;
     type Actions = Slots;
     type Dist = GraphActionCategorical;
@@ -169,7 +171,7 @@ impl Env for Round {
     }
 }
 
-impl DiscreteEnv for Round {
+impl DiscreteEnv for BackwardCycle {
     fn masks(&self, direction: Direction, states: &Positions) -> Masks {
         let legal = |x: u32, slot: u32| {
             MOVES
@@ -184,7 +186,7 @@ impl DiscreteEnv for Round {
     }
 }
 
-impl EnumerableEnv for Round {
+impl EnumerableEnv for BackwardCycle {
     type Key = u32;
     fn keys(&self, states: &Positions) -> Vec<u32> {
         states.0.clone()
@@ -192,14 +194,14 @@ impl EnumerableEnv for Round {
 }
 
 #[test]
-fn ways_back_that_go_round_are_found() {
-    let found = message(check_env(&Round, Budget::thorough().with_walks(5), &mut Rng::seeded(0)));
+fn backward_cycles_are_found() {
+    let found = message(check_env(&BackwardCycle, Budget::thorough().with_walks(5), &mut Rng::seeded(0)));
     let words =
         "backward slot 1 (move 1) of position 3 leads to position 10, from which backward moves lead round and round";
     assert!(found.contains(words), "{found}");
     let reward = |states: &Positions, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.0.len()]) };
-    let space = StateGraph::build(&Round, 100).unwrap();
-    let found = message(space.exact_flows(&Round, &UniformPolicy, &reward, None));
-    // A half of the one object's reward goes to position 10.
+    let space = StateGraph::build(&BackwardCycle, 100).unwrap();
+    let found = message(space.exact_flows(&BackwardCycle, &UniformPolicy, &reward, None));
+    // Half of the only object's reward flows to position 10.
     assert!(found.contains("log F(s0) is -0.69") && found.contains("position 3 leads to position 10"), "{found}");
 }

@@ -1,4 +1,4 @@
-//! Local search by Metropolis-Hastings leaves the target as it is; without the correction it doesn't.
+//! Local search with Metropolis-Hastings keeps the target distribution; without the correction it doesn't.
 
 use gfn::env::{EnumerableEnv, Reals, Reward, Rows, StateGraph, VectorStates};
 use gfn::metrics::{Distances, NoiseFloor};
@@ -13,7 +13,7 @@ use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 
 const CHAINS: usize = 4_000;
 
-/// TV between the ends of many chains and the target, and what a perfect sampler would have.
+/// Returns the total variation between the ends of many chains and the target, and that of a perfect sampler.
 fn search<E: EnumerableEnv>(
     env: &E,
     reward: &impl gfn::env::Reward<E::States>,
@@ -33,7 +33,7 @@ fn search<E: EnumerableEnv>(
 fn metropolis_hastings_samples_the_target() {
     let grid = HyperGrid::new(2, 5).unwrap();
     let reward = OriginalReward::standard(&grid).unwrap();
-    // Some walks turn round at the origin, some between; trajectories differ in length. Short steps mix slowly.
+    // Some backward trajectories stop at the origin, others earlier; lengths differ. Short steps mix slowly.
     for (max_back, rounds) in [(3, 400), (6, 60)] {
         let setting = LocalSearch { rounds, max_back, acceptance: Acceptance::MetropolisHastings };
         let (tv, floor) = search(&grid.env(), &reward, setting).unwrap();
@@ -45,7 +45,8 @@ fn metropolis_hastings_samples_the_target() {
     assert!(tv < floor.tv + 5.0 * floor.tv_sd, "{tv} {floor:?}");
 }
 
-/// On continuous states densities take the place of probabilities, beside the atoms of the exit and of the way back to the source.
+/// Densities replace probabilities on continuous states, with atoms for the exit and the backward step to the
+/// source.
 #[test]
 fn metropolis_hastings_samples_a_density() {
     const BINS: usize = 20;
@@ -77,7 +78,7 @@ fn metropolis_hastings_samples_a_density() {
     assert!(tv > 10.0 * floor.tv, "{tv} {floor:?}");
 }
 
-/// The negative control: a hill climb ends on hills.
+/// Negative control: greedy acceptance climbs to high rewards.
 #[test]
 fn greedy_search_climbs() {
     let grid = HyperGrid::new(2, 5).unwrap();
@@ -89,17 +90,17 @@ fn greedy_search_climbs() {
     assert!(search(&grid.env(), &reward, never).unwrap_err().to_string().contains("max_back"));
 }
 
-/// What is known of the objects that a search starts from isn't asked again: each round asks for one proposal per object.
+/// Known rewards of starting objects aren't computed again: each round needs one reward per object.
 #[test]
-fn known_rewards_are_not_asked_again() {
+fn known_rewards_are_not_computed_again() {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     let (n, rounds) = (16, 3);
     let grid = HyperGrid::new(2, 5).unwrap();
-    let asked = Arc::new(AtomicUsize::new(0));
+    let calls = Arc::new(AtomicUsize::new(0));
     let standard = OriginalReward::standard(&grid).unwrap();
-    let counted = Arc::clone(&asked);
+    let counted = Arc::clone(&calls);
     let reward = move |states: &VectorStates, conditions: Option<&tch::Tensor>| {
         counted.fetch_add(states.len(), Ordering::Relaxed);
         standard.log_reward(states, conditions)
@@ -110,19 +111,19 @@ fn known_rewards_are_not_asked_again() {
     let start = sampler.forward(n, &mut Rng::seeded(0)).unwrap();
     let start = start.terminal_states();
     let known = reward.log_reward(start, None).unwrap();
-    asked.store(0, Ordering::Relaxed);
+    calls.store(0, Ordering::Relaxed);
     let found = sampler.local_search_from(setting, start, &known, &reward, &mut Rng::seeded(1)).unwrap();
-    assert_eq!(asked.swap(0, Ordering::Relaxed), n * rounds);
+    assert_eq!(calls.swap(0, Ordering::Relaxed), n * rounds);
     assert_eq!(sampler.local_search(setting, start, &reward, &mut Rng::seeded(1)).unwrap(), found);
-    assert_eq!(asked.swap(0, Ordering::Relaxed), n * (rounds + 1));
+    assert_eq!(calls.swap(0, Ordering::Relaxed), n * (rounds + 1));
     let short = sampler.local_search_from(setting, start, &known[1..], &reward, &mut Rng::seeded(1));
     assert!(matches!(short, Err(Error::Shape { .. })), "{short:?}");
 
-    // A trainer knows the rewards of what it has sampled, and scores trajectories by the rewards that came with them.
+    // A trainer knows the rewards of its samples, and scores trajectories with recorded rewards.
     let config = TrainerConfig { batch: n, local_search: Some(setting), ..TrainerConfig::default() };
     let objective = LogPartitionVariance;
     let mut trainer = Trainer::new(grid.env(), reward, UniformPolicy, objective, config, Rng::seeded(2)).unwrap();
     trainer.step().unwrap();
-    assert_eq!(asked.load(Ordering::Relaxed), n * (1 + rounds));
+    assert_eq!(calls.load(Ordering::Relaxed), n * (1 + rounds));
     assert_eq!(trainer.reward_calls(), (n * (1 + rounds)) as u64);
 }

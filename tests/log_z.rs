@@ -1,4 +1,4 @@
-//! Where log Z starts: at what the first batch says, unless somebody chose a value.
+//! The initial log Z: estimated from the first batch unless a value was given.
 
 use crate::words::{count, fresh, words};
 use gfn::env::{StateGraph, VectorEnv, VectorStates};
@@ -27,39 +27,41 @@ fn learner(initial_log_z: Option<f64>) -> Learner {
     MlpPolicy::new(&words(), KHot::new(3, 3), config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap()
 }
 
-/// log R is the number of ones, and 300.
-fn high(words: &VectorStates, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
+/// log R is 300 plus the number of ones.
+fn high_reward(words: &VectorStates, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
     Ok(count(words, conditions)?.into_iter().map(|log_reward| log_reward + 300.0).collect())
 }
 
 fn trainer(policy: Learner, config: TrainerConfig) -> Trainer<VectorEnv> {
-    Trainer::new(words(), high, policy, TrajectoryBalance, config, Rng::seeded(1)).unwrap()
+    Trainer::new(words(), high_reward, policy, TrajectoryBalance, config, Rng::seeded(1)).unwrap()
 }
 
-/// log Z before the first update.
-fn first<E: gfn::train::TrainEnv>(trainer: &mut Trainer<E>) -> f64 {
+/// Returns log Z before the first update.
+fn first_log_z<E: gfn::train::TrainEnv>(trainer: &mut Trainer<E>) -> f64 {
     trainer.step().unwrap().log_z
 }
 
-fn near(a: f64, b: f64) -> bool {
+fn is_close(a: f64, b: f64) -> bool {
     (a - b).abs() < 1e-3
 }
 
 #[test]
-fn it_starts_at_the_importance_estimate_of_the_first_batch() {
+fn log_z_starts_at_the_importance_estimate_of_the_first_batch() {
     for chunk in [None, Some(7)] {
         let mut trainer = trainer(learner(None), TrainerConfig { chunk, ..fresh(16) });
-        let started = first(&mut trainer);
-        let scores = score(&words(), &high, &learner(None), trainer.latest().unwrap(), Quantities::NONE).unwrap();
+        let started = first_log_z(&mut trainer);
+        let scores =
+            score(&words(), &high_reward, &learner(None), trainer.latest().unwrap(), Quantities::NONE).unwrap();
         let [log_pf, log_pb] = [&scores.log_pf, &scores.log_pb].map(|rows| to_host(&scores.sums(rows)));
         let weights: Vec<f64> = (0..16).map(|i| to_host(&scores.log_reward)[i] + log_pb[i] - log_pf[i]).collect();
-        assert!(near(started, importance_log_z(&weights).unwrap().log_z), "{started}");
-        // Once alone.
-        assert!((first(&mut trainer) - started).abs() < 0.11);
+        assert!(is_close(started, importance_log_z(&weights).unwrap().log_z), "{started}");
+        // The estimate is made only once.
+        assert!((first_log_z(&mut trainer) - started).abs() < 0.11);
     }
 }
 
-/// Up to isomorphism the weights have log |Aut|, as the loss does: without it the first log Z of a batch is off by some tenths.
+/// Up to isomorphism the weights include log |Aut|, as the loss does; without it the first log Z would be off
+/// by some tenths.
 #[test]
 fn the_estimate_is_of_the_reward_that_is_trained_on() {
     tch::set_num_threads(1);
@@ -69,7 +71,7 @@ fn the_estimate_is_of_the_reward_that_is_trained_on() {
     let (reward, batch) = (ColoredGraphReward::default(), fresh(64));
     let trained = Trainer::new(env.clone(), reward, GraphPolicy(net()), TrajectoryBalance, batch, Rng::seeded(1));
     let mut trainer = trained.unwrap();
-    let started = first(&mut trainer);
+    let started = first_log_z(&mut trainer);
     let scores =
         score(&env, &reward, &GraphPolicy(net()), trainer.latest().unwrap(), Quantities::from(Quantity::LogZ)).unwrap();
     let ratio = to_host(&scores.sums(&(&scores.log_pb - &scores.log_pf)));
@@ -77,47 +79,47 @@ fn the_estimate_is_of_the_reward_that_is_trained_on() {
         let weights: Vec<f64> = to_host(log_reward).iter().zip(&ratio).map(|(r, ratio)| r + ratio).collect();
         importance_log_z(&weights).unwrap().log_z
     };
-    assert!(near(started, of(&scores.log_reward)), "{started} {}", of(&scores.log_reward));
+    assert!(is_close(started, of(&scores.log_reward)), "{started} {}", of(&scores.log_reward));
     assert!((of(&scores.raw_log_reward) - started).abs() > 0.05);
 }
 
-/// Relative to a prior, the weights are those of the posterior.
+/// Relative to a prior, weights are those of the posterior.
 #[test]
 fn relative_to_a_prior_it_is_the_posteriors() {
     let objective = RelativeTrajectoryBalance::new(2.0).unwrap();
     assert!(objective.needs().has(Quantity::LogZ));
     let policy = WithPrior { policy: learner(None), prior: UniformPolicy };
-    let trained = Trainer::new(words(), high, policy, objective, fresh(64), Rng::seeded(1));
-    let started = first(&mut trained.unwrap());
-    // R^2 of a mean over the prior: exp(600) times a number of the order of 1.
+    let trained = Trainer::new(words(), high_reward, policy, objective, fresh(64), Rng::seeded(1));
+    let started = first_log_z(&mut trained.unwrap());
+    // R^2 with a mean over the prior: exp(600) times a number of the order of 1.
     assert!((600.0..606.0).contains(&started), "{started}");
 }
 
 #[test]
 fn a_value_that_was_chosen_restored_or_learned_stays() {
-    assert_eq!(first(&mut trainer(learner(Some(0.0)), fresh(16))), 0.0);
-    assert_eq!(first(&mut trainer(learner(Some(7.0)), fresh(16))), 7.0);
+    assert_eq!(first_log_z(&mut trainer(learner(Some(0.0)), fresh(16))), 0.0);
+    assert_eq!(first_log_z(&mut trainer(learner(Some(7.0)), fresh(16))), 7.0);
     let folder = crate::trainers::Folder::new("first-log-z");
     let path = folder.join("run");
     let mut whole = trainer(learner(None), fresh(16));
-    let started = first(&mut whole);
+    let started = first_log_z(&mut whole);
     whole.save(&path).unwrap();
-    let next = first(&mut whole);
+    let next = first_log_z(&mut whole);
     let mut resumed = trainer(learner(None), fresh(16));
     resumed.resume(&path).unwrap();
-    assert_eq!(first(&mut resumed), next);
-    // The parameters alone, in a run that begins.
+    assert_eq!(first_log_z(&mut resumed), next);
+    // Parameters alone, in a new run.
     let restored = learner(None);
     Checkpoint::load(&path).unwrap().restore(Policy::<VectorEnv>::parameters(&restored).unwrap()).unwrap();
-    let restored = first(&mut trainer(restored, fresh(16)));
-    assert!(restored != started && near(restored, next), "{restored} {started} {next}");
+    let restored = first_log_z(&mut trainer(restored, fresh(16)));
+    assert!(restored != started && is_close(restored, next), "{restored} {started} {next}");
 }
 
-/// An average that went on from 0 would hold a part of it for thousands of steps.
+/// An average that started at 0 would keep a part of it for thousands of steps.
 #[test]
 fn an_average_starts_there_too() {
     let mut trainer = trainer(learner(None), fresh(16)).with_average(0.999, AverageFor::Evaluation).unwrap();
-    let started = first(&mut trainer);
+    let started = first_log_z(&mut trainer);
     let log_z = |policy: &dyn Policy<VectorEnv>| Ok(policy.log_z(None, 1).unwrap().double_value(&[0]));
     let of_average = trainer.averaged(log_z).unwrap();
     assert!((of_average - started).abs() < 1e-2, "{of_average} {started}");
@@ -128,9 +130,9 @@ fn replicas_start_at_the_estimate_of_all() {
     let started = std::sync::Mutex::new(Vec::new());
     replicate(3, |replica| {
         let mut trainer = trainer(learner(None), fresh(16)).with_group(replica)?;
-        let log_z = first(&mut trainer);
+        let log_z = first_log_z(&mut trainer);
         let own: Trajectories<VectorEnv> = trainer.latest().unwrap().clone();
-        let scores = score(&words(), &high, &learner(None), &own, Quantities::NONE)?;
+        let scores = score(&words(), &high_reward, &learner(None), &own, Quantities::NONE)?;
         let ratio = to_host(&scores.sums(&(&scores.log_pb - &scores.log_pf)));
         let weights: Vec<f64> = to_host(&scores.log_reward).iter().zip(ratio).map(|(r, ratio)| r + ratio).collect();
         started.lock().unwrap().push((log_z, weights));
@@ -142,20 +144,20 @@ fn replicas_start_at_the_estimate_of_all() {
     assert_eq!(all.len(), 16);
     let expected = importance_log_z(&all).unwrap().log_z;
     assert!(
-        started.iter().all(|(log_z, _)| *log_z == started[0].0 && near(*log_z, expected)),
+        started.iter().all(|(log_z, _)| *log_z == started[0].0 && is_close(*log_z, expected)),
         "{started:?} {expected}"
     );
 }
 
-/// At 0.1 a step, 300 takes 3,000 steps.
+/// Reaching 300 with a rate of 0.1 would take 3,000 steps.
 #[test]
 fn a_large_log_z_is_learned_as_fast_as_a_small_one() {
     let config = TrainerConfig { lr_scale: gfn::optim::Schedule::Constant(1.0), ..fresh(32) };
-    let mut watched = crate::watched::Watched::new(trainer(learner(None), config));
+    let mut watched = crate::watched::WarningRecorder::new(trainer(learner(None), config));
     watched.steps(300).unwrap();
     let space = StateGraph::build(&words(), 100).unwrap();
     let learned = space.terminating_distribution(&words(), watched.trainer.policy(), None).unwrap();
-    let target = space.target_distribution(&high, None).unwrap();
+    let target = space.target_distribution(&high_reward, None).unwrap();
     let tv = Distances::between(&learned.probs, &target.probs).unwrap().tv;
     assert!(tv < 0.1, "{tv}");
     assert_eq!(watched.warnings(), []);

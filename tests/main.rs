@@ -1,4 +1,5 @@
-//! All tests of the core in one program: linked once, not once per file. `cargo test -p gfn-tests NAME::` runs those of one file.
+//! All tests of the core in one program, which is linked only once. `cargo test -p gfn-tests NAME::` runs the
+//! tests of one file.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, in its helpers too")]
 
@@ -63,7 +64,6 @@ mod nets;
 mod network_training;
 mod networks;
 mod node_pairs;
-mod noted;
 mod observers;
 mod optimizers;
 mod own_actions;
@@ -71,6 +71,7 @@ mod own_loop;
 mod own_parts;
 mod own_priority;
 mod quantities;
+mod recorded_gradients;
 mod replay;
 mod replay_large;
 mod replay_priorities;

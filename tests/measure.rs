@@ -1,5 +1,5 @@
-//! The measure over states: where an object has several states, each has a share of its reward, whoever wrote that, in training, in the
-//! target and in estimates.
+//! The measure over states: if an object has several states, each has a share of its reward, for any reward,
+//! in training, target and estimates.
 
 use std::collections::BTreeMap;
 
@@ -17,12 +17,13 @@ use gfn::{Error, Result, Rng};
 use gfn_extras::condition::{Condition, ConditionedReward, Conditioning, Encoding, Temperature};
 use tch::Tensor;
 
-/// Graphs of which the one with its two colours swapped is the same object; `miscounts` says that each is alone.
-struct Swapped {
+/// Graphs that are the same object as the graph with its two colours swapped; with `miscounts` each counts as
+/// a separate object.
+struct ColourSymmetric {
     miscounts: bool,
 }
 
-/// The graph, and that with its colours swapped where it is another.
+/// Returns the graph, and the graph with swapped colours if it differs.
 fn forms(graph: &GraphState) -> Vec<GraphState> {
     let nodes: Vec<Node> = graph.nodes().map(|node| Node::of_class(1 - node.class)).collect();
     let edges: Vec<_> = graph.edges().map(|(a, b)| (a, b, graph.edge(a, b).unwrap())).collect();
@@ -33,7 +34,7 @@ fn forms(graph: &GraphState) -> Vec<GraphState> {
     }
 }
 
-impl GraphRules for Swapped {
+impl GraphRules for ColourSymmetric {
     fn log_multiplicity(&self, graph: &GraphState) -> Result<f64> {
         Ok(if self.miscounts { 0.0 } else { (forms(graph).len() as f64).ln() })
     }
@@ -42,11 +43,11 @@ impl GraphRules for Swapped {
     }
 }
 
-fn swapped(miscounts: bool) -> GraphEnv {
-    ColouredGraphs::of(3).with_rules(|_| Swapped { miscounts })
+fn colour_symmetric(miscounts: bool) -> GraphEnv {
+    ColouredGraphs::env(3).with_rules(|_| ColourSymmetric { miscounts })
 }
 
-/// log R, the same of both states of an object, also while it is built.
+/// A log-reward that is equal for both states of an object, also for unfinished ones.
 #[derive(Clone)]
 struct Size;
 
@@ -72,18 +73,18 @@ fn close(what: &str, found: &[f64], expected: &[f64]) {
 
 #[test]
 fn the_checker_counts_forms() {
-    check_env(&swapped(false), Budget::thorough().with_walks(30), &mut Rng::seeded(0)).unwrap();
-    let error = check_env(&swapped(true), Budget::thorough().with_walks(30), &mut Rng::seeded(0)).unwrap_err();
+    check_env(&colour_symmetric(false), Budget::thorough().with_walks(30), &mut Rng::seeded(0)).unwrap();
+    let error = check_env(&colour_symmetric(true), Budget::thorough().with_walks(30), &mut Rng::seeded(0)).unwrap_err();
     assert!(matches!(error, Error::Contract { .. }) && error.to_string().contains("log_multiplicity"), "{error}");
 }
 
-/// Target, exact policy and estimates give each object R / Z, where Z sums objects.
+/// Target, exact policy and estimates give each object R / Z, where Z sums over objects.
 #[test]
 fn objects_have_their_share() {
-    let env = swapped(false);
+    let env = colour_symmetric(false);
     let graph = StateGraph::build(&env, 1_000).unwrap();
     let objects = env.objects(graph.states()).unwrap();
-    // The list of objects again, by the lesser of both keys.
+    // Lists objects independently, by the lesser of both keys.
     let mut listed = BTreeMap::new();
     for state in graph.states().graphs() {
         let keys = forms(state).iter().map(canonical_key).min();
@@ -102,12 +103,13 @@ fn objects_have_their_share() {
     let firsts = graph.states().select(&objects.first);
     let expected: Vec<f64> = firsts.graphs().iter().map(|state| size(state) - z.ln()).collect();
     close("shares", &shares.iter().map(|p| p.ln()).collect::<Vec<_>>(), &expected);
-    // P_F and P_B balance: one path tells all.
+    // P_F and P_B balance, so one path gives the exact probability.
     let log_p = estimate_log_probs(&env, &exact, &firsts, 1, &mut Rng::seeded(1)).unwrap();
     close("log p", &log_p, &expected);
     let estimate = estimate_log_z(&env, &exact, &Size, 50, &mut Rng::seeded(2)).unwrap();
     assert!((estimate.log_z - z.ln()).abs() < 1e-5 && (estimate.elbo.mean - z.ln()).abs() < 1e-5);
-    // The uniform policy, where paths don't tell all: p of the object, not of one of its states.
+    // With the uniform policy several paths are needed, and p belongs to the object, not to one of its
+    // states.
     let uniform = graph.terminating_distribution(&env, &UniformPolicy, None).unwrap();
     let mut shares = vec![0.0; listed.len()];
     objects.of.iter().zip(&uniform.probs).for_each(|(&object, p)| shares[object] += p);
@@ -116,10 +118,10 @@ fn objects_have_their_share() {
     assert!(off < 0.2, "{off}");
 }
 
-/// Whoever wrote a reward, training sees it by the environment's measure, of finished and of partial objects alike.
+/// Training applies the environment's measure to every reward, for finished and unfinished objects.
 #[test]
 fn every_reward_gets_the_measure() {
-    let env = swapped(false);
+    let env = colour_symmetric(false);
     let drawn = Sampler::new(&env, &UniformPolicy).forward(64, &mut Rng::seeded(3)).unwrap();
     let measure = |states: &GraphStates| -> Vec<f64> {
         let of = |state: &GraphState| env.log_automorphisms(state).unwrap() - (forms(state).len() as f64).ln();
@@ -128,12 +130,12 @@ fn every_reward_gets_the_measure() {
     let of_ends = measure(drawn.terminal_states());
     let partial: Vec<f64> =
         drawn.states().graphs().iter().zip(measure(drawn.states())).map(|(s, m)| size(s) + m).collect();
-    let keys = swapped(false);
+    let keys = colour_symmetric(false);
     let law = Temperature::Constant(2.0);
     let conditioning = Conditioning::new(1).unwrap().temperature(law, Encoding::Number).unwrap();
     let condition = Condition { beta: 2.0, preferences: vec![1.0], focus: None };
     let conditions = conditioning.encode(&vec![condition; drawn.len()]).unwrap();
-    let told = drawn.clone().with_conditions(conditions).unwrap();
+    let with_condition = drawn.clone().with_conditions(conditions).unwrap();
     let function = |states: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
         Ok(states.graphs().iter().map(size).collect())
     };
@@ -148,7 +150,7 @@ fn every_reward_gets_the_measure() {
         ("recorded", &Size, &recorded),
         ("cached", &cached, &drawn),
         ("clipped", &clipped, &drawn),
-        ("conditioned", &conditioned, &told),
+        ("conditioned", &conditioned, &with_condition),
     ];
     for (what, reward, trajectories) in all {
         let scores = score(&env, reward, &UniformPolicy, trajectories, Quantities::NONE).unwrap();
@@ -168,7 +170,7 @@ fn every_reward_gets_the_measure() {
 
 #[test]
 fn local_search_keeps_the_shares_of_objects() {
-    let (env, mut rng) = (swapped(false), Rng::seeded(0));
+    let (env, mut rng) = (colour_symmetric(false), Rng::seeded(0));
     let graph = StateGraph::build(&env, 1_000).unwrap();
     // The two objects of one state have half of the target; without the measure it would be a third.
     let reward = |states: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> {

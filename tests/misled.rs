@@ -1,4 +1,4 @@
-//! What would train nothing, or towards something else than was asked for, is refused with a typed error.
+//! Settings that would train nothing, or towards another target, are refused with a typed error.
 
 use crate::words::{count, fresh, policy, says, trainer, with_flow, words};
 use gfn::distribution::GraphActionCategorical;
@@ -21,7 +21,8 @@ use gfn::train::{ReplayPath, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use tch::{Kind, Tensor};
 
-/// Partial rewards that aren't the reward, which [`Reward::partial_log_reward`] permits.
+/// Partial rewards that differ from the reward of a finished object, which [`Reward::partial_log_reward`]
+/// allows.
 struct Split {
     share: f64,
     shift: f64,
@@ -65,7 +66,7 @@ fn modified_detailed_balance_wants_partial_rewards_to_be_the_reward() {
     }
     // A constant factor of R cancels in its changes.
     assert!(step(Split { share: 1.0, shift: 5.0 }, false).is_ok());
-    // Forward-looking objectives learn what is left.
+    // Forward-looking objectives learn the difference.
     let looking = DetailedBalance { flow: StateFlow::ForwardLooking };
     let reward = Split { share: 0.0, shift: 0.0 };
     let config = TrainerConfig { adam: AdamConfig { lr: 1e-2, ..AdamConfig::default() }, ..fresh(64) };
@@ -79,10 +80,10 @@ fn modified_detailed_balance_wants_partial_rewards_to_be_the_reward() {
     assert!(Distances::between(&learned.probs, &target.probs).unwrap().tv < 0.05);
 }
 
-/// A reward that says how many states it was asked about.
-struct Counted<'a>(&'a std::sync::atomic::AtomicUsize);
+/// A reward that counts the states in its calls.
+struct CountingReward<'a>(&'a std::sync::atomic::AtomicUsize);
 
-impl Reward<VectorStates> for Counted<'_> {
+impl Reward<VectorStates> for CountingReward<'_> {
     fn log_reward(&self, states: &VectorStates, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
         count(states, conditions)
     }
@@ -93,13 +94,13 @@ impl Reward<VectorStates> for Counted<'_> {
 }
 
 #[test]
-fn steps_between_equal_states_are_asked_about_once() {
-    let asked = std::sync::atomic::AtomicUsize::new(0);
+fn equal_states_of_steps_are_rewarded_once() {
+    let calls = std::sync::atomic::AtomicUsize::new(0);
     let trajectories = Sampler::new(&words(), &UniformPolicy).forward(500, &mut Rng::seeded(0)).unwrap();
     let needs = ModifiedDetailedBalance::default().needs();
-    let scores = score(&words(), &Counted(&asked), &UniformPolicy, &trajectories, needs).unwrap();
-    // 14 words have a word before them.
-    assert_eq!(asked.into_inner(), 2 * 14);
+    let scores = score(&words(), &CountingReward(&calls), &UniformPolicy, &trajectories, needs).unwrap();
+    // 14 words have a preceding word.
+    assert_eq!(calls.into_inner(), 2 * 14);
     let change = scores.get(Quantity::LogRewardChange).unwrap();
     let steps = trajectories.states().rows().zip(trajectories.states().rows().skip(1));
     for (row, states) in steps.enumerate() {
@@ -124,7 +125,7 @@ fn a_missing_flow_names_the_objective_and_the_setting() {
         .step()
         .unwrap_err();
     says(&error, &["detailed balance needs", "`flow: true`"]);
-    // What is missing isn't always the policy's to give.
+    // The missing quantity doesn't always come from the policy.
     let mut trainer = trainer(policy(MlpPolicyConfig::default()), Box::new(TrajectoryBalance), fresh(8)).unwrap();
     assert_eq!(
         trainer.prefill(1).unwrap_err().to_string(),
@@ -143,15 +144,15 @@ fn training_without_gradients_is_refused() {
         assert_eq!(trainer.steps_done(), 0);
         assert!(trainer.step().is_ok());
     }
-    // Nothing is to be trained.
+    // A policy without parameters needs no training.
     let mut fixed = trainer(UniformPolicy, Box::new(LogPartitionVariance), fresh(8)).unwrap();
     assert!(fixed.step().is_ok());
 }
 
-/// A policy that hands out copies without a gradient.
-struct Cut(MlpPolicy<KHot>);
+/// A policy that returns detached copies.
+struct DetachedPolicy(MlpPolicy<KHot>);
 
-impl Policy<VectorEnv> for Cut {
+impl Policy<VectorEnv> for DetachedPolicy {
     fn evaluate(
         &self,
         env: &VectorEnv,
@@ -171,7 +172,7 @@ impl Policy<VectorEnv> for Cut {
 fn policies_that_lose_their_gradient_are_refused() {
     for chunk in [None, Some(5)] {
         let config = TrainerConfig { chunk, ..fresh(8) };
-        let cut = Cut(policy(MlpPolicyConfig::default()));
+        let cut = DetachedPolicy(policy(MlpPolicyConfig::default()));
         let error = trainer(cut, Box::new(LogPartitionVariance), config).unwrap().step().unwrap_err();
         says(&error, &["log-partition variance needs a loss with a gradient", "neither detach nor copy"]);
     }
@@ -206,7 +207,7 @@ fn buffer(draw: Draw) -> ReplayBuffer<VectorEnv> {
     buffer
 }
 
-/// Given trajectories are told their losses like replayed ones, and a run goes on with them.
+/// User-supplied trajectories get losses like replayed ones, and a resumed run keeps them.
 #[test]
 fn given_data_can_be_drawn_by_loss() {
     let folder = std::env::temp_dir().join(format!("gfn-data-by-loss-{}", std::process::id()));
@@ -236,7 +237,7 @@ fn given_data_can_be_drawn_by_loss() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// What trajectory likelihood makes of ways drawn by uniform steps back: a uniform P_B, whatever P_F does.
+/// Trajectory likelihood on uniform backward trajectories would only train P_B to be uniform.
 #[test]
 fn backward_policies_do_not_learn_from_uniform_ways() {
     let step = |objective: Box<dyn Objective>, replay_path, replayed: bool| {
@@ -263,7 +264,7 @@ fn backward_policies_do_not_learn_from_uniform_ways() {
     }
 }
 
-/// Log-rewards far from 0 have no fewer digits behind the point than others.
+/// Large log-rewards keep as many decimals as small ones.
 #[test]
 fn large_log_rewards_are_not_rounded() {
     let policy = policy(MlpPolicyConfig::default());

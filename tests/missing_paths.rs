@@ -1,4 +1,4 @@
-//! A path that doesn't exist ends in an error that names it and says what to do, in every reader and every writer.
+//! A path that doesn't exist gives an error with the path and a remedy, in every reader and writer.
 
 use gfn::graph::{GraphState, read_graphs, write_graphs};
 use gfn::train::Checkpoint;
@@ -57,7 +57,7 @@ fn writers_make_the_folder_or_say_that_it_is_missing() {
         assert!(message.ends_with("nowhere doesn't exist: check the path, or create the folder"), "{name}: {message}");
     }
     assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 0, "something was written");
-    // These are folders themselves, and are made with all folders above them.
+    // These outputs are folders, which are created with their parents.
     let ranking = Ranking::new(&[Molecule::from_smiles("C").unwrap()], &[0.0]).unwrap();
     ranking.write(inside("ranking"), "title", 1).unwrap();
     assert!(inside("ranking").join("molecules.csv").exists());

@@ -1,4 +1,4 @@
-//! Modes found in training: a million of them in checkpoints, and what isn't what was saved.
+//! Modes found in training: a million of them in checkpoints, and changed files.
 
 use std::ops::ControlFlow;
 
@@ -17,8 +17,8 @@ use tch::{Device, Kind, Tensor};
 type IsMode = fn(&VectorStates) -> Vec<bool>;
 type BitTrainer = Trainer<VectorEnv>;
 
-/// Nine words of four bits: keys of nine numbers, and so many of them that few are met twice.
-fn bits(seed: u64) -> BitTrainer {
+/// Nine words of four bits: keys of nine numbers, so many that few occur twice.
+fn bit_trainer(seed: u64) -> BitTrainer {
     tch::set_num_threads(1);
     let rules = BitSequence::new(4, 36).unwrap();
     let env = rules.env();
@@ -38,8 +38,8 @@ fn all(words: &VectorStates) -> Vec<bool> {
 
 const MILLION: usize = 1_000_000;
 
-/// An observer that has found a million modes, as it would be after a long run.
-fn with_a_million(trainer: &BitTrainer) -> CountModes<VectorKey, IsMode> {
+/// Builds an observer that has found a million modes, as after a long run.
+fn observer_with_a_million(trainer: &BitTrainer) -> CountModes<VectorKey, IsMode> {
     let mut modes = CountModes::new(all as IsMode);
     let keys: Vec<[usize; 9]> = (0..MILLION).map(|k| std::array::from_fn(|d| (k >> (4 * d) & 15) + 1)).collect();
     let tensors = [
@@ -58,8 +58,8 @@ fn with_a_million(trainer: &BitTrainer) -> CountModes<VectorKey, IsMode> {
 fn a_million_modes_go_into_a_checkpoint_and_out_again() {
     let folder = Folder::new("million");
     let [whole, half, resumed] = ["whole", "half", "resumed"].map(|name| folder.join(name));
-    let mut trainer = bits(0);
-    let mut modes = with_a_million(&trainer);
+    let mut trainer = bit_trainer(0);
+    let mut modes = observer_with_a_million(&trainer);
     let mut save = |_: &BitTrainer, record: &mut Record| {
         if record.step == 2 {
             record.save_checkpoint(&half);
@@ -70,7 +70,7 @@ fn a_million_modes_go_into_a_checkpoint_and_out_again() {
     fit.checkpoint(&whole, None).unwrap().run(&mut trainer).unwrap();
     assert!(modes.tracker().found() > MILLION);
 
-    let mut trainer = bits(1);
+    let mut trainer = bit_trainer(1);
     trainer.resume(&half).unwrap();
     let mut again = CountModes::new(all as IsMode);
     Fit::new(4).observe(&mut again).checkpoint(&resumed, None).unwrap().run(&mut trainer).unwrap();
@@ -80,7 +80,7 @@ fn a_million_modes_go_into_a_checkpoint_and_out_again() {
 
 #[test]
 fn modes_that_are_not_those_that_were_saved_are_refused() {
-    let trainer = bits(0);
+    let trainer = bit_trainer(0);
     let mut modes = CountModes::new(all as IsMode);
     let kept = |keys: &str, steps: &[i64], counts: &[i64]| {
         let columns = [steps, steps, counts].map(Tensor::from_slice);

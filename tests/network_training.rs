@@ -1,4 +1,4 @@
-//! What training needs of networks: gradients for every parameter, conditions that matter, distributions that are learned.
+//! Training of networks: gradients for every parameter, effective conditions, learned distributions.
 
 use crate::nets::{
     CONVS, KINDS, all, blocks, config, configs, difference, everything, everything_under, net, random_graph,
@@ -27,12 +27,13 @@ use gfn_gym::colored_graphs::ColoredGraphs;
 use gfn_gym::ring::{Ring, RingReward};
 use tch::{Device, Kind, Tensor};
 
-/// Small products on several threads wait for one another: on a busy machine that takes ten times as long.
-fn on_one_thread() {
+/// Uses one thread: small products on several threads wait for each other, and take ten times as long on a
+/// busy machine.
+fn use_one_thread() {
     tch::set_num_threads(1);
 }
 
-/// Parameters without a gradient, or with one that is zero throughout, after the loss of random trajectories.
+/// Lists parameters without a gradient, or with a zero gradient, after the loss of random trajectories.
 fn dead(env: &GraphEnv, net: &impl GraphNetwork, n_conditions: i64, objective: &dyn Objective) -> Vec<String> {
     let mut rng = Rng::seeded(2);
     let sampler = Sampler::new(env, &UniformPolicy);
@@ -54,7 +55,7 @@ fn dead(env: &GraphEnv, net: &impl GraphNetwork, n_conditions: i64, objective: &
 
 #[test]
 fn a_gradient_reaches_every_parameter() {
-    on_one_thread();
+    use_one_thread();
     for (kind, base) in KINDS.iter().flat_map(|&kind| configs().into_iter().map(move |base| (kind, base))) {
         let env = everything_under(Semantics::Labelled, kind, 4);
         let plain = GraphNetConfig { estimators: EstimatorsConfig::default(), ..base.clone() };
@@ -70,7 +71,7 @@ fn a_gradient_reaches_every_parameter() {
             let dead = dead(&env, &net, config.estimators.n_conditions, &TrajectoryBalance);
             assert!(dead.is_empty(), "{kind:?} {config:?}: {dead:?}");
         }
-        // Detailed balance has no use for log Z, and P_B has no exit that would look at the whole graph.
+        // Detailed balance doesn't use log Z, and P_B has no exit that depends on the whole graph.
         let net = net(&env, base.clone(), Kind::Double);
         assert_eq!(dead(&env, &net, 0, &DetailedBalance::default()), ["log_z"], "{kind:?} {base:?}");
     }
@@ -93,7 +94,7 @@ fn evaluate(
 }
 
 fn check_conditions(env: &GraphEnv, net: &impl GraphNetwork, graph: &GraphState) {
-    // Single precision on purpose: the network takes conditions of any kind.
+    // Single precision on purpose: the network accepts conditions of any kind.
     let conditions = [[0.3f32, -1.0], [0.9, 2.0]].map(|c| Tensor::from_slice(&c).view([1, 2]));
     let [one, other] = conditions.each_ref().map(|c| evaluate(env, net, graph, Some(c)).unwrap());
     let log_probs = |dist: Option<GraphActionCategorical>| dist.unwrap().log_probs();
@@ -104,7 +105,7 @@ fn check_conditions(env: &GraphEnv, net: &impl GraphNetwork, graph: &GraphState)
     );
     let [one, other] = conditions.each_ref().map(|c| net.log_z(Some(c), 1).unwrap());
     assert!(difference(&one, &other) > 1e-3);
-    // Blocks of nodes and pairs hear of them, not only the exit.
+    // Blocks of nodes and pairs depend on them, not only the exit.
     let [one, other] =
         conditions.each_ref().map(|c| blocks(env, net, std::slice::from_ref(graph), Some(c)).pf.unwrap());
     for (one, other) in one.iter().zip(&other) {
@@ -130,7 +131,7 @@ fn conditions_enter_every_estimate_and_missing_ones_are_refused() {
             let net = net(&env, GraphNetConfig { estimators, global, ..config(conv) }, Kind::Double);
             check_conditions(&env, &net, &graph);
         }
-        // A network without conditions refuses those that it is given.
+        // A network without conditions refuses conditions.
         let net = net(&env, config(conv), Kind::Double);
         let given = Tensor::zeros([1, 2], (Kind::Double, Device::Cpu));
         assert!(matches!(evaluate(&env, &net, &graph, Some(&given)), Err(Error::Missing { .. })));
@@ -148,8 +149,8 @@ fn conditions_enter_every_estimate_and_missing_ones_are_refused() {
     check_conditions(&env, &net, &graph.unwrap());
 }
 
-/// `beta` times an energy that tells the labels apart.
-fn tempered(graphs: &GraphStates, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
+/// `beta` times an energy that distinguishes labels.
+fn tempered_reward(graphs: &GraphStates, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
     let energy = |graph: &GraphState| {
         let weights = [(0, 1, 1.0), (0, 2, -0.5), (1, 2, 0.3)];
         let edges: f64 = weights.iter().filter(|(a, b, _)| graph.has_edge(*a, *b)).map(|(_, _, w)| w).sum();
@@ -159,7 +160,8 @@ fn tempered(graphs: &GraphStates, conditions: Option<&Tensor>) -> Result<Vec<f64
     Ok(graphs.graphs().iter().enumerate().map(|(g, graph)| beta(g) * energy(graph)).collect())
 }
 
-/// Trains on inverse temperatures between 0.4 and 2.2; the total variation from the target at three of them.
+/// Trains on inverse temperatures between 0.4 and 2.2; returns the total variation from the target at three
+/// of them.
 fn train_tempered(net: &impl GraphNetwork) -> [f64; 3] {
     let env = Triangles::env();
     let policy = GraphPolicy(net);
@@ -170,7 +172,7 @@ fn train_tempered(net: &impl GraphNetwork) -> [f64; 3] {
         let betas: Vec<f64> = (0..32).map(|_| 0.4 * (2.2f64 / 0.4).powf(rng.uniform())).collect();
         let conditions = Tensor::from_slice(&betas).view([-1, 1]);
         let trajectories = Sampler::new(&env, &policy).forward_conditional(&conditions, &mut rng).unwrap();
-        let scores = score(&env, &tempered, &policy, &trajectories, TrajectoryBalance.needs()).unwrap();
+        let scores = score(&env, &tempered_reward, &policy, &trajectories, TrajectoryBalance.needs()).unwrap();
         TrajectoryBalance.loss(&scores, RegressionLoss::Squared).unwrap().backward();
         adam.step().unwrap();
     }
@@ -178,14 +180,14 @@ fn train_tempered(net: &impl GraphNetwork) -> [f64; 3] {
     [0.5, 1.0, 2.0].map(|beta: f64| {
         let condition = Tensor::from_slice(&[beta]);
         let learned = graph.terminating_distribution(&env, &policy, Some(&condition)).unwrap();
-        let target = graph.target_distribution(&tempered, Some(&condition)).unwrap();
+        let target = graph.target_distribution(&tempered_reward, Some(&condition)).unwrap();
         Distances::between(&learned.probs, &target.probs).unwrap().tv
     })
 }
 
 #[test]
 fn conditional_policies_learn_the_distribution_of_each_condition() {
-    on_one_thread();
+    use_one_thread();
     let env = Triangles::env();
     for conv in [ConvKind::Gin, ConvKind::Transformer { heads: 4 }] {
         let config = GraphNetConfig { estimators: EstimatorsConfig::conditional(1), ..config(conv) };
@@ -199,7 +201,7 @@ fn conditional_policies_learn_the_distribution_of_each_condition() {
     assert!(tv.iter().all(|tv| *tv <= 0.05), "{tv:?}");
 }
 
-/// The exact total variation between the target and what a trained network samples.
+/// Returns the exact total variation between the target and a trained network's distribution.
 fn train(
     envs: [GraphEnv; 2],
     net: impl GraphNetwork + Send + 'static,
@@ -207,7 +209,7 @@ fn train(
     steps: usize,
 ) -> f64 {
     let [env, mine] = envs;
-    // Short runs on a few states: nothing to explore, and rates that stay.
+    // Short runs on a few states need no exploration and a constant rate.
     let (epsilon, lr_scale) = (Some(Schedule::Constant(0.0)), Schedule::Constant(1.0));
     let config = TrainerConfig { batch: 64, epsilon, lr_scale, ..TrainerConfig::default() };
     let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, Rng::seeded(0)).unwrap();
@@ -222,7 +224,7 @@ fn train(
 
 #[test]
 fn the_perceptron_learns_small_rings_with_a_backward_policy() {
-    on_one_thread();
+    use_one_thread();
     let env = || Ring::new(3, GraphKind::Directed).unwrap().into_env();
     for backward in [BackwardPolicy::SharedTorso, BackwardPolicy::Separate] {
         let mlp = MlpConfig { hidden: vec![64, 64], ..MlpConfig::default() };
@@ -235,7 +237,7 @@ fn the_perceptron_learns_small_rings_with_a_backward_policy() {
 
 #[test]
 fn the_transformer_learns_coloured_graphs_up_to_isomorphism() {
-    on_one_thread();
+    use_one_thread();
     fn reward(graphs: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
         let log_r = |graph: &GraphState| {
             let ones = graph.nodes().filter(|node| node.class == 1).count();
@@ -257,7 +259,7 @@ fn the_perceptron_reads_an_edges_logits_off_its_pair() {
     let mlp = MlpConfig { hidden: vec![4], ..MlpConfig::default() };
     let config = EdgeMlpConfig { mlp, backward: BackwardPolicy::SharedTorso, ..EdgeMlpConfig::default() };
     let net = EdgeMlp::new(&env, config, Device::Cpu, Kind::Double, &mut Rng::seeded(0)).unwrap();
-    // Outputs count their columns: 16 pairs, the exit, 16 pairs of P_B.
+    // Columns of the output: 16 pairs, the exit, 16 pairs of P_B.
     tch::no_grad(|| {
         for parameter in net.parameters() {
             let mut tensor = parameter.tensor.shallow_clone();
@@ -326,11 +328,11 @@ fn the_perceptron_refuses_what_it_cannot_serve() {
     assert!(matches!(error, Error::Shape { .. }) && error.to_string().contains("[2], expected [3]"), "{error}");
 }
 
-/// The settings of `reproduce ring --nodes 4 --directed --seed 7`. With an empty buffer at the start, the policy knew one
-/// ring of six until step 270, and the exact divergence at step 1,000 was 0.0136.
+/// The settings of `reproduce ring --nodes 4 --directed --seed 7`. With an initially empty buffer the policy
+/// knew only one of six rings until step 270, and the exact divergence at step 1,000 was 0.0136.
 #[test]
 fn rings_of_four_nodes_are_all_learned_early() {
-    on_one_thread();
+    use_one_thread();
     let mut rng = Rng::seeded(7);
     let ring = Ring::new(4, GraphKind::Directed).unwrap();
     let (env, reward) = (ring.env().clone(), RingReward::default());
@@ -355,7 +357,7 @@ fn rings_of_four_nodes_are_all_learned_early() {
     let best = ReplayConfig { capacity: 10_000, eviction: Eviction::BestReward, draw };
     let trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng).unwrap();
     let mut trainer = trainer.with_replay(ReplayBuffer::distinct(best).unwrap());
-    // 4,096 graphs: nearly each of them is in the buffer, and so is each ring.
+    // Nearly all of the 4,096 graphs are in the buffer, with every ring.
     trainer.prefill(60_000).unwrap();
     for _ in 0..200 {
         trainer.step().unwrap();

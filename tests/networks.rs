@@ -1,4 +1,5 @@
-//! What every network must keep: equivariance, no influence of batch mates, odd shapes, inputs that matter.
+//! Properties of every network: equivariance, independence of other graphs in the batch, unusual shapes,
+//! effective inputs.
 
 use crate::nets::{
     CONVS, KINDS, SeesLabels, all, blocks, config, configs, difference, everything, everything_under, net, random_graph,
@@ -18,7 +19,7 @@ use gfn::{Error, Result, Rng};
 use gfn_gym::colored_graphs::ColoredGraphs;
 use tch::{Device, Kind};
 
-/// The same graph with node `a` called `names[a]`.
+/// Relabels a graph: node `a` becomes `names[a]`.
 fn relabel(graph: &GraphState, names: &[u32]) -> GraphState {
     let mut nodes = vec![Node::default(); names.len()];
     for (a, node) in graph.nodes().enumerate() {
@@ -38,7 +39,7 @@ fn evaluate(env: &GraphEnv, net: &impl GraphNetwork, graphs: &[GraphState]) -> E
     tch::no_grad(|| GraphPolicy(net).evaluate(env, &GraphStates::from(graphs.to_vec()), None, all())).unwrap()
 }
 
-/// The slot of the relabelled graph that does what `slot` does in `graph`.
+/// Returns the slot of the relabelled graph for the same action as `slot` in `graph`.
 fn renamed_slot(
     env: &GraphEnv,
     direction: Direction,
@@ -58,7 +59,7 @@ fn renamed_slot(
     env.actions().encode(direction, pair.1, kind, Move { a, b, ..action }).unwrap()
 }
 
-/// By how much relabelling changes the log-probability of any action, and log F.
+/// Returns the largest change of any action's log-probability, and of log F, under relabelling.
 fn change_by_relabelling(env: &GraphEnv, net: &impl GraphNetwork, rng: &mut Rng) -> f64 {
     let mut largest: f64 = 0.0;
     for n in [1, 2, 3, 5, 7] {
@@ -96,7 +97,8 @@ fn relabelling_a_graph_permutes_its_slots() {
             let change = change_by_relabelling(&env, &net, &mut Rng::seeded(5));
             assert!(change < 1e-5, "{kind:?} {conv:?} {pair_walks:?}: {change}");
         }
-        // Negative control: a network that sees labels does change, and one for labelled graphs isn't even asked.
+        // Negative control: the output of a network that sees labels changes, and a network for labelled
+        // graphs isn't tested.
         let seeing = SeesLabels::new(net(&env, config.clone(), Kind::Float), &env);
         let change = change_by_relabelling(&env, &seeing, &mut Rng::seeded(5));
         assert!(change > 1e-2, "{kind:?} {conv:?}: {change}");
@@ -113,9 +115,9 @@ fn state_graphs_find_networks_equivariant_unless_they_see_labels() {
     for conv in CONVS {
         let net = net(&env, GraphNetConfig { pair_walks: Some(1), ..config(conv) }, Kind::Double);
         graph.check_equivariance(&env, &GraphPolicy(&net), None, 100, &mut Rng::seeded(1)).unwrap();
-        let told =
+        let result =
             graph.check_equivariance(&env, &GraphPolicy(SeesLabels::new(&net, &env)), None, 100, &mut Rng::seeded(1));
-        assert!(matches!(told, Err(Error::Contract { .. })), "{conv:?}");
+        assert!(matches!(result, Err(Error::Contract { .. })), "{conv:?}");
     }
 }
 
@@ -123,11 +125,11 @@ fn state_graphs_find_networks_equivariant_unless_they_see_labels() {
 fn batch_mates_change_nothing() {
     for (kind, config) in KINDS.iter().flat_map(|&kind| configs().into_iter().map(move |config| (kind, config))) {
         let (env, conv) = (everything(kind, 40), config.conv);
-        // Where two nodes are nearly alike, a graph norm enlarges what rounding makes of them.
+        // If two nodes are nearly equal, a graph norm amplifies rounding.
         let floats = if config.norm == NormKind::Graph { Kind::Double } else { Kind::Float };
         let net = net(&env, GraphNetConfig { pair_walks: Some(2), ..config }, floats);
         let mut rng = Rng::seeded(7);
-        // Very different sizes, and many of one size, for which products are arranged in another way.
+        // Very different sizes, and many graphs of one size, for which products are arranged differently.
         for sizes in [vec![1, 40, 2, 0, 9, 17, 5, 5, 33], vec![5; 30]] {
             let graphs: Vec<GraphState> =
                 sizes.iter().map(|&n| random_graph(kind, n, 3.0 / (n as f64 + 1.0), &mut rng)).collect();
@@ -163,7 +165,7 @@ fn graphs_without_nodes_or_edges_have_finite_logits_of_the_right_shape() {
         for (floats, global, layers) in [(Kind::Float, true, 2), (Kind::Double, false, 1), (Kind::Double, true, 0)] {
             let net = net(&env, GraphNetConfig { pair_walks: Some(1), global, layers, ..config.clone() }, floats);
             for graphs in &batches {
-                // The distributions' constructor checks every block's shape.
+                // The constructor of distributions checks every block's shape.
                 let found = evaluate(&env, &net, graphs);
                 let flow = found.values.get(Quantity::LogFlow).unwrap();
                 assert_eq!((flow.size(), flow.kind()), (vec![graphs.len() as i64], floats));
@@ -178,10 +180,10 @@ fn graphs_without_nodes_or_edges_have_finite_logits_of_the_right_shape() {
     }
 }
 
-/// A network whose answer has been tampered with.
-struct Tampered(GraphNet, fn(&mut NetworkOutput));
+/// A network whose output is changed by a function.
+struct ChangedOutput(GraphNet, fn(&mut NetworkOutput));
 
-impl GraphNetwork for Tampered {
+impl GraphNetwork for ChangedOutput {
     fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<NetworkOutput> {
         let mut output = self.0.forward(batch, wants)?;
         (self.1)(&mut output);
@@ -207,15 +209,16 @@ fn wrong_shapes_are_refused_with_the_action_types_name() {
     ];
     let states = GraphStates::from(vec![random_graph(GraphKind::Undirected, 3, 1.0, &mut Rng::seeded(0)); 2]);
     for (tamper, named) in cases {
-        let policy = GraphPolicy(Tampered(net(&env, config(ConvKind::Gin), Kind::Float), tamper));
+        let policy = GraphPolicy(ChangedOutput(net(&env, config(ConvKind::Gin), Kind::Float), tamper));
         let error = policy.evaluate(&env, &states, None, all()).unwrap_err();
         assert!(matches!(error, Error::Shape { .. }) && error.to_string().contains(named), "{error}");
     }
-    let policy = GraphPolicy(Tampered(net(&env, config(ConvKind::Gin), Kind::Float), |_| {}));
+    let policy = GraphPolicy(ChangedOutput(net(&env, config(ConvKind::Gin), Kind::Float), |_| {}));
     policy.evaluate(&env, &states, None, all()).unwrap();
 }
 
-/// A network on the host is the network, whatever it is asked of; what has no form there says so.
+/// A network on the host gives the same output for all quantities; a network without this form returns an
+/// error.
 #[test]
 fn frozen_networks_give_what_networks_give() {
     let rng = &mut Rng::seeded(8);
@@ -224,7 +227,7 @@ fn frozen_networks_give_what_networks_give() {
         let env = everything_under(semantics, kind, 7);
         let sizes = [3, 0, 1, 7, 5, 2];
         let graphs: Vec<_> = sizes.iter().map(|&n| random_graph(kind, n, 0.4, rng)).collect();
-        // So many that they are shared out.
+        // Enough graphs for parallel evaluation.
         let states = GraphStates::from(vec![graphs; 12].concat());
         let walks = GraphNetConfig { pair_walks: Some(2), ..config(ConvKind::Gin) };
         let makes = [
@@ -235,7 +238,7 @@ fn frozen_networks_give_what_networks_give() {
         let of_convs = CONVS.into_iter().flat_map(|conv| makes.clone().map(|make| GraphNetConfig { conv, ..make }));
         for make in of_convs.chain(configs()) {
             let (net, conv) = (net(&env, make.clone(), Kind::Float), make.conv);
-            // Weights that start at 0 or 1 would hide what is left out.
+            // Changed weights, because initial values of 0 or 1 would hide missing terms.
             let shaken: Vec<_> = net.parameters().iter().map(|p| p.tensor.shallow_clone()).collect();
             tch::no_grad(|| {
                 for mut tensor in shaken {
@@ -258,7 +261,7 @@ fn frozen_networks_give_what_networks_give() {
                 let (got, expected) = (got.host_log_probs().unwrap(), expected.host_log_probs().unwrap());
                 let off = got.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
                 assert!(off < 1e-4, "{kind:?}, {conv:?}, {make:?}, {direction:?}: {off}");
-                // Within a state, where uniform ones are all alike.
+                // Within a state, where uniform probabilities are equal.
                 let spreads = offsets.windows(2).map(|ends| {
                     let of_state = expected[ends[0]..ends[1]].iter().copied();
                     of_state.clone().fold(f64::NEG_INFINITY, f64::max) - of_state.fold(f64::INFINITY, f64::min)
@@ -269,7 +272,8 @@ fn frozen_networks_give_what_networks_give() {
                 assert!(none.legal_slots().is_empty());
             }
         }
-        // NaN in the layer that tells nodes of their graph, and nowhere else, is found where logits are drawn from.
+        // NaN in the layer that passes the graph's embedding to nodes is only detected when logits are
+        // sampled from.
         let broken = net(&env, config(ConvKind::Gin), Kind::Float);
         for parameter in broken.parameters().iter().filter(|p| p.name.starts_with("torso.global")) {
             let _ = tch::no_grad(|| parameter.tensor.shallow_clone().fill_(f64::NAN));
@@ -284,7 +288,7 @@ fn frozen_networks_give_what_networks_give() {
     }
 }
 
-/// The exit's logit, which only the embedded graph enters.
+/// Returns the exit's logit, which only depends on the graph's embedding.
 fn exit_logit(env: &GraphEnv, net: &GraphNet, graph: &GraphState) -> f64 {
     let pf = blocks(env, net, std::slice::from_ref(graph), None).pf.unwrap();
     pf.last().unwrap().double_value(&[0, 0])
@@ -305,7 +309,7 @@ fn edge_classes_attributes_and_directions_enter_where_they_should() {
         ("presence", GraphState::from_parts(GraphKind::Directed, &nodes, &[]).unwrap(), [true; 7]),
     ];
     for config in configs() {
-        // A norm over the graph leaves the graph's mean something to say.
+        // A norm over nodes leaves a graph's mean informative.
         let net = net(&env, config.clone(), Kind::Double);
         let change = (exit_logit(&env, &net, &plain) - exit_logit(&env, &net, &cases[3].1)).abs();
         assert!(change > 1e-4, "{config:?}: {change}");

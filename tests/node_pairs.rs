@@ -1,4 +1,5 @@
-//! Moves that add or remove two nodes at once: checkers pass, walks taken backwards are replayed, a wrong account of the nodes is refused.
+//! Actions that add or remove two nodes at once: checkers pass, backward trajectories can be replayed, and
+//! wrong removed nodes are refused.
 
 use gfn::contract::{Budget, check_action_type, check_graph_env};
 use gfn::env::{Direction, EnumerableEnv};
@@ -11,20 +12,21 @@ use gfn::rollout::Container;
 use gfn::rollout::Sampler;
 use gfn::{Error, Result, Rng};
 
-/// What an [`AddPair`] says of the nodes that it removes.
+/// The removed nodes that an [`AddPair`] reports.
 #[derive(Clone, Copy, Debug)]
-enum Says {
+enum ReportedNodes {
     Both,
-    /// In the other order than that in which they are added.
+    /// The opposite order of adding.
     Swapped,
     One,
 }
 
-/// Adds a node of class 0 and one of class 1, and an edge between them; going back, a pair that hangs on nothing goes.
+/// Adds a node of class 0, a node of class 1 and an edge between them; going back removes a pair without
+/// other edges.
 #[derive(Clone, Copy, Debug)]
 struct AddPair {
     max_nodes: usize,
-    says: Says,
+    reported: ReportedNodes,
 }
 
 impl GraphActionType for AddPair {
@@ -73,10 +75,10 @@ impl GraphActionType for AddPair {
         }
         let mut pair = vec![action.a, action.b];
         pair.sort_by_key(|&a| before.node(a).map(|node| node.class));
-        match self.says {
-            Says::Both => {}
-            Says::Swapped => pair.reverse(),
-            Says::One => pair.truncate(1),
+        match self.reported {
+            ReportedNodes::Both => {}
+            ReportedNodes::Swapped => pair.reverse(),
+            ReportedNodes::One => pair.truncate(1),
         }
         pair
     }
@@ -86,7 +88,7 @@ impl GraphActionType for AddPair {
 struct Pairs;
 
 impl GraphRules for Pairs {
-    // An edge within a pair is never removed alone: all graphs have a perfect matching.
+    // Edges within pairs are never removed alone: all graphs have a perfect matching.
     fn is_reachable(&self, graph: &GraphState) -> bool {
         (0..graph.n_nodes() as u32).all(|a| graph.degree(a) > 0)
     }
@@ -97,17 +99,17 @@ fn schema(max_nodes: usize) -> GraphSchema {
 }
 
 /// Pairs whose nodes get attributes.
-fn growing(says: Says) -> GraphEnv {
+fn growing_env(reported: ReportedNodes) -> GraphEnv {
     let marks = SetNodeAttr::new(&[2]).unwrap();
-    let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddPair { max_nodes: 8, says }).with(marks);
+    let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddPair { max_nodes: 8, reported }).with(marks);
     GraphEnv::new(Pairs, actions, GraphState::new(GraphKind::Undirected))
         .and_then(|env| env.with_schema(schema(8)))
         .unwrap()
 }
 
-/// Pairs that come and go, while what is left gets attributes.
-fn coming_and_going() -> GraphEnv {
-    let pairs = AddPair { max_nodes: 6, says: Says::Both };
+/// Pairs that are added and removed, with attributes on the remaining nodes.
+fn coming_and_going_env() -> GraphEnv {
+    let pairs = AddPair { max_nodes: 6, reported: ReportedNodes::Both };
     let actions = ActionSet::new(Semantics::UpToIsomorphism).with(pairs).with(Reverse(pairs));
     let actions = actions.with(SetNodeAttr::new(&[2]).unwrap());
     GraphEnv::new(Pairs, actions, GraphState::new(GraphKind::Undirected))
@@ -115,7 +117,7 @@ fn coming_and_going() -> GraphEnv {
         .unwrap()
 }
 
-/// Graphs of walks of an environment.
+/// Collects graphs from trajectories of an environment.
 fn graphs(env: &GraphEnv) -> Vec<GraphState> {
     let walks = Sampler::new(env, &UniformPolicy).forward(60, &mut Rng::seeded(2)).unwrap();
     walks.states().graphs().to_vec()
@@ -123,9 +125,9 @@ fn graphs(env: &GraphEnv) -> Vec<GraphState> {
 
 #[test]
 fn checkers_pass() {
-    let env = growing(Says::Both);
+    let env = growing_env(ReportedNodes::Both);
     check_graph_env(&env, Budget::thorough().with_walks(20), &mut Rng::seeded(1)).unwrap();
-    let pairs = AddPair { max_nodes: 8, says: Says::Both };
+    let pairs = AddPair { max_nodes: 8, reported: ReportedNodes::Both };
     for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
         check_action_type(&pairs, semantics, &graphs(&env)).unwrap();
     }
@@ -134,7 +136,7 @@ fn checkers_pass() {
 
 #[test]
 fn walks_taken_backwards_are_replayed_to_the_same_object() {
-    let env = growing(Says::Both);
+    let env = growing_env(ReportedNodes::Both);
     let rng = &mut Rng::seeded(1);
     let forward = Sampler::new(&env, &UniformPolicy).forward(300, rng).unwrap();
     let back = Sampler::new(&env, &UniformPolicy).backward(forward.terminal_states(), rng).unwrap();
@@ -146,27 +148,29 @@ fn walks_taken_backwards_are_replayed_to_the_same_object() {
 
 #[test]
 fn forward_moves_that_remove_nodes_are_replayed() {
-    let env = coming_and_going();
+    let env = coming_and_going_env();
     let rng = &mut Rng::seeded(1);
     let forward = Sampler::new(&env, &UniformPolicy).forward(200, rng).unwrap();
     let sizes: Vec<usize> = forward.states().graphs().iter().map(GraphState::n_nodes).collect();
     assert!(sizes.windows(2).any(|pair| pair[1] > 0 && pair[1] < pair[0]));
-    // Renaming only needs a way that ends in the initial graph as a whole: the forward one, named anew.
+    // Replaying up to isomorphism only needs a trajectory that ends in the initial graph: here the relabelled
+    // forward one.
     let renamed = forward.walks(&env).unwrap().replay(&env).unwrap();
     assert_eq!(env.keys(renamed.states()), env.keys(forward.states()));
 }
 
 #[test]
 fn a_wrong_account_of_removed_nodes_is_refused() {
-    for (says, words) in
-        [(Says::One, "each once, and no other"), (Says::Swapped, "in the order in which the reverse adds them")]
-    {
-        let env = growing(says);
-        let wrong = check_action_type(&AddPair { max_nodes: 8, says }, Semantics::UpToIsomorphism, &graphs(&env));
+    for (reported, words) in [
+        (ReportedNodes::One, "each once, and no other"),
+        (ReportedNodes::Swapped, "in the order in which the reverse adds them"),
+    ] {
+        let env = growing_env(reported);
+        let wrong = check_action_type(&AddPair { max_nodes: 8, reported }, Semantics::UpToIsomorphism, &graphs(&env));
         let found = wrong.unwrap_err().to_string();
         assert!(found.contains(words) && found.contains("add_pair") && found.contains("nodes"), "{found}");
     }
-    let env = growing(Says::One);
+    let env = growing_env(ReportedNodes::One);
     let rng = &mut Rng::seeded(1);
     let forward = Sampler::new(&env, &UniformPolicy).forward(50, rng).unwrap();
     let back = Sampler::new(&env, &UniformPolicy).backward(forward.terminal_states(), rng).unwrap();

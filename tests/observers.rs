@@ -1,4 +1,4 @@
-//! Observers: several in one run, what checkpoints hold of them, the best checkpoint, names that can't be told apart.
+//! Observers: several in one run, their state in checkpoints, the best checkpoint, duplicate names.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,8 +21,8 @@ fn is_mode(points: &VectorStates) -> Vec<bool> {
     points.rows().map(|point| point.iter().sum::<u16>() % 3 == 1).collect()
 }
 
-/// Measures a number that differs from step to step and is the same in every run of one seed.
-fn drawn(every: usize) -> Validation<impl FnMut(&GridTrainer) -> Result<Metrics>> {
+/// Measures a random number per step that is equal in every run with one seed.
+fn random_metric(every: usize) -> Validation<impl FnMut(&GridTrainer) -> Result<Metrics>> {
     let measure = |trainer: &GridTrainer| Ok(Metrics::from([("drawn".to_owned(), trainer.evaluation_rng().uniform())]));
     Validation::every(every, measure).unwrap()
 }
@@ -35,17 +35,18 @@ fn go_on(_: &GridTrainer, _: &mut Record) -> Result<ControlFlow<()>> {
     Ok(ControlFlow::Continue(()))
 }
 
-/// A run up to `steps` in which an observer saves at step 7, before the others have seen it; how many modes were found.
+/// Runs up to `steps` with an observer that saves at step 7, before later observers see the step. Returns the
+/// number of modes found.
 fn saving_at_7(trainer: &mut GridTrainer, steps: usize, folder: &Folder) -> usize {
-    let asked = folder.join("asked");
+    let requested = folder.join("requested");
     let mut save = |_: &GridTrainer, record: &mut Record| {
         if record.step == 7 {
-            record.save_checkpoint(&asked);
+            record.save_checkpoint(&requested);
         }
         Ok(ControlFlow::Continue(()))
     };
     let mut modes = CountModes::new(is_mode);
-    let (mut validation, mut stop) = (drawn(2), EarlyStop::new("drawn", Goal::Larger, 50).unwrap());
+    let (mut validation, mut stop) = (random_metric(2), EarlyStop::new("drawn", Goal::Larger, 50).unwrap());
     let fit = Fit::new(steps).observe(&mut save).observe(&mut modes).observe(&mut validation).observe(&mut stop);
     fit.checkpoint(folder.join("end"), None).unwrap().run(trainer).unwrap();
     modes.tracker().found()
@@ -58,9 +59,9 @@ fn a_checkpoint_that_an_observer_saves_holds_what_observers_keep() {
     let found = saving_at_7(&mut trainer(1), 14, &whole);
     let found_by_7 = saving_at_7(&mut trainer(1), 7, &short);
     assert!(0 < found_by_7 && found_by_7 < found, "{found_by_7} of {found}");
-    assert_eq!(bytes(&whole.join("asked")), bytes(&short.join("end")));
+    assert_eq!(bytes(&whole.join("requested")), bytes(&short.join("end")));
     let mut again = trainer(2);
-    again.resume(whole.join("asked")).unwrap();
+    again.resume(whole.join("requested")).unwrap();
     assert_eq!(saving_at_7(&mut again, 14, &resumed), found);
     assert_eq!(bytes(&resumed.join("end")), bytes(&whole.join("end")));
 }
@@ -70,7 +71,7 @@ fn a_run_that_goes_on_beyond_its_planned_end_is_the_longer_one() {
     let (whole, parts) = (Folder::new("extended-whole"), Folder::new("extended-parts"));
     saving_at_7(&mut trainer(1), 12, &whole);
     let mut extended = trainer(1);
-    // It is no turn of the validation's, but the planned end: one more measurement, which isn't counted.
+    // The planned end is measured in addition to the validation's interval, and isn't counted.
     saving_at_7(&mut extended, 5, &parts);
     saving_at_7(&mut extended, 12, &parts);
     assert_eq!(bytes(&parts.join("end")), bytes(&whole.join("end")));
@@ -93,9 +94,10 @@ fn after_a_run_that_broke_off_a_trainer_saves_at_once() {
     }
 }
 
-/// A run up to `steps` that keeps the best by two figures; the best of each, and all figures.
-fn keeping(trainer: &mut GridTrainer, steps: usize, folder: &Folder) -> ([Option<(f64, usize)>; 2], Vec<Record>) {
-    let mut validation = drawn(2);
+/// Runs up to `steps` and keeps the best checkpoint by two metrics. Returns the best of each, and all
+/// metrics.
+fn keep_best(trainer: &mut GridTrainer, steps: usize, folder: &Folder) -> ([Option<(f64, usize)>; 2], Vec<Record>) {
+    let mut validation = random_metric(2);
     let mut drawn = KeepBest::new("drawn", Goal::Larger, folder.join("drawn"));
     let mut loss = KeepBest::new("loss", Goal::Smaller, folder.join("loss")).with_name("least_loss");
     let mut records = Vec::new();
@@ -111,7 +113,7 @@ fn keeping(trainer: &mut GridTrainer, steps: usize, folder: &Folder) -> ([Option
 #[test]
 fn the_best_checkpoint_is_kept_through_a_resume() {
     let (whole, parts) = (Folder::new("best-whole"), Folder::new("best-parts"));
-    let (best, records) = keeping(&mut trainer(1), 16, &whole);
+    let (best, records) = keep_best(&mut trainer(1), 16, &whole);
     let least = |of: &dyn Fn(&Record) -> Option<f64>| {
         let figures = records.iter().filter_map(|record| Some((of(record)?, record.step)));
         figures.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap()
@@ -120,26 +122,26 @@ fn the_best_checkpoint_is_kept_through_a_resume() {
     assert_eq!(best, [Some((-drawn.0, drawn.1)), Some(loss)]);
 
     let mut first = trainer(1);
-    keeping(&mut first, 8, &parts);
+    keep_best(&mut first, 8, &parts);
     let mut resumed = trainer(2);
     resumed.resume(parts.join("end")).unwrap();
-    assert_eq!(keeping(&mut resumed, 16, &parts).0, best);
+    assert_eq!(keep_best(&mut resumed, 16, &parts).0, best);
     for (name, (_, step)) in ["drawn", "loss"].into_iter().zip(best.map(Option::unwrap)) {
         assert_eq!(bytes(&parts.join(name)), bytes(&whole.join(name)), "{name}");
-        // It is a whole checkpoint, from which a run goes on.
+        // The best checkpoint is complete, and can be resumed from.
         let mut from = trainer(3);
         from.resume(whole.join(name)).unwrap();
         assert_eq!(from.steps_done(), step, "{name}");
     }
-    // Where the best is gone, it is looked for anew: it would be missing in the end.
+    // If the best checkpoint was removed, a new best is searched, so that one exists in the end.
     fs::remove_dir_all(parts.join("drawn")).unwrap();
     let mut resumed = trainer(2);
     resumed.resume(parts.join("end")).unwrap();
-    let (best, _) = keeping(&mut resumed, 20, &parts);
+    let (best, _) = keep_best(&mut resumed, 20, &parts);
     assert_eq!(Checkpoint::load(parts.join("drawn")).unwrap().manifest().step as usize, best[0].unwrap().1);
 }
 
-fn refused<T: std::fmt::Debug>(result: Result<T>, words: &[&str]) {
+fn check_refused<T: std::fmt::Debug>(result: Result<T>, words: &[&str]) {
     match result {
         Err(error @ (Error::Config { .. } | Error::File { .. })) => {
             let message = error.to_string();
@@ -150,26 +152,29 @@ fn refused<T: std::fmt::Debug>(result: Result<T>, words: &[&str]) {
 }
 
 #[test]
-fn the_best_has_a_folder_of_its_own() {
+fn the_best_has_a_separate_folder() {
     let folder = Folder::new("best-folder");
     let path = folder.join("run");
     let mut best = KeepBest::new("loss", Goal::Smaller, &path);
     let fit = Fit::new(3).observe(&mut best).checkpoint(&path, None).unwrap();
-    refused(fit.run(&mut trainer(0)), &["run's own checkpoint", "folder of its own"]);
+    check_refused(fit.run(&mut trainer(0)), &["run's own checkpoint", "folder of its own"]);
     fs::create_dir_all(&path).unwrap();
     fs::write(path.join("notes.txt"), "mine").unwrap();
     let mut none = trainer(0);
-    refused(Fit::new(3).observe(&mut KeepBest::new("loss", Goal::Smaller, &path)).run(&mut none), &["notes.txt"]);
+    check_refused(Fit::new(3).observe(&mut KeepBest::new("loss", Goal::Smaller, &path)).run(&mut none), &["notes.txt"]);
     assert_eq!(none.steps_done(), 0, "found out before the first step");
     let missing = KeepBest::new("tvv", Goal::Smaller, folder.join("best"));
-    refused(Fit::new(3).observe(&mut constant("tv", 1)).observe(&mut missing.clone()).run(&mut none), &["`tvv`", "tv"]);
+    check_refused(
+        Fit::new(3).observe(&mut constant("tv", 1)).observe(&mut missing.clone()).run(&mut none),
+        &["`tvv`", "tv"],
+    );
 }
 
 #[test]
 fn a_run_may_have_several_of_a_kind() {
     let mut trainer = trainer(0);
     let (mut first, mut second) = (go_on, go_on);
-    let (mut tv, mut drawn) = (constant("tv", 2), drawn(3));
+    let (mut tv, mut drawn) = (constant("tv", 2), random_metric(3));
     let mut stops =
         ["tv", "drawn", "loss"].map(|metric| EarlyStop::new(metric, Goal::Smaller, 50).unwrap().with_name(metric));
     let mut modes = [CountModes::new(is_mode), CountModes::new(is_mode).with_name("again")];
@@ -191,17 +196,18 @@ fn a_run_may_have_several_of_a_kind() {
 }
 
 #[test]
-fn what_cannot_be_told_apart_is_refused_before_the_first_step() {
+fn duplicate_names_are_refused_before_the_first_step() {
     let mut trainer = trainer(0);
     let [mut first, mut second] = ["tv", "loss"].map(|metric| EarlyStop::new(metric, Goal::Smaller, 5).unwrap());
     let fit = Fit::new(3).observe(&mut first).observe(&mut second);
-    refused(fit.run(&mut trainer), &["`early_stop`", "`with_name`"]);
+    check_refused(fit.run(&mut trainer), &["`early_stop`", "`with_name`"]);
     assert_eq!(trainer.steps_done(), 0);
     let fit = Fit::new(3);
-    refused(fit.observe(&mut constant("tv", 1)).observe(&mut constant("tv", 2)).run(&mut trainer), &["`tv`"]);
+    check_refused(fit.observe(&mut constant("tv", 1)).observe(&mut constant("tv", 2)).run(&mut trainer), &["`tv`"]);
 }
 
-/// Two validations with turns of their own: what waits for the second isn't refused at the first one's turn.
+/// Two validations with different intervals: a metric of the rarer one isn't refused when only the other is
+/// due.
 #[test]
 fn a_metric_may_be_that_of_a_rarer_validation() {
     let run = |metric: &str| {
@@ -224,15 +230,15 @@ fn a_metric_has_no_name_that_a_line_has_already() {
         let mut trainer = trainer(0);
         let (mut validation, mut lines) = (constant(name, 2), MetricsFile::new(&path));
         let fit = Fit::new(5).observe(&mut validation).observe(&mut lines);
-        refused(fit.run(&mut trainer), &[&format!("`{name}`"), "a name that no figure"]);
-        // What was written before can be gone on with.
+        check_refused(fit.run(&mut trainer), &[&format!("`{name}`"), "a name that no figure"]);
+        // Files written before can be continued.
         let mut lines = MetricsFile::new(&path);
         Fit::new(5).observe(&mut lines).run(&mut trainer).unwrap();
         assert_eq!(steps_of(&path), [1, 3, 4, 5], "the step that was refused has no line");
     }
 }
 
-/// A run that was cut off and resumed leaves the same lines as one that wasn't.
+/// An interrupted and resumed run leaves the same lines as an uninterrupted one.
 #[test]
 fn a_resumed_run_leaves_the_lines_of_a_whole_one() {
     let folder = Folder::new("metrics-resumed");
@@ -241,7 +247,7 @@ fn a_resumed_run_leaves_the_lines_of_a_whole_one() {
             true => Ok(ControlFlow::Break(())),
             false => Ok(ControlFlow::Continue(())),
         };
-        let (mut often, mut rarely) = (drawn(2), constant("tv, exact", 5));
+        let (mut often, mut rarely) = (random_metric(2), constant("tv, exact", 5));
         let mut lines = MetricsFile::new(folder.join(&format!("{name}.jsonl")));
         let fit = Fit::new(12).observe(&mut often).observe(&mut rarely).observe(&mut lines);
         fit.observe(&mut cut).checkpoint(folder.join(name), Some(4)).unwrap().run(trainer).unwrap();
@@ -289,10 +295,10 @@ fn a_start_that_fails_loses_nothing_that_observers_keep() {
 #[test]
 fn an_observer_that_keeps_tensors_has_a_name_that_divides_no_section() {
     let mut modes = CountModes::new(is_mode).with_name("a/b");
-    refused(Fit::new(1).observe(&mut modes).run(&mut trainer(0)), &["`a/b`", "without `/`"]);
+    check_refused(Fit::new(1).observe(&mut modes).run(&mut trainer(0)), &["`a/b`", "without `/`"]);
 }
 
-/// What is no file is written to, never read: a device gives bytes without end, and a pipe waits for some.
+/// Devices and pipes are only written to: reading a device could be endless, and reading a pipe would block.
 #[cfg(target_os = "linux")]
 #[test]
 fn lines_may_go_to_devices_and_pipes() {

@@ -1,4 +1,5 @@
-//! Optimizers beside Adam: SGD against libtorch's own, and a trainer that was given one.
+//! Optimizers other than Adam: SGD compared with libtorch's SGD, and a trainer with a user-supplied
+//! optimizer.
 
 use gfn::Rng;
 use gfn::env::StateGraph;
@@ -60,7 +61,7 @@ fn a_bad_gradient_changes_nothing_and_is_cleared() {
 }
 
 #[test]
-fn log_z_has_a_learning_rate_of_its_own() {
+fn log_z_has_a_separate_learning_rate() {
     let mut parameters = Parameters::new(Device::Cpu, Kind::Double);
     let mut rng = Rng::seeded(0);
     let mut scope = parameters.scope(&mut rng);
@@ -81,10 +82,10 @@ fn reward(graphs: &GraphStates, _: Option<&Tensor>) -> gfn::Result<Vec<f64>> {
 
 fn trainer(seed: u64) -> Trainer<GraphEnv> {
     let decay = Schedule::InverseRoot { from: 1.0, steps: 200 };
-    scaled(seed, Schedule::WarmUp { steps: 20, then: Box::new(decay) })
+    trainer_with_schedule(seed, Schedule::WarmUp { steps: 20, then: Box::new(decay) })
 }
 
-fn scaled(seed: u64, lr_scale: Schedule) -> Trainer<GraphEnv> {
+fn trainer_with_schedule(seed: u64, lr_scale: Schedule) -> Trainer<GraphEnv> {
     let (env, mut rng) = (Triangles::env(), Rng::seeded(seed));
     let config = GraphNetConfig { embedding: 32, ..GraphNetConfig::default() };
     let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut rng).unwrap();
@@ -92,13 +93,13 @@ fn scaled(seed: u64, lr_scale: Schedule) -> Trainer<GraphEnv> {
     Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng).unwrap()
 }
 
-fn by_sgd(seed: u64) -> Trainer<GraphEnv> {
+fn sgd_trainer(seed: u64) -> Trainer<GraphEnv> {
     trainer(seed).with_optimizer(|parameters| Sgd::new(parameters, SgdConfig::default())).unwrap()
 }
 
 #[test]
 fn a_trainer_learns_by_the_optimizer_that_it_is_given() {
-    let mut trainer = by_sgd(1);
+    let mut trainer = sgd_trainer(1);
     for _ in 0..400 {
         trainer.step().unwrap();
     }
@@ -112,13 +113,13 @@ fn a_trainer_learns_by_the_optimizer_that_it_is_given() {
 #[test]
 fn a_run_by_sgd_goes_on_bit_for_bit_and_not_by_another_optimizer() {
     let folder = std::env::temp_dir().join(format!("gfn-sgd-{}", std::process::id()));
-    let mut whole = by_sgd(2);
+    let mut whole = sgd_trainer(2);
     for _ in 0..5 {
         whole.step().unwrap();
     }
     whole.save(&folder).unwrap();
     let expected: Vec<u64> = (0..5).map(|_| whole.step().unwrap().loss.to_bits()).collect();
-    let mut resumed = by_sgd(3);
+    let mut resumed = sgd_trainer(3);
     resumed.resume(&folder).unwrap();
     let found: Vec<u64> = (0..5).map(|_| resumed.step().unwrap().loss.to_bits()).collect();
     assert_eq!(found, expected);
@@ -128,23 +129,23 @@ fn a_run_by_sgd_goes_on_bit_for_bit_and_not_by_another_optimizer() {
 }
 
 #[test]
-fn a_schedule_of_ones_own_is_used_and_judged_step_by_step() {
+fn a_custom_schedule_is_used_and_checked_step_by_step() {
     let losses = |lr_scale| {
-        let mut trainer = scaled(4, lr_scale);
+        let mut trainer = trainer_with_schedule(4, lr_scale);
         (0..4).map(|_| trainer.step().unwrap().loss.to_bits()).collect::<Vec<u64>>()
     };
     let line = losses(Schedule::Linear { from: 1.0, to: 0.5, steps: 4 });
     assert_eq!(losses(Schedule::from_fn(|step| 1.0 - 0.125 * step as f64)), line);
     assert_ne!(losses(Schedule::Constant(1.0)), line, "the rates must matter");
 
-    let mut trainer = scaled(4, Schedule::from_fn(|step| if step == 2 { f64::NAN } else { 1.0 }));
+    let mut trainer = trainer_with_schedule(4, Schedule::from_fn(|step| if step == 2 { f64::NAN } else { 1.0 }));
     assert!(trainer.step().is_ok() && trainer.step().is_ok());
     let error = trainer.step().unwrap_err().to_string();
     assert!(error.contains("NaN"), "{error}");
-    // There is no way to write a function down; a run with one is saved and resumed all the same.
+    // A function can't be serialized, but a run with one can be saved and resumed.
     assert!(serde_json::to_string(&Schedule::from_fn(|_| 1.0)).is_err());
     let folder = std::env::temp_dir().join(format!("gfn-own-schedule-{}", std::process::id()));
-    let own = || scaled(4, Schedule::from_fn(|step| 1.0 / (1.0 + step as f64)));
+    let own = || trainer_with_schedule(4, Schedule::from_fn(|step| 1.0 / (1.0 + step as f64)));
     let mut whole = own();
     whole.step().unwrap();
     whole.save(&folder).unwrap();

@@ -1,4 +1,5 @@
-//! What an author of an action type is told: a part of the initial graph that is taken away, alike nodes that come at once.
+//! Errors for authors of action types: removed parts of the initial graph, and interchangeable nodes added at
+//! once.
 
 use gfn::contract::{Budget, check_graph_env};
 use gfn::env::{Direction, StateGraph};
@@ -25,7 +26,7 @@ fn set() -> ActionSet {
 }
 
 #[track_caller]
-fn told<T: std::fmt::Debug>(result: Result<T>, words: &[&str]) {
+fn check_refused<T: std::fmt::Debug>(result: Result<T>, words: &[&str]) {
     let error = result.unwrap_err();
     let message = error.to_string();
     assert!(matches!(error, Error::Contract { .. }), "{message}");
@@ -34,7 +35,7 @@ fn told<T: std::fmt::Debug>(result: Result<T>, words: &[&str]) {
     }
 }
 
-/// Puts a node into the middle of an edge.
+/// Inserts a node into an edge.
 #[derive(Clone, Copy, Debug)]
 struct Subdivide;
 
@@ -86,11 +87,11 @@ impl GraphActionType for Subdivide {
 fn taking_a_part_of_the_initial_graph_away_is_named() {
     let env = env(set().with(Subdivide).with(AddEdge::new(1)), 5, triangle());
     let words = ["doesn't come back", "forward slot", "which has all of the initial graph", "start from less"];
-    told(check_graph_env(&env, Budget::thorough().with_walks(50), &mut Rng::seeded(0)), &words);
-    told(env.check_laws(), &words);
+    check_refused(check_graph_env(&env, Budget::thorough().with_walks(50), &mut Rng::seeded(0)), &words);
+    check_refused(env.check_laws(), &words);
 }
 
-/// Adds a triangle to the empty graph; the way back has so many columns, which all do the same.
+/// Adds a triangle to the empty graph; the backward action has a number of columns that all do the same.
 #[derive(Clone, Copy, Debug)]
 struct AddTriangle {
     columns: usize,
@@ -125,8 +126,8 @@ fn alike_nodes_that_come_at_once_need_a_way_back_for_each_symmetry() {
     let words =
         ["6 times as many moves back", "so many columns in its backward block", "adds several alike nodes at once"];
     let wrong = env(set().with(AddTriangle { columns: 1 }), 4, GraphState::new(KIND));
-    told(check_graph_env(&wrong, Budget::thorough().with_walks(5), &mut Rng::seeded(0)), &words);
-    told(wrong.check_laws(), &words);
+    check_refused(check_graph_env(&wrong, Budget::thorough().with_walks(5), &mut Rng::seeded(0)), &words);
+    check_refused(wrong.check_laws(), &words);
     let right = env(set().with(AddTriangle { columns: 6 }), 4, GraphState::new(KIND));
     right.check_laws().unwrap();
     check_graph_env(&right, Budget::thorough().with_walks(5), &mut Rng::seeded(0)).unwrap();

@@ -1,4 +1,4 @@
-//! A custom loop of the methods of `Trainer::step`: it makes the same steps, bit for bit.
+//! A custom loop of the methods of `Trainer::step` makes the same steps, bit for bit.
 
 use gfn::env::{VectorEnv, VectorStates};
 use gfn::examples::word_env;
@@ -27,8 +27,8 @@ fn trainer(config: TrainerConfig) -> Learner {
     Trainer::new(env, reward, policy.unwrap(), objective, config, Rng::seeded(1)).unwrap()
 }
 
-/// With all that a step depends on: replay by loss, exploration that falls off, an average that samples.
-fn whole() -> Learner {
+/// Uses everything that a step depends on: replay by loss, decreasing exploration, an average that samples.
+fn full_trainer() -> Learner {
     let source = DataSource::new(0.5, 0.5, 0.0).unwrap();
     let epsilon = Some(Schedule::Linear { from: 0.5, to: 0.0, steps: 10 });
     let trainer = trainer(TrainerConfig { batch: 8, source, epsilon, replay_after: 2, ..TrainerConfig::default() });
@@ -45,7 +45,7 @@ fn values(trainer: &Learner) -> Vec<Tensor> {
     parameters(trainer).iter().map(|parameter| parameter.tensor.detach().copy()).collect()
 }
 
-fn own_step(trainer: &mut Learner, adam: &mut Adam) -> f64 {
+fn custom_step(trainer: &mut Learner, adam: &mut Adam) -> f64 {
     let mut batch = trainer.draw().unwrap();
     let scores = trainer.score(&mut batch).unwrap();
     let loss = trainer.loss(&scores).unwrap();
@@ -56,20 +56,20 @@ fn own_step(trainer: &mut Learner, adam: &mut Adam) -> f64 {
 }
 
 #[test]
-fn an_own_loop_makes_the_same_steps() {
-    let (mut ours, mut own) = (whole(), whole());
+fn a_custom_loop_makes_the_same_steps() {
+    let (mut ours, mut own) = (full_trainer(), full_trainer());
     let mut adam = Adam::new(parameters(&own), own.context().config.adam).unwrap();
     for step in 1..=8 {
-        assert_eq!(ours.step().unwrap().loss.to_bits(), own_step(&mut own, &mut adam).to_bits(), "step {step}");
+        assert_eq!(ours.step().unwrap().loss.to_bits(), custom_step(&mut own, &mut adam).to_bits(), "step {step}");
         assert_eq!(values(&ours), values(&own), "step {step}");
         assert_eq!((own.steps_done(), own.reward_calls()), (step, ours.reward_calls()));
     }
-    // The priorities of what is replayed followed, too.
+    // Replay priorities are updated, too.
     let drawn = |trainer: &Learner| trainer.latest().map(|batch| batch.terminal_states().clone());
     assert_eq!(drawn(&ours), drawn(&own));
 }
 
-/// One step that calls the five methods by itself.
+/// Makes one step by calling the five methods.
 fn step_by_hand(trainer: &mut Learner) -> f64 {
     let mut batch = trainer.draw().unwrap();
     let scores = trainer.score(&mut batch).unwrap();
@@ -90,7 +90,7 @@ fn the_five_methods_are_the_step_also_in_chunks() {
     }
 }
 
-/// Scores in chunks are leaves that collect gradients: those of an earlier call don't count twice.
+/// Scores in chunks are leaves that collect gradients; gradients of an earlier call must not count twice.
 #[test]
 fn a_stray_gradient_doesn_t_count_twice() {
     let make = || trainer(TrainerConfig { batch: 8, chunk: Some(5), ..TrainerConfig::default() });
@@ -110,7 +110,7 @@ fn a_stray_gradient_doesn_t_count_twice() {
 }
 
 #[test]
-fn a_loop_s_own_loss_is_the_one_of_the_record() {
+fn a_custom_loss_is_recorded() {
     let mut trainer = trainer(TrainerConfig { batch: 8, ..TrainerConfig::default() });
     let mut batch = trainer.draw().unwrap();
     let scores = trainer.score(&mut batch).unwrap();
@@ -121,8 +121,8 @@ fn a_loop_s_own_loss_is_the_one_of_the_record() {
 }
 
 #[test]
-fn a_batch_from_elsewhere_is_a_step_that_nobody_s_priorities_follow() {
-    let mut trainer = whole();
+fn a_user_supplied_batch_updates_no_priorities() {
+    let mut trainer = full_trainer();
     let env = word_env(2, 3);
     let others = Sampler::new(&env, &UniformPolicy).forward(5, &mut Rng::seeded(3)).unwrap();
     assert_eq!(trainer.remember(&others).unwrap(), 5);
@@ -134,7 +134,7 @@ fn a_batch_from_elsewhere_is_a_step_that_nobody_s_priorities_follow() {
     trainer.advance(batch, &scores).unwrap();
     assert_eq!((trainer.steps_done(), trainer.n_fresh()), (1, 0));
     assert_eq!(trainer.latest().unwrap().len(), 5);
-    // Each step has a record of its own, also if no batch is drawn.
+    // Each step has its own record, even without a batch.
     for _ in 0..2 {
         let others = Sampler::new(&env, &UniformPolicy).forward(5, &mut Rng::seeded(4)).unwrap();
         let mut batch = others.into();
@@ -147,7 +147,7 @@ fn a_batch_from_elsewhere_is_a_step_that_nobody_s_priorities_follow() {
 }
 
 #[test]
-fn what_can_not_be_done_by_hand_is_refused() {
+fn unsupported_settings_of_custom_loops_are_refused() {
     let mut chunked = trainer(TrainerConfig { batch: 4, chunk: Some(3), ..TrainerConfig::default() });
     let mut batch = chunked.draw().unwrap();
     let scores = chunked.score(&mut batch).unwrap();

@@ -1,4 +1,4 @@
-//! Sources and companions from outside of the library: drawn from, shown what was made of it, kept in checkpoints, told apart by name.
+//! User-defined sources and companions: drawing, learning, checkpoints, and distinct names.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -36,29 +36,29 @@ fn trainer_of(objective: impl Objective + 'static, seed: u64, source: DataSource
     Trainer::new(env, reward, policy, objective, config, rng).unwrap()
 }
 
-/// Where each batch had the source's trajectories, and how many it had in all.
-type Shown = Arc<Mutex<Vec<(std::ops::Range<usize>, usize)>>>;
+/// The source's rows in each batch, and the batch size.
+type SharedRows = Arc<Mutex<Vec<(std::ops::Range<usize>, usize)>>>;
 
-/// The word `1 1`, drawn n + `surplus` times; log-rewards come with it where they are known.
-struct Same {
+/// A source of the word `1 1`, drawn n + `surplus` times, with log-rewards if they are known.
+struct RepeatedWord {
     log_reward: Option<f64>,
     surplus: usize,
-    shown: Shown,
+    shown: SharedRows,
 }
 
-impl Same {
+impl RepeatedWord {
     fn new(log_reward: Option<f64>) -> Self {
         Self { log_reward, surplus: 0, shown: Arc::default() }
     }
 }
 
-impl<E: Env> Persist<E> for Same {
+impl<E: Env> Persist<E> for RepeatedWord {
     fn name(&self) -> &str {
         "same"
     }
 }
 
-impl Source<VectorEnv> for Same {
+impl Source<VectorEnv> for RepeatedWord {
     fn draw(
         &mut self,
         request: BatchRequest,
@@ -84,7 +84,7 @@ impl Source<VectorEnv> for Same {
     }
 }
 
-/// Counts steps and updates, supplies a reward for each edge where it has one, and fails where it is told to.
+/// Counts steps and updates, supplies an edge reward if it has one, and can be made to fail.
 #[derive(Default)]
 struct Counts {
     steps: Arc<Mutex<i64>>,
@@ -139,9 +139,9 @@ fn message<T>(result: Result<T>) -> String {
 }
 
 #[test]
-fn a_source_gives_its_share_and_is_shown_what_was_made_of_it() {
+fn a_source_supplies_its_share_and_learns_from_it() {
     let buffer = ReplayConfig { capacity: 100, eviction: Eviction::Fifo, draw: Draw::Uniform };
-    let source = Same::new(None);
+    let source = RepeatedWord::new(None);
     let shown = source.shown.clone();
     let mut new = trainer(TrajectoryBalance, 1)
         .with_replay(ReplayBuffer::new(buffer).unwrap())
@@ -154,13 +154,14 @@ fn a_source_gives_its_share_and_is_shown_what_was_made_of_it() {
     assert!(latest.recorded_log_rewards().unwrap()[9..].iter().all(|&log_reward| log_reward == 2.0), "asked for");
     assert_eq!(*shown.lock().unwrap(), [(9..12, 12), (9..12, 12)]);
 
-    let mut known = trainer(TrajectoryBalance, 1).with_source(0.25, Same::new(Some(-3.0))).unwrap();
+    let mut known = trainer(TrajectoryBalance, 1).with_source(0.25, RepeatedWord::new(Some(-3.0))).unwrap();
     losses(&mut known, 2);
     assert_eq!(known.reward_calls(), 18);
     assert!(known.latest().unwrap().recorded_log_rewards().unwrap()[9..].iter().all(|&x| x == -3.0), "taken");
 }
 
-/// So many trajectories of the word `1 1` at each step, as far as they are wanted; it records the requests.
+/// A source of a number of trajectories of the word `1 1` per step, at most as many as requested; it records
+/// the requests.
 struct Trickle(usize, Arc<Mutex<Vec<BatchRequest>>>);
 
 impl<E: Env> Persist<E> for Trickle {
@@ -179,12 +180,12 @@ impl Source<VectorEnv> for Trickle {
         self.1.lock().unwrap().push(request);
         match self.0.max(request.min) {
             0 => Ok(None),
-            n => Same::new(Some(2.0)).draw(BatchRequest::exactly(n), context, rng),
+            n => RepeatedWord::new(Some(2.0)).draw(BatchRequest::exactly(n), context, rng),
         }
     }
 }
 
-/// The same, each with a condition.
+/// A `Trickle` source with conditions.
 struct UnderConditions(Trickle);
 
 impl<E: Env> Persist<E> for UnderConditions {
@@ -207,7 +208,7 @@ impl Source<VectorEnv> for UnderConditions {
 }
 
 #[test]
-fn fresh_trajectories_from_elsewhere_are_counted_stored_and_made_up_for_by_replay() {
+fn external_fresh_trajectories_are_counted_stored_and_supplemented_by_replay() {
     let config = ReplayConfig { capacity: 1_000, eviction: Eviction::Fifo, draw: Draw::Uniform };
     let request = Arc::default();
     let mut half = trainer_of(TrajectoryBalance, 1, DataSource::HALF_REPLAYED)
@@ -219,8 +220,8 @@ fn fresh_trajectories_from_elsewhere_are_counted_stored_and_made_up_for_by_repla
         let fresh = if step < 10 { 12 } else { 2 };
         assert_eq!((half.n_fresh(), half.latest().map(Trajectories::len)), (fresh, Some(12)), "step {step}");
     }
-    let asked: Vec<_> = request.lock().unwrap()[9..11].iter().map(|w| (w.min, w.max, w.allow_more)).collect();
-    assert_eq!(asked, [(12, 12, true), (0, 6, true)], "the buffer is drawn from after ten steps");
+    let requests: Vec<_> = request.lock().unwrap()[9..11].iter().map(|w| (w.min, w.max, w.allow_more)).collect();
+    assert_eq!(requests, [(12, 12, true), (0, 6, true)], "the buffer is drawn from after ten steps");
     assert_eq!((half.reward_calls(), half.replay().unwrap().len()), (124, 124));
     assert!(half.latest().unwrap().recorded_log_rewards().unwrap().iter().all(|&x| x == 2.0), "taken as given");
     let mut none = trainer_of(TrajectoryBalance, 1, DataSource::HALF_REPLAYED)
@@ -238,9 +239,9 @@ fn fresh_trajectories_from_elsewhere_are_counted_stored_and_made_up_for_by_repla
     assert_eq!((many.reward_calls(), many.replay().unwrap().len()), (360, 360), "the rest is kept for replay");
 }
 
-/// Who draws elsewhere needs the parameters of every step, and may speak to other replicas' sources.
+/// An external source needs the parameters of every step, and may communicate with sources of other replicas.
 #[test]
-fn a_fresh_source_without_a_share_is_asked_in_every_step() {
+fn a_fresh_source_without_a_share_is_called_in_every_step() {
     let config = ReplayConfig { capacity: 1_000, eviction: Eviction::Fifo, draw: Draw::Uniform };
     let (request, source) = (Arc::default(), DataSource::new(0.02, 0.98, 0.0).unwrap());
     assert_eq!(source.counts(12).on_policy, 0);
@@ -249,28 +250,28 @@ fn a_fresh_source_without_a_share_is_asked_in_every_step() {
         .with_fresh(Trickle(2, Arc::clone(&request)))
         .unwrap();
     losses(&mut trainer, 15);
-    let asked: Vec<_> = request.lock().unwrap().iter().map(|w| (w.min, w.max, w.allow_more)).collect();
-    // Ten steps until the buffer is drawn from.
-    assert_eq!(asked, [vec![(12, 12, true); 10], vec![(0, 0, true); 5]].concat());
+    let requests: Vec<_> = request.lock().unwrap().iter().map(|w| (w.min, w.max, w.allow_more)).collect();
+    // Ten steps until the buffer is used.
+    assert_eq!(requests, [vec![(12, 12, true); 10], vec![(0, 0, true); 5]].concat());
     assert_eq!((trainer.n_fresh(), trainer.latest().map(Trajectories::len)), (0, Some(12)));
     assert_eq!((trainer.reward_calls(), trainer.replay().unwrap().len()), (130, 130), "what it gives is kept");
 }
 
 #[test]
-fn who_must_see_every_trajectory_is_refused_where_some_are_stored_alone() {
+fn sources_that_need_every_trajectory_are_refused_if_some_are_only_stored() {
     let config = ReplayConfig { capacity: 1_000, eviction: Eviction::Fifo, draw: Draw::Uniform };
     let replayed = || trainer(TrajectoryBalance, 1).with_replay(ReplayBuffer::new(config).unwrap());
     let fresh = || Trickle(2, Arc::default());
     let refused = replayed().with_fresh(fresh()).unwrap().check_sees_all("this test");
     assert!(matches!(refused, Err(Error::Missing { .. })), "{refused:?}");
     assert!(message(refused).contains("this test needs all fresh trajectories"));
-    // Without a buffer there is no place for more than go into the batch; a policy's own are all in it.
+    // Without a buffer a batch can't have surplus trajectories; the policy's own are all in it.
     trainer(TrajectoryBalance, 1).with_fresh(fresh()).unwrap().check_sees_all("this test").unwrap();
     replayed().check_sees_all("this test").unwrap();
 }
 
 #[test]
-fn what_has_no_say_in_trajectories_from_elsewhere_is_refused() {
+fn settings_without_effect_on_external_trajectories_are_refused() {
     let fresh = |n| Trickle(n, Arc::default());
     let says = |mut trainer: WordTrainer, words: &str| {
         let error = trainer.step().unwrap_err();
@@ -296,17 +297,18 @@ fn what_has_no_say_in_trajectories_from_elsewhere_is_refused() {
 }
 
 #[test]
-fn sources_that_make_no_sense_are_refused() {
-    let with = |share| trainer(TrajectoryBalance, 1).with_source(share, Same::new(None));
+fn invalid_sources_are_refused() {
+    let with = |share| trainer(TrajectoryBalance, 1).with_source(share, RepeatedWord::new(None));
     for share in [0.0, 1.5, f64::NAN] {
         assert!(message(with(share)).contains("the share of a source"));
     }
     assert!(message(with(0.01).unwrap().step()).contains("the shares of sources"), "no trajectory");
-    assert!(message(with(0.5).unwrap().with_source(0.5, Same::new(None))).contains("`same`"), "one name twice");
-    let mut surplus = trainer(TrajectoryBalance, 1).with_source(0.5, Same { surplus: 1, ..Same::new(None) }).unwrap();
+    assert!(message(with(0.5).unwrap().with_source(0.5, RepeatedWord::new(None))).contains("`same`"), "one name twice");
+    let mut surplus =
+        trainer(TrajectoryBalance, 1).with_source(0.5, RepeatedWord { surplus: 1, ..RepeatedWord::new(None) }).unwrap();
     assert!(matches!(surplus.step(), Err(Error::Shape { .. })));
     let on_policy = PolicyGradient::new(gfn::objective::Advantage::Total).unwrap();
-    let mut on_policy = trainer(on_policy, 1).with_source(0.5, Same::new(None)).unwrap();
+    let mut on_policy = trainer(on_policy, 1).with_source(0.5, RepeatedWord::new(None)).unwrap();
     assert!(matches!(on_policy.step(), Err(Error::Missing { .. })));
 }
 

@@ -1,4 +1,4 @@
-//! A buffer that draws by a rule of one's own.
+//! A buffer with a user-defined priority.
 
 use gfn::Error;
 use gfn::examples::Chain;
@@ -7,7 +7,7 @@ use gfn::replay::{Draw, Eviction, ReplayBuffer, StoredObject};
 use crate::replay_priorities::{check_draws, config, env, walks};
 
 #[test]
-fn a_rule_of_ones_own_draws_in_proportion_to_its_weights() {
+fn a_custom_rule_draws_in_proportion_to_its_weights() {
     let (rewards, n) = ([1.0f64, 2.0, 4.0], 3);
     let rule = |stored: StoredObject| stored.log_reward + stored.loss.map_or(0.0, |loss| (1.0 + loss).ln());
     let mut buffer = ReplayBuffer::by_priority(config(n, Eviction::Fifo, Draw::Custom), rule).unwrap();
@@ -15,7 +15,7 @@ fn a_rule_of_ones_own_draws_in_proportion_to_its_weights() {
     check_draws(&buffer, &rewards);
     buffer.update_losses(&[1], &[3.0]).unwrap();
     check_draws(&buffer, &[1.0, 8.0, 4.0]);
-    // The rule isn't kept in a state: another buffer of the same rule draws by it again.
+    // The rule isn't stored; another buffer with the same rule draws by it again.
     let state = buffer.state(&env()).unwrap();
     let mut again = ReplayBuffer::by_priority(config(n, Eviction::Fifo, Draw::Custom), rule).unwrap();
     again.load_state(&env(), &state).unwrap();

@@ -1,4 +1,5 @@
-//! Quantities that an objective asks for: those of the library, a policy's own, a target network's, and all of them in chunks.
+//! Quantities that objectives need: built-in ones, user-defined ones, a target network's, and all of them in
+//! chunks.
 
 use std::sync::{Arc, Mutex};
 
@@ -19,15 +20,15 @@ use tch::{Kind, Tensor};
 
 const LETTERS: Quantity = Quantity::Custom("the number of letters of each word");
 
-/// A policy with a quantity of its own.
-struct Counting(MlpPolicy<KHot>);
+/// A policy with a user-defined quantity.
+struct LetterCounting(MlpPolicy<KHot>);
 
 fn letters(states: &VectorStates) -> Tensor {
     let each: Vec<f32> = states.rows().map(|row| row.iter().filter(|&&letter| letter > 0).count() as f32).collect();
     Tensor::from_slice(&each)
 }
 
-impl Policy<VectorEnv> for Counting {
+impl Policy<VectorEnv> for LetterCounting {
     fn evaluate(
         &self,
         env: &VectorEnv,
@@ -48,21 +49,21 @@ impl Policy<VectorEnv> for Counting {
     }
 }
 
-fn apart(a: &Tensor, b: &Tensor) -> f64 {
+fn largest_difference(a: &Tensor, b: &Tensor) -> f64 {
     assert_eq!(a.size(), b.size());
     (a - b).abs().max().double_value(&[])
 }
 
 #[test]
-fn each_transition_has_the_entropy_and_the_own_quantity_of_its_state() {
+fn each_transition_has_the_entropy_and_the_custom_quantity_of_its_state() {
     let trajectories = Sampler::new(&words(), &UniformPolicy).forward(40, &mut Rng::seeded(0)).unwrap();
-    let policy = Counting(with_flow());
+    let policy = LetterCounting(with_flow());
     let scores = score(&words(), &count, &policy, &trajectories, LETTERS | Quantity::Entropy).unwrap();
     assert!(scores.distinct.0 < scores.distinct.1, "equal states are evaluated once");
-    assert_eq!(apart(scores.get(LETTERS).unwrap(), &letters(trajectories.states())), 0.0);
+    assert_eq!(largest_difference(scores.get(LETTERS).unwrap(), &letters(trajectories.states())), 0.0);
     let pf = policy.evaluate(&words(), trajectories.states(), None, Quantities::PF).unwrap().pf.unwrap();
     let entropy = scores.get(Quantity::Entropy).unwrap();
-    assert!(entropy.requires_grad() && apart(entropy, &pf.entropy()) < 1e-6);
+    assert!(entropy.requires_grad() && largest_difference(entropy, &pf.entropy()) < 1e-6);
     assert!(scores.get(Quantity::LogFlow).is_none(), "what isn't asked for isn't there");
 }
 
@@ -79,11 +80,11 @@ fn a_quantity_that_the_policy_does_not_give_is_named() {
     says(&scored(many).unwrap_err(), &["more than 16", "at most 16"]);
 }
 
-/// Trajectory balance with a bonus for entropy and a malus for letters.
+/// Trajectory balance with a bonus for entropy and a penalty for letters.
 #[derive(Debug)]
-struct Curious;
+struct EntropyBonus;
 
-impl Objective for Curious {
+impl Objective for EntropyBonus {
     fn name(&self) -> &'static str {
         "curious balance"
     }
@@ -96,11 +97,11 @@ impl Objective for Curious {
     }
 }
 
-/// Whatever is asked for, chunks give the gradient of the whole batch.
+/// Chunks give the gradient of the whole batch for any quantities.
 #[test]
 fn chunks_carry_every_quantity() {
     let objectives: [fn() -> Box<dyn Objective>; 3] =
-        [|| Box::new(Curious), || Box::new(FlowMatching::default()), || Box::new(MaximumEntropyBackward)];
+        [|| Box::new(EntropyBonus), || Box::new(FlowMatching::default()), || Box::new(MaximumEntropyBackward)];
     for make in objectives {
         let step = |chunk| {
             let config = MlpPolicyConfig {
@@ -110,7 +111,7 @@ fn chunks_carry_every_quantity() {
                 ..MlpPolicyConfig::default()
             };
             let config_of_trainer = TrainerConfig { chunk, ..fresh(16) };
-            let trainer = trainer(Counting(policy(config)), make(), config_of_trainer).unwrap();
+            let trainer = trainer(LetterCounting(policy(config)), make(), config_of_trainer).unwrap();
             let sgd = SgdConfig { lr: 1.0, ..SgdConfig::default() };
             let mut trainer = trainer.with_optimizer(|parameters| Sgd::new(parameters, sgd)).unwrap();
             let stats = trainer.step().unwrap();
@@ -122,15 +123,15 @@ fn chunks_carry_every_quantity() {
         let name = make().name();
         assert!((whole.0 - chunked.0).abs() < 1e-5 * whole.0.abs().max(1.0), "{name}: {} {}", whole.0, chunked.0);
         assert!(whole.1 > 1e-3 && (whole.1 - chunked.1).abs() < 1e-4 * whole.1, "{name}: {} {}", whole.1, chunked.1);
-        assert!(apart(&whole.2, &chunked.2) < 1e-4 * whole.1, "{name}");
+        assert!(largest_difference(&whole.2, &chunked.2) < 1e-4 * whole.1, "{name}");
     }
 }
 
-/// Trajectory balance that writes down how far log F is from the target network's.
+/// Trajectory balance that records the distance between log F and the target network's log F.
 #[derive(Debug)]
-struct Watching(Arc<Mutex<Vec<f64>>>);
+struct FlowDistance(Arc<Mutex<Vec<f64>>>);
 
-impl Objective for Watching {
+impl Objective for FlowDistance {
     fn name(&self) -> &'static str {
         "watching balance"
     }
@@ -140,7 +141,7 @@ impl Objective for Watching {
     fn loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
         let target = scores.need(Quantity::TargetLogFlow, self.name())?;
         assert!(!target.requires_grad());
-        self.0.lock().unwrap().push(apart(scores.need(Quantity::LogFlow, self.name())?, target));
+        self.0.lock().unwrap().push(largest_difference(scores.need(Quantity::LogFlow, self.name())?, target));
         TrajectoryBalance.loss(scores, regression)
     }
 }
@@ -148,17 +149,17 @@ impl Objective for Watching {
 #[test]
 fn a_target_network_s_flow_lags_behind_and_catches_up() {
     let seen = Arc::new(Mutex::new(Vec::new()));
-    let watching = || Box::new(Watching(seen.clone()));
+    let watching = || Box::new(FlowDistance(seen.clone()));
     let error = trainer(with_flow(), watching(), fresh(8)).unwrap().step().unwrap_err();
     says(&error, &["watching balance needs a target network", "`with_target_network`"]);
     let mut trainer = trainer(with_flow(), watching(), fresh(8)).unwrap().with_target_network(2).unwrap();
     (0..5).for_each(|_| assert!(trainer.step().unwrap().loss.is_finite()));
-    let apart = seen.lock().unwrap();
-    let lags: Vec<bool> = apart.iter().map(|&difference| difference > 0.0).collect();
-    assert_eq!(lags, [false, true, false, true, false], "{apart:?}");
+    let differences = seen.lock().unwrap();
+    let lags: Vec<bool> = differences.iter().map(|&difference| difference > 0.0).collect();
+    assert_eq!(lags, [false, true, false, true, false], "{differences:?}");
 }
 
-/// What a network says of the initial state's paths isn't asked: there is one path to it.
+/// The initial state has exactly one path, whatever a network estimates for it.
 #[test]
 fn the_initial_state_has_one_path() {
     let policy = policy(MlpPolicyConfig { paths: true, ..MlpPolicyConfig::default() });

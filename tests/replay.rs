@@ -1,4 +1,4 @@
-//! The replay buffer: what it keeps, what leaves, how it draws, and that a checkpoint brings it back.
+//! The replay buffer: storage, eviction, draws, and checkpoints.
 
 use gfn::env::{EnumerableEnv, Rows, Slots};
 use gfn::examples::{Chain, Positions};
@@ -12,8 +12,8 @@ use gfn_gym::colored_graphs::ColoredGraphs;
 
 const UNIFORM: Draw = Draw::Uniform;
 
-/// Walks to these positions of a chain, one step at a time.
-fn walks(positions: &[u32]) -> Walks<Chain> {
+/// Builds walks to these positions of a chain by single steps.
+fn walks_to(positions: &[u32]) -> Walks<Chain> {
     let (mut actions, mut offsets) = (Vec::new(), vec![0]);
     for &x in positions {
         actions.extend((0..x).map(|_| 0));
@@ -31,14 +31,14 @@ fn buffer(capacity: usize, eviction: Eviction, draw: Draw) -> ReplayBuffer<Chain
     ReplayBuffer::new(ReplayConfig { capacity, eviction, draw }).unwrap()
 }
 
-/// Adds objects whose log-reward is given; says how many stayed.
+/// Adds objects with their log-rewards; returns the number of objects that were kept.
 fn add(buffer: &mut ReplayBuffer<Chain>, objects: &[(u32, f64)]) -> usize {
     let (positions, log_rewards): (Vec<u32>, Vec<f64>) = objects.iter().copied().unzip();
-    buffer.add(&env(), &walks(&positions), &log_rewards).unwrap()
+    buffer.add(&env(), &walks_to(&positions), &log_rewards).unwrap()
 }
 
-/// The objects held, in their order.
-fn held(buffer: &ReplayBuffer<Chain>) -> Vec<(u32, f64)> {
+/// Returns the stored objects, in order.
+fn stored_objects(buffer: &ReplayBuffer<Chain>) -> Vec<(u32, f64)> {
     buffer.walks().map_or(Vec::new(), |walks| walks.terminal.0.into_iter().zip(buffer.log_rewards()).collect())
 }
 
@@ -51,9 +51,9 @@ fn first_in_first_out_keeps_the_newest() {
     let mut buffer = buffer(3, Eviction::Fifo, UNIFORM);
     assert!(buffer.is_empty());
     assert_eq!(add(&mut buffer, &[(1, 9.0), (2, 1.0), (1, 9.0)]), 3);
-    assert_eq!(held(&buffer), [(1, 9.0), (2, 1.0), (1, 9.0)], "an object may be there twice");
+    assert_eq!(stored_objects(&buffer), [(1, 9.0), (2, 1.0), (1, 9.0)], "an object may be there twice");
     assert_eq!(add(&mut buffer, &[(3, -5.0), (4, -6.0)]), 2);
-    assert_eq!(held(&buffer), [(1, 9.0), (3, -5.0), (4, -6.0)]);
+    assert_eq!(stored_objects(&buffer), [(1, 9.0), (3, -5.0), (4, -6.0)]);
 }
 
 #[test]
@@ -63,11 +63,11 @@ fn best_reward_keeps_the_best_and_of_equals_the_oldest() {
     assert_eq!(add(&mut buffer, &[(4, -2.0), (5, -3.0)]), 0, "no better than the least");
     assert_eq!(rewards(&buffer), [0.5, -2.0, -1.0]);
     assert_eq!(add(&mut buffer, &[(6, 0.0)]), 1);
-    assert_eq!(held(&buffer), [(1, 0.5), (3, -1.0), (6, 0.0)], "-2 has left, below -1 and 0");
+    assert_eq!(stored_objects(&buffer), [(1, 0.5), (3, -1.0), (6, 0.0)], "-2 has left, below -1 and 0");
     assert_eq!(add(&mut buffer, &[(7, -1.0), (8, 3.0), (9, 0.5)]), 2);
-    assert_eq!(held(&buffer), [(1, 0.5), (8, 3.0), (9, 0.5)]);
+    assert_eq!(stored_objects(&buffer), [(1, 0.5), (8, 3.0), (9, 0.5)]);
     assert_eq!(add(&mut buffer, &[(10, 0.6)]), 1);
-    assert_eq!(held(&buffer), [(1, 0.5), (8, 3.0), (10, 0.6)], "of the two of 0.5 the newer has left");
+    assert_eq!(stored_objects(&buffer), [(1, 0.5), (8, 3.0), (10, 0.6)], "of the two of 0.5 the newer has left");
 }
 
 #[test]
@@ -76,12 +76,12 @@ fn distinct_buffers_hold_each_object_once_and_forget_what_left() {
         let config = ReplayConfig { capacity: 2, eviction, draw: UNIFORM };
         let mut buffer = ReplayBuffer::distinct(config).unwrap();
         assert_eq!(add(&mut buffer, &[(1, 0.0), (1, 0.0), (2, 1.0), (1, 0.0)]), 2);
-        assert_eq!(held(&buffer), [(1, 0.0), (2, 1.0)]);
+        assert_eq!(stored_objects(&buffer), [(1, 0.0), (2, 1.0)]);
         assert_eq!(add(&mut buffer, &[(3, 2.0), (2, 1.0)]), 1);
-        assert_eq!(held(&buffer), [(2, 1.0), (3, 2.0)], "1 was the oldest, and the worst");
+        assert_eq!(stored_objects(&buffer), [(2, 1.0), (3, 2.0)], "1 was the oldest, and the worst");
         assert_eq!(add(&mut buffer, &[(1, 5.0)]), 1, "{eviction:?}: what left may come again");
-        assert_eq!(held(&buffer), [(3, 2.0), (1, 5.0)]);
-        // What is refused for its reward isn't known from then on.
+        assert_eq!(stored_objects(&buffer), [(3, 2.0), (1, 5.0)]);
+        // An object that was refused for its reward isn't known afterwards.
         if eviction == Eviction::BestReward {
             assert_eq!(add(&mut buffer, &[(9, 1.0)]), 0);
             assert_eq!(add(&mut buffer, &[(9, 9.0)]), 1);
@@ -108,8 +108,8 @@ fn isomorphic_graphs_are_one_object() {
     assert_eq!(plain.add(&env, &walks, &log_rewards).unwrap(), 400);
 }
 
-/// How often each object is drawn, of `n`.
-fn shares(buffer: &ReplayBuffer<Chain>, n: usize) -> Vec<f64> {
+/// Returns the share of each object in `n` draws.
+fn draw_shares(buffer: &ReplayBuffer<Chain>, n: usize) -> Vec<f64> {
     let drawn = buffer.draw(n, &mut Rng::seeded(4)).unwrap();
     assert_eq!(drawn.len(), n);
     let Positions(positions) = drawn.terminal;
@@ -117,7 +117,7 @@ fn shares(buffer: &ReplayBuffer<Chain>, n: usize) -> Vec<f64> {
 }
 
 fn close(shares: &[f64], expected: &[f64]) {
-    // Four standard deviations at most, for 20,000 draws.
+    // At most four standard deviations of 20,000 draws.
     assert!(shares.iter().zip(expected).all(|(a, b)| (a - b).abs() < 0.015), "{shares:?}, not {expected:?}");
 }
 
@@ -127,7 +127,7 @@ fn draws_are_uniform_or_in_proportion_to_a_power_of_the_reward() {
         let mut buffer = buffer(3, Eviction::Fifo, draw);
         let objects: Vec<(u32, f64)> = (1..=3).zip(log_rewards).collect();
         add(&mut buffer, &objects);
-        shares(&buffer, 20_000)
+        draw_shares(&buffer, 20_000)
     };
     let third = [1.0 / 3.0; 3];
     let by = |exponent| Draw::RewardPrioritised { exponent };
@@ -137,7 +137,7 @@ fn draws_are_uniform_or_in_proportion_to_a_power_of_the_reward() {
     close(&of(by(1.0), weights), &[0.125, 0.25, 0.625]);
     close(&of(by(2.0), weights), &[1.0 / 30.0, 4.0 / 30.0, 25.0 / 30.0]);
     close(&of(by(-1.0), weights), &[10.0 / 17.0, 5.0 / 17.0, 2.0 / 17.0]);
-    // Rewards that neither exist in f64 nor can be compared as numbers.
+    // Rewards that don't fit in f64, and can't be compared as numbers.
     for offset in [-1e5, 1e5] {
         close(&of(by(1.0), weights.map(|w| w + offset)), &[0.125, 0.25, 0.625]);
     }

@@ -1,4 +1,4 @@
-//! What a buffer draws against lists that are summed and sorted anew, and what that costs when it is large.
+//! Draws of a buffer compared with sums and sorts of a plain list, and their cost for large buffers.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ fn env() -> Chain {
     Chain::new(100)
 }
 
-/// Walks to the positions 1 to 8 of a chain, in turn.
+/// Builds walks to the positions 1 to 8 of a chain, in turn.
 fn walks(n: usize) -> Walks<Chain> {
     walks_to((0..n).map(|k| k % 8 + 1))
 }
@@ -28,10 +28,10 @@ fn walks_to(positions: impl Iterator<Item = usize>) -> Walks<Chain> {
     Trajectories::replay(&env(), &Slots(actions), &offsets).unwrap().walks(&env()).unwrap()
 }
 
-/// One object of the plain list: serial, log-reward, loss.
+/// An object of the plain list: serial number, log-reward, loss.
 type Item = (u64, f64, Option<f64>);
 
-/// The weight of each item, worked out anew.
+/// Computes the weight of each item from its definition.
 fn weights(list: &[Item], draw: Draw) -> Vec<f64> {
     let by_rank = |by: RankBy, weight: &dyn Fn(f64) -> f64| {
         let value = |item: &Item| if by == RankBy::Reward { item.1 } else { item.2.unwrap_or(f64::INFINITY) };
@@ -57,16 +57,16 @@ fn weights(list: &[Item], draw: Draw) -> Vec<f64> {
     }
 }
 
-/// Objects come, leave and are visited at random; after each batch the probabilities of what is drawn are those of the list, and
-/// where weights go by age, so are the draws.
-fn follows_a_list(eviction: Eviction, draw: Draw) {
+/// Adds, evicts and visits objects at random. After each batch the probabilities of draws equal those of the
+/// list; if weights depend on age, draws do, too.
+fn check_against_list(eviction: Eviction, draw: Draw) {
     const CAPACITY: usize = 60;
     let mut rng = Rng::seeded(7);
     let mut buffer = ReplayBuffer::new(ReplayConfig { capacity: CAPACITY, eviction, draw }).unwrap();
     let mut list: Vec<Item> = Vec::new();
     let mut added = 0;
     for _ in 0..60 {
-        // Few values, so that some are equal.
+        // Few different values, so that some are equal.
         let log_rewards: Vec<f64> = (0..7).map(|_| -1e4 + rng.below(9) as f64).collect();
         buffer.add(&env(), &walks(7), &log_rewards).unwrap();
         for log_reward in log_rewards {
@@ -127,12 +127,12 @@ const DRAWS: [Draw; 8] = [
 fn draws_are_those_of_a_list_that_is_summed_anew() {
     for eviction in [Eviction::Fifo, Eviction::BestReward] {
         for draw in DRAWS {
-            follows_a_list(eviction, draw);
+            check_against_list(eviction, draw);
         }
     }
 }
 
-/// The least time of a few rounds: a batch comes in, a batch is drawn, and its losses are told.
+/// Returns the least time of a few rounds of adding a batch, drawing a batch and updating its losses.
 fn round(held: usize, eviction: Eviction, draw: Draw) -> Duration {
     let mut rng = Rng::seeded(1);
     let mut buffer = ReplayBuffer::new(ReplayConfig { capacity: held, eviction, draw }).unwrap();
@@ -152,9 +152,10 @@ fn round(held: usize, eviction: Eviction, draw: Draw) -> Duration {
     times.min().unwrap()
 }
 
-/// A hundred times as much held costs a few times as much, not a hundred times: passes over all that is held would.
+/// A hundred times as many objects must cost a few times as much, not a hundred times, so no operation passes
+/// over all objects.
 #[test]
-fn no_draw_and_no_eviction_passes_over_all_that_is_held() {
+fn no_draw_and_no_eviction_passes_over_all_objects() {
     for eviction in [Eviction::Fifo, Eviction::BestReward] {
         for draw in DRAWS {
             let (small, large) = (round(1_000, eviction, draw), round(100_000, eviction, draw));
@@ -163,16 +164,16 @@ fn no_draw_and_no_eviction_passes_over_all_that_is_held() {
     }
 }
 
-/// Positions in no order, in as many dimensions as a buffer's cells and one more.
-struct Scattered;
+/// Scattered positions, in as many dimensions as a buffer's cells plus one.
+struct ScatteredPositions;
 
-impl Scattered {
+impl ScatteredPositions {
     fn point(x: usize) -> [f32; 4] {
         [x * 37 % 11, x * 53 % 13, x * 29 % 7, x * 71 % 5].map(|x| x as f32)
     }
 }
 
-impl StateFeatures<Positions> for Scattered {
+impl StateFeatures<Positions> for ScatteredPositions {
     fn width(&self) -> usize {
         4
     }
@@ -182,20 +183,24 @@ impl StateFeatures<Positions> for Scattered {
 }
 
 fn distance(a: usize, b: usize, p: f64) -> f64 {
-    let apart = Scattered::point(a).into_iter().zip(Scattered::point(b)).map(|(x, y)| f64::from((x - y).abs()));
+    let apart = ScatteredPositions::point(a)
+        .into_iter()
+        .zip(ScatteredPositions::point(b))
+        .map(|(x, y)| f64::from((x - y).abs()));
     if p.is_infinite() { apart.fold(0.0, f64::max) } else { apart.map(|d| d.powf(p)).sum::<f64>().powf(1.0 / p) }
 }
 
-/// Crowded at first, then spread out: what has left is in nobody's way, and what is near is found in whatever cell.
+/// Crowded at first, then spread out: evicted objects block nothing, and near objects are found in every
+/// cell.
 #[test]
-fn a_diverse_buffer_holds_what_a_list_would_that_is_searched_whole() {
+fn a_diverse_buffer_equals_an_exhaustive_search() {
     const CAPACITY: usize = 12;
     let cases = [(1.0, 6.5), (2.0, 4.4), (3.0, 4.1), (f64::INFINITY, 3.5)];
     for (eviction, (p, cutoff)) in
         [Eviction::Fifo, Eviction::BestReward].into_iter().flat_map(|e| cases.map(|c| (e, c)))
     {
         let mut rng = Rng::seeded(5);
-        let near = Diversity::new(cutoff, p, Scattered).unwrap();
+        let near = Diversity::new(cutoff, p, ScatteredPositions).unwrap();
         let config = ReplayConfig { capacity: CAPACITY, eviction, draw: Draw::Uniform };
         let mut buffer = ReplayBuffer::new(config).unwrap().diverse(near);
         let mut list: Vec<(usize, f64)> = Vec::new();

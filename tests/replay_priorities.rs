@@ -1,5 +1,5 @@
-//! What a buffer draws, by rewards, losses and ranks, against distributions worked out by hand; importance weights; distances;
-//! conditions; terminal states alone.
+//! Draws of a buffer by rewards, losses and ranks, compared with manual calculations; importance weights,
+//! distances, conditions, terminal states without paths.
 
 use gfn::env::{Slots, VectorStates};
 use gfn::examples::{Chain, Positions};
@@ -20,7 +20,7 @@ pub(crate) fn env() -> Chain {
     Chain::new(100)
 }
 
-/// Walks to these positions of a chain, one step at a time.
+/// Builds walks to these positions of a chain by single steps.
 pub(crate) fn walks(positions: &[u32]) -> Walks<Chain> {
     let (mut actions, mut offsets) = (Vec::new(), vec![0]);
     for &x in positions {
@@ -35,19 +35,20 @@ pub(crate) fn config(capacity: usize, eviction: Eviction, draw: Draw) -> ReplayC
     ReplayConfig { capacity, eviction, draw }
 }
 
-/// A buffer of the positions 1, 2, 3, ... with these log-rewards.
-fn filled(draw: Draw, log_rewards: &[f64]) -> ReplayBuffer<Chain> {
+/// Builds a buffer of the positions 1, 2, 3, ... with these log-rewards.
+fn filled_buffer(draw: Draw, log_rewards: &[f64]) -> ReplayBuffer<Chain> {
     let mut buffer = ReplayBuffer::new(config(log_rewards.len(), Eviction::Fifo, draw)).unwrap();
     let positions: Vec<u32> = (1..=log_rewards.len() as u32).collect();
     buffer.add(&env(), &walks(&positions), log_rewards).unwrap();
     buffer
 }
 
-fn held(buffer: &ReplayBuffer<Chain>) -> Vec<u32> {
+fn stored_positions(buffer: &ReplayBuffer<Chain>) -> Vec<u32> {
     buffer.walks().map_or(Vec::new(), |walks| walks.terminal.0)
 }
 
-/// Draws are in proportion to `weights` (chi-square, 99.9th percentile for up to 4 degrees of freedom), and say so themselves.
+/// Checks that draws are in proportion to `weights` (chi-square, 99.9th percentile for up to 4 degrees of
+/// freedom), and have these probabilities.
 pub(crate) fn check_draws(buffer: &ReplayBuffer<Chain>, weights: &[f64]) {
     const N: usize = 20_000;
     let drawn = buffer.draw_entries(N, &mut Rng::seeded(1)).unwrap();
@@ -75,20 +76,20 @@ fn rewards_draw_by_their_power_far_below_what_exists_as_a_number() {
     let logs = rewards.map(f64::ln);
     for offset in [0.0, -1e4, -1e6, 1e4] {
         let shifted = logs.map(|value| value + offset);
-        // Half a bit of 1e6 is 1e-10.
+        // Half a unit in the last place of 1e6 is 1e-10.
         let check = |draw, power: f64| {
             let weights = shifted.map(|value| (power * (value - shifted[0])).exp());
-            check_draws(&filled(draw, &shifted), &weights);
+            check_draws(&filled_buffer(draw, &shifted), &weights);
         };
         check(Draw::RewardPrioritised { exponent: 1.0 }, 1.0);
         check(Draw::RewardPrioritised { exponent: 0.5 }, 0.5);
         check(Draw::RewardPrioritised { exponent: 2.0 }, 2.0);
         check(Draw::RewardPrioritised { exponent: 0.0 }, 0.0);
     }
-    check_draws(&filled(Draw::Uniform, &logs), &[1.0; 4]);
-    // Log-rewards 1e4 apart: all of the mass is on one, at any temperature that leaves them apart.
-    check_draws(&filled(Draw::RewardPrioritised { exponent: 1.0 }, &[-1e4, -2e4, -3e4]), &[1.0, 0.0, 0.0]);
-    check_draws(&filled(Draw::RewardPrioritised { exponent: 1e-4 }, &[-1e4, -2e4]), &[1.0, (-1f64).exp()]);
+    check_draws(&filled_buffer(Draw::Uniform, &logs), &[1.0; 4]);
+    // Log-rewards 1e4 apart: all mass is on one object at any usual temperature.
+    check_draws(&filled_buffer(Draw::RewardPrioritised { exponent: 1.0 }, &[-1e4, -2e4, -3e4]), &[1.0, 0.0, 0.0]);
+    check_draws(&filled_buffer(Draw::RewardPrioritised { exponent: 1e-4 }, &[-1e4, -2e4]), &[1.0, (-1f64).exp()]);
     for draw in [
         Draw::LossPrioritised { exponent: f64::NAN },
         Draw::RankPrioritised { by: RankBy::Loss, exponent: f64::INFINITY },
@@ -103,23 +104,23 @@ fn rewards_draw_by_their_power_far_below_what_exists_as_a_number() {
 
 #[test]
 fn losses_draw_by_their_power_once_they_are_known() {
-    let mut buffer = filled(Draw::LossPrioritised { exponent: 2.0 }, &[0.0; 4]);
+    let mut buffer = filled_buffer(Draw::LossPrioritised { exponent: 2.0 }, &[0.0; 4]);
     check_draws(&buffer, &[1.0; 4]);
-    // Those that were never visited count as much as the greatest loss that is known.
+    // Unvisited objects count like the largest known loss.
     assert_eq!(buffer.update_losses(&[1, 2], &[-3.0, 1.0]).unwrap(), 2);
     check_draws(&buffer, &[9.0, 9.0, 1.0, 9.0]);
     assert_eq!(buffer.update_losses(&[0, 3, 0], &[7.0, 2.0, 0.5]).unwrap(), 3);
     check_draws(&buffer, &[0.25, 9.0, 1.0, 4.0]);
-    // No loss is lost sight of.
+    // Small losses keep a positive probability.
     buffer.update_losses(&[0, 1, 2, 3], &[0.0, 1e-6, 1e-9, 0.0]).unwrap();
     check_draws(&buffer, &[1.0; 4]);
-    let mut plain = filled(Draw::LossPrioritised { exponent: 0.5 }, &[0.0; 2]);
+    let mut plain = filled_buffer(Draw::LossPrioritised { exponent: 0.5 }, &[0.0; 2]);
     plain.update_losses(&[0, 1], &[1e-4, 4e-4]).unwrap();
     check_draws(&plain, &[1.0, 2.0]);
-    // What has left is passed over; its serial is not given again.
+    // An evicted object is skipped, and its serial number isn't used again.
     assert_eq!(buffer.add(&env(), &walks(&[9]), &[0.0]).unwrap(), 1);
     assert_eq!(buffer.update_losses(&[0, 4, 77], &[5.0, 5.0, 5.0]).unwrap(), 1);
-    assert_eq!(held(&buffer), [2, 3, 4, 9]);
+    assert_eq!(stored_positions(&buffer), [2, 3, 4, 9]);
     let before = buffer.draw_entries(4, &mut Rng::seeded(0)).unwrap().log_probs;
     let error = buffer.update_losses(&[1, 2], &[1.0, f64::NAN]).unwrap_err();
     assert!(matches!(error, Error::NonFinite { row: 1, .. }), "{error}");
@@ -127,9 +128,9 @@ fn losses_draw_by_their_power_once_they_are_known() {
     assert_eq!(buffer.draw_entries(4, &mut Rng::seeded(0)).unwrap().log_probs, before);
 }
 
-/// A step moves log Z: what a buffer is told is the loss before that, of the trajectories as they were scored.
+/// A step changes log Z: the buffer gets the losses before the update, from the scores of the batch.
 #[test]
-fn a_trainer_tells_losses_by_the_log_z_of_the_step() {
+fn a_trainer_updates_losses_by_the_log_z_of_the_step() {
     let (grid, mut rng) = (HyperGrid::new(2, 4).unwrap(), Rng::seeded(3));
     let (env, reward) = (grid.env(), OriginalReward::standard(&grid).unwrap());
     let config = TrainerConfig {
@@ -145,7 +146,7 @@ fn a_trainer_tells_losses_by_the_log_z_of_the_step() {
         let config = MlpPolicyConfig { backward: BackwardPolicy::Uniform, estimators, ..MlpPolicyConfig::default() };
         MlpPolicy::new(&env, KHot::new(2, 4), config, Device::Cpu, Kind::Double, &mut Rng::seeded(7)).unwrap()
     };
-    // One object, drawn again and again: its loss is that of its one path.
+    // One object that is drawn repeatedly: its loss is that of its only path.
     let walks = Sampler::new(&env, &UniformPolicy).walks(1, &mut rng).unwrap();
     let path = walks.replay(&env).unwrap();
     let scores = score(&env, &reward, &policy(), &path, Quantities::NONE).unwrap();
@@ -173,23 +174,23 @@ fn a_trainer_tells_losses_by_the_log_z_of_the_step() {
 #[test]
 fn ranks_draw_by_their_place_alone() {
     let by = |by, exponent| Draw::RankPrioritised { by, exponent };
-    // Ranks 3, 1, 4, 2; the two equal ones go by age.
+    // Ranks 3, 1, 4, 2; the two equal objects are ordered by age.
     let rewards = [-1e4, 1e9, -1e4, 0.0];
-    check_draws(&filled(by(RankBy::Reward, 1.0), &rewards), &[1.0 / 3.0, 1.0, 0.25, 0.5]);
-    check_draws(&filled(by(RankBy::Reward, 2.0), &rewards), &[1.0 / 9.0, 1.0, 1.0 / 16.0, 0.25]);
-    check_draws(&filled(by(RankBy::Reward, 0.0), &rewards), &[1.0; 4]);
+    check_draws(&filled_buffer(by(RankBy::Reward, 1.0), &rewards), &[1.0 / 3.0, 1.0, 0.25, 0.5]);
+    check_draws(&filled_buffer(by(RankBy::Reward, 2.0), &rewards), &[1.0 / 9.0, 1.0, 1.0 / 16.0, 0.25]);
+    check_draws(&filled_buffer(by(RankBy::Reward, 0.0), &rewards), &[1.0; 4]);
     // With n = 4 and k = 0.5, ranks are shifted by 2.
     let shifted = |k| Draw::WeightedRanks { by: RankBy::Reward, k };
-    check_draws(&filled(shifted(0.5), &rewards), &[0.2, 1.0 / 3.0, 1.0 / 6.0, 0.25]);
-    check_draws(&filled(shifted(0.0), &rewards), &[1.0 / 3.0, 1.0, 0.25, 0.5]);
-    let mut buffer = filled(by(RankBy::Loss, 1.0), &rewards);
+    check_draws(&filled_buffer(shifted(0.5), &rewards), &[0.2, 1.0 / 3.0, 1.0 / 6.0, 0.25]);
+    check_draws(&filled_buffer(shifted(0.0), &rewards), &[1.0 / 3.0, 1.0, 0.25, 0.5]);
+    let mut buffer = filled_buffer(by(RankBy::Loss, 1.0), &rewards);
     check_draws(&buffer, &[1.0, 0.5, 1.0 / 3.0, 0.25]);
-    // Unvisited first, by age (1, 3), then by loss (2, 0).
+    // Unvisited objects first, by age (1, 3), then by loss (2, 0).
     buffer.update_losses(&[0, 2], &[0.1, 1e6]).unwrap();
     check_draws(&buffer, &[0.25, 1.0, 1.0 / 3.0, 0.5]);
 }
 
-/// The position itself.
+/// The position as a feature.
 struct Place;
 
 impl StateFeatures<Positions> for Place {
@@ -213,24 +214,24 @@ fn a_full_diverse_buffer_refuses_what_is_near() {
     let mut buffer = make(2.0);
     assert_eq!(add(&mut buffer, &[(10, 1.0), (10, 1.0), (11, 0.0)]), 3, "not full yet: anything comes in");
     assert_eq!(add(&mut buffer, &[(12, 9.0), (14, 8.0), (8, 9.0)]), 1, "14 alone is further than 2 from 10 and 11");
-    assert_eq!(held(&buffer), [10, 10, 14], "the least has left");
-    // Of a batch the best comes first: 20 keeps 21 and 18 out, not the other way round.
+    assert_eq!(stored_positions(&buffer), [10, 10, 14], "the least has left");
+    // The best objects of a batch are added first: 20 keeps out 21 and 18, not the other way round.
     assert_eq!(add(&mut buffer, &[(21, 5.0), (18, 6.0), (20, 7.0), (23, 4.0)]), 2);
-    assert_eq!(held(&buffer), [14, 20, 23]);
+    assert_eq!(stored_positions(&buffer), [14, 20, 23]);
     assert_eq!(add(&mut buffer, &[(30, 3.0)]), 0, "far away, and no better than the least");
-    // Equal vectors alone at a cutoff of 0.
+    // A cutoff of 0 only refuses equal vectors.
     let mut buffer = make(0.0);
     add(&mut buffer, &[(1, 0.0), (2, 0.0), (3, 0.0)]);
     assert_eq!(add(&mut buffer, &[(3, 5.0), (4, 5.0), (4, 5.0)]), 1);
-    // First in, first out, and in the order given.
+    // First in, first out, in the given order.
     let fifo = ReplayConfig { eviction: Eviction::Fifo, ..config };
     let mut buffer = ReplayBuffer::new(fifo).unwrap().diverse(Diversity::new(2.0, 2.0, Place).unwrap());
     add(&mut buffer, &[(1, 0.0), (5, 0.0), (9, 0.0)]);
     assert_eq!(add(&mut buffer, &[(3, 9.0), (13, 0.0), (14, 9.0)]), 1);
-    assert_eq!(held(&buffer), [5, 9, 13]);
+    assert_eq!(stored_positions(&buffer), [5, 9, 13]);
 }
 
-/// The candidate (1, 2) lies from (0, 0) by 3, the root of 5, or 2.
+/// The distance between (1, 2) and (0, 0) is 3, the root of 5, or 2.
 #[test]
 fn distances_are_p_norms() {
     let env = HyperGrid::new(2, 8).unwrap().env();
@@ -260,7 +261,7 @@ fn distances_are_p_norms() {
         assert!(stays(Diversity::new(distance - 1e-9, p, Point).unwrap()), "{p}");
         assert!(!stays(Diversity::new(distance + 1e-9, p, Point).unwrap()), "{p}");
     }
-    // One-hot: each coordinate that differs moves by 1 in two places.
+    // One-hot: each coordinate that differs changes two entries by 1.
     assert!(stays(Diversity::new(3.9, 1.0, KHot::new(2, 8)).unwrap()));
     assert!(!stays(Diversity::new(4.0, 1.0, KHot::new(2, 8)).unwrap()));
     for (cutoff, p) in [(-1.0, 1.0), (f64::INFINITY, 1.0), (f64::NAN, 1.0), (1.0, 0.5), (1.0, f64::NAN)] {
@@ -269,19 +270,23 @@ fn distances_are_p_norms() {
     }
 }
 
-fn conditioned(positions: &[u32], conditions: &[f32]) -> Walks<Chain> {
+fn conditioned_walks(positions: &[u32], conditions: &[f32]) -> Walks<Chain> {
     walks(positions).with_conditions(Tensor::from_slice(conditions).view([positions.len() as i64, -1])).unwrap()
 }
 
 #[test]
-fn conditions_are_kept_drawn_and_told_apart() {
+fn conditions_are_kept_drawn_and_distinguished() {
     let settings = config(10, Eviction::Fifo, Draw::Uniform);
     let mut buffer = ReplayBuffer::distinct(settings).unwrap();
     let log_rewards = [0.0; 4];
-    let first = conditioned(&[1, 1, 2, 1], &[0.5, 0.25, 0.5, 0.5]);
+    let first = conditioned_walks(&[1, 1, 2, 1], &[0.5, 0.25, 0.5, 0.5]);
     assert_eq!(buffer.add(&env(), &first, &log_rewards).unwrap(), 3, "1 is there under two conditions");
-    assert_eq!(buffer.add(&env(), &conditioned(&[2, 1], &[0.1, 0.5]), &[0.0; 2]).unwrap(), 1);
-    assert_eq!(buffer.add(&env(), &conditioned(&[3, 3], &[0.0, -0.0]), &[0.0; 2]).unwrap(), 1, "there is one zero");
+    assert_eq!(buffer.add(&env(), &conditioned_walks(&[2, 1], &[0.1, 0.5]), &[0.0; 2]).unwrap(), 1);
+    assert_eq!(
+        buffer.add(&env(), &conditioned_walks(&[3, 3], &[0.0, -0.0]), &[0.0; 2]).unwrap(),
+        1,
+        "there is one zero"
+    );
     let all = buffer.walks().unwrap();
     assert_eq!(all.terminal.0, [1, 1, 2, 2, 3]);
     let conditions = all.conditions().unwrap();
@@ -290,19 +295,19 @@ fn conditions_are_kept_drawn_and_told_apart() {
     let drawn = buffer.draw(200, &mut Rng::seeded(0)).unwrap();
     let replayed = drawn.replay(&env()).unwrap();
     let conditions = Vec::<f32>::try_from(replayed.conditions().unwrap().view(-1)).unwrap();
-    let held = [(1, 0.5), (1, 0.25), (2, 0.5), (2, 0.1), (3, 0.0)];
+    let stored = [(1, 0.5), (1, 0.25), (2, 0.5), (2, 0.1), (3, 0.0)];
     let pairs: Vec<(u32, f32)> = replayed.terminal_states().0.iter().copied().zip(conditions).collect();
-    assert!(pairs.iter().all(|pair| held.contains(pair)) && held.iter().all(|pair| pairs.contains(pair)));
-    // What left is forgotten under its condition alone.
+    assert!(pairs.iter().all(|pair| stored.contains(pair)) && stored.iter().all(|pair| pairs.contains(pair)));
+    // An evicted object is only forgotten with its condition.
     let mut small = ReplayBuffer::distinct(ReplayConfig { capacity: 2, ..settings }).unwrap();
-    small.add(&env(), &conditioned(&[1, 1, 1], &[1.0, 2.0, 3.0]), &[0.0; 3]).unwrap();
-    assert_eq!(small.add(&env(), &conditioned(&[1, 1], &[2.0, 1.0]), &[0.0; 2]).unwrap(), 1);
-    // Distances see conditions, too.
+    small.add(&env(), &conditioned_walks(&[1, 1, 1], &[1.0, 2.0, 3.0]), &[0.0; 3]).unwrap();
+    assert_eq!(small.add(&env(), &conditioned_walks(&[1, 1], &[2.0, 1.0]), &[0.0; 2]).unwrap(), 1);
+    // Distances include conditions.
     let near = Diversity::new(1.0, 1.0, Place).unwrap();
     let mut diverse = ReplayBuffer::new(ReplayConfig { capacity: 1, ..settings }).unwrap().diverse(near);
-    diverse.add(&env(), &conditioned(&[1], &[0.0]), &[0.0]).unwrap();
-    assert_eq!(diverse.add(&env(), &conditioned(&[1], &[0.9]), &[0.0]).unwrap(), 0);
-    assert_eq!(diverse.add(&env(), &conditioned(&[1], &[1.1]), &[0.0]).unwrap(), 1);
+    diverse.add(&env(), &conditioned_walks(&[1], &[0.0]), &[0.0]).unwrap();
+    assert_eq!(diverse.add(&env(), &conditioned_walks(&[1], &[0.9]), &[0.0]).unwrap(), 0);
+    assert_eq!(diverse.add(&env(), &conditioned_walks(&[1], &[1.1]), &[0.0]).unwrap(), 1);
 }
 
 #[test]
@@ -310,13 +315,13 @@ fn conditions_that_do_not_go_with_those_held_are_refused() {
     let settings = config(10, Eviction::Fifo, Draw::Uniform);
     let mut buffer = ReplayBuffer::new(settings).unwrap();
     buffer.add(&env(), &walks(&[1]), &[0.0]).unwrap();
-    let error = buffer.add(&env(), &conditioned(&[1], &[0.0]), &[0.0]).unwrap_err();
+    let error = buffer.add(&env(), &conditioned_walks(&[1], &[0.0]), &[0.0]).unwrap_err();
     assert!(matches!(error, Error::Missing { .. }) && error.to_string().contains("conditions on both"), "{error}");
     let mut buffer = ReplayBuffer::new(settings).unwrap();
-    buffer.add(&env(), &conditioned(&[1], &[0.0, 1.0]), &[0.0]).unwrap();
+    buffer.add(&env(), &conditioned_walks(&[1], &[0.0, 1.0]), &[0.0]).unwrap();
     assert!(matches!(buffer.add(&env(), &walks(&[1]), &[0.0]).unwrap_err(), Error::Missing { .. }));
-    assert!(matches!(buffer.add(&env(), &conditioned(&[1], &[0.0]), &[0.0]).unwrap_err(), Error::Shape { .. }));
-    let error = buffer.add(&env(), &conditioned(&[1, 2], &[0.0, 1.0, 2.0, f32::NAN]), &[0.0; 2]).unwrap_err();
+    assert!(matches!(buffer.add(&env(), &conditioned_walks(&[1], &[0.0]), &[0.0]).unwrap_err(), Error::Shape { .. }));
+    let error = buffer.add(&env(), &conditioned_walks(&[1, 2], &[0.0, 1.0, 2.0, f32::NAN]), &[0.0; 2]).unwrap_err();
     assert!(matches!(error, Error::NonFinite { what: "condition", row: 1, .. }), "{error}");
     assert_eq!(buffer.len(), 1);
     assert_eq!(buffer.walks().unwrap().conditions().unwrap().size(), [1, 2]);
@@ -334,7 +339,7 @@ fn terminal_states_alone_are_walked_to_anew() {
         let log_rewards: Vec<f64> = walks.terminal.0.iter().map(|&x| f64::from(x % 7)).collect();
         assert_eq!(ends.add(&env, &walks, &log_rewards).unwrap(), whole.add(&env, &walks, &log_rewards).unwrap());
     }
-    assert_eq!(held(&ends), held(&whole));
+    assert_eq!(stored_positions(&ends), stored_positions(&whole));
     assert!(ends.log_rewards().eq(whole.log_rewards()));
     let (from_ends, from_whole) =
         (ends.draw(30, &mut Rng::seeded(1)).unwrap(), whole.draw(30, &mut Rng::seeded(1)).unwrap());
@@ -344,14 +349,14 @@ fn terminal_states_alone_are_walked_to_anew() {
     assert!(matches!(error, Error::Missing { .. }) && error.to_string().contains("ways back"), "{error}");
     let back = Sampler::new(&env, &UniformPolicy).backward(&from_ends.terminal, &mut rng).unwrap();
     assert_eq!(back.terminal_states(), &from_ends.terminal);
-    // Objects without ways go into such a buffer only.
+    // Objects without paths can only be added to such a buffer.
     let settings = ReplayConfig { eviction: Eviction::Fifo, ..settings };
     let mut plain = ReplayBuffer::new(settings).unwrap();
     let error = plain.add(&env, &from_ends, &[0.0; 30]).unwrap_err();
     assert!(matches!(error, Error::Missing { .. }) && error.to_string().contains("terminal_only"), "{error}");
     let mut ends = ReplayBuffer::new(settings).unwrap().terminal_only();
     assert_eq!(ends.add(&env, &from_ends, &[0.0; 30]).unwrap(), 30);
-    // A buffer may be turned into one later.
+    // A buffer can be converted later.
     let late = whole.terminal_only();
     assert!(!late.draw(3, &mut rng).unwrap().has_paths());
 }

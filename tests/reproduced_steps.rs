@@ -1,10 +1,10 @@
-//! The steps of a run as `reproduce` keeps them: a part of that program, compiled into this one.
+//! Step records of `reproduce`: a part of that program, compiled into this one.
 
 use std::collections::BTreeMap;
 
 use crate::run_folders::steps::{StepRecord, Steps};
 
-/// Entries that are kept at most.
+/// The most entries that are kept.
 const MAX_KEPT: usize = 1 << 16;
 
 #[test]

@@ -1,4 +1,5 @@
-//! The same seed gives the same bits whatever the number of rayon's threads, and a run that was saved goes on as if it hadn't been.
+//! Equal seeds give equal bits for any number of rayon threads, and a resumed run equals an uninterrupted
+//! one.
 
 use crate::trainers::{Folder, Setting, bits, bytes, colored_ends, colored_graphs, hypergrid, ring, state, steps};
 use gfn::replay::Eviction;
@@ -7,7 +8,7 @@ use gfn::train::{ReplayPath, Trainer};
 
 const PATHS: [ReplayPath; 3] = [ReplayPath::Stored, ReplayPath::UniformBackward, ReplayPath::PolicyBackward];
 
-/// Saves after 4 of 9 steps, goes on in a trainer that was made with another seed, and compares with the run that went on.
+/// Saves after 4 of 9 steps, resumes in a trainer with another seed, and compares with the uninterrupted run.
 fn check_resume<E>(name: &str, paths: &[ReplayPath], make: fn(Setting) -> Trainer<E>)
 where
     E: TrainEnv,
@@ -24,7 +25,7 @@ where
             let expected = steps(&mut whole, 5);
 
             let mut resumed = make(Setting { seed: 2, ..setting });
-            // It has a past of its own, none of which may stay.
+            // The trainer has a history, none of which may remain.
             resumed.prefill(7).unwrap();
             steps(&mut resumed, 2);
             resumed.resume(&middle).unwrap();
@@ -50,7 +51,7 @@ fn graphs_up_to_isomorphism_resume_bit_for_bit() {
     check_resume("colored", &PATHS, colored_graphs);
 }
 
-/// Their nodes are numbered as they were, though no path is kept that says how they were found.
+/// Nodes keep their numbers, although no paths are stored.
 #[test]
 fn objects_alone_up_to_isomorphism_resume_bit_for_bit() {
     check_resume("colored-ends", &PATHS[1..], colored_ends);
@@ -61,7 +62,8 @@ fn grids_resume_bit_for_bit() {
     check_resume("grid", &PATHS, hypergrid);
 }
 
-/// Losses, and the bits of everything that is saved, of a few steps of large batches on so many rayon threads.
+/// Returns the losses, and the bits of everything that is saved, after a few steps of large batches on this
+/// number of rayon threads.
 fn on_threads<E>(
     threads: usize,
     (name, least): (&str, usize),
@@ -73,11 +75,11 @@ where
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     pool.install(|| {
         assert_eq!(rayon::current_num_threads(), threads);
-        // libtorch's sums are rounded by its own number of threads: `threads.rs` tells the two apart, with real ones of both.
+        // Sums in libtorch depend on its own number of threads; `threads.rs` tests both numbers.
         tch::set_num_threads(1);
         let folder = Folder::new(&format!("threads-{name}-{threads}"));
-        // Large enough that graphs (64 per thread), and distinct rows to draw from (256), are shared out: the first step is
-        // all fresh walks.
+        // Large enough for parallel work on graphs (64 per thread) and distinct rows (256); the first step
+        // has fresh trajectories only.
         let mut trainer = make(Setting { batch: 2400, ..Setting::new(3, ReplayPath::PolicyBackward) });
         trainer.prefill(500).unwrap();
         let stats: Vec<_> = (0..2).map(|_| trainer.step().unwrap()).collect();
@@ -99,7 +101,7 @@ fn the_number_of_rayons_threads_changes_no_bit() {
     }
     check("ring", 600, ring);
     check("colored", 600, colored_graphs);
-    // Walks on the grid are short while the policy is new.
+    // Trajectories on the grid are short for a new policy.
     check("grid", 150, hypergrid);
 }
 

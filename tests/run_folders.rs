@@ -1,4 +1,4 @@
-//! The folders that `reproduce --run` writes: what may go into one, and what is read back.
+//! Run folders of `reproduce --run`: checks before writing, and reading back.
 
 #[allow(dead_code, unreachable_pub, reason = "the examples' module, used as it is")]
 #[path = "../examples/reproduce/run/folder.rs"]
@@ -22,12 +22,12 @@ use folder::RunFolder;
 use steps::StepRecord;
 use task_flags::TaskFlags;
 
-/// The steps that a file has, one by one.
+/// Reads the steps in a file one by one.
 fn steps_before(path: &Path, done: usize) -> gfn::Result<Vec<StepRecord>> {
     steps::read_steps(path, done).map(|steps| steps.records)
 }
 
-/// A program of several tasks, as `reproduce` is.
+/// A program with several tasks, like `reproduce`.
 #[derive(Parser, Debug)]
 enum Program {
     Ring(Ring),
@@ -55,21 +55,21 @@ struct Ring {
     json: bool,
 }
 
-fn asked(line: &str) -> TaskFlags {
+fn parse_flags(line: &str) -> TaskFlags {
     let matches = Program::command().get_matches_from(["program"].into_iter().chain(line.split_whitespace()));
     TaskFlags::of(&Program::command(), &matches).unwrap()
 }
 
 #[test]
 fn all_flags_are_kept_as_they_were_used() {
-    let given = asked("ring --lr 1e-3 --only tb --only db --run runs/a --directed");
+    let given = parse_flags("ring --lr 1e-3 --only tb --only db --run runs/a --directed");
     assert_eq!(given.task, "ring");
     let flags =
         json!({ "seed": 0, "lr": 0.001, "directed": true, "only": ["tb", "db"], "run": "runs/a", "json": false });
     assert_eq!(serde_json::Value::Object(given.flags.clone()), flags);
-    // The same number written otherwise, another folder and another form of output are the same run.
-    assert_eq!(given.differences(&asked("ring --lr 0.001 --only tb --only db --run b --directed --json")), []);
-    let other = asked("ring --seed 3 --only tb --only db --directed");
+    // Another spelling of a number, another folder and another output format are the same run.
+    assert_eq!(given.differences(&parse_flags("ring --lr 0.001 --only tb --only db --run b --directed --json")), []);
+    let other = parse_flags("ring --seed 3 --only tb --only db --directed");
     let differences = given.differences(&other);
     assert_eq!(differences, [("lr", &json!(0.001), &json!(null)), ("seed", &json!(0), &json!(3))]);
 }
@@ -78,9 +78,9 @@ fn all_flags_are_kept_as_they_were_used() {
 fn a_folder_takes_one_run() {
     let temporary = Folder::new("run-folder");
     let run = RunFolder::new(temporary.join("new/run"));
-    let (this, other) = (asked("ring --lr 0.1"), asked("ring --lr 0.2 --seed 1"));
+    let (this, other) = (parse_flags("ring --lr 0.1"), parse_flags("ring --lr 0.2 --seed 1"));
     run.claim(&this, None).unwrap();
-    // Settings that nothing came of, as where a flag was refused, don't stand in the way of any run.
+    // Settings without results, as after a refused flag, block no other run.
     fs::create_dir(run.pictures()).unwrap();
     run.claim(&other, None).unwrap();
     assert_eq!(run.flags().unwrap(), other);
@@ -90,26 +90,26 @@ fn a_folder_takes_one_run() {
 
     fs::write(run.metrics(), "{\"step\":1}\n").unwrap();
     run.claim(&other, None).unwrap();
-    let refused = |asked: &TaskFlags, resume: Option<PathBuf>, words: &[&str]| {
-        let error = run.claim(asked, resume.as_deref()).unwrap_err();
+    let refused = |flags: &TaskFlags, resume: Option<PathBuf>, words: &[&str]| {
+        let error = run.claim(flags, resume.as_deref()).unwrap_err();
         let message = error.to_string();
         assert!(matches!(error, Error::File { .. }) && words.iter().all(|word| message.contains(word)), "{message}");
         assert!(message.contains("give a new folder"), "{message}");
     };
     refused(&this, None, &["another run", "`lr` is 0.2 there, 0.1 here; `seed` is 1 there, 0 here", "--resume"]);
-    refused(&asked("line"), None, &["another run: of the task `ring`"]);
+    refused(&parse_flags("line"), None, &["another run: of the task `ring`"]);
     folder::write_json(&run.result(), &json!({ "tv": 0.5 })).unwrap();
     refused(&other, None, &["finished", "result.json"]);
-    // Its own checkpoint lets it go on under other settings, to another result; another's doesn't.
+    // The run's own checkpoint allows resuming with other settings; another checkpoint doesn't.
     fs::create_dir(run.checkpoint()).unwrap();
     refused(&this, Some(temporary.join("new")), &["another run"]);
-    refused(&asked("line"), Some(run.checkpoint()), &["another run"]);
+    refused(&parse_flags("line"), Some(run.checkpoint()), &["another run"]);
     run.claim(&this, Some(&run.checkpoint())).unwrap();
-    // Only once the checkpoint has turned out to fit is anything replaced.
+    // Nothing is replaced before the checkpoint is known to fit.
     assert!(run.result().exists() && run.flags().unwrap() == other);
     run.describe(&this, &[]).unwrap();
     assert!(!run.result().exists() && run.flags().unwrap() == this);
-    refused(&asked("ring --lr 0.1 --resume elsewhere"), Some("elsewhere".into()), &["began elsewhere"]);
+    refused(&parse_flags("ring --lr 0.1 --resume elsewhere"), Some("elsewhere".into()), &["began elsewhere"]);
     assert!(
         fs::read_dir(temporary.join("new/run"))
             .unwrap()
@@ -125,29 +125,29 @@ fn two_processes_do_not_write_one_folder() {
     fs::create_dir(temporary.join("run")).unwrap();
     let other = fs::File::create(temporary.join("run").join(".lock")).unwrap();
     other.lock().unwrap();
-    let message = run.claim(&asked("ring"), None).unwrap_err().to_string();
+    let message = run.claim(&parse_flags("ring"), None).unwrap_err().to_string();
     assert!(message.contains("another process is writing it"), "{message}");
     drop(other);
-    run.claim(&asked("ring"), None).unwrap();
+    run.claim(&parse_flags("ring"), None).unwrap();
 }
 
 #[test]
 fn a_folder_of_other_things_is_left_alone() {
     let temporary = Folder::new("run-foreign");
     fs::write(temporary.join("thesis.tex"), "").unwrap();
-    let message = RunFolder::new(&temporary.0).claim(&asked("ring"), None).unwrap_err().to_string();
+    let message = RunFolder::new(&temporary.0).claim(&parse_flags("ring"), None).unwrap_err().to_string();
     assert!(message.contains("it is no run folder"), "{message}");
     assert_eq!(fs::read_dir(&temporary.0).unwrap().count(), 1);
-    // A folder in a file.
-    let error = RunFolder::new(temporary.join("thesis.tex/run")).claim(&asked("ring"), None).unwrap_err();
+    // A folder inside a file.
+    let error = RunFolder::new(temporary.join("thesis.tex/run")).claim(&parse_flags("ring"), None).unwrap_err();
     assert!(matches!(&error, Error::Io { path, .. } if path.ends_with("thesis.tex/run")), "{error}");
-    // Settings that aren't any.
+    // Invalid settings.
     let run = RunFolder::new(temporary.join("broken"));
     fs::create_dir(temporary.join("broken")).unwrap();
     fs::write(run.metrics(), "").unwrap();
     for (text, problem) in [("{", "EOF while parsing"), ("[1]", "isn't the settings of a run"), ("{}", "`task`")] {
         fs::write(run.settings(), text).unwrap();
-        let message = run.claim(&asked("ring"), None).unwrap_err().to_string();
+        let message = run.claim(&parse_flags("ring"), None).unwrap_err().to_string();
         assert!(message.contains(problem) && message.contains("settings.json"), "{message}");
     }
 }
@@ -156,7 +156,7 @@ fn a_folder_of_other_things_is_left_alone() {
 fn steps_are_read_back_as_they_were_made() {
     let temporary = Folder::new("run-made");
     let run = RunFolder::new(temporary.join("run"));
-    run.claim(&asked("ring"), None).unwrap();
+    run.claim(&parse_flags("ring"), None).unwrap();
     assert_eq!(steps_before(&run.metrics(), 7).unwrap(), [], "nothing was made yet");
     let made = |step| StepRecord {
         n: 1,
@@ -184,7 +184,7 @@ fn steps_are_read_back_as_they_were_made() {
     assert_eq!(steps_before(&run.metrics(), 3).unwrap(), made);
     assert_eq!(steps_before(&run.metrics(), 2).unwrap(), made[..2], "the third is made again");
 
-    // What isn't finite is null.
+    // Numbers that aren't finite are null.
     let mut infinite = line(1);
     (infinite["loss"], infinite["tv"]) = (json!(null), json!(null));
     write(&[infinite], "");

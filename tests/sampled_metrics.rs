@@ -1,4 +1,5 @@
-//! Metrics from samples, against the exact distribution: log p(x) by backward paths, its correlation with log R(x), modes found.
+//! Metrics from samples, compared with the exact distribution: log p(x) from backward paths, its correlation
+//! with log R(x), modes.
 
 use crate::spaces::ColouredGraphs;
 use gfn::env::StateGraph;
@@ -12,7 +13,7 @@ use gfn::{Error, Result, Rng};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use tch::Tensor;
 
-/// Differs from graph to graph, and not between isomorphic ones.
+/// Differs between graphs, but not between isomorphic ones.
 fn graph_reward(states: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
     let log_r = |graph: &GraphState| {
         let ones = graph.nodes().filter(|node| node.class == 1).count();
@@ -21,7 +22,7 @@ fn graph_reward(states: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
     Ok(states.graphs().iter().map(log_r).collect())
 }
 
-/// The largest difference between estimated and exact log p(x), over all finished objects.
+/// Returns the largest difference between estimated and exact log p(x), over all terminal objects.
 fn worst<E>(env: &E, graph: &StateGraph<E>, policy: &dyn Policy<E>, paths: usize) -> f64
 where
     E: EnumerableEnv,
@@ -34,24 +35,25 @@ where
     errors.fold(0.0, f64::max)
 }
 
-/// `at_least` is what Spearman's rho must be where log p(x) is log R(x) up to rounding: rounding breaks ties of the reward.
+/// Checks estimates for an exact and an inexact policy. `at_least` bounds Spearman's rho of the exact one,
+/// because rounding breaks ties of the reward.
 fn check<E, R>(env: &E, reward: R, at_least: f64)
 where
     E: EnumerableEnv,
     R: Reward<E::States>,
 {
     let graph = StateGraph::build(env, 10_000).unwrap();
-    // All paths to an object weigh the same under an exact policy: one is enough.
+    // All paths to an object have equal weights for an exact policy, so one path is enough.
     let exact = ExactPolicy::new(&graph, env, &UniformPolicy, &reward).unwrap();
     let error = worst(env, &graph, &exact, 1);
     // P_B is in single precision.
     assert!(error < 1e-6, "exact policy: {error}");
 
-    // Another one needs many, and one isn't enough.
+    // Another policy needs many paths.
     let (many, one) = (worst(env, &graph, &UniformPolicy, 4000), worst(env, &graph, &UniformPolicy, 1));
     assert!(many < 0.08 && one > 2.0 * many, "uniform policy: {many} with 4000 paths, {one} with one");
 
-    // The exact policy's log p is log R - log Z, the uniform one's isn't.
+    // The exact policy's log p is log R - log Z; that of the uniform policy isn't.
     let ends = graph.states().select(&graph.ends());
     let log_rewards = reward.log_reward(&ends, None).unwrap();
     let estimated = estimate_log_probs(env, &exact, &ends, 2, &mut Rng::seeded(1)).unwrap();
@@ -76,7 +78,7 @@ fn log_p_is_that_of_the_exact_distribution() {
 #[test]
 fn log_p_of_a_graph_is_that_of_its_class() {
     tch::set_num_threads(1);
-    check(&ColouredGraphs::of(4), graph_reward, 0.9);
+    check(&ColouredGraphs::env(4), graph_reward, 0.9);
 }
 
 #[test]

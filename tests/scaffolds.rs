@@ -1,4 +1,5 @@
-//! Initial graphs whose nodes are told apart or alike: states, symmetries and distributions against brute force.
+//! Initial graphs with distinguished or interchangeable nodes: states, symmetries and distributions compared
+//! with brute force.
 
 use std::collections::HashMap;
 
@@ -18,7 +19,7 @@ use tch::{Device, Kind, Tensor};
 
 const NODES: usize = 5;
 
-/// A path of three nodes, whose ends are alike, and a ring of three.
+/// A path of three nodes, whose ends are interchangeable, and a ring of three.
 fn scaffolds() -> [GraphState; 2] {
     let graph = |edges: &[(u32, u32)]| {
         let edges: Vec<_> = edges.iter().map(|&(a, b)| (a, b, Edge::default())).collect();
@@ -28,16 +29,20 @@ fn scaffolds() -> [GraphState; 2] {
 }
 
 /// Growth by leaves, and by edges between any nodes.
-fn grown(scaffold: GraphState, told: Scaffold) -> GraphEnv {
+fn growth(scaffold: GraphState, scaffold_kind: Scaffold) -> GraphEnv {
     let actions = ActionSet::new(Semantics::UpToIsomorphism)
         .with(AddNode::attached(2, 1, NODES))
         .with(AddEdge::new(1).at_most(6).keeping_connected());
     let schema = GraphSchema { node_classes: 2, ..GraphSchema::plain(GraphKind::Undirected, NODES) };
-    GraphEnv::new(Free, actions, scaffold).and_then(|env| env.with_schema(schema)).unwrap().with_scaffold(told).unwrap()
+    GraphEnv::new(Free, actions, scaffold)
+        .and_then(|env| env.with_schema(schema))
+        .unwrap()
+        .with_scaffold(scaffold_kind)
+        .unwrap()
 }
 
-/// Growth of `n` nodes without edges by single nodes of two classes, and by edges between any nodes.
-fn loose(kind: GraphKind, n: usize, max_nodes: usize, max_edges: usize) -> GraphEnv {
+/// Growth from `n` isolated nodes by nodes of two classes, and by edges between any nodes.
+fn loose_growth(kind: GraphKind, n: usize, max_nodes: usize, max_edges: usize) -> GraphEnv {
     let actions = ActionSet::new(Semantics::UpToIsomorphism)
         .with(AddNode::free(2, max_nodes))
         .with(AddEdge::new(1).at_most(max_edges));
@@ -57,7 +62,7 @@ fn permutations(items: &[u32]) -> Vec<Vec<u32>> {
     }
 }
 
-/// All labellings of a graph that a symmetry of the scaffold and any order of the other nodes give.
+/// Returns all labellings of a graph by a symmetry of the scaffold and any order of the other nodes.
 fn labellings(scaffold: &GraphState, graph: &GraphState) -> Vec<CanonicalKey> {
     let mut out = Vec::new();
     for first in permutations(&[0, 1, 2]).into_iter().filter(|order| scaffold.induced(order) == *scaffold) {
@@ -69,15 +74,16 @@ fn labellings(scaffold: &GraphState, graph: &GraphState) -> Vec<CanonicalKey> {
 }
 
 #[test]
-fn alike_nodes_make_one_state_of_what_their_symmetries_take_to_each_other() {
-    let asked =
-        scaffolds().map(|scaffold| [Scaffold::Alike, Scaffold::ToldApart].map(|told| grown(scaffold.clone(), told)));
-    // Of nodes without edges nothing need be said.
+fn symmetries_of_alike_nodes_merge_states() {
+    let with_scaffold = scaffolds().map(|scaffold| {
+        [Scaffold::Alike, Scaffold::ToldApart].map(|scaffold_kind| growth(scaffold.clone(), scaffold_kind))
+    });
+    // Isolated nodes are interchangeable by default.
     let by_default = [GraphKind::Undirected, GraphKind::Directed].map(|kind| {
-        let env = loose(kind, 3, NODES, 2);
+        let env = loose_growth(kind, 3, NODES, 2);
         [env.clone(), env.with_scaffold(Scaffold::ToldApart).unwrap()]
     });
-    for [env, told_apart] in asked.into_iter().chain(by_default) {
+    for [env, told_apart] in with_scaffold.into_iter().chain(by_default) {
         let scaffold = env.initial_graphs()[0].clone();
         assert_eq!((env.scaffold(), told_apart.scaffold()), (Scaffold::Alike, Scaffold::ToldApart));
         check_graph_env(&env, Budget::thorough().with_walks(60), &mut Rng::seeded(0)).unwrap();
@@ -88,12 +94,12 @@ fn alike_nodes_make_one_state_of_what_their_symmetries_take_to_each_other() {
             let labellings = labellings(&scaffold, graph);
             let smallest = labellings.iter().min().unwrap().clone();
             assert_eq!(places.insert(smallest, place), None, "one state twice");
-            // |Aut| is how many of the labellings are the graph as it is.
+            // |Aut| is the number of labellings that give the same graph.
             let own = labelled_key(graph);
             let expected = (labellings.iter().filter(|key| **key == own).count() as f64).ln();
             assert!((env.log_automorphisms(graph).unwrap() - expected).abs() < 1e-12, "{graph}");
         }
-        // Each state of the one environment is a state of the other, and carries its share of what ends there.
+        // Each state of one environment is a state of the other, and has its share of terminal probability.
         let of = |graph: &GraphState| places[&labellings(&scaffold, graph).into_iter().min().unwrap()];
         let ended = alike.terminating_distribution(&env, &UniformPolicy, None).unwrap().probs;
         let mut expected = vec![0.0; alike.len()];
@@ -106,13 +112,13 @@ fn alike_nodes_make_one_state_of_what_their_symmetries_take_to_each_other() {
     }
 }
 
-/// A half per node of class 1, and a fifth per edge.
+/// Log-reward of 0.5 per node of class 1, and 0.2 per edge.
 fn reward(states: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
     let of = |graph: &GraphState| graph.nodes().map(|node| 0.5 * f64::from(node.class)).sum::<f64>();
     Ok(states.graphs().iter().map(|graph| of(graph) + 0.2 * graph.n_edges() as f64).collect())
 }
 
-/// On the ring all nodes are alike; on the path only its ends are, and an edge between them hides that.
+/// Interchangeable nodes: all on the ring, only the ends on the path, which an edge between them hides.
 #[test]
 fn a_policy_learns_the_distribution_over_states_of_alike_nodes() {
     for scaffold in scaffolds() {
@@ -156,12 +162,12 @@ fn a_scaffold_of_too_many_symmetries_is_refused_where_its_nodes_are_alike() {
     assert_eq!(env.with_scaffold(Scaffold::ToldApart).unwrap().initial(&[0]).graphs()[0].n_nodes(), 8);
 }
 
-/// Of few nodes, and of more than are searched as they are.
+/// A few nodes, and more nodes than are searched directly.
 #[test]
 fn any_number_of_nodes_without_edges_may_be_alike() {
     for (kind, n) in [GraphKind::Undirected, GraphKind::Directed].into_iter().flat_map(|kind| [(kind, 9), (kind, 100)])
     {
-        let env = loose(kind, n, n + 3, 9);
+        let env = loose_growth(kind, n, n + 3, 9);
         let joined = |edges: [(u32, u32); 2]| {
             let mut graph = GraphState::with_nodes(kind, n + 3);
             edges.iter().for_each(|&(a, b)| graph.add_edge(a, b, Edge::default()).unwrap());
@@ -181,7 +187,7 @@ fn any_number_of_nodes_without_edges_may_be_alike() {
 }
 
 #[test]
-fn nodes_that_differ_or_are_joined_are_told_apart_by_default() {
+fn different_or_joined_nodes_are_distinguished_by_default() {
     let (kind, free) = (GraphKind::Undirected, || AddEdge::new(1));
     let scaffold = |actions, initial| {
         let schema = GraphSchema { node_classes: 2, ..GraphSchema::plain(kind, 3) };
@@ -206,7 +212,7 @@ fn log_z_and_log_probabilities_are_those_of_the_raw_reward() {
     let env = env.with_scaffold(Scaffold::Alike).unwrap();
     let reward = PerGraph(|graph: &GraphState| 0.3 * graph.n_nodes() as f64);
     let space = StateGraph::build(&env, 100).unwrap();
-    // The ring; with a leaf; with two on one node, on two, or one on the other.
+    // The ring; with one leaf; with two leaves on one node, on two nodes, or one on the other.
     let expected = (0.9_f64.exp() + 1.2_f64.exp() + 3.0 * 1.5_f64.exp()).ln();
     let flows = space.exact_flows(&env, &UniformPolicy, &reward, None).unwrap();
     assert!((flows.log_z - expected).abs() < 1e-6, "{} of {expected}", flows.log_z);

@@ -1,5 +1,5 @@
-//! Parts of the tasks `seh-frag` and `seh-frag-moo`: directions of focus, the cone that is trained, the table
-//! of scored molecules.
+//! Parts of the tasks `seh-frag` and `seh-frag-moo`: directions of focus, the cone in training, the table of
+//! scored molecules.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ const COSINE: f64 = 0.98;
 const BETA: f64 = 32.0;
 const LEAST: f64 = 1e-4;
 
-/// A conditioning by direction of four objectives, as the task has it.
+/// Builds the task's conditioning by direction of four objectives.
 fn conditioning(focus: Focus) -> Conditioning {
     let plain = Conditioning::new(4).unwrap().temperature(Temperature::Constant(BETA), Encoding::Number).unwrap();
     plain.focus(focus, Encoding::Thermometer { bins: 16 }).unwrap()
@@ -43,10 +43,10 @@ fn toward(direction: &[f64]) -> Condition {
     Condition { beta: BETA, preferences: vec![1.0; 4], focus: Some(direction.to_vec()) }
 }
 
-/// With objectives as good, the log-reward falls with the angle: inside of the cone, on its surface and
+/// The log-reward of equally good objectives decreases with the angle: inside of the cone, on its surface and
 /// outside.
 #[test]
-fn what_is_nearer_to_the_direction_is_worth_more() {
+fn objects_nearer_to_the_direction_are_worth_more() {
     let direction = [0.5; 4];
     let objectives = |step: u32| {
         let off = 0.49 * f64::from(step) / 49.0;
@@ -70,7 +70,7 @@ fn what_is_nearer_to_the_direction_is_worth_more() {
     };
     let directions = Directions::OneOf(vec![direction.to_vec()]);
     assert!(falls(focus(COSINE, BETA, LEAST, directions.clone())));
-    // With the settings of the task before this one it didn't.
+    // The task's earlier settings don't have this property.
     assert!(!falls(Focus { cosine: COSINE, ..Focus::new(directions) }));
 }
 
@@ -96,7 +96,7 @@ fn letters() -> Vec<Arc<dyn Reward<VectorStates> + Send + Sync>> {
     (1..=4).map(of_letter).collect()
 }
 
-/// The share of samples in the cone around each direction, after training with this focus.
+/// Returns the share of samples in the cone around each direction, after training with this focus.
 fn accuracy(focus: Focus, hindsight: Option<f64>, tested: &[Vec<f64>]) -> Vec<f64> {
     let env = word_env(4, LENGTH);
     let reward = ConditionedReward::new(conditioning(focus), letters()).unwrap();
@@ -139,7 +139,7 @@ fn accuracy(focus: Focus, hindsight: Option<f64>, tested: &[Vec<f64>]) -> Vec<f6
     tested.iter().map(share).collect()
 }
 
-/// The settings of `seh-frag-moo --focus` on words, whose four objectives count the letters.
+/// The settings of `seh-frag-moo --focus` on words, with letter counts as four objectives.
 #[test]
 fn a_policy_follows_the_focus() {
     tch::set_num_threads(1);
@@ -157,7 +157,7 @@ fn a_policy_follows_the_focus() {
     let mean = |shares: &[f64]| shares.iter().sum::<f64>() / shares.len() as f64;
     assert!(mean(&learned) > 3.0 * mean(&of_random), "{learned:?} of {of_random:?}");
     assert!(learned.iter().filter(|share| **share > 0.0).count() >= 8, "{learned:?}");
-    // Directions of a Dirichlet law, a hard cone and no hindsight: the settings of the task before these.
+    // The task's earlier settings: directions from a Dirichlet distribution, a hard cone and no hindsight.
     assert!(mean(&as_before) < mean(&of_random), "{as_before:?} of {of_random:?}");
 }
 
@@ -200,14 +200,14 @@ fn a_table_goes_on_where_its_run_goes_on() {
     let mut table = ScoredTable::new(file.0.clone());
     (1..=4).for_each(|step| finish(&mut table, "C", Some(step)));
     drop(table);
-    // Killed while it wrote, after a checkpoint of step 2.
+    // Killed while writing, after a checkpoint of step 2.
     std::fs::write(&file.0, file.text() + "1").unwrap();
     finish(&mut ScoredTable::new(file.0.clone()), "N", Some(3));
     assert_eq!(file.text(), "step,smiles,reward\n1,C,0.5\n2,C,0.5\n3,N,0.5\n");
-    // A new run doesn't go on with another's.
+    // A new run doesn't continue another run's table.
     finish(&mut ScoredTable::new(file.0.clone()), "O", Some(1));
     assert_eq!(file.text(), "step,smiles,reward\n1,O,0.5\n");
-    // A run that goes on elsewhere begins a table there.
+    // A run that is resumed in another folder starts a table there.
     std::fs::remove_file(&file.0).unwrap();
     finish(&mut ScoredTable::new(file.0.clone()), "O", Some(7));
     assert_eq!(file.text(), "step,smiles,reward\n7,O,0.5\n");
@@ -220,7 +220,7 @@ fn molecules_scored_after_the_last_step_have_rows() {
     finish(&mut table, "C", Some(1));
     finish(&mut table, "N", Some(2));
     drop(table);
-    // A run that resumes after its last step makes none.
+    // A run that is resumed after its last step adds no row.
     finish(&mut ScoredTable::new(file.0.clone()), "O", Some(3));
     assert_eq!(file.text(), "step,smiles,reward\n1,C,0.5\n2,N,0.5\n3,O,0.5\n");
     ScoredTable::new(file.0.clone()).finish_step(Some(4)).unwrap();

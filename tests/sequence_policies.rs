@@ -1,4 +1,4 @@
-//! Policies that read sequences: sampling step by step and scoring in one pass say the same.
+//! Policies that read sequences: sampling step by step and scoring in one pass give the same results.
 use gfn::Rng;
 use gfn::contract::{Budget, check_env};
 use gfn::distribution::GraphActionCategorical;
@@ -19,7 +19,7 @@ use tch::{Device, Kind, Tensor};
 
 const LENGTH: usize = 6;
 const KINDS: [SequenceKind; 3] = [SequenceKind::Lstm, SequenceKind::Gru, SequenceKind::Transformer { heads: 2 }];
-fn wanted() -> Quantities {
+fn quantities() -> Quantities {
     Quantity::LogPf | Quantity::LogPb | Quantity::LogFlow
 }
 
@@ -41,7 +41,7 @@ fn parameters(policy: &SequencePolicy) -> &Parameters {
     Policy::<VectorEnv>::parameters(policy).unwrap()
 }
 
-/// VectorEnv that end early and late, some of them parts of others.
+/// Words that end early or late, some of them prefixes of others.
 fn words() -> VectorStates {
     let words = [
         [0u16, 0, 0, 0, 0, 0],
@@ -55,7 +55,7 @@ fn words() -> VectorStates {
     VectorStates::from_rows(words)
 }
 
-/// All words of `states`, and everything that they begin with, by length: what a sampler would have met.
+/// Returns all words of `states` and their prefixes, by length, as a sampler would visit them.
 fn by_length(states: &VectorStates) -> Vec<VectorStates> {
     let cut = |length: usize| {
         let long = states.rows().filter(|row| row.iter().filter(|&&x| x > 0).count() >= length);
@@ -65,28 +65,28 @@ fn by_length(states: &VectorStates) -> Vec<VectorStates> {
     (0..=LENGTH).map(cut).collect()
 }
 
-/// log P_F of each action of each state, in one pass.
-fn whole(policy: &SequencePolicy, states: &VectorStates) -> Tensor {
-    log_probs(&policy.evaluate(&env(), states, None, wanted()).unwrap().pf.unwrap())
+/// Returns log P_F of each action of each state, in one pass.
+fn log_probs_in_one_pass(policy: &SequencePolicy, states: &VectorStates) -> Tensor {
+    log_probs(&policy.evaluate(&env(), states, None, quantities()).unwrap().pf.unwrap())
 }
 
 fn log_probs(pf: &GraphActionCategorical) -> Tensor {
     pf.log_probs().detach().to_kind(Kind::Double)
 }
 
-type Reading<'a> = Box<dyn HostPolicy<VectorEnv> + 'a>;
+type RollOut<'a> = Box<dyn HostPolicy<VectorEnv> + 'a>;
 
-/// A roll-out, which remembers what it has read.
-fn reading(policy: &SequencePolicy) -> Reading<'_> {
+/// Starts a roll-out, which caches what it has read.
+fn start_roll_out(policy: &SequencePolicy) -> RollOut<'_> {
     policy.on_host(Direction::Forward).unwrap()
 }
 
-/// The same, step by step.
-fn stepwise(reading: &Reading<'_>, states: &VectorStates) -> Tensor {
-    log_probs(&reading.distribution(&env(), states).unwrap())
+/// Returns log P_F step by step.
+fn log_probs_by_step(roll_out: &RollOut<'_>, states: &VectorStates) -> Tensor {
+    log_probs(&roll_out.distribution(&env(), states).unwrap())
 }
 
-fn apart(a: &Tensor, b: &Tensor) -> f64 {
+fn largest_difference(a: &Tensor, b: &Tensor) -> f64 {
     assert_eq!(a.size(), b.size());
     (a - b).abs().max().double_value(&[])
 }
@@ -96,19 +96,19 @@ fn the_environment_of_these_tests_keeps_its_contract() {
     check_env(&env(), Budget::thorough().with_walks(30), &mut Rng::seeded(0)).unwrap();
 }
 
-/// Step by step and in one pass, in both kinds; and each way is the one that is meant to be tested.
+/// Agreement in both kinds of precision; the test also checks which code path is used.
 #[test]
 fn sampling_and_scoring_agree() {
     for (kind, tolerance) in [(Kind::Float, 1e-5), (Kind::Double, 1e-10)] {
         for net in KINDS {
             let policy = build(config(net), kind);
-            let reading = reading(&policy);
+            let roll_out = start_roll_out(&policy);
             for states in by_length(&words()) {
                 let work = policy.work();
-                let step = stepwise(&reading, &states);
+                let step = log_probs_by_step(&roll_out, &states);
                 assert_eq!(policy.work().steps, work.steps + 1, "{net:?}");
                 assert_eq!(policy.work().passes, work.passes);
-                let distance = apart(&step, &whole(&policy, &states));
+                let distance = largest_difference(&step, &log_probs_in_one_pass(&policy, &states));
                 assert_eq!(policy.work().passes, work.passes + 1);
                 assert!(distance < tolerance, "{net:?}, {kind:?}: {distance}");
             }
@@ -116,26 +116,29 @@ fn sampling_and_scoring_agree() {
     }
 }
 
-/// Any rows, in any order, of any lengths, twice or alone: from what is remembered, or from the start.
+/// Rows in any order and of any lengths, repeated or single, from the cache or from the start.
 #[test]
-fn rows_may_be_picked_and_mixed() {
+fn rows_may_be_selected_and_mixed() {
     let states = words();
     let mut rng = Rng::seeded(1);
     for net in KINDS {
         let policy = build(config(net), Kind::Double);
-        let alone = |row: usize| whole(&policy, &states.select(&[row]));
+        let alone = |row: usize| log_probs_in_one_pass(&policy, &states.select(&[row]));
         let expected: Vec<Tensor> = (0..states.len()).map(alone).collect();
         for warm in [false, true] {
-            let reading = reading(&policy);
+            let roll_out = start_roll_out(&policy);
             if warm {
-                by_length(&states).iter().for_each(|states| drop(stepwise(&reading, states)));
+                by_length(&states).iter().for_each(|states| drop(log_probs_by_step(&roll_out, states)));
             }
             for _ in 0..10 {
                 let rows: Vec<usize> = (0..1 + rng.below(9)).map(|_| rng.below(states.len())).collect();
                 let before = policy.work();
                 let together = rows.iter().map(|&row| &expected[row]).collect::<Vec<_>>();
-                for out in [stepwise(&reading, &states.select(&rows)), whole(&policy, &states.select(&rows))] {
-                    assert!(apart(&out, &Tensor::cat(&together, 0)) < 1e-10, "{net:?}, {rows:?}");
+                for out in [
+                    log_probs_by_step(&roll_out, &states.select(&rows)),
+                    log_probs_in_one_pass(&policy, &states.select(&rows)),
+                ] {
+                    assert!(largest_difference(&out, &Tensor::cat(&together, 0)) < 1e-10, "{net:?}, {rows:?}");
                 }
                 assert!(!warm || policy.work().steps == before.steps, "everything is known");
             }
@@ -143,14 +146,14 @@ fn rows_may_be_picked_and_mixed() {
     }
 }
 
-/// Lengths that differ in one step: each grows by one from what is known of it.
+/// Different lengths in one step: each row extends its cached prefix.
 #[test]
 fn a_step_may_mix_lengths() {
     for net in KINDS {
         let policy = build(config(net), Kind::Double);
-        let reading = reading(&policy);
+        let roll_out = start_roll_out(&policy);
         for states in &by_length(&words())[..3] {
-            let _ = stepwise(&reading, states);
+            let _ = log_probs_by_step(&roll_out, states);
         }
         let mixed = VectorStates::from_rows([
             [1u16, 3, 2, 0, 0, 0],
@@ -160,15 +163,17 @@ fn a_step_may_mix_lengths() {
         ]);
         let mixed_lengths = mixed.select(&[1, 3, 0, 2, 1]);
         let before = policy.work();
-        let step = stepwise(&reading, &mixed_lengths);
+        let step = log_probs_by_step(&roll_out, &mixed_lengths);
         assert_eq!(policy.work().passes, before.passes);
-        assert!(apart(&step, &whole(&policy, &mixed_lengths)) < 1e-10);
+        assert!(largest_difference(&step, &log_probs_in_one_pass(&policy, &mixed_lengths)) < 1e-10);
         let ahead = VectorStates::from_rows([[1u16, 3, 2, 0, 0, 0], [2, 1, 0, 0, 0, 0]]);
-        assert!(apart(&stepwise(&reading, &ahead), &whole(&policy, &ahead)) < 1e-10);
+        assert!(
+            largest_difference(&log_probs_by_step(&roll_out, &ahead), &log_probs_in_one_pass(&policy, &ahead)) < 1e-10
+        );
     }
 }
 
-/// Rows of the cache give way to new ones, and what is left is right; with too little room for one batch, too.
+/// Evicting rows of the cache doesn't change results, even if a batch doesn't fit.
 #[test]
 fn a_small_cache_changes_nothing_but_the_work() {
     for net in KINDS {
@@ -181,15 +186,21 @@ fn a_small_cache_changes_nothing_but_the_work() {
             * 8;
         for (rows, fits) in [(0, false), (3, false), (20, true)] {
             let small = build(SequencePolicyConfig { cache_bytes: rows * row_bytes, ..config(net) }, Kind::Double);
-            let reading = reading(&small);
+            let roll_out = start_roll_out(&small);
             for first in 1u16..=3 {
                 let last = if first == 1 { 2 } else { 1 };
                 let pair = VectorStates::from_rows([[first; LENGTH], [first, last, last, last, last, last]]);
                 for states in by_length(&pair) {
-                    assert!(apart(&stepwise(&reading, &states), &whole(&large, &states)) < 1e-10, "{net:?}, {rows}");
+                    assert!(
+                        largest_difference(
+                            &log_probs_by_step(&roll_out, &states),
+                            &log_probs_in_one_pass(&large, &states)
+                        ) < 1e-10,
+                        "{net:?}, {rows}"
+                    );
                 }
             }
-            // Each pair has 12 prefixes and the start: three pairs need more room than there is, and one fits.
+            // Each pair has 12 prefixes and the start: three pairs don't fit, one does.
             let work = small.work();
             assert_eq!(work.passes == 0, fits, "{net:?}: {work:?}");
             assert_eq!(fits, work.prefixes >= 3 * 11, "{net:?}: {work:?}");
@@ -197,10 +208,9 @@ fn a_small_cache_changes_nothing_but_the_work() {
     }
 }
 
-/// However the weights are changed, nothing that was read by the old ones is used: not all ways of it leave a trace in
-/// `Parameters::version`.
+/// Changed weights make the cache invalid, even if `Parameters::version` doesn't show the change.
 #[test]
-fn a_change_of_weights_is_seen_however_it_was_made() {
+fn any_change_of_weights_is_detected() {
     let halve: [fn(&Tensor); 3] = [
         |x| tch::no_grad(|| drop(x.shallow_clone().g_mul_scalar_(0.5))),
         |x| x.shallow_clone().set_data(&tch::no_grad(|| x * 0.5)),
@@ -210,20 +220,26 @@ fn a_change_of_weights_is_seen_however_it_was_made() {
         let policy = build(config(net), Kind::Double);
         for halve in halve {
             let draw = || Sampler::new(&env(), &policy).forward(200, &mut Rng::seeded(3)).unwrap();
-            let (drawn, before) = (draw(), whole(&policy, &words()));
+            let (drawn, before) = (draw(), log_probs_in_one_pass(&policy, &words()));
             parameters(&policy).iter().for_each(|parameter| halve(&parameter.tensor));
-            let after = whole(&policy, &words());
-            assert!(apart(&after, &before) > 1e-3, "the weights have changed");
+            let after = log_probs_in_one_pass(&policy, &words());
+            assert!(largest_difference(&after, &before) > 1e-3, "the weights have changed");
             let again = draw();
             assert!(again.terminal_states() != drawn.terminal_states(), "{net:?}: drawn as before");
             for states in by_length(&words()) {
-                assert!(apart(&stepwise(&reading(&policy), &states), &whole(&policy, &states)) < 1e-10, "{net:?}");
+                assert!(
+                    largest_difference(
+                        &log_probs_by_step(&start_roll_out(&policy), &states),
+                        &log_probs_in_one_pass(&policy, &states)
+                    ) < 1e-10,
+                    "{net:?}"
+                );
             }
         }
     }
 }
 
-/// Sampling takes a step per letter and distinct prefix, and scoring one pass.
+/// Sampling takes a step per letter and distinct prefix, scoring takes one pass.
 #[test]
 fn work_is_done_once() {
     for net in KINDS {
@@ -243,7 +259,8 @@ fn work_is_done_once() {
     }
 }
 
-/// Sequences of one length have no exit: the last token ends them, and that state is never asked for P_F.
+/// Sequences of fixed length have no exit: the last token ends them, and P_F of the final state is never
+/// needed.
 #[test]
 fn a_fixed_length_needs_no_exit() {
     let sequence = TokenSequence::fixed(4, 5).unwrap();
@@ -257,20 +274,22 @@ fn a_fixed_length_needs_no_exit() {
         assert_eq!((policy.work().steps, policy.work().passes), (5, 0));
         let needs = Quantities::from(Quantity::LogFlow);
         let scored = || score(&env, &reward, &policy, &trajectories, needs).unwrap();
-        let (whole, again) = (scored(), tch::no_grad(scored));
+        let (scores, again) = (scored(), tch::no_grad(scored));
         assert_eq!((policy.work().steps, policy.work().passes), (5, 2));
-        assert!(apart(&whole.log_pf, &again.log_pf) < 1e-10);
-        assert!(apart(whole.get(Quantity::LogFlow).unwrap(), again.get(Quantity::LogFlow).unwrap()) < 1e-10);
+        assert!(largest_difference(&scores.log_pf, &again.log_pf) < 1e-10);
+        assert!(
+            largest_difference(scores.get(Quantity::LogFlow).unwrap(), again.get(Quantity::LogFlow).unwrap()) < 1e-10
+        );
     }
 }
 
-/// Every parameter has a gradient, and it is that of the loss: against differences.
+/// Every parameter has a gradient, equal to finite differences of the loss.
 #[test]
 fn gradients_reach_every_parameter() {
     for net in KINDS {
         let policy = build(config(net), Kind::Double);
         let loss = || {
-            let evaluation = policy.evaluate(&env(), &words(), None, wanted()).unwrap();
+            let evaluation = policy.evaluate(&env(), &words(), None, quantities()).unwrap();
             let log_z = Policy::<VectorEnv>::log_z(&policy, None, 1).unwrap();
             let log_probs = evaluation.pf.unwrap().log_probs();
             log_probs.square().sum(Kind::Double)
@@ -303,7 +322,7 @@ fn gradients_reach_every_parameter() {
     }
 }
 
-/// A step that goes back is uniform over what can be taken back: certain.
+/// The backward step is uniform over removable tokens, of which there is one.
 #[test]
 fn going_back_is_certain() {
     let policy = build(config(KINDS[0]), Kind::Float);
@@ -317,7 +336,7 @@ fn going_back_is_certain() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn invalid_settings_are_refused() {
     let new = |length, unset, net| {
         let layout = SequenceLayout { values: 4, length, unset };
         let config = SequencePolicyConfig { net, ..SequencePolicyConfig::default() };
@@ -335,13 +354,14 @@ fn what_does_not_fit_is_refused() {
     assert!(policy.evaluate(&env(), &gap, None, Quantities::PF).unwrap_err().to_string().contains("[1, 0, 1"));
     let conditions = Tensor::zeros([7, 2], (Kind::Float, Device::Cpu));
     assert!(policy.evaluate(&env(), &words(), Some(&conditions), Quantities::PF).is_err());
-    let none = policy.evaluate(&env(), &env().initial(&[]), None, wanted()).unwrap();
+    let none = policy.evaluate(&env(), &env().initial(&[]), None, quantities()).unwrap();
     assert_eq!((none.pf.unwrap().len(), none.values.get(Quantity::LogFlow).unwrap().size()), (0, vec![0]));
 }
 
-/// All three learn a reward that depends on the order of letters, to a bound on the exact distance, by TB or by DB.
+/// All three kinds learn a reward that depends on the order of letters, with a bound on the exact distance,
+/// by TB and DB.
 #[test]
-fn they_learn() {
+fn all_kinds_learn() {
     let reward = |states: &VectorStates, _: Option<&Tensor>| -> gfn::Result<Vec<f64>> {
         let rises = |row: &[u16]| row.windows(2).filter(|pair| pair[0] < pair[1]).count() as f64;
         Ok(states.rows().map(rises).collect())

@@ -1,4 +1,5 @@
-//! By default a network sees what tells graphs of its environment apart; settings that hide it, and graphs that don't fit, are refused.
+//! Default settings let a network distinguish the graphs of its environment; settings that prevent this, and
+//! graphs that don't fit, are refused.
 
 use crate::nets::{CONVS, KINDS, blocks, config, everything, everything_under, net, random_graph};
 use gfn::env::StateGraph;
@@ -22,7 +23,7 @@ use gfn::{Error, Result, Rng};
 use gfn_gym::ring::Ring;
 use tch::{Device, Kind};
 
-/// What is grown from nothing is connected.
+/// Only connected graphs are reachable.
 #[derive(Debug)]
 struct Small {
     grown: bool,
@@ -45,14 +46,14 @@ fn labelled_edges() -> ActionSet {
     ActionSet::new(Semantics::Labelled).with(AddEdge::new(1))
 }
 
-/// All graphs on three nodes whose labels and whose edges' directions mean something.
-fn digraphs() -> GraphEnv {
+/// All graphs on three nodes, with meaningful labels and edge directions.
+fn digraph_env() -> GraphEnv {
     let kind = GraphKind::Directed;
     small(labelled_edges(), GraphSchema::plain(kind, 3), GraphState::with_nodes(kind, 3)).unwrap()
 }
 
 /// Connected graphs of up to four nodes with two classes of edges, up to isomorphism.
-fn bonded() -> GraphEnv {
+fn bonded_env() -> GraphEnv {
     let kind = GraphKind::Undirected;
     let actions = ActionSet::new(Semantics::UpToIsomorphism)
         .with(AddNode::first(1))
@@ -62,8 +63,8 @@ fn bonded() -> GraphEnv {
     small(actions, schema, GraphState::new(kind)).unwrap()
 }
 
-/// The exact distance from the target after a short training of a network with these settings.
-fn trained(make: fn() -> GraphEnv, log_r: fn(&GraphState) -> f64, config: GraphNetConfig, steps: usize) -> f64 {
+/// Returns the exact distance from the target after a short training of a network with these settings.
+fn train(make: fn() -> GraphEnv, log_r: fn(&GraphState) -> f64, config: GraphNetConfig, steps: usize) -> f64 {
     tch::set_num_threads(1);
     let mut rng = Rng::seeded(5);
     let net = GraphNet::new(&make(), config, Device::Cpu, Kind::Float, &mut rng).unwrap();
@@ -93,7 +94,7 @@ fn strong(graph: &GraphState) -> f64 {
 
 #[test]
 fn by_default_networks_learn_what_depends_on_labels_and_directions() {
-    let tv = trained(digraphs, upwards, GraphNetConfig { embedding: 32, ..GraphNetConfig::default() }, 600);
+    let tv = train(digraph_env, upwards, GraphNetConfig { embedding: 32, ..GraphNetConfig::default() }, 600);
     assert!(tv < 0.02, "{tv}");
     let blind = GraphNetConfig {
         embedding: 32,
@@ -102,17 +103,17 @@ fn by_default_networks_learn_what_depends_on_labels_and_directions() {
         ablation: true,
         ..GraphNetConfig::default()
     };
-    let tv = trained(digraphs, upwards, blind, 600);
+    let tv = train(digraph_env, upwards, blind, 600);
     assert!(tv > 0.3, "an ablation is what it says: {tv}");
 }
 
 #[test]
 fn by_default_networks_learn_what_depends_on_edge_classes() {
     let config = GraphNetConfig { embedding: 32, layers: 3, pair_walks: Some(3), ..GraphNetConfig::default() };
-    let tv = trained(bonded, strong, config.clone(), 600);
+    let tv = train(bonded_env, strong, config.clone(), 600);
     assert!(tv < 0.15, "{tv}");
-    let tv = trained(
-        bonded,
+    let tv = train(
+        bonded_env,
         strong,
         GraphNetConfig { conv: ConvKind::Gin, ablation: true, symmetry: Symmetry::Unseen, ..config },
         600,
@@ -151,10 +152,10 @@ fn a_convolution_that_is_blind_to_edges_is_refused() {
         assert!(message.contains("ablation"), "{message}");
         env(GraphNetConfig { ablation: true, ..config }).unwrap();
     };
-    let classes = |config| build(&bonded(), config);
+    let classes = |config| build(&bonded_env(), config);
     refused(&classes, ConvKind::Gin, "classes");
     refused(&classes, ConvKind::Directed, "classes");
-    refused(&|config| build(&digraphs(), config), ConvKind::Gin, "direction");
+    refused(&|config| build(&digraph_env(), config), ConvKind::Gin, "direction");
     for conv in [ConvKind::Gine, ConvKind::Transformer { heads: 4 }] {
         for kind in KINDS {
             build(&everything(kind, 4), GraphNetConfig { conv, ..GraphNetConfig::default() }).unwrap();
@@ -162,7 +163,7 @@ fn a_convolution_that_is_blind_to_edges_is_refused() {
     }
 }
 
-/// Logits of the exit of graphs that differ in their labels alone.
+/// Returns logits of the exit for graphs that only differ in labels.
 fn exits(env: &GraphEnv, graphs: &[GraphState], config: GraphNetConfig) -> Vec<f64> {
     let pf = blocks(env, &net(env, config, Kind::Double), graphs, None).pf.unwrap();
     (0..graphs.len() as i64).map(|g| pf.last().unwrap().double_value(&[g, 0])).collect()
@@ -170,27 +171,30 @@ fn exits(env: &GraphEnv, graphs: &[GraphState], config: GraphNetConfig) -> Vec<f
 
 #[test]
 fn labels_enter_where_they_mean_something_and_nowhere_else() {
-    // Three nodes that differ.
+    // Three different nodes.
     let mut last = Node::of_class(0);
     last.attributes.set(0, 1);
     let nodes = [Node::of_class(0), Node::of_class(1), last];
     let edges = [(0, 1, Edge::default()), (1, 2, Edge::default())];
     let path = GraphState::from_parts(GraphKind::Undirected, &nodes, &edges).unwrap();
-    // The second has other nodes first, the third another node last.
+    // The second graph swaps the first nodes, the third the last ones.
     let graphs = [path.clone(), path.induced(&[1, 0, 2]), path.induced(&[0, 2, 1])];
     let near = |a: f64, b: f64| (a - b).abs() < 1e-9;
     for conv in CONVS {
         let labelled = everything_under(Semantics::Labelled, GraphKind::Undirected, 4);
         let free = everything(GraphKind::Undirected, 4);
-        let told = exits(&labelled, &graphs, config(conv));
-        assert!(!near(told[0], told[1]) && !near(told[0], told[2]), "{conv:?}: {told:?}");
+        let labelled_exits = exits(&labelled, &graphs, config(conv));
+        assert!(
+            !near(labelled_exits[0], labelled_exits[1]) && !near(labelled_exits[0], labelled_exits[2]),
+            "{conv:?}: {labelled_exits:?}"
+        );
         let hidden = exits(&labelled, &graphs, GraphNetConfig { identity: false, ..config(conv) });
         assert!(near(hidden[0], hidden[1]) && near(hidden[0], hidden[2]), "{conv:?}: {hidden:?}");
         for identity in [true, false] {
             let same = exits(&free, &graphs, GraphNetConfig { identity, ..config(conv) });
             assert!(near(same[0], same[1]) && near(same[0], same[2]), "{conv:?}: {same:?}");
         }
-        // The nodes of an initial graph are told apart: here the first one, from all others.
+        // Nodes of an initial graph are distinguished: here node 0 from all others.
         let kind = GraphKind::Undirected;
         let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(2, 4)).with(AddEdge::new(2));
         let rooted = small(actions, free.schema().clone(), GraphState::with_nodes(kind, 1)).unwrap();
@@ -199,13 +203,13 @@ fn labels_enter_where_they_mean_something_and_nowhere_else() {
     }
 }
 
-/// What a network says of a graph of another environment than the one that it was built for.
-fn asked(env: &GraphEnv, net: &impl GraphNetwork, graph: GraphState) -> Result<()> {
+/// Applies a network to a graph of another environment than its own.
+fn evaluate_other_graph(env: &GraphEnv, net: &impl GraphNetwork, graph: GraphState) -> Result<()> {
     let states = GraphStates::from(vec![graph]);
     GraphPolicy(net).evaluate(env, &states, None, Quantities::PF).map(|_| ())
 }
 
-fn misfit(result: Result<()>, words: &str) {
+fn check_refused(result: Result<()>, words: &str) {
     let error = result.unwrap_err();
     assert!(matches!(error, Error::Contract { .. }) && error.to_string().contains(words), "{error}");
 }
@@ -215,57 +219,72 @@ fn graphs_that_do_not_fit_a_network_are_refused() {
     let (four, five) =
         (Ring::new(4, GraphKind::Directed).unwrap().into_env(), Ring::new(5, GraphKind::Directed).unwrap().into_env());
     let net = build(&four, GraphNetConfig::default()).unwrap();
-    asked(&four, &net, four.initial_graphs()[0].clone()).unwrap();
-    misfit(asked(&five, &net, five.initial_graphs()[0].clone()), "5 nodes, and the network knows 4 labels");
+    evaluate_other_graph(&four, &net, four.initial_graphs()[0].clone()).unwrap();
+    check_refused(
+        evaluate_other_graph(&five, &net, five.initial_graphs()[0].clone()),
+        "5 nodes, and the network knows 4 labels",
+    );
     let frozen = net.on_host(Direction::Forward).unwrap();
-    misfit(frozen.distribution(&five, &five.initial(&[0])).map(|_| ()), "5 nodes");
+    check_refused(frozen.distribution(&five, &five.initial(&[0])).map(|_| ()), "5 nodes");
     let undirected = Ring::new(4, GraphKind::Undirected).unwrap().into_env();
-    misfit(frozen.distribution(&undirected, &undirected.initial(&[0])).map(|_| ()), "is Undirected");
-    // Where labels mean nothing, size is no matter.
+    check_refused(frozen.distribution(&undirected, &undirected.initial(&[0])).map(|_| ()), "is Undirected");
+    // Without meaningful labels the number of nodes doesn't matter.
     let free = |n| everything(GraphKind::Undirected, n);
     let net = build(&free(4), GraphNetConfig::default()).unwrap();
-    asked(&free(6), &net, random_graph(GraphKind::Undirected, 6, 0.5, &mut Rng::seeded(0))).unwrap();
+    evaluate_other_graph(&free(6), &net, random_graph(GraphKind::Undirected, 6, 0.5, &mut Rng::seeded(0))).unwrap();
 
-    misfit(
-        asked(&undirected, &build(&four, GraphNetConfig::default()).unwrap(), undirected.initial_graphs()[0].clone()),
+    check_refused(
+        evaluate_other_graph(
+            &undirected,
+            &build(&four, GraphNetConfig::default()).unwrap(),
+            undirected.initial_graphs()[0].clone(),
+        ),
         "Undirected",
     );
-    misfit(
-        asked(&four, &build(&four, GraphNetConfig::default()).unwrap(), undirected.initial_graphs()[0].clone()),
+    check_refused(
+        evaluate_other_graph(
+            &four,
+            &build(&four, GraphNetConfig::default()).unwrap(),
+            undirected.initial_graphs()[0].clone(),
+        ),
         "is Undirected",
     );
-    misfit(
-        asked(&free(4), &build(&bonded(), GraphNetConfig::default()).unwrap(), GraphState::new(GraphKind::Undirected)),
+    check_refused(
+        evaluate_other_graph(
+            &free(4),
+            &build(&bonded_env(), GraphNetConfig::default()).unwrap(),
+            GraphState::new(GraphKind::Undirected),
+        ),
         "of the network",
     );
 
-    // A class and values that the schema of the environment itself doesn't have.
+    // A class and attributes that the environment's own schema lacks.
     let mut node = Node::of_class(2);
     let graph = |node: Node| GraphState::from_parts(GraphKind::Undirected, &[node], &[]).unwrap();
-    misfit(asked(&free(4), &net, graph(node)), "class 2 of 2");
+    check_refused(evaluate_other_graph(&free(4), &net, graph(node)), "class 2 of 2");
     node = Node::of_class(0);
     node.attributes.set(0, 3);
-    misfit(asked(&free(4), &net, graph(node)), "value 3 of attribute 0");
+    check_refused(evaluate_other_graph(&free(4), &net, graph(node)), "value 3 of attribute 0");
     let mlp = EdgeMlp::new(&four, EdgeMlpConfig::default(), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
     let edge = Edge::of_class(1);
     let marked = GraphState::from_parts(GraphKind::Directed, &[Node::default(); 4], &[(0, 1, edge)]).unwrap();
-    misfit(asked(&four, &mlp, marked), "class 1 of 1");
-    misfit(asked(&undirected, &mlp, undirected.initial_graphs()[0].clone()), "of the network");
+    check_refused(evaluate_other_graph(&four, &mlp, marked), "class 1 of 1");
+    check_refused(evaluate_other_graph(&undirected, &mlp, undirected.initial_graphs()[0].clone()), "of the network");
 }
 
 #[test]
 fn environments_whose_initial_graph_does_not_fit_are_refused() {
     let initial = GraphState::with_nodes(GraphKind::Undirected, 3);
     let env = small(labelled_edges(), GraphSchema::plain(GraphKind::Directed, 3), initial);
-    misfit(env.map(|_| ()), "is Undirected, not Directed");
+    check_refused(env.map(|_| ()), "is Undirected, not Directed");
 }
 
 #[test]
 fn devices_that_are_not_there_are_refused() {
-    // No machine has so many.
+    // No machine has this many devices.
     let device = Device::Cuda(4096);
     let rng = &mut Rng::seeded(0);
-    let env = digraphs();
+    let env = digraph_env();
     let graph_net = GraphNet::new(&env, GraphNetConfig::default(), device, Kind::Float, rng).map(|_| ());
     let edge_mlp = EdgeMlp::new(&env, EdgeMlpConfig::default(), device, Kind::Float, rng).map(|_| ());
     let words = word_env(2, 3);

@@ -1,4 +1,4 @@
-//! What a file of many short walks costs: bytes on disk are few, states in memory aren't.
+//! Cost of a file with many short walks: few bytes on disk, but many states in memory.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -12,10 +12,10 @@ use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::Sampler;
 use gfn::rollout::Trajectories;
 
-/// A chain that remembers how many states were asked of it at most.
-struct Asked(Chain, AtomicUsize);
+/// A chain that records the largest number of states it had to build at once.
+struct CountsInitialStates(Chain, AtomicUsize);
 
-impl Env for Asked {
+impl Env for CountsInitialStates {
     type States = Positions;
     type Actions = Slots;
     type Dist = GraphActionCategorical;
@@ -34,7 +34,7 @@ impl Env for Asked {
     }
 }
 
-impl DiscreteEnv for Asked {
+impl DiscreteEnv for CountsInitialStates {
     fn masks(&self, direction: Direction, states: &Positions) -> Masks {
         self.0.masks(direction, states)
     }
@@ -43,12 +43,12 @@ impl DiscreteEnv for Asked {
     }
 }
 
-/// Walks of one action are few bytes each and a state each: a buffer refuses more than it has room for before it makes them, and
-/// what has no such limit makes as many as there are walks.
+/// Walks of one action take a few bytes but a state each. A buffer refuses more than it has room for before
+/// it builds them; containers without a limit build one state per walk.
 #[test]
 fn a_file_of_short_walks_makes_no_more_states_than_there_is_room_for() {
     const WALKS: usize = 5000;
-    let (folder, env) = (Folder::new("data-short"), Asked(Chain::new(1), AtomicUsize::new(0)));
+    let (folder, env) = (Folder::new("data-short"), CountsInitialStates(Chain::new(1), AtomicUsize::new(0)));
     let trajectories = Sampler::new(&env, &UniformPolicy).forward(WALKS, &mut Rng::seeded(0)).unwrap();
     assert_eq!(trajectories.n_transitions(), WALKS);
     let config = |capacity| ReplayConfig { capacity, eviction: Eviction::Fifo, draw: Draw::Uniform };
@@ -56,11 +56,11 @@ fn a_file_of_short_walks_makes_no_more_states_than_there_is_room_for() {
     large.add(&env, &trajectories.walks(&env).unwrap(), &[0.0; WALKS]).unwrap();
     let state = large.state(&env).unwrap();
     trajectories.save(&env, folder.join("walks")).unwrap();
-    let asked = || env.1.swap(0, Ordering::Relaxed);
-    asked();
+    let take_largest = || env.1.swap(0, Ordering::Relaxed);
+    take_largest();
     let error = ReplayBuffer::new(config(100)).unwrap().load_state(&env, &state).unwrap_err();
     assert!(error.to_string().contains("room for 100"), "{error}");
-    assert!(asked() <= 1);
+    assert!(take_largest() <= 1);
     assert_eq!(Trajectories::load(&env, folder.join("walks")).unwrap().len(), WALKS);
-    assert_eq!(asked(), WALKS);
+    assert_eq!(take_largest(), WALKS);
 }

@@ -1,4 +1,4 @@
-//! What networks see that message passing doesn't: |Aut| as far as colour refinement counts it, and closed walks.
+//! Features beyond message passing: |Aut| as counted by colour refinement, and closed walks.
 
 use gfn::env::{Direction, Rows, StateGraph};
 use gfn::graph::{
@@ -30,20 +30,21 @@ fn small_pair() -> [GraphState; 2] {
     [undirected(6, |a, b| a / 3 == b / 3), undirected(6, |a, b| (a + 1) % 6 == b || (b + 1) % 6 == a)]
 }
 
-/// The strongly regular graphs of 16 nodes with 6 neighbours each, of which any two share 2: a rook's moves, and Shrikhande's graph.
+/// The strongly regular graphs of 16 nodes of degree 6 in which any two nodes share 2 neighbours: rook's
+/// moves, and Shrikhande's graph.
 fn regular_pair() -> [GraphState; 2] {
     let step = |a: usize, b: usize| ((4 + b / 4 - a / 4) % 4, (4 + b % 4 - a % 4) % 4);
     let near = [(0, 1), (0, 3), (1, 0), (3, 0), (1, 1), (3, 3)];
     [undirected(16, |a, b| (a / 4 == b / 4) != (a % 4 == b % 4)), undirected(16, |a, b| near.contains(&step(a, b)))]
 }
 
-/// Edges between any two of some nodes, whatever graph one starts with.
+/// An environment of edges between any two of `n` nodes.
 fn any_edges(n: usize) -> GraphEnv {
     let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddEdge::new(1));
     GraphEnv::new(Free, actions, GraphState::with_nodes(GraphKind::Undirected, n)).unwrap()
 }
 
-/// ln |Aut| of each graph and of what its moves lead to.
+/// Returns ln |Aut| of each graph and of its children.
 fn counts(env: &GraphEnv, count: SymmetryCount, states: &GraphStates) -> Vec<f64> {
     let both = [Direction::Forward, Direction::Backward].map(|direction| {
         let counted = env.move_symmetries(count, direction, states).unwrap();
@@ -52,7 +53,8 @@ fn counts(env: &GraphEnv, count: SymmetryCount, states: &GraphStates) -> Vec<f64
     both.concat()
 }
 
-/// All graphs of at most 7 nodes, all two-coloured connected ones of at most 5, and directed ones of at most 4.
+/// All graphs of at most 7 nodes, all two-coloured connected ones of at most 5, and directed ones of at most
+/// 4.
 #[test]
 fn refinement_counts_the_automorphisms_of_small_graphs() {
     fn check(env: &GraphEnv, least: usize) {
@@ -67,7 +69,7 @@ fn refinement_counts_the_automorphisms_of_small_graphs() {
     check(&ColoredGraphs::new(5).unwrap().into_env(), 400);
     let with_classes = GraphBuildingConfig { edge_classes: 2, ..GraphBuildingConfig::new(GraphKind::Undirected, 4) };
     check(&GraphBuilding::new(with_classes).unwrap().into_env(), 60);
-    // A start whose nodes are alike, and one whose nodes are told apart.
+    // An initial graph with interchangeable nodes, and one with distinguished nodes.
     let start = undirected(4, |a, b| a / 2 == b / 2);
     for scaffold in [Scaffold::Alike, Scaffold::ToldApart] {
         let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddEdge::new(1));
@@ -95,15 +97,16 @@ fn labels_do_not_change_the_count_and_it_is_never_below_the_automorphisms() {
             }
         }
     }
-    // Where nearly all nodes look alike the search ends: 200 of them are interchangeable.
+    // The search stops if nearly all nodes are equivalent: 200 of them are interchangeable.
     let env = any_edges(200);
     let alike = GraphStates::from(vec![GraphState::with_nodes(GraphKind::Undirected, 200)]);
     let counted = env.move_symmetries(SymmetryCount::Refined, Direction::Backward, &alike).unwrap().of_graphs[0];
     assert!((counted - (2..=200).map(|k| f64::from(k).ln()).sum::<f64>()).abs() < 1e-9);
 }
 
-/// The largest difference between what a network says of two graphs: log F, and the logit of the exit.
-fn apart(config: &GraphNetConfig, [one, other]: &[GraphState; 2]) -> f64 {
+/// Returns the largest difference between a network's outputs for two graphs: log F, and the logit of the
+/// exit.
+fn output_difference(config: &GraphNetConfig, [one, other]: &[GraphState; 2]) -> f64 {
     let env = any_edges(one.n_nodes());
     let config = GraphNetConfig { identity: false, layers: 4, embedding: 16, ..config.clone() };
     let config = GraphNetConfig { estimators: gfn::nn::EstimatorsConfig::with_flow(true), ..config };
@@ -116,30 +119,35 @@ fn apart(config: &GraphNetConfig, [one, other]: &[GraphState; 2]) -> f64 {
     of(one).iter().zip(of(other)).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
 }
 
-/// Message passing of each kind takes them for one (the negative control); closed walks part the small pair, and not the strongly regular
-/// one, which the second test can't part either; refinement with nodes held parts both.
+/// Pairs that message passing alone can't distinguish (negative control). Closed walks distinguish the small
+/// pair, but not the strongly regular one, which the second-order test can't distinguish either; refinement
+/// with fixed nodes distinguishes both.
 #[test]
-fn pairs_that_message_passing_cannot_part_are_parted() {
+fn pairs_beyond_message_passing_are_distinguished() {
     let blind = GraphNetConfig { symmetry: Symmetry::Unseen, degrees: true, ..GraphNetConfig::default() };
     for conv in [ConvKind::Gin, ConvKind::GinVirtual, ConvKind::Gat { heads: 4 }, ConvKind::Gps { heads: 4 }] {
         let plain = GraphNetConfig { conv, ..blind.clone() };
         for pair in [small_pair(), regular_pair()] {
-            assert!(apart(&plain, &pair) < 1e-9, "{conv:?}: {}", apart(&plain, &pair));
+            assert!(output_difference(&plain, &pair) < 1e-9, "{conv:?}: {}", output_difference(&plain, &pair));
         }
         let walks = GraphNetConfig { closed_walks: Some(2), ..plain.clone() };
-        assert!(apart(&walks, &small_pair()) > 1e-3, "{conv:?}: {}", apart(&walks, &small_pair()));
-        assert!(apart(&walks, &regular_pair()) < 1e-9, "{conv:?}");
+        assert!(
+            output_difference(&walks, &small_pair()) > 1e-3,
+            "{conv:?}: {}",
+            output_difference(&walks, &small_pair())
+        );
+        assert!(output_difference(&walks, &regular_pair()) < 1e-9, "{conv:?}");
         let refined = GraphNetConfig { symmetry: Symmetry::Refined, ..plain };
         for pair in [small_pair(), regular_pair()] {
-            assert!(apart(&refined, &pair) > 1e-3, "{conv:?}: {}", apart(&refined, &pair));
+            assert!(output_difference(&refined, &pair) > 1e-3, "{conv:?}: {}", output_difference(&refined, &pair));
         }
     }
 }
 
-/// Edges between nodes of class 0 and class 2, one to each, until each has one.
-struct Closing;
+/// Edges between nodes of class 0 and class 2, one per node, until each has one.
+struct ClosingRules;
 
-impl GraphRules for Closing {
+impl GraphRules for ClosingRules {
     fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
         let open = |a: u32, class| graph.node(a).is_some_and(|node| node.class == class) && graph.degree(a) == 1;
         moves.retain(|at| open(at.a, 0) && open(at.b, 2) || open(at.a, 2) && open(at.b, 0));
@@ -149,20 +157,20 @@ impl GraphRules for Closing {
     }
 }
 
-/// Two paths of three nodes, of which an edge closes each or joins both: two triangles, or a hexagon.
-fn closing() -> GraphEnv {
+/// Two paths of three nodes whose ends are joined within each path or across: two triangles, or a hexagon.
+fn closing_env() -> GraphEnv {
     let nodes: Vec<Node> = [0, 1, 2, 0, 1, 2].map(Node::of_class).to_vec();
     let edges = [(0, 1), (1, 2), (3, 4), (4, 5)].map(|(a, b)| (a, b, Edge::default()));
     let start = GraphState::from_parts(GraphKind::Undirected, &nodes, &edges).unwrap();
     let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddEdge::new(1));
     let schema = GraphSchema { node_classes: 3, ..GraphSchema::plain(GraphKind::Undirected, 6) };
-    let env = GraphEnv::new(Closing, actions, start).and_then(|env| env.with_schema(schema)).unwrap();
+    let env = GraphEnv::new(ClosingRules, actions, start).and_then(|env| env.with_schema(schema)).unwrap();
     env.with_scaffold(Scaffold::Alike).unwrap()
 }
 
-/// The probability of two triangles, of which there shall be nine in ten, after some training.
+/// Returns the learned probability of two triangles, whose target is 0.9.
 fn triangles(config: GraphNetConfig) -> f64 {
-    let (env, mut rng) = (closing(), Rng::seeded(1));
+    let (env, mut rng) = (closing_env(), Rng::seeded(1));
     let config = GraphNetConfig { conv: ConvKind::Gin, layers: 3, embedding: 16, identity: false, ..config };
     let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut rng).unwrap();
     let is_triangles = |graph: &GraphState| {
@@ -197,14 +205,14 @@ fn triangles(config: GraphNetConfig) -> f64 {
 }
 
 #[test]
-fn nine_to_one_is_learned_of_a_pair_that_message_passing_cannot_part() {
+fn a_ratio_of_nine_to_one_is_learned_for_a_pair_beyond_message_passing() {
     let plain = GraphNetConfig { symmetry: Symmetry::Unseen, ..GraphNetConfig::default() };
-    // Negative control: an edge that closes a path and one that joins both have the same logit.
+    // Negative control: an edge within a path and one across have the same logit.
     let blind = triangles(plain.clone());
     assert!((blind - 0.5).abs() < 1e-4, "{blind}");
     let seen = triangles(GraphNetConfig { pair_walks: Some(1), ..plain.clone() });
     assert!((seen - 0.9).abs() < 0.01, "{seen}");
-    // Closed walks are told of nodes as they are, and don't say where an edge leads; |Aut| of both ways is the same.
+    // Closed walks of nodes don't show where an edge leads; |Aut| is the same for both children.
     for config in [
         GraphNetConfig { closed_walks: Some(2), ..plain.clone() },
         GraphNetConfig { symmetry: Symmetry::Seen, ..plain },
@@ -215,7 +223,7 @@ fn nine_to_one_is_learned_of_a_pair_that_message_passing_cannot_part() {
 }
 
 #[test]
-fn sight_is_refused_where_there_is_nothing_to_see() {
+fn features_without_information_are_refused() {
     let net = |config| {
         GraphNet::new(
             &Ring::new(4, GraphKind::Directed).unwrap().into_env(),

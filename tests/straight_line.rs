@@ -1,4 +1,4 @@
-//! The training step: it is the step that the guide shows, short, and in few files.
+//! The training step: equal to the step in the guide, short, and in few files.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ fn text(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap()
 }
 
-/// The lines of a function's body.
+/// Returns the lines of a function's body.
 fn body<'a>(code: &'a str, signature: &str) -> Vec<&'a str> {
     let (_, after) = code.split_once(signature).unwrap();
     let (_, inside) = after.split_once("{\n").unwrap();

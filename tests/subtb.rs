@@ -1,4 +1,5 @@
-//! Sub-trajectory balance goes over all pairs of states without holding them, and comes to what holding them comes to.
+//! Sub-trajectory balance processes all pairs of states without storing them, and equals a computation that
+//! stores them.
 
 use gfn::Rng;
 use gfn::objective::Quantity;
@@ -24,7 +25,7 @@ const LOSSES: [RegressionLoss; 6] = [
     RegressionLoss::Absolute,
 ];
 
-/// Scores of trajectories of these lengths, and the leaves that gradients are taken of: log P_F, log P_B, log F.
+/// Builds scores of trajectories of these lengths, and the leaves for gradients: log P_F, log P_B, log F.
 fn scores(lengths: &[usize], kind: Kind) -> (Scores, [Tensor; 3]) {
     let mut rng = Rng::seeded(4);
     let mut offsets = vec![0];
@@ -44,7 +45,7 @@ fn scores(lengths: &[usize], kind: Kind) -> (Scores, [Tensor; 3]) {
     (scores, leaves)
 }
 
-/// The loss and its gradients, by all pairs at once: the sum of `weights * regression(values)`.
+/// Computes the loss and its gradients from all pairs at once: the sum of `weights * regression(values)`.
 fn dense(objective: &SubTrajectoryBalance, regression: RegressionLoss, lengths: &[usize], kind: Kind) -> Vec<Tensor> {
     let (scores, leaves) = scores(lengths, kind);
     let residuals = objective.residuals(&scores).unwrap();
@@ -87,7 +88,7 @@ fn losses_and_gradients_are_those_of_all_pairs() {
     }
 }
 
-/// The most memory that this process ever held, in MiB.
+/// Returns the peak memory of this process in MiB.
 #[cfg(target_os = "linux")]
 fn peak() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
@@ -98,7 +99,7 @@ fn peak() -> usize {
 #[cfg(target_os = "linux")]
 const CHILD: &str = "GFN_TEST_PAIRS";
 
-/// 64 million pairs: held, each as one number alone, they would take 512 MB, and more than ten are needed.
+/// 64 million pairs would take 512 MB if stored as one number each, and more than ten numbers are needed.
 #[test]
 #[ignore = "run by the test below, as a process of its own"]
 #[cfg(target_os = "linux")]
@@ -111,14 +112,14 @@ fn child() {
         let got = linear(&objective, RegressionLoss::Squared, lengths, Kind::Float);
         assert!(got[0].double_value(&[]).is_finite());
     };
-    // What libtorch sets up once doesn't count.
+    // Excludes memory that libtorch allocates once.
     loss(&[8, 8]);
     let before = peak();
     loss(&[8000, 8000]);
     assert!(peak() - before < 500, "{} MiB more", peak() - before);
 }
 
-/// The most memory that a process held says nothing where other tests run in it.
+/// Runs in a separate process, because peak memory includes other tests of this process.
 #[test]
 #[cfg(target_os = "linux")]
 fn memory_does_not_grow_with_the_number_of_pairs() {

@@ -1,4 +1,5 @@
-//! What networks are told of |Aut|: the counts against permutations, both forms of the network, and what it is good for.
+//! |Aut| as a feature of networks: counts compared with permutations, both forms of the network, and its
+//! benefit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,8 +22,8 @@ use gfn_gym::ring::Ring;
 use gfn_molecules::fragments::{FragmentLibrary, Fragments};
 use tch::{Device, Kind, Tensor};
 
-/// The automorphisms of a graph, by trying all orders of its nodes.
-fn by_hand(graph: &GraphState) -> usize {
+/// Counts the automorphisms of a graph by trying all orders of its nodes.
+fn count_automorphisms(graph: &GraphState) -> usize {
     fn orders(n: usize) -> Vec<Vec<u32>> {
         if n == 0 {
             return vec![Vec::new()];
@@ -43,16 +44,16 @@ fn all_states(env: &GraphEnv) -> GraphStates {
 }
 
 #[test]
-fn what_is_counted_of_moves_is_what_permutations_say() {
+fn counts_of_moves_equal_those_of_permutations() {
     let env = ColoredGraphs::new(4).unwrap().into_env();
     let states = all_states(&env);
     for direction in [Direction::Forward, Direction::Backward] {
         let counted = env.move_symmetries(SymmetryCount::Exact, direction, &states).unwrap();
         let mut changes = 0;
         for row in 0..states.len() {
-            let own = by_hand(&states.graphs()[row]) as f64;
+            let own = count_automorphisms(&states.graphs()[row]) as f64;
             assert!((counted.of_graphs[row] - own.ln()).abs() < 1e-12);
-            // A state's slots, block by block.
+            // The slots of a state, block by block.
             let of_row = counted.blocks.iter().zip(&counted.of_slots).flat_map(|(block, all)| {
                 all[block.row_ptr[row] * block.width..block.row_ptr[row + 1] * block.width].iter().copied()
             });
@@ -66,7 +67,7 @@ fn what_is_counted_of_moves_is_what_permutations_say() {
                     true => {
                         let mut child = states.select(&[row]);
                         env.step(direction, &mut child, &gfn::env::Slots(vec![slot as u32])).unwrap();
-                        (by_hand(&child.graphs()[0]) as f64 / own).ln()
+                        (count_automorphisms(&child.graphs()[0]) as f64 / own).ln()
                     }
                 };
                 assert!((change - expected).abs() < 1e-12, "{direction:?} row {row} slot {slot}");
@@ -104,16 +105,16 @@ fn both_forms_of_the_network_read_the_same_counts() {
         assert!(message.contains("move_symmetries"), "{message}");
     };
     refused(net.forward(&batch(), wants).unwrap_err());
-    // Those of one direction don't do for both, nor for the other.
+    // Counts of one direction can't be used for both, nor for the other one.
     let backward = counted(Direction::Backward);
     let forward_alone = batch().with_symmetries(counted(Direction::Forward)).unwrap();
     assert!(net.forward(&forward_alone, Quantities::PF).is_ok());
     refused(net.forward(&forward_alone, wants).unwrap_err());
-    // Nor do those of other graphs.
+    // Counts of other graphs are refused, too.
     let fewer = env.move_symmetries(SymmetryCount::Exact, Direction::Forward, &states.select(&[0, 1])).unwrap();
     refused(batch().with_symmetries(fewer).unwrap_err());
-    let told = forward_alone.with_symmetries(backward).unwrap();
-    let output = net.forward(&told, wants).unwrap();
+    let with_both = forward_alone.with_symmetries(backward).unwrap();
+    let output = net.forward(&with_both, wants).unwrap();
     let other = blind.forward(&batch(), wants).unwrap();
     let evaluated = GraphPolicy(&net).evaluate(&env, &states, None, wants).unwrap();
     let both = [
@@ -132,7 +133,7 @@ fn both_forms_of_the_network_read_the_same_counts() {
     }
 }
 
-/// Counts of the same graphs in an environment with other moves are refused.
+/// Counts of the same graphs in an environment with other actions are refused.
 #[test]
 fn counts_of_other_moves_are_refused() {
     let kind = GraphKind::Undirected;
@@ -146,7 +147,7 @@ fn counts_of_other_moves_are_refused() {
     let batch = batch.with_symmetries(of_others).unwrap();
     let message = net.forward(&batch, Quantities::PF).unwrap_err().to_string();
     assert!(message.contains("symmetries of moves, block"), "{message}");
-    // A policy counts for the environment that it is asked in, whoever evaluated the states before.
+    // A policy recounts for the environment of the call, whichever one was used before.
     let policy = GraphPolicy(net);
     let first = policy.evaluate(&all, &states, None, Quantities::PF).unwrap().pf.unwrap();
     drop(
@@ -173,7 +174,7 @@ fn labelled_graphs_have_no_symmetry_to_see() {
     assert_eq!(of(Symmetry::Seen).config().symmetry, Symmetry::Seen);
 }
 
-/// The exact distance after some training; the network that isn't told is the control.
+/// Compares exact distances after some training; a network without the feature is the control.
 #[test]
 #[ignore = "half a minute or more: `scripts/check_all` runs it"]
 fn a_network_that_sees_symmetry_learns_faster() {
@@ -197,10 +198,10 @@ fn a_network_that_sees_symmetry_learns_faster() {
     assert!(seen < 0.7 * unseen, "{seen} where symmetry is seen, {unseen} where it isn't");
 }
 
-/// Rules that count how often they are asked for |Aut|.
-struct Counting(Arc<dyn GraphRules>, Arc<AtomicUsize>);
+/// Rules that count calls for |Aut|.
+struct CountingRules(Arc<dyn GraphRules>, Arc<AtomicUsize>);
 
-impl GraphRules for Counting {
+impl GraphRules for CountingRules {
     fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
         self.0.restrict(graph, moves);
     }
@@ -219,27 +220,27 @@ impl GraphRules for Counting {
     }
 }
 
-/// How often training asks for |Aut| in a step, in units of the graphs of a batch.
+/// Returns the number of |Aut| counts per training step, in units of the batch size.
 fn counts_of_a_step(env: GraphEnv, symmetry: Symmetry) -> usize {
     const BATCH: usize = 4;
     let count = Arc::new(AtomicUsize::new(0));
-    let env = env.with_rules(|rules| Counting(rules, Arc::clone(&count)));
+    let env = env.with_rules(|rules| CountingRules(rules, Arc::clone(&count)));
     let config = GraphNetConfig { embedding: 8, layers: 1, symmetry, ..GraphNetConfig::default() };
     let mut rng = Rng::seeded(1);
     let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut rng).unwrap();
     let reward = |states: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.len()]) };
     let config = TrainerConfig { batch: BATCH, ..TrainerConfig::default() };
     let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng).unwrap();
-    // The first step looks at the environment, too.
+    // The first step also checks the environment.
     trainer.step().unwrap();
     count.store(0, Ordering::Relaxed);
     trainer.step().unwrap();
     count.load(Ordering::Relaxed) / BATCH
 }
 
-/// Trees of 8 fragments have thousands of moves each, after all of which |Aut| would be counted.
+/// Trees of 8 fragments have thousands of actions each, and |Aut| would be counted for each child.
 #[test]
-fn symmetry_is_seen_by_default_where_graphs_have_few_moves() {
+fn symmetry_is_used_by_default_if_graphs_have_few_moves() {
     let library = (0..16).map(|k| format!("{}C(C)C 0,{}\n", "C".repeat(k), k + 1)).collect::<String>();
     let library = FragmentLibrary::parse(&format!("c1ccccc1 0,1,2,3,4,5\n{library}")).unwrap();
     let fragments = || Fragments::new(&library, 8).unwrap().into_env();

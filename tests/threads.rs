@@ -1,5 +1,5 @@
-//! What a process sets up, and which numbers of threads change no bit: each run is a process of its own, this very file's, started with the
-//! one test that is otherwise ignored.
+//! Thread settings of a process, and the numbers of threads that don't change bits. Each run is a process of
+//! this program, started with the test `child`, which is otherwise ignored.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,20 +18,20 @@ use tch::{Device, Kind};
 const MODE: &str = "GFN_TEST_THREADS";
 const FILE: &str = "GFN_TEST_FILE";
 
-/// Whether this thread's arithmetic has denormal numbers.
+/// Returns `true` if this thread's arithmetic keeps denormal numbers.
 fn has_denormals() -> bool {
     std::hint::black_box(f64::MIN_POSITIVE) * std::hint::black_box(0.5) > 0.0
 }
 
-/// Libtorch itself starts with a thread per core or per two of them, so that these numbers count as nobody's choice; this one is a choice on
-/// any machine.
+/// A number of threads that isn't libtorch's default: it starts with a thread per core or per two cores.
 fn one_more_than_cores() -> usize {
     std::thread::available_parallelism().unwrap().get() + 1
 }
 
-/// What a run leaves: the bits of its figures, its numbers of threads, and whether rewards and other threads have denormal numbers.
+/// Results of a run: bits of its figures, numbers of threads, and whether rewards and other threads keep
+/// denormal numbers.
 #[derive(serde::Serialize, serde::Deserialize, PartialEq, Debug)]
-struct Left {
+struct RunResult {
     figures: Vec<[u64; 6]>,
     loss: f64,
     rayon: usize,
@@ -39,7 +39,7 @@ struct Left {
     denormals: bool,
 }
 
-/// A few steps on rings, as a program would make them that sets up what `MODE` says.
+/// Makes a few steps on rings with the settings in `MODE`.
 #[test]
 #[ignore = "run by the tests beside it, as a process of its own"]
 fn child() {
@@ -55,7 +55,7 @@ fn child() {
     let (env, mut rng) = (Ring::new(4, gfn::graph::GraphKind::Directed).unwrap().into_env(), Rng::seeded(0));
     let config = GraphNetConfig { conv: ConvKind::Directed, identity: true, ..GraphNetConfig::default() };
     let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut rng).unwrap();
-    // Large enough that both libraries share out their work.
+    // Large enough for parallel work in both libraries.
     let config = TrainerConfig { batch: 600, epsilon: Some(Schedule::Constant(0.1)), ..TrainerConfig::default() };
     let rings = RingReward::default();
     let reward = move |graphs: &gfn::graph::GraphStates, conditions: Option<&tch::Tensor>| {
@@ -64,26 +64,26 @@ fn child() {
     };
     let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng).unwrap();
     let stats: Vec<_> = (0..8).map(|_| trainer.step().unwrap()).collect();
-    let left = Left {
+    let result = RunResult {
         figures: stats.iter().map(bits).collect(),
         loss: stats.last().unwrap().loss,
         rayon: rayon::current_num_threads(),
         libtorch: tch::get_num_threads(),
         denormals: has_denormals() && rayon::broadcast(|_| has_denormals()).into_iter().all(|has| has),
     };
-    std::fs::write(file, serde_json::to_string(&left).unwrap()).unwrap();
+    std::fs::write(file, serde_json::to_string(&result).unwrap()).unwrap();
 }
 
-/// What a process leaves that sets up what `mode` says: numbers of rayon's and of libtorch's threads, or none.
-fn run(mode: &str, environment: &[(&str, &str)]) -> Left {
+/// Runs a process with the settings of `mode`: numbers of rayon's and libtorch's threads, or none.
+fn run(mode: &str, environment: &[(&str, &str)]) -> RunResult {
     static RUNS: AtomicUsize = AtomicUsize::new(0);
     let folder = Folder::new(&format!("processes-{}", RUNS.fetch_add(1, Ordering::Relaxed)));
     let file = folder.join("left");
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "threads::child", "--ignored"]).env(MODE, mode).env(FILE, &file);
-    // Waiting threads sleep: other tests use the cores, too.
+    // Waiting threads sleep, because other tests use the cores, too.
     command.env("OMP_WAIT_POLICY", "passive");
-    // Neither library takes fewer threads than it is told to where cores are busy or few.
+    // Prevents both libraries from using fewer threads on a busy machine.
     command.env("OMP_DYNAMIC", "FALSE").env("MKL_DYNAMIC", "FALSE");
     ["OMP_NUM_THREADS", "OMP_THREAD_LIMIT", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"].into_iter().for_each(|name| {
         command.env_remove(name);
@@ -103,14 +103,14 @@ fn rayons_threads_change_no_bit_and_libtorchs_change_rounding() {
         assert_eq!((more.rayon, more.libtorch), (rayon, 1));
         assert_eq!(more.figures, one.figures, "{rayon} threads of rayon's");
     }
-    // Not promised bit for bit: another number of libtorch's threads is as good a run, rounded differently.
+    // Not promised bit for bit: another number of libtorch threads only changes rounding.
     let two = run("2,2", &[]);
     assert_eq!((two.rayon, two.libtorch, two.denormals), (2, 2, true));
     assert!((two.loss - one.loss).abs() < 0.5 * one.loss, "{} and {}", two.loss, one.loss);
     assert_eq!(run("1,2", &[]).figures, two.figures, "rayon's don't matter beside two of libtorch's, either");
 }
 
-/// Without `Runtime::new` the first trainer sets what nobody has set, and nothing else.
+/// The first trainer sets unset numbers of threads, and nothing else, without `Runtime::new`.
 #[test]
 fn threads_set_themselves_unless_somebody_chose() {
     let nobody = run("none", &[]);

@@ -1,4 +1,5 @@
-//! Training ends near the target, measured exactly, for every objective; the ring recipe of the examples finds every ring.
+//! Training ends near the target, measured exactly, for every objective; the settings of the ring example
+//! find every ring.
 
 use gfn::Rng;
 use gfn::env::StateGraph;
@@ -21,7 +22,7 @@ use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use gfn_gym::ring::{Ring, RingReward};
 use tch::{Device, Kind};
 
-/// The same bits on every machine, and no more threads than tests.
+/// Uses one thread, for equal bits on every machine and no more threads than tests.
 fn one_thread() {
     tch::set_num_threads(1);
 }
@@ -36,8 +37,8 @@ fn objectives() -> Vec<Box<dyn Objective>> {
     ]
 }
 
-/// Trains for so many steps; gives the distances to the target before and after.
-fn trained<E, P, R>(
+/// Trains for a number of steps; returns the distances to the target before and after.
+fn train<E, P, R>(
     env: E,
     again: &E,
     reward: R,
@@ -94,7 +95,7 @@ fn check_graphs(what: &str, make: impl Fn() -> GraphEnv, log_r: fn(&GraphState) 
         };
         let net = GraphNet::new(&env, net, Device::Cpu, Kind::Float, &mut Rng::seeded(k as u64)).unwrap();
         let name = objective.name();
-        let distances = trained(env, &again, PerGraph(log_r), GraphPolicy(net), objective, config(steps, 48), k as u64);
+        let distances = train(env, &again, PerGraph(log_r), GraphPolicy(net), objective, config(steps, 48), k as u64);
         check(distances, what, name);
     }
 }
@@ -137,12 +138,12 @@ fn every_objective_learns_a_grid() {
             MlpPolicy::new(&env, KHot::new(grid.ndim(), grid.height()), net, Device::Cpu, Kind::Float, &mut rng)
                 .unwrap();
         let name = objective.name();
-        let distances = trained(env.clone(), &env, reward, policy, objective, config(400, 32), k as u64);
+        let distances = train(env.clone(), &env, reward, policy, objective, config(400, 32), k as u64);
         check(distances, "grid", name);
     }
 }
 
-/// The recipe of `examples/ring.rs` with a smaller network, a prefilled buffer, and fewer steps.
+/// The settings of `examples/ring.rs` with a smaller network, a prefilled buffer, and fewer steps.
 #[test]
 fn all_rings_of_four_nodes_are_found() {
     one_thread();

@@ -21,7 +21,7 @@ fn forward_looking() -> DetailedBalance {
     DetailedBalance { flow: StateFlow::ForwardLooking }
 }
 
-/// Ones of a word are worth twice as much each, of unfinished ones, too.
+/// log R is a factor times the number of ones, also for unfinished words.
 struct Ones(f64);
 
 impl gfn::env::Reward<VectorStates> for Ones {
@@ -33,7 +33,7 @@ impl gfn::env::Reward<VectorStates> for Ones {
     }
 }
 
-fn of_words(env: &VectorEnv) -> MlpPolicy<KHot> {
+fn word_policy(env: &VectorEnv) -> MlpPolicy<KHot> {
     let mlp = MlpConfig { hidden: vec![16], ..MlpConfig::default() };
     let config = MlpPolicyConfig { mlp, estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
     MlpPolicy::new(env, KHot::new(3, 3), config, Device::Cpu, Kind::Double, &mut Rng::seeded(0)).unwrap()
@@ -47,16 +47,16 @@ fn gradients(parameters: &Parameters) -> Vec<Tensor> {
     all
 }
 
-fn near(a: &[Tensor], b: &[Tensor]) -> bool {
+fn are_close(a: &[Tensor], b: &[Tensor]) -> bool {
     let apart = a.iter().zip(b).map(|(a, b)| (a - b).abs().max().double_value(&[]));
     a.len() == b.len() && !a.is_empty() && apart.fold(0.0, f64::max) < 1e-9
 }
 
-/// All transitions of a batch, one by one, have the loss and the gradient of the batch.
+/// All transitions of a batch, taken one by one, have the loss and the gradient of the batch.
 #[test]
 fn all_single_transitions_are_the_batch() -> Result<()> {
     let (env, mut rng) = (word_env(2, 3), Rng::seeded(1));
-    let policy = of_words(&env);
+    let policy = word_policy(&env);
     let reward = Ones(1.0);
     let trajectories = Sampler::new(&env, &policy).forward(20, &mut rng)?;
     let parameters = Policy::<VectorEnv>::parameters(&policy).unwrap();
@@ -66,7 +66,7 @@ fn all_single_transitions_are_the_batch() -> Result<()> {
         Box::new(ModifiedDetailedBalance::default()),
     ];
     for objective in objectives {
-        // In another order, and with the objects' log-rewards recorded or not.
+        // In another order, with and without recorded log-rewards.
         for recorded in [false, true] {
             let trajectories = trajectories.clone();
             let known = trajectories.log_rewards(&reward)?;
@@ -83,10 +83,10 @@ fn all_single_transitions_are_the_batch() -> Result<()> {
             loss.backward();
             let of_whole = gradients(parameters);
             of_single.backward();
-            assert!(near(&of_whole, &gradients(parameters)), "{}", objective.name());
+            assert!(are_close(&of_whole, &gradients(parameters)), "{}", objective.name());
         }
     }
-    // Negative control: half of them don't.
+    // Negative control: half of the transitions differ.
     let half = trajectories.transitions().select(0..trajectories.n_transitions() / 2)?;
     let objective = DetailedBalance::default();
     let of_half = score_transitions(&env, &reward, &policy, &half, objective.needs())?;
@@ -96,7 +96,7 @@ fn all_single_transitions_are_the_batch() -> Result<()> {
     Ok(())
 }
 
-/// The same of graphs up to isomorphism, whose trajectories were drawn backwards and change labels on the way.
+/// The same for graphs up to isomorphism, with backward trajectories in which labels change.
 #[test]
 fn single_transitions_of_graphs_are_the_batch() -> Result<()> {
     let (env, mut rng) = (gfn_gym::colored_graphs::ColoredGraphs::new(4)?.into_env(), Rng::seeded(2));
@@ -124,7 +124,7 @@ fn trainer(
 ) -> Result<Trainer<VectorEnv>> {
     tch::set_num_threads(1);
     let env = word_env(2, 3);
-    Trainer::new(env.clone(), reward, of_words(&env), objective, config, Rng::seeded(3))
+    Trainer::new(env.clone(), reward, word_policy(&env), objective, config, Rng::seeded(3))
 }
 
 fn buffer() -> ReplayBuffer<VectorEnv> {
@@ -164,7 +164,8 @@ fn transitions_of_a_buffer_teach_the_distribution() -> Result<()> {
     Ok(())
 }
 
-/// A flat reward at first is the flat reward: the same steps as by it, until the exponent rises; and the end is R itself.
+/// An initially flat reward gives the same steps as a constant reward, until the exponent rises; training
+/// ends at R itself.
 #[test]
 fn a_reward_that_is_flat_at_first_ends_as_itself() -> Result<()> {
     let config = |reward_exponent| TrainerConfig { batch: 16, reward_exponent, ..TrainerConfig::default() };
@@ -176,7 +177,7 @@ fn a_reward_that_is_flat_at_first_ends_as_itself() -> Result<()> {
             let [a, b] = [flat.step()?.loss, rising.step()?.loss];
             assert_eq!(step < 5, (a - b).abs() < 1e-12, "step {step}: {a} {b}");
         }
-        // What is kept is of R itself.
+        // The buffer keeps log-rewards of R itself.
         assert_eq!(rising.replay().unwrap().log_rewards().fold(0.0, f64::max), 6.0);
     }
     let schedule = Schedule::Linear { from: 0.1, to: 1.0, steps: 200 };
@@ -190,7 +191,7 @@ fn a_reward_that_is_flat_at_first_ends_as_itself() -> Result<()> {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() -> Result<()> {
+fn invalid_settings_are_refused() -> Result<()> {
     let some = |size, updates_per_draw| TrainerConfig {
         transitions: Some(TransitionBatches { size, updates_per_draw }),
         ..TrainerConfig::default()
@@ -210,7 +211,7 @@ fn what_makes_no_sense_is_refused() -> Result<()> {
         let config = TrainerConfig { reward_exponent: schedule, ..TrainerConfig::default() };
         message(trainer(TrajectoryBalance, Ones(1.0), config), "ends at 1");
     }
-    // A buffer that draws by loss asks for what nobody computes.
+    // A buffer that draws by loss needs losses, which aren't computed here.
     let draw = Draw::LossPrioritised { exponent: 1.0 };
     let by_loss = ReplayBuffer::new(ReplayConfig { capacity: 50, eviction: Eviction::Fifo, draw })?;
     let mut trainer = trainer(DetailedBalance::default(), Ones(1.0), some(8, 2))?.with_replay(by_loss);
@@ -220,7 +221,7 @@ fn what_makes_no_sense_is_refused() -> Result<()> {
     Ok(())
 }
 
-/// A unit is a factor of logits and flows, in tensors and on the host, and the policy is trained to the same target.
+/// A unit multiplies logits and flows, in tensors and on the host; the trained target is the same.
 #[test]
 fn a_unit_multiplies_logits_and_flows() -> Result<()> {
     let env = Triangles::env();
@@ -241,7 +242,7 @@ fn a_unit_multiplies_logits_and_flows() -> Result<()> {
             let values =
                 slots.iter().map(|&slot| dist.log_prob(&[0], &Slots(vec![slot])).map(|p| p.double_value(&[0])));
             let values: Vec<f64> = values.collect::<Result<_>>()?;
-            // Against the last one, the exit: what the softmax adds goes.
+            // Relative to the last slot, the exit, so that the softmax's constant cancels.
             Ok(values.iter().map(|value| value - values[values.len() - 1]).collect())
         };
         Ok([of(&dist)?, of(&host)?])

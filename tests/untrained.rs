@@ -1,4 +1,4 @@
-//! Untrained policies of every kind are near the uniform one, whatever the size of what they look at.
+//! Untrained policies of every kind are near the uniform policy, for any size of states.
 
 use crate::nets::{CONVS, KINDS, configs};
 use gfn::Rng;
@@ -17,7 +17,7 @@ use gfn::policy::{
 };
 use tch::{Device, Kind};
 
-/// How far a log-probability may be from that of the uniform policy: a factor of 12.
+/// The allowed difference of log-probabilities from the uniform policy: a factor of 12.
 const BOUND: f64 = 2.5;
 const SIZES: [usize; 3] = [5, 50, 400];
 const SEEDS: std::ops::Range<u64> = 0..3;
@@ -29,7 +29,7 @@ fn growth(kind: GraphKind, n: usize) -> GraphEnv {
     env.with_backward(BackwardRule::ByType)
 }
 
-/// A random tree, and further edges between a share of the pairs.
+/// Builds a random tree with further edges between a share of the pairs.
 fn graph(kind: GraphKind, n: usize, share: f64) -> GraphState {
     let mut rng = Rng::seeded(1);
     let mut graph = GraphState::with_nodes(kind, n);
@@ -44,8 +44,8 @@ fn graph(kind: GraphKind, n: usize, share: f64) -> GraphState {
     graph
 }
 
-/// The largest distance of a log-probability of either direction from that of the uniform policy.
-fn off<E>(env: &E, policy: &dyn Policy<E>, states: &E::States) -> f64
+/// Returns the largest difference of log-probabilities of either direction from the uniform policy.
+fn largest_deviation<E>(env: &E, policy: &dyn Policy<E>, states: &E::States) -> f64
 where
     E: DiscreteEnv<Actions = Slots>,
 {
@@ -70,14 +70,14 @@ fn check_graph_nets(config: &GraphNetConfig, sizes: &[usize]) {
             for seed in SEEDS {
                 let net =
                     GraphNet::new(&env, config.clone(), Device::Cpu, Kind::Float, &mut Rng::seeded(seed)).unwrap();
-                let off = off(&env, &GraphPolicy(net), &states);
-                assert!(off < BOUND, "{kind:?}, {n} nodes, share {share}, seed {seed}: {off}, {config:?}");
+                let deviation = largest_deviation(&env, &GraphPolicy(net), &states);
+                assert!(deviation < BOUND, "{kind:?}, {n} nodes, share {share}, seed {seed}: {deviation}, {config:?}");
             }
         }
     }
 }
 
-fn made(conv: ConvKind) -> GraphNetConfig {
+fn config_for(conv: ConvKind) -> GraphNetConfig {
     GraphNetConfig { conv, backward: BackwardPolicy::SharedTorso, ablation: true, ..GraphNetConfig::default() }
 }
 
@@ -85,12 +85,16 @@ fn made(conv: ConvKind) -> GraphNetConfig {
 fn graph_networks_start_near_uniform_at_any_size() {
     for conv in CONVS {
         for global in [true, false] {
-            // Attention has a number per head for each message or pair, and averages, whatever their number.
+            // Attention has a number per head for each message or pair, and takes averages, whatever their
+            // number.
             let averages = matches!(conv, ConvKind::Gat { .. } | ConvKind::Gps { .. });
-            check_graph_nets(&GraphNetConfig { global, ..made(conv) }, if averages { &SIZES[..2] } else { &SIZES });
+            check_graph_nets(
+                &GraphNetConfig { global, ..config_for(conv) },
+                if averages { &SIZES[..2] } else { &SIZES },
+            );
         }
     }
-    // Without a norm, sums over neighbours of neighbours are as large as they are many.
+    // Without a norm, sums over neighbours of neighbours grow with their number.
     for config in configs().into_iter().skip(CONVS.len()).filter(|config| config.norm != NormKind::None) {
         let config = GraphNetConfig { backward: BackwardPolicy::SharedTorso, embedding: 128, ..config };
         check_graph_nets(&config, &[5, 50]);
@@ -100,9 +104,9 @@ fn graph_networks_start_near_uniform_at_any_size() {
 #[test]
 fn pair_features_do_not_change_that() {
     for conv in CONVS {
-        check_graph_nets(&GraphNetConfig { pair_walks: Some(3), ..made(conv) }, &[5, 50]);
+        check_graph_nets(&GraphNetConfig { pair_walks: Some(3), ..config_for(conv) }, &[5, 50]);
     }
-    check_graph_nets(&GraphNetConfig { pair_walks: Some(2), ..made(ConvKind::Gin) }, &[200]);
+    check_graph_nets(&GraphNetConfig { pair_walks: Some(2), ..config_for(ConvKind::Gin) }, &[200]);
 }
 
 /// Edges on a fixed set of labelled nodes.
@@ -122,8 +126,8 @@ fn perceptrons_on_adjacency_matrices_start_near_uniform_at_any_size() {
             let mlp = MlpConfig { hidden: vec![16, 16], ..MlpConfig::default() };
             let config = EdgeMlpConfig { mlp, backward: BackwardPolicy::SharedTorso, ..EdgeMlpConfig::default() };
             let net = EdgeMlp::new(&env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(seed)).unwrap();
-            let off = off(&env, &GraphPolicy(net), &states);
-            assert!(off < BOUND, "{n} nodes, share {share}, seed {seed}: {off}");
+            let deviation = largest_deviation(&env, &GraphPolicy(net), &states);
+            assert!(deviation < BOUND, "{n} nodes, share {share}, seed {seed}: {deviation}");
         }
     }
 }
@@ -133,7 +137,7 @@ fn sequence_networks_start_near_uniform_at_any_length() {
     let kinds = [SequenceKind::Lstm, SequenceKind::Gru, SequenceKind::Transformer { heads: 4 }];
     for (length, kind) in SIZES.iter().flat_map(|&length| kinds.map(|kind| (length, kind))) {
         let env = word_env(4, length);
-        // One that is half written, and one but for its last entry.
+        // A half-written word, and a word without its last entry.
         let mut states = VectorStates::filled(length, 2, 0);
         for (row, values) in states.values_mut().chunks_exact_mut(length).enumerate() {
             let written = [length / 2, length - 1][row];
@@ -145,8 +149,8 @@ fn sequence_networks_start_near_uniform_at_any_length() {
             let config = SequencePolicyConfig { net, ..SequencePolicyConfig::default() };
             let (device, rng) = (Device::Cpu, &mut Rng::seeded(seed));
             let policy = SequencePolicy::new(&env, layout, config, device, Kind::Float, rng).unwrap();
-            let off = off(&env, &policy, &states);
-            assert!(off < BOUND, "{kind:?}, length {length}, seed {seed}: {off}");
+            let deviation = largest_deviation(&env, &policy, &states);
+            assert!(deviation < BOUND, "{kind:?}, length {length}, seed {seed}: {deviation}");
         }
     }
 }
@@ -161,8 +165,8 @@ fn perceptrons_start_near_uniform_at_any_length() {
             let (features, rng) = (KHot::new(length, 5), &mut Rng::seeded(seed));
             let config = MlpPolicyConfig::default();
             let policy = MlpPolicy::new(&env, features, config, Device::Cpu, Kind::Float, rng).unwrap();
-            let off = off(&env, &policy, &states);
-            assert!(off < BOUND, "length {length}, seed {seed}: {off}");
+            let deviation = largest_deviation(&env, &policy, &states);
+            assert!(deviation < BOUND, "length {length}, seed {seed}: {deviation}");
         }
     }
 }

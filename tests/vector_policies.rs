@@ -1,4 +1,4 @@
-//! Policies on vectors: tables, noisy layers, networks of conditions, heads, averages.
+//! Policies on vectors: tables, noisy layers, condition networks, heads, averages.
 use gfn::Rng;
 use gfn::env::StateGraph;
 use gfn::env::{Direction, Env, Rows, VectorEnv, VectorStates};
@@ -17,11 +17,11 @@ use gfn::rollout::Sampler;
 use gfn::train::{Checkpoint, Trainer, TrainerConfig};
 use tch::{Device, Kind, Tensor};
 
-fn wanted() -> Quantities {
+fn quantities() -> Quantities {
     Quantity::LogPf | Quantity::LogPb | Quantity::LogFlow
 }
 
-/// Words of up to 3 of 2 letters: 15 states, keys in base 3 below 27.
+/// Words of up to 3 letters out of 2: 15 states, with keys in base 3 below 27.
 fn env() -> VectorEnv {
     word_env(2, 3)
 }
@@ -30,7 +30,7 @@ fn space() -> StateGraph<VectorEnv> {
     StateGraph::build(&env(), 100).unwrap()
 }
 
-fn rises(states: &VectorStates, _: Option<&Tensor>) -> gfn::Result<Vec<f64>> {
+fn rising_reward(states: &VectorStates, _: Option<&Tensor>) -> gfn::Result<Vec<f64>> {
     Ok(states.rows().map(|row| row.windows(2).filter(|pair| pair[0] < pair[1]).count() as f64).collect())
 }
 
@@ -46,27 +46,27 @@ fn small() -> MlpConfig {
     MlpConfig { hidden: vec![16, 8], ..MlpConfig::default() }
 }
 
-/// log P_F of all states, and their flows.
+/// Returns log P_F of all states, and their flows.
 fn outputs(policy: &dyn Policy<VectorEnv>, c: Option<&Tensor>) -> (Tensor, Tensor) {
-    let evaluation = policy.evaluate(&env(), space().states(), c, wanted()).unwrap();
+    let evaluation = policy.evaluate(&env(), space().states(), c, quantities()).unwrap();
     let flow = evaluation.values.get(Quantity::LogFlow).unwrap().shallow_clone();
     (evaluation.pf.unwrap().log_probs(), flow)
 }
 
-fn apart(a: &Tensor, b: &Tensor) -> f64 {
+fn largest_difference(a: &Tensor, b: &Tensor) -> f64 {
     (a - b).abs().max().double_value(&[])
 }
 
 fn tv(trainer: &Trainer<VectorEnv>) -> f64 {
     let learned = space().terminating_distribution(&env(), trainer.policy(), None).unwrap();
-    Distances::between(&learned.probs, &space().target_distribution(&rises, None).unwrap().probs).unwrap().tv
+    Distances::between(&learned.probs, &space().target_distribution(&rising_reward, None).unwrap().probs).unwrap().tv
 }
 
-/// A policy that a roll-out asks by tensors, whatever faster form there is.
+/// Wraps a policy so that roll-outs use tensors even if there is a faster form.
 #[derive(Debug)]
-struct Thawed<P>(P);
+struct TensorsOnly<P>(P);
 
-impl<E: Env, P: Policy<E>> Policy<E> for Thawed<P> {
+impl<E: Env, P: Policy<E>> Policy<E> for TensorsOnly<P> {
     fn evaluate(
         &self,
         env: &E,
@@ -81,8 +81,8 @@ impl<E: Env, P: Policy<E>> Policy<E> for Thawed<P> {
     }
 }
 
-/// What a roll-out asks is the policy: logits of every state, both directions, whatever the network is made of; and the same
-/// trajectories come of it.
+/// The form for roll-outs equals the policy: logits of every state in both directions, for every network, and
+/// the same trajectories.
 #[test]
 fn the_frozen_form_is_the_policy() {
     let (env, space) = (env(), space());
@@ -111,12 +111,15 @@ fn the_frozen_form_is_the_policy() {
                 assert_eq!(frozen.is_some(), learned);
                 let Some(frozen) = frozen else { continue };
                 let dist = frozen.distribution(&env, &states).unwrap();
-                let expected = policy.evaluate(&env, &states, None, wanted()).unwrap();
+                let expected = policy.evaluate(&env, &states, None, quantities()).unwrap();
                 let expected = if direction == Direction::Forward { expected.pf } else { expected.pb }.unwrap();
-                assert!(apart(&dist.log_probs(), &expected.log_probs()) < 1e-5, "{backward:?} {direction}");
+                assert!(
+                    largest_difference(&dist.log_probs(), &expected.log_probs()) < 1e-5,
+                    "{backward:?} {direction}"
+                );
                 assert_eq!(dist.masks(), expected.masks());
             }
-            let thawed = Thawed(policy);
+            let thawed = TensorsOnly(policy);
             for seed in 0..3 {
                 let rng = || Rng::seeded(seed);
                 let (fast, slow) = (Sampler::new(&env, &thawed.0), Sampler::new(&env, &thawed));
@@ -130,7 +133,7 @@ fn the_frozen_form_is_the_policy() {
     }
 }
 
-/// A table learns the exact distribution, whatever numbers its states.
+/// A table learns the exact distribution with any numbering of states.
 #[test]
 fn a_table_learns() {
     fn learn<F: StateFeatures<VectorStates> + Send + 'static>(features: F) {
@@ -138,7 +141,8 @@ fn a_table_learns() {
         let policy = MlpPolicy::tabular(&env(), features, config, Device::Cpu, Kind::Float).unwrap();
         let adam = AdamConfig { lr: 0.03, ..AdamConfig::default() };
         let config = TrainerConfig { batch: 64, adam, ..TrainerConfig::default() };
-        let mut trainer = Trainer::new(env(), rises, policy, TrajectoryBalance, config, Rng::seeded(0)).unwrap();
+        let mut trainer =
+            Trainer::new(env(), rising_reward, policy, TrajectoryBalance, config, Rng::seeded(0)).unwrap();
         let before = tv(&trainer);
         for _ in 0..400 {
             trainer.step().unwrap();
@@ -150,19 +154,19 @@ fn a_table_learns() {
     learn(ByIndex::new(env(), space()));
 }
 
-/// The rows of a table are apart: what one state learns changes no other.
+/// Rows of a table are separate: learning one state doesn't change others.
 #[test]
-fn a_state_has_a_row_of_its_own() {
+fn each_state_has_a_separate_row() {
     let config = MlpPolicyConfig {
         estimators: EstimatorsConfig::with_flow(true),
         backward: BackwardPolicy::Separate,
         ..MlpPolicyConfig::default()
     };
     let policy = MlpPolicy::tabular(&env(), ByNumber::new(3, 3), config, Device::Cpu, Kind::Double).unwrap();
-    // Three logits and a flow, and one logit backwards.
+    // Three logits and a flow, and one backward logit.
     assert_eq!(parameters(&policy).count(), 27 * (4 + 1) + 1);
     let space = space();
-    let evaluation = policy.evaluate(&env(), &space.states().select(&[4]), None, wanted()).unwrap();
+    let evaluation = policy.evaluate(&env(), &space.states().select(&[4]), None, quantities()).unwrap();
     let mut adam = Adam::new(parameters(&policy), AdamConfig { lr: 0.1, ..AdamConfig::default() }).unwrap();
     let loss = evaluation.pf.unwrap().log_probs().get(0) + evaluation.values.get(Quantity::LogFlow).unwrap().get(0);
     loss.backward();
@@ -190,9 +194,10 @@ fn states_without_a_number_are_refused() {
     assert!(refused.unwrap_err().to_string().contains("n_conditions is 2"));
 }
 
-/// Noise is part of the model until it is drawn again: it is saved, evaluated without, and trained through.
+/// Noise is part of the model until it is redrawn: it is saved, turned off for evaluation, and trained
+/// through.
 #[test]
-fn noise_is_drawn_when_asked() {
+fn noise_is_redrawn_on_request() {
     let noisy = MlpConfig { noise: Some(0.5), layer_norm: true, ..small() };
     let policy = mlp(MlpPolicyConfig {
         mlp: noisy,
@@ -200,15 +205,17 @@ fn noise_is_drawn_when_asked() {
         ..MlpPolicyConfig::default()
     });
     let (first, flow) = outputs(&policy, None);
-    assert!(apart(&outputs(&policy, None).0, &first) == 0.0);
+    assert!(largest_difference(&outputs(&policy, None).0, &first) == 0.0);
     let checkpoint = Checkpoint::new(parameters(&policy), 0, serde_json::Value::Null).unwrap();
     parameters(&policy).reset_noise(&mut Rng::seeded(9));
     let (second, other_flow) = outputs(&policy, None);
-    assert!(apart(&second, &first) > 1e-3 && apart(&other_flow, &flow) > 1e-3);
+    assert!(largest_difference(&second, &first) > 1e-3 && largest_difference(&other_flow, &flow) > 1e-3);
     let means = parameters(&policy).without_noise(|| outputs(&policy, None).0);
-    assert!(apart(&means, &second) > 1e-3 && apart(&outputs(&policy, None).0, &second) == 0.0);
+    assert!(
+        largest_difference(&means, &second) > 1e-3 && largest_difference(&outputs(&policy, None).0, &second) == 0.0
+    );
     checkpoint.restore(parameters(&policy)).unwrap();
-    assert!(apart(&outputs(&policy, None).0, &first) == 0.0, "a resumed run goes on with the same noise");
+    assert!(largest_difference(&outputs(&policy, None).0, &first) == 0.0, "a resumed run goes on with the same noise");
 
     let (pf, flow) = outputs(&policy, None);
     let log_z = Policy::<VectorEnv>::log_z(&policy, None, 1).unwrap();
@@ -219,7 +226,7 @@ fn noise_is_drawn_when_asked() {
         let moved = trained && parameter.tensor.grad().abs().max().double_value(&[]) > 0.0;
         assert_eq!(moved, trained, "{}", parameter.name);
     }
-    // A model without noise draws nothing.
+    // A model without noise draws no random numbers.
     let mut rng = Rng::seeded(1);
     parameters(&mlp(MlpPolicyConfig::default())).reset_noise(&mut rng);
     assert_eq!(rng, Rng::seeded(1));
@@ -233,7 +240,7 @@ fn a_noisy_policy_learns() {
         MlpPolicy::new(&env(), KHot::new(3, 3), config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
     let adam = AdamConfig { lr: 0.01, ..AdamConfig::default() };
     let config = TrainerConfig { batch: 64, adam, ..TrainerConfig::default() };
-    let mut trainer = Trainer::new(env(), rises, policy, TrajectoryBalance, config, Rng::seeded(0)).unwrap();
+    let mut trainer = Trainer::new(env(), rising_reward, policy, TrajectoryBalance, config, Rng::seeded(0)).unwrap();
     let mut rng = Rng::seeded(5);
     for _ in 0..500 {
         trainer.policy().parameters().unwrap().reset_noise(&mut rng);
@@ -243,7 +250,8 @@ fn a_noisy_policy_learns() {
     assert!(after < 0.05, "{after}");
 }
 
-/// A network of the conditions' own: it counts, it is trained, and a row sees its own condition only.
+/// A separate network for conditions: its parameters count and are trained, and a row depends on its own
+/// condition only.
 #[test]
 fn conditions_have_a_network() {
     let config = MlpPolicyConfig {
@@ -257,25 +265,25 @@ fn conditions_have_a_network() {
     let same = |x, y| at(x, y).expand([15, 2], false);
     let (a, flow) = outputs(&policy, Some(&same(1.0, -2.0)));
     let (b, _) = outputs(&policy, Some(&same(0.0, 3.0)));
-    assert!(apart(&a, &b) > 1e-3);
+    assert!(largest_difference(&a, &b) > 1e-3);
     (a.square().sum(Kind::Double) + flow.square().sum(Kind::Double)).backward();
     let inside = |p: &&gfn::nn::Parameter| p.name.contains("conditions");
     let of_conditions: Vec<_> = parameters(&policy).iter().filter(inside).collect();
     assert_eq!(of_conditions.len(), 4, "two layers of weight and bias");
     assert!(of_conditions.iter().all(|p| p.tensor.grad().abs().max().double_value(&[]) > 0.0));
 
-    // The first seven states under one condition, the rest under another.
+    // The first seven states with one condition, the others with another.
     let mixed = Tensor::cat(&[&same(1.0, -2.0).narrow(0, 0, 7), &same(0.0, 3.0).narrow(0, 7, 8)], 0);
     let (_, mixed) = outputs(&policy, Some(&mixed));
-    assert!(apart(&mixed.narrow(0, 0, 7), &flow.narrow(0, 0, 7)) < 1e-12);
-    assert!(apart(&mixed.narrow(0, 7, 8), &flow.narrow(0, 7, 8)) > 1e-3);
+    assert!(largest_difference(&mixed.narrow(0, 0, 7), &flow.narrow(0, 0, 7)) < 1e-12);
+    assert!(largest_difference(&mixed.narrow(0, 7, 8), &flow.narrow(0, 7, 8)) > 1e-3);
 
     let refused = MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(true), ..config };
     let refused = MlpPolicy::new(&env(), KHot::new(3, 3), refused, Device::Cpu, Kind::Float, &mut Rng::seeded(0));
     assert!(refused.unwrap_err().to_string().contains("condition_mlp"));
 }
 
-/// Heads differ in P_F alone, and only the one in use is trained.
+/// Heads only differ in P_F, and only the head in use is trained.
 #[test]
 fn heads_share_a_torso() {
     let policy = mlp(MlpPolicyConfig {
@@ -287,13 +295,13 @@ fn heads_share_a_torso() {
     let mut seen = Vec::new();
     for head in 0..3 {
         policy.use_head(head).unwrap();
-        let evaluation = policy.evaluate(&env(), space().states(), None, wanted()).unwrap();
+        let evaluation = policy.evaluate(&env(), space().states(), None, quantities()).unwrap();
         let flow = evaluation.values.get(Quantity::LogFlow).unwrap().shallow_clone();
         seen.push((evaluation.pf.unwrap().logsumexp(), flow));
     }
     for head in 1..3 {
-        assert!(apart(&seen[head].0, &seen[0].0) > 1e-3);
-        assert!(apart(&seen[head].1, &seen[0].1) == 0.0);
+        assert!(largest_difference(&seen[head].0, &seen[0].0) > 1e-3);
+        assert!(largest_difference(&seen[head].1, &seen[0].1) == 0.0);
     }
     seen[1].0.sum(Kind::Double).backward();
     let last = parameters(&policy).iter().rfind(|p| p.name.ends_with("bias")).unwrap();
@@ -312,7 +320,7 @@ fn heads_share_a_torso() {
     assert!(none.unwrap_err().to_string().starts_with("heads is 0"));
 }
 
-/// The averaged copy is what is sampled from inside `Average::with`, by a policy that remembers, too.
+/// Inside of `Average::with` the averaged copy is sampled from, also by a policy with a cache.
 #[test]
 fn an_average_is_sampled_from() {
     let layout = SequenceLayout { values: 3, length: 3, unset: 0 };
@@ -322,7 +330,7 @@ fn an_average_is_sampled_from() {
     let policy = SequencePolicy::new(&env(), layout, config, Device::Cpu, Kind::Double, &mut Rng::seeded(0)).unwrap();
     let parameters = Policy::<VectorEnv>::parameters(&policy).unwrap();
     let start = env().initial(&[0]);
-    let evaluate = || policy.evaluate(&env(), &start, None, wanted()).unwrap();
+    let evaluate = || policy.evaluate(&env(), &start, None, quantities()).unwrap();
     let stepwise = || tch::no_grad(|| evaluate().values.remove(Quantity::LogFlow).unwrap());
     let old = stepwise();
     let mut average = Average::new(parameters, 0.5).unwrap();
@@ -332,12 +340,12 @@ fn an_average_is_sampled_from() {
         }
     });
     let new = stepwise();
-    assert!(apart(&old, &new) > 1e-3);
-    assert!(apart(&average.with(parameters, stepwise).unwrap(), &old) < 1e-12);
-    assert!(apart(&stepwise(), &new) < 1e-12);
+    assert!(largest_difference(&old, &new) > 1e-3);
+    assert!(largest_difference(&average.with(parameters, stepwise).unwrap(), &old) < 1e-12);
+    assert!(largest_difference(&stepwise(), &new) < 1e-12);
     average.update(parameters).unwrap();
     let between = average.with(parameters, stepwise).unwrap();
-    assert!(apart(&between, &old) > 1e-3 && apart(&between, &new) > 1e-3);
+    assert!(largest_difference(&between, &old) > 1e-3 && largest_difference(&between, &new) > 1e-3);
 }
 
 #[test]
@@ -351,8 +359,10 @@ fn wrappers_forward_heads_and_a_trainer_gives_its_policy_back() {
     assert_eq!([n_heads(&one), n_heads(&boxed), n_heads(&with_prior)], [Some(3); 3]);
     assert_eq!(n_heads(&UniformPolicy), None);
 
-    let trainer =
-        || Trainer::new(env(), rises, policy(), TrajectoryBalance, TrainerConfig::default(), Rng::seeded(0)).unwrap();
+    let trainer = || {
+        Trainer::new(env(), rising_reward, policy(), TrajectoryBalance, TrainerConfig::default(), Rng::seeded(0))
+            .unwrap()
+    };
     assert!(trainer().policy_as::<Table>().is_some() && trainer().policy_as::<UniformPolicy>().is_none());
     assert!(trainer().into_policy().parameters().is_some());
     assert!(trainer().into_policy_as::<Table>().is_some() && trainer().into_policy_as::<UniformPolicy>().is_none());

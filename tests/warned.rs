@@ -1,8 +1,8 @@
-//! What a trainer warns of: rewards in place of their logarithms, samples that are worth little, few different objects.
+//! Warnings of a trainer: rewards instead of log-rewards, few effective samples, few distinct objects.
 
 use std::cell::Cell;
 
-use crate::watched::Watched;
+use crate::watched::WarningRecorder;
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Direction, DiscreteEnv, VectorEnv, VectorRules, VectorStates};
 use gfn::error::Warning;
@@ -19,7 +19,7 @@ use tch::{Device, Kind, Tensor};
 
 const LETTERS: usize = 16;
 
-/// Words of so many letters, each 1 or 2, without an exit.
+/// Words of a fixed number of letters, each 1 or 2, without an exit.
 struct Bits;
 
 impl VectorRules for Bits {
@@ -52,20 +52,20 @@ impl VectorRules for Bits {
 
 type Words = VectorEnv;
 
-/// A word as a number below 4,096, of base 2.
+/// Reads the first letters of a word as a binary number below 4,096.
 fn number(row: &[u16]) -> f64 {
     row.iter().fold(0.0, |number, &letter| 2.0 * number + f64::from(letter - 1)) / 16.0
 }
 
-/// A trainer of words that draws uniformly and learns nothing.
-fn uniform(reward: impl Fn(f64) -> f64 + Send + Sync + 'static, on_warning: OnWarning) -> Watched<Words> {
+/// Builds a trainer of words that samples uniformly and learns nothing.
+fn uniform(reward: impl Fn(f64) -> f64 + Send + Sync + 'static, on_warning: OnWarning) -> WarningRecorder<Words> {
     let log_reward = move |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
         Ok(states.rows().map(|row| reward(number(row))).collect())
     };
     let config = TrainerConfig { batch: 16, ..TrainerConfig::default() };
     let objective = gfn::objective::LogPartitionVariance;
     let made = Trainer::new(VectorEnv::new(Bits), log_reward, UniformPolicy, objective, config, Rng::seeded(0));
-    Watched::by(made.unwrap(), on_warning)
+    WarningRecorder::with_action(made.unwrap(), on_warning)
 }
 
 fn first_warnings(reward: impl Fn(f64) -> f64 + Send + Sync + 'static) -> Vec<Warning> {
@@ -75,7 +75,7 @@ fn first_warnings(reward: impl Fn(f64) -> f64 + Send + Sync + 'static) -> Vec<Wa
 }
 
 #[test]
-fn rewards_in_place_of_their_logarithms_are_warned_of() {
+fn rewards_instead_of_log_rewards_are_warned_of() {
     for reward in
         [|x: f64| 1e6 * (x % 4.0), |x: f64| (x / 400.0).exp(), |x: f64| if x % 16.0 < 3.0 { 500.0 } else { 0.0 }]
     {
@@ -84,7 +84,7 @@ fn rewards_in_place_of_their_logarithms_are_warned_of() {
         let text = warning.to_string();
         assert!(text.contains("Is it R itself?") && text.contains("logarithm"), "{text}");
     }
-    // Logarithms of any sign, of sizes and counts, of densities, and far from 0.
+    // Log-rewards of any sign, of sizes and counts, of densities, and far from 0.
     for log_reward in [
         |x: f64| -x,
         |x: f64| x / 4096.0,
@@ -98,7 +98,7 @@ fn rewards_in_place_of_their_logarithms_are_warned_of() {
     }
 }
 
-/// Uniform samples of a target that has nearly all of its mass on few words.
+/// Uniform samples of a target with nearly all of its mass on a few words.
 #[test]
 fn a_run_that_ends_with_few_effective_samples_is_warned_of() {
     let end = |scale: f64, steps: usize| {
@@ -112,10 +112,10 @@ fn a_run_that_ends_with_few_effective_samples_is_warned_of() {
     };
     assert!((1.0..25.6).contains(effective), "{effective}");
     assert!(warning.to_string().contains("don't trust averages"), "{warning}");
-    // A target that is nearly uniform; a run that has just begun.
+    // A nearly uniform target, and a run that has just begun.
     assert_eq!(end(1.0, 100), []);
     assert_eq!(end(100.0, 99), []);
-    // It may end a run, and is there once, however many runs end so.
+    // The warning can end a run, and is given once for several runs.
     let mut strict = uniform(|x| -x / 40.0, OnWarning::Fail);
     let ended = strict.run(120);
     assert!(matches!(ended, Err(Error::Warned(Warning::FewEffective { step: 120, .. }))), "{ended:?}");
@@ -124,7 +124,7 @@ fn a_run_that_ends_with_few_effective_samples_is_warned_of() {
     assert_eq!(strict.warnings().len(), 1);
 }
 
-/// Learned to a small loss, by the default exploration.
+/// Trained to a small loss with the default exploration.
 #[test]
 fn a_policy_that_has_learned_is_not_warned_of() {
     tch::set_num_threads(1);
@@ -134,15 +134,15 @@ fn a_policy_that_has_learned_is_not_warned_of() {
     let reward = PerGraph(|graph: &GraphState| 2.0 * graph.n_edges() as f64);
     let config = TrainerConfig { batch: 32, ..TrainerConfig::default() };
     let made = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, Rng::seeded(0)).unwrap();
-    let mut trainer = Watched::new(made);
+    let mut trainer = WarningRecorder::new(made);
     trainer.run(300).unwrap();
     assert_eq!(trainer.warnings(), []);
 }
 
-/// Uniform, or nearly always of the first letter.
-struct Sharp(Cell<f64>);
+/// A policy that is uniform, or nearly always chooses the first letter.
+struct SharpPolicy(Cell<f64>);
 
-impl Policy<Words> for Sharp {
+impl Policy<Words> for SharpPolicy {
     fn evaluate(
         &self,
         env: &Words,
@@ -166,18 +166,18 @@ impl Policy<Words> for Sharp {
 #[test]
 fn a_policy_that_comes_to_draw_few_objects_is_warned_of() {
     let run = |step: f64, sharpness: f64| {
-        // log R differs for each word, or for few of them.
+        // log R differs for each word, or for a few of them.
         let reward = move |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
             Ok(states.rows().map(|row| -(number(row) / step).floor() * step / 64.0).collect())
         };
         let epsilon = Some(Schedule::Constant(0.0));
         let config = TrainerConfig { batch: 100, epsilon, ..TrainerConfig::default() };
-        let (policy, objective) = (Sharp(Cell::new(0.0)), LogPartitionVariance);
+        let (policy, objective) = (SharpPolicy(Cell::new(0.0)), LogPartitionVariance);
         let made = Trainer::new(VectorEnv::new(Bits), reward, policy, objective, config, Rng::seeded(0)).unwrap();
-        let mut trainer = Watched::new(made);
+        let mut trainer = WarningRecorder::new(made);
         trainer.steps(20).unwrap();
         assert_eq!(trainer.warnings(), []);
-        trainer.trainer.policy_as::<Sharp>().unwrap().0.set(sharpness);
+        trainer.trainer.policy_as::<SharpPolicy>().unwrap().0.set(sharpness);
         trainer.steps(20).unwrap();
         trainer.warnings().to_vec()
     };
@@ -185,7 +185,7 @@ fn a_policy_that_comes_to_draw_few_objects_is_warned_of() {
     let [warning @ Warning::FewObjects { step: 30, share, first }] = &warnings[..] else { panic!("{warnings:?}") };
     assert!(*share < 0.5 && *first > 0.9, "{warning}");
     assert!(warning.to_string().contains("unless the target is that peaked"), "{warning}");
-    // It still draws most words once, or rewards tell objects from each other no better at first.
+    // Most words are still drawn once, or rewards didn't distinguish objects better at first.
     assert_eq!(run(1.0 / 16.0, 0.3), []);
     assert_eq!(run(64.0, 4.0), []);
 }

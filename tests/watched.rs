@@ -1,4 +1,4 @@
-//! Steps whose warnings are looked at.
+//! Trainers whose warnings are collected.
 
 use gfn::Result;
 use gfn::env::Env;
@@ -7,18 +7,18 @@ use gfn::run::{Fit, OnWarning, Warnings};
 use gfn::train::{StepStats, TrainEnv, Trainer};
 
 /// A trainer and the warnings of its steps.
-pub(crate) struct Watched<E: Env> {
+pub(crate) struct WarningRecorder<E: Env> {
     pub(crate) trainer: Trainer<E>,
     warnings: Warnings<E::States>,
 }
 
-impl<E: TrainEnv> Watched<E> {
+impl<E: TrainEnv> WarningRecorder<E> {
     /// Keeps warnings without printing them.
     pub(crate) fn new(trainer: Trainer<E>) -> Self {
-        Self::by(trainer, OnWarning::Keep)
+        Self::with_action(trainer, OnWarning::Keep)
     }
 
-    pub(crate) fn by(trainer: Trainer<E>, on_warning: OnWarning) -> Self {
+    pub(crate) fn with_action(trainer: Trainer<E>, on_warning: OnWarning) -> Self {
         Self { trainer, warnings: Warnings::new(on_warning) }
     }
 

@@ -1,4 +1,5 @@
-//! One softmax per graph over all of its legal slots: from blocks of logits to a sample, its log-probability and the gradient.
+//! The categorical distribution over all legal slots of a graph: construction from logits, a sample, its
+//! log-probability and the gradient.
 
 use criterion::measurement::WallTime;
 use criterion::{BatchSize, BenchmarkGroup, BenchmarkId, Criterion};
@@ -10,7 +11,7 @@ use tch::{Kind, Tensor};
 
 use super::{BATCHES, NODES, elements, fixed_nodes, group, random_graph, random_graphs};
 
-/// Standard normal logits for the blocks of these masks, as leaves that ask for a gradient.
+/// Draws standard normal logits for the blocks of these masks, as leaves that require a gradient.
 fn logits(masks: &Masks) -> Vec<Tensor> {
     let mut rng = Rng::seeded(2);
     let blocks = masks.blocks.iter().map(|block| {
@@ -21,7 +22,7 @@ fn logits(masks: &Masks) -> Vec<Tensor> {
     blocks.collect()
 }
 
-/// Sample, log-probability and gradient, construction included.
+/// Builds the distribution, samples, and computes log-probability and gradient.
 fn round(masks: Masks, blocks: &[Tensor], rng: &mut Rng) -> Vec<Tensor> {
     let rows: Vec<usize> = (0..masks.len()).collect();
     let dist = GraphActionCategorical::new(masks, blocks).expect("blocks that fit");
@@ -49,7 +50,8 @@ fn bench_states(
 
 pub(crate) fn bench(criterion: &mut Criterion) {
     let mut group = group(criterion, "categorical");
-    // The case of recursionpharma's class in docs/decisions.md: graphs of 10 to 30 nodes, mostly pairs.
+    // Graphs of 10 to 30 nodes with mostly pair actions, the case of recursionpharma's class in
+    // docs/decisions.md.
     let mut rng = Rng::seeded(0);
     let mixed = (0..64).map(|k| random_graph(GraphKind::Directed, 10 + k * 21 / 64, 0.12, &mut rng));
     bench_states(

@@ -1,4 +1,4 @@
-//! Acyclic graphs: a step of a random walk and the masks after it.
+//! Directed acyclic graphs: environment steps with masks, scores and edge marginals.
 
 use criterion::{BenchmarkId, Criterion};
 use gfn::Rng;
@@ -25,7 +25,7 @@ pub(crate) fn bench(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// The slots of one random move in each state, of a walk that begins anew after as many edges as nodes.
+/// Records one random action per state and step, for trajectories of `length` steps.
 fn recorded<E: DiscreteEnv>(env: &E, length: usize) -> Vec<Slots> {
     let mut rng = Rng::seeded(0);
     let mut states = env.initial(&vec![0; BATCH]);
@@ -69,13 +69,13 @@ fn walk_back<E: DiscreteEnv>(bencher: &mut criterion::Bencher<'_>, env: &E, leng
             (states, k) = (built.select(&all), length);
         }
         k -= 1;
-        // The oldest edge first: closures are corrected in the middle of graphs.
+        // Removes the oldest edge first, so that closures are corrected in the middle of graphs.
         env.step(Direction::Backward, &mut states, &moves[length - 1 - k]).expect("a legal step back");
         env.masks(Direction::Forward, &states)
     });
 }
 
-/// BGe scores of random parent sets of at most five of twenty nodes, and exact edge marginals of fourteen.
+/// Benchmarks BGe scores of random parent sets (at most 5 of 20 nodes) and exact edge marginals of 14 nodes.
 pub(crate) fn scores(criterion: &mut Criterion) {
     let mut rng = Rng::seeded(0);
     let mut data = |nodes: usize| {

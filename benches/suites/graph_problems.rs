@@ -1,4 +1,5 @@
-//! Roll-outs on input graphs, by policies that see whole states and by such as see the part that the future depends on.
+//! Roll-outs on input graphs, with the whole graph as the policy's input, and with the reduced graph that the
+//! future depends on.
 
 use std::sync::Arc;
 
@@ -12,10 +13,10 @@ use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, RbModel};
 
 use super::{elements, slow_group};
 
-/// Solutions that are built at once.
+/// Solutions per batch.
 const BATCH: usize = 8;
 
-/// The problem's rules, which leave nothing out.
+/// The problem's rules without reduced graphs: the policy gets whole graphs.
 struct Whole(Arc<dyn GraphRules>);
 
 impl GraphRules for Whole {

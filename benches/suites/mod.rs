@@ -1,4 +1,5 @@
-//! The suites, and what they measure on: random graphs of a size, and a growing environment with its network.
+//! Benchmark suites, and their shared parts: random graphs, an environment of growing graphs, and its
+//! network.
 
 pub(crate) mod categorical;
 pub(crate) mod dags;
@@ -23,12 +24,12 @@ use gfn::policy::GraphPolicy;
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig, Growth};
 
-/// Graphs in a batch.
+/// Numbers of graphs in a batch.
 pub(crate) const BATCHES: [usize; 3] = [64, 256, 1024];
-/// Nodes of a graph, about.
+/// Approximate numbers of nodes of a graph.
 pub(crate) const NODES: [usize; 2] = [10, 30];
 
-/// A group of benches that counts elements, after the process is set to one thread.
+/// Starts a group of benchmarks, after limiting the process to one thread.
 pub(crate) fn group<'a>(criterion: &'a mut Criterion, name: &str) -> BenchmarkGroup<'a, WallTime> {
     Runtime::new(1, DeviceKind::Cpu).expect("one thread on the host");
     let mut group = criterion.benchmark_group(name);
@@ -36,7 +37,7 @@ pub(crate) fn group<'a>(criterion: &'a mut Criterion, name: &str) -> BenchmarkGr
     group
 }
 
-/// The same for what takes long: few samples.
+/// Starts a group of slow benchmarks, with few samples.
 pub(crate) fn slow_group<'a>(criterion: &'a mut Criterion, name: &str) -> BenchmarkGroup<'a, WallTime> {
     let mut group = group(criterion, name);
     group.sample_size(10).sampling_mode(SamplingMode::Flat);
@@ -47,14 +48,14 @@ pub(crate) fn elements(group: &mut BenchmarkGroup<'_, WallTime>, n: usize) {
     group.throughput(Throughput::Elements(n as u64));
 }
 
-/// Edges between so many labelled nodes, any of them, in any order.
+/// Environment with `n` labelled nodes to which edges are added in any order.
 pub(crate) fn fixed_nodes(kind: GraphKind, n: usize) -> GraphEnv {
     let actions = ActionSet::new(gfn::graph::Semantics::Labelled).with(AddEdge::new(1));
     let env = GraphEnv::new(Free, actions, GraphState::with_nodes(kind, n));
     env.expect("parts that fit").with_backward(BackwardRule::ByType)
 }
 
-/// `batch` graphs of `n` nodes in which each possible edge is there with probability `density`.
+/// Draws `batch` graphs of `n` nodes; each possible edge exists with probability `density`.
 pub(crate) fn random_graphs(kind: GraphKind, batch: usize, n: usize, density: f64) -> GraphStates {
     let mut rng = Rng::seeded(0);
     let graphs = (0..batch).map(|_| random_graph(kind, n, density, &mut rng));
@@ -74,7 +75,7 @@ pub(crate) fn random_graph(kind: GraphKind, n: usize, density: f64, rng: &mut Rn
     graph
 }
 
-/// A random legal action for each state, the exit only where there is nothing else.
+/// Draws a legal action for each state, the exit only if there is no other.
 pub(crate) fn random_moves<E: DiscreteEnv>(env: &E, direction: Direction, states: &E::States) -> Slots {
     let masks = env.masks(direction, states);
     let mut rng = Rng::seeded(1);
@@ -86,7 +87,8 @@ pub(crate) fn random_moves<E: DiscreteEnv>(env: &E, direction: Direction, states
     Slots((0..masks.len()).map(pick).collect())
 }
 
-/// Undirected growth by attachment to at most `n` nodes and half as many edges again, up to isomorphism.
+/// Environment of undirected graphs that grow by attachment, up to isomorphism, with at most `n` nodes and 3
+/// n / 2 edges.
 pub(crate) fn growth(n: usize) -> GraphEnv {
     let config = GraphBuildingConfig {
         growth: Growth::Attached,
@@ -97,12 +99,12 @@ pub(crate) fn growth(n: usize) -> GraphEnv {
     GraphBuilding::new(config).expect("settings that make sense").into_env()
 }
 
-/// A network for growing graphs: two convolutions, embeddings of 64.
+/// Network for growing graphs: two convolutions, embeddings of 64.
 pub(crate) fn network(env: &GraphEnv) -> GraphPolicy<GraphNet> {
     let config = GraphNetConfig { embedding: 64, ..GraphNetConfig::default() };
     let net = GraphNet::new(env, config, tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0));
     GraphPolicy(net.expect("a network"))
 }
 
-/// What keeps walks from exiting before the graphs are about as large as they get.
+/// Bias of the exit's logit that makes trajectories end only when graphs are about as large as possible.
 pub(crate) const EXIT_BIAS: f64 = -10.0;

@@ -1,4 +1,4 @@
-//! Molecules of about 20 heavy atoms: masks of both directions, encoding, and what a reward needs of them.
+//! Molecules of about 20 heavy atoms: masks of both directions, encoding, and conversion for a reward.
 
 use criterion::{BenchmarkId, Criterion};
 use gfn::Rng;
@@ -10,7 +10,7 @@ use gfn_molecules::{Molecule, MoleculeConfig, MoleculeEnv};
 
 use super::{elements, group};
 
-/// Molecules in a batch.
+/// Number of molecules in a batch.
 const BATCH: usize = 1024;
 const ATOMS: usize = 20;
 

@@ -1,4 +1,4 @@
-//! A perceptron's layers at the batch sizes of a roll-out: on the host, and by libtorch without gradients.
+//! Layers of a perceptron at the batch sizes of a roll-out: on the host, and with libtorch without gradients.
 
 use criterion::{BenchmarkId, Criterion};
 use gfn::Rng;
@@ -7,7 +7,7 @@ use tch::{Device, Kind, Tensor};
 
 use super::{elements, group};
 
-/// 256 to 256 to 9, what follows the first layer on a hyper-grid.
+/// Layers 256, 256 and 9, as after the first layer of a hyper-grid's network.
 pub(crate) fn bench(criterion: &mut Criterion) {
     const WIDTH: usize = 256;
     let mut parameters = Parameters::new(Device::Cpu, Kind::Float);

@@ -1,5 +1,5 @@
-//! A replay buffer of a million objects: a batch comes in where as much must leave, and a batch is drawn. What a buffer knows of its
-//! objects, that they are distinct or far apart, doesn't enter draws.
+//! Replay buffer of a million objects: adding a batch to a full buffer, and drawing a batch. Draws don't
+//! depend on whether the buffer keeps objects distinct or diverse, so that only adding is measured there.
 
 use criterion::{BatchSize, Criterion};
 use gfn::env::{VectorEnv, VectorStates};
@@ -39,7 +39,7 @@ pub(crate) fn bench(criterion: &mut Criterion) {
             while buffer.len() < HELD {
                 buffer.add(&env, &walks, &log_rewards(0.0)).expect("room");
             }
-            // Ever higher, so that all of a batch comes in.
+            // Rewards rise with each batch, so that every object of the batch enters the buffer.
             let mut high = 2.0;
             group.bench_function(format!("{eviction:?}/{name}/add"), |bencher| {
                 bencher.iter(|| {
@@ -83,7 +83,7 @@ pub(crate) fn bench(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// VectorEnv as vectors: their letters' numbers.
+/// Feature vectors of words: the numbers of their letters.
 struct Letters;
 
 impl StateFeatures<VectorStates> for Letters {

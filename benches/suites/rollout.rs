@@ -1,4 +1,4 @@
-//! Whole roll-outs: uniform ones without a network, and those of a GNN.
+//! Whole roll-outs, with the uniform policy and with a graph network.
 
 use criterion::{BenchmarkId, Criterion};
 use gfn::Rng;

@@ -1,4 +1,4 @@
-//! Masks of legal actions, both directions.
+//! Masks of legal actions in both directions.
 
 use criterion::{BenchmarkId, Criterion};
 use gfn::Rng;
@@ -24,7 +24,7 @@ pub(crate) fn bench(criterion: &mut Criterion) {
             for direction in [Direction::Forward, Direction::Backward] {
                 let id = BenchmarkId::new(format!("{direction}/directed_{n}_nodes"), batch);
                 group.bench_function(id, |bencher| bencher.iter(|| fixed.masks(direction, &dense)));
-                // Here bridges must be found on the way back.
+                // Backward masks of growing graphs must find bridges.
                 let id = BenchmarkId::new(format!("{direction}/grown_{n}_nodes"), batch);
                 group.bench_function(id, |bencher| bencher.iter(|| growing.masks(direction, &grown)));
             }

@@ -1,4 +1,4 @@
-//! In-place steps: adding an edge, and taking it away again.
+//! Steps in place: adding an edge, and removing it again.
 
 use criterion::{BatchSize, BenchmarkId, Criterion};
 use gfn::env::{Direction, Env};
@@ -14,7 +14,7 @@ pub(crate) fn bench(criterion: &mut Criterion) {
             let states = random_graphs(GraphKind::Directed, batch, n, 0.5);
             let add = random_moves(&env, Direction::Forward, &states);
             elements(&mut group, batch);
-            // In a roll-out a graph has room for the next edge more often than not: so it has here, once it was there.
+            // Adds and removes the edge once, so that memory for it is allocated, as is usual in a roll-out.
             let with_room = || {
                 let mut warm = states.clone();
                 let step = env.step(Direction::Forward, &mut warm, &add).expect("a legal step");

@@ -1,4 +1,4 @@
-//! A whole training iteration: sampling, scores, gradients, update.
+//! A whole training iteration: sampling, scoring, gradients, update.
 
 use criterion::{BenchmarkId, Criterion};
 use gfn::Rng;
@@ -17,7 +17,7 @@ pub(crate) fn bench(criterion: &mut Criterion) {
             let env = growth(n);
             let policy = network(&env);
             let reward = PerGraph(|graph: &GraphState| graph.n_edges() as f64 * 0.1);
-            // A frozen policy: the work of one iteration stays that of the next.
+            // Learning rates are 0, so that every iteration does the same work.
             let config = TrainerConfig {
                 batch,
                 epsilon: Some(Schedule::Constant(0.0)),

@@ -1,5 +1,6 @@
-//! Objects per second of processes that train as one, beside the most that their reward allows. On a release build:
-//! `gfn-dist local -n 2 -- target/release/examples/replicas_speed --sleep-ms 10`; without a launcher it is one process.
+//! Measures objects per second of several processes that train together, relative to the limit that the
+//! reward's duration sets. With a release build: `gfn-dist local -n 2 --
+//! target/release/examples/replicas_speed --sleep-ms 10`. Without a launcher it runs as one process.
 
 use std::time::{Duration, Instant};
 
@@ -12,13 +13,13 @@ use gfn_dist::Launch;
 
 #[derive(Parser)]
 struct Args {
-    /// Milliseconds that an object's reward takes; it sleeps
+    /// Milliseconds that the reward of one object takes; the reward function sleeps
     #[arg(long, default_value_t = 10.0)]
     sleep_ms: f64,
-    /// Objects of all processes' steps together
+    /// Batch size, summed over all processes
     #[arg(long, default_value_t = 128)]
     batch: usize,
-    /// Steps that are timed
+    /// Number of timed steps
     #[arg(long, default_value_t = 10)]
     steps: usize,
 }
@@ -44,7 +45,8 @@ fn main() -> gfn::Result<()> {
 }
 
 fn trainer(args: &Args) -> gfn::Result<Trainer<GraphEnv>> {
-    // Directed graphs on four labelled nodes, built edge by edge; the more nodes have one edge in and one out, the better.
+    // Directed graphs on four labelled nodes, built edge by edge; the reward grows with the number of nodes
+    // of degree 2.
     let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
     let env = GraphEnv::free(actions, GraphState::directed(4))?;
     let net = GraphNet::new(&env, GraphNetConfig::default(), tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0))?;

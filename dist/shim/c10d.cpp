@@ -1,7 +1,8 @@
-// What gfn-dist calls of c10d, the core of torch.distributed that libtorch_cpu holds: stores, groups over gloo, and their operations, as C
-// functions. Exceptions become messages, which the caller frees.
+// C functions for the parts of c10d, the core of torch.distributed in libtorch_cpu, that gfn-dist uses:
+// stores, gloo groups and their operations. An exception becomes a message that the caller frees.
 //
-// gloo's headers aren't shipped with libtorch. Those in shim/gloo declare the names that c10d's header mentions; nothing of gloo is called.
+// libtorch ships no gloo headers. The headers in shim/gloo only declare the names that c10d's header
+// mentions; no gloo function is called.
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
@@ -37,24 +38,25 @@ struct Group {
   c10::intrusive_ptr<c10d::Backend> backend;
   bool (*interrupted)();
   Milliseconds patience;
-  // Whether an operation that nobody waits for any more still runs.
+  // True if an operation that was given up still runs.
   bool stuck = false;
 
-  // Waits for an operation: once this process is asked to end, not longer than its patience.
+  // Waits for an operation; after this process was asked to end, at most for `patience`.
   bool finish(const c10::intrusive_ptr<c10d::Work>& work) {
-    std::optional<Clock::time_point> asked;
+    std::optional<Clock::time_point> interrupted_at;
     while (!work->isCompleted()) {
-      if (!asked && interrupted()) {
-        asked = Clock::now();
+      if (!interrupted_at && interrupted()) {
+        interrupted_at = Clock::now();
       }
-      if (asked && Clock::now() - *asked > patience) {
+      if (interrupted_at && Clock::now() - *interrupted_at > patience) {
         stuck = true;
         throw std::runtime_error("this process was asked to end, and another one doesn't answer");
       }
       try {
         return work->wait(Milliseconds(100));
       } catch (const std::exception&) {
-        // Time was up, or the operation failed, which `wait` below says: it may have ended since.
+        // Either the 100 ms are over or the operation failed; the loop condition and the last `wait` tell
+        // which.
       }
     }
     return work->wait();
@@ -63,7 +65,7 @@ struct Group {
 
 extern "C" {
 
-// `listener` is a socket that listens already, for the process that serves the store; -1 for all others.
+// `listener` is a socket that already listens, for the process that serves the store; -1 for all others.
 Store* gfn_dist_store_tcp(const char* host, uint16_t port, int listener, int64_t timeout_ms, char** error) {
   return guarded(error, [&] {
     c10d::TCPStoreOptions options;
@@ -95,7 +97,7 @@ void gfn_dist_store_set(Store* store, const char* key, const char* value, char**
   });
 }
 
-// What another process has set, once it has; the caller frees it.
+// Returns the value that another process sets for a key, after waiting for it; the caller frees it.
 char* gfn_dist_store_get(Store* store, const char* key, char** error) {
   return guarded(error, [&] { return strdup(store->store->get_to_str(std::string(key)).c_str()); });
 }
@@ -115,7 +117,7 @@ Group* gfn_dist_group(Store* store, int rank, int size, int64_t timeout_ms, cons
   });
 }
 
-// c10d would wait for an operation that is stuck, until its timeout.
+// Leaks a stuck group on purpose: c10d's destructor would wait for the operation until its timeout.
 void gfn_dist_group_free(Group* group) {
   if (!group->stuck) {
     delete group;
@@ -129,7 +131,7 @@ bool gfn_dist_all_reduce(Group* group, at::Tensor* tensor, char** error) {
   });
 }
 
-// `all` has a row for each rank, of the length of `mine`.
+// `all` has one row per rank, as long as `mine`.
 bool gfn_dist_all_gather(Group* group, at::Tensor* mine, at::Tensor* all, char** error) {
   return guarded(error, [&] {
     std::vector<std::vector<at::Tensor>> rows{all->unbind(0)};

@@ -1,4 +1,4 @@
-//! The only unsafe code of this package: calls of the shim, and what they give as owned handles.
+//! Safe handles around the C functions of the shim: the only unsafe code of this package.
 #![allow(unsafe_code, reason = "c10d can be reached through C functions only")]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -10,8 +10,8 @@ use torch_sys::C_tensor;
 
 type Message = *mut *mut c_char;
 
-/// So long a process that was asked to end waits for others at most, or for a tenth of the timeout if that is less: Slurm and Kubernetes
-/// kill after 30 seconds, and a checkpoint takes some of them.
+/// Maximum time that a process that was asked to end waits for others; a tenth of the timeout if that is
+/// less. Slurm and Kubernetes kill after 30 seconds, and writing a checkpoint takes some of them.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 unsafe extern "C" {
@@ -42,22 +42,25 @@ unsafe extern "C" {
     fn gfn_dist_all_gather(group: *mut c_void, mine: *mut C_tensor, all: *mut C_tensor, error: Message) -> bool;
 }
 
-/// What c10d says of a failure.
-pub(crate) type Said<T> = Result<T, String>;
+/// Message for a null pointer without an error message.
+const NO_REPLY: &str = "c10d returned nothing, and no error message";
 
-/// Calls a function of the shim, and takes the message that it left, if any.
-fn call<T>(function: impl FnOnce(Message) -> T) -> Said<T> {
+/// Result of a c10d call; the error is c10d's message.
+pub(crate) type Reply<T> = Result<T, String>;
+
+/// Calls a function of the shim and turns the message that it leaves, if any, into an error.
+fn call<T>(function: impl FnOnce(Message) -> T) -> Reply<T> {
     let mut message: *mut c_char = std::ptr::null_mut();
-    let given = function(&raw mut message);
+    let returned = function(&raw mut message);
     if message.is_null() {
-        return Ok(given);
+        return Ok(returned);
     }
-    Err(taken(message))
+    Err(take_string(message))
 }
 
-/// The text of a string that the shim gives away.
-fn taken(string: *mut c_char) -> String {
-    // SAFETY: the shim leaves a string that `strdup` made, and keeps no pointer to it.
+/// Copies a string that the shim allocated, and frees it.
+fn take_string(string: *mut c_char) -> String {
+    // SAFETY: the string was allocated by `strdup`, and the shim keeps no pointer to it.
     unsafe {
         let text = CStr::from_ptr(string).to_string_lossy().into_owned();
         libc::free(string.cast());
@@ -65,16 +68,16 @@ fn taken(string: *mut c_char) -> String {
     }
 }
 
-/// `true` if this process was asked to end, so that waits for others are to be short.
+/// Returns `true` if this process was asked to end, so that operations should not wait long.
 extern "C" fn interrupted() -> bool {
     gfn::run::interrupted()
 }
 
-fn owned(pointer: *mut c_void) -> Said<NonNull<c_void>> {
-    NonNull::new(pointer).ok_or_else(|| "c10d gave nothing, and no reason".to_owned())
+fn non_null(pointer: *mut c_void) -> Reply<NonNull<c_void>> {
+    NonNull::new(pointer).ok_or_else(|| NO_REPLY.to_owned())
 }
 
-fn text(text: &str) -> Said<CString> {
+fn text(text: &str) -> Reply<CString> {
     CString::new(text).map_err(|error| error.to_string())
 }
 
@@ -82,55 +85,55 @@ fn milliseconds(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// A store of c10d, by which processes find each other.
+/// A store of c10d, through which processes find each other.
 #[derive(Debug)]
 pub(crate) struct StoreHandle(NonNull<c_void>);
 
-// SAFETY: c10d's stores are counted references to objects that lock themselves.
+// SAFETY: c10d's stores are reference counted and lock themselves.
 unsafe impl Send for StoreHandle {}
 
 impl StoreHandle {
-    pub(crate) fn tcp(host: &str, port: u16, listener: Option<c_int>, timeout: Duration) -> Said<Self> {
+    pub(crate) fn tcp(host: &str, port: u16, listener: Option<c_int>, timeout: Duration) -> Reply<Self> {
         let host = text(host)?;
-        // SAFETY: the host is a string that outlives the call; the socket, if any, is given away.
+        // SAFETY: the host outlives the call; the shim takes ownership of the socket.
         let store = call(|error| unsafe {
             gfn_dist_store_tcp(host.as_ptr(), port, listener.unwrap_or(-1), milliseconds(timeout), error)
         });
-        store.and_then(owned).map(Self)
+        store.and_then(non_null).map(Self)
     }
 
-    pub(crate) fn file(path: &str, size: c_int) -> Said<Self> {
+    pub(crate) fn file(path: &str, size: c_int) -> Reply<Self> {
         let path = text(path)?;
-        // SAFETY: the path is a string that outlives the call.
-        call(|error| unsafe { gfn_dist_store_file(path.as_ptr(), size, error) }).and_then(owned).map(Self)
+        // SAFETY: the path outlives the call.
+        call(|error| unsafe { gfn_dist_store_file(path.as_ptr(), size, error) }).and_then(non_null).map(Self)
     }
 
-    pub(crate) fn prefixed(&self, prefix: &str) -> Said<Self> {
+    pub(crate) fn prefixed(&self, prefix: &str) -> Reply<Self> {
         let prefix = text(prefix)?;
-        // SAFETY: the store is alive while `self` is; the new one keeps a count of its own.
+        // SAFETY: the store lives as long as `self`; the new store holds its own reference to it.
         call(|error| unsafe { gfn_dist_store_prefix(self.0.as_ptr(), prefix.as_ptr(), error) })
-            .and_then(owned)
+            .and_then(non_null)
             .map(Self)
     }
 
-    pub(crate) fn set(&self, key: &str, value: &str) -> Said<()> {
+    pub(crate) fn set(&self, key: &str, value: &str) -> Reply<()> {
         let (key, value) = (text(key)?, text(value)?);
-        // SAFETY: all are alive while the call lasts.
+        // SAFETY: all arguments outlive the call.
         call(|error| unsafe { gfn_dist_store_set(self.0.as_ptr(), key.as_ptr(), value.as_ptr(), error) })
     }
 
-    /// What a process has set, once it has.
-    pub(crate) fn get(&self, key: &str) -> Said<String> {
+    /// Returns the value of a key, after waiting until some process has set it.
+    pub(crate) fn get(&self, key: &str) -> Reply<String> {
         let key = text(key)?;
-        // SAFETY: both are alive while the call lasts.
-        let given = call(|error| unsafe { gfn_dist_store_get(self.0.as_ptr(), key.as_ptr(), error) })?;
-        if given.is_null() { Err("c10d gave nothing, and no reason".to_owned()) } else { Ok(taken(given)) }
+        // SAFETY: both arguments outlive the call.
+        let reply = call(|error| unsafe { gfn_dist_store_get(self.0.as_ptr(), key.as_ptr(), error) })?;
+        if reply.is_null() { Err(NO_REPLY.to_owned()) } else { Ok(take_string(reply)) }
     }
 }
 
 impl Drop for StoreHandle {
     fn drop(&mut self) {
-        // SAFETY: the pointer came from the shim, and nobody else has it.
+        // SAFETY: the pointer came from the shim, and there is no other copy of it.
         unsafe { gfn_dist_store_free(self.0.as_ptr()) }
     }
 }
@@ -139,26 +142,26 @@ impl Drop for StoreHandle {
 #[derive(Debug)]
 pub(crate) struct GroupHandle(NonNull<c_void>);
 
-// SAFETY: c10d's groups may be used by any thread, one at a time; they aren't shared here (no `Sync`).
+// SAFETY: any thread may use c10d's groups, one at a time; without `Sync` they aren't shared.
 unsafe impl Send for GroupHandle {}
 
 impl GroupHandle {
-    pub(crate) fn new(store: &StoreHandle, rank: c_int, size: c_int, timeout: Duration, address: &str) -> Said<Self> {
+    pub(crate) fn new(store: &StoreHandle, rank: c_int, size: c_int, timeout: Duration, address: &str) -> Reply<Self> {
         let (address, timeout, patience) =
             (text(address)?, milliseconds(timeout), milliseconds(PATIENCE.min(timeout / 10)));
-        // SAFETY: store and address outlive the call; the group keeps a count of the store.
+        // SAFETY: store and address outlive the call; the group holds its own reference to the store.
         let group = call(|error| unsafe {
             gfn_dist_group(store.0.as_ptr(), rank, size, timeout, address.as_ptr(), patience, interrupted, error)
         });
-        group.and_then(owned).map(Self)
+        group.and_then(non_null).map(Self)
     }
 
-    pub(crate) fn all_reduce(&self, tensor: &mut Tensor) -> Said<()> {
-        // SAFETY: both are alive, and the call returns only when nobody uses the tensor any more.
+    pub(crate) fn all_reduce(&self, tensor: &mut Tensor) -> Reply<()> {
+        // SAFETY: both are alive, and the call returns only after the operation stopped using the tensor.
         call(|error| unsafe { gfn_dist_all_reduce(self.0.as_ptr(), tensor.as_mut_ptr(), error) }).map(drop)
     }
 
-    pub(crate) fn all_gather(&self, mine: &mut Tensor, all: &mut Tensor) -> Said<()> {
+    pub(crate) fn all_gather(&self, mine: &mut Tensor, all: &mut Tensor) -> Reply<()> {
         // SAFETY: as for `all_reduce`.
         call(|error| unsafe { gfn_dist_all_gather(self.0.as_ptr(), mine.as_mut_ptr(), all.as_mut_ptr(), error) })
             .map(drop)
@@ -167,7 +170,7 @@ impl GroupHandle {
 
 impl Drop for GroupHandle {
     fn drop(&mut self) {
-        // SAFETY: the pointer came from the shim, and nobody else has it.
+        // SAFETY: the pointer came from the shim, and there is no other copy of it.
         unsafe { gfn_dist_group_free(self.0.as_ptr()) }
     }
 }

@@ -11,60 +11,63 @@ use tch::{Device, Kind, Tensor, no_grad};
 use crate::ffi::{GroupHandle, StoreHandle};
 use crate::header::{HEADER, JOIN, KINDS, SUM, read_header};
 
-/// Where the processes of a group find each other.
+/// A key-value store through which the processes of a group find each other.
 #[derive(Debug)]
 pub struct Store(StoreHandle);
 
 impl Store {
-    /// A store that this process serves at an address, the one that the others are told. Nobody else can reach a loopback address.
+    /// Serves a store at an address, which the other processes connect to. A loopback address can only be
+    /// reached from this machine.
     ///
     /// # Errors
-    /// [`Error::Peer`] where the address can't be listened at.
+    /// [`Error::Peer`] if this process can't listen at the address.
     pub fn serve(address: SocketAddr, timeout: Duration) -> Result<Self> {
         let refuse = |problem: String| {
             Error::peer(format!("the store at {address}"), problem, "choose a free port (MASTER_PORT) of this machine")
         };
         let listener = TcpListener::bind(address).map_err(|error| refuse(error.to_string()))?;
         let port = listener.local_addr().map_or(address.port(), |bound| bound.port());
-        // This process reaches it, too, in whatever way.
+        // An unspecified address can't be connected to, so this process connects to the loopback address.
         let ip = match address.ip() {
             IpAddr::V4(all) if all.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
             IpAddr::V6(all) if all.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
             ip => ip,
         };
         let store = StoreHandle::tcp(&ip.to_string(), port, Some(listener.into_raw_fd()), timeout);
-        store.map(Self).map_err(|said| refuse(first_line(&said)))
+        store.map(Self).map_err(|error| refuse(first_line(&error)))
     }
 
-    /// The store that another process serves.
+    /// Connects to a store that another process serves.
     ///
     /// # Errors
-    /// [`Error::Peer`] where nobody answers in time.
+    /// [`Error::Peer`] if there is no answer within the timeout.
     pub fn connect(host: &str, port: u16, timeout: Duration) -> Result<Self> {
-        StoreHandle::tcp(host, port, None, timeout).map(Self).map_err(|said| {
+        StoreHandle::tcp(host, port, None, timeout).map(Self).map_err(|error| {
             let remedy = "check MASTER_ADDR and MASTER_PORT, and whether the first process still runs";
-            Error::peer(format!("the store at {host}:{port}"), first_line(&said), remedy)
+            Error::peer(format!("the store at {host}:{port}"), first_line(&error), remedy)
         })
     }
 
-    /// A file that all processes of one machine see, for a group of `size`; a new one for each run.
+    /// Uses a file as the store, for a group of `size` processes that all see the file. Each run needs a new
+    /// file.
     ///
     /// # Errors
-    /// [`Error::File`] where it can't be used.
+    /// [`Error::File`] if the file can't be used.
     pub fn file(path: &Path, size: usize) -> Result<Self> {
         let refuse = |problem: String| Error::file(path, problem, "give a file in a folder that can be written to");
         let name = path.to_str().ok_or_else(|| refuse("its name isn't UTF-8".to_owned()))?;
-        StoreHandle::file(name, small(size)?).map(Self).map_err(|said| refuse(first_line(&said)))
+        StoreHandle::file(name, to_i32(size)?).map(Self).map_err(|error| refuse(first_line(&error)))
     }
 
-    /// Makes sure that the process that serves the store is of this run: it says so, and the others compare.
+    /// Checks that the process that serves the store belongs to this run: the serving process stores the
+    /// run's id, and the others compare theirs.
     pub(crate) fn check_run(&self, serves: bool, run: &str) -> Result<()> {
         const KEY: &str = "gfn-run";
-        let lost = |said: String| {
+        let lost = |error: String| {
             Error::peer(
                 "the store",
-                first_line(&said),
-                "check whether the first process still runs, and is one of this run's",
+                first_line(&error),
+                "check that the first process still runs, and belongs to this run",
             )
         };
         if serves {
@@ -75,27 +78,30 @@ impl Store {
             return Ok(());
         }
         let problem = format!("it is that of run `{theirs}`, this process is of run `{run}`");
-        Err(Error::peer("the store", problem, "give each run a port of its own (MASTER_PORT)"))
+        Err(Error::peer("the store", problem, "give each run a separate port (MASTER_PORT)"))
     }
 
-    /// The part of it under a name: groups that use one store must not share names.
+    /// Returns a view of the store in which all keys have a prefix. Groups that share a store need different
+    /// prefixes.
     ///
     /// # Errors
-    /// [`Error::Peer`] where the store is gone.
+    /// [`Error::Peer`] if the store is gone.
     pub fn under(&self, name: &str) -> Result<Self> {
         let gone =
-            |said: String| Error::peer("the store", first_line(&said), "check whether the first process still runs");
+            |error: String| Error::peer("the store", first_line(&error), "check whether the first process still runs");
         self.0.prefixed(name).map(Self).map_err(gone)
     }
 }
 
-/// One process's end of a group: [`Group`] over TCP (gloo).
+/// A process's membership in a group of processes: a [`Group`] over TCP (gloo).
 ///
-/// Sums come out the same on all ranks, and again in another run with as many ranks. Tensors on a GPU go through the host.
+/// Sums are equal on all ranks, and equal again in another run with the same number of ranks. Tensors on a
+/// GPU are copied through the host.
 ///
-/// A group in which a process has ended or stopped answering is of no use any more: operations fail, at once for one that has ended, after
-/// the timeout for one that is stopped, and sooner where this process was asked to end ([`interrupted`](gfn::run::interrupted)): after a tenth of the timeout, 15 seconds
-/// at most.
+/// A group can't be used any more after one of its processes has ended or stopped answering: all operations
+/// fail. They fail at once if a process has ended, and after the timeout if it is stopped. If this process
+/// was asked to end ([`interrupted`](gfn::run::interrupted)), they fail after a tenth of the timeout, at most
+/// 15 seconds.
 ///
 /// ```
 /// use gfn::group::Group;
@@ -114,20 +120,21 @@ pub struct ProcessGroup {
     group: GroupHandle,
     rank: usize,
     size: usize,
-    /// Operations so far.
-    number: Cell<u64>,
-    /// Bytes that each sends at first, known to all: what fits needs one message.
-    room: Cell<usize>,
+    /// The number of gather operations so far.
+    n_operations: Cell<u64>,
+    /// Payload bytes of the first message of a gather, equal on all ranks. Tensors that fit need only one
+    /// message.
+    payload: Cell<usize>,
 }
 
-/// In front of the name of a network interface, in place of an address.
+/// Prefix of an address that is the name of a network interface.
 pub(crate) const INTERFACE: &str = "interface:";
-/// What is sent at once at most; of more, the sizes are told first.
-const MOST_AT_ONCE: usize = 1 << 16;
+/// The largest payload of a first message. Longer tensors take a second message, after their sizes are known.
+const MAX_FIRST_PAYLOAD: usize = 1 << 16;
 
 impl ProcessGroup {
-    /// Member `rank` of `size`, once all have come. `address` is this machine's own, by which the others reach it, or `interface:` and the name
-    /// of the network interface that has it.
+    /// Joins a group as member `rank` of `size`, after all members have come. `address` is the address at
+    /// which others reach this machine, or `interface:` and the name of the network interface that has it.
     ///
     /// # Errors
     /// [`Error::Config`] for a rank that isn't below the size; [`Error::Peer`] if not all come within the timeout.
@@ -139,21 +146,22 @@ impl ProcessGroup {
                 "a number below their count",
             ));
         }
-        let group = GroupHandle::new(&store.0, small(rank)?, small(size)?, timeout, address).map_err(|said| {
+        let group = GroupHandle::new(&store.0, to_i32(rank)?, to_i32(size)?, timeout, address).map_err(|error| {
             let remedy = "check that all processes were started, with the same count, and that they reach each other";
-            Error::peer(format!("a group of {size} replicas"), first_line(&said), remedy)
+            Error::peer(format!("a group of {size} replicas"), first_line(&error), remedy)
         })?;
-        Ok(Self { group, rank, size, number: Cell::new(0), room: Cell::new(64) })
+        Ok(Self { group, rank, size, n_operations: Cell::new(0), payload: Cell::new(64) })
     }
 
-    fn broken(&self, said: &str) -> Error {
+    fn peer_error(&self, message: &str) -> Error {
         let remedy = "a process has ended, was stopped or can't be reached: look for its error, and start all of them again, from a \
                       checkpoint if there is one";
-        Error::peer(format!("a group of {} replicas", self.size), first_line(said), remedy)
+        Error::peer(format!("a group of {} replicas", self.size), first_line(message), remedy)
     }
 
-    /// `true` if all bring tensors of one kind and shape. gloo would crash on a difference, or wait for what doesn't come.
-    fn check_alike(&self, operation: u64, tensor: &Tensor) -> Result<()> {
+    /// Checks that all ranks give tensors of one kind and shape. gloo would crash on a difference, or wait
+    /// forever.
+    fn check_same_shape(&self, operation: u64, tensor: &Tensor) -> Result<()> {
         let form: Vec<i64> = [tensor.kind() as i64].into_iter().chain(tensor.size()).collect();
         let all = self.gather(operation, &Tensor::from_slice(&form))?;
         let forms = all.iter().map(Vec::<i64>::try_from).collect::<std::result::Result<Vec<_>, _>>()?;
@@ -166,7 +174,8 @@ impl ProcessGroup {
         }
     }
 
-    /// The tensors that all bring to an operation. By one message where all fit into it, as most do: a message costs more than its bytes.
+    /// Gathers the tensors of all ranks. One message is enough if all tensors fit in it, which is usual:
+    /// messages are slow compared with their bytes.
     fn gather(&self, operation: u64, mine: &Tensor) -> Result<Vec<Tensor>> {
         if !KINDS.contains(&mine.kind()) {
             let expected = "a tensor of floating-point numbers, integers or truth values";
@@ -177,24 +186,24 @@ impl ProcessGroup {
             ));
         }
         let host = mine.detach().to_device(Device::Cpu).contiguous();
-        let place = [operation, self.number.replace(self.number.get() + 1)];
-        let numbers = [place[0], place[1], host.kind() as u64, host.numel() as u64];
+        let own_id = [operation, self.n_operations.replace(self.n_operations.get() + 1)];
+        let numbers = [own_id[0], own_id[1], host.kind() as u64, host.numel() as u64];
         let mut sent: Vec<u8> = numbers.into_iter().flat_map(u64::to_le_bytes).collect();
         sent.resize(HEADER + host.numel() * host.kind().elt_size_in_bytes(), 0);
         host.f_copy_data_u8(&mut sent[HEADER..], host.numel())?;
-        let mut room = self.room.get();
-        let mut rows = self.gather_rows(&sent, HEADER + room)?;
+        let mut payload = self.payload.get();
+        let mut rows = self.gather_rows(&sent, HEADER + payload)?;
         let header = |(other, row): (usize, &Vec<u8>)| {
-            let header = read_header(place, self.rank, other, row)?;
-            header.ok_or_else(|| self.broken("a message that isn't a tensor"))
+            let header = read_header(own_id, self.rank, other, row)?;
+            header.ok_or_else(|| self.peer_error("a message that isn't a tensor"))
         };
         let headers = rows.iter().enumerate().map(header).collect::<Result<Vec<_>>>()?;
         let longest = headers.iter().map(|(kind, length)| kind.elt_size_in_bytes() * length).max().unwrap_or(0);
-        if longest > room {
+        if longest > payload {
             rows = self.gather_rows(&sent, HEADER + longest)?;
-            room = longest.next_power_of_two();
-            if room <= MOST_AT_ONCE {
-                self.room.set(room);
+            payload = longest.next_power_of_two();
+            if payload <= MAX_FIRST_PAYLOAD {
+                self.payload.set(payload);
             }
         }
         let tensor = |(row, (kind, length)): (&Vec<u8>, (Kind, usize))| {
@@ -204,20 +213,20 @@ impl ProcessGroup {
         rows.iter().zip(headers).map(tensor).collect()
     }
 
-    /// The first `length` bytes of what all send.
+    /// Gathers the first `length` bytes of each rank's message.
     fn gather_rows(&self, sent: &[u8], length: usize) -> Result<Vec<Vec<u8>>> {
         no_grad(|| {
             let mut row = sent[..sent.len().min(length)].to_vec();
             row.resize(length, 0);
             let mut all = Tensor::zeros([self.size as i64, length as i64], (Kind::Uint8, Device::Cpu));
-            self.group.all_gather(&mut Tensor::from_slice(&row), &mut all).map_err(|said| self.broken(&said))?;
+            self.group.all_gather(&mut Tensor::from_slice(&row), &mut all).map_err(|error| self.peer_error(&error))?;
             let mut bytes = vec![0; self.size * length];
             all.f_copy_data_u8(&mut bytes, self.size * length)?;
             Ok(bytes.chunks(length).map(<[u8]>::to_vec).collect())
         })
     }
 
-    /// Works on a copy on the host, of one block, and puts what comes out back.
+    /// Runs an operation on a contiguous copy on the host, and copies the result back.
     fn on_host(
         &self,
         tensor: &mut Tensor,
@@ -225,11 +234,12 @@ impl ProcessGroup {
     ) -> Result<()> {
         no_grad(|| {
             let mut host = tensor.detach().to_device(Device::Cpu).contiguous();
-            // On the host already: c10d would write into the caller's tensor, half of it if it fails.
+            // Copied also if it is on the host already: a failed operation would leave half of the result in
+            // the caller's tensor.
             if host.data_ptr() == tensor.data_ptr() {
                 host = host.copy();
             }
-            work(&mut host).map_err(|said| self.broken(&said))?;
+            work(&mut host).map_err(|error| self.peer_error(&error))?;
             tensor.copy_(&host);
             Ok(())
         })
@@ -250,16 +260,16 @@ impl Group for ProcessGroup {
     }
 
     fn sum(&self, tensor: &mut Tensor) -> Result<()> {
-        self.check_alike(SUM, tensor)?;
+        self.check_same_shape(SUM, tensor)?;
         self.on_host(tensor, |host| self.group.all_reduce(host))
     }
 }
 
-fn small(number: usize) -> Result<i32> {
+fn to_i32(number: usize) -> Result<i32> {
     i32::try_from(number).map_err(|_| Error::config("the number of replicas", number, "less than 2^31"))
 }
 
-/// c10d's messages go on with a stack trace.
-fn first_line(said: &str) -> String {
-    said.lines().next().unwrap_or_default().trim_end_matches("Exception raised from").trim().to_owned()
+/// Keeps the first line of a c10d message; the rest is a stack trace.
+fn first_line(message: &str) -> String {
+    message.lines().next().unwrap_or_default().trim_end_matches("Exception raised from").trim().to_owned()
 }

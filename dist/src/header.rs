@@ -1,11 +1,11 @@
-//! What stands in front of each message of a group.
+//! The header of each message of a group.
 
 use gfn::{Error, Result};
 use tch::Kind;
 
-/// No tensor that replicas exchange has more elements.
-pub(crate) const MOST_ELEMENTS: usize = 1 << 34;
-/// What tensors that replicas exchange are made of.
+/// The most elements of a tensor that replicas exchange.
+pub(crate) const MAX_ELEMENTS: usize = 1 << 34;
+/// The kinds of tensors that replicas exchange.
 pub(crate) const KINDS: [Kind; 10] = [
     Kind::Float,
     Kind::Double,
@@ -18,31 +18,32 @@ pub(crate) const KINDS: [Kind; 10] = [
     Kind::Uint8,
     Kind::Bool,
 ];
-/// In front of what is sent: which operation it is for, the number of operations before it, the kind and the number of elements.
+/// Bytes of the header: operation, number of operations before it, kind, number of elements.
 pub(crate) const HEADER: usize = 32;
 
-/// The operations of all members, as they stand in front of what they send.
+/// Names of the operations; their indices stand in the header.
 const OPERATIONS: [&str; 2] = ["join", "sum"];
 pub(crate) const JOIN: u64 = 0;
 pub(crate) const SUM: u64 = 1;
 
-/// The kind and the number of elements that another member sends for the same operation; `None` for a message that isn't a tensor.
+/// Reads the kind and the number of elements that another member sends for the same operation; `None` if the
+/// message isn't a tensor.
 ///
 /// # Errors
 /// [`Error::Contract`] for a message of another operation.
-pub(crate) fn read_header(place: [u64; 2], rank: usize, other: usize, row: &[u8]) -> Result<Option<(Kind, usize)>> {
+pub(crate) fn read_header(own_id: [u64; 2], rank: usize, other: usize, row: &[u8]) -> Result<Option<(Kind, usize)>> {
     let number = |at: usize| {
         let bytes: [u8; 8] = std::array::from_fn(|k| row.get(8 * at + k).copied().unwrap_or_default());
         u64::from_le_bytes(bytes)
     };
-    let theirs = [number(0), number(1)];
-    if theirs != place {
+    let other_id = [number(0), number(1)];
+    if other_id != own_id {
         let name = |code: u64| OPERATIONS.get(code as usize).copied().unwrap_or("none of a group's");
         let say = |[code, number]: [u64; 2]| format!("operation {number}, {}", name(code));
-        let detail = format!("member {other} is at {}, member {rank} at {}", say(theirs), say(place));
+        let detail = format!("member {other} is at {}, member {rank} at {}", say(other_id), say(own_id));
         return Err(Error::contract("members of a group call the same operations in the same order", detail));
     }
     let kind = KINDS.into_iter().find(|kind| *kind as u64 == number(2));
-    let length = usize::try_from(number(3)).ok().filter(|length| *length <= MOST_ELEMENTS);
+    let length = usize::try_from(number(3)).ok().filter(|length| *length <= MAX_ELEMENTS);
     Ok(kind.zip(length))
 }

@@ -1,8 +1,9 @@
-//! A [gfn](https://docs.rs/gfn) training run in several processes, on one machine or many: replicas that train as one.
+//! Trains [gfn](https://docs.rs/gfn) models in several processes, on one machine or many: each process trains
+//! a replica of the model.
 //!
-//! A [`ProcessGroup`] is a [`Group`](gfn::group::Group) over TCP by c10d, the core of torch.distributed, which every libtorch ships.
-//! Nothing else has to be installed; torchrun, Slurm, mpirun or `gfn-dist local` starts the processes ([`Launch`] reads what they
-//! say). Trainers train as one in them as on threads:
+//! A [`ProcessGroup`] is a [`Group`](gfn::group::Group) over TCP by c10d, the core of torch.distributed,
+//! which is part of every libtorch. Nothing else has to be installed. Processes are started by torchrun,
+//! Slurm, mpirun or `gfn-dist local`, whose variables [`Launch`] reads. Training is the same as with threads:
 //!
 //! ```
 //! use gfn::{env::{Rows, VectorStates}, objective::TrajectoryBalance, examples::word_env, Rng};
@@ -14,9 +15,9 @@
 //! let config = MlpPolicyConfig::default();
 //! let policy = MlpPolicy::tabular(&env, ByNumber::new(2, 3), config, tch::Device::Cpu, tch::Kind::Float)?;
 //! let reward = |states: &VectorStates, _: Option<&tch::Tensor>| Ok(vec![0.0; states.len()]);
-//! // The same in every process, from the same seed.
+//! // Every process builds the same trainer, from the same seed.
 //! let mut trainer = Trainer::new(env, reward, policy, TrajectoryBalance, TrainerConfig::default(), Rng::seeded(0))?;
-//! // `None` for a program that was started by itself.
+//! // `None` if no launcher has started this program.
 //! if let Some(launch) = Launch::from_env()? {
 //!     trainer = trainer.with_group(launch.connect(std::time::Duration::from_secs(300))?)?;
 //! }
@@ -25,8 +26,9 @@
 //! ```
 //!
 //! # Safety of a network
-//! c10d knows neither encryption nor passwords: whoever reaches its ports can read and disturb a run. Sockets bind to the loopback unless
-//! the launcher names another address (the store then binds to all addresses of the first machine); do that in networks that you trust alone.
+//! c10d has no encryption and no passwords: anyone who can reach its ports can read and disturb a run.
+//! Sockets bind to the loopback address unless the launcher gives another address (then the store binds to
+//! all addresses of the first machine). Use other addresses only in networks that you trust.
 
 mod ffi;
 mod group;

@@ -1,4 +1,4 @@
-//! What goes wrong around a group: its store is gone, the disk is full.
+//! Faults outside of a group: a store that is gone, a full disk.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
@@ -16,8 +16,8 @@ use tch::Tensor;
 
 use super::{TIMEOUT, trainer};
 
-/// Says a word, so that the test knows how far this process is.
-fn say(word: &str) {
+/// Prints a line that the test reads, to know how far this process is.
+fn print_message(word: &str) {
     println!("SAYS {word}");
     std::io::stdout().flush().unwrap();
 }
@@ -35,20 +35,20 @@ fn part_without_store() {
         first.sum(&mut sum).map(|()| sum.double_value(&[0]))
     };
     assert_eq!(sum().unwrap(), launch.size as f64);
-    say("READY");
-    // The test ends the store, and says so by a line.
+    print_message("READY");
+    // The test stops the store, then writes a line.
     std::io::stdin().read_line(&mut String::new()).unwrap();
     for _ in 0..20 {
         assert_eq!(sum().unwrap(), launch.size as f64, "a group that has met needs no store");
     }
     let started = Instant::now();
     match group("second") {
-        Err(Error::Peer { problem, .. }) => say(&format!("{} {problem}", started.elapsed().as_millis())),
+        Err(Error::Peer { problem, .. }) => print_message(&format!("{} {problem}", started.elapsed().as_millis())),
         other => panic!("{other:?}"),
     }
 }
 
-/// As each process of two, told what launchers tell.
+/// Starts a part in two processes, with the variables that launchers set.
 fn start(part: &str, port: u16) -> [Child; 2] {
     [0, 1].map(|rank: usize| {
         let mut command = Command::new(std::env::current_exe().unwrap());
@@ -58,8 +58,8 @@ fn start(part: &str, port: u16) -> [Child; 2] {
     })
 }
 
-/// What a process says next.
-fn hear(output: &mut impl BufRead) -> String {
+/// Returns the next line that a process says.
+fn read_message(output: &mut impl BufRead) -> String {
     let mut lines = output.lines().map(|line| line.unwrap());
     lines.find_map(|line| Some(line.split_once("SAYS ")?.1.to_owned())).expect("a process that hasn't ended")
 }
@@ -70,14 +70,14 @@ fn a_group_goes_on_without_its_store_and_a_new_one_is_refused_at_the_timeout() {
     let store = Store::serve(free, TIMEOUT).unwrap();
     let mut children = start("part_without_store", free.port());
     let mut outputs = children.each_mut().map(|child| BufReader::new(child.stdout.take().unwrap()));
-    outputs.iter_mut().for_each(|output| assert_eq!(hear(output), "READY"));
+    outputs.iter_mut().for_each(|output| assert_eq!(read_message(output), "READY"));
     drop(store);
     children.iter_mut().for_each(|child| child.stdin.take().unwrap().write_all(b"gone\n").unwrap());
     for output in &mut outputs {
-        let said = hear(output);
-        println!("a second group: {said}");
-        let (milliseconds, problem) = said.split_once(' ').unwrap();
-        assert!(milliseconds.parse::<u128>().unwrap() < 10_000 && !problem.is_empty(), "{said}");
+        let message = read_message(output);
+        println!("a second group: {message}");
+        let (milliseconds, problem) = message.split_once(' ').unwrap();
+        assert!(milliseconds.parse::<u128>().unwrap() < 10_000 && !problem.is_empty(), "{message}");
     }
     children.iter_mut().for_each(|child| assert!(child.wait().unwrap().success()));
 }
@@ -91,7 +91,7 @@ fn part_disk_full() {
     let mut trainer = trainer().unwrap().with_group(launch.connect(TIMEOUT).unwrap()).unwrap();
     let fit = |steps| Fit::new(steps).checkpoint(&folder, Some(5)).unwrap();
     assert_eq!(fit(5).run(&mut trainer).unwrap(), Ended::Done);
-    // From here on no file can be longer than a kilobyte: writing fails as on a full disk, where the signal is caught.
+    // Limits files to a kilobyte from here on: writing fails as on a full disk, because the signal is caught.
     signal_hook::flag::register(libc::SIGXFSZ, Arc::default()).unwrap();
     let most = getrlimit(Resource::Fsize).maximum;
     setrlimit(Resource::Fsize, Rlimit { current: Some(1024), maximum: most }).unwrap();
@@ -102,7 +102,7 @@ fn part_disk_full() {
         Error::Peer { .. } => "Peer",
         _ => "another",
     };
-    say(&format!("{} {} {kind}: {error}", trainer.steps_done(), started.elapsed().as_millis()));
+    print_message(&format!("{} {} {kind}: {error}", trainer.steps_done(), started.elapsed().as_millis()));
 }
 
 #[test]
@@ -114,17 +114,17 @@ fn a_full_disk_ends_all_processes_and_leaves_the_last_checkpoint() {
     command.args(["local", "-n", "2", "--"]).arg(std::env::current_exe().unwrap());
     command.args(["--exact", "faults::part_disk_full", "--ignored", "--nocapture"]);
     let output = command.env("GFN_TEST_FILE", &checkpoint).output().unwrap();
-    // The first process's lines come as they are, the others' among the errors.
+    // Output of the first process is in stdout, that of the others in stderr.
     let text = [output.stdout, output.stderr].concat();
     let text = String::from_utf8_lossy(&text);
     assert!(output.status.success(), "{text}");
-    let said: Vec<&str> = text.lines().filter_map(|line| Some(line.split_once("SAYS ")?.1)).collect();
-    println!("{said:?}");
-    let of = |kind: &str| said.iter().find(|said| said.contains(kind)).map(|said| said.split(' ').collect::<Vec<_>>());
-    // Each saves its own; who was a little later may find the other gone.
+    let lines: Vec<&str> = text.lines().filter_map(|line| Some(line.split_once("SAYS ")?.1)).collect();
+    println!("{lines:?}");
+    let of = |kind: &str| lines.iter().find(|line| line.contains(kind)).map(|line| line.split(' ').collect::<Vec<_>>());
+    // Each process fails at its own checkpoint; the later one may find that the other has ended.
     let ends: Vec<_> = [" File: ", " Peer: "].into_iter().filter_map(of).collect();
-    assert_eq!((said.len(), ends[0][0]), (2, "10"), "at the next checkpoint");
-    assert!(ends.iter().all(|said| said[1].parse::<u128>().unwrap() < 10_000));
+    assert_eq!((lines.len(), ends[0][0]), (2, "10"), "at the next checkpoint");
+    assert!(ends.iter().all(|words| words[1].parse::<u128>().unwrap() < 10_000));
     let saved = ["checkpoint", "checkpoint.1"].map(|name| Checkpoint::load(folder.join(name)).unwrap().manifest().step);
     assert_eq!(saved, [5, 5]);
     let mut left: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();

@@ -1,8 +1,8 @@
-//! The gradient of several processes is that of one on the joined batch.
+//! Several processes compute the same gradient as one process on the joined batch.
 
 use std::sync::{Arc, Mutex};
 
-use crate::noted::NotedGradients;
+use crate::recorded_gradients::RecordedGradients;
 use gfn::env::{VectorEnv, VectorStates};
 use gfn::examples::word_env;
 use gfn::group::Group;
@@ -26,19 +26,19 @@ const OBJECTIVES: [fn() -> Box<dyn Objective>; 4] = [
 ];
 const BATCH: usize = 11;
 
-/// Trajectories from this one on.
-struct Dealt {
+/// A source that returns fixed trajectories, from index `start` on.
+struct FixedTrajectories {
     all: Trajectories<VectorEnv>,
     start: usize,
 }
 
-impl Persist<VectorEnv> for Dealt {
+impl Persist<VectorEnv> for FixedTrajectories {
     fn name(&self) -> &str {
         "dealt"
     }
 }
 
-impl Source<VectorEnv> for Dealt {
+impl Source<VectorEnv> for FixedTrajectories {
     fn draw(
         &mut self,
         request: BatchRequest,
@@ -49,14 +49,15 @@ impl Source<VectorEnv> for Dealt {
     }
 }
 
-/// A group for one trainer after the other; this process's part of each sum counts so much.
+/// A group that several trainers use one after the other. This process's part of each sum is multiplied by
+/// `weight`.
 #[derive(Debug)]
-struct Lent {
+struct SharedGroup {
     group: Arc<Mutex<ProcessGroup>>,
     weight: f64,
 }
 
-impl Group for Lent {
+impl Group for SharedGroup {
     fn rank(&self) -> usize {
         self.group.lock().unwrap().rank()
     }
@@ -72,8 +73,8 @@ impl Group for Lent {
     }
 }
 
-/// The gradient of a batch of eleven, or of the share of it that falls to a process.
-fn gradient(objective: Box<dyn Objective>, group: Option<Lent>) -> Vec<f64> {
+/// Returns the gradient of a batch of eleven trajectories, or of this process's share of the batch.
+fn gradient(objective: Box<dyn Objective>, group: Option<SharedGroup>) -> Vec<f64> {
     tch::set_num_threads(1);
     let env = word_env(2, 3);
     let config = MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
@@ -83,19 +84,19 @@ fn gradient(objective: Box<dyn Objective>, group: Option<Lent>) -> Vec<f64> {
     };
     let all = Sampler::new(&env, &UniformPolicy).forward(BATCH, &mut Rng::seeded(5)).unwrap();
     let start = group.as_ref().map_or(0, |group| group.rank() * BATCH / group.size());
-    let (noted, config) = (
-        NotedGradients::default(),
+    let (recorded, config) = (
+        RecordedGradients::default(),
         TrainerConfig { batch: BATCH, source: DataSource::default(), ..TrainerConfig::default() },
     );
     let mut trainer = Trainer::new(env, count, policy, objective, config, Rng::seeded(1))
-        .and_then(|trainer| trainer.with_source(1.0, Dealt { all, start }))
-        .and_then(|trainer| trainer.with_optimizer(|parameters| Ok(noted.optimizer(parameters, 0.1))))
+        .and_then(|trainer| trainer.with_source(1.0, FixedTrajectories { all, start }))
+        .and_then(|trainer| trainer.with_optimizer(|parameters| Ok(recorded.optimizer(parameters, 0.1))))
         .unwrap();
     if let Some(group) = group {
         trainer = trainer.with_group(group).unwrap();
     }
     trainer.step().unwrap();
-    noted.take().remove(0)
+    recorded.take().remove(0)
 }
 
 #[test]
@@ -106,10 +107,10 @@ fn part_gradients() {
     let norm = |numbers: &mut dyn Iterator<Item = f64>| numbers.map(|x| x * x).sum::<f64>().sqrt();
     for make in OBJECTIVES {
         let whole = gradient(make(), None);
-        // The second time one process counts for 1 in 100,000 too much.
+        // In the second round the part of one process is multiplied by 1.00001, which the test must notice.
         for weight in [1.0, if rank == 1 { 1.0 + 1e-5 } else { 1.0 }] {
-            let together = gradient(make(), Some(Lent { group: Arc::clone(&group), weight }));
-            let off = norm(&mut whole.iter().zip(&together).map(|(a, b)| a - b)) / norm(&mut whole.iter().copied());
+            let joined = gradient(make(), Some(SharedGroup { group: Arc::clone(&group), weight }));
+            let off = norm(&mut whole.iter().zip(&joined).map(|(a, b)| a - b)) / norm(&mut whole.iter().copied());
             println!("SAYS {off}");
         }
     }
@@ -118,10 +119,10 @@ fn part_gradients() {
 #[test]
 fn the_gradient_of_processes_is_that_of_the_joined_batch() {
     for size in [2, 3] {
-        let said = crate::run("gradients::part_gradients", size);
-        assert_eq!(said.len(), size);
-        for said in said {
-            let off: Vec<f64> = said.iter().map(|said| said.parse().unwrap()).collect();
+        let outputs = crate::run("gradients::part_gradients", size);
+        assert_eq!(outputs.len(), size);
+        for lines in outputs {
+            let off: Vec<f64> = lines.iter().map(|line| line.parse().unwrap()).collect();
             println!("{size} processes: {off:?}");
             assert_eq!(off.len(), 2 * OBJECTIVES.len());
             for off in off.chunks(2) {

@@ -1,4 +1,4 @@
-//! A process that is killed or stopped, and what it does to the others.
+//! Effects of a killed or stopped process on the others.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command};
@@ -18,7 +18,7 @@ fn part_waits() {
     group.sum(&mut Tensor::from_slice(&[1.0f32])).unwrap();
     println!("READY");
     let started = loop {
-        // The last member does nothing more, until it is killed or stopped.
+        // The last member only sleeps, until it is killed or stopped.
         if group.rank() + 1 == group.size() {
             std::thread::sleep(Duration::from_secs(60));
         }
@@ -32,8 +32,9 @@ fn part_waits() {
     println!("SAYS {}", started.elapsed().as_millis());
 }
 
-/// A signal to the last of three, once all have met; how long the others' last sum took until its error, in milliseconds.
-fn after(signal: &str) -> Vec<u128> {
+/// Sends a signal to the last of three processes after all have met. Returns how many milliseconds each other
+/// process's last sum took until it failed.
+fn wait_after_signal(signal: &str) -> Vec<u128> {
     let (mut children, file) = start("lost::part_waits", 3);
     let mut outputs: Vec<_> = children.iter_mut().map(|child| BufReader::new(child.stdout.take().unwrap())).collect();
     for output in &mut outputs {
@@ -43,11 +44,11 @@ fn after(signal: &str) -> Vec<u128> {
     let mut last = children.pop().unwrap();
     let sent = Command::new("kill").args([signal, &last.id().to_string()]).status().unwrap();
     assert!(sent.success());
-    let said = |output: BufReader<ChildStdout>| {
+    let duration = |output: BufReader<ChildStdout>| {
         let mut lines = output.lines().map(|line| line.unwrap());
         lines.find_map(|line| line.split_once("SAYS ")?.1.parse().ok()).expect("how long it took")
     };
-    let waits = outputs.into_iter().take(2).map(said).collect();
+    let waits = outputs.into_iter().take(2).map(duration).collect();
     last.kill().unwrap();
     for child in children.iter_mut().chain([&mut last]) {
         child.wait().unwrap();
@@ -58,13 +59,13 @@ fn after(signal: &str) -> Vec<u128> {
 
 #[test]
 fn a_killed_process_is_an_error_of_the_others_at_once() {
-    let waits = after("-KILL");
+    let waits = wait_after_signal("-KILL");
     assert!(waits.iter().all(|&wait| wait < 1_000), "{waits:?} ms");
 }
 
 #[test]
 fn a_stopped_process_is_an_error_of_the_others_at_the_timeout() {
-    let waits = after("-STOP");
+    let waits = wait_after_signal("-STOP");
     assert!(waits.iter().all(|&wait| wait < 10_000), "{waits:?} ms");
 }
 
@@ -72,7 +73,7 @@ fn a_stopped_process_is_an_error_of_the_others_at_the_timeout() {
 #[ignore = "a part of another test"]
 fn part_left_alone() {
     tch::set_num_threads(1);
-    // The test is over long before this timeout: a tenth of it is waited for.
+    // Long enough that the test would fail if it waited for all of it; it waits for a tenth.
     let Some(group) = group(Duration::from_secs(40)) else { return };
     let mut trainer = trainer().unwrap().with_group(group).unwrap();
     trainer.step().unwrap();
@@ -81,7 +82,7 @@ fn part_left_alone() {
     println!("SAYS {}", fit.run(&mut trainer).unwrap_err());
 }
 
-/// Schedulers kill half a minute after their signal, whether or not all processes are there to answer.
+/// Schedulers kill half a minute after their signal, even if a process doesn't answer.
 #[test]
 fn a_signal_ends_a_process_though_another_is_stopped() {
     let (mut children, file) = start("lost::part_left_alone", 2);
@@ -89,7 +90,7 @@ fn a_signal_ends_a_process_though_another_is_stopped() {
     for output in &mut outputs {
         assert!(output.by_ref().lines().any(|line| line.unwrap().contains("READY")));
     }
-    // The handlers are set when the loop begins.
+    // Signal handlers are set when the loop begins.
     std::thread::sleep(Duration::from_millis(500));
     let send = |signal: &str, child: &Child| {
         assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
@@ -97,9 +98,9 @@ fn a_signal_ends_a_process_though_another_is_stopped() {
     send("-STOP", &children[1]);
     send("-TERM", &children[0]);
     let started = Instant::now();
-    let said =
+    let error =
         outputs[0].by_ref().lines().find_map(|line| Some(line.unwrap().split_once("SAYS ")?.1.to_owned())).unwrap();
-    assert!(said.contains("asked to end"), "{said}");
+    assert!(error.contains("asked to end"), "{error}");
     assert!(children[0].wait().unwrap().success(), "nothing keeps it from ending");
     assert!(started.elapsed() < Duration::from_secs(25), "{:?}", started.elapsed());
     children[1].kill().unwrap();

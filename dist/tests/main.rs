@@ -1,6 +1,8 @@
-//! Processes of this machine: what a group does, what replicas train to, and what a process that has ended or was stopped does to the others.
+//! Tests with several processes on this machine: operations of a group, training of replicas, processes that
+//! end or stop.
 //!
-//! Each test runs this program again for every process, with the name of a part below.
+//! Each test runs this program again for every process, with the name of one of the ignored tests ("parts")
+//! below.
 
 #![allow(
     clippy::unwrap_used,
@@ -13,8 +15,8 @@ mod faults;
 mod gradients;
 mod headers;
 mod lost;
-#[path = "../../tests/noted.rs"]
-mod noted;
+#[path = "../../tests/recorded_gradients.rs"]
+mod recorded_gradients;
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
@@ -35,19 +37,19 @@ use tch::{Device, Kind, Tensor};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What a process of a test knows of itself.
-fn member() -> Option<(usize, usize, PathBuf)> {
+/// Returns rank, size and store file if this process is part of a test.
+fn test_process() -> Option<(usize, usize, PathBuf)> {
     let number = |name| std::env::var(name).ok()?.parse().ok();
     Some((number("GFN_TEST_RANK")?, number("GFN_TEST_SIZE")?, std::env::var_os("GFN_TEST_FILE")?.into()))
 }
 
 fn group(timeout: Duration) -> Option<ProcessGroup> {
-    let (rank, size, file) = member()?;
+    let (rank, size, file) = test_process()?;
     let store = Store::file(&file, size).unwrap();
     Some(ProcessGroup::new(&store, rank, size, timeout, "127.0.0.1").unwrap())
 }
 
-/// Starts a part, an ignored test of this program, as each process of a group.
+/// Starts a part, an ignored test of this program, in `size` processes.
 fn start(part: &str, size: usize) -> (Vec<Child>, PathBuf) {
     let file = std::env::temp_dir().join(format!("gfn-dist-{part}-{}", std::process::id()));
     let _ = std::fs::remove_file(&file);
@@ -61,22 +63,22 @@ fn start(part: &str, size: usize) -> (Vec<Child>, PathBuf) {
     ((0..size).map(start).collect(), file)
 }
 
-/// What each process said after `SAYS `.
-fn ends(children: Vec<Child>) -> Vec<Vec<String>> {
-    let said = |child: Child| {
+/// Waits for the processes and returns the lines of each that begin with `SAYS `.
+fn collect_output(children: Vec<Child>) -> Vec<Vec<String>> {
+    let collect = |child: Child| {
         let output = child.wait_with_output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
         text.lines().filter_map(|line| Some(line.split_once("SAYS ")?.1.to_owned())).collect()
     };
-    children.into_iter().map(said).collect()
+    children.into_iter().map(collect).collect()
 }
 
 fn run(part: &str, size: usize) -> Vec<Vec<String>> {
     let (children, file) = start(part, size);
-    let said = ends(children);
+    let outputs = collect_output(children);
     let _ = std::fs::remove_file(file);
-    said
+    outputs
 }
 
 #[test]
@@ -92,16 +94,16 @@ fn part_operations() {
     let all: Vec<Vec<f64>> = group.join(&mine).unwrap().iter().map(|t| Vec::try_from(t).unwrap()).collect();
     let expected = |rank: usize| (0..rank + 1).map(|k| (10 * rank + k) as f64).collect::<Vec<_>>();
     assert_eq!(all, (0..size).map(expected).collect::<Vec<_>>());
-    // More than one message has room for, more than is ever sent at once, and few again.
+    // Longer than the first message, longer than the largest first message, and short again.
     let lengths: [fn(i64) -> i64; 3] = [|_| 100, |rank| 20_000 * (rank + 1), |_| 3];
     for kind in [Kind::Int, Kind::Half, Kind::Bool] {
         for length in lengths {
-            let brought = |rank: usize| {
+            let contribution = |rank: usize| {
                 let numbers = Tensor::arange(length(rank as i64), (Kind::Int64, Device::Cpu)) + rank as i64;
                 numbers.remainder(97).to_kind(kind)
             };
-            let all = group.join(&brought(rank)).unwrap();
-            assert!(all == (0..size).map(brought).collect::<Vec<_>>(), "{kind:?}");
+            let all = group.join(&contribution(rank)).unwrap();
+            assert!(all == (0..size).map(contribution).collect::<Vec<_>>(), "{kind:?}");
         }
     }
     let refused = group.join(&Tensor::zeros([2], (Kind::ComplexFloat, Device::Cpu)));
@@ -115,9 +117,12 @@ fn part_operations() {
 #[test]
 fn a_group_sums_gathers_and_copies() {
     for size in [1, 2, 3] {
-        let said = run("part_operations", size);
-        assert!(said.len() == size && said.iter().all(|bits| bits.len() == 1 && *bits == said[0]), "{said:?}");
-        assert_eq!(said, run("part_operations", size), "the same bits again");
+        let outputs = run("part_operations", size);
+        assert!(
+            outputs.len() == size && outputs.iter().all(|bits| bits.len() == 1 && *bits == outputs[0]),
+            "{outputs:?}"
+        );
+        assert_eq!(outputs, run("part_operations", size), "the same bits again");
     }
 }
 
@@ -151,15 +156,15 @@ fn part_training() {
 
 #[test]
 fn processes_train_to_the_bits_of_threads() {
-    let said = run("part_training", 2);
-    assert!(said[0] == said[1], "replicas drift apart: {said:?}");
+    let outputs = run("part_training", 2);
+    assert!(outputs[0] == outputs[1], "replicas drift apart: {outputs:?}");
     let threads = replicate(2, |replica| {
         let mut trainer = trainer()?.with_group(replica)?;
         Fit::new(200).run(&mut trainer)?;
         Ok(bits(&trainer).into_iter().fold(0u64, |hash, bits| Rng::mix64(hash ^ u64::from(bits))))
     });
-    // A sum of two has but one order.
-    assert_eq!(said[0], [threads.unwrap().to_string()]);
+    // A sum of two numbers doesn't depend on their order.
+    assert_eq!(outputs[0], [threads.unwrap().to_string()]);
 }
 
 #[test]
@@ -175,15 +180,15 @@ fn part_interrupted() {
     assert_eq!(fit.run(&mut trainer).unwrap(), Ended::Interrupted);
 }
 
-/// Ctrl-C and schedulers' signals reach the launcher, which passes them on: the run ends after a step, with a checkpoint, and the launcher
-/// as shells expect of whom a signal has ended.
+/// Ctrl-C and schedulers' signals reach the launcher, which passes them on. The run ends after a step, with a
+/// checkpoint, and the launcher exits with the code that shells expect after a signal.
 #[test]
 fn a_signal_ends_all_processes_after_their_step() {
-    interrupted("-TERM", 143);
-    interrupted("-INT", 130);
+    check_interrupt("-TERM", 143);
+    check_interrupt("-INT", 130);
 }
 
-fn interrupted(signal: &str, code: i32) {
+fn check_interrupt(signal: &str, code: i32) {
     let folder = std::env::temp_dir().join(format!("gfn-dist-interrupted{signal}-{}", std::process::id()));
     let mut command = Command::new(env!("CARGO_BIN_EXE_gfn-dist"));
     command.args(["local", "-n", "2", "--"]).arg(std::env::current_exe().unwrap());
@@ -191,11 +196,11 @@ fn interrupted(signal: &str, code: i32) {
     let mut launcher = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut output = BufReader::new(launcher.stdout.take().unwrap());
     assert!(output.by_ref().lines().any(|line| line.unwrap().contains("READY")));
-    // The handlers are set when the loop begins.
+    // Signal handlers are set when the loop begins.
     std::thread::sleep(Duration::from_millis(500));
     assert!(Command::new("kill").args([signal, &launcher.id().to_string()]).status().unwrap().success());
     let rest: Vec<String> = output.lines().map(|line| line.unwrap()).collect();
-    // The processes themselves end well: they don't know of the launcher.
+    // The processes end without an error.
     assert_eq!(launcher.wait().unwrap().code(), Some(code), "{rest:?}");
     let other = std::path::PathBuf::from(format!("{}.1", folder.display()));
     let [first, second] = [&folder, &other].map(|folder| Checkpoint::load(folder).unwrap().manifest().step);
@@ -204,7 +209,7 @@ fn interrupted(signal: &str, code: i32) {
 }
 
 #[test]
-fn who_does_not_come_is_an_error_at_the_timeout() {
+fn a_missing_process_is_an_error_at_the_timeout() {
     let started = Instant::now();
     let file = std::env::temp_dir().join(format!("gfn-dist-alone-{}", std::process::id()));
     let store = Store::file(&file, 2).unwrap();
@@ -258,7 +263,7 @@ fn the_launcher_starts_processes_and_ends_them_when_one_fails() {
 }
 
 #[test]
-fn what_launchers_say_is_read_and_checked() {
+fn launcher_variables_are_read_and_checked() {
     let read = |variables: &[(&str, &str)]| launch(variables);
     let torchrun = [("RANK", "1"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "localhost"), ("MASTER_PORT", "4000")];
     let launch = read(&torchrun).unwrap().unwrap();
@@ -272,7 +277,8 @@ fn what_launchers_say_is_read_and_checked() {
     }
     let slurm = [("SLURM_PROCID", "0"), ("SLURM_STEP_NUM_TASKS", "2"), ("SLURM_JOB_ID", "8"), ("SLURM_STEP_ID", "1")];
     assert_eq!(read(&slurm).unwrap().unwrap().run, "8-1");
-    // Steps that start one process each are of one run, of which a job may have several: their port, or an id, says which.
+    // A job may have several steps that start one process each, and so belong to one run: MASTER_PORT or an
+    // id distinguishes runs.
     let by_hand = [("RANK", "0"), ("WORLD_SIZE", "2"), ("SLURM_JOB_ID", "8"), ("SLURM_STEP_ID", "1")];
     let with_port = [&by_hand[..], &[("MASTER_PORT", "4000")]].concat();
     assert_eq!(read(&with_port).unwrap().unwrap().run, "8");
@@ -285,7 +291,7 @@ fn what_launchers_say_is_read_and_checked() {
     says(&[("RANK", "x"), ("WORLD_SIZE", "2")], "RANK is `x`");
     says(&[("RANK", "2"), ("WORLD_SIZE", "2")], "RANK is 2 of 2");
     says(&[("RANK", "0"), ("WORLD_SIZE", "2"), ("MASTER_PORT", "99999")], "MASTER_PORT is `99999`");
-    // Whoever starts two such runs on one machine must tell them apart.
+    // Two such runs on one machine could not be distinguished.
     says(&[("OMPI_COMM_WORLD_RANK", "0"), ("OMPI_COMM_WORLD_SIZE", "2")], "GFN_RUN_ID is not set");
 }
 
@@ -295,11 +301,11 @@ fn a_process_finds_the_address_by_which_others_reach_it() {
     let with = |name, value| launch(&[&far[..], &[(name, value)]].concat());
     match launch(&far) {
         Ok(found) => assert!(!found.unwrap().address.parse::<std::net::IpAddr>().unwrap().is_loopback()),
-        // A machine without a network.
+        // Fails on a machine without a network.
         Err(error) => assert!(error.to_string().contains("GFN_ADDRESS is not set"), "{error}"),
     }
     assert_eq!(with("GFN_ADDRESS", "10.0.0.7").unwrap().unwrap().address, "10.0.0.7");
-    // As `hostname -i` says on many systems: nobody else would reach it.
+    // As `hostname -i` prints on many systems: a loopback address, which others can't reach.
     let error = with("GFN_ADDRESS", "127.0.1.1").unwrap_err().to_string();
     assert!(error.contains("GFN_ADDRESS is 127.0.1.1"), "{error}");
     let by_interface = with("GLOO_SOCKET_IFNAME", "lo,eth0").unwrap().unwrap().address;
@@ -307,12 +313,12 @@ fn a_process_finds_the_address_by_which_others_reach_it() {
     assert_eq!(ProcessGroup::new(&store, 0, 1, TIMEOUT, &by_interface).unwrap().size(), 1);
 }
 
-/// A launch of a table of variables.
+/// Reads a launch from a table of variables.
 fn launch(variables: &[(&str, &str)]) -> Result<Option<Launch>> {
     Launch::read(|name| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned()))
 }
 
-/// Two runs that were given one port: none gets a member of the other's.
+/// Two runs that use one port don't exchange members.
 #[test]
 fn a_process_of_another_run_is_no_member() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
@@ -333,18 +339,18 @@ fn a_process_of_another_run_is_no_member() {
     });
 }
 
-/// What one sends for an operation isn't data of another's.
+/// Data that one member sends for an operation isn't taken as data of another operation.
 #[test]
-fn members_that_do_different_things_are_all_told() {
-    type Do = fn(&ProcessGroup) -> Result<()>;
-    let gathers: Do = |group| group.join(&Tensor::from_slice(&[1.5f64, 2.5])).map(drop);
-    let reduces: Do = |group| group.sum(&mut Tensor::from_slice(&[7f32; 4]));
+fn different_operations_are_an_error_for_all_members() {
+    type Operation = fn(&ProcessGroup) -> Result<()>;
+    let gathers: Operation = |group| group.join(&Tensor::from_slice(&[1.5f64, 2.5])).map(drop);
+    let reduces: Operation = |group| group.sum(&mut Tensor::from_slice(&[7f32; 4]));
     for (first, second) in [(gathers, reduces), (reduces, gathers)] {
         let file = std::env::temp_dir().join(format!("gfn-dist-order-{}", std::process::id()));
         let _ = std::fs::remove_file(&file);
-        let member = |rank: usize, work: Do| {
+        let member = |rank: usize, work: Operation| {
             let group = ProcessGroup::new(&Store::file(&file, 2).unwrap(), rank, 2, TIMEOUT, "127.0.0.1").unwrap();
-            // They agree so far.
+            // Both members call the same operation first.
             gathers(&group).unwrap();
             work(&group).unwrap_err()
         };

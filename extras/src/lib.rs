@@ -1,4 +1,4 @@
-//! Kits of single papers for [`gfn`], by its public traits only.
+//! Extensions of [`gfn`] from single papers, written with its public traits only.
 //!
 //! | module | is |
 //! |---|---|

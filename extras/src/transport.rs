@@ -6,8 +6,9 @@ use gfn::{Error, Result};
 /// The 2-Wasserstein distance between two sets of equally many points: `sqrt(min over pairings of the mean squared
 /// distance)`.
 ///
-/// It is exact, by the Hungarian method with potentials: about `n^3` steps and `8 n^2` bytes; 1,000 points take about a
-/// second. Two perfect samples of one distribution are not at distance 0, so print that distance beside it.
+/// Exact, by the Hungarian method with potentials: about `n^3` steps and `8 n^2` bytes; 1,000 points take
+/// about a second. Two perfect samples of one distribution are not at distance 0, so print that distance
+/// beside it.
 ///
 /// ```
 /// use gfn::env::Reals;
@@ -24,11 +25,11 @@ pub fn wasserstein2(a: &Reals, b: &Reals) -> Result<f64> {
     wasserstein2_watched(a, b, &mut || Ok(()))
 }
 
-/// Same as [`wasserstein2`], with a function that is called for every point that is paired: it ends the search by an error (because a user
-/// asks for it, say).
+/// Computes [`wasserstein2`] and calls `watch` for every point; an error of `watch` ends the search, for
+/// example to let a user cancel it.
 ///
 /// # Errors
-/// As for [`wasserstein2`]; those of `watch`.
+/// Those of [`wasserstein2`] and of `watch`.
 pub fn wasserstein2_watched(a: &Reals, b: &Reals, watch: &mut dyn FnMut() -> Result<()>) -> Result<f64> {
     let n = a.len();
     if n == 0 || (n, a.width()) != (b.len(), b.width()) {
@@ -46,9 +47,9 @@ pub fn wasserstein2_watched(a: &Reals, b: &Reals, watch: &mut dyn FnMut() -> Res
     Ok((total / n as f64).sqrt() * unit)
 }
 
-/// Returns the column of each row in the cheapest perfect matching of `n` rows with `n` columns, from the costs of all pairs, row by row
-/// (shortest augmenting paths; Jonker and Volgenant 1987). It takes about `n^3` steps. `watch` is called for every row, and ends the
-/// search by an error.
+/// Returns the column of each row in the cheapest perfect matching of `n` rows with `n` columns, from the
+/// costs of all pairs, row by row (shortest augmenting paths; Jonker and Volgenant 1987). It takes about
+/// `n^3` steps. `watch` is called for every row; its error ends the search.
 ///
 /// ```
 /// let costs = [1.0, 2.0, 0.0, 5.0];
@@ -63,7 +64,7 @@ pub fn cheapest_matching(costs: &[f64], n: usize, watch: &mut dyn FnMut() -> Res
         let remedy = "give a cost for each pair of a row and a column";
         return Err(Error::shape("costs of a matching", [(n * n) as i64], [costs.len() as i64], remedy));
     }
-    // Column n is a dummy, where the search for each new row starts.
+    // Column n is a dummy column from which the search for each new row starts.
     let none = n;
     let mut row_potential = vec![0.0; n];
     let mut column_potential = vec![0.0; n + 1];
@@ -157,8 +158,8 @@ fn squared(x: &[f64], y: &[f64]) -> f64 {
     x.iter().zip(y).map(|(a, b)| (a - b) * (a - b)).sum()
 }
 
-/// Two sets of finite points in units of about their largest coordinate, and that unit, so that squares neither
-/// overflow nor underflow. The unit is a power of two, so that nothing is rounded.
+/// Scales two sets of finite points by about their largest coordinate, so that squares neither overflow nor
+/// underflow. Returns the unit too. It is a power of two, so that nothing is rounded.
 fn in_units(a: &Reals, b: &Reals) -> Result<(Reals, Reals, f64)> {
     check_finite(a)?;
     check_finite(b)?;

@@ -1,5 +1,5 @@
-//! Intrinsic rewards: the augmented flows by enumeration are where both objectives vanish, coefficient 0 is plain trajectory balance, and
-//! what training ends at is what the coefficients say.
+//! Intrinsic rewards: both objectives vanish at the augmented flows by enumeration, coefficient 0 equals
+//! trajectory balance, and training ends at the target that the coefficients give.
 
 use gfn::env::{Child, StateGraph, VectorEnv};
 use gfn::env::{Direction, EnumerableEnv, Reward, Rows, VectorStates};
@@ -17,12 +17,13 @@ use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use gfn_gym::toy_dag::{ToyDag, ToyReward};
 use tch::{Device, Kind, Tensor};
 
-/// Differs from state to state, and is 0 in some.
-fn tabulated(states: &VectorStates) -> Result<Vec<f64>> {
+/// Differs between states, and is 0 in some.
+fn novelty_table(states: &VectorStates) -> Result<Vec<f64>> {
     Ok(states.rows().map(|row| row.iter().map(|&x| f64::from(x)).sum::<f64>() * 0.3 % 1.0).collect())
 }
 
-/// A table for each state of a graph, in double precision, with log F and a uniform P_B.
+/// Builds a policy with a table per state of an environment, in double precision, with log F and a uniform
+/// P_B.
 fn table<E: EnumerableEnv<States = VectorStates> + TrainEnv + Clone + 'static>(env: &E) -> MlpPolicy<ByIndex<E>> {
     let features = ByIndex::new(env.clone(), StateGraph::build(env, 1_000).unwrap());
     let config = MlpPolicyConfig {
@@ -33,8 +34,8 @@ fn table<E: EnumerableEnv<States = VectorStates> + TrainEnv + Clone + 'static>(e
     MlpPolicy::tabular(env, features, config, Device::Cpu, Kind::Double).unwrap()
 }
 
-/// Sets a table to `F(s) = R(s) + t r(s) [s can end] + sum over s' of F(s') P_B(s | s') + e r(s')` and the policy in proportion to
-/// the terms; gives log Z.
+/// Sets a table to `F(s) = R(s) + t r(s) [s can end] + sum over s' of F(s') P_B(s | s') + e r(s')` with a
+/// policy in proportion to the terms; returns log Z.
 fn fill<E: EnumerableEnv<States = VectorStates> + TrainEnv + Clone + 'static>(
     env: &E,
     policy: &MlpPolicy<ByIndex<E>>,
@@ -42,7 +43,7 @@ fn fill<E: EnumerableEnv<States = VectorStates> + TrainEnv + Clone + 'static>(
     (e, t): (f64, f64),
 ) -> f64 {
     let graph = StateGraph::build(env, 1_000).unwrap();
-    let novelty = tabulated(graph.states()).unwrap();
+    let novelty = novelty_table(graph.states()).unwrap();
     let ends = graph.ends();
     let log_r = reward.log_reward(&graph.states().select(&ends), None).unwrap();
     let mut flow = vec![0.0; graph.len()];
@@ -82,7 +83,7 @@ fn fill<E: EnumerableEnv<States = VectorStates> + TrainEnv + Clone + 'static>(
     flow[0].ln()
 }
 
-fn frozen() -> TrainerConfig {
+fn frozen_config() -> TrainerConfig {
     let adam = AdamConfig { lr: 0.0, log_z_lr: 0.0, ..AdamConfig::default() };
     TrainerConfig { batch: 64, adam, epsilon: Some(Schedule::Constant(0.5)), ..TrainerConfig::default() }
 }
@@ -91,7 +92,7 @@ fn constant(e: f64, t: f64) -> IntrinsicConfig {
     IntrinsicConfig { edges: Schedule::Constant(e), terminal: Schedule::Constant(t) }
 }
 
-/// The loss at the augmented flows, with these coefficients in training.
+/// Returns the loss at the augmented flows, with these coefficients in training.
 fn loss<E: EnumerableEnv<States = VectorStates> + TrainEnv + Clone + 'static>(
     env: &E,
     reward: &(impl Reward<VectorStates> + Clone + 'static),
@@ -100,9 +101,10 @@ fn loss<E: EnumerableEnv<States = VectorStates> + TrainEnv + Clone + 'static>(
 ) -> f64 {
     let policy = table(env);
     fill(env, &policy, reward, flows);
-    let trainer = Trainer::new(env.clone(), reward.clone(), policy, objective, frozen(), Rng::seeded(1)).unwrap();
+    let trainer =
+        Trainer::new(env.clone(), reward.clone(), policy, objective, frozen_config(), Rng::seeded(1)).unwrap();
     trainer
-        .with_companion(Intrinsic::new(tabulated, constant(training.0, training.1)).unwrap())
+        .with_companion(Intrinsic::new(novelty_table, constant(training.0, training.1)).unwrap())
         .unwrap()
         .step()
         .unwrap()
@@ -120,15 +122,15 @@ where
         let db = |training| loss(env, reward, AugmentedDetailedBalance, (coefficients, training));
         // A uniform P_B is scored in single precision.
         assert!(tb(coefficients) < 1e-10 && db(coefficients) < 1e-10, "{} {}", tb(coefficients), db(coefficients));
-        // Negative control: the same flows without the rewards that made them.
+        // Negative control: the same flows without intrinsic rewards.
         assert!(tb((0.0, 0.0)) > 1e-5 && db((0.0, 0.0)) > 1e-5, "{} {}", tb((0.0, 0.0)), db((0.0, 0.0)));
     }
-    // Without intrinsic rewards the flows are the reward's own.
+    // Without intrinsic rewards the flows are those of the reward.
     let graph = StateGraph::build(env, 1_000).unwrap();
     let exact = ExactPolicy::new(&graph, env, &UniformPolicy, reward).unwrap();
     let policy = table(env);
     assert!((fill(env, &policy, reward, (0.0, 0.0)) - exact.flows().log_z).abs() < 1e-9);
-    // With them the target is another one.
+    // With intrinsic rewards the target differs.
     let target = graph.target_distribution(reward, None).unwrap();
     let tv = |policy: &MlpPolicy<ByIndex<E>>| {
         let sampled = graph.terminating_distribution(env, policy, None).unwrap();
@@ -173,7 +175,7 @@ fn bits(stats: &StepStats) -> [u64; 4] {
 fn without_a_coefficient_it_is_trajectory_balance_to_the_last_bit() {
     let mut plain = grid_trainer(TrajectoryBalance, 3);
     let augmented = grid_trainer(AugmentedTrajectoryBalance, 3)
-        .with_companion(Intrinsic::new(tabulated, constant(0.0, 0.0)).unwrap());
+        .with_companion(Intrinsic::new(novelty_table, constant(0.0, 0.0)).unwrap());
     let mut augmented = augmented.unwrap();
     for _ in 0..20 {
         assert_eq!(bits(&plain.step().unwrap()), bits(&augmented.step().unwrap()));
@@ -219,15 +221,15 @@ fn novelty_shrinks_with_visits_and_survives_a_checkpoint() {
     let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
     let (before, after) = (mean(before), mean(novelty(&whole)));
     assert!(after < 0.8 * before, "{after} of {before}");
-    // Another run's checkpoint is refused, and nothing changes.
+    // A checkpoint of another run is refused, and nothing changes.
     let refused = grid_trainer(AugmentedTrajectoryBalance, 1).resume(&folder).unwrap_err().to_string();
     assert!(refused.contains("novelty"), "{refused}");
     std::fs::remove_dir_all(&folder).ok();
 }
 
-/// Visits of one state make that one familiar, not a far one.
+/// Visits make a state familiar, but not a distant one.
 #[test]
-fn what_was_not_seen_stays_novel() {
+fn unvisited_states_stay_novel() {
     let mut novelty = distillation(0);
     let (seen, far) = (VectorStates::from_rows([[0, 1]]), VectorStates::from_rows([[3, 3]]));
     let reward = |novelty: &RandomDistillation<KHot>, states| novelty.rewards(states).unwrap()[0];
@@ -238,7 +240,7 @@ fn what_was_not_seen_stays_novel() {
 }
 
 #[test]
-fn training_ends_at_the_augmented_target_or_without_rewards_at_the_own_one() {
+fn training_ends_at_the_augmented_target_or_at_the_target_without_rewards() {
     let grid = HyperGrid::new(2, 4).unwrap();
     let env = grid.env();
     let reward = OriginalReward::standard(&grid).unwrap();
@@ -256,7 +258,7 @@ fn training_ends_at_the_augmented_target_or_without_rewards_at_the_own_one() {
         let trainer =
             Trainer::new(env.clone(), reward.clone(), table(&env), objective, config, Rng::seeded(0)).unwrap();
         let mut trainer =
-            trainer.with_companion(Intrinsic::new(tabulated, IntrinsicConfig::joint(edges)).unwrap()).unwrap();
+            trainer.with_companion(Intrinsic::new(novelty_table, IntrinsicConfig::joint(edges)).unwrap()).unwrap();
         for _ in 0..600 {
             trainer.step().unwrap();
         }
@@ -270,16 +272,16 @@ fn training_ends_at_the_augmented_target_or_without_rewards_at_the_own_one() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_settings_are_refused() {
     let message = |trainer: Result<Trainer<_>>| match trainer {
         Err(error @ Error::Config { .. }) => error.to_string(),
         other => format!("{other:?}"),
     };
-    let intrinsic = Intrinsic::new(tabulated, constant(0.1, 0.1)).unwrap();
+    let intrinsic = Intrinsic::new(novelty_table, constant(0.1, 0.1)).unwrap();
     let other = grid_trainer(TrajectoryBalance, 0).with_companion(intrinsic);
     assert!(message(other).contains("would ignore the companion"));
     let negative = IntrinsicConfig::edge_based(Schedule::Linear { from: 0.1, to: -0.1, steps: 9 });
-    let negative = Intrinsic::new(tabulated, negative).map(drop).unwrap_err();
+    let negative = Intrinsic::new(novelty_table, negative).map(drop).unwrap_err();
     assert!(matches!(negative, Error::Config { .. }) && negative.to_string().contains("at least 0"));
     let none = grid_trainer(AugmentedTrajectoryBalance, 0).step().unwrap_err();
     assert!(none.to_string().contains("`Intrinsic`"), "{none}");

@@ -1,4 +1,5 @@
-//! Backward policies that are trained by objectives of their own: the one of most entropy is known in closed form on a grid.
+//! Backward policies trained by separate objectives: the one of maximum entropy is known in closed form on a
+//! grid.
 
 use gfn::Rng;
 use gfn::nn::{BackwardPolicy, MlpConfig};
@@ -11,8 +12,9 @@ use gfn::train::{Trainer, TrainerConfig};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use tch::{Device, Kind};
 
-/// P_B after training, of every state but the origin: the probability of lowering the first coordinate.
-fn trained(backward: impl Objective + 'static) -> Vec<(f64, f64, f64)> {
+/// Returns the trained P_B at every state except the origin, as the probability of lowering the first
+/// coordinate.
+fn train_backward_policy(backward: impl Objective + 'static) -> Vec<(f64, f64, f64)> {
     let grid = HyperGrid::new(2, 4).unwrap();
     let env = grid.env();
     let reward = OriginalReward::standard(&grid).unwrap();
@@ -44,17 +46,18 @@ fn trained(backward: impl Objective + 'static) -> Vec<(f64, f64, f64)> {
     both.map(|(k, row)| (f64::from(row[0]), f64::from(row[1]), log_probs[pb.legal_offsets()[k]].exp())).collect()
 }
 
-/// Of all paths to (x, y), the share x / (x + y) comes from (x - 1, y).
+/// Among all paths to (x, y), the share x / (x + y) comes from (x - 1, y).
 #[test]
 fn most_entropy_makes_all_paths_alike() {
-    for (x, y, p) in trained(MaximumEntropyBackward) {
+    for (x, y, p) in train_backward_policy(MaximumEntropyBackward) {
         assert!((p - x / (x + y)).abs() < 0.02, "({x}, {y}): {p}");
     }
 }
 
-/// The negative control: likelihood settles on some other P_B.
+/// Negative control: likelihood settles on some other P_B.
 #[test]
 fn likelihood_does_not() {
-    let largest = trained(TrajectoryLikelihood).iter().map(|(x, y, p)| (p - x / (x + y)).abs()).fold(0.0, f64::max);
+    let largest =
+        train_backward_policy(TrajectoryLikelihood).iter().map(|(x, y, p)| (p - x / (x + y)).abs()).fold(0.0, f64::max);
     assert!(largest > 0.05, "{largest}");
 }

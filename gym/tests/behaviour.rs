@@ -1,4 +1,5 @@
-//! Parts that change the behaviour only, an adaptive teacher for example: the target stays, and a resumed run equals the whole one.
+//! Parts that only change the behaviour, such as an adaptive teacher: the target stays, and a resumed run
+//! equals an uninterrupted one.
 
 use std::cell::Cell;
 
@@ -65,14 +66,14 @@ fn target_network(seed: u64, steps: usize, every: usize) -> GridTrainer {
     trainer_by(objective, seed, 1, steps).with_target_network(every).unwrap()
 }
 
-fn taught(seed: u64, steps: usize) -> GridTrainer {
+fn with_teacher(seed: u64, steps: usize) -> GridTrainer {
     let policy = network(1, &mut Rng::seeded(seed + 100));
     let adam = AdamConfig { lr: 5e-3, ..AdamConfig::default() };
     let teacher = Teacher::new(&grid(), policy, TeacherConfig { adam, ..TeacherConfig::default() }).unwrap();
     trainer(seed, 1, steps).with_source(0.5, teacher).unwrap()
 }
 
-/// The exact distance of what is learned from the target.
+/// Returns the exact total variation between the learned distribution and the target.
 pub(crate) fn tv(trainer: &GridTrainer) -> f64 {
     distances(trainer.env(), trainer.policy(), trainer.reward()).tv
 }
@@ -85,7 +86,7 @@ pub(crate) fn steps(trainer: &mut GridTrainer, n: usize) -> Vec<[u64; 4]> {
     (0..n).map(|_| bits(&step(trainer).unwrap())).collect()
 }
 
-/// A step by heads of a trainer with Thompson sampling, an ordinary one of any other.
+/// Makes a Thompson step if the trainer samples by heads, otherwise an ordinary step.
 pub(crate) fn step(trainer: &mut GridTrainer) -> Result<StepStats> {
     if trainer.source::<Thompson>().is_some() { thompson_step(trainer) } else { trainer.step() }
 }
@@ -95,8 +96,8 @@ pub(crate) fn with_thompson(trainer: GridTrainer, share: f64) -> Result<GridTrai
     trainer.with_fresh(thompson)
 }
 
-/// Interrupted in the middle and resumed, it does what it would have done.
-pub(crate) fn resumes(name: &str, make: impl Fn(u64) -> GridTrainer) {
+/// Checks that an interrupted and resumed run equals an uninterrupted one.
+pub(crate) fn check_resume(name: &str, make: impl Fn(u64) -> GridTrainer) {
     let folder = std::env::temp_dir().join(format!("gfn-{name}-{}", std::process::id()));
     let fifo = || {
         let config = ReplayConfig { capacity: 50, eviction: Eviction::Fifo, draw: Draw::Uniform };
@@ -120,14 +121,14 @@ pub(crate) fn resumes(name: &str, make: impl Fn(u64) -> GridTrainer) {
 
 #[test]
 fn a_taught_student_samples_the_target() {
-    let mut trainer = taught(0, 800);
+    let mut trainer = with_teacher(0, 800);
     steps(&mut trainer, 800);
     assert!(tv(&trainer) < 0.02, "{}", tv(&trainer));
 }
 
 #[test]
 fn a_taught_run_resumes_bit_for_bit() {
-    resumes("taught", |seed| taught(seed, 100));
+    check_resume("taught", |seed| with_teacher(seed, 100));
 }
 
 #[test]
@@ -142,7 +143,7 @@ fn a_target_network_catches_up_when_it_is_due() {
     let own = || trainer_by(ModifiedDetailedBalance::default(), 3, 1, 100);
     let losses = |mut trainer: GridTrainer| steps(&mut trainer, 6).into_iter().map(|bits| bits[0]).collect::<Vec<_>>();
     let (never, always) = (losses(target_network(3, 100, 100)), losses(target_network(3, 100, 1)));
-    // Before the first update a copy is the policy itself; then an old one differs from a new one.
+    // Before the first update a copy equals the policy; later an old copy differs from a new one.
     assert_eq!(losses(own())[0], never[0]);
     assert_eq!(never[0], always[0]);
     assert_ne!(never[1], always[1]);
@@ -156,19 +157,20 @@ fn a_target_network_catches_up_when_it_is_due() {
 
 #[test]
 fn a_run_with_a_target_network_resumes_bit_for_bit() {
-    resumes("target_network", |seed| target_network(seed, 100, 4));
+    check_resume("target_network", |seed| target_network(seed, 100, 4));
 }
 
 #[test]
 fn a_checkpoint_without_a_teacher_is_refused() {
     let folder = std::env::temp_dir().join(format!("gfn-untaught-{}", std::process::id()));
     trainer(0, 1, 10).save(&folder).unwrap();
-    let refused = taught(0, 10).resume(&folder).unwrap_err().to_string();
+    let refused = with_teacher(0, 10).resume(&folder).unwrap_err().to_string();
     assert!(refused.contains("teacher"), "{refused}");
     std::fs::remove_dir_all(&folder).ok();
 }
 
-/// Words are a tree, one path to each: the teacher of a student that stays as it is samples in proportion to its exact reward.
+/// Words form a tree with one path each: the teacher of a fixed student samples in proportion to its exact
+/// reward.
 #[test]
 fn a_teacher_samples_where_the_student_is_wrong() {
     tch::set_num_threads(1);
@@ -177,7 +179,7 @@ fn a_teacher_samples_where_the_student_is_wrong() {
     let estimators = EstimatorsConfig { initial_log_z: Some(0.0), ..EstimatorsConfig::default() };
     let config = MlpPolicyConfig { backward: BackwardPolicy::Uniform, estimators, ..MlpPolicyConfig::default() };
     let table = || MlpPolicy::tabular(&env, ByNumber::new(3, 4), config.clone(), Device::Cpu, Kind::Float).unwrap();
-    // Far from the uniform student at some words only, and on both sides of it.
+    // Far from the uniform student at some words only, in both directions.
     let log_r = |row: &[u16]| row.iter().map(|&x| f64::from(x)).sum::<f64>().sin() * 2.0;
     let reward =
         move |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(states.rows().map(log_r).collect()) };
@@ -195,7 +197,7 @@ fn a_teacher_samples_where_the_student_is_wrong() {
     let of = |policy: &dyn Policy<VectorEnv>| graph.terminating_distribution(&env, policy, None).unwrap().probs;
     let student = of(trainer.policy());
     let teacher = of(trainer.source::<Teacher<MlpPolicy<ByNumber>>>().unwrap().policy());
-    // log Z of the student is 0, and stays there.
+    // log Z of the student is 0 throughout.
     let mut weights = vec![0.0; graph.len()];
     let mut loss = vec![0.0; graph.len()];
     let ends = graph.ends();
@@ -213,13 +215,13 @@ fn a_teacher_samples_where_the_student_is_wrong() {
     assert!(mean_loss(&teacher) > 1.3 * mean_loss(&student), "{} {}", mean_loss(&teacher), mean_loss(&student));
 }
 
-/// A policy that remembers the most states that it was asked to score at once.
-struct Watched {
+/// A policy that records the largest number of states scored at once.
+struct LargestCall {
     policy: MlpPolicy<KHot>,
     most: Cell<usize>,
 }
 
-impl Policy<VectorEnv> for Watched {
+impl Policy<VectorEnv> for LargestCall {
     fn evaluate(
         &self,
         env: &VectorEnv,
@@ -227,7 +229,7 @@ impl Policy<VectorEnv> for Watched {
         conditions: Option<&Tensor>,
         wants: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
-        // Sampling forwards wants no P_B.
+        // Forward sampling doesn't need P_B.
         if wants.has(Quantity::LogPb) {
             self.most.set(self.most.get().max(states.len()));
         }
@@ -243,34 +245,34 @@ impl Policy<VectorEnv> for Watched {
     }
 }
 
-/// A teacher scores in chunks where the student does, and learns the same.
+/// A teacher scores in chunks if the student does, and learns the same.
 #[test]
 fn a_teacher_learns_in_chunks() {
-    let taught = |chunk: Option<usize>| {
+    let train_teacher = |chunk: Option<usize>| {
         let (env, mut rng) = (grid(), Rng::seeded(1));
         let config = TrainerConfig { chunk, ..TrainerConfig::default() };
         let reward = grid_reward();
         let student = network(1, &mut rng);
-        let teacher = Watched { policy: network(1, &mut rng), most: Cell::new(0) };
+        let teacher = LargestCall { policy: network(1, &mut rng), most: Cell::new(0) };
         let mut trainer = Trainer::new(env.clone(), reward, student, TrajectoryBalance, config, rng).unwrap();
         let teacher = Teacher::new(&env, teacher, TeacherConfig::default()).unwrap();
         trainer = trainer.with_source(0.5, teacher).unwrap();
-        // It was asked about random walks when it came.
-        trainer.source::<Teacher<Watched>>().unwrap().policy().most.set(0);
+        // Resets the count after the check with random trajectories.
+        trainer.source::<Teacher<LargestCall>>().unwrap().policy().most.set(0);
         trainer.step().unwrap();
-        let teacher = trainer.source::<Teacher<Watched>>().unwrap().policy();
+        let teacher = trainer.source::<Teacher<LargestCall>>().unwrap().policy();
         let weights: Vec<Tensor> = teacher.parameters().unwrap().iter().map(|p| p.tensor.detach().copy()).collect();
         (weights, teacher.most.get())
     };
-    let ((whole, all), (chunked, most)) = (taught(None), taught(Some(1)));
+    let ((whole, all), (chunked, most)) = (train_teacher(None), train_teacher(Some(1)));
     // One trajectory at a time: ten moves, the exit and the object.
     assert!(most <= 12 && all > 12, "{most} states at once in chunks, {all} without");
     assert!(whole.iter().zip(&chunked).all(|(a, b)| (a - b).abs().max().double_value(&[]) < 1e-5));
 }
 
-/// Relative to a prior P_B doesn't enter: log Z and losses are those of `beta log R + log prior - log P_F`.
+/// P_B isn't used relative to a prior: log Z and losses are those of `beta log R + log prior - log P_F`.
 #[test]
-fn relative_objectives_report_and_draw_by_their_own_balance() {
+fn relative_objectives_use_their_balance_in_reports_and_draws() {
     let (env, beta) = (grid(), 0.5);
     let reward = grid_reward();
     let pair = || WithPrior { policy: network(1, &mut Rng::seeded(7)), prior: UniformPolicy };
@@ -314,7 +316,7 @@ fn relative_objectives_report_and_draw_by_their_own_balance() {
     }
 }
 
-/// A teacher's reward is an imbalance with P_B, which says nothing of a target relative to a prior.
+/// A teacher's reward is an imbalance with P_B, which has no meaning for a target relative to a prior.
 #[test]
 fn a_teacher_of_a_relative_objective_is_refused() {
     let (env, mut rng) = (grid(), Rng::seeded(0));
@@ -327,7 +329,7 @@ fn a_teacher_of_a_relative_objective_is_refused() {
     assert!(message.contains("adaptive teacher") && message.contains("prior"), "{message}");
 }
 
-/// log-probabilities of a prior of another precision are the policy's.
+/// Log-probabilities of a prior in another precision are converted to the policy's.
 #[test]
 fn a_prior_is_scored_in_the_precision_of_the_policy() {
     let (env, mut rng) = (grid(), Rng::seeded(0));

@@ -1,4 +1,5 @@
-//! The box against the golden file: rewards, densities of its Beta mixtures in both geometries and directions, validity of steps.
+//! The box compared with the golden file: rewards, densities of Beta mixtures in both geometries and
+//! directions, validity of steps.
 
 use gfn::distribution::Distribution;
 use gfn::env::{Direction, Reals, Reward};
@@ -27,12 +28,12 @@ fn items(case: &Value) -> &Vec<Value> {
     case["items"].as_array().unwrap()
 }
 
-/// The flattened numbers of an array of arrays.
+/// Flattens an array of arrays of numbers.
 fn flat(values: &Value) -> Vec<f64> {
     values.as_array().unwrap().iter().flat_map(numbers).collect()
 }
 
-/// A state, and the point that an increment leads to or came from, with the flag of an action.
+/// Returns a state, and the action that leads to or from the point at an increment, with its flag.
 fn step(direction: Direction, state: &[f64], increment: &[f64]) -> (Reals, Reals) {
     let sign = if direction == Direction::Forward { 1.0 } else { -1.0 };
     let point = state.iter().zip(increment).map(|(s, a)| s + sign * a);
@@ -40,7 +41,8 @@ fn step(direction: Direction, state: &[f64], increment: &[f64]) -> (Reals, Reals
     (Reals::from_flat(state.len(), state.to_vec()).unwrap(), Reals::from_flat(state.len() + 1, action).unwrap())
 }
 
-/// The log-density that a distribution gives an action; minus infinity for one outside its support, which is a typed error.
+/// Returns the log-density of an action; minus infinity if it is outside of the support, which is a typed
+/// error.
 fn log_prob(env: BoxEnv, direction: Direction, mixtures: BetaMixtures, outputs: &[f64], step: (Reals, Reals)) -> f64 {
     let outputs = Tensor::from_slice(outputs).unsqueeze(0);
     let dist = BoxDist::new(env, direction, step.0, mixtures, outputs).unwrap();
@@ -70,7 +72,7 @@ fn rewards_and_log_z_are_the_golden_ones() {
             assert!((got - expected).abs() < 1e-12);
         }
         assert!((reward.log_z(2) - number(&case["log_partition"])).abs() < 1e-12);
-        // Cells add up, whether their borders are the reward's or not.
+        // Cells add up, for any borders.
         for bins in [7, 50] {
             assert!((reward.cells(bins).iter().sum::<f64>() - 1.0).abs() < 1e-12);
         }
@@ -109,14 +111,14 @@ fn cartesian_densities_are_the_golden_ones() {
     }
 }
 
-/// Raw numbers that give these concentrations.
+/// Returns raw outputs that give these concentrations.
 fn raw(mixtures: BetaMixtures, concentrations: &[f64]) -> Vec<f64> {
     let (min, max) = (mixtures.min_concentration, mixtures.max_concentration);
     let logit = |share: f64| (share / (1.0 - share)).ln();
     concentrations.iter().map(|c| logit((c - min) / (max - min))).collect()
 }
 
-/// The outputs of two axes, each given by logits, alphas and betas.
+/// Returns the outputs of two axes with these logits, alphas and betas.
 fn outputs(mixtures: BetaMixtures, logit: f64, axes: [[Vec<f64>; 3]; 2]) -> Vec<f64> {
     let [first, second] = &axes;
     let mut out = vec![logit];
@@ -147,7 +149,7 @@ fn polar_densities_are_the_golden_ones() {
         for item in items(&case) {
             let angle = of(item);
             let mixtures = mixtures(angle[0].len());
-            // The radius is fixed on an arc, whatever its mixture.
+            // On an arc the radius is fixed, so that its mixture isn't used.
             let unused = ["mixture_logits", "beta", "alpha"].map(|key| numbers(&item[key]));
             let logit = 0.7;
             let outputs = outputs(mixtures, logit, [unused, angle]);
@@ -155,7 +157,7 @@ fn polar_densities_are_the_golden_ones() {
             let direction = if forward { Direction::Forward } else { Direction::Backward };
             let step = step(direction, &numbers(&item["state"]), &numbers(&item["action"]));
             let got = log_prob(env, direction, mixtures, &outputs, step);
-            // The file leaves out the choice not to exit; on arcs there is none to make on the way back.
+            // The file omits the probability of not exiting; backward steps on arcs have no such choice.
             let stays = if forward { -(1.0 + logit.exp()).ln() } else { 0.0 };
             assert_close(got - stays, number(&item["log_prob"]), item);
         }
@@ -170,7 +172,8 @@ fn steps_are_valid_where_the_golden_file_says_so() {
         for item in items(&case) {
             let direction = if item[2] == "forward" { Direction::Forward } else { Direction::Backward };
             let (state, increment) = (numbers(&item[0]), numbers(&item[1]));
-            // A first step of length 0 is valid in the file: it leads from the source to the source, a cycle, which is refused here.
+            // A first step of length 0 is valid in the file. It would be a cycle from the source to itself,
+            // so it is refused here.
             let cycle = direction == Direction::Forward && state == [0.0, 0.0] && increment == state;
             let (states, actions) = step(direction, &state, &increment);
             let got = env.check(direction, &states, &actions).is_ok();

@@ -1,4 +1,4 @@
-//! The network of the box: derivatives of its densities, its form for roll-outs, and the box that it is for.
+//! The network of the box: derivatives of densities, the form for roll-outs, and the check of its box.
 
 use gfn::distribution::{Distribution, Exploration};
 use gfn::env::{Direction, Env, Reals, Rows};
@@ -18,7 +18,8 @@ fn boxes() -> [BoxEnv; 4] {
     [cartesian(1), cartesian(3), BoxEnv::polar(0.1).unwrap(), BoxEnv::polar(0.3).unwrap()]
 }
 
-/// States with an action in each: every move and exit (or way back) of a few uniform walks, from the source among others.
+/// Returns states with an action each: every move and exit (or backward step) of a few uniform trajectories,
+/// including the source.
 fn steps(env: &BoxEnv, direction: Direction) -> (Reals, Reals) {
     let walks = Sampler::new(env, &BoxUniform).forward(6, &mut Rng::seeded(4)).unwrap();
     match direction {
@@ -43,13 +44,13 @@ fn derivatives_are_those_of_the_densities() {
             let rng = &mut Rng::seeded(5);
             let values: Vec<f64> = (0..n * width).map(|_| rng.normal()).collect();
             let outputs = Tensor::from_slice(&values).view([n, width]).set_requires_grad(true);
-            // Some states are asked twice, out of order.
+            // Some states occur twice, out of order.
             let rows: Vec<usize> = (0..states.len()).rev().chain([0, 1]).collect();
             let weights: Vec<f64> = rows.iter().map(|_| rng.normal()).collect();
-            let asked = actions.select(&rows);
+            let chosen = actions.select(&rows);
             let sum = |outputs: &Tensor| {
                 let dist = BoxDist::new(env, direction, states.clone(), mixtures, outputs.shallow_clone()).unwrap();
-                (dist.log_prob(&rows, &asked).unwrap() * Tensor::from_slice(&weights)).sum(Kind::Double)
+                (dist.log_prob(&rows, &chosen).unwrap() * Tensor::from_slice(&weights)).sum(Kind::Double)
             };
             sum(&outputs).backward();
             let got = outputs.grad();
@@ -96,7 +97,7 @@ fn roll_outs_ask_the_same_policy() {
                 let (states, actions) = steps(&env, direction);
                 let rows: Vec<usize> = (0..states.len()).collect();
                 let frozen = policy.on_host(direction).unwrap().distribution(&env, &states).unwrap();
-                // Alone, and beside the other direction.
+                // Alone, and together with the other direction.
                 for wants in [wants, Quantities::PF | Quantity::LogPb | Quantity::LogFlow] {
                     let evaluation = policy.evaluate(&env, &states, None, wants).unwrap();
                     let dist = if direction == Direction::Forward { evaluation.pf } else { evaluation.pb };
@@ -112,7 +113,7 @@ fn roll_outs_ask_the_same_policy() {
     }
 }
 
-/// What isn't computed for most states is left out of nothing: each output that counts has a gradient.
+/// Every output that matters has a gradient, although most states skip some outputs.
 #[test]
 fn every_part_of_the_network_learns() {
     for env in boxes() {

@@ -1,4 +1,4 @@
-//! Graphs of two colours: rewards by hand, and maximal cliques against all subsets.
+//! Graphs of two colours: manually computed rewards, and maximal cliques compared with all subsets.
 
 use cliques::{bits, maximal_cliques, neighbours};
 use gfn::env::{Direction, DiscreteEnv, Env, Reward};
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 mod cliques;
 
 #[test]
-fn the_empty_graph_exits_only_when_asked() {
+fn the_empty_graph_exits_only_if_allowed() {
     let env = ColoredGraphs::new(3).unwrap().into_env();
     let start = env.initial(&[0]);
     let exits = |env: &GraphEnv| env.masks(Direction::Forward, &start).legal_slots(0).count();
@@ -60,10 +60,10 @@ fn count_by_hand() {
 #[test]
 fn even_by_hand() {
     close(ColoredGraphReward::Even, &graph(&[0, 1, 0], &[(0, 1), (1, 2)]), -50.0 / 7.0);
-    // A square of alternating colours: each node has two neighbours of the other.
+    // A square of alternating colours: each node has two neighbours of the other colour.
     let square = [(0, 1), (1, 2), (2, 3), (0, 3)];
     close(ColoredGraphReward::Even, &graph(&[0, 1, 0, 1], &square), 0.0);
-    // One colour: no such neighbour at all, which doesn't count.
+    // One colour: no neighbour of another colour, which doesn't count.
     close(ColoredGraphReward::Even, &graph(&[0; 4], &square), -40.0 / 7.0);
     // A path 0-1-0-0: nodes have 1, 2, 1, 0 such neighbours.
     close(ColoredGraphReward::Even, &graph(&[0, 1, 0, 0], &[(0, 1), (1, 2), (2, 3)]), -30.0 / 7.0);
@@ -79,7 +79,7 @@ fn cliques_by_hand() {
     close(ColoredGraphReward::Clique, &graph(&[0], &[]), -1.0);
     close(ColoredGraphReward::Clique, &graph(&[0, 1], &[(0, 1)]), -1.0);
     close(ColoredGraphReward::Clique, &graph(&[0, 1, 0], &[(0, 1), (1, 2)]), -2.0);
-    // A clique of 5 is no clique of 4: 0 - 5 + 5 - 1.
+    // A clique of 5 isn't a maximal clique of 4: 0 - 5 + 5 - 1.
     let five: Vec<(u32, u32)> = (0..5).flat_map(|a| (a + 1..5).map(move |b| (a, b))).collect();
     close(ColoredGraphReward::Clique, &graph(&[0; 5], &five), -1.0);
     // Two cliques of 4 that share an edge: 2 - 8 + 6 - 1.
@@ -102,7 +102,7 @@ fn graphs_out_of_range_are_refused() {
     }
 }
 
-/// Maximal cliques by trying every subset.
+/// Lists maximal cliques by trying every subset.
 fn brute_force(graph: &GraphState) -> Vec<u64> {
     let n = graph.n_nodes();
     let is_clique = |set: u64| bits(set).all(|a| set & !(neighbours(graph, a) | 1 << a) == 0);

@@ -1,4 +1,4 @@
-//! The conditional reward: from the flat one to the original, and the conditions that it refuses.
+//! The conditional reward: from a flat reward to the original one, and refused conditions.
 
 use gfn::Rng;
 use gfn::env::StateGraph;
@@ -44,13 +44,14 @@ fn the_conditional_reward_goes_from_flat_to_original() {
 fn bad_conditions_are_typed_errors() {
     let reward = ConditionalReward::new(OriginalReward::standard(&grid(2, 8)).unwrap());
     let states = VectorStates::from_rows([[1, 1], [2, 2]]);
-    let asked = |conditions: Option<&Tensor>| reward.log_reward(&states, conditions).unwrap_err().to_string();
-    assert!(asked(None).contains("a tensor [n, 1]"));
+    let message_for = |conditions: Option<&Tensor>| reward.log_reward(&states, conditions).unwrap_err().to_string();
+    assert!(message_for(None).contains("a tensor [n, 1]"));
     assert!(
-        asked(Some(&Tensor::zeros([2], (Kind::Double, tch::Device::Cpu)))).contains("has shape [2], expected [2, 1]")
+        message_for(Some(&Tensor::zeros([2], (Kind::Double, tch::Device::Cpu))))
+            .contains("has shape [2], expected [2, 1]")
     );
     for (bad, shown) in [(-0.1, "-0.1"), (1.5, "1.5"), (f64::NAN, "NaN")] {
-        let message = asked(Some(&Tensor::from_slice(&[0.5, bad]).unsqueeze(1)));
+        let message = message_for(Some(&Tensor::from_slice(&[0.5, bad]).unsqueeze(1)));
         assert!(message.contains(&format!("a condition is {shown} in row 1")), "{message}");
         assert!(reward.log_z(bad).is_err() && reward.reward(&states, bad).is_err());
         assert!(reward.log_target(&states, bad).is_err());

@@ -1,5 +1,5 @@
-//! The contract of continuous environments, on the box in both geometries and on the line: steps and reverses, ways back, every
-//! objective, errors, runs that resume bit for bit.
+//! The contract of continuous environments, on the box in both geometries and on the line: steps and
+//! reverses, backward trajectories, every objective, errors, runs that resume bit for bit.
 
 use gfn::distribution::{Distribution, Exploration};
 use gfn::env::{Direction, Env, Reals, Reward, Rows};
@@ -47,7 +47,7 @@ fn line_policy(env: &Line, backward: BackwardPolicy) -> LinePolicy {
     LinePolicy::new(env, config, Device::Cpu, Kind::Double, &mut Rng::seeded(3)).unwrap()
 }
 
-/// Every state of a trajectory by replaying it row by row: steps and reverses restore it bit for bit.
+/// Replays a trajectory row by row, and checks that steps and reverses restore states bit for bit.
 fn check_steps<E: ReplayEnv<States = Reals, Actions = Reals>>(env: &E, trajectories: &Trajectories<E>) {
     let states = trajectories.states();
     env.check_actions(states, trajectories.actions()).unwrap();
@@ -65,7 +65,7 @@ fn check_steps<E: ReplayEnv<States = Reals, Actions = Reals>>(env: &E, trajector
     let starts = states.select(&trajectories.offsets()[..trajectories.len()]);
     assert!(env.is_initial(&starts).iter().all(|initial| *initial));
 
-    // What is written is read again, and replayed exactly.
+    // Written actions are read back, and replayed exactly.
     let written = env.write_actions(trajectories.actions());
     let actions = env.read_actions(&written).unwrap();
     assert_eq!(&actions, trajectories.actions());
@@ -74,7 +74,7 @@ fn check_steps<E: ReplayEnv<States = Reals, Actions = Reals>>(env: &E, trajector
     assert_eq!(replayed.states(), states);
     assert_eq!(replayed.terminal_states(), trajectories.terminal_states());
 
-    // The way back that is always there leads to the source.
+    // The backward step that always exists leads to the source.
     let mut states = trajectories.terminal_states().clone();
     for steps in 0.. {
         let initial = env.is_initial(&states);
@@ -91,7 +91,8 @@ fn check_steps<E: ReplayEnv<States = Reals, Actions = Reals>>(env: &E, trajector
     assert!(env.way_back(&env.initial(&[0])).is_err());
 }
 
-/// Walks both ways keep the contract; all that is scored is finite, and so is every loss with its gradient.
+/// Checks that trajectories of both directions keep the contract, and that scores, losses and gradients are
+/// finite.
 fn check<E>(env: &E, policy: &dyn Policy<E>, reward: &impl Reward<Reals>, partial: bool)
 where
     E: ReplayEnv<States = Reals, Actions = Reals>,
@@ -161,7 +162,7 @@ fn the_line_keeps_its_contract() {
     }
 }
 
-/// The mean of R P_B / P_F over walks of P_F is Z if both densities have the same measure behind them.
+/// The mean of R P_B / P_F over trajectories of P_F is Z if both densities have the same base measure.
 #[test]
 fn importance_weights_average_to_z() {
     fn mean_weight<E: ReplayEnv<States = Reals>>(env: &E, reward: &impl Reward<Reals>, n: usize) -> f64 {
@@ -172,7 +173,7 @@ fn importance_weights_average_to_z() {
         let sums = gfn::tensor::segment_sum(&(&scores.log_pb - &scores.log_pf), &ids, n);
         (sums + &scores.log_reward).exp().mean(Kind::Double).double_value(&[])
     }
-    // A reward that doesn't hide in far corners.
+    // A reward that isn't concentrated in far corners.
     let flat = |points: &Reals, _: Option<&Tensor>| -> gfn::Result<Vec<f64>> {
         Ok(points.rows().map(|point| (1.0 - point.iter().sum::<f64>() / point.len() as f64 / 2.0).ln()).collect())
     };
@@ -185,7 +186,7 @@ fn importance_weights_average_to_z() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_by_name() {
+fn invalid_settings_are_refused_by_name() {
     for delta in [0.0, 1.0, -0.1, f64::NAN, f64::INFINITY] {
         let error = BoxEnv::cartesian(2, delta).unwrap_err().to_string();
         assert!(error.contains("delta") && error.contains(&delta.to_string()), "{error}");
@@ -223,7 +224,7 @@ fn what_makes_no_sense_is_refused_by_name() {
     let dist = BoxDist::new(env, Forward, env.initial(&[0]), mixtures, outputs).unwrap();
     let error = dist.sample(&[0], &Exploration::none(), &mut Rng::seeded(0)).unwrap_err();
     assert!(matches!(error, Error::NonFinite { value, .. } if value.is_nan()));
-    // Nothing is drawn from the network where all is explored.
+    // The network isn't used if all actions are random.
     assert!(dist.sample(&[0], &Exploration::epsilon(1.0).unwrap(), &mut Rng::seeded(0)).is_ok());
     let wide = BetaMixtures { min_concentration: 5.0, max_concentration: 5.0, ..mixtures };
     assert!(
@@ -237,7 +238,7 @@ fn what_makes_no_sense_is_refused_by_name() {
     assert!(matches!(error, Error::NonFinite { what: "log-reward", .. }));
 }
 
-/// However near the largest concentration is to the least, a policy starts between them.
+/// A policy starts between the least and the largest concentration, however close they are.
 #[test]
 fn narrow_mixtures_start_within_their_range() {
     let env = BoxEnv::cartesian(2, 0.25).unwrap();
@@ -293,7 +294,8 @@ fn a_resumed_run_ends_where_an_uninterrupted_one_does() {
     }
 }
 
-/// Short runs come near the target: the histogram's divergence falls to near that of perfect samples, and log Z is found.
+/// Short runs approach the target: the histogram's divergence falls to near that of perfect samples, and log
+/// Z is found.
 #[test]
 fn training_finds_the_target() {
     let env = BoxEnv::cartesian(2, 0.25).unwrap();
@@ -324,7 +326,7 @@ fn training_finds_the_target() {
     assert!((log_z - reward.log_z(2)).abs() < 0.3, "log Z {log_z}");
 }
 
-/// The density of a move or an exit doesn't depend on its batch mates, nor on the order that it is asked for in.
+/// The density of a move or an exit doesn't depend on other states in the batch, nor on their order.
 #[test]
 fn states_are_independent() {
     for (env, coupling) in [

@@ -7,7 +7,7 @@ use gfn_gym::boxes::{BetaMixtures, BoxDist, BoxEnv, Coupling, GridHistogram};
 use gfn_gym::line::{Line, LineDist, NormalMixtures};
 use tch::{Kind, Tensor};
 
-/// The distribution at one state, with outputs that make smooth densities.
+/// Returns the distribution at a state, with outputs that give smooth densities.
 fn dist(env: BoxEnv, direction: Direction, state: &[f64], coupling: Coupling) -> BoxDist {
     let mixtures = BetaMixtures { coupling, components: 3, min_concentration: 2.0, max_concentration: 20.0 };
     let rng = &mut Rng::seeded(9);
@@ -16,14 +16,15 @@ fn dist(env: BoxEnv, direction: Direction, state: &[f64], coupling: Coupling) ->
     BoxDist::new(env, direction, states, mixtures, Tensor::from_slice(&outputs).unsqueeze(0)).unwrap()
 }
 
-/// The probability of a set of points by the midpoint rule, and that of the atom: the exit or the way back.
+/// Returns the probability of a set of points by the midpoint rule, and that of the atom: the exit or the
+/// backward step to the source.
 fn total(dist: &BoxDist, points: &Reals, volumes: &[f64], atom: Option<&Reals>) -> f64 {
     let density = dist.log_prob(&vec![0; points.len()], points).unwrap().exp();
     let integral = (density * Tensor::from_slice(volumes)).sum(Kind::Double).double_value(&[]);
     integral + atom.map_or(0.0, |atom| dist.log_prob(&[0], atom).unwrap().exp().double_value(&[0]))
 }
 
-/// Midpoints of n equal parts of an interval.
+/// Returns midpoints of n equal parts of an interval.
 fn midpoints(low: f64, high: f64, n: usize) -> Vec<f64> {
     (0..n).map(|k| low + (high - low) * (k as f64 + 0.5) / n as f64).collect()
 }
@@ -32,7 +33,7 @@ fn midpoints(low: f64, high: f64, n: usize) -> Vec<f64> {
 fn cartesian_densities_are_normalised() {
     let (env, n) = (BoxEnv::cartesian(2, 0.1).unwrap(), 300);
     for coupling in [Coupling::Joint, Coupling::PerAxis] {
-        // A state, the rectangle that it reaches, and the atom's action.
+        // A state, the rectangle of its next states, and the atom's action.
         let [x, y] = [0.45, 0.7];
         let cases = [
             (Direction::Forward, [0.0, 0.0], [[0.0, 1.0], [0.0, 1.0]], None),
@@ -48,7 +49,7 @@ fn cartesian_densities_are_normalised() {
             let total = total(&dist, &points, &vec![cell; n * n], atom.as_ref());
             assert!((total - 1.0).abs() < 1e-4, "{direction} from {state:?}: {total}");
         }
-        // Where nothing else is permitted the atom has all.
+        // Without other actions the atom has probability 1.
         for (direction, state, atom) in
             [(Direction::Forward, [0.95, 0.5], [0.95, 0.5, 1.0]), (Direction::Backward, [0.05, 0.5], [0.0, 0.0, 0.0])]
         {
@@ -64,7 +65,7 @@ fn polar_densities_are_normalised() {
     let (delta, n) = (0.25, 2000);
     let env = BoxEnv::polar(delta).unwrap();
     for coupling in [Coupling::Joint, Coupling::PerAxis] {
-        // Over the disk in polar coordinates, whose volume element is r dr dtheta.
+        // Integrates over the disk in polar coordinates, with the volume element r dr dtheta.
         let disk = dist(env, Direction::Forward, &[0.0, 0.0], coupling);
         let (radii, angles) = (midpoints(0.0, delta, 300), midpoints(0.0, std::f64::consts::FRAC_PI_2, 300));
         let point = |r: f64, angle: f64| [r * angle.cos(), r * angle.sin(), 0.0];
@@ -74,7 +75,7 @@ fn polar_densities_are_normalised() {
         let got = total(&disk, &points, &volumes, None);
         assert!((got - 1.0).abs() < 1e-4, "disk: {got}");
 
-        // Along arcs: within the box on all sides, cut on one, cut on both.
+        // Arcs inside of the box, cut by one side, and cut by two sides.
         for [x, y] in [[0.4, 0.5], [0.85, 0.4], [0.9, 0.79], [0.1, 0.6], [0.2, 0.21]] {
             for direction in [Direction::Forward, Direction::Backward] {
                 let arc = dist(env, direction, &[x, y], coupling);
@@ -113,7 +114,7 @@ fn densities_of_the_line_are_normalised() {
     assert!(first.log_prob(&[0], &Reals::from_rows([[0.1]])).is_err());
 }
 
-/// Samples fall into the cells of the square as often as the density says.
+/// Frequencies of samples in cells of the square match the density.
 #[test]
 fn samples_follow_their_density() {
     let env = BoxEnv::cartesian(2, 0.1).unwrap();

@@ -1,4 +1,5 @@
-//! The edges of continuous environments: points beside a side of the box, rounding, settings and inputs that are refused.
+//! Edge cases of continuous environments: points near a side of the box, rounding, refused settings and
+//! inputs.
 
 use gfn::distribution::{Distribution, Exploration};
 use gfn::env::{Direction, Env, Reals, Rows};
@@ -13,7 +14,8 @@ use gfn_gym::boxes::{BetaMixtures, BoxDist, BoxEnv, BoxPolicyConfig, BoxReward, 
 use gfn_gym::line::{Line, LineDist, LinePolicy, LinePolicyConfig};
 use tch::{Device, Kind, Tensor};
 
-/// Ways back from points whose arcs are very short reach the source by its disk, and every step of them can be scored.
+/// Backward trajectories from points with very short arcs reach the source through its disk, and all steps
+/// can be scored.
 #[test]
 fn ways_back_beside_a_side_can_be_scored() {
     for delta in [0.001, 0.1, 0.25, 0.9] {
@@ -40,7 +42,7 @@ fn ways_back_beside_a_side_can_be_scored() {
     }
 }
 
-/// The step that the review found: by a Beta at the end of its axis, to a point 1e-10 from a side.
+/// A regression: a step by a Beta at the end of its axis, to a point 1e-10 from a side.
 #[test]
 fn a_learned_way_back_ends_in_the_disk_only() {
     let env = BoxEnv::polar(0.25).unwrap();
@@ -75,13 +77,14 @@ fn a_point_of_an_axis_has_no_way_back() {
         let sampled = Sampler::new(&env, &BoxUniform).backward(&states, &mut Rng::seeded(0));
         assert!(matches!(sampled, Err(Error::NoLegalAction { .. })));
     }
-    // Nor can it be stepped to; within the disk it has one.
+    // Steps to it are refused, too; within the disk it has a backward step.
     let forward = env.check(Direction::Forward, &Reals::from_rows([[0.2, 0.0]]), &Reals::from_rows([[0.45, 0.0, 0.0]]));
     assert!(matches!(forward, Err(Error::IllegalStep { .. })));
     assert!(env.way_back(&Reals::from_rows([[0.2, 0.0]])).is_ok());
 }
 
-/// At x = 1 - delta, up to rounding, either some room is left and densities are finite, or the exit is forced.
+/// Points at x = 1 - delta, up to rounding: either some room is left and densities are finite, or the exit is
+/// forced.
 #[test]
 fn no_room_is_no_step() {
     for k in 1..1000 {
@@ -109,7 +112,7 @@ fn noise_widens_gaussian_steps_and_is_refused_by_betas() {
 
     let line = Line::new(3).unwrap();
     let mixtures = LinePolicyConfig::default().mixtures;
-    // Both components have mean 0 and the least deviation, 0.1.
+    // Both components have mean 0 and the least standard deviation, 0.1.
     let outputs = Tensor::from_slice(&[0.0, 0.0, 0.0, 0.0, -40.0, -40.0]).unsqueeze(0);
     let dist = LineDist::new(line, Direction::Forward, line.initial(&[0]), mixtures, outputs).unwrap();
     let deviation = |exploration: &Exploration| {
@@ -155,7 +158,7 @@ fn shapes_are_checked() {
     assert!(matches!(policy.evaluate(&line, &narrow, None, Quantities::PF), Err(Error::Shape { .. })));
 }
 
-/// A step that can't be taken names its trajectory, not the row among those that still go on.
+/// An illegal step is reported with the index of its trajectory, not that among unfinished trajectories.
 #[test]
 fn a_replay_names_the_trajectory() {
     let env = BoxEnv::cartesian(1, 0.25).unwrap();
@@ -179,7 +182,7 @@ fn a_replay_names_the_trajectory() {
     assert!(matches!(error, Err(Error::IllegalStep { row: 1, .. })));
 }
 
-/// An objective that needs an exit everywhere says so.
+/// An objective that needs an exit in every state reports a missing one.
 #[test]
 fn exits_of_the_source_are_missing() {
     let env = BoxEnv::cartesian(2, 0.25).unwrap();
@@ -192,7 +195,7 @@ fn exits_of_the_source_are_missing() {
     );
 }
 
-/// In single precision a density with large concentrations is as exact as the outputs are.
+/// Densities with large concentrations are as exact in single precision as the outputs.
 #[test]
 fn normalisers_of_large_concentrations_are_exact() {
     let env = BoxEnv::cartesian(1, 0.25).unwrap();

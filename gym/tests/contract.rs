@@ -1,4 +1,4 @@
-//! Every environment keeps its contract, and has as many states and as large a Z as it claims.
+//! Every environment keeps its contract, and has the expected number of states and Z.
 
 use crate::enumeration::enumerate;
 use gfn::Rng;
@@ -42,7 +42,8 @@ fn triangles() {
     }
 }
 
-/// States and labelled moves as derived by hand and by an independent script (Burnside; breadth-first search).
+/// States and labelled moves as derived by hand and by an independent script (Burnside; breadth-first
+/// search).
 #[test]
 fn colored_graphs() {
     for (max_nodes, states, moves) in [(1, 3, 2), (2, 6, 6), (3, 16, 24), (4, 66, 183), (5, 420, 2015)] {
@@ -52,7 +53,7 @@ fn colored_graphs() {
         for reward in [ColoredGraphReward::Count, ColoredGraphReward::Even, ColoredGraphReward::Clique] {
             let (n_states, n_moves, _) = enumerate(&env, &reward).unwrap();
             let graph = StateGraph::build(&env, 1000).unwrap();
-            // Every state but the empty one has an exit, which counts as a move.
+            // Every state except the empty one has an exit, which counts as a move.
             let exits = graph.ends().len();
             assert_eq!((n_states, n_moves - exits, exits), (states, moves, states - 1), "N = {max_nodes}");
             assert_eq!(colored.n_states(), Some(n_states as u64));
@@ -62,14 +63,15 @@ fn colored_graphs() {
     check_graph_env(&with_exit, Budget::thorough().with_walks(20), &mut Rng::seeded(3)).unwrap();
 }
 
-/// Terminal probabilities of a uniform policy for N = 3 as hand-derived: all 16 states.
+/// Terminal probabilities of a uniform policy for N = 3, derived by hand for all 16 states.
 #[test]
 fn a_uniform_policy_on_colored_graphs() {
     let env = ColoredGraphs::with_empty(3).unwrap().into_env();
     let graph = StateGraph::build(&env, 100).unwrap();
     let mut probs = graph.terminating_distribution(&env, &UniformPolicy, None).unwrap().probs;
     probs.sort_by(f64::total_cmp);
-    // 1/3 for the empty graph, 1/9 for one node, 2/45 or 1/45 for the rest, 1/15 for two-coloured triangles.
+    // 1/3 for the empty graph, 1/9 for one node, 2/45 or 1/45 for the others, 1/15 for two-coloured
+    // triangles.
     let mut expected = vec![1.0 / 3.0, 1.0 / 9.0, 1.0 / 9.0, 1.0 / 15.0, 1.0 / 15.0];
     expected.extend([2.0 / 45.0; 3]);
     expected.extend([1.0 / 45.0; 8]);
@@ -89,7 +91,7 @@ fn hyper_grids() {
         assert_eq!(states as u64, grid.n_states());
         assert!((log_z - reward.log_z()).abs() < 1e-12);
     }
-    // Every other reward, behind a box.
+    // All other rewards, as trait objects.
     let grid = HyperGrid::new(2, 16).unwrap();
     let env = grid.env();
     for kind in RewardKind::ALL {
@@ -113,7 +115,7 @@ fn graph_building_reaches_every_graph_within_its_limits() {
         (attached(undirected), 1 + 1 + 1 + 2 + 6),
         // Node 1 joins node 0; node 2 joins one of them, or both.
         (GraphBuildingConfig { max_nodes: 3, semantics: Semantics::Labelled, ..attached(undirected) }, 1 + 1 + 1 + 3),
-        // At most two edges: no triangle.
+        // At most two edges, so no triangle.
         (GraphBuildingConfig { max_edges: Some(2), ..free(undirected, Semantics::UpToIsomorphism) }, 1 + 1 + 2 + 3),
         (GraphBuildingConfig { node_classes: 2, max_nodes: 2, ..free(undirected, Semantics::Labelled) }, 1 + 2 + 4 * 2),
         (GraphBuildingConfig { edge_classes: 2, max_nodes: 2, ..free(undirected, Semantics::Labelled) }, 1 + 1 + 3),
@@ -124,7 +126,7 @@ fn graph_building_reaches_every_graph_within_its_limits() {
                 max_nodes: 2,
                 ..free(undirected, Semantics::Labelled)
             },
-            // 6 settings of a node's two attributes; no edge, or one with 3 settings.
+            // A node's two attributes have 6 settings; no edge, or one with 3 settings.
             1 + 6 + 36 * (1 + 3),
         ),
     ];

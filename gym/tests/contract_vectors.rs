@@ -1,4 +1,5 @@
-//! Environments of vectors keep their contract, and have as many states and as large a Z as counted by hand or another way.
+//! Environments of vectors keep their contract, and have the number of states and the Z of an independent
+//! count.
 
 use crate::enumeration::enumerate;
 use gfn::Rng;
@@ -21,7 +22,7 @@ use gfn_gym::sequence::{Alphabet, TableReward, TokenSequence};
 use gfn_gym::set_addition::{SetAddition, WeightReward};
 use gfn_gym::toy_dag::{ToyDag, ToyReward};
 
-/// Checks the contract; that features of every state are columns that there are; and states, moves and log Z.
+/// Checks the contract, the range of feature columns, and the numbers of states, moves and log Z.
 fn check<E: EnumerableEnv<States = VectorStates>>(
     env: &E,
     reward: &impl Reward<VectorStates>,
@@ -42,7 +43,7 @@ fn check<E: EnumerableEnv<States = VectorStates>>(
     assert_eq!(usize::from(*largest) + 1, features.1);
     assert!(matches!(k_hot.encode(graph.states()), Features::Active(c) if c.iter().all(|&c| c < k_hot.width() as i64)));
 
-    // Where a reward speaks of partial states, it agrees on finished ones.
+    // Rewards of partial states agree with the reward on finished ones.
     let ends = gfn::env::Rows::select(graph.states(), &graph.ends());
     if let Some(partial) = reward.partial_log_reward(&ends, None).unwrap() {
         assert_eq!(partial, reward.log_reward(&ends, None).unwrap());
@@ -50,7 +51,8 @@ fn check<E: EnumerableEnv<States = VectorStates>>(
     }
 }
 
-/// Under exact flows the residuals vanish, with an exit action and without, on walks of either direction.
+/// Checks that residuals vanish for exact flows, with and without an exit action, on trajectories of both
+/// directions.
 fn check_objectives<E: EnumerableEnv>(env: &E, reward: &impl Reward<E::States>) {
     let graph = StateGraph::build(env, 1 << 17).unwrap();
     let exact = ExactPolicy::new(&graph, env, &UniformPolicy, reward).unwrap();
@@ -73,7 +75,7 @@ fn check_objectives<E: EnumerableEnv>(env: &E, reward: &impl Reward<E::States>) 
             let residual = largest(&scores, objective.as_ref());
             assert!(residual < 1e-5, "{}: {residual}", objective.name());
         }
-        // Negative control: another reward leaves none of them satisfied.
+        // Negative control: another reward leaves a residual for every objective.
         scores.log_reward += 1.0;
         for objective in &objectives {
             assert!(largest(&scores, objective.as_ref()) > 0.1, "{}", objective.name());
@@ -96,7 +98,7 @@ fn discrete_ebms() {
         let spin = |x: usize, i: usize| if x >> i & 1 == 1 { 1.0 } else { -1.0 };
         let energy = |x: usize| (0..n * n).map(|k| 0.5 * j[k] * spin(x, k / n) * spin(x, k % n)).sum::<f64>();
         let log_z = log_sum((0..1 << n).map(energy));
-        // Each of the 3^(n - 1) settings of the others lets a coordinate be set in two ways.
+        // For each of the 3^(n - 1) settings of the other coordinates a coordinate can be set in two ways.
         let moves = 2 * n as u64 * 3u64.pow(n as u32 - 1);
         check(&env, &reward, (n, 3), (3u64.pow(n as u32), moves, log_z));
         assert_eq!(ebm.n_states(), Some(3u64.pow(n as u32)));
@@ -145,7 +147,7 @@ fn bit_sequences() {
 fn token_sequences() {
     let alphabet = Alphabet::new("abc").unwrap();
     let table = "sequence,reward\nab,2\nc,5\ncc,0.5\n";
-    // Lengths 1 to 2, and the empty sequence in between: 3 + 9 sequences, 1 + 3 + 9 states.
+    // Lengths 1 to 2 with the empty sequence before: 3 + 9 sequences, 1 + 3 + 9 states.
     let sequence = TokenSequence::variable(3, 1, 2).unwrap();
     let env = sequence.env();
     let reward = TableReward::parse(&sequence, &alphabet, table, Some(0.1)).unwrap();
@@ -164,7 +166,7 @@ fn token_sequences() {
     check(&always_two.env(), &reward, (2, 4), (13, 12 + 9, 10f64.ln()));
 }
 
-/// DNA of length 8, as TFBind8, with a table in a file: every sequence a reward of its own.
+/// DNA of length 8, as in TFBind8, with a table in a file: every sequence has its own reward.
 #[test]
 fn a_table_of_dna_is_read_from_a_file() {
     let sequence = TokenSequence::tf_bind_8();
@@ -219,7 +221,7 @@ fn set_additions() {
         let worth = |set: &u32| 0.2 + (0..5).filter(|i| set >> i & 1 == 1).map(|i| weights[i]).sum::<f64>();
         let log_z = sets.iter().filter(finished).map(worth).sum::<f64>().ln();
         let exits = if fixed_length { 0 } else { sets.len() };
-        // Every item of every set can be the one that was added last.
+        // Every item of a set can have been added last.
         let moves = sets.iter().map(|set| u64::from(set.count_ones())).sum::<u64>() + exits as u64;
         check(&env, &reward, (5, 2), (sets.len() as u64, moves, log_z));
         assert_eq!(rules.n_states(), Some(sets.len() as u64));
@@ -237,7 +239,8 @@ fn the_toy_dag() {
     assert!(reward.log_reward(&VectorStates::from_rows([[5]]), None).is_err());
 }
 
-/// The cost of each base at the root of each tree over a set of species, site by site (Sankoff's algorithm).
+/// Returns the cost of each base at the root of each tree over a set of species, site by site (Sankoff's
+/// algorithm).
 fn costs_of_trees(species: u32, sequences: &[&str]) -> Vec<Vec<[u64; 4]>> {
     let lowest = species & species.wrapping_neg();
     if species == lowest {
@@ -280,6 +283,6 @@ fn phylogenetic_trees() {
         let listed = graph.indices(&env, &rules.all_trees().unwrap());
         assert!(listed.iter().all(|state| state.is_some_and(|state| graph.can_end(state))));
     }
-    // Too many to list, and still a contract.
+    // Too many states to list, but the contract can be checked.
     check_env(&PhyloTree::new(12).unwrap().env(), Budget::thorough().with_walks(20), &mut Rng::seeded(6)).unwrap();
 }

@@ -39,7 +39,7 @@ pub(crate) fn small(flow: bool, backward: BackwardSteps) -> DiffusionPolicyConfi
     }
 }
 
-/// log R + log P_B - log P_F of each trajectory, in f64.
+/// Returns log R + log P_B - log P_F of each trajectory, in f64.
 fn log_weights(
     env: &DiffusionSampling,
     policy: &dyn Policy<DiffusionSampling>,
@@ -76,10 +76,10 @@ fn the_golden_path_telescopes() {
     near(&difference.view([1]), &[case["sum_log_pf_minus_log_pb"].as_f64().unwrap()]);
 }
 
-/// Without drift, the process and its reversal balance for the Gaussian that it ends in: the residual is 0 on every
+/// The process without drift and its reversal balance for its final Gaussian: the residual is 0 on every
 /// path.
 #[test]
-fn every_process_is_its_own_reversal() {
+fn every_process_balances_with_its_reversal() {
     for kind in KINDS {
         for (steps, sigma) in [(1, 1.0), (2, 3.0), (25, 0.7)] {
             let env = environment(3, kind, sigma, steps);
@@ -100,7 +100,7 @@ fn every_process_is_its_own_reversal() {
     }
 }
 
-/// With another variance and a mean the exact P_F balances; the process itself doesn't (the negative control).
+/// The exact P_F balances for another variance and mean, but the process itself doesn't (negative control).
 #[test]
 fn log_z_of_gaussian_targets_is_recovered_by_the_exact_policy() {
     for kind in KINDS {
@@ -175,9 +175,9 @@ fn steps_that_make_no_sense_are_refused() {
     assert!(error.to_string().contains("noise"), "{error}");
 }
 
-/// What was made for another dimension, number of steps or process, and states that the environment doesn't have.
+/// Parts for another dimension, number of steps or process, and states of another environment.
 #[test]
-fn what_belongs_to_another_environment_is_refused() {
+fn parts_of_another_environment_are_refused() {
     let env = environment(2, ProcessKind::PinnedBrownian, 1.0, 4);
     let wide = environment(3, ProcessKind::PinnedBrownian, 1.0, 4);
     let long = environment(2, ProcessKind::PinnedBrownian, 1.0, 6);
@@ -226,7 +226,7 @@ fn what_belongs_to_another_environment_is_refused() {
     assert!(matches!(energy.partial_log_reward(&two(5), None), Err(Error::Contract { .. })));
 }
 
-/// Noise comes on top in quadrature, a temperature multiplies the variance.
+/// Noise is added in quadrature; a temperature multiplies the variance.
 #[test]
 fn exploration_widens_steps() {
     let env = environment(1, ProcessKind::PinnedBrownian, 0.8, 4);
@@ -246,7 +246,8 @@ fn exploration_widens_steps() {
     }
 }
 
-/// f32 networks, every kind of P_B: the batched score is that of each state alone, and log P_B into the origin is 0.
+/// Scores of a batch equal those of each state alone, in f32 and for every kind of P_B, and log P_B into the
+/// origin is 0.
 #[test]
 fn scores_do_not_depend_on_batch_mates() {
     for backward in

@@ -1,4 +1,4 @@
-//! Steps of the diffusion policy against torchgfn's kernels.
+//! Steps of the diffusion policy compared with torchgfn's kernels.
 
 use gfn::Rng;
 use gfn::distribution::Distribution;
@@ -12,7 +12,8 @@ use gfn_gym::diffusion::{
 use serde_json::Value;
 use tch::{Device, Kind, Tensor, no_grad};
 
-/// The range of learned log-variances, and the scale of torchgfn's backward kernel: what networks give is a share of them.
+/// The range of learned log-variances, and the scale of torchgfn's backward kernel; network outputs are
+/// shares of them.
 const RANGE: f64 = 40.0;
 const SCALE: f64 = 10.0;
 
@@ -27,7 +28,7 @@ fn environment(case: &Value, scale: f64) -> DiffusionSampling {
     DiffusionSampling::new(case["dim"].as_u64().unwrap() as usize, process).unwrap()
 }
 
-/// A policy whose networks of drift and of steps back give these numbers everywhere.
+/// Builds a policy whose networks for drift and backward steps give these constants.
 fn constant(
     env: &DiffusionSampling,
     kind: Kind,
@@ -53,7 +54,7 @@ fn constant(
     policy
 }
 
-/// P_F with this drift, its standard deviations being the process's times e^log_sd.
+/// Builds P_F with this drift, and the process's standard deviations times e^log_sd.
 fn forward(
     env: &DiffusionSampling,
     states: &DiffusionStates,
@@ -69,7 +70,8 @@ fn forward(
     policy.evaluate(env, states, None, Quantity::LogPf.into()).unwrap().pf.unwrap()
 }
 
-/// torchgfn's P_B with these outputs of its network, times the scale; without a spread it adds nothing to the variance.
+/// Builds torchgfn's P_B with these network outputs, times the scale; without a spread it adds nothing to the
+/// variance.
 fn backward(
     env: &DiffusionSampling,
     states: &DiffusionStates,
@@ -82,14 +84,15 @@ fn backward(
         ..DiffusionPolicyConfig::default()
     };
     let share = spread.map_or(-1.0, |spread| spread / (4.0 * SCALE));
-    // The largest negative share is e^-40 of standard deviation.
+    // The largest negative share is e^-40 of the standard deviation.
     let raw = if share <= -1.0 { -50.0 } else { share.atanh() };
     let outputs: Vec<f64> = mean.iter().map(|mean| (mean / SCALE).atanh()).chain([raw]).collect();
     let policy = constant(env, kind, config, &vec![0.0; env.dim()], &outputs);
     policy.evaluate(env, states, None, Quantity::LogPb.into()).unwrap().pb.unwrap()
 }
 
-/// Means, standard deviations and log-densities of torchgfn's kernels; its actions are increments.
+/// Means, standard deviations and log-densities equal those of torchgfn's kernels, whose actions are
+/// increments.
 #[test]
 fn kernels_are_those_of_the_golden_file() {
     check_golden(Kind::Double, 1e-12);
@@ -118,7 +121,8 @@ fn check_golden(kind: Kind, tolerance: f64) {
                 backward(&backward_env, &states, kind, &mean, spread)
             };
             if !is_forward && step == 1 {
-                // torchgfn's correction leads away from the origin here, or its variance does: the environment starts there.
+                // torchgfn's correction doesn't lead to the origin here, or has a variance; the environment
+                // starts at the origin.
                 let (mean, sd) = steps.moments().unwrap();
                 assert!(mean.values().iter().chain(sd.values()).all(|&x| x == 0.0));
                 let origin = Reals::filled(dim, 1, 0.0);

@@ -52,7 +52,7 @@ fn densities_and_gradients_are_those_of_the_golden_file() {
     assert!(checked > 50);
 }
 
-/// A closure that autograd differentiates.
+/// Returns a density that autograd differentiates.
 fn quartic() -> FromTensors {
     let density = |x: &Tensor| {
         Ok(-(x.pow_tensor_scalar(4) - x.square() * 3.0).sum_dim_intlist([1i64].as_slice(), false, x.kind()))
@@ -92,7 +92,7 @@ fn gradients_are_those_of_finite_differences() {
     }
 }
 
-/// The integral over the plane by the trapezoid rule.
+/// Computes the integral over the plane by the trapezoid rule.
 #[test]
 fn normalisers_are_those_of_quadrature() {
     let integral = |target: &dyn Target, reach: f64, n: usize| {
@@ -112,7 +112,7 @@ fn normalisers_are_those_of_quadrature() {
     }
 }
 
-/// Means and variances of exact samples, against those by quadrature or closed form.
+/// Means and variances of exact samples, compared with quadrature or closed forms.
 #[test]
 fn exact_samples_have_the_moments_of_their_target() {
     let n = 40_000;
@@ -147,7 +147,7 @@ fn exact_samples_have_the_moments_of_their_target() {
 fn cox_process_has_its_formula() {
     let target = CoxProcess::generated(3, &mut Rng::seeded(2)).unwrap();
     assert!(target.counts().iter().all(|&y| y >= 0.0 && y.fract() == 0.0));
-    // Against the density of a multivariate normal by a solve in place of an inverse.
+    // Compared with the density of a multivariate normal, by a solve instead of an inverse.
     let (n, mean) = (9, 126f64.ln() - 0.5 * 1.91);
     let at = |cell: usize| ((cell % 3) as f64, (cell / 3) as f64);
     let covariance: Vec<f64> = (0..n * n)
@@ -212,7 +212,7 @@ fn a_script_of_another_dimension_is_refused() {
     let folder = std::env::temp_dir().join(format!("gfn-script-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("target.pt");
-    // log N(x; 1, I) up to a constant, through a product that only three coordinates go into; traced for points of three coordinates.
+    // Traces log N(x; 1, I) up to a constant, with a product that needs three coordinates.
     let mut shift = |inputs: &[Tensor]| {
         let weight = Tensor::ones([3, 3], (Kind::Double, Device::Cpu)).tril(0).triu(0);
         vec![(inputs[0].matmul(&weight) - 1.0).square().sum_dim_intlist([1i64].as_slice(), false, Kind::Double) * -0.5]
@@ -232,7 +232,7 @@ fn a_script_of_another_dimension_is_refused() {
         assert!(matches!(error, Error::File { .. }), "{error}");
         assert!(error.to_string().contains(name) && error.to_string().lines().count() == 1, "{error}");
     }
-    // A network for points of two coordinates can't have a target of three.
+    // An environment of two coordinates can't have a target of three.
     let env = DiffusionSampling::new(2, Process::new(ProcessKind::PinnedBrownian, 1.0, 4).unwrap()).unwrap();
     let config = DiffusionPolicyConfig { langevin_clip: Some(1e2), ..DiffusionPolicyConfig::default() };
     let error =
@@ -242,11 +242,11 @@ fn a_script_of_another_dimension_is_refused() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// A script that was saved while it was trained is asked as it is used.
+/// A script that was saved in training mode is evaluated in evaluation mode.
 #[test]
 fn a_script_is_put_into_evaluation_mode() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/training_mode.pt");
-    // The negative control: as it was saved it gives minus the sum.
+    // Negative control: in the saved mode it returns minus the sum.
     let points = Tensor::from_slice(&[1.0, 2.0]).view([1, 2]);
     let saved = tch::CModule::load(&path).unwrap().forward_ts(&[points]).unwrap();
     assert_eq!(saved.double_value(&[0]), -3.0);

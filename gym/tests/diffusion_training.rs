@@ -29,16 +29,16 @@ fn trainer(
     objective: impl Objective + 'static,
     (env, target): (DiffusionSampling, Arc<dyn Target>),
     config: DiffusionPolicyConfig,
-    training: TrainerConfig,
+    training_config: TrainerConfig,
 ) -> Trainer<DiffusionSampling> {
     let mut rng = Rng::seeded(0);
     let langevin = config.langevin_clip.map(|_| target.clone());
     let policy = DiffusionPolicy::new(&env, config, langevin, Device::Cpu, Kind::Float, &mut rng).unwrap();
     let reward = Energy::new(target).along(env.process());
-    Trainer::new(env, reward, policy, objective, training, rng).unwrap()
+    Trainer::new(env, reward, policy, objective, training_config, rng).unwrap()
 }
 
-fn training(batch: usize) -> TrainerConfig {
+fn training_config(batch: usize) -> TrainerConfig {
     TrainerConfig {
         batch,
         noise: Schedule::Linear { from: 0.2, to: 0.0, steps: 100 },
@@ -47,13 +47,14 @@ fn training(batch: usize) -> TrainerConfig {
     }
 }
 
-/// log Z of a Gaussian that isn't the process's own, by training: exact to 1e-3 once reweighted.
+/// Training finds log Z of a Gaussian other than the process's own, to 1e-3 with reweighting.
 #[test]
 fn training_recovers_log_z_of_a_gaussian() {
     let env = environment(1, ProcessKind::PinnedBrownian, 1.0, 6);
     let target: Arc<dyn Target> = Arc::new(Mixture::gaussian(vec![0.5], 0.8).unwrap());
     let config = DiffusionPolicyConfig { log_variance_range: Some(4.0), ..small(false, BackwardSteps::Fixed) };
-    let schedule = TrainerConfig { lr_scale: Schedule::Cosine { from: 1.0, to: 0.01, steps: 600 }, ..training(64) };
+    let schedule =
+        TrainerConfig { lr_scale: Schedule::Cosine { from: 1.0, to: 0.01, steps: 600 }, ..training_config(64) };
     let mut trainer = trainer(TrajectoryBalance, (env, target), config, schedule);
     let stats: Vec<_> = (0..600).map(|_| trainer.step().unwrap()).collect();
     let last = stats[stats.len() - 1];
@@ -63,7 +64,7 @@ fn training_recovers_log_z_of_a_gaussian() {
     assert!(estimate.log_z.abs() < 1e-3 && last.log_z.abs() < 2e-2, "{estimate:?}, {last:?}");
 }
 
-/// Every objective that is defined here runs, off policy too, and lowers its loss.
+/// Every objective that is defined here runs, also off-policy, and lowers its loss.
 #[test]
 fn objectives_train() {
     let two: Arc<dyn Target> = Arc::new(Mixture::two_modes());
@@ -73,7 +74,7 @@ fn objectives_train() {
         let mut rng = Rng::seeded(0);
         let policy = DiffusionPolicy::new(&env, config, None, Device::Cpu, Kind::Float, &mut rng).unwrap();
         let reward = Energy::new(two.clone()).along(env.process());
-        Trainer::new(env, reward, policy, objective, training(32), rng).unwrap()
+        Trainer::new(env, reward, policy, objective, training_config(32), rng).unwrap()
     };
     let learned = BackwardSteps::Learned { range: 0.5 };
     let runs: Vec<(Box<dyn Objective>, BackwardSteps)> = vec![
@@ -93,7 +94,7 @@ fn objectives_train() {
     }
 }
 
-/// Replay of terminal states with paths drawn backwards, rank-prioritised.
+/// Replay of terminal states with backward trajectories, prioritised by rank.
 #[test]
 fn terminal_states_are_replayed() {
     let env = environment(2, ProcessKind::PinnedBrownian, 4.0, 8);
@@ -102,7 +103,7 @@ fn terminal_states_are_replayed() {
     for path in [ReplayPath::Stored, ReplayPath::UniformBackward, ReplayPath::PolicyBackward] {
         let buffer = ReplayBuffer::new(replay).unwrap();
         let buffer = if path == ReplayPath::Stored { buffer } else { buffer.terminal_only() };
-        let settings = TrainerConfig { replay_path: path, replay_after: 1, ..training(16) };
+        let settings = TrainerConfig { replay_path: path, replay_after: 1, ..training_config(16) };
         let two: Arc<dyn Target> = Arc::new(Mixture::two_modes());
         let mut trainer = trainer(TrajectoryBalance, (env.clone(), two), small(false, BackwardSteps::Fixed), settings)
             .with_replay(buffer);
@@ -115,8 +116,8 @@ fn terminal_states_are_replayed() {
     }
 }
 
-/// Maximum likelihood on paths bridged back from exact samples: the policy comes to sample the data's distribution. The untrained
-/// policy, which spreads over the whole plane, does not.
+/// Maximum likelihood on backward trajectories from exact samples: the policy learns the distribution of the
+/// data. The untrained policy spreads over the whole plane.
 #[test]
 fn maximum_likelihood_learns_from_bridges() {
     let env = environment(2, ProcessKind::PinnedBrownian, 4.0, 10);
@@ -127,10 +128,11 @@ fn maximum_likelihood_learns_from_bridges() {
     let config = ReplayConfig { capacity: 500, eviction: Eviction::Fifo, draw: Draw::Uniform };
     let mut buffer = ReplayBuffer::new(config).unwrap().terminal_only();
     buffer.add(&env, &paths.walks(&env).unwrap(), &[0.0; 500]).unwrap();
-    let settings = TrainerConfig { source: DataSource::new(0.0, 0.0, 1.0).unwrap(), ..training(64) };
+    let settings = TrainerConfig { source: DataSource::new(0.0, 0.0, 1.0).unwrap(), ..training_config(64) };
     let mut trainer =
         trainer(MaximumLikelihood, (env.clone(), two), small(false, BackwardSteps::Fixed), settings).with_data(buffer);
-    // Samples within three standard deviations of each mode: the target itself has 0.989 times its weight there.
+    // Counts samples within three standard deviations of each mode, where the target has 0.989 times the
+    // mode's weight.
     let near_modes = |policy: &dyn Policy<DiffusionSampling>| {
         let samples = Sampler::new(&env, policy).forward(1000, &mut Rng::seeded(10)).unwrap();
         [-4.0, 4.0].map(|mean| {
@@ -149,7 +151,7 @@ fn maximum_likelihood_learns_from_bridges() {
     assert!(!learned(before) && learned(after), "near the modes of weights 0.35 and 0.65: {before:?}, then {after:?}");
 }
 
-/// Chains from far away come to the target's moments, at the acceptance that is asked for.
+/// Chains from distant points reach the target's moments, with the requested acceptance.
 #[test]
 fn mala_samples_its_target() {
     let env = environment(3, ProcessKind::PinnedBrownian, 1.0, 4);
@@ -171,7 +173,7 @@ fn mala_samples_its_target() {
     assert!(Mala::new(&env, target, nowhere).unwrap_err().to_string().contains("burn-in"));
 }
 
-/// What is recorded with the finds is the reward that is trained, not the density that the chains follow.
+/// Results of a search are stored with the trained reward, not with the density of the chains.
 #[test]
 fn a_search_records_the_reward() {
     let env = environment(2, ProcessKind::PinnedBrownian, 4.0, 5);
@@ -182,13 +184,13 @@ fn a_search_records_the_reward() {
     let found = mala.unwrap().search(&env, &start, &reward, &mut Rng::seeded(0)).unwrap();
     assert_eq!(found.log_rewards, reward.log_reward(&found.objects, None).unwrap());
     assert!(found.log_rewards.contains(&-4.0), "no find below the floor: {:?}", found.log_rewards);
-    // Each step of each chain and its start, and the six finds.
+    // Each step of each chain with its start, and the six results.
     assert_eq!(found.reward_calls, 3 * 31 + 6);
 }
 
-/// Data and finds that no share of the batch is drawn from would do nothing.
+/// Data and search results that no part of the batch uses are refused.
 #[test]
-fn what_nobody_draws_from_is_refused() {
+fn unused_data_and_searches_are_refused() {
     let env = environment(2, ProcessKind::PinnedBrownian, 4.0, 5);
     let two: Arc<dyn Target> = Arc::new(Mixture::two_modes());
     let buffer = || {
@@ -196,7 +198,7 @@ fn what_nobody_draws_from_is_refused() {
         ReplayBuffer::new(config).unwrap().terminal_only()
     };
     let make = || {
-        let settings = TrainerConfig { source: DataSource::default(), ..training(8) };
+        let settings = TrainerConfig { source: DataSource::default(), ..training_config(8) };
         trainer(TrajectoryBalance, (env.clone(), two.clone()), small(false, BackwardSteps::Fixed), settings)
     };
     let refused = |mut trainer: Trainer<DiffusionSampling>, words: &str| {
@@ -210,7 +212,7 @@ fn what_nobody_draws_from_is_refused() {
     assert!(make().with_replay(buffer()).step().is_ok());
 }
 
-/// The search's finds come into the buffer at its interval, and resuming goes on bit for bit.
+/// Search results enter the buffer at the search's interval, and a run resumes bit for bit.
 #[test]
 fn a_search_fills_the_buffer() {
     let env = environment(2, ProcessKind::PinnedBrownian, 4.0, 5);
@@ -218,15 +220,20 @@ fn a_search_fills_the_buffer() {
     let make = || {
         let draw = Draw::WeightedRanks { by: RankBy::Reward, k: 0.01 };
         let replay = ReplayConfig { capacity: 500, eviction: Eviction::Fifo, draw };
-        let settings = TrainerConfig { replay_after: 1, ..training(8) };
+        let settings = TrainerConfig { replay_after: 1, ..training_config(8) };
         let search = MalaConfig { steps: 30, burn_in: 20, thin: 5, ..MalaConfig::default() };
         let mala = Mala::new(&env, two.clone(), search).unwrap();
         let network = small(false, BackwardSteps::Fixed);
         let made = trainer(TrajectoryBalance, (env.clone(), two.clone()), network, settings);
         assert!(
-            trainer(TrajectoryBalance, (env.clone(), two.clone()), small(false, BackwardSteps::Fixed), training(8))
-                .with_refill(Search::new(mala.clone(), 3, 10).unwrap())
-                .is_err()
+            trainer(
+                TrajectoryBalance,
+                (env.clone(), two.clone()),
+                small(false, BackwardSteps::Fixed),
+                training_config(8)
+            )
+            .with_refill(Search::new(mala.clone(), 3, 10).unwrap())
+            .is_err()
         );
         made.with_replay(ReplayBuffer::new(replay).unwrap().terminal_only())
             .with_refill(Search::new(mala, 3, 10).unwrap())
@@ -239,7 +246,7 @@ fn a_search_fills_the_buffer() {
             whole.replay().unwrap().len()
         })
         .collect();
-    // 8 fresh ones, then 4 with 4 replayed; 10 chains leave 20 points before steps 3 and 6.
+    // 8 fresh objects, then 4 with 4 replayed; 10 chains leave 20 points before steps 3 and 6.
     assert_eq!(held, [8, 12, 16, 40, 44, 48, 72]);
     let folder = std::env::temp_dir().join(format!("gfn-search-{}", std::process::id()));
     let mut first = make();
@@ -261,7 +268,7 @@ fn a_search_fills_the_buffer() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// Scored in chunks, a step has the loss and the gradient of the whole batch at once, whatever the objective.
+/// Scoring in chunks gives the loss and gradient of the whole batch, for any objective.
 #[test]
 fn chunks_give_the_same_gradient() {
     let env = environment(2, ProcessKind::PinnedBrownian, 4.0, 6);
@@ -270,7 +277,7 @@ fn chunks_give_the_same_gradient() {
         let mut rng = Rng::seeded(0);
         let config = small(objective.needs().has(Quantity::LogFlow), BackwardSteps::Learned { range: 0.5 });
         let policy = DiffusionPolicy::new(&env, config, None, Device::Cpu, Kind::Double, &mut rng).unwrap();
-        let settings = TrainerConfig { chunk, ..training(10) };
+        let settings = TrainerConfig { chunk, ..training_config(10) };
         let reward = Energy::new(two.clone());
         let mut trainer = Trainer::new(env.clone(), reward, policy, objective, settings, rng).unwrap();
         let stats = (0..3).map(|_| trainer.step().unwrap()).last().unwrap();

@@ -1,4 +1,5 @@
-//! The logits of EB-GFN: coordinates at random, values by two logits each; trained, they sample spins exactly.
+//! The logits of EB-GFN: random coordinates, values by two logits each; after training they sample spins
+//! exactly.
 
 use gfn::Rng;
 use gfn::distribution::Distribution;
@@ -23,7 +24,7 @@ fn policy(n: usize, backward: EbmBackward, kind: Kind) -> EbmPolicy {
 fn coordinates_are_drawn_alike_and_values_by_their_logits() {
     let env = DiscreteEbm::new(3).unwrap().env();
     let policy = policy(3, EbmBackward::Learned, Kind::Double);
-    // The last layer with weights 0 and biases that are the nine logits.
+    // Sets the last layer's weights to 0 and its biases to the nine logits.
     let biases = [0.3, -1.0, 0.0, 0.8, 0.5, 2.0, 0.1, 0.2, 0.7];
     tch::no_grad(|| {
         let list: Vec<_> = policy.parameters().unwrap().iter().collect();
@@ -40,7 +41,7 @@ fn coordinates_are_drawn_alike_and_values_by_their_logits() {
         let expected = own.exp() / (own.exp() + other.exp()) / 2.0;
         assert!((log_p.double_value(&[k as i64]).exp() - expected).abs() < 1e-12);
     }
-    // Backwards a softmax over what is set: coordinates 0 and 2.
+    // Backward: a softmax over the set coordinates 0 and 2.
     let states = VectorStates::from_rows([[1u16, 0, 2]]);
     let pb = policy.evaluate(&env, &states, None, Quantities::PB).unwrap().pb.unwrap();
     let expected = 0.1f64.exp() / (0.1f64.exp() + 0.7f64.exp());
@@ -50,10 +51,10 @@ fn coordinates_are_drawn_alike_and_values_by_their_logits() {
 
 /// 4 spins with all couplings 1, 16,000 trajectories with a uniform P_B; the exact L1 distance.
 #[test]
-fn it_learns_spins() {
+fn the_policy_learns_spins() {
     tch::set_num_threads(1);
     for backward in [EbmBackward::Uniform, EbmBackward::Learned] {
-        // A learned P_B has more to settle on.
+        // A learned P_B takes longer to settle.
         let steps = if backward == EbmBackward::Uniform { 1_000 } else { 3_000 };
         let adam = AdamConfig { lr: 3e-3, ..AdamConfig::default() };
         let l1 = train_spins(policy(4, backward, Kind::Float), TrajectoryBalance, adam, steps);

@@ -64,7 +64,7 @@ fn kinds_of_growth() -> Vec<GraphBuildingConfig> {
     out
 }
 
-/// Every state met on the way permits each move back, and a move back leads to a state that permits the move forward.
+/// Every visited state allows each backward move, which leads to a state that allows the forward move.
 #[test]
 fn forward_and_backward_agree() {
     for config in kinds_of_growth() {
@@ -85,7 +85,7 @@ fn forward_and_backward_agree() {
                 assert!(env.rules().is_reachable(&state.graphs()[0]));
             }
         }
-        // All the way back to the start, from each finished graph.
+        // From each finished graph back to the start.
         let mut rng = Rng::seeded(4);
         for graph in walked.terminal_states().graphs() {
             let mut state = GraphStates::from(vec![graph.clone()]);
@@ -125,7 +125,7 @@ fn attached_graphs_are_connected_and_large_enough() {
     }
 }
 
-/// Node 1 hangs on node 0 first: a labelled graph without that edge can't have grown.
+/// Node 1 is attached to node 0 first: a labelled graph without that edge can't have grown.
 #[test]
 fn labelled_growth_keeps_the_order_of_arrival() {
     let config = GraphBuildingConfig { growth: Growth::Attached, semantics: Semantics::Labelled, ..base() };

@@ -9,8 +9,8 @@ use gfn_gym::graph_problems::{
     write_dimacs,
 };
 
-/// The largest of all subsets that the checker takes.
-fn largest(problem: Problem, graph: &GraphState) -> usize {
+/// Returns the size of the best of all subsets that the checker accepts.
+fn best_size(problem: Problem, graph: &GraphState) -> usize {
     let n = graph.n_nodes() as u32;
     let sets = (0..1u32 << n).map(|bits| (0..n).filter(|a| bits >> a & 1 == 1).collect::<Vec<_>>());
     sets.filter_map(|nodes| problem.check(graph, &nodes).ok()).max().unwrap()
@@ -23,10 +23,10 @@ fn the_optimum_is_that_of_all_subsets() {
         for p in [0.0, 0.2, 0.5, 0.8, 1.0] {
             let graph = erdos_renyi(n, p, rng).unwrap();
             let clique = maximum_clique(&graph, u64::MAX).unwrap();
-            assert_eq!(Problem::Clique.check(&graph, &clique).unwrap(), largest(Problem::Clique, &graph));
+            assert_eq!(Problem::Clique.check(&graph, &clique).unwrap(), best_size(Problem::Clique, &graph));
             let set = maximum_independent_set(&graph, u64::MAX).unwrap();
             let size = Problem::IndependentSet.check(&graph, &set).unwrap();
-            assert_eq!(size, largest(Problem::IndependentSet, &graph));
+            assert_eq!(size, best_size(Problem::IndependentSet, &graph));
         }
     }
 }
@@ -35,7 +35,8 @@ fn the_optimum_is_that_of_all_subsets() {
 fn graphs_of_more_than_a_word_are_searched_and_a_budget_is_kept() {
     let graph = erdos_renyi(150, 0.5, &mut Rng::seeded(8)).unwrap();
     let clique = maximum_clique(&graph, u64::MAX).unwrap();
-    // The clique number of such a graph is 10 or 11 nearly always (2 log2 150 - 2 log2 log2 150 + 2 log2(e / 2) + 1 = 11.7).
+    // The clique number of such a graph is nearly always 10 or 11 (2 log2 150 - 2 log2 log2 150 + 2 log2(e /
+    // 2) + 1 = 11.7).
     let size = Problem::Clique.check(&graph, &clique).unwrap();
     assert!((9..=12).contains(&size), "{size}");
     assert_eq!(maximum_clique(&graph, 100), None);
@@ -62,7 +63,7 @@ fn isomorphic_graphs_are_dropped_and_others_kept() {
 }
 
 #[test]
-fn what_no_problem_reads_is_refused() {
+fn graphs_that_no_problem_supports_are_refused() {
     for (text, words) in [
         ("graph directed 2", "directed"),
         (
@@ -121,10 +122,10 @@ fn each_mistake_is_named_with_its_line() {
 }
 
 #[test]
-fn what_has_no_room_is_refused() {
+fn graphs_that_a_format_cannot_hold_are_refused() {
     let coloured = GraphState::from_parts(GraphKind::Undirected, &[Node::of_class(1)], &[]).unwrap();
     for graph in [GraphState::new(GraphKind::Directed), coloured] {
-        // An empty directed graph has no direction to lose, but would come back as another.
+        // An empty directed graph has no directions to lose, but would be read as undirected.
         assert!(matches!(write_dimacs(&graph), Err(Error::Contract { .. })), "{graph:?}");
     }
 }
@@ -146,30 +147,30 @@ fn edges_of_a_random_graph_come_with_their_probability() {
 #[test]
 fn attachment_prefers_nodes_of_high_degree() {
     let rng = &mut Rng::seeded(2);
-    let (mut largest, mut of_uniform) = (0, 0);
+    let (mut largest_degree, mut of_uniform) = (0, 0);
     for _ in 0..50 {
         let graph = barabasi_albert(60, 2, rng).unwrap();
         assert_eq!(graph.n_edges(), 2 * 58);
         assert!((0..60).all(|a| graph.degree(a) >= 1) && (3..60).all(|a| graph.degree(a) >= 2));
-        largest += (0..60).map(|a| graph.degree(a)).max().unwrap();
+        largest_degree += (0..60).map(|a| graph.degree(a)).max().unwrap();
         let other = erdos_renyi(60, 2.0 * 58.0 / (30.0 * 59.0), rng).unwrap();
         of_uniform += (0..60).map(|a| other.degree(a)).max().unwrap();
     }
-    // As many edges, spread evenly, give no such hubs.
-    assert!(largest as f64 > 1.5 * of_uniform as f64, "{largest} {of_uniform}");
+    // The same number of uniformly random edges gives no such hubs.
+    assert!(largest_degree as f64 > 1.5 * of_uniform as f64, "{largest_degree} {of_uniform}");
     for (n, attached) in [(3, 0), (3, 3), (0, 0)] {
         assert!(barabasi_albert(n, attached, rng).is_err());
     }
 }
 
-/// A graph of exactly `n` cliques of `k` nodes.
+/// Draws a graph of exactly `n` cliques of `k` nodes.
 fn rb_graph(n: usize, k: usize, tightness: f64, rng: &mut Rng) -> GraphState {
     let model = RbModel { cliques: n..=n, clique_nodes: k..=k, tightness: [tightness; 2], nodes: n * k..=n * k };
     model.draw(rng).unwrap()
 }
 
 #[test]
-fn rb_graphs_are_cliques_with_as_many_edges_between_as_asked() {
+fn rb_graphs_are_cliques_with_the_requested_edges_between_them() {
     let rng = &mut Rng::seeded(3);
     for (n, k, p) in [(10, 5, 0.3), (12, 8, 0.6), (16, 4, 0.9)] {
         let graph = rb_graph(n, k, p, rng);
@@ -180,10 +181,10 @@ fn rb_graphs_are_cliques_with_as_many_edges_between_as_asked() {
         let constraints = (n as f64 * (k as f64).ln() / -(1.0 - p).ln() - 1.0).floor() as usize;
         let most = constraints * (p * (k * k) as f64).floor() as usize;
         let between = graph.n_edges() - within;
-        // Fewer only where one pair of cliques was drawn so often that it has no pair of nodes left.
+        // There are fewer only if a pair of cliques was drawn so often that it has no pair of nodes left.
         assert!(between <= most && between as f64 > 0.8 * most as f64, "{n} {k} {p}: {between} of {most}");
     }
-    // Nothing is forbidden often at a tightness of 1, and nothing divides by zero.
+    // A tightness of 1 forbids nothing, and doesn't divide by zero.
     assert_eq!(rb_graph(4, 3, 1.0, rng).n_edges(), 4 * 3);
 }
 

@@ -1,4 +1,4 @@
-//! Problems on input graphs: the environment's contract, and its solutions against all subsets of nodes.
+//! Problems on input graphs: the environment's contract, and solutions compared with all subsets of nodes.
 
 use std::collections::BTreeSet;
 
@@ -8,9 +8,9 @@ use gfn::env::{Direction, Env, Reward, StateGraph};
 use gfn::graph::{GraphEnv, GraphState};
 use gfn::policy::UniformPolicy;
 use gfn_gym::graph_problems::{GraphProblem, Instances, MarkNode, Problem, SizeReward, barabasi_albert, erdos_renyi};
-use gfn_solver::{greedy, improved};
+use gfn_solver::{greedy, improve};
 
-/// All graphs of up to 5 nodes, and some of more.
+/// All graphs of up to 5 nodes, and some larger ones.
 fn graphs() -> Instances {
     let mut rng = Rng::seeded(11);
     let small = (0..=5).map(|n| Instances::all(n).unwrap()).fold(Instances::default(), Instances::and);
@@ -26,7 +26,8 @@ fn env(problem: Problem) -> GraphEnv {
     GraphProblem::new(problem, &graphs()).unwrap().into_env()
 }
 
-/// The solutions that the environment should build, each with its size, from the definition of the problem on bit masks.
+/// Lists the solutions that the environment should build, with their sizes, from the problem's definition on
+/// bit masks.
 fn brute_force(problem: Problem, graph: &GraphState) -> BTreeSet<(u32, usize)> {
     let n = graph.n_nodes() as u32;
     let near: Vec<u32> = (0..n).map(|a| (0..n).filter(|&b| graph.has_edge(a, b)).map(|b| 1 << b).sum()).collect();
@@ -81,7 +82,7 @@ fn all_solutions_and_no_others_are_built() {
             assert_eq!(built.len(), expected.len(), "{problem} of {graph}");
             assert_eq!(built.into_iter().collect::<BTreeSet<_>>(), expected, "{problem} of {graph}");
             solutions += expected.len();
-            // Flows that come back to Z leak nowhere: masks of both directions are each other's reverse.
+            // Flows add up to Z if forward and backward masks match.
             let flows = space.exact_flows(&env, &UniformPolicy, &reward, None).unwrap();
             let log_z = expected.iter().map(|&(_, size)| (sign * size as f64).exp()).sum::<f64>().ln();
             assert!((flows.log_z - log_z).abs() < 1e-9);
@@ -90,7 +91,7 @@ fn all_solutions_and_no_others_are_built() {
     assert!(solutions > 2_000, "{solutions}");
 }
 
-/// The states of cliques are those of independent sets of the complement, mark by mark.
+/// States of cliques equal those of independent sets of the complement, mark by mark.
 #[test]
 fn cliques_are_independent_sets_of_the_complement() {
     let (graphs, complements) = (graphs(), graphs().complements().unwrap());
@@ -111,7 +112,7 @@ fn cliques_are_independent_sets_of_the_complement() {
     assert!(differ > 40, "{differ}");
 }
 
-/// Unfinished states are worth what their solution is as it stands; at the end nothing is added.
+/// Unfinished states have the reward of their current solution, so that the exit adds nothing.
 #[test]
 fn partial_rewards_are_those_of_partial_solutions() {
     let graph = Instances::new(vec![erdos_renyi(8, 0.4, &mut Rng::seeded(5)).unwrap()]).unwrap();
@@ -130,7 +131,7 @@ fn partial_rewards_are_those_of_partial_solutions() {
     }
 }
 
-/// The checker refuses what the brute force doesn't list, and doesn't read marks.
+/// The checker refuses sets that the brute force doesn't list, and ignores marks.
 #[test]
 fn the_checker_refuses_what_is_no_solution() {
     let graphs = graphs();
@@ -140,7 +141,7 @@ fn the_checker_refuses_what_is_no_solution() {
             let best = brute_force(problem, graph);
             for set in 0..32u32 {
                 let nodes: Vec<u32> = (0..5).filter(|a| set >> a & 1 == 1).rev().collect();
-                // A solution is a part of a maximal one, or has a minimal one as a part.
+                // A solution is a subset of a maximal one, or a superset of a minimal one.
                 let is_solution = best.iter().any(|&(other, _)| match problem {
                     Problem::DominatingSet => other & set == other,
                     _ => other & set == set,
@@ -155,9 +156,9 @@ fn the_checker_refuses_what_is_no_solution() {
     }
 }
 
-/// An edit that isn't a move is an error, not another state.
+/// An edit that isn't a legal move is an error.
 #[test]
-fn what_is_no_move_is_refused() {
+fn edits_that_are_no_moves_are_refused() {
     use gfn::graph::{GraphActionType, Move};
     let graph = erdos_renyi(5, 1.0, &mut Rng::seeded(0)).unwrap();
     let marking = MarkNode(Problem::IndependentSet);
@@ -167,7 +168,7 @@ fn what_is_no_move_is_refused() {
     assert!(marking.apply(Direction::Forward, &mut state, to(5)).is_err());
     assert_eq!(state, graph);
     marking.apply(Direction::Forward, &mut state, to(0)).unwrap();
-    // Chosen, and out by force.
+    // Nodes that are chosen, and nodes excluded by a choice.
     for a in [0, 1] {
         assert!(marking.apply(Direction::Forward, &mut state, to(a)).is_err());
     }
@@ -184,7 +185,7 @@ fn greedy_and_local_search_find_solutions_and_the_best_ones_of_small_graphs() {
             let best = if problem.is_minimised() { sizes.min() } else { sizes.max() }.unwrap();
             let first = greedy(problem, graph).unwrap();
             let size = problem.check(graph, &first).unwrap();
-            let found = improved(problem, graph, &first, 200, &mut rng).unwrap();
+            let found = improve(problem, graph, &first, 200, &mut rng).unwrap();
             assert_eq!(problem.check(graph, &found).unwrap(), best, "{problem} of {graph}");
             greedy_is_best += usize::from(size == best);
             graphs_seen += 1;
@@ -192,9 +193,9 @@ fn greedy_and_local_search_find_solutions_and_the_best_ones_of_small_graphs() {
         assert!(greedy_is_best * 10 > graphs_seen * 7, "{problem}: {greedy_is_best} of {graphs_seen}");
     }
     let graph = erdos_renyi(5, 1.0, &mut rng).unwrap();
-    assert!(improved(Problem::IndependentSet, &graph, &[0, 1], 1, &mut rng).is_err());
+    assert!(improve(Problem::IndependentSet, &graph, &[0, 1], 1, &mut rng).is_err());
     let env = GraphProblem::new(Problem::DominatingSet, &Instances::all(1).unwrap()).unwrap().into_env();
-    // An isolated node is in from the start.
+    // An isolated node is chosen from the start.
     assert!(
         greedy(Problem::DominatingSet, &env.initial_graphs()[0]).unwrap_err().to_string().contains("without marks")
     );

@@ -1,4 +1,4 @@
-//! Local search, training on what it finds, and solving one graph with it and a policy.
+//! Local search, training on its results, and solving one graph with search and a policy.
 
 use gfn::env::StateGraph;
 use gfn::graph::{GraphEnv, GraphState};
@@ -11,11 +11,11 @@ use gfn::{Result, Rng};
 use gfn_gym::graph_problems::{
     GraphProblem, Instances, Problem, RbModel, SizeReward, erdos_renyi, maximum_clique, maximum_independent_set,
 };
-use gfn_solver::{Improving, Origin, SolutionSearch, Solver, improved};
+use gfn_solver::{Origin, SearchSource, SolutionSearch, Solver, improve};
 use tch::{Device, Kind};
 
-/// `true` if no node can be added to a set, or taken from a dominating one.
-fn is_whole(problem: Problem, graph: &GraphState, nodes: &[u32]) -> bool {
+/// Returns `true` if no node can be added to a set, or removed from a dominating set.
+fn is_maximal_or_minimal(problem: Problem, graph: &GraphState, nodes: &[u32]) -> bool {
     let solves = |nodes: Vec<u32>| problem.check(graph, &nodes).is_ok();
     match problem {
         Problem::Cut => true,
@@ -28,13 +28,13 @@ fn is_whole(problem: Problem, graph: &GraphState, nodes: &[u32]) -> bool {
     }
 }
 
-/// An environment on some other graph.
+/// Builds an environment on another graph.
 fn on_another_graph(problem: Problem) -> GraphProblem {
     GraphProblem::new(problem, &Instances::all(1).unwrap()).unwrap()
 }
 
-/// Sizes are those of the checker, solutions are such as the environment builds, and none is worse than the start; with the same
-/// stream all of it comes again.
+/// Sizes agree with the checker, solutions are those that the environment builds, none is worse than the
+/// start, and equal random streams give equal results.
 #[test]
 fn search_keeps_solutions_and_counts_right() {
     for problem in Problem::ALL {
@@ -47,12 +47,16 @@ fn search_keeps_solutions_and_counts_right() {
                 for _ in 0..60 {
                     search.run(5, &mut rng);
                     assert_eq!(problem.check(&graph, search.best()).unwrap(), search.size(), "{problem}");
-                    assert!(is_whole(problem, &graph, search.best()), "{problem} {:?} of {graph}", search.best());
+                    assert!(
+                        is_maximal_or_minimal(problem, &graph, search.best()),
+                        "{problem} {:?} of {graph}",
+                        search.best()
+                    );
                     sizes.push(search.size());
                 }
                 let better = |pair: &[usize]| pair[0] == pair[1] || problem.is_better(pair[1], pair[0]);
                 assert!(sizes.windows(2).all(better), "{sizes:?}");
-                // Another start is another search, no worse than where it begins.
+                // A search from another start is never worse than its start.
                 let first = search.best().to_vec();
                 search.restart(&mut rng);
                 search.start(&first, &mut rng).unwrap();
@@ -65,15 +69,15 @@ fn search_keeps_solutions_and_counts_right() {
         let graph = erdos_renyi(6, 1.0, &mut rng).unwrap();
         let mut search = SolutionSearch::new(problem, &graph, &mut rng);
         assert!(search.start(&[6], &mut rng).is_err());
-        // A dominating set of all nodes is none that can't shrink.
+        // The dominating set of all nodes isn't minimal.
         if problem == Problem::DominatingSet {
             let all: Vec<u32> = (0..6).collect();
-            assert_eq!(improved(problem, &graph, &all, 0, &mut rng).unwrap().len(), 1);
+            assert_eq!(improve(problem, &graph, &all, 0, &mut rng).unwrap().len(), 1);
         }
     }
 }
 
-/// The optimum of graphs whose optimum branch and bound proves; by rounds alone.
+/// Finds the optimum of graphs for which branch and bound proves it, by rounds alone.
 #[test]
 fn search_finds_optima_of_harder_graphs() {
     let mut rng = Rng::seeded(2);
@@ -87,7 +91,8 @@ fn search_finds_optima_of_harder_graphs() {
         search.run(20_000, &mut rng);
         assert_eq!(Some(search.size()), maximum_clique(&graph, u64::MAX).map(|nodes| nodes.len()));
     }
-    // A grid of 30 x 30: half of the nodes, both sides of all edges, and gamma = (m + 2)(n + 2) / 5 - 4 rounded down (Goncalves et al. 2011).
+    // A grid of 30 x 30: half of the nodes, both sides of all edges, and gamma = (m + 2)(n + 2) / 5 - 4
+    // rounded down (Goncalves et al. 2011).
     let (side, mut grid) = (30u32, GraphState::undirected(900));
     for (a, b) in (0..900).flat_map(|a| [(a, a + 1), (a, a + side)]) {
         if b < 900 && (b == a + side || b % side > 0) {
@@ -104,7 +109,7 @@ fn search_finds_optima_of_harder_graphs() {
     }
 }
 
-/// A graph of more nodes than lists of the complement would be for, so that it is walked: its clique was put there.
+/// A graph too large for complement lists, with a planted clique.
 #[test]
 fn cliques_of_large_graphs_are_found_without_lists_of_the_complement() {
     let mut graph = GraphState::undirected(6_000);
@@ -129,10 +134,11 @@ fn trainer(problem: Problem, objective: impl Objective + 'static, rounds: usize)
     let policy = GraphPolicy(GraphNet::new(&env, network, Device::Cpu, Kind::Float, &mut rng)?);
     let config = TrainerConfig { batch: 32, ..TrainerConfig::default() };
     let reward = SizeReward::new(problem, 0.7)?;
-    Trainer::new(env, reward, policy, objective, config, rng)?.with_source(0.5, Improving::new(problem, rounds)?)
+    Trainer::new(env, reward, policy, objective, config, rng)?.with_source(0.5, SearchSource::new(problem, rounds)?)
 }
 
-/// The mean over the instances of the exact distance from the target, and of that of what the source draws.
+/// Returns the exact distance from the target, averaged over instances, of the policy and of the source's
+/// trajectories.
 fn distance(problem: Problem, trainer: &ProblemTrainer) -> f64 {
     let reward = SizeReward::new(problem, 0.7).unwrap();
     let of = |instance| {
@@ -144,7 +150,7 @@ fn distance(problem: Problem, trainer: &ProblemTrainer) -> f64 {
     (of(0) + of(1)) / 2.0
 }
 
-/// Half of each batch is far from what the policy is to sample, and it learns to sample that all the same.
+/// Half of each batch is far from the target, and the policy still learns to sample it.
 #[test]
 fn objectives_that_learn_from_any_trajectory_stay_exact() {
     let objective = DetailedBalance { flow: StateFlow::ForwardLooking };
@@ -159,9 +165,12 @@ fn objectives_that_learn_from_any_trajectory_stay_exact() {
                     let states = &latest.terminal_states().graphs()[range];
                     states.iter().map(|state| problem.solution(state).len()).sum::<usize>()
                 };
-                // The policy's first, then the improved ones.
-                let (own, improved) = (sizes(0..16), sizes(16..32));
-                assert!(improved == own || problem.is_better(improved, own), "{problem}: {own}, {improved}");
+                // Samples of the policy come first, then improved ones.
+                let (sampled, improved) = (sizes(0..16), sizes(16..32));
+                assert!(
+                    improved == sampled || problem.is_better(improved, sampled),
+                    "{problem}: {sampled}, {improved}"
+                );
             }
         }
         let after = distance(problem, &trainer);
@@ -169,26 +178,26 @@ fn objectives_that_learn_from_any_trajectory_stay_exact() {
     }
 }
 
-/// What isn't right for such trajectories doesn't take them, and none of no rounds are drawn.
+/// Objectives that are on-policy refuse such trajectories, and zero rounds are refused.
 #[test]
-fn objectives_of_the_policys_own_trajectories_refuse_improved_ones() {
+fn on_policy_objectives_refuse_improved_trajectories() {
     let mut trainer = trainer(Problem::Clique, PolicyGradient::new(Advantage::RewardToGo).unwrap(), 5).unwrap();
     let message = trainer.step().unwrap_err().to_string();
     assert!(message.contains("trajectories of the policy itself"), "{message}");
-    assert!(Improving::new(Problem::Cut, 0).unwrap_err().to_string().contains("rounds of local search"));
+    assert!(SearchSource::new(Problem::Cut, 0).unwrap_err().to_string().contains("rounds of local search"));
 }
 
-/// Solutions of another problem than the environment's are no states of it.
+/// Solutions of another problem aren't states of the environment.
 #[test]
 fn a_source_for_another_problem_is_refused() {
-    let mut source = Improving::new(Problem::Cut, 5).unwrap();
+    let mut source = SearchSource::new(Problem::Cut, 5).unwrap();
     let trainer = trainer(Problem::IndependentSet, DetailedBalance::default(), 5).unwrap();
     let drawn = source.draw(BatchRequest::exactly(8), trainer.context(), &mut Rng::seeded(0));
     let message = drawn.map(|_| ()).unwrap_err().to_string();
     assert!(message.contains("the problem of the environment"), "{message}");
 }
 
-/// Every improved solution is a state that the environment builds, on a way that it allows, forwards and backwards.
+/// Every improved solution is a reachable state with a legal trajectory, forwards and backwards.
 #[test]
 fn improved_solutions_end_legal_trajectories() {
     for problem in Problem::ALL {
@@ -216,15 +225,15 @@ fn a_solver_gives_the_best_that_was_found_and_says_how() {
     for problem in Problem::ALL {
         let trained = on_another_graph(problem);
         let solver = Solver::new(&trained, &UniformPolicy).batches(2).at_once(3).rounds(500);
-        let mut told = Vec::new();
-        let solved = solver.solve(&graph, &mut Rng::seeded(1), |progress| told.push(*progress)).unwrap();
+        let mut reported = Vec::new();
+        let solved = solver.solve(&graph, &mut Rng::seeded(1), |progress| reported.push(*progress)).unwrap();
         assert_eq!(problem.check(&graph, &solved.nodes).unwrap(), solved.size);
-        assert_eq!((&solved.history, solved.samples), (&told, 6));
-        assert!(told.windows(2).all(|pair| problem.is_better(pair[1].size, pair[0].size)));
-        assert_eq!((told[told.len() - 1].size, told[0].origin), (solved.size, Origin::Search));
+        assert_eq!((&solved.history, solved.samples), (&reported, 6));
+        assert!(reported.windows(2).all(|pair| problem.is_better(pair[1].size, pair[0].size)));
+        assert_eq!((reported[reported.len() - 1].size, reported[0].origin), (solved.size, Origin::Search));
         let again = solver.solve(&graph, &mut Rng::seeded(1), |_| ()).unwrap();
         assert_eq!(again.nodes, solved.nodes);
-        // Under a limit of time it ends soon after.
+        // With a limit of time it ends soon after.
         let solved = Solver::new(&trained, &UniformPolicy).seconds(0.2).solve(&graph, &mut rng, |_| ()).unwrap();
         assert!(solved.samples > 0 && solved.seconds < 5.0, "{}", solved.seconds);
         assert_eq!(problem.check(&graph, &solved.nodes).unwrap(), solved.size);
@@ -246,7 +255,7 @@ fn a_solver_gives_the_best_that_was_found_and_says_how() {
     assert!(Solver::search_alone(Problem::Cut).solve(&GraphState::directed(3), &mut rng, |_| ()).is_err());
 }
 
-/// The best of many samples is better than the one solution that the search begins with, and is noted as a sample.
+/// The best of many samples is better than the search's first solution, and is recorded as a sample.
 #[test]
 fn samples_are_noted_as_such() {
     let graph = RbModel::medium().draw(&mut Rng::seeded(3)).unwrap();
@@ -260,8 +269,8 @@ fn samples_are_noted_as_such() {
 fn a_source_draws_as_many_as_are_wanted() {
     let mut trainer = trainer(Problem::Cut, DetailedBalance::default(), 3).unwrap();
     trainer.step().unwrap();
-    let mut source = Improving::new(Problem::Cut, 2).unwrap().back_by_policy();
-    let draw = |source: &mut Improving, seed| {
+    let mut source = SearchSource::new(Problem::Cut, 2).unwrap().backward_by_policy();
+    let draw = |source: &mut SearchSource, seed| {
         let drawn = source.draw(BatchRequest::exactly(5), trainer.context(), &mut Rng::seeded(seed)).unwrap().unwrap();
         drawn.terminal_states().clone()
     };

@@ -1,4 +1,4 @@
-//! The rewards of the hyper-grid against torchgfn's, computed again by their formulas (see `golden/README.md`).
+//! Rewards of the hyper-grid compared with torchgfn's formulas (see `golden/README.md`).
 
 use gfn::env::{Reward, Rows};
 use gfn_gym::hypergrid::{
@@ -25,7 +25,7 @@ fn places(values: &Value) -> Vec<usize> {
     integers(values).into_iter().map(|v| v as usize).collect()
 }
 
-/// `None` for null and for what isn't there.
+/// Returns `None` for null and for a missing value.
 fn perhaps(value: &Value) -> Option<u64> {
     value.as_u64()
 }
@@ -34,7 +34,7 @@ fn pair(value: &Value) -> (usize, usize) {
     (value[0].as_u64().unwrap() as usize, value[1].as_u64().unwrap() as usize)
 }
 
-/// The case's reward from its effective parameters.
+/// Builds the case's reward from its effective parameters.
 fn reward(case: &Value, grid: &HyperGrid) -> GridReward {
     let (kwargs, resolved) = (&case["kwargs"], &case["resolved"]);
     let setting = |key: &str, default: f64| kwargs[key].as_f64().unwrap_or(default);

@@ -33,7 +33,7 @@ fn indices_and_points_are_inverse() {
     assert_eq!(tall.states_of([65_535]).unwrap().row(0), [65_535]);
 }
 
-/// Every legal move of every state and its reverse restore the state, and every other slot is refused.
+/// Every legal move and its reverse restore the state, and every other slot is refused.
 #[test]
 fn a_step_and_its_reverse_are_the_identity() {
     let grid = HyperGrid::new(2, 4).unwrap();
@@ -125,7 +125,8 @@ fn points_of_another_grid_are_refused() {
     }
 }
 
-/// The thresholds as fractions, by cross-multiplication of the definition; the rewards of one coordinate tell its zone.
+/// Thresholds as fractions, by cross-multiplication of the definition; rewards of one coordinate identify its
+/// zone.
 #[test]
 fn zones_follow_the_definition() {
     for height in 2..=200u64 {
@@ -136,7 +137,7 @@ fn zones_follow_the_definition() {
         for x in 0..height {
             // a = |2 x - (h - 1)| / (2 (h - 1)), as a fraction with denominator 20 (h - 1).
             let (a, unit) = (10 * (2 * x).abs_diff(height - 1), height - 1);
-            // Of the inner, the outer zone, and the band in it.
+            // The inner zone, the outer zone, and the band in it.
             for (hundredths, values, found) in [(25, [1.0, 3.0, 7.0], &original), (10, [3.0, 1.0, 5.0], &deceptive)] {
                 let expected = if a > 6 * unit && a < 8 * unit {
                     values[2]
@@ -151,7 +152,7 @@ fn zones_follow_the_definition() {
     }
 }
 
-/// Names are those of the files' format, are read back, and stand in the message for an unknown one.
+/// Names are those of the file format, can be read, and are listed in the message for an unknown name.
 #[test]
 fn names_are_read_back() {
     let unknown = "cosin".parse::<RewardKind>().unwrap_err().to_string();

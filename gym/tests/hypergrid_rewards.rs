@@ -1,5 +1,6 @@
-//! What is known of the hyper-grid's rewards in closed form against visiting every point, their rules, presets and
-//! bad input.
+//! Closed forms of the hyper-grid's rewards compared with an enumeration of points; rules, presets and
+//! bad
+//! input.
 
 use gfn::Error;
 use gfn::env::{Reward, VectorStates};
@@ -17,7 +18,7 @@ fn points(grid: &HyperGrid) -> VectorStates {
     grid.states_of(0..grid.n_states()).unwrap()
 }
 
-/// Whatever a reward claims to know, visiting every point confirms; says whether it knew all of it.
+/// Checks a reward's closed forms by visiting every point; returns `true` if it has all of them.
 fn agrees_with_enumeration(reward: &GridReward) -> bool {
     let totals = reward.totals(1 << 16).unwrap();
     let (log_z, n_modes) = (reward.log_z(), reward.n_modes());
@@ -31,7 +32,7 @@ fn agrees_with_enumeration(reward: &GridReward) -> bool {
     log_z.is_some() && n_modes.is_some()
 }
 
-/// The tiers' counts, for every set of tiers and rule by rule.
+/// Checks the counts of tiers, for every set of tiers and rule by rule.
 fn counts_agree(reward: &GridReward) {
     let tiers = reward.tiered().unwrap();
     for set in 0..1u32 << tiers.weights.len() {
@@ -58,7 +59,7 @@ proptest! {
         prop_assert_eq!(cosine.n_modes().is_some(), cosine.totals(1 << 16).unwrap().n_modes == 0);
     }
 
-    /// Checks drawn independent always leave modes; rules, whatever their number, are all met.
+    /// Independent random checks always leave modes; rules are all met, whatever their number.
     #[test]
     fn parity(ndim in 2usize..5, log_height in 1u32..4, n_dims in 1usize..5, n_rules in 1usize..7, seed in any::<u64>()) {
         let grid = grid(ndim, 1 << log_height);
@@ -99,7 +100,7 @@ proptest! {
         counts_agree(&reward);
     }
 
-    /// Moduli that divide neither filter nor base, shifts and rules included.
+    /// Moduli that divide neither filter nor base, with shifts and rules.
     #[test]
     fn digits(
         shape in prop_oneof![Just((2usize, 3u32, 3u32)), Just((2, 4, 2)), Just((3, 3, 2)), Just((3, 2, 3)), Just((2, 2, 4))],
@@ -122,13 +123,13 @@ proptest! {
                 prop_assert!(agrees_with_enumeration(&reward));
                 counts_agree(&reward);
             }
-            // More rules than patterns, or a rule that no point of the first tier has.
+            // More rules than patterns, or a rule that no point of the first tier meets.
             Err(error) => prop_assert!(error.to_string().starts_with("the rules") && multiscale.coefficients.len() > 1),
         }
     }
 }
 
-/// At heights that aren't powers of 2, part of the equations' solutions lies outside the grid.
+/// Heights that aren't powers of 2 leave some solutions of the equations outside of the grid.
 #[test]
 fn parity_is_counted_on_powers_of_two_only() {
     let grid = grid(2, 6);
@@ -164,7 +165,7 @@ fn every_preset_of_every_reward() {
     }
 }
 
-/// The figures that torchgfn's program states for its presets, on the grids that they were made for.
+/// Numbers of modes that torchgfn's program states for its presets, on their grids.
 #[test]
 fn presets_have_the_modes_that_they_promise() {
     let modes = |kind: RewardKind, ndim, height, preset| {
@@ -207,7 +208,7 @@ fn presets_have_the_modes_that_they_promise() {
     assert_eq!(modes(multiscale, 6, 64, Preset::Hard), (1, 1 << 16));
 }
 
-/// Close to 2^64 points nothing overflows.
+/// Nothing overflows close to 2^64 points.
 #[test]
 fn the_largest_grids_are_counted() {
     for (ndim, height) in [(63, 2), (31, 4), (15, 16), (40, 3), (9, 128), (4, 65_535), (3, 65_536)] {
@@ -218,7 +219,7 @@ fn the_largest_grids_are_counted() {
                 assert!(matches!(kind, RewardKind::ConditionalMultiscale | RewardKind::Corrupted), "{kind} {height}");
                 continue;
             };
-            // R is at least the base reward and at most what a mode is worth.
+            // R is at least the base reward and at most the reward of a mode.
             let (low, high) = ((reward.base() * n).ln(), ((reward.mode_threshold() + 200.0) * n).ln());
             assert!(reward.log_z().is_none_or(|log_z| log_z >= low && log_z <= high), "{kind} {ndim} {height}");
             assert!(reward.n_modes().is_none_or(|modes| modes <= grid.n_states()), "{kind} {ndim} {height}");
@@ -236,13 +237,13 @@ fn a_reward_without_a_mode_is_a_typed_error() {
     assert!(message.contains("none among 16 points of the original reward at height 4 in 2 dimensions"), "{message}");
     missing(&RewardKind::Deceptive.standard(&grid(3, 11)).unwrap());
     missing(&RewardKind::Cosine.standard(&grid(2, 8)).unwrap());
-    // 100 points, each a mode once in a million.
+    // 100 points, of which each is a mode with a probability of one in a million.
     missing(&GridReward::uniform_random(&grid(2, 10), 0.1, 2.0, 1e-6, 0).unwrap());
-    // Too many points to look at each: a mode in a thousand is found among a million random points.
+    // Too many points to visit: a mode in a thousand is found among a million random points.
     GridReward::uniform_random(&grid(10, 64), 0.1, 2.0, 1e-3, 0).unwrap().check_modes().unwrap();
 }
 
-/// Rules of one seed: the first are the same whatever their number, so that rewards with more rules can be compared.
+/// The first rules of a seed are the same for any number of rules, so that rewards can be compared.
 #[test]
 fn first_rules_are_shared() {
     let grid = grid(6, 64);
@@ -253,7 +254,7 @@ fn first_rules_are_shared() {
     assert_eq!(targets(Preset::K1)[..], targets(Preset::K16)[..1]);
 }
 
-/// At a rate of 0 nothing changes; else about that share of each tier moves, and the number of modes stays.
+/// A rate of 0 changes nothing; otherwise about that share of each tier moves, and the number of modes stays.
 #[test]
 fn corruption_moves_the_share_it_says() {
     let grid = grid(4, 16);
@@ -275,23 +276,24 @@ fn corruption_moves_the_share_it_says() {
         assert_ne!(other.is_mode(&states), after);
         (kept / n_before, n_after / n_before)
     };
-    // One tier: 90 % stay (of 4,096 modes, within five standard errors), and as many others come.
+    // One tier: 90 % stay (of 4,096 modes, within five standard errors), and the same number of new modes
+    // appears.
     let one = BitwiseXor::random(&grid, 4, &[1], 0).unwrap().build(&grid).unwrap();
     assert_eq!(one.n_modes(), Some(4096));
     let (kept, total) = tenth(&one);
     assert!((kept - 0.9).abs() < 5.0 * (0.09f64 / 4096.0).sqrt(), "{kept}");
     assert!((total - 1.0).abs() < 0.05, "{total}");
-    // Without tiers: the modes are the tier.
+    // Without tiers the modes are the tier.
     let random = GridReward::uniform_random(&grid, 0.1, 2.0, 0.1, 4).unwrap();
     let (kept, total) = tenth(&random);
     assert!((kept - 0.9).abs() < 5.0 * (0.09f64 / 6553.0).sqrt(), "{kept}");
     assert!((total - 1.0).abs() < 0.05, "{total}");
-    // Two tiers: both must stay.
+    // Two tiers: a mode stays if both do.
     let (kept, _) = tenth(&base);
     assert!((kept - 0.81).abs() < 5.0 * (0.154f64 / 4096.0).sqrt(), "{kept}");
 }
 
-/// A point's reward doesn't depend on the points beside it.
+/// A point's reward doesn't depend on other points of the batch.
 #[test]
 fn rewards_do_not_depend_on_the_batch() {
     let grid = grid(2, 16);
@@ -326,7 +328,7 @@ fn senseless_parameters_are_typed_errors() {
     assert_eq!(build(BitwiseXor { dims: vec![1], ..xor() }), "a parity check");
     assert_eq!(build(BitwiseXor { tiers: vec![], ..xor() }), "the tiers");
     let rules = |n_rules, n_checks, planes| xor().with_random_rules(&grid, 1.0, n_rules, n_checks, planes, 0);
-    // 6 bits, 3 of them checked: 3 are left to select 8 rules by, not 16.
+    // 6 bits with 3 checks leave 3 bits to select 8 rules, not 16.
     assert_eq!(rules(8, 1, (0, 2)).unwrap().tiers[3].checks.len(), 8);
     for refused in [rules(16, 1, (0, 2)), rules(0, 1, (0, 2)), rules(2, 3, (0, 2)), rules(2, 1, (0, 3))] {
         assert_eq!(message(refused.unwrap_err()), "the parity rules");

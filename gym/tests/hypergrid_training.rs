@@ -1,4 +1,4 @@
-//! The MLP policy learns the hyper-grid: the distance is exact, so nothing is left to sampling noise.
+//! The MLP policy learns the hyper-grid; distances are exact, without sampling noise.
 
 use gfn::Rng;
 use gfn::env::{Direction, DiscreteEnv, Env, VectorEnv, VectorStates};
@@ -18,7 +18,8 @@ fn policy<F: StateFeatures<VectorStates>>(env: &VectorEnv, features: F, config: 
     MlpPolicy::new(env, features, config, Device::Cpu, Kind::Float, &mut Rng::seeded(1)).unwrap()
 }
 
-/// Trains on a grid of 8 x 8, 16 trajectories a step, and gives the exact L1 distance and the error of log Z.
+/// Trains on a grid of 8 x 8 with 16 trajectories per step; returns the exact L1 distance and the error of
+/// log Z.
 fn train(objective: impl Objective + 'static, config: MlpPolicyConfig, steps: usize) -> (f64, f64) {
     let grid = HyperGrid::new(2, 8).unwrap();
     let env = grid.env();
@@ -53,9 +54,9 @@ fn detailed_balance_reaches_the_target() {
     assert!(l1 <= 0.02, "L1 {l1}");
 }
 
-/// Whatever the make of the network: distributions over the legal actions, alike alone and in a batch.
+/// Every kind of network gives distributions over legal actions, equal alone and in a batch.
 #[test]
-fn a_state_is_judged_on_its_own() {
+fn a_state_is_evaluated_independently() {
     let grid = HyperGrid::new(3, 6).unwrap();
     let env = grid.env();
     let states = grid.states_of([0, 7, 215, 100]).unwrap();
@@ -95,7 +96,7 @@ fn a_state_is_judged_on_its_own() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn policies_that_do_not_fit_are_refused() {
     let grid = HyperGrid::new(2, 4).unwrap();
     let config = MlpPolicyConfig { estimators: EstimatorsConfig::conditional(2), ..MlpPolicyConfig::default() };
     let conditional = policy(&grid.env(), KHot::new(grid.ndim(), grid.height()), config.clone());
@@ -120,10 +121,10 @@ fn what_does_not_fit_is_refused() {
     let empty = MlpPolicyConfig { mlp: MlpConfig { hidden: vec![0], ..MlpConfig::default() }, ..config };
     assert!(new(empty).unwrap_err().to_string().contains("sizes of at least 1"));
 
-    // A graph environment owes several blocks of logits, which a vector can't give.
+    // A graph environment needs several blocks of logits, which a vector policy can't give.
     #[derive(Debug)]
-    struct Anything;
-    impl StateFeatures<gfn::graph::GraphStates> for Anything {
+    struct AnyFeatures;
+    impl StateFeatures<gfn::graph::GraphStates> for AnyFeatures {
         fn width(&self) -> usize {
             1
         }
@@ -131,9 +132,9 @@ fn what_does_not_fit_is_refused() {
             gfn::policy::Features::Dense(vec![0.0])
         }
     }
-    // Graphs that grow have more slots with each node.
+    // Growing graphs have more slots with each node.
     let grown = gfn_gym::triangle::Triangle::new(GraphKind::Directed, 2).unwrap().into_env();
     let config = MlpPolicyConfig::default();
-    let error = MlpPolicy::new(&grown, Anything, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap_err();
+    let error = MlpPolicy::new(&grown, AnyFeatures, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap_err();
     assert!(error.to_string().contains("use a `GraphPolicy`"), "{error}");
 }

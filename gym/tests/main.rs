@@ -1,5 +1,5 @@
-//! All tests of the environments and of pictures in one program: linked once, not once per package. `cargo test --test gym NAME::` runs
-//! those of one file, `molecules::`, `dags::` and `plot::` those of the other packages.
+//! All tests of environments and pictures in one program, which is linked only once. `cargo test --test gym
+//! NAME::` runs the tests of one file, `molecules::`, `dags::` and `plot::` those of the other packages.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, in its helpers too")]
 

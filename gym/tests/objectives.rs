@@ -1,5 +1,5 @@
-//! Every objective on every kind of environment: zero where flows are exact, a typed error where it isn't defined, and the same
-//! whatever the order and the grouping of trajectories.
+//! Every objective on every kind of environment: zero for exact flows, a typed error if it isn't defined, and
+//! independent of order and grouping of trajectories.
 
 use gfn::env::StateGraph;
 use gfn::env::{EnumerableEnv, Reward, VectorStates};
@@ -22,21 +22,21 @@ use gfn_gym::set_addition::{SetAddition, WeightReward};
 use gfn_gym::toy_dag::{ToyDag, ToyReward};
 use tch::Tensor;
 
-/// What an environment and its reward define.
+/// Quantities that an environment and its reward define.
 #[derive(Clone, Copy)]
-struct Defined {
+struct DefinedQuantities {
     every_state_terminates: bool,
     partial_rewards: bool,
 }
 
-/// Calls the check on the four environments.
+/// Runs the check on the four environments.
 fn on_every_environment(check: impl Check) {
     let grid = HyperGrid::new(2, 4).unwrap();
-    let whole = Defined { every_state_terminates: true, partial_rewards: true };
+    let whole = DefinedQuantities { every_state_terminates: true, partial_rewards: true };
     check.run(&grid.env(), &OriginalReward::standard(&grid).unwrap(), whole);
     let sets = SetAddition::new(5, 3, false).unwrap();
     check.run(&sets.env(), &WeightReward::new(&sets, 0.3, &[0.5, 1.4, 2.0, 0.1, 0.7]).unwrap(), whole);
-    let none = Defined { every_state_terminates: false, partial_rewards: false };
+    let none = DefinedQuantities { every_state_terminates: false, partial_rewards: false };
     check.run(&ToyDag.env(), &ToyReward::default(), none);
     let bits = NonAutoregressiveBitSequence::new(1, 4).unwrap();
     let modes = [vec![true, false, true, true], vec![false; 4]];
@@ -44,7 +44,7 @@ fn on_every_environment(check: impl Check) {
 }
 
 trait Check {
-    fn run<E, R>(&self, env: &E, reward: &R, defined: Defined)
+    fn run<E, R>(&self, env: &E, reward: &R, defined: DefinedQuantities)
     where
         E: EnumerableEnv<States = VectorStates>,
         R: Reward<VectorStates> + Sync;
@@ -60,11 +60,12 @@ fn largest(objective: &dyn Objective, scores: &Scores) -> f64 {
     values.abs().max().double_value(&[])
 }
 
-/// An objective that needs partial rewards or an exit everywhere vanishes where they are, and says what is missing elsewhere.
+/// An objective that needs partial rewards or exits vanishes if they exist, and otherwise reports what is
+/// missing.
 struct PartialStates;
 
 impl Check for PartialStates {
-    fn run<E, R>(&self, env: &E, reward: &R, defined: Defined)
+    fn run<E, R>(&self, env: &E, reward: &R, defined: DefinedQuantities)
     where
         E: EnumerableEnv<States = VectorStates>,
         R: Reward<VectorStates> + Sync,
@@ -83,7 +84,7 @@ impl Check for PartialStates {
             }
             let mut scores = scores.unwrap();
             assert!(largest(objective, &scores) > 0.1, "log F itself isn't what is ahead");
-            // The exact estimator is what is left of log F beyond the state's own reward.
+            // The exact forward-looking flow is log F minus the state's own log-reward.
             let ahead = scores.get(Quantity::LogFlow).unwrap() - scores.get(Quantity::StateLogReward).unwrap();
             scores.set(Quantity::LogFlow, ahead).unwrap();
             assert!(largest(objective, &scores) < 1e-5);
@@ -115,11 +116,11 @@ fn objectives_of_partial_states_vanish_or_say_what_is_missing() {
     on_every_environment(PartialStates);
 }
 
-/// A prior that samples R and a policy that samples R^2: relative to it, the reward is R.
+/// A prior that samples R and a policy that samples R^2: relative to the prior the reward is R.
 struct Relative;
 
 impl Check for Relative {
-    fn run<E, R>(&self, env: &E, reward: &R, _: Defined)
+    fn run<E, R>(&self, env: &E, reward: &R, _: DefinedQuantities)
     where
         E: EnumerableEnv<States = VectorStates>,
         R: Reward<VectorStates> + Sync,
@@ -154,11 +155,11 @@ fn relative_objectives_vanish_at_the_posterior() {
     on_every_environment(Relative);
 }
 
-/// Under exact flows every advantage is zero: nothing pushes the policy anywhere, on any trajectories.
+/// Every advantage is zero for exact flows, so that the policy gets no gradient, on any trajectories.
 struct Gradients;
 
 impl Check for Gradients {
-    fn run<E, R>(&self, env: &E, reward: &R, _: Defined)
+    fn run<E, R>(&self, env: &E, reward: &R, _: DefinedQuantities)
     where
         E: EnumerableEnv<States = VectorStates>,
         R: Reward<VectorStates> + Sync,
@@ -201,16 +202,16 @@ fn advantages_vanish_under_exact_flows() {
     on_every_environment(Gradients);
 }
 
-/// Losses depend on neither the order of trajectories nor, for means over trajectories, on how they are batched.
+/// Losses don't depend on the order of trajectories and, if they are means over trajectories, on batches.
 struct Batches;
 
 impl Check for Batches {
-    fn run<E, R>(&self, env: &E, reward: &R, defined: Defined)
+    fn run<E, R>(&self, env: &E, reward: &R, defined: DefinedQuantities)
     where
         E: EnumerableEnv<States = VectorStates>,
         R: Reward<VectorStates> + Sync,
     {
-        // A policy that isn't exact: that of another reward.
+        // The exact policy of another reward.
         let tilted = |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
             Ok(states.rows().map(|row| row.iter().map(|&x| f64::from(x) * 0.3).sum()).collect())
         };
@@ -276,7 +277,8 @@ fn an_estimator_that_is_missing_is_named() {
     }
 }
 
-/// One mean can't stand for the log Z of several conditions, and what trains P_B needs one that learns.
+/// The mean over a batch can't replace the log Z of several conditions, and an objective for P_B needs a
+/// learned P_B.
 #[test]
 fn pairs_that_would_teach_something_else_are_refused() {
     let grid = HyperGrid::new(2, 3).unwrap();

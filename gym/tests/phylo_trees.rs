@@ -1,4 +1,4 @@
-//! Phylogenetic trees: counted, written, read, and scored by the fewest mutations.
+//! Phylogenetic trees: counting, writing, reading, and the parsimony score.
 
 use std::collections::HashSet;
 
@@ -18,7 +18,7 @@ fn all_trees_are_different() {
     assert!(PhyloTree::new(9).unwrap().all_trees().is_none());
 }
 
-/// A row from outside may be no forest: whoever climbs in circles would never come back.
+/// A user-supplied row may contain a cycle, in which climbing would never end.
 #[test]
 fn circles_have_an_end() {
     let rules = PhyloTree::new(4).unwrap();
@@ -26,7 +26,7 @@ fn circles_have_an_end() {
     let reward = ParsimonyReward::dna(&rules, &["A", "C", "G", "T"], 0.0, 1.0).unwrap();
     let mut states = VectorStates::from_rows([[1u16; 7]]);
     assert!(matches!(reward.parsimony(&states), Err(Error::Contract { .. })));
-    // The first takes the circle apart, and then nothing is joined.
+    // The first step breaks the cycle, and then nothing is joined.
     let split = |slot| env.step(Direction::Backward, &mut states, &Slots(vec![slot])).is_ok();
     assert_eq!([0, 1, 2, 3].map(split), [true, false, false, false]);
 }
@@ -70,7 +70,7 @@ fn trees_come_back_from_their_text() {
 }
 
 #[test]
-fn what_is_no_tree_says_why() {
+fn invalid_trees_are_refused_with_a_reason() {
     let rules = PhyloTree::new(3).unwrap();
     let cases = [
         ("((0,1),2", "((0,1),2"),
@@ -91,8 +91,8 @@ fn what_is_no_tree_says_why() {
     }
 }
 
-/// The fewest changes over every assignment of a base to every inner node, site by site.
-fn by_brute_force(env: &PhyloTree, row: &[u16], sequences: &[Vec<u8>]) -> u64 {
+/// Returns the fewest changes over all assignments of bases to inner nodes, site by site.
+fn brute_force_mutations(env: &PhyloTree, row: &[u16], sequences: &[Vec<u8>]) -> u64 {
     let n = env.n();
     let edges: Vec<(usize, usize)> =
         (0..env.entries()).filter(|&node| row[node] > 0).map(|node| (node, n - 1 + usize::from(row[node]))).collect();
@@ -111,13 +111,13 @@ fn rows_that_are_no_forest_are_refused() {
     let rules = PhyloTree::new(3).unwrap();
     let env = rules.env();
     let reward = ParsimonyReward::dna(&rules, &["A", "C", "G"], 0.0, 1.0).unwrap();
-    // Cycles, names that aren't there, one child alone, and a tree named after its first species' side.
+    // Cycles, missing nodes, a single child, and a tree named after its first species' side.
     for row in [[1; 5], [9; 5], [2, 1, 0, 1, 0], [1, 0, 0, 0, 0], [0, 0, 2, 0, 0], [0, 0, 0, 2, 0], [2, 2, 0, 0, 0]] {
         let states = VectorStates::from_flat(5, row.to_vec()).unwrap();
         let error = reward.parsimony(&states).unwrap_err();
         assert!(matches!(error, Error::Contract { .. }), "{row:?}: {error}");
     }
-    // Every state of a walk is one.
+    // Every state of a trajectory is a forest.
     let mut states = rules.all_trees().unwrap();
     assert_eq!(reward.parsimony(&states).unwrap().len(), 3);
     let back = env.masks(Direction::Backward, &states);
@@ -135,11 +135,11 @@ fn fitch_equals_brute_force() {
     let mut states = rules.all_trees().unwrap();
     let log_rewards = reward.log_reward(&states, None).unwrap();
     assert_eq!(reward.partial_log_reward(&states, None).unwrap().unwrap(), log_rewards);
-    // And a forest: species 0 and 2 below inner node 2.
+    // Also a forest: species 0 and 2 below inner node 2.
     states.append(VectorStates::from_rows([[2, 0, 2, 0, 0, 0, 0]]));
     let parsimony = reward.parsimony(&states).unwrap();
     for (row, &mutations) in states.rows().zip(&parsimony) {
-        assert_eq!(mutations, by_brute_force(&rules, row, &sequences), "{}", rules.newick(row));
+        assert_eq!(mutations, brute_force_mutations(&rules, row, &sequences), "{}", rules.newick(row));
     }
     assert!(parsimony.iter().zip(&log_rewards).all(|(&m, log_r)| (log_r - (3.0 - m as f64) / 2.0).abs() < 1e-12));
     let message = reward.log_reward(&states, None).unwrap_err().to_string();

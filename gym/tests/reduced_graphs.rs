@@ -1,4 +1,4 @@
-//! The part of a state that its future depends on, and policies that see no more.
+//! The part of a state that its future depends on, and policies that only see this part.
 
 use std::collections::HashMap;
 
@@ -12,8 +12,8 @@ use gfn::{Result, Rng};
 use gfn_gym::graph_problems::{GraphProblem, Instances, Mark, Problem, SizeReward};
 use tch::{Device, Kind, Tensor};
 
-/// The reduced graph as a graph of its own.
-fn alone(graph: &GraphState, reduced: &ReducedGraph) -> GraphState {
+/// Returns the reduced graph as a separate graph.
+fn reduced_as_graph(graph: &GraphState, reduced: &ReducedGraph) -> GraphState {
     let place = |a: u32| reduced.nodes().iter().position(|&b| b == a).unwrap() as u32;
     let nodes: Vec<_> = reduced.nodes().iter().map(|&a| graph.node(a).unwrap()).collect();
     let edges: Vec<_> = reduced.edges().iter().map(|&(a, b)| (place(a), place(b), Edge::default())).collect();
@@ -29,8 +29,8 @@ fn reduced(env: &GraphEnv, graph: &GraphState) -> ReducedGraph {
     env.rules().reduced(graph).unwrap()
 }
 
-/// The largest difference between two states whose reduced graphs are one up to isomorphism: of exact P_F, log F and log R; and the pairs of
-/// states that were compared.
+/// Returns the largest difference of exact P_F, log F and log R between two states with isomorphic reduced
+/// graphs, and the number of compared pairs.
 fn largest_difference(problem: Problem, seen: impl Fn(&GraphState) -> GraphState) -> (f64, usize) {
     let (env, reward) = (env(problem), SizeReward::new(problem, 1.5).unwrap());
     let mut known: HashMap<CanonicalKey, Vec<f64>> = HashMap::new();
@@ -68,25 +68,26 @@ fn largest_difference(problem: Problem, seen: impl Fn(&GraphState) -> GraphState
 fn the_future_depends_on_the_reduced_graph() {
     for problem in Problem::ALL {
         let env = env(problem);
-        let (largest, compared) = largest_difference(problem, |graph| alone(graph, &reduced(&env, graph)));
+        let (largest, compared) = largest_difference(problem, |graph| reduced_as_graph(graph, &reduced(&env, graph)));
         assert!(largest < 1e-9 && compared > 80, "{problem}: {largest} of {compared}");
     }
 }
 
-/// Negative control: without the chosen nodes nothing tells how many moves were made, and P_F isn't what it should be.
+/// Negative control: without chosen nodes the number of moves isn't known, and P_F is wrong.
 #[test]
 fn the_number_of_chosen_nodes_matters() {
     for problem in [Problem::IndependentSet, Problem::Clique] {
         let open = |graph: &GraphState| {
             let is_open = |a: u32| graph.node(a).map(Mark::of) == Some(Mark::Undecided);
-            alone(graph, &ReducedGraph::new(graph, is_open, |_, _| true))
+            reduced_as_graph(graph, &ReducedGraph::new(graph, is_open, |_, _| true))
         };
         let (largest, _) = largest_difference(problem, open);
         assert!(largest > 0.1, "{problem}: {largest}");
     }
 }
 
-/// A policy of whole states gives what its network gives of the reduced graphs, one by one, in tensors and on the host.
+/// A policy on whole states gives the outputs of its network on the reduced graphs, in tensors and on the
+/// host.
 #[test]
 fn policies_say_of_states_what_networks_say_of_reduced_graphs() -> Result<()> {
     for problem in Problem::ALL {
@@ -99,7 +100,7 @@ fn policies_say_of_states_what_networks_say_of_reduced_graphs() -> Result<()> {
         let config =
             GraphNetConfig { identity: false, conv: ConvKind::GinVirtual, estimators, ..GraphNetConfig::default() };
         let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0))?;
-        // Untrained, its logits are nearly equal.
+        // Without training its logits would be nearly equal.
         let noise = |of: &Tensor| Tensor::randn_like(of) * 0.2;
         tch::manual_seed(0);
         for parameter in net.parameters() {
@@ -108,7 +109,7 @@ fn policies_say_of_states_what_networks_say_of_reduced_graphs() -> Result<()> {
         }
         let mut of_reduced = Vec::new();
         for graph in states.graphs() {
-            let one = GraphStates::from(vec![alone(graph, &reduced(&env, graph))]);
+            let one = GraphStates::from(vec![reduced_as_graph(graph, &reduced(&env, graph))]);
             let batch = GraphBatch::new(env.schema(), one.arrays(), None, Device::Cpu)?;
             let output = net.forward(&batch, Quantity::LogPf | Quantity::LogFlow)?;
             let blocks = output.pf.unwrap();

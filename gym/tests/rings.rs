@@ -22,7 +22,7 @@ fn every_ring_has_its_index() {
     }
 }
 
-/// Every graph of four nodes, tested against the definition: the edges are those of some cyclic order of the nodes.
+/// Compares every graph of four nodes with the definition: the edges follow some cyclic order of the nodes.
 #[test]
 fn rings_are_found_among_all_graphs() {
     for kind in [GraphKind::Directed, GraphKind::Undirected] {

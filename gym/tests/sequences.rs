@@ -30,7 +30,8 @@ fn illegal_actions_are_refused() {
     let sequence = TokenSequence::variable(2, 1, 1).unwrap();
     let env = sequence.env();
     let mut empty = env.initial(&[0]);
-    // The exit of a sequence that is too short, a slot that there isn't, and a step back from the start.
+    // The exit of a sequence that is too short, a slot that doesn't exist, and a backward step from the
+    // start.
     for (direction, slot, detail) in [
         (Direction::Forward, 2, "exit"),
         (Direction::Forward, 3, "no forward slot 3"),

@@ -1,4 +1,5 @@
-//! Logarithm, exponential and ln Gamma as the box environment computes them: private parts of gfn-gym, compiled into this program.
+//! Logarithm, exponential and ln Gamma of the box environment: private parts of gfn-gym, compiled into this
+//! program.
 
 use lanes::{exp, ln};
 use log_gamma::LogGamma;
@@ -41,7 +42,7 @@ fn log_gamma_and_digamma_are_right_over_the_whole_range() {
         let value = value - product.ln();
         let expected = libm::lgamma(x);
         assert!((value - expected).abs() <= 1e-13 * expected.abs().max(x).max(10.0), "{x}: {value} {expected}");
-        // psi(x + 1) = psi(x) + 1 / x, across the end of the recurrence, too.
+        // psi(x + 1) = psi(x) + 1 / x, also across the end of the recurrence.
         let next = LogGamma::at(x + 1.0).slope;
         assert!((next - slope - 1.0 / x).abs() <= 2e-13 * (1.0 / x).max(slope.abs()).max(1.0), "{x}: {slope} {next}");
         x *= 1.037;

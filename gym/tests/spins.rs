@@ -1,4 +1,4 @@
-//! Ising models: log Z by transfer matrices against sums over all states.
+//! Ising models: log Z by transfer matrices, compared with sums over all states.
 
 use gfn::env::{Reward, VectorStates};
 use gfn::tensor::log_sum_exp;
@@ -19,7 +19,7 @@ fn sum(values: &[f64]) -> f64 {
     log_sum_exp(values.iter().copied())
 }
 
-/// The definition, written out, for couplings without any symmetry; log Z by summing it.
+/// The definition for couplings without any symmetry; log Z by summation.
 #[test]
 fn general_couplings() {
     let (n, alpha) = (11, -0.3);
@@ -37,7 +37,7 @@ fn general_couplings() {
     let got = reward.log_reward(&states, None).unwrap();
     assert!(got.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-10));
     assert!((reward.log_z().unwrap() - sum(&expected)).abs() < 1e-10);
-    // Of partial states, the terms of the set coordinates: one spin has its own, an empty state none.
+    // Partial states have the terms of set coordinates: one spin has its own term, an empty state has none.
     let mut one = vec![0; n];
     one[4] = 1;
     let partial = VectorStates::from_flat(n, [vec![0; n], one].concat()).unwrap();
@@ -47,7 +47,8 @@ fn general_couplings() {
     assert_eq!(reward.partial_log_reward(&states, None).unwrap().unwrap(), got);
 }
 
-/// The transfer matrix equals enumeration, for either sign of the coupling; a lattice equals its coupling matrix.
+/// The transfer matrix equals enumeration for either sign of the coupling; a lattice equals its coupling
+/// matrix.
 #[test]
 fn lattices() {
     for (side, coupling, alpha) in [(3, 0.44, 1.0), (3, -0.7, 0.5), (4, 0.2, 1.0), (4, -0.44, 2.0)] {
@@ -61,7 +62,7 @@ fn lattices() {
     // Free spins.
     let free = IsingReward::lattice(6, 0.0, 1.0).unwrap();
     assert!((free.log_z().unwrap() - 36.0 * 2f64.ln()).abs() < 1e-10);
-    // Strong couplings leave the two ground states: two bonds per spin.
+    // Strong couplings leave the two ground states, with two bonds per spin.
     let strong = IsingReward::lattice(7, 10.0, 1.0).unwrap();
     assert!((strong.log_z().unwrap() - (2f64.ln() + 2.0 * 10.0 * 2.0 * 49.0)).abs() < 1e-9);
     assert_eq!(IsingReward::lattice(10, 0.4, 1.0).unwrap().log_z(), None);
@@ -94,13 +95,13 @@ fn every_spin_has_its_neighbours() {
 
 #[test]
 fn strong_couplings_leave_the_states_of_most_bonds() {
-    // Of one sign: two states, all bonds satisfied. Of the other an even lattice has two as well.
+    // Positive coupling: two states with all bonds satisfied. Negative coupling on an even lattice: also two.
     for (side, strength) in [(3, 60.0), (4, 60.0), (4, -60.0), (8, -400.0)] {
         let all_bonds = 2.0 * (side * side) as f64 * f64::abs(strength);
         let got = log_z(side, strength);
         assert!((got - all_bonds - 2f64.ln()).abs() < 1e-9 * all_bonds, "{side} {strength}: {got}");
     }
-    // An odd one is frustrated: each of its rows and columns has a bond that isn't satisfied.
+    // An odd lattice is frustrated: each row and column has an unsatisfied bond.
     for strength in [-40.0, -90.0, -400.0, -4000.0] {
         let listed = (0..512u32).map(|state| {
             let spin = |at: usize| 2.0 * f64::from(state >> at & 1) - 1.0;

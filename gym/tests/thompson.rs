@@ -7,7 +7,9 @@ use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_extras::explore::{Teacher, TeacherConfig};
 
-use crate::behaviour::{GridTrainer, grid, grid_reward, network, resumes, step, steps, trainer, tv, with_thompson};
+use crate::behaviour::{
+    GridTrainer, check_resume, grid, grid_reward, network, step, steps, trainer, tv, with_thompson,
+};
 
 #[test]
 fn thompson_heads_all_sample_the_target() {
@@ -22,12 +24,12 @@ fn thompson_heads_all_sample_the_target() {
 
 #[test]
 fn thompson_heads_resume_bit_for_bit() {
-    resumes("thompson", |seed| with_thompson(trainer(seed, 4, 100), 0.5).unwrap());
+    check_resume("thompson", |seed| with_thompson(trainer(seed, 4, 100), 0.5).unwrap());
     let one = steps(&mut trainer(1, 4, 100), 3);
     assert_ne!(one, steps(&mut with_thompson(trainer(1, 4, 100), 0.5).unwrap(), 3), "other trajectories");
 }
 
-/// With a share of nearly nothing each head falls back on the whole batch; with a share of 1 that is what it has.
+/// A head with a share near 0 uses the whole batch instead; with a share of 1 it has the whole batch anyway.
 #[test]
 fn a_head_without_a_share_learns_from_the_whole_batch() {
     let weights = |share: f64| {
@@ -40,14 +42,14 @@ fn a_head_without_a_share_learns_from_the_whole_batch() {
     assert_ne!(weights(0.5), weights(1.0));
 }
 
-/// A variance of one trajectory is 0, and so is its gradient.
+/// The variance of one trajectory is 0, and so is its gradient.
 #[test]
 fn a_head_whose_share_an_objective_cannot_learn_from_learns_from_the_whole_batch() {
     let (env, mut rng) = (grid(), Rng::seeded(5));
     let (policy, reward) = (network(2, &mut rng), grid_reward());
     let config = TrainerConfig { batch: 3, ..TrainerConfig::default() };
     let trainer = Trainer::new(env.clone(), reward, policy, LogPartitionVariance, config, rng).unwrap();
-    // Of three trajectories a head gets one as a rule.
+    // A head usually gets one of three trajectories.
     let mut trainer = with_thompson(trainer, 0.3).unwrap();
     let losses: Vec<f64> = (0..30).map(|_| step(&mut trainer).unwrap().loss).collect();
     let idle = losses.iter().filter(|loss| **loss == 0.0).count();
@@ -55,7 +57,7 @@ fn a_head_whose_share_an_objective_cannot_learn_from_learns_from_the_whole_batch
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_settings_are_refused() {
     let refused = |trainer: Result<GridTrainer>| trainer.unwrap_err().to_string();
     assert!(refused(with_thompson(trainer(0, 1, 9), 0.5)).contains("at least 2 heads"));
     assert!(refused(with_thompson(trainer(0, 2, 9), 0.0)).contains("0 < share <= 1"));
@@ -70,7 +72,7 @@ fn what_makes_no_sense_is_refused() {
         matches!(refused, Err(Error::Missing { needed_by: "a source that learns from losses", .. })),
         "{refused:?}"
     );
-    // Every head must score its own share: an ordinary step would train the head in use alone.
+    // Every head must score its own share: an ordinary step would only train the head in use.
     let ordinary = with_thompson(trainer(0, 2, 9), 0.5).unwrap().step();
     assert!(matches!(ordinary, Err(Error::Missing { .. })), "{ordinary:?}");
     let on_policy = PolicyGradient::new(Advantage::Total).unwrap();

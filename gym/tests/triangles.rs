@@ -1,4 +1,4 @@
-//! Triangles of coloured nodes: closed forms against all graphs.
+//! Triangles of coloured nodes: closed forms compared with all graphs.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ fn no_class_is_refused() {
     }
 }
 
-/// All coloured graphs of at most three nodes, each by its smallest relabelling.
+/// Counts all coloured graphs of at most three nodes, each by its smallest relabelling.
 fn classes(kind: GraphKind, colours: u16) -> (usize, usize) {
     let orders: Vec<Vec<Vec<u32>>> = vec![
         vec![vec![]],

@@ -1,6 +1,6 @@
-//! Bit sequences, Ising models, sets and binary trees against the golden file.
+//! Bit sequences, Ising models, sets and binary trees compared with the golden file.
 //!
-//! Its sizes are torchgfn's: where an exit is forced, one action more than here.
+//! Its sizes are torchgfn's: if an exit is forced, there is one action more than here.
 
 use gfn::env::StateGraph;
 use gfn::env::{Direction, DiscreteEnv, Env, Reward, Rows, VectorStates};
@@ -40,7 +40,7 @@ fn bits(values: &Value) -> Vec<Vec<bool>> {
     rows(values).iter().map(|row| row.iter().map(|&x| x > 0.0).collect()).collect()
 }
 
-/// States as the golden file writes them, with `shift` added to each entry.
+/// Reads states in the golden file's notation, with `shift` added to each entry.
 fn states(values: &Value, shift: u16) -> VectorStates {
     let rows = rows(values);
     VectorStates::from_flat(rows[0].len(), rows.concat().iter().map(|&x| x as u16 + shift).collect()).unwrap()
@@ -52,7 +52,7 @@ fn assert_close(got: &[f64], expected: &[f64]) {
     assert!(got.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-9), "{got:?}, not {expected:?}");
 }
 
-/// The number of forward slots.
+/// Returns the number of forward slots.
 fn n_slots<E: DiscreteEnv>(env: &E) -> usize {
     env.masks(Direction::Forward, &env.initial(&[0])).row(0).len()
 }
@@ -162,7 +162,7 @@ fn set_additions() {
         let masks = env.masks(Direction::Forward, &all);
         for (row, expected) in rows(&case["forward_masks"]).iter().enumerate() {
             let expected: Vec<bool> = expected.iter().map(|&x| x > 0.0).collect();
-            // Of a fixed length there is no exit, but an end where torchgfn's is.
+            // Sequences of fixed length have no exit, but end at torchgfn's exit.
             let (adds, exit) = expected.split_at(rules.n_items());
             assert_eq!(&masks.row(row)[..rules.n_items()], adds);
             let ends = graph.can_end(graph.indices(&env, &all.select(&[row]))[0].unwrap());

@@ -1,4 +1,4 @@
-//! Environments without an exit action are learned: the distance is exact, so nothing is left to sampling noise.
+//! Environments without an exit action are learned; distances are exact, without sampling noise.
 
 use gfn::Rng;
 use gfn::env::{EnumerableEnv, Reward, StateGraph, VectorEnv};
@@ -12,10 +12,10 @@ use gfn::train::{Trainer, TrainerConfig};
 use gfn_gym::discrete_ebm::{DiscreteEbm, IsingReward};
 use tch::{Device, Kind};
 
-/// 16,000 trajectories of 4 spins with all couplings 1; the exact L1 distance.
+/// Trains on 4 spins with all couplings 1, with 16,000 trajectories; returns the exact L1 distance.
 ///
-/// Two of the 16 states are worth e^16, the others e^4 or less: on its own policy alone a sampler keeps to the one of the two that
-/// it happens on first (L1 1.0), so exploration starts uniform.
+/// Two of the 16 states have a reward of e^16, the others e^4 or less. On-policy sampling would stay at the
+/// first of the two that it finds (L1 1.0), so exploration starts uniform.
 fn train(objective: impl Objective + 'static, flow: bool) -> f64 {
     let env = DiscreteEbm::new(4).unwrap().env();
     let config = MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(flow), ..MlpPolicyConfig::default() };
@@ -24,7 +24,7 @@ fn train(objective: impl Objective + 'static, flow: bool) -> f64 {
     train_spins(policy, objective, AdamConfig { lr: 1e-3, log_z_lr: 1e-1, ..AdamConfig::default() }, 1000)
 }
 
-/// The exact L1 distance of a policy on 4 spins after so many steps of 16 trajectories.
+/// Returns the exact L1 distance of a policy on 4 spins after a number of steps of 16 trajectories.
 pub(crate) fn train_spins<P>(policy: P, objective: impl Objective + 'static, adam: AdamConfig, steps: usize) -> f64
 where
     P: Policy<VectorEnv> + Send + 'static,
@@ -44,7 +44,7 @@ where
     distances(&env, trainer.policy(), &reward).l1
 }
 
-/// The exact distances of what a policy samples from the target.
+/// Returns the exact distances between a policy's distribution and the target.
 pub(crate) fn distances<E: EnumerableEnv>(
     env: &E,
     policy: &dyn Policy<E>,

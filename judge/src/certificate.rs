@@ -1,4 +1,4 @@
-//! What a certificate says.
+//! The report that [`certify`](crate::certify()) returns.
 
 use std::fmt;
 
@@ -9,63 +9,62 @@ use crate::{FlowConsistency, Interval, LogProb};
 /// Bounds on log Z, and estimates of it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LogZBounds {
-    /// The log of the sum of the rewards of all objects that were found, each counted once. log Z is never
-    /// less.
+    /// The log of the sum of the rewards of all distinct objects that were found. log Z is never less.
     pub from_found_objects: f64,
-    /// A lower bound, false with a probability of at most 1 %, whatever the policy is: the larger one of
-    /// `from_found_objects` and of the bounds on `E[w] <= Z` by the trajectories of the policy and of uniform
-    /// random walks.
+    /// A lower bound, false with a probability of at most 1 % for any policy: the larger one of
+    /// `from_found_objects` and of the bounds on `E[w] <= Z` from trajectories of the policy and from uniform
+    /// random trajectories.
     pub at_least: f64,
-    /// An upper bound, false with a probability of at most 1 %, whatever the policy is: by
-    /// `E[1 / w] <= 1 / Z` over backward trajectories from objects drawn independently from the target. It
-    /// includes the mass that n objects can't exclude, about 5 / n, and is never below `at_least`. `None` without
-    /// such objects: the policy's own samples have no upper bound.
+    /// An upper bound, false with a probability of at most 1 % for any policy, from `E[1 / w] <= 1 / Z` over
+    /// backward trajectories from objects drawn independently from the target. It includes the mass that n
+    /// objects can't exclude, about 5 / n, and is never below `at_least`. `None` without such objects: the
+    /// policy's own samples give no upper bound.
     pub at_most: Option<f64>,
-    /// An estimate, and no bound: the mean of log w over the policy's trajectories (ELBO), with a normal
+    /// An estimate, not a bound: the mean of log w over the policy's trajectories (ELBO), with a normal
     /// interval. Its expectation is at most log Z.
     pub elbo: Interval,
-    /// An estimate, and no bound: the log of the mean of w over the policy's trajectories (importance
-    /// sampling). The interval is for policies whose trajectories miss nothing, which they can't show. `None`
-    /// if a [`Limit`] speaks against it.
+    /// An estimate, not a bound: the log of the mean of w over the policy's trajectories (importance
+    /// sampling). The interval holds only if the policy's trajectories miss nothing, which they can't show.
+    /// `None` if a [`Limit`] speaks against it.
     pub estimate: Option<Interval>,
 }
 
 /// Bounds on the total variation between the policy and the target.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TvBounds {
-    /// A lower bound, false with a probability of at most 5 %, whatever the policy is and whatever Z is. It
-    /// compares how often the policy's own samples are in two sets of objects with the rewards of these.
+    /// A lower bound, false with a probability of at most 5 % for any policy and any Z. It compares how often
+    /// the policy samples objects of two sets with the rewards of the sets.
     pub at_least: f64,
-    /// An upper bound, false with a probability of at most 5 %, whatever the policy is:
-    /// `E[max(0, 1 - w / Z)]` at `log_z.at_most`. It is 1 without objects of the target.
+    /// An upper bound, false with a probability of at most 5 % for any policy: `E[max(0, 1 - w / Z)]` at
+    /// `log_z.at_most`. It is 1 without objects of the target.
     pub at_most: f64,
-    /// The upper bound on the condition that log Z is at most `if_log_z_at_most`. The policy's own samples
-    /// can't show whether that is true. `None` if log Z has no estimate.
+    /// The upper bound under the condition that log Z is at most `if_log_z_at_most`, which the policy's own
+    /// samples can't show. `None` if log Z has no estimate.
     pub at_most_by_importance: Option<f64>,
     /// The upper end of `log_z.estimate`: the condition of `at_most_by_importance`.
     pub if_log_z_at_most: Option<f64>,
 }
 
-/// Where an object was found.
+/// The origin of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProbeSource {
-    /// Drawn by the policy.
+    /// Sampled by the policy.
     Policy,
-    /// The end of a uniform random walk.
+    /// The end of a uniform random trajectory.
     Uniform,
-    /// The end of a local search for rewards, which began at a uniform random walk's.
+    /// The end of a local search for large rewards that started from a uniform random trajectory.
     Search,
 }
 
-/// An object that the policy's probability was estimated of.
+/// An object with an estimate of its probability under the policy.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Probe {
-    /// Its log-probability.
+    /// Log-probability of the object under the policy.
     pub log_prob: LogProb,
-    /// Its log-reward.
+    /// Log-reward of the object.
     pub log_reward: f64,
-    /// The source that found it first.
+    /// The first source that found the object.
     pub source: ProbeSource,
 }
 
@@ -78,57 +77,57 @@ pub enum Finding {
         /// The lower bound.
         at_least: f64,
     },
-    /// The policy's own samples are some objects less than a tenth as often as they should be, beside the
-    /// others that were found. False with a probability of at most 1 %.
+    /// The policy samples some objects less than a tenth as often as it should, relative to the other objects
+    /// that were found. False with a probability of at most 1 %.
     Neglected {
-        /// The number of these objects.
+        /// The number of neglected objects.
         objects: usize,
         /// Their share of the rewards of all objects that were found.
         mass: f64,
     },
 }
 
-/// A reason why a certificate doesn't give a figure. It says nothing against the policy.
+/// A reason why a figure is missing from a certificate. It says nothing against the policy.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
-    /// The policy's samples carry as much information as this number of equally weighted ones, of 400 that an
-    /// estimate of log Z needs.
+    /// The policy's samples carry as much information as this number of equally weighted samples. An estimate
+    /// of log Z needs 400.
     FewEffectiveSamples {
-        /// The number.
+        /// The effective number of samples.
         effective: f64,
     },
     /// The estimate of log Z by importance is outside the bounds on log Z, so it isn't given. The policy's
-    /// trajectories miss objects, or ways to build them; an exact policy may do the latter.
+    /// trajectories miss objects, or paths to them; even an exact policy may miss paths.
     LogZContradicted {
         /// The estimate.
         estimated: f64,
     },
-    /// P_F builds objects in other orders than P_B takes them apart, as an exact policy may, too. Samples of
-    /// one then tell little of the other: there is no estimate of log Z and no flow consistency, and
+    /// P_F builds objects in other orders than P_B takes them apart, as even an exact policy may do. Samples
+    /// of one then tell little about the other: there is no estimate of log Z and no flow consistency, and
     /// log-probabilities of probes may be far too low.
     PathsDisagree {
-        /// The mean over the policy's samples of the symmetric Kullback-Leibler divergence between the
-        /// trajectories of P_F and of P_B to the same object. 2 or more is too much.
+        /// The symmetric Kullback-Leibler divergence between the trajectories of P_F and of P_B to the same
+        /// object, averaged over the policy's samples. A value of 2 or more is too much.
         nats: f64,
     },
     /// Flow consistency leaves out probes whose [`bias`](LogProb::bias) is above 0.1.
     UncertainProbes {
-        /// Their number.
+        /// The number of probes left out.
         objects: usize,
     },
 }
 
-/// A report on a policy, made from samples.
+/// A report on a policy from samples; see [`certify`](crate::certify()).
 ///
-/// Fields named `at_least` and `at_most` are bounds, each of which states by itself with which probability it
-/// is false. All other figures are estimates: their intervals are meant to hold for 95 % of policies that
-/// miss nothing, and are no bounds.
+/// Fields named `at_least` and `at_most` are bounds; each states the probability that it is false. All other
+/// figures are estimates, not bounds: their intervals are meant to hold for 95 % of policies that miss
+/// nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Certificate {
     /// The number of the policy's trajectories.
     pub samples: usize,
-    /// The number of equally weighted trajectories that carry as much information, an estimate.
+    /// An estimate of the number of equally weighted trajectories that carry as much information.
     pub effective_samples: f64,
     /// Bounds on log Z, and estimates of it.
     pub log_z: LogZBounds,
@@ -137,7 +136,8 @@ pub struct Certificate {
     /// An estimate of flow consistency on subsets of the probes; `None` if paths disagree, or if most probes
     /// are uncertain.
     pub consistency: Option<FlowConsistency>,
-    /// Reasons not to trust the policy. An empty list says that nothing was found, not that nothing is wrong.
+    /// Reasons not to trust the policy. An empty list means that nothing was found, not that nothing is
+    /// wrong.
     pub findings: Vec<Finding>,
     /// Reasons why figures are missing.
     pub limits: Vec<Limit>,
@@ -146,8 +146,8 @@ pub struct Certificate {
 }
 
 impl Certificate {
-    /// `true` if nothing was found against the policy. Read `limits`, too: figures that are missing find
-    /// nothing.
+    /// Returns `true` if nothing was found against the policy. Check `limits`, too: a missing figure can't
+    /// find anything.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty()

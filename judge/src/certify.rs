@@ -1,4 +1,4 @@
-//! A certificate from samples.
+//! Certificates from samples.
 
 use gfn::env::{EnumerableEnv, Reward, Rows, log_rewards};
 use gfn::metrics::{importance_log_z, path_log_ratios, target_log_weights};
@@ -9,23 +9,23 @@ use gfn::{Error, Result, Rng, tch};
 use serde::{Deserialize, Serialize};
 
 use crate::found_objects::{FoundObjects, RISK};
-use crate::log_prob::{PARTS, Parted};
+use crate::log_prob::{PARTS, SplitEstimates};
 use crate::{
     Certificate, FlowConsistency, Interval, Limit, LogZBounds, Probe, ProbeSource, TvBounds, log_mean_at_least,
     subset_distance,
 };
 
-/// The numbers of samples that a certificate is made of.
+/// The numbers of samples for a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Budget {
-    /// The policy's trajectories, and as many uniform random walks.
+    /// The number of the policy's trajectories, and of uniform random trajectories.
     pub samples: usize,
-    /// Subsets for flow consistency.
+    /// The number of subsets for flow consistency.
     pub subsets: usize,
-    /// Objects of each: a third from the policy, from random walks and from a search.
+    /// Objects per subset: a third each from the policy, from random trajectories and from a search.
     pub size: usize,
-    /// Paths back from each of these objects.
+    /// Backward trajectories per object of a subset.
     pub paths: usize,
 }
 
@@ -46,41 +46,41 @@ impl Budget {
     }
 }
 
-/// The effective samples that an estimate of log Z needs: with 100 of them its intervals held for 88 to 91 %
-/// of policies, with 400 for 91 to 95.
+/// The effective samples that an estimate of log Z needs: intervals held for 88 to 91 % of policies with 100
+/// of them, for 91 to 95 % with 400.
 const MIN_EFFECTIVE_SAMPLES: f64 = 400.0;
-/// The divergence between the trajectories of P_F and P_B from which on samples of one tell little of the
+/// The divergence between trajectories of P_F and P_B from which on samples of one tell little about the
 /// other.
 const MAX_NATS: f64 = 2.0;
 /// The bias of a probe's log-probability above which flow consistency leaves the probe out.
 const MAX_BIAS: f64 = 0.1;
-/// A difference of log Z that single precision makes.
-const ROUNDING: f64 = 1e-4;
-/// The search for objects of large rewards: proposals for each, and steps back at most.
+/// Tolerance for differences of log Z from single precision.
+const TOLERANCE: f64 = 1e-4;
+/// The search for objects of large rewards.
 const SEARCH: LocalSearch = LocalSearch { rounds: 8, max_back: 4, acceptance: Acceptance::MetropolisHastings };
 
 /// The number of trajectories that are sampled and scored at once.
 const BATCH: usize = 1024;
 
-/// Finished objects, and the log weights of the trajectories that led to them.
+/// Terminal objects with the log-weights of their trajectories.
 struct WeightedSamples<S> {
     objects: S,
     log_weights: Vec<f64>,
 }
 
 /// Certifies a policy by samples: bounds on log Z and on the total variation to R / Z, flow consistency, and
-/// what speaks against it.
+/// findings against the policy.
 ///
-/// The policy's own samples can't show what it misses. Objects of uniform random walks, and of a local search
-/// that begins at such, stand beside them. `target` are objects drawn independently from the target, if there
-/// are any (samples of an exact method): only they give upper bounds. Objects that were chosen in any other
-/// way, distinct ones for example, make these bounds false.
+/// The policy's own samples can't show what it misses. So objects from uniform random trajectories, and from
+/// a local search that starts there, are used as well. `target` holds objects drawn independently from the
+/// target (by an exact method), if there are any: only they give upper bounds. Objects chosen in any other
+/// way, for example distinct ones, make these bounds false.
 ///
 /// With `w = R(x) P_B(tau | x) / P_F(tau)`: `E_F[w] <= Z`, `E_B[1 / w] <= 1 / Z` with x from the target, and
-/// `TV <= E_F[max(0, 1 - w / Z)]`, as distances between trajectories are no smaller than those between
-/// objects. These means are bounded by bets, which hold however heavy their tails are and however few samples
-/// there are. The lower bound on TV counts how often the policy's samples are in sets of objects. So a policy
-/// that prefers some ways to build an object isn't accused of that.
+/// `TV <= E_F[max(0, 1 - w / Z)]`, because distances between trajectories are at least those between objects.
+/// These means are bounded by betting, which holds for any tail and any number of samples. The lower bound on
+/// TV counts how often the policy samples objects of certain sets, so a policy isn't blamed for preferring
+/// some ways to build an object.
 ///
 /// ```
 /// use gfn::{policy::UniformPolicy, examples::{Chain, Positions}, Rng};
@@ -114,8 +114,8 @@ where
         let expected = "one, whose policy can be certified";
         return Err(Error::config("instances of the environment", env.n_instances(), expected));
     }
-    let own = drawn(env, policy, reward, budget.samples, rng)?;
-    let uniform = drawn(env, &UniformPolicy, reward, budget.samples, rng)?;
+    let own = draw_samples(env, policy, reward, budget.samples, rng)?;
+    let uniform = draw_samples(env, &UniformPolicy, reward, budget.samples, rng)?;
     let per_source = budget.subsets * budget.size.div_ceil(3);
     let rows: Vec<usize> = (0..per_source).map(|k| k % budget.samples).collect();
     let (searched, _) =
@@ -123,12 +123,13 @@ where
     let found = FoundObjects::new(env, reward, [&own.objects, &uniform.objects, &searched])?;
 
     let importance = importance_log_z(&own.log_weights)?;
-    let of_target = target.map(|objects| target_log_weights(env, policy, reward, objects, rng)).transpose()?;
-    let inverse = of_target.map(|log_weights| log_weights.iter().map(|log_w| -log_w).collect::<Vec<_>>());
-    let by_weights = |log_weights: &[f64]| log_mean_at_least(log_weights, RISK / 2.0);
-    let at_least = found.log_reward().max(by_weights(&own.log_weights)).max(by_weights(&uniform.log_weights));
+    let target_weights = target.map(|objects| target_log_weights(env, policy, reward, objects, rng)).transpose()?;
+    let inverse = target_weights.map(|log_weights| log_weights.iter().map(|log_w| -log_w).collect::<Vec<_>>());
+    let mean_at_least = |log_weights: &[f64]| log_mean_at_least(log_weights, RISK / 2.0);
+    let at_least = found.log_reward().max(mean_at_least(&own.log_weights)).max(mean_at_least(&uniform.log_weights));
     let at_most = inverse.map(|logs| -log_mean_at_least(&logs, RISK)).filter(|bound| bound.is_finite());
-    // An upper bound below the lower one is false: by its risk, or because `target` wasn't drawn from the target.
+    // An upper bound below the lower one is false: by its risk, or because `target` wasn't drawn from the
+    // target.
     let at_most = at_most.map(|bound| bound.max(at_least));
     let mut log_z = LogZBounds {
         from_found_objects: found.log_reward(),
@@ -152,7 +153,7 @@ where
     let consistency = if is_consistency_known { Some(probes.consistency(per_source, budget)?) } else { None };
 
     let (at_least, findings) = found.tv_at_least(&own.log_weights, (log_z.at_least, at_most));
-    // 1 - max(0, 1 - w / Z) falls if Z rises, and so does the bound on its mean.
+    // 1 - max(0, 1 - w / Z) decreases as Z increases, and so does the bound on its mean.
     let tv_at_most = |log_z: f64| {
         let shares: Vec<f64> = own.log_weights.iter().map(|log_w| (log_w - log_z).min(0.0)).collect();
         1.0 - log_mean_at_least(&shares, RISK).exp()
@@ -168,14 +169,14 @@ where
     Ok(Certificate { samples, effective_samples, log_z, tv, consistency, findings, limits, probes: probes.probes })
 }
 
-/// The reasons why figures are missing.
+/// Lists the reasons why figures are missing.
 fn limits(log_z: &LogZBounds, effective: f64, nats: f64, uncertain: usize) -> Vec<Limit> {
     let mut out = Vec::new();
     if effective < MIN_EFFECTIVE_SAMPLES {
         out.push(Limit::FewEffectiveSamples { effective });
     }
     let contradicts = |estimate: &Interval| {
-        estimate.high + ROUNDING < log_z.at_least || log_z.at_most.is_some_and(|most| estimate.low - ROUNDING > most)
+        estimate.high + TOLERANCE < log_z.at_least || log_z.at_most.is_some_and(|most| estimate.low - TOLERANCE > most)
     };
     if let Some(estimate) = log_z.estimate.filter(contradicts) {
         out.push(Limit::LogZContradicted { estimated: estimate.estimate });
@@ -189,7 +190,7 @@ fn limits(log_z: &LogZBounds, effective: f64, nats: f64, uncertain: usize) -> Ve
     out
 }
 
-fn drawn<E: EnumerableEnv>(
+fn draw_samples<E: EnumerableEnv>(
     env: &E,
     policy: &dyn Policy<E>,
     reward: &dyn Reward<E::States>,
@@ -207,16 +208,16 @@ fn drawn<E: EnumerableEnv>(
     Ok(out)
 }
 
-/// Objects that the policy's probability was estimated of.
+/// Objects with estimates of their probability under the policy.
 struct ProbeSet {
     probes: Vec<Probe>,
-    estimates: Parted,
-    /// The probe that each row is.
-    of: Vec<usize>,
+    estimates: SplitEstimates,
+    /// The probe of each row.
+    probe_of_row: Vec<usize>,
 }
 
 impl ProbeSet {
-    /// A third of the objects from each source.
+    /// Estimates the log-probability of each distinct object; a third of the rows is from each source.
     fn new<E>(
         env: &E,
         policy: &dyn Policy<E>,
@@ -230,7 +231,7 @@ impl ProbeSet {
     {
         let grouping = env.objects(objects)?;
         let different = objects.select(&grouping.first);
-        let estimates = Parted::new(&path_log_ratios(env, policy, &different, budget.paths, rng)?, rng);
+        let estimates = SplitEstimates::new(&path_log_ratios(env, policy, &different, budget.paths, rng)?, rng);
         let log_rewards = log_rewards(reward, &different, None)?;
         let source = |row: usize| match 3 * row / objects.len() {
             0 => ProbeSource::Policy,
@@ -239,46 +240,46 @@ impl ProbeSet {
         };
         let probes = grouping.first.iter().zip(&estimates.log_probs).zip(log_rewards);
         let probes = probes.map(|((&row, &log_prob), log_reward)| Probe { log_prob, log_reward, source: source(row) });
-        Ok(Self { probes: probes.collect(), estimates, of: grouping.of })
+        Ok(Self { probes: probes.collect(), estimates, probe_of_row: grouping.of })
     }
 
-    /// The number of probes whose log-probability is too uncertain.
+    /// Counts the probes whose log-probability is too uncertain.
     fn uncertain(&self) -> usize {
         self.probes.iter().filter(|probe| probe.log_prob.bias > MAX_BIAS).count()
     }
 
-    /// The mean over the policy's samples of the symmetric Kullback-Leibler divergence between P_F's and
-    /// P_B's trajectories to the object: that of `log P_F / P_B` on a trajectory that P_F drew, less the mean
-    /// on those that P_B drew.
+    /// Returns the symmetric Kullback-Leibler divergence between P_F's and P_B's trajectories to the object,
+    /// averaged over the policy's samples: `log P_F / P_B` on a trajectory of P_F, minus its mean over
+    /// trajectories of P_B.
     fn divergence(&self, log_weights: &[f64], per_source: usize) -> f64 {
         let of_row = |row: usize| {
-            let probe = self.of[row];
+            let probe = self.probe_of_row[row];
             self.probes[probe].log_reward - log_weights[row % log_weights.len()] - self.estimates.mean_log_ratios[probe]
         };
         // Infinity and NaN count as a very large number.
         ((0..per_source).map(of_row).sum::<f64>() / per_source as f64).min(f64::MAX)
     }
 
-    /// Each subset has as many objects of each source, each of which counts once, and uncertain ones not at
-    /// all. Subsets share objects, whose estimates are off for all of them: the error of that is the
-    /// jackknife's over parts of the paths.
+    /// Estimates flow consistency. A subset has equally many objects of each source; equal objects count
+    /// once, uncertain ones not at all. Subsets share objects, so that errors of their estimates don't
+    /// cancel; the jackknife over parts of the paths gives this error.
     fn consistency(&self, per_source: usize, budget: Budget) -> Result<FlowConsistency> {
         let share = per_source / budget.subsets;
         let (mut distances, mut noise, mut without) = (Vec::new(), 0.0, [0.0; PARTS]);
         for k in 0..budget.subsets {
             let rows = (0..3).flat_map(|source| source * per_source + k * share..source * per_source + (k + 1) * share);
-            let mut subset: Vec<usize> = rows.map(|row| self.of[row]).collect();
+            let mut subset: Vec<usize> = rows.map(|row| self.probe_of_row[row]).collect();
             subset.sort_unstable();
             subset.dedup();
             subset.retain(|&probe| self.probes[probe].log_prob.bias <= MAX_BIAS);
             let of = |values: &dyn Fn(usize) -> f64| subset.iter().map(|&probe| values(probe)).collect::<Vec<f64>>();
-            let by = |keep: &dyn Fn(usize) -> bool| of(&|probe| self.estimates.by(probe, keep));
+            let by = |keep: &dyn Fn(usize) -> bool| of(&|probe| self.estimates.log_p_from_parts(probe, keep));
             let log_rewards = of(&|probe| self.probes[probe].log_reward);
             distances.push(subset_distance(&by(&|_| true), &log_rewards)?);
             for (part, sum) in without.iter_mut().enumerate() {
                 *sum += subset_distance(&by(&|kept| kept != part), &log_rewards)? / budget.subsets as f64;
             }
-            // Halves differ by twice the error of the whole.
+            // The two halves differ by twice the error of the whole.
             let half = PARTS / 2;
             noise += subset_distance(&by(&|part| part < half), &by(&|part| part >= half))? / 2.0;
         }

@@ -1,4 +1,4 @@
-//! Flow consistency: learned against target mass, among few objects at a time.
+//! Flow consistency: learned and target mass compared within small subsets of objects.
 
 use gfn::metrics::Estimate;
 use gfn::tensor::log_sum_exp;
@@ -10,20 +10,22 @@ use crate::Interval;
 /// Flow consistency on subsets (FCS; Silva et al., *When do GFlowNets learn the right distribution?*, ICLR 2025): the mean over random
 /// subsets of the total variation between learned and target probabilities, each normalised within the subset.
 ///
-/// It is 0 for an exact policy, and 1 for one whose mass is on other objects. It needs neither Z nor all objects.
+/// Flow consistency is 0 for an exact policy, and 1 for a policy whose mass is on other objects. It needs
+/// neither Z nor all objects.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlowConsistency {
-    /// The mean over the subsets. The lower end of its interval is less the floor, by which noise may have raised it.
+    /// The mean over the subsets. The lower end of its interval is reduced by `floor`, because noise may have
+    /// raised the mean.
     pub fcs: Interval,
-    /// The value for an exact policy whose probabilities are known as well as these.
+    /// The value that an exact policy would have with equally noisy probabilities.
     pub floor: f64,
     /// The number of subsets.
     pub subsets: usize,
 }
 
 impl FlowConsistency {
-    /// The mean of the distances of subsets, which are drawn independently; `floor` is what noise alone makes of it, and `error` the standard
-    /// error of probabilities that subsets share (0 if they are known).
+    /// Averages the distances of independent subsets. `floor` is the mean distance from noise alone, and
+    /// `error` the standard error from probabilities that subsets share (0 if they are exact).
     ///
     /// # Errors
     /// [`Error::Config`] for fewer than two subsets.
@@ -39,12 +41,12 @@ impl FlowConsistency {
     }
 }
 
-/// The total variation between two distributions over a subset of objects, from logs that needn't be normalised: 1 if one of them has no
-/// mass there, 0 if neither has.
+/// Returns the total variation between two distributions over a subset of objects, from logs that needn't be
+/// normalised: 1 if one of them has no mass there, 0 if neither has.
 ///
 /// ```
 /// use gfn_judge::subset_distance;
-/// // Learned 1 : 3, wanted 1 : 1.
+/// // Learned 1 : 3, target 1 : 1.
 /// assert!((subset_distance(&[-7.0, -7.0 + 3f64.ln()], &[2.0, 2.0])? - 0.25).abs() < 1e-12);
 /// # Ok::<(), gfn::Error>(())
 /// ```

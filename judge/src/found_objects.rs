@@ -1,4 +1,4 @@
-//! How often the policy's samples are objects that were found, against what their rewards ask for.
+//! Comparison of how often the policy samples objects with their rewards.
 
 use gfn::Result;
 use gfn::env::{EnumerableEnv, Reward, Rows, log_rewards};
@@ -6,22 +6,22 @@ use gfn::tensor::log_sum_exp;
 
 use crate::{Finding, probability_at_least};
 
-/// The probability that a bound on log Z is false. For a bound on the probability of a set of objects it is
-/// half of that.
+/// The probability that a bound on log Z is false. A bound on the probability of a set of objects has half of
+/// this risk.
 pub(crate) const RISK: f64 = 0.01;
 /// Total variation and mass below which nothing is reported.
 const MIN_REPORTED: f64 = 0.01;
-/// An object is neglected if it has less of its probability than this share.
+/// An object is neglected if the policy samples it with less than this share of its target probability.
 const NEGLECTED_SHARE: f64 = 0.1;
 
-/// Different objects that were found by the policy, by random walks and by the search.
+/// Distinct objects found by the policy, by random trajectories and by the search.
 pub(crate) struct FoundObjects {
     /// The log-reward of each object.
     log_rewards: Vec<f64>,
-    /// The number of times that each object is among the first half of the policy's samples, and among the second.
+    /// Counts of each object in the first and in the second half of the policy's samples.
     counts: Vec<[usize; 2]>,
-    /// The objects that anything but the second half found. Sets of them that are chosen without the second
-    /// half are independent of it.
+    /// True for objects found other than by the second half of the samples. Sets of candidates that are
+    /// chosen without the second half are independent of it.
     is_candidate: Vec<bool>,
     /// The number of samples of each half.
     halves: [usize; 2],
@@ -31,14 +31,14 @@ pub(crate) struct FoundObjects {
 #[derive(Default)]
 struct Group {
     objects: usize,
-    /// The sum of its rewards, in units of `exp(log_scale)`.
+    /// The sum of rewards in the set, in units of `exp(log_scale)`.
     reward: f64,
-    /// The number of samples of the second half that are in it.
+    /// The number of samples of the second half that are in the set.
     count: usize,
 }
 
 impl FoundObjects {
-    /// The different objects among the policy's samples, the ends of random walks and what the search found.
+    /// Collects the distinct objects among the policy's samples, random objects and objects of the search.
     pub(crate) fn new<E: EnumerableEnv>(
         env: &E,
         reward: &dyn Reward<E::States>,
@@ -66,15 +66,15 @@ impl FoundObjects {
         log_sum_exp(self.log_rewards.iter().copied())
     }
 
-    /// A lower bound on the total variation to the target, for each Z between the bounds on it, and what it
-    /// says of the policy. `log_weights` are those of the policy's samples.
+    /// Returns a lower bound on the total variation to the target, the smallest over all Z between the bounds
+    /// on Z, and findings about the policy. `log_weights` belong to the policy's samples.
     ///
     /// The first half of the samples chooses a set A of objects that seem to be sampled too rarely, and a set
-    /// B of others. The second half counts how often it meets them. If p(A) is at most a, and p(B) at least
+    /// B of other objects. The second half counts samples in A and B. If p(A) is at most a, and p(B) at least
     /// b, total variation is at least `R(A) / Z - a` and `b - R(B) / Z`. The first falls with Z and the
-    /// second rises, so their larger one has a least value over all Z. Of two such pairs the larger bound
-    /// counts. It is false with a probability of at most 4 RISK: a half each of two a and of two b, and the
-    /// bounds on Z.
+    /// second rises, so the larger of the two has a minimum over Z. Two such pairs of sets are tried, and the
+    /// larger bound is used. It is false with a probability of at most 4 RISK: RISK / 2 for each of two a and
+    /// two b, and the bounds on Z.
     pub(crate) fn tv_at_least(&self, log_weights: &[f64], log_z: (f64, Option<f64>)) -> (f64, Vec<Finding>) {
         let candidates = self.log_rewards.iter().zip(&self.is_candidate).filter(|(_, is_candidate)| **is_candidate);
         let found = log_sum_exp(candidates.map(|(log_reward, _)| *log_reward));
@@ -88,10 +88,10 @@ impl FoundObjects {
             let z = z.min(log_z.1.map_or(f64::INFINITY, scaled));
             (rare.reward / z - most).max(least - frequent.reward / z).clamp(0.0, 1.0)
         };
-        let rare = group(|share, wanted| share < wanted);
-        let frequent = group(|share, wanted| share > wanted);
-        let neglected = group(|share, wanted| share < NEGLECTED_SHARE * wanted);
-        let rest = group(|share, wanted| share >= NEGLECTED_SHARE * wanted);
+        let rare = group(|share, expected| share < expected);
+        let frequent = group(|share, expected| share > expected);
+        let neglected = group(|share, expected| share < NEGLECTED_SHARE * expected);
+        let rest = group(|share, expected| share >= NEGLECTED_SHARE * expected);
         let tv = tv_of(&rare, &frequent).max(tv_of(&neglected, &rest));
         let mut findings = Vec::new();
         if tv >= MIN_REPORTED {
@@ -99,22 +99,23 @@ impl FoundObjects {
         }
         // An exact policy samples two sets in proportion to their rewards.
         let mass = neglected.reward / (neglected.reward + rest.reward);
-        let wanted = self.at_least(&rest) * neglected.reward / rest.reward;
-        if mass >= MIN_REPORTED && self.at_most(&neglected) < NEGLECTED_SHARE * wanted {
+        let expected = self.at_least(&rest) * neglected.reward / rest.reward;
+        if mass >= MIN_REPORTED && self.at_most(&neglected) < NEGLECTED_SHARE * expected {
             findings.push(Finding::Neglected { objects: neglected.objects, mass });
         }
         (tv, findings)
     }
 
-    /// The candidates chosen by their share of the first half and the share that their reward asks for.
+    /// Collects the candidates that `chosen` selects by their share of the first half and by the share in
+    /// proportion to their reward.
     fn group(&self, log_scale: f64, chosen: fn(f64, f64) -> bool) -> Group {
         let mut out = Group::default();
         for (object, counts) in self.counts.iter().enumerate().filter(|(object, _)| self.is_candidate[*object]) {
             let share = counts[0] as f64 / self.halves[0] as f64;
-            let wanted = (self.log_rewards[object] - log_scale).exp();
-            if chosen(share, wanted) {
+            let expected = (self.log_rewards[object] - log_scale).exp();
+            if chosen(share, expected) {
                 out.objects += 1;
-                out.reward += wanted;
+                out.reward += expected;
                 out.count += counts[1];
             }
         }
@@ -127,7 +128,7 @@ impl FoundObjects {
         probability_at_least(group.count as f64 / n as f64, n, RISK / 2.0)
     }
 
-    /// An upper bound on it.
+    /// An upper bound on the same probability.
     fn at_most(&self, group: &Group) -> f64 {
         let n = self.halves[1];
         1.0 - probability_at_least((n - group.count) as f64 / n as f64, n, RISK / 2.0)

@@ -1,4 +1,4 @@
-//! Figures with intervals, and the bounds that they are made by.
+//! Figures with intervals, and the bounds that are used for them.
 
 use gfn::Rng;
 use gfn::metrics::Estimate;
@@ -8,26 +8,27 @@ use serde::{Deserialize, Serialize};
 /// Half-width of an interval of 95 %, in standard errors.
 const Z_95: f64 = 1.959_963_984_540_054;
 
-/// Rounds of the bootstrap.
-const ROUNDS: usize = 400;
-/// Relative errors that single precision makes.
-const ROUNDING: f64 = 1e-9;
+/// The number of bootstrap rounds.
+const BOOTSTRAP_ROUNDS: usize = 400;
+/// Tolerance for relative errors from single precision.
+const TOLERANCE: f64 = 1e-9;
 
-/// A figure and its interval, meant to hold for 95 % of policies. A [`Certificate`](super::Certificate) has
-/// such intervals only around estimates: they are no bounds. Those of a [`Judgement`](super::Judgement) are
-/// bounds.
+/// A figure with an interval that is meant to hold for 95 % of policies. In a
+/// [`Certificate`](super::Certificate) only estimates have such intervals, which are no bounds. In a
+/// [`Judgement`](super::Judgement) intervals are bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// The figure.
     pub estimate: f64,
-    /// The interval's lower end.
+    /// The lower end of the interval.
     pub low: f64,
-    /// Its upper end.
+    /// The upper end of the interval.
     pub high: f64,
 }
 
 impl Interval {
-    /// The mean with 1.96 standard errors on each side. Both ends are infinite if one of the two figures isn't finite.
+    /// Returns the mean with 1.96 standard errors on each side. Both ends are infinite if mean or error isn't
+    /// finite.
     #[must_use]
     pub fn from_estimate(found: Estimate) -> Self {
         let half = Z_95 * found.standard_error;
@@ -38,9 +39,9 @@ impl Interval {
         }
     }
 
-    /// The log of the mean of the exponentials of these, with the interval of the studentised bootstrap
-    /// (Efron and Tibshirani, *An introduction to the bootstrap*, 12.5): weights are skewed, and where their
-    /// mean is too small, so is its error.
+    /// Returns the log of the mean of the exponentials, with an interval by the studentised bootstrap (Efron
+    /// and Tibshirani, *An introduction to the bootstrap*, 12.5). Weights are skewed: if their mean is too
+    /// small, so is its standard error.
     pub(crate) fn from_log_draws(logs: &[f64], rng: &mut Rng) -> Self {
         let n = logs.len();
         let estimate = log_sum_exp(logs.iter().copied()) - (n as f64).ln();
@@ -50,10 +51,10 @@ impl Interval {
         if n < 2 {
             return Self { estimate, low: f64::NEG_INFINITY, high: f64::INFINITY };
         }
-        if error < ROUNDING {
+        if error < TOLERANCE {
             return Self { estimate, low: estimate - Z_95 * error, high: estimate + Z_95 * error };
         }
-        let mut deviations: Vec<f64> = (0..ROUNDS)
+        let mut deviations: Vec<f64> = (0..BOOTSTRAP_ROUNDS)
             .map(|_| {
                 let (mut sum, mut squares) = (0.0, 0.0);
                 for _ in 0..n {
@@ -62,36 +63,36 @@ impl Interval {
                     squares += share * share;
                 }
                 let mean = sum / n as f64;
-                if mean > 0.0 { mean.ln() / error_of(mean, squares).max(ROUNDING) } else { f64::NEG_INFINITY }
+                if mean > 0.0 { mean.ln() / error_of(mean, squares).max(TOLERANCE) } else { f64::NEG_INFINITY }
             })
             .collect();
         deviations.sort_by(f64::total_cmp);
-        let at = |share: f64| deviations[(share * (ROUNDS - 1) as f64).round() as usize];
+        let at = |share: f64| deviations[(share * (BOOTSTRAP_ROUNDS - 1) as f64).round() as usize];
         Self { estimate, low: estimate - at(0.975) * error, high: estimate - at(0.025) * error }
     }
 
-    /// `true` for a value within the interval.
+    /// Returns `true` for a value within the interval.
     #[must_use]
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
 }
 
-/// Stakes of the bets of [`log_mean_at_least`]: 1, 1/2, 1/4 and so on.
-const STAKES: i32 = 16;
-/// How far below the log of the mean the bound is searched for.
-const SEARCHED_NATS: f64 = 100.0;
+/// The number of stakes in [`log_mean_at_least`]: 1, 1/2, 1/4 and so on.
+const N_STAKES: i32 = 16;
+/// The search for the bound starts this far below the log of the mean.
+const MAX_SEARCH_NATS: f64 = 100.0;
 
-/// The log of a lower bound on the mean of independent variables that are never negative, from the logs of
-/// draws of them. The bound is false with a probability of at most `risk`, however heavy the tail is
-/// (betting; Waudby-Smith and Ramdas, *Estimating means of bounded random variables by betting*, 2024).
+/// Returns the log of a lower bound on the mean of independent nonnegative variables, from the logs of draws.
+/// The bound is false with a probability of at most `risk`, for any tail (betting; Waudby-Smith and Ramdas,
+/// *Estimating means of bounded random variables by betting*, 2024).
 ///
-/// If the mean is m, a bet with the stake s in [0, 1] multiplies a capital by `1 + s (x / m - 1)`, by no more
-/// than 1 in expectation. So the capital that started at 1, dealt out to several stakes, reaches 1 / risk
-/// with a probability of at most `risk`. The bound is the largest m at which it does. For n equal draws it is
-/// too small by the factor `(risk / 2)^(1 / n)`.
+/// If the mean is m, a bet with the stake s in [0, 1] multiplies a capital by `1 + s (x / m - 1)`, at most 1
+/// in expectation. So a capital of 1, divided among several stakes, reaches 1 / risk with a probability of at
+/// most `risk`. The bound is the largest m at which it does. For n equal draws it is too small by the factor
+/// `(risk / 2)^(1 / n)`.
 ///
-/// Returns minus infinity if the draws refute no mean: for none, and if all of them are 0.
+/// Returns minus infinity if no positive bound holds: without draws, and if all draws are 0.
 ///
 /// ```
 /// let bound = gfn_judge::log_mean_at_least(&[0.0; 1_000], 0.01);
@@ -101,16 +102,16 @@ const SEARCHED_NATS: f64 = 100.0;
 #[must_use]
 pub fn log_mean_at_least(logs: &[f64], risk: f64) -> f64 {
     let mut high = log_sum_exp(logs.iter().copied()) - (logs.len() as f64).ln();
-    let mut low = high - SEARCHED_NATS;
+    let mut low = high - MAX_SEARCH_NATS;
     let is_refuted = |log_m: f64| {
         let ratios: Vec<f64> = logs.iter().map(|log| (log - log_m).exp()).collect();
         let log_capital = |k: i32| {
             let stake = 0.5f64.powi(k);
-            // Logs of products of four factors are cheaper than four logs, and can't overflow.
+            // The log of a product of four factors is cheaper than four logs, and can't overflow.
             let product = |some: &[f64]| some.iter().map(|ratio| 1.0 - stake + stake * ratio).product::<f64>().ln();
             (stake / 2.0).ln() + ratios.chunks(4).map(product).sum::<f64>()
         };
-        log_sum_exp((0..STAKES).map(log_capital).collect::<Vec<_>>()) >= -risk.ln()
+        log_sum_exp((0..N_STAKES).map(log_capital).collect::<Vec<_>>()) >= -risk.ln()
     };
     if !high.is_finite() || !is_refuted(low) {
         return f64::NEG_INFINITY;
@@ -122,8 +123,8 @@ pub fn log_mean_at_least(logs: &[f64], risk: f64) -> f64 {
     low
 }
 
-/// A lower bound on the probability of an event that was seen in this share of `n` draws. It is false with a
-/// probability of at most `risk`: the smallest `p` with `n KL(share || p) <= ln(1 / risk)` (Chernoff).
+/// Returns a lower bound on the probability of an event that happened in this share of `n` draws. It is false
+/// with a probability of at most `risk`: the smallest `p` with `n KL(share || p) <= ln(1 / risk)` (Chernoff).
 ///
 /// ```
 /// // 100 heads of 100 tosses: p^100 is the risk at the bound.

@@ -1,17 +1,18 @@
-//! How good a policy of [`gfn`] or a set of samples is, by bounds that hold and by estimates that say what they suppose.
+//! Judges policies of [`gfn`] and sets of samples, by bounds that always hold and by estimates that state
+//! their assumptions.
 //!
 //! | question | answer | needs |
 //! |---|---|---|
-//! | what can be said of a policy whose states can't be listed? | [`certify`], a [`Certificate`] | an environment of one instance |
+//! | what is known about a policy whose states can't be listed? | [`certify`], a [`Certificate`] | an environment of one instance |
 //! | how far are samples of any library from the target? | [`Judgement`] | the target's probabilities |
 //! | how probable is an object, and how certain is that? | [`log_probs`] | any environment |
-//! | are learned and target masses alike among few objects? | [`subset_distance`], [`FlowConsistency`] | log-probabilities and log-rewards |
-//! | what is the mean of draws with a heavy tail at least? | [`log_mean_at_least`] | independent draws of 0 or more |
-//! | what is the probability of an event at least? | [`probability_at_least`] | independent draws |
+//! | do learned and target masses agree within small subsets? | [`subset_distance`], [`FlowConsistency`] | log-probabilities and log-rewards |
+//! | what is a lower bound on a mean with a heavy tail? | [`log_mean_at_least`] | independent draws of 0 or more |
+//! | what is a lower bound on an event's probability? | [`probability_at_least`] | independent draws |
 //!
-//! [`certify`] samples a policy, draws backward trajectories from objects of several sources, and puts together bounds on log Z
-//! and on the total variation to the target, and an estimate of flow consistency. The task `certificates` of `reproduce`
-//! compares each of them with the truth of spaces whose states are listed.
+//! [`certify`] samples a policy, draws backward trajectories from objects of several sources, and returns
+//! bounds on log Z and on the total variation to the target, with an estimate of flow consistency. The task
+//! `certificates` of `reproduce` compares each figure with the truth on spaces whose states are listed.
 
 mod certificate;
 mod certify;

@@ -9,45 +9,46 @@ use serde::{Deserialize, Serialize};
 
 use crate::Interval;
 
-/// The log-probability that a policy ends in an object, estimated on paths that are drawn backwards from it.
+/// The log-probability that a policy ends in an object, estimated from backward trajectories (paths) from the
+/// object.
 ///
 /// The mean of `P_F / P_B` over paths is unbiased; its log is too low by about `bias`. Both figures are
-/// estimates from the paths that were drawn: if the policy prefers paths that none of them is like, the
-/// estimate is far too low, and nothing in it shows that.
+/// estimates from the drawn paths: if the policy prefers paths unlike these, the estimate is far too low, and
+/// nothing in it shows that.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LogProb {
-    /// log p(x), and the interval of the studentised bootstrap over paths. It is no bound, and of use only if
-    /// `bias` is at most 0.1.
+    /// log p(x), with the interval of the studentised bootstrap over paths. The interval isn't a bound, and
+    /// is useful only if `bias` is at most 0.1.
     pub log_p: Interval,
-    /// The amount by which the estimate is too low in the mean, itself an estimate: half of the squared
-    /// relative standard error. It can't exceed 0.5.
+    /// An estimate of the amount by which log p(x) is too low on average: half of the squared relative
+    /// standard error. It can't exceed 0.5.
     pub bias: f64,
 }
 
 impl LogProb {
-    /// Estimates it from the logs of `P_F / P_B` on the paths of one object.
+    /// Estimates the log-probability of one object from the logs of `P_F / P_B` on its paths.
     fn from_log_ratios(log_ratios: &[f64], rng: &mut Rng) -> Self {
         let log_p = log_sum_exp(log_ratios.iter().copied()) - (log_ratios.len() as f64).ln();
         if log_p == f64::NEG_INFINITY {
-            // No path can be walked: where P_B reaches every path, p is 0.
+            // The policy takes none of the paths: if P_B reaches every path, p is 0.
             return Self { log_p: Interval { estimate: log_p, low: log_p, high: log_p }, bias: 0.0 };
         }
         let relative: Vec<f64> = log_ratios.iter().map(|ratio| (ratio - log_p).exp()).collect();
         let error = if relative.len() > 1 { Estimate::from_values(&relative).standard_error } else { f64::INFINITY };
         let mut log_p = Interval::from_log_draws(log_ratios, rng);
-        // It is a probability.
+        // A probability is at most 1.
         log_p.high = log_p.high.min(0.0).max(log_p.estimate);
         Self { log_p, bias: error * error / 2.0 }
     }
 }
 
-/// Log-probabilities with intervals of each of these finished objects, by `paths` paths to each (of its
-/// states, where it has several).
+/// Estimates the log-probability of each of these terminal objects, from `paths` paths to each (to its
+/// states, if it has several).
 ///
 /// ```
 /// use gfn::{policy::UniformPolicy, examples::{Chain, Positions}, Rng};
 /// let found = gfn_judge::log_probs(&Chain::new(4), &UniformPolicy, &Positions(vec![0]), 50, &mut Rng::seeded(0))?;
-/// // One of three actions exits, and there is one path: it is known without error.
+/// // One of three actions exits, and there is only one path, so the estimate has no error.
 /// assert!((found[0].log_p.estimate + 3f64.ln()).abs() < 1e-6 && found[0].bias < 1e-12);
 /// # Ok::<(), gfn::Error>(())
 /// ```
@@ -65,20 +66,20 @@ pub fn log_probs<E: Env>(
     Ok(log_ratios.iter().map(|ratios| LogProb::from_log_ratios(ratios, rng)).collect())
 }
 
-/// Parts that the paths of each object are dealt to.
+/// The number of parts into which the paths of each object are divided.
 pub(crate) const PARTS: usize = 8;
 
-/// Estimates of log p(x), and what they would be by some of the paths.
-pub(crate) struct Parted {
+/// Estimates of log p(x) from all paths, and from some parts of them.
+pub(crate) struct SplitEstimates {
     pub(crate) log_probs: Vec<LogProb>,
     /// The mean of the log ratios of each object.
     pub(crate) mean_log_ratios: Vec<f64>,
-    /// The log of the sum of ratios and the number of paths of each part, by object.
+    /// The log of the sum of ratios, and the number of paths, of each part of each object.
     parts: Vec<[(f64, usize); PARTS]>,
 }
 
-impl Parted {
-    /// Deals the log ratios of the paths of each object to parts.
+impl SplitEstimates {
+    /// Divides the log ratios of each object's paths into parts.
     pub(crate) fn new(log_ratios: &[Vec<f64>], rng: &mut Rng) -> Self {
         let part = |ratios: &[f64], k: usize| {
             let own = || ratios.iter().skip(k).step_by(PARTS).copied();
@@ -91,8 +92,8 @@ impl Parted {
         Self { log_probs, mean_log_ratios, parts }
     }
 
-    /// log p of an object by the paths of the parts that are kept.
-    pub(crate) fn by(&self, object: usize, keep: impl Fn(usize) -> bool) -> f64 {
+    /// Returns log p of an object estimated from the parts that `keep` selects.
+    pub(crate) fn log_p_from_parts(&self, object: usize, keep: impl Fn(usize) -> bool) -> f64 {
         let kept = || self.parts[object].iter().enumerate().filter(|(k, _)| keep(*k)).map(|(_, part)| part);
         let n: usize = kept().map(|(_, n)| n).sum();
         log_sum_exp(kept().map(|(sum, _)| *sum)) - (n.max(1) as f64).ln()

@@ -1,8 +1,9 @@
-//! Pictures and tables: figures ([`Figure`]), drawn graphs ([`GraphDrawing`]) and sheets of pictures ([`PictureSheet`]);
-//! results as a table of text ([`Table`]).
+//! Pictures and tables: figures ([`Figure`]), drawings of graphs ([`GraphDrawing`]), sheets of pictures
+//! ([`PictureSheet`]), and text tables of results ([`Table`]).
 //!
-//! They are written as SVG, which needs neither fonts nor a display; with the feature `png` as PNG, too, by the path's
-//! extension. Colours are those of Okabe and Ito, which readers with a colour vision deficiency can tell apart.
+//! Pictures are written as SVG, which needs neither fonts nor a display, or with the feature `png` as PNG,
+//! chosen by the path's extension. The colours, by Okabe and Ito, can be told apart with a colour vision
+//! deficiency.
 
 mod canvas;
 mod chart;

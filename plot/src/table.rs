@@ -1,8 +1,8 @@
-//! Results as an aligned table of plain text.
+//! Tables of results as aligned plain text.
 
 use std::fmt;
 
-/// One cell of a [`Table`].
+/// A cell of a [`Table`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Cell {
@@ -10,12 +10,12 @@ pub enum Cell {
     Text(String),
     /// A number in digits, aligned to the right.
     Number(String),
-    /// Nothing to report, shown as a dash.
+    /// No value, shown as a dash.
     Missing,
 }
 
 impl Cell {
-    fn shown(&self) -> &str {
+    fn text(&self) -> &str {
         match self {
             Self::Text(text) | Self::Number(text) => text,
             Self::Missing => "-",
@@ -59,7 +59,8 @@ impl<T: Into<Self>> From<Option<T>> for Cell {
     }
 }
 
-/// A table of results, printed with its columns aligned: those with numbers to the right, those of texts alone to the left.
+/// A table of results, printed with aligned columns: columns with numbers to the right, columns of texts to
+/// the left.
 ///
 /// ```
 /// use gfn_plot::Table;
@@ -81,13 +82,14 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table with these column headings and no row.
+    /// Builds a table with these column headings and no rows.
     #[must_use]
     pub fn new<S: Into<String>>(header: impl IntoIterator<Item = S>) -> Self {
         Self { header: header.into_iter().map(Into::into).collect(), rows: Vec::new() }
     }
 
-    /// The table with one more row; a short row is filled with empty cells, a long one adds columns without heading.
+    /// Adds a row and returns the table. A short row is filled with empty cells, a long one adds columns
+    /// without headings.
     #[must_use]
     pub fn row(mut self, cells: impl IntoIterator<Item = Cell>) -> Self {
         self.push(cells);
@@ -109,7 +111,7 @@ impl fmt::Display for Table {
         let mut widths = vec![0; n];
         let mut is_right = vec![false; n];
         for k in 0..n {
-            widths[k] = lines.iter().filter_map(|line| line.get(k)).map(|cell| width(cell.shown())).max().unwrap_or(0);
+            widths[k] = lines.iter().filter_map(|line| line.get(k)).map(|cell| width(cell.text())).max().unwrap_or(0);
             let cells: Vec<&Cell> = self.rows.iter().filter_map(|row| row.get(k)).collect();
             let has_text = cells.iter().any(|cell| matches!(cell, Cell::Text(_)));
             let has_number = cells.iter().any(|cell| matches!(cell, Cell::Number(_)));
@@ -117,18 +119,18 @@ impl fmt::Display for Table {
         }
         let rule = widths.iter().map(|&width| Cell::Text("-".repeat(width))).collect();
         for line in lines[..1].iter().copied().chain([&rule]).chain(lines[1..].iter().copied()) {
-            let mut shown = Vec::new();
+            let mut parts = Vec::new();
             for (k, cell) in line.iter().enumerate() {
-                let room = " ".repeat(widths[k] - width(cell.shown()));
-                shown.push(if is_right[k] { room + cell.shown() } else { cell.shown().to_owned() + &room });
+                let room = " ".repeat(widths[k] - width(cell.text()));
+                parts.push(if is_right[k] { room + cell.text() } else { cell.text().to_owned() + &room });
             }
-            writeln!(f, "{}", shown.join("  ").trim_end())?;
+            writeln!(f, "{}", parts.join("  ").trim_end())?;
         }
         Ok(())
     }
 }
 
-/// A number as a reader wants it: four significant digits, in scientific notation below 0.0001 and from 10 million on.
+/// Formats a number with four significant digits, in scientific notation below 0.0001 and from 10 million on.
 ///
 /// ```
 /// use gfn_plot::number;
@@ -141,7 +143,7 @@ pub fn number(value: f64) -> String {
         // Adding zero turns -0 into 0.
         return format!("{}", value + 0.0);
     }
-    // Rounded first: 0.99996 has the magnitude of 1.
+    // Rounded first, because 0.99996 rounds to 1.
     let rounded = format!("{value:.3e}");
     let exponent = rounded.split_once('e').map(|(_, exponent)| exponent.parse());
     match exponent {
@@ -170,8 +172,8 @@ mod tests {
             (f64::NEG_INFINITY, "-inf"),
             (5e-324, "4.941e-324"),
         ];
-        for (value, shown) in cases {
-            assert_eq!(number(value), shown);
+        for (value, text) in cases {
+            assert_eq!(number(value), text);
         }
     }
 
@@ -182,10 +184,10 @@ mod tests {
             .row(["b".into()])
             .row([Cell::Missing, Cell::Number("-17".to_owned())])
             .row(["c".into(), "1 to 2".into()]);
-        let shown = table.to_string();
+        let text = table.to_string();
         let expected = "é               n\n---------  ------  ------\nlong name       5  beyond\nb\n-             -17\n\
                         c          1 to 2\n";
-        assert_eq!(shown, expected);
+        assert_eq!(text, expected);
         assert_eq!(Table::new([""; 0]).to_string(), "\n\n");
     }
 }

@@ -1,4 +1,4 @@
-//! Files as readers find them: SVG always, PNG with its feature.
+//! Tests of written files: SVG always, PNG with its feature.
 
 use gfn_plot::{Canvas, Colour, TextAnchor};
 
@@ -9,14 +9,14 @@ fn folder(name: &str) -> std::path::PathBuf {
     folder
 }
 
-fn lettered() -> Canvas {
+fn canvas_with_text() -> Canvas {
     let mut canvas = Canvas::new(20.0, 10.0);
     canvas.text((10.0, 5.0), "a < b & c", 8.0, Colour::INK, TextAnchor::Middle);
     canvas
 }
 
 #[test]
-fn what_is_not_finite_is_refused() {
+fn numbers_that_are_not_finite_are_refused() {
     let refused = |canvas: &Canvas, problem: &str| {
         let message = canvas.write("not-written.svg").unwrap_err().to_string();
         assert!(message.contains(problem), "{message}");
@@ -42,15 +42,15 @@ fn what_is_not_finite_is_refused() {
 #[test]
 fn the_extension_chooses_and_others_are_refused() {
     let folder = folder("canvas");
-    lettered().write(folder.join("a.SVG")).unwrap();
+    canvas_with_text().write(folder.join("a.SVG")).unwrap();
     let svg = std::fs::read_to_string(folder.join("a.SVG")).unwrap();
     assert!(svg.starts_with("<svg width=\"20\" height=\"10\" viewBox=\"0 0 20 10\""), "{svg}");
     assert!(svg.contains("a &lt; b &amp; c") && svg.trim_end().ends_with("</svg>"), "{svg}");
     for name in ["a.jpg", "a"] {
-        let message = lettered().write(folder.join(name)).unwrap_err().to_string();
+        let message = canvas_with_text().write(folder.join(name)).unwrap_err().to_string();
         assert!(message.contains(".svg or .png"), "{message}");
     }
-    let missing = lettered().write(folder.join("none/a.svg")).unwrap_err();
+    let missing = canvas_with_text().write(folder.join("none/a.svg")).unwrap_err();
     assert!(matches!(missing, gfn::Error::Io { .. }), "{missing}");
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
     std::fs::remove_dir_all(folder).unwrap();
@@ -59,7 +59,7 @@ fn the_extension_chooses_and_others_are_refused() {
 #[cfg(not(feature = "png"))]
 #[test]
 fn png_without_its_feature_says_what_to_do() {
-    let message = lettered().write("not-written.png").unwrap_err().to_string();
+    let message = canvas_with_text().write("not-written.png").unwrap_err().to_string();
     assert!(message.contains("feature `png`"), "{message}");
 }
 
@@ -67,12 +67,12 @@ fn png_without_its_feature_says_what_to_do() {
 #[test]
 fn a_png_has_two_pixels_per_unit_and_letters() {
     let folder = folder("png");
-    lettered().write(folder.join("a.PNG")).unwrap();
+    canvas_with_text().write(folder.join("a.PNG")).unwrap();
     let png = std::fs::read(folder.join("a.PNG")).unwrap();
     assert!(png.starts_with(b"\x89PNG\r\n\x1a\n"));
-    // The width and height of the header chunk.
+    // Width and height in the header chunk.
     assert_eq!(png[16..24], [0, 0, 0, 40, 0, 0, 0, 20]);
-    // Without letters it would be as small as a white sheet.
+    // Without letters the file would be as small as that of a white sheet.
     Canvas::new(20.0, 10.0).write(folder.join("white.png")).unwrap();
     assert!(png.len() > std::fs::read(folder.join("white.png")).unwrap().len() + 100);
     let mut large = Canvas::new(16_000.0, 16_000.0);

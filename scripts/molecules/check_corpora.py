@@ -1,9 +1,10 @@
-"""Checks that the SMILES and SD files that RDKit's package has are read: every line or record is a molecule, or skipped for a reason.
+"""Checks that the SMILES and SD files in RDKit's package can be read: each line or record is a molecule, or skipped for a reason.
 
     python3 scripts/molecules/check_corpora.py [FILE...]
 
-Needs RDKit and gfn_rs (`pip install ./python`). Compares what `gfn_rs.read_molecules` says of each file with what RDKit reads: as many lines, and of texts that are "no SMILES" or
-damaged no more than RDKit can't read either, but for one in two hundred. Files may be packed (`.gz`).
+Needs RDKit and gfn_rs (`pip install ./python`). Compares the report of `gfn_rs.read_molecules` on each file with RDKit: the number of
+lines must be equal, and texts that count as "no SMILES" or damaged must be unreadable for RDKit, too, except for one in two hundred.
+Files may be compressed (`.gz`).
 """
 
 import gzip
@@ -24,11 +25,11 @@ def files() -> list[pathlib.Path]:
     return found + given
 
 
-def by_rdkit(path: pathlib.Path, text: str) -> tuple[int, int]:
-    """Lines or records, and those that RDKit can't read as SMILES or as a molfile at all."""
+def count_with_rdkit(path: pathlib.Path, text: str) -> tuple[int, int]:
+    """Counts lines or records, and those that RDKit can't read as SMILES or molfile."""
     if ".sd" in path.name:
         records = [record for record in text.split("$$$$")[:-1] if record.strip()]
-        # The end of the line of `$$$$` belongs to the record before.
+        # The line break after `$$$$` belongs to the previous record.
         blocks = [record.removeprefix("\r").removeprefix("\n") if k else record for k, record in enumerate(records)]
         unread = sum(Chem.MolFromMolBlock(block, sanitize=False) is None for block in blocks)
         return len(records), unread
@@ -45,7 +46,7 @@ def main() -> None:
         report = gfn.read_molecules(path)[1].splitlines()[0]
         read, skipped = int(report.split()[0]), int(re.search(r"\), (\d+) skipped", report).group(1))
         unreadable = sum(int(n) for n in re.findall(r"(\d+) with (?:no SMILES|a record that)", report))
-        lines, unread = by_rdkit(path, text)
+        lines, unread = count_with_rdkit(path, text)
         stated = lines - max(0, unreadable - unread)
         fine = read + skipped == lines and stated >= 0.995 * lines
         bad += not fine

@@ -1,19 +1,19 @@
-"""Holds descriptors and substructures against RDKit's: the gate of the package that computes most of them.
+"""Compares descriptors and substructures with RDKit's.
 
     python -m venv venv && venv/bin/pip install rdkit==2026.9.1 ./python
     venv/bin/python scripts/molecules/check_descriptors.py corpus corpus [MORE.smi.gz ...]
     venv/bin/python scripts/molecules/check_descriptors.py score corpus
     venv/bin/python scripts/molecules/check_descriptors.py compare corpus/molecules.csv
 
-`corpus` writes `corpus.smi`, the molecules of all files of SMILES that the package `rdkit` brings, of `tests/golden/molecules.json` and
-of the files named, and `score.toml`, which asks for every property, with alerts that cover the language, and the PAINS of `rdkit`.
+`corpus` writes `corpus.smi`, with the molecules of all SMILES files in the package `rdkit`, of `tests/golden/molecules.json` and of the
+given files, and `score.toml`, with every property, alerts that cover the whole SMARTS language, and the PAINS of `rdkit`.
 
-`score` computes these properties by the library's Python package, of the molecules that it can read, into `molecules.csv`.
+`score` computes these properties with the library's Python package, for molecules that it can read, and writes `molecules.csv`.
 
-`compare` fails if a property differs from RDKit's, by more than 1e-3, on more than one in a thousand molecules, and lists all that differ. RDKit
-reads the SMILES that the table has, which are without stereochemistry.
+`compare` lists the molecules with a property that differs from RDKit's by more than 1e-3, and fails if these are more than one in a
+thousand for any property. RDKit reads the SMILES in the table, which have no stereochemistry.
 
-`golden` writes which of the golden molecules have which of the alerts, by RDKit:
+`golden` writes which golden molecules match each alert, according to RDKit:
 
     venv/bin/python scripts/molecules/check_descriptors.py golden > gym/molecules/tests/golden/substructures.json
 """
@@ -32,7 +32,7 @@ GOLDEN = Path(__file__).resolve().parents[2] / "gym/molecules/tests/golden/molec
 DATA, CONTRIB = Path(RDConfig.RDDataDir), Path(RDConfig.RDContribDir)
 PAINS = DATA / "Pains" / "wehi_pains.csv"
 
-# One for each part of the language.
+# One pattern for each part of the SMARTS language.
 ALERTS = """[CX4][Cl,Br,I] [CX3H1](=O)[#6] [NX3;H2,H1;!$(NC=O)] [$([CX3]([#6])[#6]),$([CX3H][#6])]=[$([NX2][#6]),$([NX2H])] [n;R2]
 [R3] [r3] [!r;!R]~[R] [D3;+1] [#7;v5,v4] a-!@a c:c-c:c C=!@C C#C [S,s;X2] [O-][N+]=O [x3] [C;R1]1[C;R1][C;R1][C;R1][C;R1][C;R1]1 [h0;c]
 *1~*~*~*~*~*~*1 [#6]~[#7]~[#6] [OX2H][CX3]=O C(=O)N.C(=O)N [!#6;!#1]~[!#6] [#1]O[#6;X3] [#1,#6]O[#6;X3] [NH]C(=O) [c;$(c1ccccc1)] [^2]~[^3] N-,=,:N""".split()
@@ -44,7 +44,7 @@ SIMPLE = {
     "polar_surface": rdMolDescriptors.CalcTPSA,
     "weight": Descriptors.MolWt,
     "heavy_atoms": lambda m: m.GetNumHeavyAtoms(),
-    # Independent ones: since 2026.09, CalcNumRings counts all that are relevant, more in cages.
+    # Independent rings: since 2026.09 CalcNumRings counts all relevant rings, which are more in cages.
     "rings": lambda m: len(Chem.GetSSSR(m)),
     "donors": Lipinski.NumHDonors,
     "acceptors": Lipinski.NumHAcceptors,
@@ -69,7 +69,7 @@ def corpus(folder, more):
         opened = gzip.open(path, "rt") if path.suffix == ".gz" else open(path)
         with opened as file:
             words = [line.replace(",", " ").split() for line in file]
-        # Names come first in some.
+        # Some files have the name first.
         texts += [next((word for word in line if Chem.MolFromSmiles(word)), line[0]) for line in words if line]
     with open(DATA / "Pains" / "test_data" / "wehi_mols.csv", newline="") as file:
         texts += [row[0] for row in csv.reader(file)]
@@ -80,7 +80,7 @@ def corpus(folder, more):
     factors.append(f"{{ synthetic_accessibility = {{ table = '{CONTRIB / 'SA_Score' / 'fpscores.pkl.gz'}' }} }}")
     factors += [f"{{ substructures = {{ smarts = ['{smarts}'] }} }}" for smarts in ALERTS]
     factors.append(f"{{ substructures = {{ file = '{PAINS}' }} }}")
-    # Any property has a logarithm in this shape.
+    # With this shape the logarithm of any property is finite.
     shape = "shape = { linear = { zero = -1000.0, one = 1000.0 } }"
     (folder / "score.toml").write_text("".join(f"[[factors]]\nproperty = {factor}\n{shape}\n\n" for factor in factors))
     print(f"{len(texts)} texts of {len(files)} files")
@@ -95,8 +95,8 @@ def score(folder):
     gfn.Ranking(smiles, score.log_scores(smiles), score).write(folder)
 
 
-def finds(smarts):
-    """The number of patterns found: with hydrogens as atoms only where they aren't at an end, as the library does it."""
+def match_counter(smarts):
+    """Returns a function that counts matching patterns. Like the library, it uses explicit hydrogens only for patterns that list #1 with others."""
     queries = [Chem.MolFromSmarts(text, mergeHs=True) for text in smarts]
     explicit = ["#1," in text or ",#1" in text for text in smarts]
 
@@ -110,7 +110,7 @@ def compare(path):
     sys.path.append(str(CONTRIB / "SA_Score"))
     import sascorer
 
-    patterns = [finds([smarts]) for smarts in ALERTS] + [finds(pains())]
+    patterns = [match_counter([smarts]) for smarts in ALERTS] + [match_counter(pains())]
     wrong, total = {}, 0
     with open(path, newline="") as file:
         rows = csv.reader(file)
@@ -137,7 +137,7 @@ def compare(path):
 def golden():
     molecules = [Chem.MolFromSmiles(case["smiles"]) for case in json.loads(GOLDEN.read_text())["cases"] if case["valid"]]
     pairs = [(molecule, Chem.AddHs(molecule)) for molecule in molecules]
-    cases = [{"smarts": text, "found_in": [k for k, pair in enumerate(pairs) if finds([text])(*pair)]} for text in ALERTS]
+    cases = [{"smarts": text, "found_in": [k for k, pair in enumerate(pairs) if match_counter([text])(*pair)]} for text in ALERTS]
     head = f'{{"source": "rdkit {__version__}", "description": "The valid molecules of molecules.json, from 0, that have each pattern.", "cases": [\n'
     print(head + ",\n".join(map(json.dumps, cases)) + "\n]}")
 

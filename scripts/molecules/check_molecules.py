@@ -1,4 +1,4 @@
-"""Checks the SMILES of molecules that were sampled against RDKit: it reads them all, and takes no two of them for one.
+"""Checks SMILES of sampled molecules with RDKit: it must read them all, and distinguish all distinct ones.
 
     python -m venv venv && venv/bin/pip install rdkit==2026.9.1
     cargo run --release --example reproduce -- molecule --max-atoms 20 --all-elements --lr 0 --steps 1 \
@@ -17,19 +17,18 @@ or stereoisomers:
         --random --samples 100000 --out samples
     venv/bin/python scripts/molecules/check_molecules.py samples/samples.csv
 
-or molecules made of fragments:
+or molecules built from fragments:
 
     cargo run --release --example reproduce -- fragments --all-fragments --max-fragments 6 --lr 0 --steps 1 \
         --random --samples 100000 --out samples
 
-Reads the column `smiles` of a CSV file, canonical SMILES of ours. Fails, with the
-molecules, if RDKit refuses one or sees radicals in it, or if texts that differ are one molecule for RDKit, by both of its perceptions of
-stereochemistry.
-That a text is the molecule that was sampled isn't seen here.
+Reads the column `smiles` of a CSV file, which holds our canonical SMILES. Lists the molecules and fails if RDKit refuses one or finds
+radicals in it, or if different texts are one molecule according to both of RDKit's perceptions of stereochemistry. The script can't
+check that a text is the molecule that was sampled.
 
-Of an SD file it reads every record, and fails if what RDKit makes of its molfile isn't what it makes of the data item `smiles`,
-stereochemistry included; and it counts pictures with atoms nearer than 0.4 bonds, bonds beyond 0.6 to 1.5, crossings, bonds that
-aren't 1. Of the golden file it writes the SMILES of the valid molecules.
+For an SD file it reads every record, and fails if RDKit's reading of the molfile differs from that of the data item `smiles`,
+stereochemistry included. It counts drawings with atoms nearer than 0.4 bond lengths, bonds shorter than 0.6 or longer than 1.5,
+crossings, and bonds that aren't 1 long. For the golden file it prints the SMILES of the valid molecules.
 """
 
 import csv
@@ -43,11 +42,11 @@ from rdkit import Chem, RDLogger
 
 
 BOND = 1.5
-"""What a bond of a drawing is long, in the units of our molfiles."""
+"""The length of a bond in a drawing, in the units of our molfiles."""
 
 
 def drawing_faults(molecule):
-    """Whether atoms are nearer than 0.4 bonds, bonds beyond 0.6 to 1.5, bonds crossing, and bonds not 1 long."""
+    """Returns four truth values: atoms nearer than 0.4, bonds outside of 0.6 to 1.5, crossings, bonds not 1 long."""
     places = molecule.GetConformer().GetPositions()[:, :2] / BOND
     bonds = [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in molecule.GetBonds()]
     lengths = [math.dist(places[a], places[b]) for a, b in bonds]
@@ -70,7 +69,7 @@ def drawing_faults(molecule):
 
 
 def check_sdf(path):
-    """Whether RDKit reads each molfile as the molecule of the SMILES beside it."""
+    """Checks that RDKit reads each molfile as the molecule of the record's SMILES."""
     wrong, n, faults = [], 0, [0, 0, 0, 0]
     for n, molecule in enumerate(Chem.SDMolSupplier(path), start=1):
         if molecule is None:

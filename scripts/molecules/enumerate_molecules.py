@@ -1,10 +1,10 @@
-"""Every molecule of up to four heavy atoms over C, N and O, by brute force with RDKit.
+"""Lists every molecule of up to four heavy atoms of C, N and O, by brute force with RDKit.
 
     python -m venv venv && venv/bin/pip install rdkit==2026.9.1
     venv/bin/python scripts/molecules/enumerate_molecules.py > gym/molecules/tests/golden/molecules_cno_4.smi
 
-Each labelled graph of one to four atoms with single, double and triple bonds is tried; a connected one that RDKit sanitises
-without charges or radicals is kept by its canonical SMILES. Nothing of this is shared with the environment that is tested.
+Tries each labelled graph of one to four atoms with single, double and triple bonds. A connected graph that RDKit sanitises without
+charges or radicals is kept as canonical SMILES. The script shares nothing with the environment that it tests.
 """
 
 import itertools
@@ -16,18 +16,18 @@ ELEMENTS = "CNO"
 ORDERS = [None, Chem.BondType.SINGLE, Chem.BondType.DOUBLE, Chem.BondType.TRIPLE]
 
 
-def connected(n, pairs, orders):
-    seen, open_ = {0}, [0]
+def is_connected(n, pairs, orders):
+    reached, open_ = {0}, [0]
     while open_:
         a = open_.pop()
         for (b, c), order in zip(pairs, orders):
             if order is None or a not in (b, c):
                 continue
             other = b + c - a
-            if other not in seen:
-                seen.add(other)
+            if other not in reached:
+                reached.add(other)
                 open_.append(other)
-    return len(seen) == n
+    return len(reached) == n
 
 
 def smiles(elements, pairs, orders):
@@ -52,9 +52,9 @@ def main():
     found = set()
     for n in range(1, MAX_ATOMS + 1):
         pairs = list(itertools.combinations(range(n), 2))
-        bonds = [orders for orders in itertools.product(ORDERS, repeat=len(pairs)) if connected(n, pairs, orders)]
+        bonds = [orders for orders in itertools.product(ORDERS, repeat=len(pairs)) if is_connected(n, pairs, orders)]
         for elements in itertools.combinations_with_replacement(ELEMENTS, n):
-            # The order of the atoms is no matter: all bonds are tried on each.
+            # Combinations are enough, because all sets of bonds are tried on each.
             found.update(smiles(elements, pairs, orders) for orders in bonds)
     found.discard(None)
     for line in sorted(found):

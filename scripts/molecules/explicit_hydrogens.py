@@ -1,4 +1,4 @@
-"""Writes gym/molecules/tests/golden/explicit_hydrogens.json: molecules as RDKit writes them with all hydrogens as atoms, in random order."""
+"""Writes gym/molecules/tests/golden/explicit_hydrogens.json: RDKit's SMILES with all hydrogens as atoms, in random order."""
 
 import json
 import pathlib
@@ -28,7 +28,7 @@ def main() -> None:
     for smiles in CASES:
         molecule = Chem.AddHs(Chem.MolFromSmiles(smiles))
         texts = sorted({Chem.MolToSmiles(molecule, doRandom=True) for _ in range(TEXTS)})
-        # What RDKit reads each as.
+        # RDKit must read each text as the molecule.
         assert all(Chem.CanonSmiles(text) == Chem.CanonSmiles(smiles) for text in texts), smiles
         cases.append({"smiles": smiles, "texts": texts})
     path = pathlib.Path(__file__).parents[2] / "gym/molecules/tests/golden/explicit_hydrogens.json"

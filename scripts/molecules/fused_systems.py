@@ -1,11 +1,11 @@
-"""Writes the golden file of fused aromatic systems whose aromatic SMILES leave the single bonds between aromatic rings unmarked.
+"""Writes the golden file of fused aromatic systems whose SMILES don't mark the single bonds between aromatic rings.
 
     python -m venv venv && venv/bin/pip install rdkit==2026.9.1
     venv/bin/python scripts/molecules/fused_systems.py > gym/molecules/tests/golden/fused_systems.json
 
-Pieces (benzene, pyridine, thiophene, pyrrole, naphthalene and others) are joined at two places each, which makes rings of four and
-five atoms, and of six as in perylene. `smiles` is RDKit's text without its marks `-`, `canonical` the one with them, `kekulized` the one
-with double bonds; only texts that RDKit itself reads as the same molecule are taken.
+Pieces (benzene, pyridine, thiophene, pyrrole, naphthalene and others) are joined at two atoms each, which forms rings of four, five or,
+as in perylene, six atoms. `smiles` is RDKit's text without the marks `-`, `canonical` is the text with them, and `kekulized` has
+double bonds. Only texts that RDKit itself reads as the same molecule are used.
 """
 
 import json
@@ -18,21 +18,21 @@ PIECES = ["c1ccccc1", "c1ccncc1", "c1ccsc1", "c1cc[nH]c1", "c1ccoc1", "c1ccc2ccc
 BRIDGES = [None, "C", "O", "S", "N"]
 
 
-def free(molecule, a):
+def is_free(molecule, a):
     atom = molecule.GetAtomWithIdx(a)
     return atom.GetSymbol() == "C" and atom.GetTotalNumHs() == 1 and atom.GetIsAromatic()
 
 
-def near(molecule):
-    """Pairs of free atoms side by side, or with one between them (peri)."""
+def near_pairs(molecule):
+    """Pairs of free atoms that are neighbours or have one atom between them (peri)."""
     distance = Chem.GetDistanceMatrix(molecule)
     n = molecule.GetNumAtoms()
-    return [(a, b) for a in range(n) for b in range(n) if a != b and distance[a][b] <= 2 and free(molecule, a) and free(molecule, b)]
+    return [(a, b) for a in range(n) for b in range(n) if a != b and distance[a][b] <= 2 and is_free(molecule, a) and is_free(molecule, b)]
 
 
-def joined(one, other, rng):
-    """Two molecules joined by two bonds, one of them through another atom now and then; None where they can't be."""
-    pairs = near(one), near(other)
+def join(one, other, rng):
+    """Joins two molecules by two bonds, one of them sometimes through another atom; None if that is impossible."""
+    pairs = near_pairs(one), near_pairs(other)
     if not all(pairs):
         return None
     (a, b), (c, d) = rng.choice(pairs[0]), rng.choice(pairs[1])
@@ -63,7 +63,7 @@ def main():
     while len(cases) < 150:
         molecule = Chem.MolFromSmiles(rng.choice(PIECES))
         for _ in range(rng.randint(1, 2)):
-            molecule = molecule and joined(molecule, Chem.MolFromSmiles(rng.choice(PIECES)), rng)
+            molecule = molecule and join(molecule, Chem.MolFromSmiles(rng.choice(PIECES)), rng)
         if molecule is None:
             continue
         canonical = Chem.MolToSmiles(molecule)

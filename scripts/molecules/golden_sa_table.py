@@ -1,10 +1,10 @@
-"""Writes the part of RDKit's table of synthetic accessibility that the molecules of `tests/golden/molecules.json` need.
+"""Writes the part of RDKit's table of synthetic accessibility that `tests/golden/molecules.json` needs.
 
     python -m venv venv && venv/bin/pip install rdkit==2026.9.1
     venv/bin/python scripts/molecules/golden_sa_table.py gym/molecules/tests/golden/sa_table.txt
 
-Each line is a contribution and the numbers of the fragments that have it: those of `Contrib/SA_Score/fpscores.pkl.gz`, which the package
-`rdkit` brings (Ertl and Schuffenhauer 2009; BSD licence).
+Each line holds a contribution and the numbers of the fragments with it, from `Contrib/SA_Score/fpscores.pkl.gz` in the package `rdkit`
+(Ertl and Schuffenhauer 2009; BSD licence).
 """
 
 import gzip
@@ -24,9 +24,9 @@ def main():
         sys.exit(__doc__)
     generator = rdFingerprintGenerator.GetMorganGenerator(radius=2)
     molecules = [Chem.MolFromSmiles(case["smiles"]) for case in json.loads(GOLDEN.read_text())["cases"] if case["valid"]]
-    wanted = {number for molecule in molecules for number in generator.GetSparseCountFingerprint(molecule).GetNonzeroElements()}
+    used = {number for molecule in molecules for number in generator.GetSparseCountFingerprint(molecule).GetNonzeroElements()}
     with gzip.open(Path(RDConfig.RDContribDir) / "SA_Score" / "fpscores.pkl.gz") as file:
-        rows = [[row[0], *(number for number in row[1:] if number in wanted)] for row in pickle.load(file)]
+        rows = [[row[0], *(number for number in row[1:] if number in used)] for row in pickle.load(file)]
     lines = [" ".join([repr(float(row[0])), *map(str, row[1:])]) + "\n" for row in rows if len(row) > 1]
     Path(sys.argv[1]).write_text("".join(lines))
     print(f"{sum(len(row) - 1 for row in rows)} fragments in {sys.argv[1]}")

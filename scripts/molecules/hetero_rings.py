@@ -1,4 +1,4 @@
-"""Writes the golden file of random conjugated rings of 5 to 14 atoms with hetero atoms, single and fused, and which atoms are aromatic.
+"""Writes the golden file of random conjugated rings of 5 to 14 atoms with hetero atoms, single and fused, with their aromatic atoms.
 
     python -m venv venv && venv/bin/pip install rdkit==2026.9.1
     venv/bin/python scripts/molecules/hetero_rings.py > gym/molecules/tests/golden/hetero_rings.json
@@ -14,8 +14,8 @@ RING = ["C"] * 6 + ["N", "N", "O", "S"]
 FUSED = ["C"] * 6 + ["N", "O", "S"]
 
 
-def rings(rng):
-    """One to three rings of single bonds, each further one fused to a bond of those before."""
+def draw_rings(rng):
+    """Draws one to three rings of single bonds; each further ring is fused to a bond of an earlier one."""
     molecule, n = Chem.RWMol(), rng.choice([5, 6, 7, 8, 9, 9, 10, 10, 11, 12, 13, 14])
     for _ in range(n):
         molecule.AddAtom(Chem.Atom(rng.choice(RING)))
@@ -35,8 +35,8 @@ def rings(rng):
     return molecule
 
 
-def conjugated(molecule, rng):
-    """Makes double bonds of most pairs of atoms that can have one."""
+def add_double_bonds(molecule, rng):
+    """Turns most bonds that can be double into double bonds."""
     used, bonds = set(), [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in molecule.GetBonds()]
     rng.shuffle(bonds)
     for a, b in bonds:
@@ -53,7 +53,7 @@ def main():
     rng = random.Random(5)
     cases = {}
     while len(cases) < 600:
-        read = Chem.MolFromSmiles(Chem.MolToSmiles(conjugated(rings(rng), rng), kekuleSmiles=True))
+        read = Chem.MolFromSmiles(Chem.MolToSmiles(add_double_bonds(draw_rings(rng), rng), kekuleSmiles=True))
         if read is None:
             continue
         Chem.Kekulize(read, clearAromaticFlags=True)

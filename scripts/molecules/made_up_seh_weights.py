@@ -1,4 +1,4 @@
-"""Weights of the sEH proxy's shapes, drawn at random: what tests of the task run on, as the published ones aren't part of the project.
+"""Writes random weights in the shapes of the sEH proxy, for tests; the published weights aren't part of the project.
 
     python3 scripts/molecules/made_up_seh_weights.py weights.npz
 """

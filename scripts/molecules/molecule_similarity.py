@@ -1,11 +1,11 @@
-"""Circular environments and scaffolds of the golden molecules, by RDKit.
+"""Writes circular environments and scaffolds of the golden molecules, computed by RDKit.
 
     python -m venv venv && venv/bin/pip install rdkit==2026.9.1
     venv/bin/python scripts/molecules/molecule_similarity.py > gym/molecules/tests/golden/molecule_similarity.json
 
-Of each pair of molecules: how many environments of up to two bonds they share, and how many they have together, of the unfolded
-Morgan fingerprint with redundant environments (they don't depend on the order in which a program looks at atoms). Of each molecule:
-its Bemis-Murcko scaffold, empty where it has no ring.
+For each pair of molecules: the numbers of shared environments and of all environments, of up to two bonds, in the unfolded Morgan
+fingerprint with redundant environments (which don't depend on the order of atoms). For each molecule: its Bemis-Murcko scaffold,
+empty if it has no ring.
 """
 
 import json
@@ -16,9 +16,9 @@ from rdkit.Chem import rdFingerprintGenerator
 from rdkit.Chem.Scaffolds import MurckoScaffold
 
 MOLECULES = pathlib.Path(__file__).resolve().parents[2] / "gym/molecules/tests/golden/molecules.json"
-# Molecules this far apart in the file make a pair.
+# Molecules at these distances in the file form a pair.
 STEPS = (1, 7, 31)
-# Cases that the file lacks: substituents on charged and aromatic atoms, exocyclic double bonds, linkers, spiro and fused rings.
+# Cases missing from the file: substituents on charged and aromatic atoms, exocyclic double bonds, linkers, spiro and fused rings.
 MORE = [
     "Cn1cccc1", "C[n+]1ccccc1", "O=C1CCCCC1", "CC(=O)c1ccccc1", "O=C(c1ccccc1)c1ccccc1", "CC(C)(c1ccccc1)c1ccccc1", "C1CCC2(CC1)CCCC2",
     "N=C1CCCN1C", "CS(=O)(=O)c1ccccc1", "O=S(=O)(c1ccccc1)N1CCCC1", "C=C1CCC(CCC2CC2)C1", "C(=CC1CC1)C1CC1", "CC=C1CCC1",

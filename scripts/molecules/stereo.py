@@ -1,20 +1,20 @@
-"""Compares stereochemistry with RDKit's: identity, keys, and numbers of stereoisomers.
+"""Compares stereochemistry with RDKit: identity, keys, and numbers of stereoisomers.
 
     python -m venv venv && venv/bin/pip install rdkit==2026.9.1
     venv/bin/python scripts/molecules/stereo.py FILES...
     venv/bin/python scripts/molecules/stereo.py --golden > gym/molecules/tests/golden/stereoisomers.json
 
-FILES are texts, or `.gz` of them, with a SMILES at the start of each line, or our golden `.json`; the files of molecules that come with
-RDKit are added. Of what both read:
+FILES are text files (or `.gz`) with a SMILES at the start of each line, or our golden `.json`; RDKit's own files of molecules are added.
+For molecules that both programs read:
 
-* identity: RDKit takes our canonical SMILES for the molecule of the text;
-* keys: three texts of RDKit's in random order have the key of the first (else it is split), and no two molecules that RDKit tells apart
-  have one key (merged), nor those that it takes for one two;
-* isomers: of 1,000 molecules, how many there are without marks, and each of RDKit's has a key of its own.
+* identity: RDKit reads our canonical SMILES as the same molecule;
+* keys: RDKit's random texts of a molecule have one key (else it is split), and molecules that RDKit distinguishes have different keys
+  (else they are merged);
+* isomers: for 1,000 molecules without marks, the number of isomers is RDKit's, and each isomer has its own key.
 
-Where RDKit's older perception of stereochemistry (its default) and the newer one disagree, both are shown: the older one sees no
-stereoisomers in 1,4-diethylidenecyclohexane, the newer one three for two. Fails if a molecule is wrong by both,
-or a number isn't between theirs.
+RDKit has an older perception of stereochemistry (its default) and a newer one. If they disagree, both results are shown: for
+1,4-diethylidenecyclohexane, which has two stereoisomers, the older one finds none and the newer one three. The script fails if a
+molecule is wrong according to both, or a number isn't between theirs.
 """
 
 import gzip
@@ -33,8 +33,8 @@ from rdkit.Chem.EnumerateStereoisomers import EnumerateStereoisomers, StereoEnum
 
 ROOT = pathlib.Path(__file__).parents[2]
 ISOMERS = 1_000
-MOST = 64
-"""Molecules with more settings of their stereo elements aren't enumerated."""
+MAX_SETTINGS = 64
+"""The most stereo settings of a molecule whose isomers are enumerated."""
 
 
 def texts_of(path):
@@ -44,12 +44,12 @@ def texts_of(path):
     with (gzip.open if str(path).endswith(".gz") else open)(path, "rt") as file:
         for line in file:
             words = line.replace(",", " ").split()[:2]
-            # Some have the name first.
+            # Some files have the name first.
             yield from [word for word in words if Chem.MolFromSmiles(word)][:1] or words[:1]
 
 
-def ours(texts):
-    """For each text: canonical SMILES, SMILES without stereochemistry, key, number of isomers; None where it isn't read."""
+def our_results(texts):
+    """Returns for each text: canonical SMILES, SMILES without stereochemistry, key, number of isomers; None if it can't be read."""
     if not texts:
         return []
     with tempfile.TemporaryDirectory() as folder:
@@ -63,8 +63,8 @@ def ours(texts):
     return [row if len(row) == 4 else None for row in rows]
 
 
-def theirs(text, legacy):
-    """RDKit's canonical isomeric SMILES, of what it reads in its own."""
+def rdkit_smiles(text, legacy):
+    """Returns RDKit's canonical isomeric SMILES, after reading its own text once."""
     Chem.SetUseLegacyStereoPerception(legacy)
     molecule = Chem.MolFromSmiles(text)
     molecule = molecule and Chem.MolFromSmiles(Chem.MolToSmiles(molecule))
@@ -78,22 +78,22 @@ def isomers_of(text, legacy):
 
 
 def random_texts(text, n):
-    """Random texts of a molecule; not those that RDKit doesn't read as what it wrote (it happens with rings whose atoms are alike)."""
+    """Returns random texts of a molecule that RDKit reads back correctly; symmetric rings sometimes fail."""
     Chem.SetUseLegacyStereoPerception(True)
-    molecule, name = Chem.MolFromSmiles(text), theirs(text, True)
+    molecule, name = Chem.MolFromSmiles(text), rdkit_smiles(text, True)
     texts = [Chem.MolToSmiles(molecule, doRandom=True) for _ in range(n)]
-    return [other for other in texts if theirs(other, True) == name]
+    return [other for other in texts if rdkit_smiles(other, True) == name]
 
 
 def compare_keys(rows):
-    """Of texts with a key each: those that RDKit takes for one with several keys, and those of one key that it tells apart."""
+    """Finds molecules with several keys, and keys of several molecules, according to both of RDKit's perceptions."""
     wrong = []
-    for name, by_them in [("split", True), ("merged", False)]:
+    for name, by_molecule in [("split", True), ("merged", False)]:
         found = []
         for legacy in (True, False):
             groups = defaultdict(dict)
             for text, key, canonical in rows:
-                one, other = (canonical[legacy], key) if by_them else (key, canonical[legacy])
+                one, other = (canonical[legacy], key) if by_molecule else (key, canonical[legacy])
                 groups[one].setdefault(other, text)
             found.append({one: group for one, group in groups.items() if len(group) > 1})
         members = [{text for group in groups.values() for text in group.values()} for groups in found]
@@ -110,7 +110,7 @@ GOLDEN = """CC(N)C(=O)O OC(=O)C(O)C(O)C(=O)O CC(O)C(O)C(C)O CC=CC CC=CC(C)O CC=C
 CS(=O)CC CP(=O)(O)CC C[N+](CC)(CO)C=C CN1CC1C C[Si](F)(Cl)Br CC(F)C(O)(O)C(F)C OC1CCCCC1O FC=CF CN=CC NN=C(C)CO CC(=NO)CC C1CCCCCC=C1
 CC1OC(C)O1 CC(Cl)C=CC(Cl)C CC=CC(O)C=CC CP(=O)(O)OP(C)(=O)O CC1CCC2CCCCC2C1 CC12CCC3C(CCC4CC(O)CCC34C)C1CCC2 OCC1OC(O)C(O)C(O)C1O CSCC(C)S(C)=O CC(C)=CC=CC CPCC
 CC(C)(O)C(F)Cl C[S+](CC)CO C[S+]1CCC(O)C1 CS1(=NCCC1)=O O=S1CCOC1 CP1CCCC1C C1CC2CC(F)N1C2 C[B-](F)(Cl)Br CC(=CC=CC)CO c1ccccc1C(O)C(N)C OC(F)CC(CC(O)F)(CC(O)F)C(O)F FC(Cl)C(Br)C(F)Cl CC=C(C)C(C)=CC ClC=CC(=CC)C=CBr""".split()
-"""Molecules of whose isomers RDKit's older perception gives as many texts as there are."""
+"""Molecules for which RDKit's older perception enumerates exactly the stereoisomers."""
 
 
 def golden():
@@ -133,22 +133,22 @@ def main():
     failed, all_rows, flat_texts = [], [], {}
     for path in files:
         texts = list(dict.fromkeys(texts_of(path)))
-        read = [(text, row) for text, row in zip(texts, ours(texts)) if row and theirs(text, True)]
+        read = [(text, row) for text, row in zip(texts, our_results(texts)) if row and rdkit_smiles(text, True)]
         chiral = sum("@" in row[0] or "/" in row[0] for _, row in read)
         wrong = []
         for text, row in read:
-            pairs = [(theirs(text, legacy), theirs(row[0], legacy)) for legacy in (True, False)]
+            pairs = [(rdkit_smiles(text, legacy), rdkit_smiles(row[0], legacy)) for legacy in (True, False)]
             if all(one != other for one, other in pairs):
                 wrong.append((text, row[0], *pairs))
             flat_texts.setdefault(row[1])
         shuffled = [(text, other, row[2]) for text, row in read for other in random_texts(text, 3)]
-        again = ours([other for _, other, _ in shuffled])
+        again = our_results([other for _, other, _ in shuffled])
         split = [(text, other) for (text, other, key), row in zip(shuffled, again) if row is None or row[2] != key]
         print(f"{path.name}: {len(read)} of {len(texts)} read, {chiral} with marks; {len(wrong)} of another identity, {len(split)} of {len(shuffled)} texts of another key")
         for problem in (wrong + split)[:10]:
             print("  ", *problem)
         failed += wrong + split
-        all_rows += [(text, row[2], {legacy: theirs(text, legacy) for legacy in (True, False)}) for text, row in read]
+        all_rows += [(text, row[2], {legacy: rdkit_smiles(text, legacy) for legacy in (True, False)}) for text, row in read]
     print(f"all files: {len(all_rows)} molecules")
     failed += compare_keys(all_rows)
     check_isomers(list(flat_texts), failed)
@@ -156,22 +156,22 @@ def main():
 
 
 def check_isomers(flat, failed):
-    """Numbers of stereoisomers, and their keys."""
-    some = [text for text in random.sample(flat, len(flat)) if len(random_settings(text)) <= MOST.bit_length() - 1]
-    some = [text for text in some if random_settings(text)][:ISOMERS]
-    counts = [int(row[3]) for row in ours(some)]
+    """Compares numbers of stereoisomers and their keys with RDKit."""
+    molecules = [text for text in random.sample(flat, len(flat)) if len(random_settings(text)) <= MAX_SETTINGS.bit_length() - 1]
+    molecules = [text for text in molecules if random_settings(text)][:ISOMERS]
+    counts = [int(row[3]) for row in our_results(molecules)]
     differ, rows = [], []
-    for text, count in zip(some, counts):
+    for text, count in zip(molecules, counts):
         sets = [isomers_of(text, legacy) for legacy in (True, False)]
         if not min(map(len, sets)) <= count <= max(map(len, sets)):
             failed.append(text)
         if count != len(sets[0]):
             differ.append((text, count, *map(len, sets)))
-        rows += [(isomer, {legacy: theirs(isomer, legacy) for legacy in (True, False)}) for isomer in sets[0] | sets[1]]
-    print(f"{len(some)} molecules that have stereo elements, {sum(counts)} isomers: {len(differ)} numbers differ from the older perception's")
+        rows += [(isomer, {legacy: rdkit_smiles(isomer, legacy) for legacy in (True, False)}) for isomer in sets[0] | sets[1]]
+    print(f"{len(molecules)} molecules that have stereo elements, {sum(counts)} isomers: {len(differ)} numbers differ from the older perception's")
     for text, count, older, newer in differ[:40]:
         print(f"   {text}: {count}, RDKit {older} and {newer}")
-    keys = ours([isomer for isomer, _ in rows])
+    keys = our_results([isomer for isomer, _ in rows])
     failed += compare_keys([(isomer, key[2], canonical) for (isomer, canonical), key in zip(rows, keys) if key])
 
 

@@ -1,4 +1,4 @@
-"""Writes gym/molecules/tests/golden/uncharged.json: what RDKit's Uncharger makes of charged molecules."""
+"""Writes gym/molecules/tests/golden/uncharged.json: charged molecules after RDKit's Uncharger."""
 
 import json
 import pathlib

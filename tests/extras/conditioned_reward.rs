@@ -1,4 +1,4 @@
-//! Rewards under conditions, against numbers by hand.
+//! Rewards under conditions, compared with manual calculations.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -9,7 +9,7 @@ use gfn::{Error, Result, Rng};
 use gfn_extras::condition::{Condition, ConditionedReward, Conditioning, Directions, Encoding, Focus, Temperature};
 use tch::Tensor;
 
-/// Rewards that are looked up by the number of the state.
+/// A reward that looks values up by the number of the state.
 fn table(values: &'static [f64]) -> Arc<dyn Reward<Slots> + Send + Sync> {
     Arc::new(move |states: &Slots, _: Option<&Tensor>| -> Result<Vec<f64>> {
         Ok(states.0.iter().map(|&s| values[s as usize].ln()).collect())
@@ -21,10 +21,10 @@ fn cone() -> Focus {
 }
 
 fn two(focus: bool) -> ConditionedReward<Slots> {
-    of_two(focus, [&[1.0, 4.0, 0.0, 3.0], &[3.0, 0.0, 0.0, 4.0]])
+    two_rewards_with(focus, [&[1.0, 4.0, 0.0, 3.0], &[3.0, 0.0, 0.0, 4.0]])
 }
 
-fn of_two(focus: bool, values: [&'static [f64]; 2]) -> ConditionedReward<Slots> {
+fn two_rewards_with(focus: bool, values: [&'static [f64]; 2]) -> ConditionedReward<Slots> {
     let number = Encoding::Number;
     let mut conditioning = Conditioning::new(2)
         .unwrap()
@@ -38,7 +38,13 @@ fn of_two(focus: bool, values: [&'static [f64]; 2]) -> ConditionedReward<Slots> 
     ConditionedReward::new(conditioning, values.map(table).to_vec()).unwrap()
 }
 
-fn asked(reward: &ConditionedReward<Slots>, state: u32, beta: f64, w: [f64; 2], focus: Option<[f64; 2]>) -> f64 {
+fn log_reward_at(
+    reward: &ConditionedReward<Slots>,
+    state: u32,
+    beta: f64,
+    w: [f64; 2],
+    focus: Option<[f64; 2]>,
+) -> f64 {
     let condition = Condition { beta, preferences: w.to_vec(), focus: focus.map(|v| v.to_vec()) };
     let vectors = reward.conditioning().encode(&[condition]).unwrap();
     reward.log_reward(&Slots(vec![state]), Some(&vectors)).unwrap()[0]
@@ -48,10 +54,10 @@ fn asked(reward: &ConditionedReward<Slots>, state: u32, beta: f64, w: [f64; 2], 
 fn sums_and_powers_by_hand() {
     let reward = two(false);
     let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a}, {b}");
-    near(asked(&reward, 0, 2.0, [0.25, 0.75], None), 2.5f64.powi(2).ln());
-    near(asked(&reward, 1, 0.5, [1.0, 0.0], None), 2f64.ln());
-    assert_eq!(asked(&reward, 1, 1.0, [0.0, 1.0], None), f64::NEG_INFINITY);
-    assert_eq!(asked(&reward, 2, 0.0, [0.5, 0.5], None), 0.0);
+    near(log_reward_at(&reward, 0, 2.0, [0.25, 0.75], None), 2.5f64.powi(2).ln());
+    near(log_reward_at(&reward, 1, 0.5, [1.0, 0.0], None), 2f64.ln());
+    assert_eq!(log_reward_at(&reward, 1, 1.0, [0.0, 1.0], None), f64::NEG_INFINITY);
+    assert_eq!(log_reward_at(&reward, 2, 0.0, [0.5, 0.5], None), 0.0);
     let objectives = reward.objectives(&Slots(vec![3, 2])).unwrap();
     assert!(objectives.values().iter().zip([3.0, 4.0, 0.0, 0.0]).all(|(a, b)| (a - b).abs() < 1e-12));
 }
@@ -59,29 +65,29 @@ fn sums_and_powers_by_hand() {
 #[test]
 fn a_focus_is_a_cone() {
     let reward = two(true);
-    // State 3 is at (3, 4). Along its own direction the factor is 1, and (1, 1) is at a cosine of 7 / (5 sqrt 2) =
-    // 0.98995.
-    let along = asked(&reward, 3, 2.0, [0.5, 0.5], Some([0.3, 0.4]));
+    // State 3 is at (3, 4). Along its own direction the factor is 1, and (1, 1) has a cosine of 7 / (5 sqrt
+    // 2) = 0.98995.
+    let along = log_reward_at(&reward, 3, 2.0, [0.5, 0.5], Some([0.3, 0.4]));
     assert!((along - 2.0 * 3.5f64.ln()).abs() < 1e-9, "{along}");
     let (cosine, exponent) = (7.0 / 50f64.sqrt(), 0.2f64.ln() / 0.9f64.ln());
-    let beside = asked(&reward, 3, 2.0, [0.5, 0.5], Some([1.0, 1.0]));
+    let beside = log_reward_at(&reward, 3, 2.0, [0.5, 0.5], Some([1.0, 1.0]));
     assert!((beside - 2.0 * (3.5 * f64::powf(cosine, exponent)).ln()).abs() < 1e-9, "{beside}");
     // Outside of the cone, and without a direction; beta isn't applied.
-    assert_eq!(asked(&reward, 3, 2.0, [0.5, 0.5], Some([1.0, 0.0])), -75.0);
-    assert_eq!(asked(&reward, 2, 2.0, [0.5, 0.5], Some([1.0, 1.0])), -75.0);
-    // On the surface the factor is the limit.
+    assert_eq!(log_reward_at(&reward, 3, 2.0, [0.5, 0.5], Some([1.0, 0.0])), -75.0);
+    assert_eq!(log_reward_at(&reward, 2, 2.0, [0.5, 0.5], Some([1.0, 1.0])), -75.0);
+    // The factor on the surface is the limit.
     let factor = cone().log_factor(0.9).unwrap();
     assert!((factor - 0.2f64.ln()).abs() < 1e-12);
 }
 
 #[test]
-fn what_is_missing_is_said() {
+fn missing_parts_are_reported() {
     let reward = two(false);
     let states = Slots(vec![0, 1]);
     assert!(matches!(reward.log_reward(&states, None), Err(Error::Missing { .. })));
     let vectors = reward.conditioning().encode(&reward.conditioning().conditions(3, &mut Rng::seeded(0))).unwrap();
     assert!(matches!(reward.log_reward(&states, Some(&vectors)), Err(Error::Shape { .. })));
-    // The closures give no reward of unfinished objects.
+    // The closures have no rewards of unfinished objects.
     assert!(reward.partial_log_reward(&states, Some(&vectors)).unwrap().is_none());
     let one = ConditionedReward::new(reward.conditioning().clone(), vec![table(&[1.0])]);
     assert!(matches!(one, Err(Error::Config { .. })));
@@ -91,29 +97,29 @@ fn what_is_missing_is_said() {
     assert!(matches!(short.objectives(&states), Err(Error::Shape { .. })));
 }
 
-/// An invalid reward is found, whatever the focus and the temperature.
+/// An invalid reward is reported for any focus and temperature.
 #[test]
-fn what_no_reward_may_be_is_passed_on() {
-    // Their logarithms are NaN and infinity.
+fn invalid_rewards_are_passed_on() {
+    // Log-rewards of NaN and infinity.
     const NOT_A_NUMBER: &[f64] = &[f64::NAN];
     const INFINITE: &[f64] = &[f64::INFINITY];
     for (focus, bad) in [(true, NOT_A_NUMBER), (true, INFINITE), (false, NOT_A_NUMBER)] {
-        let reward = of_two(focus, [bad, &[1.0]]);
+        let reward = two_rewards_with(focus, [bad, &[1.0]]);
         let direction = focus.then_some([1.0, 1.0]);
         for beta in [0.0, 1.0] {
-            let got = asked(&reward, 0, beta, [0.5, 0.5], direction);
+            let got = log_reward_at(&reward, 0, beta, [0.5, 0.5], direction);
             assert!(got.is_nan() && bad[0].is_nan() || got == bad[0], "{got}");
         }
     }
 }
 
-/// A cached reward takes no conditions; a conditioned reward of it does.
+/// A cached reward takes no conditions, but a conditioned reward can wrap it.
 #[test]
 fn conditions_weigh_cached_rewards() {
-    // Answers that a cache compares with what the reward says again.
+    // The number of answers that a cache compares with repeated calls.
     const COMPARED: usize = 16;
-    let asked = Arc::new(AtomicUsize::new(0));
-    let counter = asked.clone();
+    let n_calls = Arc::new(AtomicUsize::new(0));
+    let counter = n_calls.clone();
     let halves = move |states: &Slots, _: Option<&Tensor>| -> Result<Vec<f64>> {
         counter.fetch_add(states.0.len(), Relaxed);
         Ok(states.0.iter().map(|&s| f64::from(s) / 2.0).collect())
@@ -125,5 +131,5 @@ fn conditions_weigh_cached_rewards() {
     for _ in 0..40 {
         assert_eq!(weighed.log_reward(&Slots(vec![1, 4]), Some(&conditions)).unwrap(), [1.0, 4.0]);
     }
-    assert_eq!(asked.load(Relaxed), 2 + COMPARED);
+    assert_eq!(n_calls.load(Relaxed), 2 + COMPARED);
 }

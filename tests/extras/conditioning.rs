@@ -12,7 +12,7 @@ fn all(encoding: Encoding) -> Conditioning {
     conditioning.focus(Focus::new(Directions::OneOf(vec![vec![1.0, 2.0, 2.0], vec![0.0, 0.0, 5.0]])), encoding).unwrap()
 }
 
-/// A draw at the end of the range is still within it after decoding, in either precision.
+/// A draw at the end of the range stays within it after decoding, in both precisions.
 #[test]
 fn the_ends_of_a_range_are_written_again() {
     for (encoding, most) in [(Encoding::Thermometer { bins: 8 }, 7.7), (Encoding::Number, 0.1)] {
@@ -36,7 +36,7 @@ fn conditions_come_back_from_their_vectors() {
         let vectors = conditioning.encode(&drawn).unwrap();
         assert_eq!(vectors.size(), [50, conditioning.width() as i64]);
         assert!(vectors.equal(&conditioning.draw(50, &mut Rng::seeded(3)).unwrap()));
-        // A network, a file or a buffer may keep them in single precision.
+        // Networks, files and buffers may store them in single precision.
         for (kind, bound) in [(tch::Kind::Double, 1e-12), (tch::Kind::Float, 1e-4)] {
             for (read, meant) in conditioning.decode(&vectors.to_kind(kind)).unwrap().iter().zip(&drawn) {
                 assert!((read.beta - meant.beta).abs() < bound);
@@ -60,14 +60,14 @@ fn conditions_come_back_from_their_vectors() {
 }
 
 #[test]
-fn vectors_from_elsewhere_are_those_of_conditions() {
+fn vectors_that_encode_no_condition_are_refused() {
     for encoding in [Encoding::Number, Encoding::Thermometer { bins: 8 }] {
         let conditioning = all(encoding);
         let drawn = conditioning.draw(50, &mut Rng::seeded(3)).unwrap();
         for kind in [tch::Kind::Double, tch::Kind::Float] {
             conditioning.check(&drawn.to_kind(kind)).unwrap();
         }
-        // Of the last one, the first number of beta and the last one of the focus.
+        // In the last condition, the first number of beta and the last one of the focus.
         for place in [0, conditioning.width() as i64 - 1] {
             let other = drawn.copy();
             let _ = other.get(49).get(place).fill_(1.5e6);
@@ -80,7 +80,7 @@ fn vectors_from_elsewhere_are_those_of_conditions() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_settings_are_refused() {
     let plain = || Conditioning::new(2).unwrap();
     let number = Encoding::Number;
     assert!(matches!(Conditioning::new(0), Err(Error::Config { .. })));

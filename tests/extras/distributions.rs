@@ -1,4 +1,4 @@
-//! Draws of temperatures and preferences, and how numbers are encoded.
+//! Distributions of temperatures and preferences, and encodings of numbers.
 
 use gfn::{Error, Rng};
 use gfn_extras::condition::{Directions, Temperature, Thermometer};

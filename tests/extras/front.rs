@@ -1,4 +1,4 @@
-//! Pareto fronts, against their definition.
+//! Pareto fronts, compared with their definition.
 
 use gfn::Error;
 use gfn::env::Reals;

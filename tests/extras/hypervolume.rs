@@ -1,11 +1,11 @@
-//! Hypervolumes, against other ways to count them.
+//! Hypervolumes, compared with other ways to compute them.
 
 use gfn::env::{Reals, Rows};
 use gfn::{Error, Rng};
 use gfn_extras::pareto::hypervolume;
 
-/// The volume by inclusion-exclusion over all subsets.
-fn by_subsets(points: &Reals) -> f64 {
+/// Computes the volume by inclusion and exclusion over all subsets.
+fn volume_by_subsets(points: &Reals) -> f64 {
     let n = points.len();
     let volume = |subset: u32| {
         let chosen = || (0..n).filter(|i| subset >> i & 1 == 1);
@@ -27,7 +27,7 @@ fn equals_inclusion_and_exclusion() {
         for n in 1..=9 {
             for _ in 0..10 {
                 let points = random(width, n, &mut rng);
-                let (mine, exact) = (hypervolume(&points, &vec![0.0; width]).unwrap(), by_subsets(&points));
+                let (mine, exact) = (hypervolume(&points, &vec![0.0; width]).unwrap(), volume_by_subsets(&points));
                 assert!((mine - exact).abs() < 1e-12, "{width} {n}: {mine}, {exact}");
             }
         }
@@ -37,7 +37,7 @@ fn equals_inclusion_and_exclusion() {
 #[test]
 fn equals_a_count_of_lattice_cells_and_random_points() {
     let mut rng = Rng::seeded(1);
-    // Integer points, with ties: the volume is the number of dominated unit cells.
+    // Integer points with ties: the volume is the number of dominated unit cells.
     for width in 2..=4 {
         let points = Reals::from_flat(width, (0..30 * width).map(|_| rng.below(7) as f64).collect()).unwrap();
         let cells = (0..6usize.pow(width as u32)).filter(|cell| {
@@ -46,7 +46,7 @@ fn equals_a_count_of_lattice_cells_and_random_points() {
         });
         assert_eq!(hypervolume(&points, &vec![0.0; width]).unwrap(), cells.count() as f64);
     }
-    // Many points on a sphere, which don't dominate each other.
+    // Points on a sphere, which don't dominate each other.
     for width in 2..=4 {
         let mut points = random(width, 120, &mut rng);
         for row in points.values_mut().chunks_exact_mut(width) {

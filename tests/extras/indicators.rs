@@ -1,4 +1,4 @@
-//! Indicators of sets of objective vectors, against numbers by hand.
+//! Indicators of sets of objective vectors, compared with manual calculations.
 
 use gfn::Error;
 use gfn::env::{Reals, Rows};

@@ -1,4 +1,4 @@
-//! Distances between sets of points, against a search of all pairings and against numbers by hand.
+//! Distances between sets of points, compared with a search of all pairings and with manual calculations.
 
 use gfn::Rng;
 use gfn::env::Reals;
@@ -40,7 +40,7 @@ fn normals(n: usize, shift: f64, rng: &mut Rng) -> Reals {
     Reals::from_flat(1, (0..n).map(|_| shift + rng.normal()).collect()).unwrap()
 }
 
-/// On a line the cheapest matching is by order; a shift of all points is itself the distance.
+/// The cheapest matching on a line pairs points in order; shifting all points gives the shift as distance.
 #[test]
 fn distances_of_known_pairs() {
     let mut rng = Rng::seeded(4);

@@ -1,5 +1,5 @@
-//! The engine: inputs made of good ones by edits, and the watch over time, memory and panics. Memory is that of Rust: what libtorch takes
-//! for tensors isn't seen.
+//! The fuzzing engine: edits valid inputs, and watches time, memory and panics. It only sees memory that Rust
+//! allocates, not libtorch's tensors.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,17 +8,17 @@ use std::time::{Duration, Instant};
 use crate::MEMORY;
 use gfn::Rng;
 
-/// One execution may take this long, on a machine that does other work, too.
-const LONGEST: Duration = Duration::from_secs(20);
-/// No input is longer.
-const MOST_BYTES: usize = 1 << 16;
-/// An execution may take this much beside a factor of its input.
-const MEMORY_BESIDE: usize = 64 << 20;
+/// Maximum time of one execution, on a machine that also does other work.
+const MAX_TIME: Duration = Duration::from_secs(20);
+/// Maximum length of an input.
+const MAX_BYTES: usize = 1 << 16;
+/// Memory that an execution may use in addition to a multiple of its input.
+const BASE_MEMORY: usize = 64 << 20;
 
-/// Attacks stand in line: memory is counted for the whole process.
+/// Attacks run one after another, because memory is counted for the whole process.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// What is attacked: good inputs, words that mean something there, and the bytes of memory that a byte of input may take.
+/// A target: valid inputs, words with a meaning in them, and the bytes of memory allowed per byte of input.
 pub(crate) struct Target<'a> {
     pub(crate) name: &'a str,
     pub(crate) seeds: Vec<Vec<u8>>,
@@ -27,7 +27,7 @@ pub(crate) struct Target<'a> {
 }
 
 /// Waits until no other attack runs.
-pub(crate) fn turn() -> MutexGuard<'static, ()> {
+pub(crate) fn wait_for_turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -59,15 +59,16 @@ impl Runs {
 }
 
 impl Target<'_> {
-    /// Runs `execute` on `executions` edited inputs. It must end in time and in memory, without a panic, whatever it is given.
+    /// Runs `execute` on `executions` edited inputs, which must end in time, within memory and without a
+    /// panic.
     pub(crate) fn attack(&self, executions: u64, mut execute: impl FnMut(&[u8])) {
-        let _turn = turn();
-        // Good inputs as they are, and what was once warm-up: tables that are made at the first use.
+        let _turn = wait_for_turn();
+        // Valid inputs first; they also build tables that are created at first use.
         self.seeds.iter().for_each(|seed| execute(seed));
         let last = std::env::var_os("GFN_FUZZ_LAST");
         let mut runs = Runs::begin(executions);
         while let Some(mut rng) = runs.next() {
-            let input = self.edited(&mut rng);
+            let input = self.edit_seed(&mut rng);
             if let Some(path) = &last {
                 std::fs::write(path, &input).unwrap();
             }
@@ -75,21 +76,21 @@ impl Target<'_> {
             let (before, began) = (MEMORY.current_usage(), Instant::now());
             let ended = catch_unwind(AssertUnwindSafe(|| execute(&input)));
             let (took, memory) = (began.elapsed(), MEMORY.peak_usage().saturating_sub(before));
-            let said = || format!("{}, execution {}: {:?}", self.name, runs.done, String::from_utf8_lossy(&input));
-            assert!(ended.is_ok(), "a panic; {}", said());
-            assert!(took < LONGEST, "{took:?}; {}", said());
-            let most = MEMORY_BESIDE + self.bytes_per_byte * input.len();
-            assert!(memory <= most, "{memory} bytes of memory for {} of input; {}", input.len(), said());
+            let context = || format!("{}, execution {}: {:?}", self.name, runs.done, String::from_utf8_lossy(&input));
+            assert!(ended.is_ok(), "a panic; {}", context());
+            assert!(took < MAX_TIME, "{took:?}; {}", context());
+            let most = BASE_MEMORY + self.bytes_per_byte * input.len();
+            assert!(memory <= most, "{memory} bytes of memory for {} of input; {}", input.len(), context());
         }
         println!("{}: {} executions", self.name, runs.done - 1);
     }
 
-    fn edited(&self, rng: &mut Rng) -> Vec<u8> {
+    fn edit_seed(&self, rng: &mut Rng) -> Vec<u8> {
         let mut bytes = self.seeds[rng.below(self.seeds.len())].clone();
         for _ in 0..1 + rng.below(4) {
             self.edit(&mut bytes, rng);
         }
-        bytes.truncate(MOST_BYTES);
+        bytes.truncate(MAX_BYTES);
         bytes
     }
 
@@ -113,7 +114,7 @@ impl Target<'_> {
                 let other = &self.seeds[rng.below(self.seeds.len())];
                 insert(bytes, &other[range(other, rng)]);
             }
-            7 => number_replaced(bytes, at, rng),
+            7 => replace_number(bytes, at, rng),
             8 if rng.below(8) == 0 => {
                 let piece = bytes[range(bytes, rng)].to_vec();
                 insert(bytes, &piece.repeat(1 << rng.below(13)));
@@ -124,8 +125,8 @@ impl Target<'_> {
     }
 }
 
-/// Puts a number at the edge of some type in place of the next one.
-fn number_replaced(bytes: &mut Vec<u8>, at: usize, rng: &mut Rng) {
+/// Replaces the next number by one at the limit of some type.
+fn replace_number(bytes: &mut Vec<u8>, at: usize, rng: &mut Rng) {
     const EDGES: [&str; 14] = [
         "0",
         "-1",
@@ -149,14 +150,14 @@ fn number_replaced(bytes: &mut Vec<u8>, at: usize, rng: &mut Rng) {
     }
 }
 
-/// The control: a reader with a rare panic, and one that takes what a number asks for, are found.
+/// Control: a reader with a rare panic, and one that allocates as much as a number says, must be detected.
 #[test]
 fn attacks_find_what_is_wrong() {
     let target =
         || Target { name: "wrong", seeds: vec![b"size 16\n".to_vec()], words: &["size ", "\n"], bytes_per_byte: 1 };
     let found = |execute: fn(&[u8])| {
-        let said = catch_unwind(|| target().attack(200_000, execute)).unwrap_err();
-        *said.downcast::<String>().unwrap()
+        let panic = catch_unwind(|| target().attack(200_000, execute)).unwrap_err();
+        *panic.downcast::<String>().unwrap()
     };
     assert!(found(|text| assert!(!text.ends_with(b"size size \n"))).starts_with("a panic; wrong, execution"));
     let greedy = |text: &[u8]| {

@@ -1,13 +1,13 @@
-//! The categorical against one in double precision, written from its definition.
+//! The categorical distribution compared with its definition in double precision.
 
-use crate::attack::{Runs, turn};
+use crate::attack::{Runs, wait_for_turn};
 use gfn::distribution::{Distribution, Exploration, GraphActionCategorical};
 use gfn::env::{Block, Direction, Masks, Slots};
 use gfn::{Error, Rng};
 use tch::{Kind, Tensor};
 
-/// Masks of some states, with rows of several action types, and their logits block by block.
-fn drawn(rng: &mut Rng) -> (Masks, Vec<Vec<f32>>) {
+/// Draws masks of states with rows of several action types, and their logits per block.
+fn draw_case(rng: &mut Rng) -> (Masks, Vec<Vec<f32>>) {
     let n = 1 + rng.below(5);
     let spread = [0.0, 0.1, 1.0, 30.0, 1e4][rng.below(5)];
     let (mut blocks, mut legal, mut logits) = (Vec::new(), vec![Vec::new(); n], Vec::new());
@@ -30,8 +30,8 @@ fn drawn(rng: &mut Rng) -> (Masks, Vec<Vec<f32>>) {
     (Masks { direction: Direction::Forward, blocks, slot_ptr, legal: legal.concat(), has_exit: false }, logits)
 }
 
-/// The logits of each state's slots, in their order.
-fn by_state(masks: &Masks, logits: &[Vec<f32>]) -> Vec<Vec<f64>> {
+/// Returns the logits of each state's slots, in order.
+fn logits_by_state(masks: &Masks, logits: &[Vec<f32>]) -> Vec<Vec<f64>> {
     let of = |state: usize| {
         let blocks = masks.blocks.iter().zip(logits);
         let rows = blocks.flat_map(|(block, logits)| {
@@ -42,7 +42,7 @@ fn by_state(masks: &Masks, logits: &[Vec<f32>]) -> Vec<Vec<f64>> {
     (0..masks.len()).map(of).collect()
 }
 
-/// The log-probabilities of a state's slots; those that aren't legal have none.
+/// Returns the log-probabilities of a state's slots, minus infinity for illegal ones.
 fn log_softmax(logits: &[f64], legal: &[bool]) -> Vec<f64> {
     let legal_logits = || logits.iter().zip(legal).filter(|(_, legal)| **legal).map(|(logit, _)| *logit);
     let most = legal_logits().fold(f64::NEG_INFINITY, f64::max);
@@ -54,16 +54,16 @@ fn host(tensor: &Tensor) -> Vec<f64> {
     Vec::<f64>::try_from(tensor.to_kind(Kind::Double).contiguous().view(-1)).unwrap()
 }
 
-fn close(got: f64, wanted: f64, scale: f64) -> bool {
-    got == wanted || (got - wanted).abs() <= 1e-5 * wanted.abs().max(scale).max(1.0)
+fn close(got: f64, expected: f64, scale: f64) -> bool {
+    got == expected || (got - expected).abs() <= 1e-5 * expected.abs().max(scale).max(1.0)
 }
 
 #[test]
 fn log_probabilities_are_those_of_the_definition() {
-    let _turn = turn();
+    let _turn = wait_for_turn();
     let mut runs = Runs::begin(7_000);
     while let Some(mut rng) = runs.next() {
-        let (masks, logits) = drawn(&mut rng);
+        let (masks, logits) = draw_case(&mut rng);
         let blocks: Vec<Tensor> = masks
             .blocks
             .iter()
@@ -74,42 +74,43 @@ fn log_probabilities_are_those_of_the_definition() {
         let on_host = GraphActionCategorical::of_host_blocks(masks.clone(), &logits).unwrap();
         let has_all = (0..masks.len()).all(|state| masks.n_legal(state) > 0);
         let entropies = host(&on_device.entropy());
-        for (state, logits) in by_state(&masks, &logits).into_iter().enumerate() {
-            let (wanted, said) =
+        for (state, logits) in logits_by_state(&masks, &logits).into_iter().enumerate() {
+            let (expected, context) =
                 (log_softmax(&logits, masks.row(state)), || format!("execution {}, {masks:?}, {logits:?}", runs.done));
             let scale = logits.iter().fold(0.0f64, |most, logit| most.max(logit.abs()));
             let legal: Vec<u32> = masks.legal_slots(state).collect();
             if legal.is_empty() {
                 let none = on_host.sample(&[state], &Exploration::none(), &mut rng).unwrap_err();
-                assert!(matches!(none, Error::NoLegalAction { .. }), "{}", said());
+                assert!(matches!(none, Error::NoLegalAction { .. }), "{}", context());
                 continue;
             }
             let rows = vec![state; legal.len()];
             for dist in [&on_device, &on_host] {
                 let got = host(&dist.log_prob(&rows, &Slots(legal.clone())).unwrap());
-                let alike = legal.iter().zip(got).all(|(&slot, got)| close(got, wanted[slot as usize], scale));
-                assert!(alike, "{}", said());
+                let all_close = legal.iter().zip(got).all(|(&slot, got)| close(got, expected[slot as usize], scale));
+                assert!(all_close, "{}", context());
                 let slots = dist.sample(&[state; 8], &Exploration::none(), &mut rng).unwrap();
-                assert!(slots.0.iter().all(|&slot| wanted[slot as usize] > -110.0), "{}", said());
-                let likeliest = legal.iter().map(|&slot| wanted[slot as usize]).fold(f64::NEG_INFINITY, f64::max);
-                assert_eq!(dist.argmax().is_ok(), has_all, "{}", said());
+                assert!(slots.0.iter().all(|&slot| expected[slot as usize] > -110.0), "{}", context());
+                let likeliest = legal.iter().map(|&slot| expected[slot as usize]).fold(f64::NEG_INFINITY, f64::max);
+                assert_eq!(dist.argmax().is_ok(), has_all, "{}", context());
                 if let Ok(best) = dist.argmax() {
-                    assert!(close(wanted[best.0[state] as usize], likeliest, scale), "{}", said());
+                    assert!(close(expected[best.0[state] as usize], likeliest, scale), "{}", context());
                 }
             }
-            if let Some(slot) = (0..wanted.len() as u32).find(|slot| !legal.contains(slot)) {
+            if let Some(slot) = (0..expected.len() as u32).find(|slot| !legal.contains(slot)) {
                 assert!(
                     matches!(on_host.log_prob(&[state], &Slots(vec![slot])), Err(Error::IllegalAction { .. })),
                     "{}",
-                    said()
+                    context()
                 );
             }
-            let entropy: f64 = wanted.iter().filter(|log_p| log_p.is_finite()).map(|log_p| -log_p * log_p.exp()).sum();
+            let entropy: f64 =
+                expected.iter().filter(|log_p| log_p.is_finite()).map(|log_p| -log_p * log_p.exp()).sum();
             assert!(
                 (entropies[state] - entropy).abs() < 1e-4 * scale.max(1.0),
                 "{} instead of {entropy}, {}",
                 entropies[state],
-                said()
+                context()
             );
         }
     }

@@ -1,7 +1,7 @@
-//! Graph environments of action types, graphs and rules that were drawn. The checkers either refuse one, or its exact policy samples in
-//! proportion to the reward: what the checkers pass is right.
+//! Random graph environments: random action types, graphs and rules. The checkers either refuse one, or its
+//! exact policy samples in proportion to the reward.
 
-use crate::attack::{Runs, turn};
+use crate::attack::{Runs, wait_for_turn};
 use gfn::contract::{Budget, check_graph_env};
 use gfn::env::StateGraph;
 use gfn::graph::{
@@ -13,23 +13,23 @@ use gfn::policy::UniformPolicy;
 use gfn::{Error, Result, Rng};
 use tch::Tensor;
 
-/// Larger spaces are let be.
-const MOST_STATES: usize = 400;
+/// Larger spaces are skipped.
+const MAX_STATES: usize = 400;
 
-/// What is forbidden, by numbers that a graph has under any labels, or by the labels themselves.
+/// Random restrictions, by numbers that don't depend on labels, or by labels.
 #[derive(Clone, Copy, Debug)]
-struct Drawn {
+struct RandomRules {
     /// Nodes whose degree has this remainder take no edge.
     closed: Option<usize>,
-    /// Graphs of so many edges, by remainder, aren't finished.
+    /// Graphs whose number of edges has this remainder can't be finished.
     unfinished: Option<usize>,
-    /// A node of this label takes no move, which no environment up to isomorphism may say.
+    /// A node of this label takes no move, which is invalid up to isomorphism.
     label: Option<u32>,
-    /// Graphs of so many edges are said not to be reachable.
+    /// Graphs with this number of edges are declared unreachable.
     unreachable: Option<usize>,
 }
 
-impl Drawn {
+impl RandomRules {
     fn new(rng: &mut Rng) -> Self {
         let mut one_of = |chance: usize, n: usize| (rng.below(chance) == 0).then(|| rng.below(n));
         let (closed, unfinished) = (one_of(4, 3), one_of(4, 3));
@@ -37,7 +37,7 @@ impl Drawn {
     }
 }
 
-impl GraphRules for Drawn {
+impl GraphRules for RandomRules {
     fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
         if let Some(closed) = self.closed.filter(|_| moves.type_name() == "add_edge") {
             moves.retain(|action| graph.degree(action.a) % 3 != closed && graph.degree(action.b) % 3 != closed);
@@ -93,12 +93,12 @@ fn initial(rng: &mut Rng) -> GraphState {
 }
 
 fn env(rng: &mut Rng) -> Result<GraphEnv> {
-    let env = GraphEnv::new(Drawn::new(rng), actions(rng), initial(rng))?;
+    let env = GraphEnv::new(RandomRules::new(rng), actions(rng), initial(rng))?;
     let env = if rng.below(3) == 0 { env.with_scaffold(Scaffold::Alike)? } else { env };
     Ok(env.with_backward(if rng.below(3) == 0 { BackwardRule::ByType } else { BackwardRule::Derived }))
 }
 
-/// By edges, nodes and attributes: the same under any labels.
+/// A log-reward by edges, nodes and attributes, independent of labels.
 fn log_reward(states: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
     let of = |graph: &GraphState| {
         let attributes: usize =
@@ -108,9 +108,10 @@ fn log_reward(states: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
     Ok(states.graphs().iter().map(of).collect())
 }
 
-/// The distance of the exact policy's distribution from the target; nothing for a space that is too large.
+/// Returns the distance of the exact policy's distribution from the target; `None` for a space that is too
+/// large.
 fn distance(env: &GraphEnv) -> Result<Option<f64>> {
-    let Ok(graph) = StateGraph::build(env, MOST_STATES) else { return Ok(None) };
+    let Ok(graph) = StateGraph::build(env, MAX_STATES) else { return Ok(None) };
     let target = graph.target_distribution(&log_reward, None)?.probs;
     let exact = ExactPolicy::new(&graph, env, &UniformPolicy, &log_reward)?;
     let learned = graph.terminating_distribution(env, &exact, None)?.probs;
@@ -118,8 +119,8 @@ fn distance(env: &GraphEnv) -> Result<Option<f64>> {
 }
 
 #[test]
-fn what_the_checkers_pass_samples_the_reward() {
-    let _turn = turn();
+fn accepted_environments_sample_the_reward() {
+    let _turn = wait_for_turn();
     let mut runs = Runs::begin(1_000);
     let (mut passed, mut refused, mut large, mut missed) = (0, 0, 0, 0);
     while let Some(mut rng) = runs.next() {
@@ -130,7 +131,7 @@ fn what_the_checkers_pass_samples_the_reward() {
         match check_graph_env(&env, Budget::thorough().with_walks(10), &mut rng) {
             Err(_) => refused += 1,
             Ok(_) => match distance(&env) {
-                // Ten walks of the checkers may miss a fault, which the exact policy then refuses.
+                // Ten random trajectories of the checkers may miss an error that the exact policy then finds.
                 Err(Error::Contract { .. }) => refused += 1,
                 Err(Error::IllegalAction { .. }) => missed += 1,
                 Err(other) => panic!("execution {}: {other}", runs.done),
@@ -146,6 +147,6 @@ fn what_the_checkers_pass_samples_the_reward() {
         "environments: {passed} are right, {refused} refused, {missed} by the exact policy alone, {large} too large to list"
     );
     assert!(100_000 * missed <= passed + refused + 100_000, "{missed} faults were missed by the checks");
-    // Most of what is drawn makes sense, and some of it doesn't.
+    // Most random environments are valid, and some aren't.
     assert!(2 * passed > refused && 20 * refused > passed);
 }

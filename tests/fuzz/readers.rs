@@ -1,4 +1,4 @@
-//! Readers of text and of files.
+//! Fuzzing of readers of text and files.
 
 #[allow(dead_code, unreachable_pub, reason = "the examples' module, used as it is")]
 #[path = "../../examples/reproduce/flags/config_file.rs"]
@@ -15,13 +15,13 @@ use gfn_gym::sequence::{Alphabet, TableReward, TokenSequence};
 use gfn_molecules::fragments::{FragmentLibrary, Vocabulary};
 use gfn_molecules::{Cleanup, KnownMolecules, Molecule, MoleculeFormat, MoleculeReader, MoleculeScore, ScoreConfig};
 
-/// A file of an attack, gone with its owner.
+/// A temporary file, removed on drop.
 pub(crate) struct Scratch(pub(crate) PathBuf);
 
 impl Scratch {
     pub(crate) fn new(name: &str) -> Self {
         let name = format!("gfn-fuzz-{}-{name}", std::process::id());
-        // Where there is one, a folder in memory.
+        // In memory, if the system has such a folder.
         let memory = PathBuf::from("/dev/shm");
         let folder = if memory.is_dir() { memory } else { std::env::temp_dir() };
         Self(folder.join(name))
@@ -70,7 +70,8 @@ fn edge_lists() {
         80_000,
         |text| {
             if let Ok(graphs) = GraphFormat::EdgeList.read(text) {
-                // What is written is read again as it was. Long comments make room for graphs that a file without them may not have.
+                // Written graphs are read back unchanged. Long comments allow graphs that a file without them
+                // may not have.
                 if let Ok(again) = GraphFormat::EdgeList.write(&graphs) {
                     assert!(GraphFormat::EdgeList.read(again.as_bytes()).unwrap() == graphs);
                 }
@@ -171,7 +172,7 @@ fn smiles_strings() {
     Target { name: "SMILES", seeds: smiles(), words: &SMILES_WORDS, bytes_per_byte: 1 << 12 }.attack(20_000, |text| {
         let Ok(text) = std::str::from_utf8(text) else { return };
         let _ = Cleanup::ALL.read(text);
-        // What is read is a molecule, whose own text is one, too: the same.
+        // A molecule's own SMILES gives the same molecule.
         if let Ok(molecule) = Molecule::from_smiles(text) {
             let written = molecule.smiles();
             let again = Molecule::from_smiles(&written).unwrap_or_else(|error| panic!("{written}: {error}"));
@@ -183,10 +184,10 @@ fn smiles_strings() {
     });
 }
 
-/// An SD file of one molecule as RDKit writes it, and one of a stereo centre and data.
+/// An SD file of one molecule as RDKit writes it, and one with a stereo centre and data.
 const SD: &str = "\n     RDKit          2D\n\n  3  2  0  0  0  0  0  0  0  0999 V2000\n    0.0000    0.0000    0.0000 C   0  0  0  0  0  0  0  0  0  0  0  0\n    1.2990    0.7500    0.0000 C   0  0\n    2.5981   -0.0000    0.0000 O   0  5\n  1  2  1  0\n  2  3  2  1\nM  CHG  1   3  -1\nM  END\n>  <name>\nethanal\n\n$$$$\n";
 
-/// A table with quotes over several lines, an index and a column that a name asks for.
+/// A table with quotes over several lines, an index, and a column chosen by name.
 const TABLE: &str = ",smiles;Name\t|\n0,\"CC(C)O\n\",\"a \"\"b\"\"\"\n1,CCN;\"x\ny\"\n";
 
 #[test]

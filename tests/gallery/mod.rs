@@ -1,4 +1,4 @@
-//! The environments that every general check goes through.
+//! Environments for general checks.
 
 use gfn::Result;
 use gfn::env::{Reward, VectorEnv, VectorStates, log_rewards};
@@ -12,7 +12,7 @@ use gfn_gym::ring::Ring;
 use gfn_gym::triangle::Triangle;
 use tch::Tensor;
 
-/// A check that any graph environment must pass.
+/// A check that every graph environment must pass.
 pub(crate) trait Check {
     fn check(&self, name: &str, env: &GraphEnv);
 }
@@ -38,14 +38,14 @@ pub(crate) fn each_graph_env(check: &impl Check) {
     for kind in KINDS {
         for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
             for rule in [BackwardRule::ByType, BackwardRule::Derived] {
-                let env = Pruning::of(kind, semantics, rule);
+                let env = Pruning::env(kind, semantics, rule);
                 check.check(&format!("removing edges, {kind:?}, {semantics:?}, {rule:?}"), &env);
             }
         }
     }
 }
 
-/// Free and attached growth, labelled or not, directed or not: plain, with everything there is, and from a scaffold.
+/// Free and attached growth, labelled or not, directed or not: plain, with all features, and from a scaffold.
 fn buildings() -> Vec<GraphBuildingConfig> {
     let mut out = Vec::new();
     for growth in [Growth::Free, Growth::Attached] {
@@ -75,19 +75,19 @@ fn buildings() -> Vec<GraphBuildingConfig> {
     out
 }
 
-/// Two nodes that differ, an edge between them, and an attribute that is set.
+/// Two different nodes, an edge between them, and an attribute that is set.
 fn scaffold(kind: GraphKind) -> GraphState {
     let mut marked = Node::of_class(1);
     marked.attributes.set(0, 1);
     GraphState::from_parts(kind, &[Node::default(), marked], &[(0, 1, Edge::of_class(1))]).unwrap()
 }
 
-/// Edges taken away, one by one, from the complete graph on three nodes.
+/// Removes edges one by one from the complete graph on three nodes.
 #[derive(Debug)]
 pub(crate) struct Pruning;
 
 impl Pruning {
-    fn of(kind: GraphKind, semantics: Semantics, rule: BackwardRule) -> GraphEnv {
+    fn env(kind: GraphKind, semantics: Semantics, rule: BackwardRule) -> GraphEnv {
         let mut initial = GraphState::with_nodes(kind, 3);
         for (a, b) in [(0, 1), (0, 2), (1, 2)] {
             initial.add_edge(a, b, Edge::default()).unwrap();
@@ -103,7 +103,7 @@ impl Pruning {
 
 impl GraphRules for Pruning {}
 
-/// A log-reward that tells graphs apart, and isomorphic ones not.
+/// A log-reward that differs between graphs, but not between isomorphic ones.
 pub(crate) fn log_r(states: &GraphStates) -> Vec<f64> {
     let of_graph = |graph: &GraphState| {
         let nodes = graph.nodes().enumerate().map(|(a, node)| {
@@ -121,7 +121,7 @@ pub(crate) fn log_r(states: &GraphStates) -> Vec<f64> {
 
 type Grid = VectorEnv;
 
-/// A grid and its reward.
+/// Builds a grid and its reward.
 pub(crate) fn grid(ndim: usize, height: usize) -> (Grid, impl Fn(&VectorStates, Option<&Tensor>) -> Result<Vec<f64>>) {
     let grid = HyperGrid::new(ndim, height).unwrap();
     let env = grid.env();

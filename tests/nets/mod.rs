@@ -1,4 +1,4 @@
-//! Environments, graphs and networks that the tests of networks share.
+//! Environments, graphs and networks for tests of networks.
 
 use gfn::env::{Direction, DiscreteEnv};
 use gfn::graph::{Attributes, Edge, GraphBatch, GraphEnv, GraphKind, GraphState, GraphStates, Node, Semantics};
@@ -32,7 +32,7 @@ pub(crate) fn everything(kind: GraphKind, max_nodes: usize) -> GraphEnv {
     everything_under(Semantics::UpToIsomorphism, kind, max_nodes)
 }
 
-/// The same with labels that mean something, or don't.
+/// The same with any semantics of labels.
 pub(crate) fn everything_under(semantics: Semantics, kind: GraphKind, max_nodes: usize) -> GraphEnv {
     let config = GraphBuildingConfig {
         semantics,
@@ -45,7 +45,7 @@ pub(crate) fn everything_under(semantics: Semantics, kind: GraphKind, max_nodes:
     GraphBuilding::new(config).unwrap().into_env()
 }
 
-/// A graph of the environment [`everything`], with an edge between each pair with probability `density`.
+/// Draws a graph of the environment [`everything`]; each possible edge exists with probability `density`.
 pub(crate) fn random_graph(kind: GraphKind, n: usize, density: f64, rng: &mut Rng) -> GraphState {
     let mut graph = GraphState::new(kind);
     for _ in 0..n {
@@ -63,7 +63,7 @@ pub(crate) fn random_graph(kind: GraphKind, n: usize, density: f64, rng: &mut Rn
     graph
 }
 
-/// A learned P_B of its own and a flow head, whatever the convolution sees.
+/// A separate learned P_B and a flow head, even for convolutions that can't distinguish all graphs.
 pub(crate) fn config(conv: ConvKind) -> GraphNetConfig {
     let backward = BackwardPolicy::Separate;
     GraphNetConfig {
@@ -76,7 +76,7 @@ pub(crate) fn config(conv: ConvKind) -> GraphNetConfig {
     }
 }
 
-/// Each convolution, and each norm and way of reading rounds with some.
+/// Lists a configuration for each convolution, each norm and each readout.
 pub(crate) fn configs() -> Vec<GraphNetConfig> {
     let (graph, none) = (NormKind::Graph, NormKind::None);
     let more = [
@@ -89,11 +89,11 @@ pub(crate) fn configs() -> Vec<GraphNetConfig> {
     CONVS.map(config).into_iter().chain(more).collect()
 }
 
-/// A network of somebody's own that looks at the labels of nodes where it should not.
+/// A user-defined network that depends on node labels.
 #[derive(Debug)]
 pub(crate) struct SeesLabels<N> {
     pub(crate) net: N,
-    /// The blocks with a row for each node, forward and backward.
+    /// Blocks with a row per node, forward and backward.
     of_nodes: [Vec<usize>; 2],
 }
 
@@ -133,7 +133,7 @@ pub(crate) fn net(env: &GraphEnv, config: GraphNetConfig, kind: Kind) -> GraphNe
     GraphNet::new(env, config, Device::Cpu, kind, &mut Rng::seeded(3)).unwrap()
 }
 
-/// The blocks of logits of a network, before any mask.
+/// Returns a network's blocks of logits before masking.
 pub(crate) fn blocks(
     env: &GraphEnv,
     net: &impl GraphNetwork,
@@ -149,7 +149,7 @@ pub(crate) fn blocks(
     tch::no_grad(|| net.forward(&batch, all())).unwrap()
 }
 
-/// The largest difference of two tensors of one shape.
+/// Returns the largest difference between two tensors of one shape.
 pub(crate) fn difference(a: &Tensor, b: &Tensor) -> f64 {
     assert_eq!(a.size(), b.size());
     if a.numel() == 0 { 0.0 } else { (a - b).abs().max().double_value(&[]) }

@@ -1,4 +1,4 @@
-//! Checkpoints of replicas with buffers of their own: each has its own, and as many go on.
+//! Checkpoints of replicas with separate buffers: one per replica, and equally many resume.
 
 use gfn::env::VectorEnv;
 use std::path::{Path, PathBuf};
@@ -14,23 +14,23 @@ use gfn::run::{Fit, Goal, KeepBest};
 use gfn::train::{Checkpoint, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 
-/// A trainer that replays half of each batch, by loss, from a buffer that nothing has to leave.
-fn replaying() -> Result<Trainer<VectorEnv>> {
+/// Builds a trainer that replays half of each batch by loss, from a buffer large enough to evict nothing.
+fn replay_trainer() -> Result<Trainer<VectorEnv>> {
     let config = TrainerConfig { source: DataSource::new(0.5, 0.5, 0.0)?, replay_after: 0, ..fresh(12) };
     let trainer = Trainer::new(words(), count, with_flow(), TrajectoryBalance, config, Rng::seeded(1))?;
     let draw = Draw::LossPrioritised { exponent: 1.0 };
     Ok(trainer.with_replay(ReplayBuffer::new(ReplayConfig { capacity: 500, eviction: Eviction::Fifo, draw })?))
 }
 
-/// What each replica has at the end, by rank: its parameters, and the log-rewards in its buffer.
-type Ends = Vec<(usize, Vec<f64>, Vec<f64>)>;
+/// Final state of each replica: rank, parameters, and log-rewards in its buffer.
+type FinalStates = Vec<(usize, Vec<f64>, Vec<f64>)>;
 
-/// Trains up to so many steps, on from a checkpoint if there is one, and saves.
-fn run(n: usize, steps: usize, from: Option<&Path>, to: &Path) -> Ends {
+/// Trains up to `steps`, from a checkpoint if there is one, and saves.
+fn run(n: usize, steps: usize, from: Option<&Path>, to: &Path) -> FinalStates {
     let ends = Mutex::new(Vec::new());
     replicate(n, |replica| {
         let rank = replica.rank();
-        let mut trainer = replaying()?.with_group(replica)?;
+        let mut trainer = replay_trainer()?.with_group(replica)?;
         match from {
             Some(from) => trainer.resume(from)?,
             None => assert_eq!(trainer.prefill(24)?, 24 / n),
@@ -53,7 +53,7 @@ fn paths(folder: &Folder) -> [PathBuf; 3] {
 }
 
 #[test]
-fn replicas_go_on_with_their_own_buffers_bit_for_bit() {
+fn replicas_resume_with_separate_buffers_bit_for_bit() {
     let folder = Folder::new("replicas-resume");
     let [half, whole, resumed] = paths(&folder);
     let at_once = run(2, 12, None, &whole);
@@ -62,7 +62,8 @@ fn replicas_go_on_with_their_own_buffers_bit_for_bit() {
     assert_ne!(at_once[0].2, at_once[1].2, "each has a buffer of its own");
 }
 
-/// A run that was killed after one replica had replaced its checkpoint and before the other had: the new one of the other is complete.
+/// A run that was killed after one replica had replaced its checkpoint and before the other did, which has a
+/// complete new one.
 #[test]
 fn replicas_go_on_from_the_newest_step_that_all_have() {
     let folder = Folder::new("replicas-between");
@@ -75,21 +76,22 @@ fn replicas_go_on_from_the_newest_step_that_all_have() {
         run(2, 8, Some(&half), &half);
         copy(&folder.join(last), &folder.join(&format!(".{last}.partial")));
         copy(&folder.join("older"), &folder.join(last));
-        // The second time there is nothing left to mend.
+        // The second time nothing has to be repaired.
         for before in [5, 8] {
             assert_eq!(step(&folder.join(last)), before);
             assert!(run(2, 12, Some(&half), &resumed) == at_once);
             assert_eq!(["half", "half.1"].map(|name| step(&folder.join(name))), [8, 8]);
         }
     }
-    // A run that was killed at its first save: one replica has a checkpoint, the other one that is complete beside its place.
+    // A run that was killed at its first save: one replica has a checkpoint, the other a complete one that
+    // isn't renamed yet.
     run(2, 8, Some(&half), &half);
     std::fs::rename(folder.join("half.1"), folder.join(".half.1.partial")).unwrap();
     assert!(run(2, 12, Some(&half), &resumed) == at_once);
     assert_eq!(["half", "half.1"].map(|name| step(&folder.join(name))), [8, 8]);
-    // The second replica has nothing but a checkpoint of an older step.
+    // The second replica only has a checkpoint of an older step.
     copy(&folder.join("older"), &folder.join("half.1"));
-    let error = replicate(2, |replica| replaying()?.with_group(replica)?.resume(&half)).unwrap_err();
+    let error = replicate(2, |replica| replay_trainer()?.with_group(replica)?.resume(&half)).unwrap_err();
     says(&error, &["checkpoints of different steps", "5", "8"]);
 }
 
@@ -101,7 +103,7 @@ fn the_first_replica_saves_once_all_others_have() {
     std::fs::create_dir(folder.join("resumed.1")).unwrap();
     std::fs::write(folder.join("resumed.1").join("note"), "").unwrap();
     let ended = replicate(2, |replica| {
-        let mut trainer = replaying()?.with_group(replica)?;
+        let mut trainer = replay_trainer()?.with_group(replica)?;
         trainer.resume(&half)?;
         Fit::new(5).checkpoint(&resumed, None)?.run(&mut trainer).map(drop)
     });
@@ -116,7 +118,7 @@ fn another_number_of_replicas_is_refused() {
     run(2, 3, None, &two);
     run(1, 3, None, &one);
     let resumes = |n: usize, from: &Path| {
-        let resumed = replicate(n, |replica| replaying()?.with_group(replica)?.resume(from));
+        let resumed = replicate(n, |replica| replay_trainer()?.with_group(replica)?.resume(from));
         resumed.unwrap_err()
     };
     for (n, from, there) in [(1, &two, 2), (3, &two, 2), (2, &one, 1)] {
@@ -126,12 +128,12 @@ fn another_number_of_replicas_is_refused() {
     }
 }
 
-/// An observer is the first replica's alone, and so is the checkpoint that it asks for.
+/// Only the first replica has observers, and saves the checkpoints that they request.
 #[test]
 fn an_observer_saves_the_first_replica() {
     let folder = Folder::new("replicas-best");
     replicate(2, |replica| {
-        let mut trainer = replaying()?.with_group(replica)?;
+        let mut trainer = replay_trainer()?.with_group(replica)?;
         let mut best = KeepBest::new("loss", Goal::Smaller, folder.join("best"));
         Fit::new(3).observe(&mut best).run(&mut trainer)
     })

@@ -1,10 +1,11 @@
-//! One gradient for every objective, whoever drew the trajectories: as it is after the sum over all replicas, before an optimizer has it.
+//! Replicas compute the gradient of the joined batch, for every objective; gradients are recorded after the
+//! sum over replicas, before the optimizer.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::{Dealt, off, share};
-use crate::noted::NotedGradients;
+use super::{FixedShare, largest_distance, share};
+use crate::recorded_gradients::RecordedGradients;
 use crate::trainers::colour_reward;
 use crate::words::{count, fresh, policy, words};
 use gfn::env::{Reward, VectorEnv, VectorStates};
@@ -25,10 +26,10 @@ use gfn_gym::colored_graphs::ColoredGraphs;
 use gfn_gym::hypergrid::HyperGrid;
 use tch::{Device, Kind, Tensor};
 
-type Make = fn() -> Box<dyn Objective>;
+type MakeObjective = fn() -> Box<dyn Objective>;
 
-/// Each objective of the table of `gfn::objective`, and variants that ask for something else.
-const OBJECTIVES: [Make; 21] = [
+/// All objectives in the table of `gfn::objective`, and variants with other needed quantities.
+const OBJECTIVES: [MakeObjective; 21] = [
     || Box::new(TrajectoryBalance),
     || Box::new(LogPartitionVariance),
     || Box::new(RelativeTrajectoryBalance::new(0.5).unwrap()),
@@ -43,20 +44,20 @@ const OBJECTIVES: [Make; 21] = [
     || Box::new(MaximumLikelihood),
     || Box::new(WithBackward::new(TrajectoryBalance, TrajectoryLikelihood)),
     || Box::new(WithBackward::new(TrajectoryBalance, MaximumEntropyBackward)),
-    || Box::new(Anywhere(Box::new(PolicyGradient::new(Advantage::Total).unwrap()))),
-    || Box::new(Anywhere(Box::new(PolicyGradient::new(Advantage::RewardToGo).unwrap()))),
-    || Box::new(Anywhere(Box::new(PolicyGradient::new(Advantage::Gae { lambda: 0.7 }).unwrap()))),
-    || Box::new(Anywhere(Box::new(ProximalPolicy::default()))),
-    || Box::new(Novel(Box::new(AugmentedTrajectoryBalance))),
-    || Box::new(Novel(Box::new(AugmentedDetailedBalance))),
+    || Box::new(AcceptsAnySource(Box::new(PolicyGradient::new(Advantage::Total).unwrap()))),
+    || Box::new(AcceptsAnySource(Box::new(PolicyGradient::new(Advantage::RewardToGo).unwrap()))),
+    || Box::new(AcceptsAnySource(Box::new(PolicyGradient::new(Advantage::Gae { lambda: 0.7 }).unwrap()))),
+    || Box::new(AcceptsAnySource(Box::new(ProximalPolicy::default()))),
+    || Box::new(ConstantNovelty(Box::new(AugmentedTrajectoryBalance))),
+    || Box::new(ConstantNovelty(Box::new(AugmentedDetailedBalance))),
     || Box::new(WithBackward::new(LogPartitionVariance, TrajectoryLikelihood)),
 ];
 
-/// An objective that takes given trajectories for the policy's own.
+/// Wraps an on-policy objective so that it accepts user-supplied trajectories.
 #[derive(Debug)]
-struct Anywhere(Box<dyn Objective>);
+struct AcceptsAnySource(Box<dyn Objective>);
 
-impl Objective for Anywhere {
+impl Objective for AcceptsAnySource {
     fn name(&self) -> &'static str {
         self.0.name()
     }
@@ -71,12 +72,12 @@ impl Objective for Anywhere {
     }
 }
 
-/// An objective with the same intrinsic reward for everything: what gives them in training is refused for replicas, since each would see
-/// its share alone.
+/// Wraps an objective with a constant intrinsic reward; real intrinsic rewards are refused for replicas,
+/// because each replica would only see its share.
 #[derive(Debug)]
-struct Novel(Box<dyn Objective>);
+struct ConstantNovelty(Box<dyn Objective>);
 
-impl Objective for Novel {
+impl Objective for ConstantNovelty {
     fn name(&self) -> &'static str {
         self.0.name()
     }
@@ -99,11 +100,11 @@ impl Objective for Novel {
     }
 }
 
-/// log R is half the sum of a point's coordinates, of every point.
+/// log R is half the sum of a point's coordinates, for unfinished points, too.
 #[derive(Debug)]
-struct Summed;
+struct HalfSum;
 
-impl Reward<VectorStates> for Summed {
+impl Reward<VectorStates> for HalfSum {
     fn log_reward(&self, states: &VectorStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
         Ok(states.rows().map(|row| row.iter().map(|&x| f64::from(x)).sum::<f64>() / 2.0).collect())
     }
@@ -114,17 +115,22 @@ impl Reward<VectorStates> for Summed {
 
 const BATCH: usize = 11;
 
-/// What distinguishes the trainers of one objective.
+/// Differences between trainers of one objective.
 #[derive(Clone, Copy)]
-struct How {
+struct Setup {
     kind: Kind,
     chunk: Option<usize>,
 }
 
-type Trained = Trainer<VectorEnv>;
+type VectorTrainer = Trainer<VectorEnv>;
 
-/// A trainer on a share of eleven points of a grid, to which several ways lead, whose gradients are noted.
-fn noting(make: Make, how: How, rows: Range<usize>, noted: &NotedGradients) -> Trained {
+/// Builds a trainer on a share of eleven points of a grid with several paths each, and records its gradients.
+fn recording_trainer(
+    make: MakeObjective,
+    how: Setup,
+    rows: Range<usize>,
+    recorded: &RecordedGradients,
+) -> VectorTrainer {
     tch::set_num_threads(1);
     let config = MlpPolicyConfig {
         mlp: MlpConfig { hidden: vec![16], ..MlpConfig::default() },
@@ -138,31 +144,31 @@ fn noting(make: Make, how: How, rows: Range<usize>, noted: &NotedGradients) -> T
     let all = Sampler::new(&env, &UniformPolicy).forward(BATCH, &mut Rng::seeded(5)).unwrap();
     let config = TrainerConfig { chunk: how.chunk, ..fresh(rows.len()) };
     let policy = WithPrior { policy, prior: UniformPolicy };
-    Trainer::new(env, Summed, policy, make(), config, Rng::seeded(1))
+    Trainer::new(env, HalfSum, policy, make(), config, Rng::seeded(1))
         .and_then(|trainer| trainer.with_target_network(100))
-        .and_then(|trainer| trainer.with_source(1.0, Dealt { all, start: rows.start }))
-        .and_then(|trainer| trainer.with_optimizer(|parameters| Ok(noted.optimizer(parameters, 0.1))))
+        .and_then(|trainer| trainer.with_source(1.0, FixedShare { all, start: rows.start }))
+        .and_then(|trainer| trainer.with_optimizer(|parameters| Ok(recorded.optimizer(parameters, 0.1))))
         .unwrap()
 }
 
-fn gradients_of_one(make: Make, how: How) -> (StepStats, Vec<Vec<f64>>) {
-    let noted = NotedGradients::default();
-    let stats = noting(make, how, 0..BATCH, &noted).step().unwrap();
-    (stats, noted.take())
+fn gradients_of_one(make: MakeObjective, how: Setup) -> (StepStats, Vec<Vec<f64>>) {
+    let recorded = RecordedGradients::default();
+    let stats = recording_trainer(make, how, 0..BATCH, &recorded).step().unwrap();
+    (stats, recorded.take())
 }
 
-/// The gradients that the first of `size` replicas sees; what they tell each other goes through what `end` makes of their ends.
+/// Returns the gradients that the first of `size` replicas records; `end` wraps each replica's group.
 fn gradients_of<C: Group + 'static>(
     size: usize,
-    make: Make,
-    how: How,
+    make: MakeObjective,
+    how: Setup,
     end: impl Fn(Replica) -> C + Sync,
 ) -> (StepStats, Vec<Vec<f64>>) {
     let together = replicate(size, |replica| {
-        let (start, noted) = (share(&replica, BATCH).start, NotedGradients::default());
-        let trainer = noting(make, how, start..start + BATCH, &noted);
+        let (start, recorded) = (share(&replica, BATCH).start, RecordedGradients::default());
+        let trainer = recording_trainer(make, how, start..start + BATCH, &recorded);
         let stats = trainer.with_group(end(replica))?.step()?;
-        Ok((stats, noted.take()))
+        Ok((stats, recorded.take()))
     });
     together.unwrap()
 }
@@ -170,13 +176,13 @@ fn gradients_of<C: Group + 'static>(
 #[test]
 fn the_gradient_of_replicas_is_that_of_the_whole_batch() {
     for make in OBJECTIVES {
-        // Sums are rounded in another order. Double precision shows that nothing else differs.
+        // Sums are rounded in another order; double precision shows that there is no other difference.
         for (kind, most) in [(Kind::Float, 1e-6), (Kind::Double, 1e-14)] {
-            let (one, whole) = gradients_of_one(make, How { kind, chunk: None });
+            let (one, whole) = gradients_of_one(make, Setup { kind, chunk: None });
             for (size, chunk) in [(2, None), (3, None), (2, Some(4)), (3, Some(4))] {
-                let (stats, together) = gradients_of(size, make, How { kind, chunk }, |replica| replica);
-                let (name, off) = (format!("{:?}", make()), off(&whole, &together));
-                assert!(off <= most, "{name}, {kind:?}, {size} replicas, chunks {chunk:?}: {off:e}");
+                let (stats, together) = gradients_of(size, make, Setup { kind, chunk }, |replica| replica);
+                let (name, distance) = (format!("{:?}", make()), largest_distance(&whole, &together));
+                assert!(distance <= most, "{name}, {kind:?}, {size} replicas, chunks {chunk:?}: {distance:e}");
                 assert!((stats.loss - one.loss).abs() < 1e-5 * one.loss.abs().max(1.0), "{name}");
                 assert_eq!((stats.mean_len, stats.states), (one.mean_len, one.states), "{name}");
                 assert!((stats.log_z - one.log_z).abs() < 1e-5 && (stats.grad_norm / one.grad_norm - 1.0).abs() < 1e-6);
@@ -185,16 +191,16 @@ fn the_gradient_of_replicas_is_that_of_the_whole_batch() {
     }
 }
 
-/// A network on graphs, each replica of which merges equal states of its own share alone.
+/// Equal states are only merged within the share of a replica.
 #[test]
 fn the_gradient_of_a_graph_network_is_that_of_the_whole_batch() {
     const BATCH: usize = 31;
-    let objectives: [Make; 3] = [
+    let objectives: [MakeObjective; 3] = [
         || Box::new(TrajectoryBalance),
         || Box::new(LogPartitionVariance),
         || Box::new(SubTrajectoryBalance::new(Weighting::Geometric { lambda: 0.9 }).unwrap()),
     ];
-    let gradient = |make: Make, kind: Kind, replica: Option<Replica>| {
+    let gradient = |make: MakeObjective, kind: Kind, replica: Option<Replica>| {
         let env = ColoredGraphs::new(4).unwrap().into_env();
         let config = GraphNetConfig {
             embedding: 16,
@@ -204,32 +210,33 @@ fn the_gradient_of_a_graph_network_is_that_of_the_whole_batch() {
         };
         let policy = GraphPolicy(GraphNet::new(&env, config, Device::Cpu, kind, &mut Rng::seeded(0)).unwrap());
         let all = Sampler::new(&env, &UniformPolicy).forward(BATCH, &mut Rng::seeded(5)).unwrap();
-        let (start, noted) = (replica.as_ref().map_or(0, |r| share(r, BATCH).start), NotedGradients::default());
+        let (start, recorded) = (replica.as_ref().map_or(0, |r| share(r, BATCH).start), RecordedGradients::default());
         let mut trainer = Trainer::new(env, colour_reward(), policy, make(), fresh(BATCH), Rng::seeded(1))?
-            .with_source(1.0, Dealt { all, start })?
-            .with_optimizer(|parameters| Ok(noted.optimizer(parameters, 0.1)))?;
+            .with_source(1.0, FixedShare { all, start })?
+            .with_optimizer(|parameters| Ok(recorded.optimizer(parameters, 0.1)))?;
         if let Some(replica) = replica {
             trainer = trainer.with_group(replica)?;
         }
         trainer.step()?;
-        Ok(noted.take())
+        Ok(recorded.take())
     };
     for make in objectives {
         for (kind, most) in [(Kind::Float, 1e-6), (Kind::Double, 1e-14)] {
             let whole = gradient(make, kind, None).unwrap();
             for size in [2, 3] {
-                let off = off(&whole, &replicate(size, |replica| gradient(make, kind, Some(replica))).unwrap());
-                assert!(off <= most, "{:?}, {kind:?}, {size} replicas: {off:e}", make());
+                let distance =
+                    largest_distance(&whole, &replicate(size, |replica| gradient(make, kind, Some(replica))).unwrap());
+                assert!(distance <= most, "{:?}, {kind:?}, {size} replicas: {distance:e}", make());
             }
         }
     }
 }
 
-/// A replica whose part of each sum counts for a little more than it should.
+/// A replica whose part of each sum is multiplied by a number slightly above 1.
 #[derive(Debug)]
-struct Heavier(Replica);
+struct OverweightReplica(Replica);
 
-impl Group for Heavier {
+impl Group for OverweightReplica {
     fn rank(&self) -> usize {
         self.0.rank()
     }
@@ -247,44 +254,45 @@ impl Group for Heavier {
     }
 }
 
-/// The check above can fail: by 1 in 100,000 of one replica's part, in both precisions.
+/// Negative control: the test notices an error of 1 in 100,000 in one replica's part, in both precisions.
 #[test]
-fn a_share_that_counts_for_too_much_is_seen() {
+fn an_overweight_share_is_detected() {
     for make in OBJECTIVES {
         for kind in [Kind::Float, Kind::Double] {
-            let how = How { kind, chunk: None };
+            let how = Setup { kind, chunk: None };
             let (_, whole) = gradients_of_one(make, how);
             for size in [2, 3] {
-                let off = off(&whole, &gradients_of(size, make, how, Heavier).1);
-                assert!(off > 1e-6, "{:?}, {kind:?}, {size} replicas: {off:e}", make());
+                let distance = largest_distance(&whole, &gradients_of(size, make, how, OverweightReplica).1);
+                assert!(distance > 1e-6, "{:?}, {kind:?}, {size} replicas: {distance:e}", make());
             }
         }
     }
 }
 
-/// Nor is the mean of the shares' own gradients that of the batch where trajectories are compared with its mean.
+/// The mean of the shares' own gradients isn't the batch's gradient if trajectories are compared with the
+/// batch's mean.
 #[test]
 fn gradients_of_shares_are_not_the_gradient_of_the_batch() {
     let gradient = |rows| {
-        let noted = NotedGradients::default();
-        let how = How { kind: Kind::Double, chunk: None };
-        noting(|| Box::new(LogPartitionVariance), how, rows, &noted).step().unwrap();
-        noted.take().remove(0)
+        let recorded = RecordedGradients::default();
+        let how = Setup { kind: Kind::Double, chunk: None };
+        recording_trainer(|| Box::new(LogPartitionVariance), how, rows, &recorded).step().unwrap();
+        recorded.take().remove(0)
     };
     let (first, second, whole) = (gradient(0..3), gradient(3..11), gradient(0..11));
     let mean: Vec<f64> = first.iter().zip(&second).map(|(a, b)| (3.0 * a + 8.0 * b) / 11.0).collect();
-    let off = off(&[whole], &[mean]);
-    assert!(off > 1e-2, "{off:e}");
+    let distance = largest_distance(&[whole], &[mean]);
+    assert!(distance > 1e-2, "{distance:e}");
 }
 
-/// No objective of the library is left out above.
+/// Checks that the test above includes every objective of the library.
 #[test]
 fn every_objective_of_the_table_is_compared() {
     let text = include_str!("../../src/objective/mod.rs");
     let is_name = |c: char| c.is_ascii_alphanumeric();
     let cells = text.lines().filter_map(|line| line.strip_prefix("//! |")?.split_once("[`")?.1.split_once("`]"));
     let mut named: BTreeSet<&str> = cells.filter_map(|(name, _)| name.rsplit(':').next()).collect();
-    // The second of two in one row.
+    // The second of two objectives in one row.
     named.insert("AugmentedDetailedBalance");
     let compared: Vec<String> = OBJECTIVES.iter().map(|make| format!("{:?}", make())).collect();
     let compared: BTreeSet<&str> = compared.iter().flat_map(|one| one.split(|c| !is_name(c))).collect();
@@ -293,11 +301,11 @@ fn every_objective_of_the_table_is_compared() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
-/// The squares of log P_F, weighed by the first condition of each trajectory.
+/// The squares of log P_F, weighted by the first condition of each trajectory.
 #[derive(Debug)]
-struct Weighed;
+struct ConditionWeighted;
 
-impl Objective for Weighed {
+impl Objective for ConditionWeighted {
     fn name(&self) -> &'static str {
         "weighed squares"
     }
@@ -312,22 +320,22 @@ impl Objective for Weighed {
 
 #[test]
 fn conditions_reach_the_loss_of_the_whole_batch() {
-    let noting = |start: usize, noted: &NotedGradients| {
+    let weighted_trainer = |start: usize, recorded: &RecordedGradients| {
         let numbers: Vec<f32> = (0..2 * BATCH).map(|k| k as f32 * 0.1).collect();
         let conditions = Tensor::from_slice(&numbers).reshape([-1, 2]);
         let all = Sampler::new(&words(), &UniformPolicy).forward_conditional(&conditions, &mut Rng::seeded(5)).unwrap();
         let config = MlpPolicyConfig { estimators: EstimatorsConfig::conditional(2), ..MlpPolicyConfig::default() };
-        Trainer::new(words(), count, policy(config), Weighed, fresh(BATCH), Rng::seeded(1))
-            .and_then(|trainer| trainer.with_source(1.0, Dealt { all, start }))
-            .and_then(|trainer| trainer.with_optimizer(|parameters| Ok(noted.optimizer(parameters, 0.1))))
+        Trainer::new(words(), count, policy(config), ConditionWeighted, fresh(BATCH), Rng::seeded(1))
+            .and_then(|trainer| trainer.with_source(1.0, FixedShare { all, start }))
+            .and_then(|trainer| trainer.with_optimizer(|parameters| Ok(recorded.optimizer(parameters, 0.1))))
             .unwrap()
     };
-    let alone = NotedGradients::default();
-    noting(0, &alone).step().unwrap();
+    let alone = RecordedGradients::default();
+    weighted_trainer(0, &alone).step().unwrap();
     let together = replicate(2, |replica| {
-        let noted = NotedGradients::default();
-        noting(share(&replica, BATCH).start, &noted).with_group(replica)?.step()?;
-        Ok(noted.take())
+        let recorded = RecordedGradients::default();
+        weighted_trainer(share(&replica, BATCH).start, &recorded).with_group(replica)?.step()?;
+        Ok(recorded.take())
     });
-    assert!(off(&alone.take(), &together.unwrap()) <= 1e-6);
+    assert!(largest_distance(&alone.take(), &together.unwrap()) <= 1e-6);
 }

@@ -30,7 +30,7 @@ pub(crate) fn trainer(replica: Replica) -> Result<Trainer<VectorEnv>> {
     make.with_average(0.9, AverageFor::Sampling)?.with_group(replica)
 }
 
-/// Copies a checkpoint, in the place of another one.
+/// Copies a checkpoint over another one.
 pub(crate) fn copy(from: &Path, to: &Path) {
     fs::remove_dir_all(to).ok();
     fs::create_dir_all(to).unwrap();
@@ -39,25 +39,25 @@ pub(crate) fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A share of the same trajectories for each replica.
-pub(crate) struct Dealt<E: Env> {
+/// A source of a fixed share of trajectories for each replica.
+pub(crate) struct FixedShare<E: Env> {
     pub(crate) all: Trajectories<E>,
     pub(crate) start: usize,
 }
 
-impl<E: Env> Persist<E> for Dealt<E> {
+impl<E: Env> Persist<E> for FixedShare<E> {
     fn name(&self) -> &str {
         "dealt"
     }
 }
 
-impl<E: Env + 'static> Source<E> for Dealt<E> {
+impl<E: Env + 'static> Source<E> for FixedShare<E> {
     fn draw(&mut self, request: BatchRequest, _: &Context<E>, _: &mut Rng) -> Result<Option<Trajectories<E>>> {
         self.all.select(self.start..self.start + request.max).map(Some)
     }
 }
 
-/// The share of one of several replicas, as trainers deal batches.
+/// Returns a replica's share of a batch, as trainers divide batches.
 pub(crate) fn share(of: &dyn Group, batch: usize) -> Range<usize> {
     let before = |rank| rank * batch / of.size();
     before(of.rank())..before(of.rank() + 1)
@@ -67,8 +67,8 @@ fn norm(numbers: &[f64]) -> f64 {
     numbers.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
-/// How far gradients are from these, relative to their norms: the worst of all updates.
-pub(crate) fn off(whole: &[Vec<f64>], others: &[Vec<f64>]) -> f64 {
+/// Returns the largest relative distance between two lists of gradients.
+pub(crate) fn largest_distance(whole: &[Vec<f64>], others: &[Vec<f64>]) -> f64 {
     assert!(whole.len() == others.len() && !whole.is_empty());
     let of_one = |(whole, other): (&Vec<f64>, &Vec<f64>)| {
         assert!(whole.len() == other.len() && norm(whole) > 1e-3, "a gradient that says nothing");

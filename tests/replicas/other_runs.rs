@@ -1,5 +1,5 @@
-//! Replicas in a folder that holds checkpoints of other runs, of a run that was removed, or of a later step: they
-//! resume their own run, and remove nothing that they didn't replace.
+//! Replicas in a folder with checkpoints of other runs, of a removed run, or of a later step: they resume
+//! their own run, and only remove checkpoints that they replaced.
 
 use gfn::env::VectorEnv;
 use std::fs;
@@ -16,7 +16,7 @@ use gfn::run::Fit;
 use gfn::train::{Checkpoint, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 
-/// A trainer with a replay buffer, if it `replays`; its settings are the same without.
+/// Builds a trainer with a replay buffer if `replays`; the settings are the same without.
 fn trainer(seed: u64, replays: bool) -> Result<Trainer<VectorEnv>> {
     let config = TrainerConfig { source: DataSource::new(0.5, 0.5, 0.0)?, replay_after: 0, ..fresh(12) };
     let trainer = Trainer::new(words(), count, with_flow(), TrajectoryBalance, config, Rng::seeded(seed))?;
@@ -24,8 +24,8 @@ fn trainer(seed: u64, replays: bool) -> Result<Trainer<VectorEnv>> {
     Ok(if replays { trainer.with_replay(ReplayBuffer::new(buffer)?) } else { trainer })
 }
 
-/// Trains two replicas to a step, from scratch or from the checkpoint that is there, and saves every `every` steps;
-/// returns the parameters.
+/// Trains two replicas to a step, from scratch or from the checkpoint, and saves every `every` steps; returns
+/// the parameters.
 fn train(seed: u64, steps: usize, every: usize, path: &Path, resume: bool) -> Vec<f64> {
     let first = Mutex::new(Vec::new());
     replicate(2, |replica| {
@@ -45,7 +45,7 @@ fn train(seed: u64, steps: usize, every: usize, path: &Path, resume: bool) -> Ve
 }
 
 /// Returns the step that two replicas resume at, and their parameters.
-fn resumed(path: &Path) -> Result<(usize, Vec<f64>)> {
+fn resume_replicas(path: &Path) -> Result<(usize, Vec<f64>)> {
     let first = Mutex::new((0, Vec::new()));
     replicate(2, |replica| {
         let rank = replica.rank();
@@ -67,7 +67,7 @@ fn run_id(path: &Path) -> u64 {
     Checkpoint::load(path).unwrap().manifest().state["run_id"].as_u64().unwrap()
 }
 
-/// The checkpoints of both replicas, and the hidden ones that a kill leaves.
+/// Returns the paths of both replicas' checkpoints, and of the hidden ones that a kill leaves.
 fn paths(path: &Path) -> [PathBuf; 4] {
     let name = path.file_name().unwrap().to_str().unwrap();
     let names = [name.to_owned(), format!("{name}.1"), format!(".{name}.partial"), format!(".{name}.1.partial")];
@@ -80,13 +80,13 @@ fn steps(path: &Path) -> [u64; 2] {
 }
 
 #[test]
-fn a_second_run_in_a_folder_resumes_its_own_checkpoint() {
+fn a_second_run_in_a_folder_resumes_from_its_checkpoint() {
     let folder = Folder::new("other-runs-second");
     let path = folder.join("run");
     train(1, 8, 8, &path, false);
     let second = train(2, 4, 4, &path, false);
     assert_eq!(steps(&path), [4, 4]);
-    assert!(resumed(&path).unwrap() == (4, second), "the second run at step 4");
+    assert!(resume_replicas(&path).unwrap() == (4, second), "the second run at step 4");
     train(2, 8, 4, &path, true);
     assert_eq!(steps(&path), [8, 8]);
     assert!(paths(&path)[2..].iter().all(|hidden| !hidden.exists()), "nothing is left beside them");
@@ -104,7 +104,7 @@ fn a_removed_run_is_not_found() {
         assert!(!Checkpoint::exists(visible) && Checkpoint::load(visible).is_err());
     }
     let second_run = train(2, 2, 2, &path, false);
-    assert!(resumed(&path).unwrap() == (2, second_run));
+    assert!(resume_replicas(&path).unwrap() == (2, second_run));
 }
 
 #[test]
@@ -116,8 +116,8 @@ fn a_backup_that_is_put_back_is_resumed() {
     let at_twelve = train(1, 12, 4, &path, true);
     assert_eq!(steps(&path), [12, 12]);
     (0..2).for_each(|replica| copy(&paths(&backup)[replica], &paths(&path)[replica]));
-    assert!(resumed(&path).unwrap() == (4, at_four));
-    // It trains on from there, and a kill between two renames is survived.
+    assert!(resume_replicas(&path).unwrap() == (4, at_four));
+    // Training continues from there, and survives a kill between two renames.
     let [first, _, staged, _] = paths(&path);
     train(1, 8, 4, &path, true);
     fs::rename(&first, &staged).unwrap();
@@ -132,17 +132,17 @@ fn checkpoints_of_different_runs_are_refused_and_kept() {
     let (path, other) = (folder.join("run"), folder.join("other"));
     train(1, 8, 4, &other, false);
     train(2, 4, 4, &path, false);
-    // As if the second run had been killed once its second replica had saved for the first time.
+    // The state after the second run was killed when its second replica had saved for the first time.
     copy(&paths(&other)[0], &paths(&path)[0]);
     assert_eq!(steps(&path), [8, 4]);
     let before = [0, 1].map(|replica| files(&paths(&path)[replica]));
-    let error = resumed(&path).unwrap_err();
+    let error = resume_replicas(&path).unwrap_err();
     assert!(matches!(error, Error::File { .. }), "{error:?}");
     says(&error, &["of another run than replica", "step 8", "4", "start in a new folder"]);
     assert!([0, 1].map(|replica| files(&paths(&path)[replica])) == before, "all files are as they were");
 }
 
-/// What another run left beside a checkpoint isn't taken for a newer one of this run.
+/// A staged checkpoint of another run isn't taken for a newer one of this run.
 #[test]
 fn a_staged_checkpoint_of_another_run_is_left_alone() {
     let folder = Folder::new("other-runs-staged");
@@ -150,12 +150,12 @@ fn a_staged_checkpoint_of_another_run_is_left_alone() {
     train(1, 8, 8, &other, false);
     let at_four = train(2, 4, 4, &path, false);
     (0..2).for_each(|replica| copy(&paths(&other)[replica], &paths(&path)[2 + replica]));
-    assert!(resumed(&path).unwrap() == (4, at_four));
+    assert!(resume_replicas(&path).unwrap() == (4, at_four));
     train(2, 8, 4, &path, true);
     assert!(paths(&path)[2..].iter().all(|hidden| !hidden.exists()), "the next save replaces it");
 }
 
-/// One of them, or both, have no buffer for what was saved.
+/// A checkpoint with a buffer that one or both replicas lack.
 #[test]
 fn a_resume_that_fails_keeps_the_checkpoints() {
     let folder = Folder::new("other-runs-fails");
@@ -171,7 +171,7 @@ fn a_resume_that_fails_keeps_the_checkpoints() {
         says(&error, &["a replay buffer, the other has none"]);
         assert!([0, 1].map(|replica| files(&paths(&path)[replica])) == before, "{without:?}");
     }
-    assert_eq!(resumed(&path).unwrap().0, 4);
+    assert_eq!(resume_replicas(&path).unwrap().0, 4);
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn a_run_keeps_its_id_and_replicas_share_it() {
     train(1, 6, 2, &path, true);
     ids.extend(visible());
     assert!(ids.iter().all(|&id| id == ids[0] && id > 0), "{ids:?}");
-    // Another run of the same seed makes the same steps under another id; so does a trainer by itself.
+    // Another run with the same seed makes the same steps with another id, and so does a single trainer.
     train(1, 6, 2, &other, false);
     assert_ne!(run_id(&other), ids[0]);
     assert!(files(&path)[1] == files(&other)[1], "the same tensors");

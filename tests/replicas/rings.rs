@@ -1,4 +1,4 @@
-//! What replicas learn, beside what one trainer learns of as many trajectories.
+//! Learning of replicas, compared with one trainer on equally many trajectories.
 
 use gfn::env::StateGraph;
 use gfn::graph::GraphKind;
@@ -15,7 +15,7 @@ use tch::{Device, Kind};
 
 const STEPS: usize = 600;
 
-/// The exact Jensen-Shannon divergence on rings of three nodes, of a run of so many trajectories a step.
+/// Returns the exact Jensen-Shannon divergence on rings of three nodes after a run with batches of this size.
 fn jsd(seed: u64, batch: usize, replica: Replica) -> Result<f64> {
     let (env, mut rng) = (Ring::new(3, GraphKind::Directed)?.into_env(), Rng::seeded(seed));
     let config = GraphNetConfig {
@@ -24,7 +24,7 @@ fn jsd(seed: u64, batch: usize, replica: Replica) -> Result<f64> {
         embedding: 32,
         identity: true,
         initial_exit_bias: 9f64.ln(),
-        // Seeds scatter by a factor of ten; the bounds below were found with this.
+        // Seeds differ by a factor of ten; the bounds below were measured with this setting.
         estimators: EstimatorsConfig { initial_log_z: Some(0.0), ..EstimatorsConfig::default() },
         ..GraphNetConfig::default()
     };
@@ -45,7 +45,7 @@ fn jsd(seed: u64, batch: usize, replica: Replica) -> Result<f64> {
     Ok(Distances::between(&learned.probs, &target.probs)?.jsd)
 }
 
-/// Networks that see no numbers of nodes fit rings of any size.
+/// Networks without identity features accept rings of any size.
 #[test]
 fn replicas_of_other_environments_are_refused() {
     let run = replicate(2, |replica| {
@@ -66,7 +66,7 @@ fn replicas_of_other_environments_are_refused() {
     assert!(error.contains("member 1 has another environment than member 0"), "{error}");
 }
 
-/// Three seeds, the least first.
+/// Returns the divergences of three seeds, sorted.
 fn jsds(batch: usize, replicas: usize) -> [f64; 3] {
     let mut all = [0, 1, 2].map(|seed| replicate(replicas, |replica| jsd(seed, batch, replica)).unwrap());
     all.sort_by(f64::total_cmp);
@@ -79,7 +79,7 @@ fn jsds(batch: usize, replicas: usize) -> [f64; 3] {
 fn four_replicas_learn_what_one_trainer_learns_of_as_many_trajectories() {
     let (one, four) = (jsds(64, 1), jsds(64, 4));
     assert!((one[0] / 2.0..2.0 * one[2]).contains(&four[1]), "four: {four:?}, one: {one:?}");
-    // What each would learn of its share alone.
+    // Training on one share only.
     let share = jsds(16, 1);
     assert!(share[0] > 3.0 * one[2], "a share: {share:?}, one: {one:?}");
 }

@@ -1,4 +1,4 @@
-//! Runs of replicas: equal parameters, the same bits again, and errors in place of waits.
+//! Runs of replicas: equal parameters, reproducible bits, and errors instead of deadlocks.
 
 use std::ops::ControlFlow;
 use std::sync::Mutex;
@@ -71,9 +71,9 @@ fn a_run_goes_on_bit_for_bit() {
 }
 
 /// Stops after some steps.
-struct Stop(usize);
+struct StopAfter(usize);
 
-impl Observer<VectorEnv> for Stop {
+impl Observer<VectorEnv> for StopAfter {
     fn name(&self) -> &str {
         "stop"
     }
@@ -86,7 +86,7 @@ impl Observer<VectorEnv> for Stop {
 fn all_replicas_end_with_the_first() {
     let calls = replicate(2, |replica| {
         let mut trainer = trainer(replica)?;
-        let mut stop = Stop(3);
+        let mut stop = StopAfter(3);
         assert_eq!(Fit::new(50).observe(&mut stop).run(&mut trainer)?, Ended::Stopped);
         assert_eq!((trainer.steps_done(), trainer.context().group.size()), (3, 2));
         Ok(trainer.reward_calls())
@@ -115,9 +115,9 @@ fn observers_see_the_first_replica_alone_and_their_errors_end_all() {
     says(&run(true).unwrap_err(), &["what the observer saw is 2"]);
 }
 
-/// Each replica replays what it has drawn itself; the updates are of all of them.
+/// Each replica replays its own samples; updates use those of all replicas.
 #[test]
-fn replicas_with_buffers_of_their_own_stay_equal() {
+fn replicas_with_separate_buffers_stay_equal() {
     let ends = Mutex::new(Vec::new());
     replicate(2, |replica| {
         let buffer = ReplayBuffer::new(ReplayConfig { capacity: 30, eviction: Eviction::Fifo, draw: Draw::Uniform })?;
@@ -136,9 +136,9 @@ fn replicas_with_buffers_of_their_own_stay_equal() {
     assert!(ends.iter().all(|&(_, held, fresh)| (held, fresh) == (30, 4)), "half of each share is replayed");
 }
 
-/// Each replica has a teacher, heads and a novelty of its own; the updates are of all of them.
+/// Each replica has its own teacher, heads and novelty; updates use those of all replicas.
 #[test]
-fn replicas_that_explore_in_their_own_ways_stay_equal() {
+fn replicas_with_separate_exploration_stay_equal() {
     type Change = fn(Trainer<VectorEnv>) -> Result<Trainer<VectorEnv>>;
     type Step = fn(&mut Trainer<VectorEnv>) -> Result<StepStats>;
     let ends_by = |objective: fn() -> Box<dyn Objective>, heads: usize, change: Change, step: Step| {
@@ -191,7 +191,7 @@ fn one_replica_is_a_trainer_by_itself() {
 }
 
 #[test]
-fn nobody_waits_for_a_replica_that_has_ended() {
+fn no_replica_waits_for_one_that_has_ended() {
     let started = Instant::now();
     let fails = |at: usize| {
         replicate(3, move |replica| {
@@ -205,7 +205,7 @@ fn nobody_waits_for_a_replica_that_has_ended() {
         })
     };
     for at in 0..3 {
-        // The cause, not that the others were left alone.
+        // The error is the cause, not its effect on other replicas.
         says(&fails(at).unwrap_err(), &["this replica is"]);
     }
     let left = replicate(2, |replica| {
@@ -215,7 +215,7 @@ fn nobody_waits_for_a_replica_that_has_ended() {
         replica.sum(&mut Tensor::from_slice(&[1.0]))
     });
     says(&left.unwrap_err(), &["replica 1: it has ended"]);
-    // Not only the call that waited: nothing old is taken for an answer.
+    // A later call fails, too: no old message is taken as an answer.
     let again = replicate(2, |replica| {
         if replica.rank() == 1 {
             return replica.join(&Tensor::from_slice(&[1.0])).map(|_| true);
@@ -237,25 +237,27 @@ fn nobody_waits_for_a_replica_that_has_ended() {
     says(&replicate(0, |_| Ok(())).unwrap_err(), &["replicas is 0"]);
 }
 
-/// One's tensor must not be taken for another operation's.
+/// A tensor of one operation must not be taken as a tensor of another.
 #[test]
-fn replicas_that_do_different_things_are_told_all_of_them() {
-    let told = Mutex::new(Vec::new());
+fn different_operations_are_an_error_for_all_replicas() {
+    let messages = Mutex::new(Vec::new());
     let run = replicate(2, |replica| {
         let mut mine = Tensor::from_slice(&[1.0]);
         let done = match replica.rank() {
             0 => replica.join(&mine).map(drop),
             _ => replica.sum(&mut mine),
         };
-        told.lock().unwrap().push(done.as_ref().unwrap_err().to_string());
+        messages.lock().unwrap().push(done.as_ref().unwrap_err().to_string());
         done
     });
     says(&run.unwrap_err(), &["the same operations in the same order", "member 1 is at operation 0, sum"]);
-    assert!(told.lock().unwrap().iter().any(|said| said.contains("member 0 is at operation 0, join, member 1")));
+    assert!(
+        messages.lock().unwrap().iter().any(|message| message.contains("member 0 is at operation 0, join, member 1"))
+    );
 }
 
 #[test]
-fn what_replicas_can_not_agree_on_is_refused() {
+fn settings_that_differ_between_replicas_are_refused() {
     let refused = |make: &(dyn Fn(usize) -> Result<Trainer<VectorEnv>> + Sync)| {
         let result = replicate(2, |replica| {
             let mut trainer = make(replica.rank())?.with_group(replica)?;
@@ -282,7 +284,7 @@ fn what_replicas_can_not_agree_on_is_refused() {
     says(&observed.unwrap_err(), &["counting modes while training", "its share"]);
 }
 
-/// What a reward takes long for, replicas wait for at the same time.
+/// Replicas compute slow rewards at the same time.
 #[test]
 fn slow_rewards_overlap() {
     let slow = |states: &VectorStates, conditions: Option<&Tensor>| {
@@ -293,7 +295,7 @@ fn slow_rewards_overlap() {
         let timed = replicate(replicas, |replica| {
             let trainer = Trainer::new(words(), slow, with_flow(), TrajectoryBalance, fresh(16), Rng::seeded(1))?;
             let mut trainer = trainer.with_group(replica)?;
-            // Before its first step each asks about the same objects.
+            // Before its first step each replica evaluates the same objects.
             trainer.step()?;
             let started = Instant::now();
             Fit::new(7).run(&mut trainer)?;
@@ -310,7 +312,7 @@ fn other(states: &VectorStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
     Ok(states.rows().map(|row| 2.0 * row.iter().filter(|&&x| x == 2).count() as f64).collect())
 }
 
-/// Else each would learn a mixture of what all are given for, and nobody would say so.
+/// Otherwise each would learn a mixture of the rewards without an error.
 #[test]
 fn replicas_of_other_rewards_conditions_or_descriptions_are_refused() {
     type Reward = fn(&VectorStates, Option<&Tensor>) -> Result<Vec<f64>>;
@@ -323,7 +325,7 @@ fn replicas_of_other_rewards_conditions_or_descriptions_are_refused() {
     };
     let with = |reward: Reward| Trainer::new(words(), reward, with_flow(), TrajectoryBalance, fresh(9), Rng::seeded(0));
     let error = refused(&|rank| with(if rank == 1 { other } else { count }));
-    // The first replica's error, as the others': it names the odd one.
+    // All replicas report the same error, which names the differing replica.
     says(&error, &["same reward", "replica 1 has another reward: log R of ", "at replica 0"]);
     let noisy: Reward = |states, _| Ok(states.rows().map(|row| f64::from(row[0]) * (1.0 + 1e-6)).collect());
     let plain: Reward = |states, _| Ok(states.rows().map(|row| f64::from(row[0])).collect());

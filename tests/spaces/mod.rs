@@ -1,4 +1,4 @@
-//! Small environments that more than one test needs.
+//! Small environments for several tests.
 
 pub(crate) mod subdivisions;
 
@@ -9,7 +9,7 @@ use gfn::graph::{ActionSet, AddEdge, AddNode, GraphEnv, GraphKind, GraphRules, G
 pub(crate) struct ColouredGraphs;
 
 impl ColouredGraphs {
-    pub(crate) fn of(n: usize) -> GraphEnv {
+    pub(crate) fn env(n: usize) -> GraphEnv {
         let mut schema = GraphSchema::plain(GraphKind::Undirected, n);
         schema.node_classes = 2;
         let actions = ActionSet::new(Semantics::UpToIsomorphism)

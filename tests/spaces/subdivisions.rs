@@ -1,4 +1,4 @@
-//! Growth by an action type of one's own: putting a node in the middle of an edge.
+//! Growth by a user-defined action type: inserting a node into an edge.
 
 use gfn::env::Direction;
 use gfn::graph::{
@@ -7,13 +7,14 @@ use gfn::graph::{
 };
 use gfn::{Error, Result};
 
-/// Replaces an edge `a - b` by `a - c - b` with a new node `c`; the way back contracts a node whose two neighbours aren't joined.
+/// Replaces an edge `a - b` by `a - c - b` with a new node `c`; the backward action contracts a node whose
+/// two neighbours aren't joined.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Subdivide {
     pub(crate) max_nodes: usize,
 }
 
-/// The two neighbours of a node that could have come from subdividing an edge.
+/// Returns the two neighbours of a node that could come from subdividing an edge.
 fn ends(graph: &GraphState, c: u32) -> Option<(u32, u32)> {
     let mut near = graph.adjacency().ones(c as usize).map(|a| a as u32);
     match (near.next(), near.next(), near.next()) {
@@ -96,7 +97,7 @@ impl GraphRules for Subdivisions {
     fn can_exit(&self, graph: &GraphState) -> bool {
         graph.n_nodes() > 0
     }
-    // What can be undone is derived from this: an edge whose removal tears the graph apart wasn't added last.
+    // Backward masks are derived from this: an edge whose removal disconnects the graph wasn't added last.
     fn is_reachable(&self, graph: &GraphState) -> bool {
         graph.as_undirected().is_some_and(|g| petgraph::algo::connected_components(g) <= 1)
     }

@@ -1,4 +1,4 @@
-//! Small trainers that more than one test needs, and folders for their checkpoints.
+//! Small trainers for several tests, and folders for their checkpoints.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub(crate) type RingTrainer = Trainer<GraphEnv>;
 pub(crate) type ColoredTrainer = Trainer<GraphEnv>;
 pub(crate) type GridTrainer = Trainer<VectorEnv>;
 
-/// A folder of the system's temporary one, empty at first and gone with its owner.
+/// A temporary folder, empty at first and removed on drop.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
@@ -44,12 +44,12 @@ impl Drop for Folder {
     }
 }
 
-/// The files of the checkpoint at this path.
+/// Returns the files of the checkpoint at this path.
 pub(crate) fn files(path: &Path) -> [Vec<u8>; 2] {
     ["manifest.json", "model.safetensors"].map(|name| fs::read(path.join(name)).unwrap())
 }
 
-/// Every bit that a checkpoint at this path has, but for the id of its run and the checksum, which covers that.
+/// Returns all bits of the checkpoint at this path, without the run's id and the checksum that covers it.
 pub(crate) fn bytes(path: &Path) -> Vec<Vec<u8>> {
     let [manifest, tensors] = files(path);
     let mut manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
@@ -58,14 +58,14 @@ pub(crate) fn bytes(path: &Path) -> Vec<Vec<u8>> {
     vec![serde_json::to_vec(&manifest).unwrap(), tensors]
 }
 
-/// Everything that a trainer would save: weights, moments, random stream, buffer, step.
+/// Returns everything that a trainer would save: weights, moments, random stream, buffer, step.
 pub(crate) fn state<E: TrainEnv>(trainer: &Trainer<E>, folder: &Folder) -> Vec<Vec<u8>> {
     let path = folder.join("state");
     trainer.save(&path).unwrap();
     bytes(&path)
 }
 
-/// The numbers of a step, bit for bit; not its times.
+/// Returns the numbers of a step as bits, without times.
 pub(crate) fn bits(stats: &StepStats) -> [u64; 6] {
     let StepStats { loss, log_z, mean_len, states, distinct, grad_norm, .. } = *stats;
     [loss.to_bits(), log_z.to_bits(), mean_len.to_bits(), states as u64, distinct as u64, grad_norm.to_bits()]
@@ -75,7 +75,7 @@ pub(crate) fn steps<E: TrainEnv>(trainer: &mut Trainer<E>, n: usize) -> Vec<[u64
     (0..n).map(|_| bits(&trainer.step().unwrap())).collect()
 }
 
-/// What differs between the trainers of one kind.
+/// Differences between trainers of one kind.
 #[derive(Clone, Copy)]
 pub(crate) struct Setting {
     pub(crate) seed: u64,
@@ -89,7 +89,8 @@ impl Setting {
         Self { seed, batch: 24, path, eviction: Eviction::Fifo }
     }
 
-    /// On one thread of libtorch, whose sums depend on how many there are: bits are compared, and other tests set it meanwhile.
+    /// Uses one libtorch thread, because sums depend on the number of threads, bits are compared, and other
+    /// tests change the number.
     fn config(&self) -> TrainerConfig {
         tch::set_num_threads(1);
         TrainerConfig {
@@ -126,7 +127,7 @@ pub(crate) fn ring(setting: Setting) -> RingTrainer {
     trainer.with_replay(ReplayBuffer::distinct(setting.replay()).unwrap())
 }
 
-/// Differs between classes, so that the buffer's draws depend on what is in it.
+/// Differs between isomorphism classes, so that draws depend on the buffer's content.
 pub(crate) fn colour_reward() -> PerGraph<fn(&GraphState) -> f64> {
     PerGraph(|graph| graph.nodes().filter(|node| node.class == 1).count() as f64 - 0.3 * graph.n_edges() as f64)
 }
@@ -147,7 +148,7 @@ pub(crate) fn colored_graphs(setting: Setting) -> ColoredTrainer {
     trainer.with_replay(ReplayBuffer::distinct(setting.replay()).unwrap())
 }
 
-/// The same with a buffer of terminal states alone.
+/// The same trainer with a buffer of terminal states only.
 pub(crate) fn colored_ends(setting: Setting) -> ColoredTrainer {
     colored_graphs(setting).with_replay(ReplayBuffer::distinct(setting.replay()).unwrap().terminal_only())
 }
@@ -166,6 +167,6 @@ pub(crate) fn hypergrid(setting: Setting) -> GridTrainer {
             .unwrap();
     let reward = OriginalReward::standard(&grid).unwrap();
     let trainer = Trainer::new(env, reward, policy, DetailedBalance::default(), setting.config(), rng).unwrap();
-    // Every walk is kept, an object as often as it was found.
+    // Every trajectory is kept, even of equal objects.
     trainer.with_replay(ReplayBuffer::new(setting.replay()).unwrap())
 }

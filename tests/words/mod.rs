@@ -1,4 +1,4 @@
-//! Small policies and trainers on words, of which a test needs one step.
+//! Small policies and trainers on words, for tests that need few steps.
 
 use gfn::env::{VectorEnv, VectorStates};
 use gfn::examples::word_env;

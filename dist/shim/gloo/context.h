@@ -1,4 +1,4 @@
-// Declares no more than is mentioned by c10d's header: see c10d.cpp.
+// Declares only the names that c10d's header mentions: see c10d.cpp.
 #pragma once
 #include <chrono>
 

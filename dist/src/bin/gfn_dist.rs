@@ -1,4 +1,5 @@
-//! `gfn-dist local -n 4 -- PROGRAM ARGS...` runs a program in several processes of this machine, which train as one.
+//! Starts a program in several processes of this machine that train together: `gfn-dist local -n 4 -- PROGRAM
+//! ARGS...`.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::{BufRead, BufReader, IsTerminal, Read};
@@ -28,13 +29,14 @@ enum Launcher {
         /// Number of processes
         #[arg(short)]
         n: usize,
-        /// The program and its arguments; what its first process prints comes as it is, the others' lines with their number
+        /// The program and its arguments. The output of the first process is printed unchanged; lines of the
+        /// others are prefixed with their rank
         #[arg(last = true, required = true)]
         program: Vec<String>,
     },
 }
 
-/// How long processes that were asked to end may take for a checkpoint.
+/// Time that processes have to write a checkpoint and end before they are killed.
 const GRACE: Duration = Duration::from_secs(60);
 
 fn main() -> ExitCode {
@@ -48,35 +50,36 @@ fn main() -> ExitCode {
     }
 }
 
-/// The processes, and who passes on what they print.
+/// The started processes, and the threads that print their output.
 struct Processes {
     children: Vec<Child>,
-    relays: Vec<JoinHandle<()>>,
+    printers: Vec<JoinHandle<()>>,
 }
 
 fn local(n: usize, program: &[String]) -> Result<ExitCode, String> {
     let (Some((name, arguments)), true) = (program.split_first(), n > 0) else {
         return Err("a program and at least one process are needed: gfn-dist local -n 2 -- PROGRAM".to_owned());
     };
-    let asked = Arc::new(AtomicUsize::new(0));
+    let stop_signal = Arc::new(AtomicUsize::new(0));
     for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
-        let set = signal_hook::flag::register_usize(signal, Arc::clone(&asked), signal.unsigned_abs() as usize);
+        let set = signal_hook::flag::register_usize(signal, Arc::clone(&stop_signal), signal.unsigned_abs() as usize);
         set.map_err(|error| format!("signals can't be handled: {error}"))?;
     }
-    // Random bits, so that no process of another run is taken for one of this run's.
+    // A random id, so that a process of another run can't join this one.
     let [high, low] = [0, 1].map(|half| RandomState::new().hash_one(half));
     let run = format!("{high:016x}{low:016x}");
     let port = free_port().map_err(|error| format!("no port of this machine is free: {error}"))?;
-    let mut processes = Processes { children: Vec::new(), relays: Vec::new() };
+    let mut processes = Processes { children: Vec::new(), printers: Vec::new() };
     for rank in 0..n {
         let mut command = Command::new(name);
         command.args(arguments).envs([("RANK", rank.to_string()), ("WORLD_SIZE", n.to_string())]);
         command.env("GFN_RUN_ID", &run);
-        // Ctrl-C comes to this process alone, which passes it on: a second signal would end a run before it has saved.
+        // A process group of its own, so that Ctrl-C reaches only this launcher, which passes it on: a second
+        // signal would end a process before it has saved.
         command.process_group(0);
         command.envs([("MASTER_ADDR", Ipv4Addr::LOCALHOST.to_string()), ("MASTER_PORT", port.to_string())]);
         if std::io::stdin().is_terminal() {
-            // Who reads the terminal from the background is stopped.
+            // The system stops a background process that reads from the terminal.
             command.stdin(Stdio::null());
         }
         if rank > 0 {
@@ -84,24 +87,24 @@ fn local(n: usize, program: &[String]) -> Result<ExitCode, String> {
         }
         match command.spawn() {
             Ok(mut child) => {
-                processes.relays.extend(child.stdout.take().map(|output| relay(rank, output)));
-                processes.relays.extend(child.stderr.take().map(|output| relay(rank, output)));
+                processes.printers.extend(child.stdout.take().map(|output| print_lines(rank, output)));
+                processes.printers.extend(child.stderr.take().map(|output| print_lines(rank, output)));
                 processes.children.push(child);
             }
             Err(error) => {
-                processes.tell(Signal::KILL);
+                processes.send_signal(Signal::KILL);
                 return Err(format!("{name} can't be run: {error}"));
             }
         }
     }
-    let code = processes.wait(&asked);
-    // The last lines are still on their way.
-    processes.relays.into_iter().for_each(|relay| drop(relay.join()));
+    let code = processes.wait(&stop_signal);
+    // Wait for the last lines of output.
+    processes.printers.into_iter().for_each(|printer| drop(printer.join()));
     Ok(code)
 }
 
-/// Prints the lines of a process with its number.
-fn relay(rank: usize, output: impl Read + Send + 'static) -> JoinHandle<()> {
+/// Prints the lines of a process, prefixed with its rank.
+fn print_lines(rank: usize, output: impl Read + Send + 'static) -> JoinHandle<()> {
     thread::spawn(move || {
         let (mut output, mut line) = (BufReader::new(output), Vec::new());
         while output.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
@@ -111,24 +114,24 @@ fn relay(rank: usize, output: impl Read + Send + 'static) -> JoinHandle<()> {
     })
 }
 
-/// The exit code that shells give a process that a signal has ended.
-fn of_signal(signal: usize) -> ExitCode {
+/// Returns the exit code that shells give for a process that a signal has ended.
+fn signal_exit_code(signal: usize) -> ExitCode {
     ExitCode::from(u8::try_from(128 + signal).unwrap_or(1))
 }
 
-/// The exit code of a process, as the shell would give it.
-fn of_status(status: ExitStatus) -> ExitCode {
+/// Returns the exit code of a process as a shell would.
+fn status_exit_code(status: ExitStatus) -> ExitCode {
     match (status.code(), status.signal()) {
         (Some(code), _) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
-        (None, Some(signal)) => of_signal(signal.unsigned_abs() as usize),
+        (None, Some(signal)) => signal_exit_code(signal.unsigned_abs() as usize),
         (None, None) => ExitCode::FAILURE,
     }
 }
 
 impl Processes {
-    /// Waits until all have ended. As soon as one fails, or a signal asks this process to end, all are asked to end, and killed if they
-    /// don't. What happened first is what the exit code says.
-    fn wait(&mut self, asked: &AtomicUsize) -> ExitCode {
+    /// Waits until all processes have ended. When one fails, or this process gets a signal, all are asked to
+    /// end, and killed if they don't in time. The exit code is that of the first failure or signal.
+    fn wait(&mut self, stop_signal: &AtomicUsize) -> ExitCode {
         let (mut code, mut deadline) = (ExitCode::SUCCESS, None);
         let mut ended: Vec<Option<ExitStatus>> = vec![None; self.children.len()];
         while ended.iter().any(Option::is_none) {
@@ -139,23 +142,23 @@ impl Processes {
             }
             if deadline.is_none() {
                 let failed = ended.iter().position(|status| status.is_some_and(|status| !status.success()));
-                let first = match (asked.load(Ordering::SeqCst), failed) {
+                let first = match (stop_signal.load(Ordering::SeqCst), failed) {
                     (0, None) => None,
                     (0, Some(rank)) => {
                         let status = ended[rank].unwrap_or_default();
                         eprintln!("process {rank} of {} failed ({status}); all are asked to end", ended.len());
-                        Some(of_status(status))
+                        Some(status_exit_code(status))
                     }
-                    (signal, _) => Some(of_signal(signal)),
+                    (signal, _) => Some(signal_exit_code(signal)),
                 };
                 if let Some(first) = first {
-                    self.tell(Signal::TERM);
+                    self.send_signal(Signal::TERM);
                     (code, deadline) = (first, Some(Instant::now() + GRACE));
                 }
             }
             if deadline.is_some_and(|deadline| Instant::now() > deadline) {
                 eprintln!("processes that haven't ended are killed");
-                self.tell(Signal::KILL);
+                self.send_signal(Signal::KILL);
                 deadline = Some(Instant::now() + GRACE);
             }
             thread::sleep(Duration::from_millis(20));
@@ -163,8 +166,8 @@ impl Processes {
         code
     }
 
-    /// Sends a signal to all that run; one that has ended needs none.
-    fn tell(&mut self, signal: Signal) {
+    /// Sends a signal to all processes that still run.
+    fn send_signal(&mut self, signal: Signal) {
         for child in &mut self.children {
             if let (Ok(None), Some(pid)) = (child.try_wait(), Pid::from_raw(child.id() as i32)) {
                 let _ = kill_process(pid, signal);

@@ -3,7 +3,7 @@
 use gfn::train::TransitionBatches;
 use gfn_extras::condition::Condition;
 use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, RbModel, SizeReward, barabasi_albert, erdos_renyi};
-use gfn_solver::Improving;
+use gfn_solver::SearchSource;
 
 use super::held_out::Small;
 use crate::prelude::*;
@@ -194,7 +194,7 @@ impl Task for GraphProblems {
             None => run.graph_trainer(env, reward, network, task)?,
         };
         let trainer = match self.improve {
-            Some(rounds) => trainer.with_source(0.5, Improving::new(problem, rounds)?)?,
+            Some(rounds) => trainer.with_source(0.5, SearchSource::new(problem, rounds)?)?,
             None => trainer,
         };
         let sizes = json!({ "train_graphs": train.graphs().len(), "held_out_graphs": held_out.graphs().len(),

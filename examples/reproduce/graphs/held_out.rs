@@ -5,7 +5,7 @@
 use gfn_gym::graph_problems::{
     GraphProblem, Instances, Problem, RbModel, SizeReward, maximum_clique, maximum_independent_set,
 };
-use gfn_solver::{greedy, improved};
+use gfn_solver::{greedy, improve};
 
 use super::graph_problem::{AnyBeta, GraphProblems, Graphs, HELD_OUT_SEED};
 use crate::prelude::*;
@@ -225,7 +225,7 @@ impl GraphProblems {
         }
         let sampling_s = started.elapsed().as_secs_f64();
         let first = greedy(problem, graph)?;
-        let searched = improved(problem, graph, &first, ROUNDS, search_rng)?;
+        let searched = improve(problem, graph, &first, ROUNDS, search_rng)?;
         let optimum = match problem {
             Problem::IndependentSet => maximum_independent_set(graph, branches),
             Problem::Clique => maximum_clique(graph, branches),

@@ -3,7 +3,7 @@
 
 use gfn::graph::NamedGraph;
 use gfn_gym::graph_problems::{GraphProblem, Instances, Problem};
-use gfn_solver::{Progress, Solved, Solver};
+use gfn_solver::{Progress, Solver, SolverResult};
 
 use super::graph_problem::PROBLEMS;
 use crate::prelude::*;
@@ -43,7 +43,7 @@ struct Saved {
 impl Solve {
     /// Solves the problem of a checkpoint by its policy; without a checkpoint, the one that the flag names,
     /// by search alone.
-    fn solve(&self, graph: &NamedGraph) -> Result<(Problem, Solved)> {
+    fn solve(&self, graph: &NamedGraph) -> Result<(Problem, SolverResult)> {
         let (device, mut rng) = (self.machine.device()?, Rng::seeded(self.machine.seed));
         let progress = |one: &Progress| {
             let origin = format!("{:?}", one.origin).to_lowercase();
@@ -84,7 +84,7 @@ impl Task for Solve {
         let (problem, solved) = self.solve(&graph)?;
         let names = graph.names_of(&solved.nodes)?;
         let (nodes, edges) = (graph.graph.n_nodes(), graph.graph.n_edges());
-        let Solved { size, samples, .. } = &solved;
+        let SolverResult { size, samples, .. } = &solved;
         tell(format_args!("{problem} of size {size} in a graph of {nodes} nodes and {edges} edges, {samples} samples"));
         if !self.machine.json {
             return print(names.join("\n"));

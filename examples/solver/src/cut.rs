@@ -1,4 +1,4 @@
-//! Cuts, by one node at a time that changes sides.
+//! Local search for large cuts, by moving one node to the other side at a time.
 
 use gfn::Rng;
 use gfn::graph::GraphState;
@@ -6,19 +6,20 @@ use gfn::graph::GraphState;
 use crate::Moves;
 use crate::lists::Lists;
 
-/// Two sides, and of each node how many more edges were cut if it changed sides. A round is a change of the node that gains most
-/// among those which haven't changed lately, whatever it costs: tabu search by single flips, as in Kochenberger et al., *Solving
-/// large scale max cut problems via tabu search*, 2013.
+/// A cut, with the gain of each node: the change of the cut's size if the node changed sides. Each round
+/// moves the node with the largest gain, even if it is negative, among nodes that haven't moved recently:
+/// tabu search by single flips, as in Kochenberger et al., *Solving large scale max cut problems via tabu
+/// search*, 2013.
 #[derive(Clone, Debug)]
 pub(crate) struct Cut {
     near: Lists,
     sides: Vec<bool>,
     gains: Vec<i64>,
-    /// The round up to which a node stays.
-    stays: Vec<u64>,
+    /// The round up to which a node may not move.
+    blocked_until: Vec<u64>,
     round: u64,
     size: i64,
-    most: i64,
+    best_size: i64,
 }
 
 impl Cut {
@@ -26,7 +27,7 @@ impl Cut {
         let n = near.n_nodes();
         let mut gains = vec![0; n];
         (0..n as u32).for_each(|a| near.each(a, |_| gains[a as usize] += 1));
-        Self { near, sides: vec![false; n], gains, stays: vec![0; n], round: 0, size: 0, most: 0 }
+        Self { near, sides: vec![false; n], gains, blocked_until: vec![0; n], round: 0, size: 0, best_size: 0 }
     }
 
     fn flip(&mut self, a: u32) {
@@ -47,8 +48,8 @@ impl Moves for Cut {
     fn start(&mut self, nodes: &[u32], _: &mut Rng) {
         self.solution().into_iter().for_each(|a| self.flip(a));
         nodes.iter().for_each(|&a| self.flip(a));
-        self.most = self.size;
-        self.stays.fill(0);
+        self.best_size = self.size;
+        self.blocked_until.fill(0);
     }
 
     fn restart(&mut self, rng: &mut Rng) {
@@ -58,23 +59,23 @@ impl Moves for Cut {
 
     fn round(&mut self, rng: &mut Rng) -> bool {
         self.round += 1;
-        let (mut best, mut gain, mut alike) = (0, i64::MIN, 0);
-        for (a, (&of_a, &stays)) in (0..).zip(self.gains.iter().zip(&self.stays)) {
-            if of_a < gain || stays >= self.round && self.size + of_a <= self.most {
+        let (mut best, mut gain, mut n_equal) = (0, i64::MIN, 0);
+        for (a, (&gain_of_a, &blocked_until)) in (0..).zip(self.gains.iter().zip(&self.blocked_until)) {
+            if gain_of_a < gain || blocked_until >= self.round && self.size + gain_of_a <= self.best_size {
                 continue;
             }
-            // Each of those that gain as much is drawn with the same probability.
-            alike = if of_a > gain { 1 } else { alike + 1 };
-            if alike == 1 || rng.below(alike) == 0 {
-                (best, gain) = (a, of_a);
+            // Reservoir sampling: all nodes of equal gain are equally likely.
+            n_equal = if gain_of_a > gain { 1 } else { n_equal + 1 };
+            if n_equal == 1 || rng.below(n_equal) == 0 {
+                (best, gain) = (a, gain_of_a);
             }
         }
         if gain > i64::MIN {
             self.flip(best);
             let n = self.sides.len();
-            let stays = (n / 100 + 1 + rng.below(10)).min(n / 3);
-            self.stays[best as usize] = self.round + stays as u64;
-            self.most = self.most.max(self.size);
+            let blocked_until = (n / 100 + 1 + rng.below(10)).min(n / 3);
+            self.blocked_until[best as usize] = self.round + blocked_until as u64;
+            self.best_size = self.best_size.max(self.size);
         }
         true
     }

@@ -1,18 +1,18 @@
-//! Solutions made by one rule.
+//! Greedy solutions.
 
 use gfn::env::Direction;
 use gfn::graph::{GraphActionType, GraphState, Move};
 use gfn::{Error, Result};
 use gfn_gym::graph_problems::{Mark, MarkNode, Problem};
 
-/// A solution made by one rule: the node that looks best comes next, the first of several that do.
+/// Builds a solution greedily: the best node by a simple rule comes next, the first one if several are equal.
 ///
-/// | problem | the node that looks best |
+/// | problem | rule |
 /// |---|---|
 /// | independent set | the one with fewest undecided neighbours |
 /// | clique | the one with most undecided neighbours |
 /// | dominating set | the one with fewest edges is taken out |
-/// | cut | each node in turn goes to the side where more of its edges are cut |
+/// | cut | each node in turn goes to the side on which more of its edges are cut |
 ///
 /// ```
 /// use gfn::graph::GraphFormat;
@@ -27,35 +27,35 @@ use gfn_gym::graph_problems::{Mark, MarkNode, Problem};
 /// # Errors
 /// [`Error::Contract`] for a graph with marks on it.
 pub fn greedy(problem: Problem, graph: &GraphState) -> Result<Vec<u32>> {
-    let mut state = unmarked(problem, graph)?;
+    let mut state = initial_state(problem, graph)?;
     if problem == Problem::Cut {
         let mut sides = vec![false; graph.n_nodes()];
         for a in 0..sides.len() {
-            let (same, other) = near(graph, &sides, a, a);
+            let (same, other) = count_neighbours(graph, &sides, a, a);
             sides[a] = same > other;
         }
-        return Ok(listed(&sides));
+        return Ok(true_indices(&sides));
     }
     loop {
         let open = undecided(&state);
-        let near = |a: u32| open.iter().filter(|&&b| graph.has_edge(a, b)).count();
+        let count_neighbours = |a: u32| open.iter().filter(|&&b| graph.has_edge(a, b)).count();
         let best = open.iter().copied().min_by_key(|&a| match problem {
-            Problem::Clique => graph.n_nodes() - near(a),
+            Problem::Clique => graph.n_nodes() - count_neighbours(a),
             Problem::DominatingSet => graph.degree(a),
-            Problem::IndependentSet | Problem::Cut => near(a),
+            Problem::IndependentSet | Problem::Cut => count_neighbours(a),
         });
         let Some(a) = best else { return Ok(problem.solution(&state)) };
         choose(problem, &mut state, a)?;
     }
 }
 
-/// The numbers of the first `n` nodes that node `a` has an edge to, on its own side and on the other.
-fn near(graph: &GraphState, sides: &[bool], a: usize, n: usize) -> (usize, usize) {
+/// Counts the neighbours of node `a` among the first `n` nodes, on its own side and on the other.
+fn count_neighbours(graph: &GraphState, sides: &[bool], a: usize, n: usize) -> (usize, usize) {
     let others = graph.adjacency().ones(a).filter(|&b| b < n);
     others.fold((0, 0), |(same, other), b| if sides[a] == sides[b] { (same + 1, other) } else { (same, other + 1) })
 }
 
-fn listed(sides: &[bool]) -> Vec<u32> {
+fn true_indices(sides: &[bool]) -> Vec<u32> {
     (0..).zip(sides).filter(|(_, side)| **side).map(|(a, _)| a).collect()
 }
 
@@ -67,10 +67,10 @@ fn choose(problem: Problem, state: &mut GraphState, a: u32) -> Result<()> {
     MarkNode(problem).apply(Direction::Forward, state, Move { a, ..Move::default() })
 }
 
-/// The graph with the marks that nobody's choice is needed for.
-fn unmarked(problem: Problem, graph: &GraphState) -> Result<GraphState> {
+/// Returns the state with the graph's nodes before any choice.
+fn initial_state(problem: Problem, graph: &GraphState) -> Result<GraphState> {
     if graph.nodes().any(|node| Mark::of(node) != Mark::Undecided) {
-        return Err(Error::contract("a solution is looked for on a graph without marks", graph.to_string()));
+        return Err(Error::contract("a greedy solution needs a graph without marks", graph.to_string()));
     }
     let n = graph.n_nodes() as u32;
     let nodes: Vec<u32> = if problem == Problem::DominatingSet { (0..n).collect() } else { Vec::new() };

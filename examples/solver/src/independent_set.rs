@@ -1,33 +1,33 @@
-//! Independent sets, by swaps of one node for two and by forced insertions.
+//! Local search for large independent sets, by swaps of one node for two and by forced insertions.
 
 use gfn::Rng;
 
 use crate::Moves;
 use crate::lists::{Lists, NodeList};
 
-/// Nodes among which that comes in which has been outside longest.
-const DRAWN: usize = 4;
+/// Candidates for a forced insertion; the one that has been outside longest is inserted.
+const N_CANDIDATES: usize = 4;
 
-/// An independent set, and of each other node how many of it are its neighbours: its *tightness*. Free nodes have none of them,
-/// and those of tightness 1 can take that one's place. After Andrade, Resende and Werneck, *Fast local search for the maximum
-/// independent set problem*, 2012.
+/// An independent set, with the *tightness* of each other node: the number of its neighbours in the set. Free
+/// nodes have tightness 0. A node of tightness 1 can replace its only neighbour in the set. After Andrade,
+/// Resende and Werneck, *Fast local search for the maximum independent set problem*, 2012.
 #[derive(Clone, Debug)]
 pub(crate) struct IndependentSet {
     near: Lists,
     members: NodeList,
     free: NodeList,
     tightness: Vec<u32>,
-    /// The XOR of a node's neighbours in the set: of a node of tightness 1, that neighbour.
+    /// XOR of a node's neighbours in the set, which is the neighbour itself if the tightness is 1.
     blocker: Vec<u32>,
-    /// The step at which a node last went out.
-    left: Vec<u64>,
+    /// The step at which a node last left the set.
+    removed_at: Vec<u64>,
     clock: u64,
-    /// The nodes that came in (`true`) and went out since the last decision, to be taken back.
+    /// Insertions (`true`) and removals since the round began, to undo them.
     journal: Vec<(u32, bool)>,
-    /// Members that two others may now take the place of.
+    /// Members that two other nodes may now replace.
     candidates: Vec<u32>,
-    /// The largest set so far.
-    most: usize,
+    /// The size of the largest set so far.
+    best_size: usize,
 }
 
 impl IndependentSet {
@@ -41,11 +41,11 @@ impl IndependentSet {
             free,
             tightness: vec![0; n],
             blocker: vec![0; n],
-            left: vec![0; n],
+            removed_at: vec![0; n],
             clock: 0,
             journal: Vec::new(),
             candidates: Vec::new(),
-            most: 0,
+            best_size: 0,
         }
     }
 
@@ -80,12 +80,12 @@ impl IndependentSet {
         free.add(a);
         self.members.remove(a);
         self.clock += 1;
-        self.left[a as usize] = self.clock;
+        self.removed_at[a as usize] = self.clock;
         self.journal.push((a, false));
     }
 
-    /// Inserts a node in the place of its neighbours.
-    fn force(&mut self, a: u32) {
+    /// Inserts a node and removes its neighbours.
+    fn force_insert(&mut self, a: u32) {
         let mut out = Vec::new();
         let Self { near, members, tightness, blocker, .. } = &*self;
         match tightness[a as usize] {
@@ -97,14 +97,14 @@ impl IndependentSet {
         self.insert(a);
     }
 
-    fn fill(&mut self, rng: &mut Rng) {
+    fn insert_free(&mut self, rng: &mut Rng) {
         while let Some(a) = self.free.draw(rng) {
             self.insert(a);
         }
     }
 
-    /// Two nodes that can take the place of this member.
-    fn pair(&self, a: u32, rng: &mut Rng) -> Option<[u32; 2]> {
+    /// Returns two nodes that can replace this member.
+    fn replacement_pair(&self, a: u32, rng: &mut Rng) -> Option<[u32; 2]> {
         let mut tight = Vec::new();
         self.near.each(a, |b| tight.extend((self.tightness[b as usize] == 1).then_some(b)));
         if tight.len() < 2 {
@@ -113,25 +113,25 @@ impl IndependentSet {
         let turn = rng.below(tight.len());
         tight.rotate_left(turn);
         let pairs = tight.iter().enumerate().flat_map(|(k, &b)| tight[..k].iter().map(move |&c| [b, c]));
-        pairs.into_iter().find(|&[b, c]| !self.near.joined(b, c))
+        pairs.into_iter().find(|&[b, c]| !self.near.are_neighbours(b, c))
     }
 
-    /// Swaps one for two as long as that can be done.
-    fn climb(&mut self, rng: &mut Rng) {
-        self.fill(rng);
+    /// Swaps members for two nodes each until no swap is possible.
+    fn swap_improve(&mut self, rng: &mut Rng) {
+        self.insert_free(rng);
         while let Some(a) = self.candidates.pop() {
-            let found = if self.members.has(a) { self.pair(a, rng) } else { None };
+            let found = if self.members.has(a) { self.replacement_pair(a, rng) } else { None };
             if let Some([b, c]) = found {
                 self.remove(a);
                 self.insert(b);
                 self.insert(c);
-                self.fill(rng);
+                self.insert_free(rng);
             }
         }
     }
 
-    /// A node outside: of some, the one that has been there longest.
-    fn outside(&self, rng: &mut Rng) -> u32 {
+    /// Draws some nodes outside of the set and returns the one that has been outside longest.
+    fn oldest_outside(&self, rng: &mut Rng) -> u32 {
         let mut draw = || {
             loop {
                 let a = rng.below(self.near.n_nodes()) as u32;
@@ -141,9 +141,9 @@ impl IndependentSet {
             }
         };
         let first = draw();
-        (1..DRAWN).fold(first, |oldest, _| {
+        (1..N_CANDIDATES).fold(first, |oldest, _| {
             let a = draw();
-            if self.left[a as usize] < self.left[oldest as usize] { a } else { oldest }
+            if self.removed_at[a as usize] < self.removed_at[oldest as usize] { a } else { oldest }
         })
     }
 }
@@ -156,15 +156,16 @@ impl Moves for IndependentSet {
     fn start(&mut self, nodes: &[u32], rng: &mut Rng) {
         self.members.nodes().to_vec().into_iter().for_each(|a| self.remove(a));
         nodes.iter().for_each(|&a| self.insert(a));
-        self.climb(rng);
-        self.most = self.members.len();
+        self.swap_improve(rng);
+        self.best_size = self.members.len();
     }
 
     fn restart(&mut self, rng: &mut Rng) {
         self.start(&[], rng);
     }
 
-    /// One node comes in, or with a small probability several; the set climbs, and what is worse is taken back but for some.
+    /// Forces one node into the set, with a small probability several, and improves the set by swaps. A
+    /// smaller set is undone, except with a small probability.
     fn round(&mut self, rng: &mut Rng) -> bool {
         let before = self.members.len();
         if before == self.near.n_nodes() {
@@ -179,14 +180,14 @@ impl Moves for IndependentSet {
         }
         for _ in 0..forced {
             if self.members.len() < self.near.n_nodes() {
-                let a = self.outside(rng);
-                self.force(a);
+                let a = self.oldest_outside(rng);
+                self.force_insert(a);
             }
         }
-        self.climb(rng);
+        self.swap_improve(rng);
         let after = self.members.len();
-        self.most = self.most.max(after);
-        if after < before && rng.below(1 + (before - after) * (self.most - after)) > 0 {
+        self.best_size = self.best_size.max(after);
+        if after < before && rng.below(1 + (before - after) * (self.best_size - after)) > 0 {
             for (a, came) in std::mem::take(&mut self.journal).into_iter().rev() {
                 if came { self.remove(a) } else { self.insert(a) }
             }

@@ -1,4 +1,4 @@
-//! The best solution of one graph, by a policy and local search.
+//! A solver for one graph, by a policy and local search.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -12,11 +12,11 @@ use serde::Serialize;
 
 use crate::SolutionSearch;
 
-/// Rounds between two looks at what a search has found.
-const ROUNDS_AT_ONCE: usize = 64;
+/// Rounds between two checks for a better solution.
+const ROUNDS_PER_CHECK: usize = 64;
 
-/// The search for one good solution: a policy's samples, each improved by [local search](SolutionSearch), batch after batch. The
-/// policy holds for any graph if its network gives nodes no identity (`identity: false`).
+/// Solver for one graph: samples from a policy, each improved by [local search](SolutionSearch), batch by
+/// batch. The policy works for any graph if its network gives nodes no identity (`identity: false`).
 ///
 /// ```
 /// use gfn::Rng;
@@ -37,7 +37,7 @@ const ROUNDS_AT_ONCE: usize = 64;
 /// ```
 pub struct Solver<'a> {
     problem: Problem,
-    /// The policy, and the rules that it was trained under.
+    /// The policy, and the problem's rules that it was trained with.
     policy: Option<(&'a GraphProblem, &'a dyn Policy<GraphEnv>)>,
     budget: Budget,
     at_once: usize,
@@ -54,9 +54,9 @@ enum Budget {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
-    /// A sample of the policy, as it is.
+    /// A sample of the policy, before local search.
     Sample,
-    /// Local search, from a sample or from a random solution.
+    /// Local search from a sample or from a random solution.
     Search,
 }
 
@@ -67,29 +67,29 @@ pub struct Progress {
     pub seconds: f64,
     /// The size of the solution.
     pub size: usize,
-    /// Where it is from.
+    /// The origin of the solution.
     pub origin: Origin,
 }
 
-/// The best solution that was found.
+/// The best solution of a graph, and how it was found.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Solved {
-    /// Its nodes, ascending.
+pub struct SolverResult {
+    /// The nodes of the solution, in ascending order.
     pub nodes: Vec<u32>,
-    /// Its size, by [`Problem::check`].
+    /// The size of the solution, as defined by [`Problem::check`].
     pub size: usize,
-    /// Each solution that was better than all before; the last one is this.
+    /// Each solution that was better than all before; the last one is this solution.
     pub history: Vec<Progress>,
-    /// Samples of the policy.
+    /// The number of samples of the policy.
     pub samples: usize,
-    /// Seconds that it took.
+    /// Seconds for everything.
     pub seconds: f64,
-    /// Seconds that samples took.
+    /// Seconds for samples of the policy.
     pub sampling_s: f64,
 }
 
 impl Solver<'static> {
-    /// Local search without a policy, from one random solution after another.
+    /// Searches without a policy, from one random solution after another.
     #[must_use]
     pub fn search_alone(problem: Problem) -> Self {
         Self { problem, policy: None, budget: Budget::Seconds(1.0), at_once: 32, rounds: 10_000 }
@@ -97,49 +97,52 @@ impl Solver<'static> {
 }
 
 impl<'a> Solver<'a> {
-    /// One second of a policy's samples and local search. `rules` are those of the environment that the policy was trained on.
+    /// Samples a policy and searches, for one second. `rules` belong to the environment that the policy was
+    /// trained on.
     #[must_use]
     pub fn new(rules: &'a GraphProblem, policy: &'a dyn Policy<GraphEnv>) -> Self {
         let Solver { problem, budget, at_once, rounds, .. } = Solver::search_alone(rules.problem());
         Self { problem, policy: Some((rules, policy)), budget, at_once, rounds }
     }
 
-    /// Ends after so many seconds. Up to a tenth of them is for local search from a random solution, so that there is an answer early.
-    /// No batch is begun that couldn't end by then, going by the time that others took; the first sample alone may take longer. The
-    /// solution depends on the machine.
+    /// Stops after this time. Up to a tenth of it is for local search from a random solution, so that there
+    /// is an early result. No batch starts that would end too late, judging by earlier batches; only the
+    /// first sample may take longer. The solution depends on the machine's speed.
     #[must_use]
     pub fn seconds(mut self, seconds: f64) -> Self {
         self.budget = Budget::Seconds(seconds);
         self
     }
 
-    /// Ends after so many batches (without a policy: random starts), whatever time that takes: the same random stream gives the same
-    /// solution.
+    /// Stops after a number of batches (without a policy, random starts). Equal random streams give equal
+    /// solutions.
     #[must_use]
     pub fn batches(mut self, batches: usize) -> Self {
         self.budget = Budget::Batches(batches);
         self
     }
 
-    /// Samples of a batch, by default 32; at most so many under a limit of time, which begins with one and draws more as it sees what they take.
+    /// Sets the number of samples per batch, by default 32. With a limit of time this is the maximum: batches
+    /// start with one sample and grow while time allows.
     #[must_use]
     pub fn at_once(mut self, at_once: usize) -> Self {
         self.at_once = at_once;
         self
     }
 
-    /// Rounds of local search from each sample and each random solution, by default 10,000.
+    /// Sets the rounds of local search from each sample and from each random solution, by default 10,000.
     #[must_use]
     pub fn rounds(mut self, rounds: usize) -> Self {
         self.rounds = rounds;
         self
     }
 
-    /// The best solution of a graph. `progress` is told of each that is better than all before. It searches on the calling thread.
+    /// Searches for the best solution of a graph on the calling thread. `progress` is called with each
+    /// solution that is better than all before.
     ///
     /// # Errors
-    /// [`Error::Config`] for a budget or a batch of nothing; those of [`Instances::new`] and of the policy.
-    pub fn solve(&self, graph: &GraphState, rng: &mut Rng, progress: impl FnMut(&Progress)) -> Result<Solved> {
+    /// [`Error::Config`] for a budget or a batch of 0; those of [`Instances::new`] and of the policy.
+    pub fn solve(&self, graph: &GraphState, rng: &mut Rng, progress: impl FnMut(&Progress)) -> Result<SolverResult> {
         let (started, instances) = (Instant::now(), Instances::new(vec![graph.clone()])?);
         let Some((rules, policy)) = self.policy else { return self.run(started, graph, rng, None, progress) };
         let problem = rules.on(&instances)?;
@@ -150,20 +153,20 @@ impl<'a> Solver<'a> {
         self.run(started, graph, rng, Some(&mut draw), progress)
     }
 
-    /// Same as [`solve`](Self::solve), with so many solutions at a time from elsewhere in the place of a policy's samples.
+    /// Same search as [`solve`](Self::solve), with solutions from `draw` instead of samples of a policy.
     ///
     /// # Errors
-    /// [`Error::Config`] for a budget or a batch of nothing; those of [`Instances::new`], of `draw`, and of [`Problem::check`] for what it
-    /// gave.
+    /// [`Error::Config`] for a budget or a batch of 0, and for a solver with a policy; those of
+    /// [`Instances::new`], of `draw`, and of [`Problem::check`] for drawn solutions.
     pub fn solve_from(
         &self,
         graph: &GraphState,
         rng: &mut Rng,
         mut draw: impl FnMut(usize, &mut Rng) -> Result<Vec<Vec<u32>>>,
         progress: impl FnMut(&Progress),
-    ) -> Result<Solved> {
+    ) -> Result<SolverResult> {
         if self.policy.is_some() {
-            let expected = "one of `Solver::search_alone`: what is drawn elsewhere takes the policy's place";
+            let expected = "one from `Solver::search_alone`, because `draw` replaces the policy";
             return Err(Error::config("the solver of `solve_from`", "one with a policy", expected));
         }
         Instances::new(vec![graph.clone()])?;
@@ -177,7 +180,7 @@ impl<'a> Solver<'a> {
         rng: &mut Rng,
         mut draw: Option<Draw<'_>>,
         progress: impl FnMut(&Progress),
-    ) -> Result<Solved> {
+    ) -> Result<SolverResult> {
         let end = match self.budget {
             Budget::Seconds(seconds) if seconds > 0.0 => Duration::try_from_secs_f64(seconds).ok(),
             Budget::Batches(1..) => Some(Duration::MAX),
@@ -194,7 +197,7 @@ impl<'a> Solver<'a> {
             started,
             end: started.checked_add(limit),
             best: None,
-            solved: Solved {
+            solved: SolverResult {
                 nodes: Vec::new(),
                 size: 0,
                 history: Vec::new(),
@@ -204,8 +207,8 @@ impl<'a> Solver<'a> {
             },
             progress,
         };
-        // A first solution is there at once, whatever samples take.
-        run.note_search();
+        // Ensures a first solution, however long samples take.
+        run.record_search();
         if draw.is_some() && run.end.is_some() {
             let end = std::mem::replace(&mut run.end, started.checked_add(limit / 10));
             run.search(rng);
@@ -239,19 +242,19 @@ impl<'a> Solver<'a> {
     }
 }
 
-/// Draws so many solutions.
+/// Draws a number of solutions.
 type Draw<'a> = &'a mut dyn FnMut(usize, &mut Rng) -> Result<Vec<Vec<u32>>>;
 
-/// What changes while one graph is solved.
+/// Progress of one call of [`Solver::solve`].
 struct Run<'a, F> {
     solver: &'a Solver<'a>,
     graph: &'a GraphState,
     search: SolutionSearch,
     started: Instant,
-    /// None where time has no say.
+    /// The end of the time limit, if there is one.
     end: Option<Instant>,
     best: Option<usize>,
-    solved: Solved,
+    solved: SolverResult,
     progress: F,
 }
 
@@ -263,7 +266,8 @@ impl<F: FnMut(&Progress)> Run<'_, F> {
         }
     }
 
-    /// `true` if so many samples leave as much time again for the search, going by those before.
+    /// Returns `true` if `n` samples, judging by earlier ones, would leave at least as much time for the
+    /// search.
     fn has_time_for(&self, n: usize) -> bool {
         let left = self.end.map(|end| end.saturating_duration_since(Instant::now()).as_secs_f64());
         let one = self.solved.sampling_s / self.solved.samples.max(1) as f64;
@@ -278,7 +282,7 @@ impl<F: FnMut(&Progress)> Run<'_, F> {
         let mut seen = HashSet::new();
         sampled.retain(|nodes| seen.insert(nodes.clone()));
         for nodes in &sampled {
-            self.note(self.solver.problem.check(self.graph, nodes)?, nodes, Origin::Sample);
+            self.record_solution(self.solver.problem.check(self.graph, nodes)?, nodes, Origin::Sample);
         }
         for nodes in &sampled {
             self.search.start(nodes, rng)?;
@@ -287,30 +291,30 @@ impl<F: FnMut(&Progress)> Run<'_, F> {
         Ok(())
     }
 
-    /// Searches on from where the search is.
+    /// Continues the search for the configured number of rounds.
     fn search(&mut self, rng: &mut Rng) {
         let mut left = self.solver.rounds;
         while left > 0 && self.end.is_none_or(|end| Instant::now() < end) {
-            let rounds = left.min(ROUNDS_AT_ONCE);
+            let rounds = left.min(ROUNDS_PER_CHECK);
             match self.end {
                 Some(end) => self.search.run_until(end, rounds, rng),
                 None => self.search.run(rounds, rng),
             }
             left -= rounds;
-            self.note_search();
+            self.record_search();
         }
-        self.note_search();
+        self.record_search();
     }
 
-    fn note_search(&mut self) {
+    fn record_search(&mut self) {
         let size = self.search.size();
         if self.best.is_none_or(|best| self.solver.problem.is_better(size, best)) {
             let nodes = self.search.best().to_vec();
-            self.note(size, &nodes, Origin::Search);
+            self.record_solution(size, &nodes, Origin::Search);
         }
     }
 
-    fn note(&mut self, size: usize, nodes: &[u32], origin: Origin) {
+    fn record_solution(&mut self, size: usize, nodes: &[u32], origin: Origin) {
         if self.best.is_some_and(|best| !self.solver.problem.is_better(size, best)) {
             return;
         }

@@ -7,10 +7,10 @@ use tch::{Device, Tensor};
 use super::encoding::Codec;
 use super::{Directions, Encoding, Temperature};
 
-/// How far vectors in single precision may be from those of their conditions, relative to their numbers.
-const ROUNDING: f64 = 1e-4;
+/// Relative tolerance for condition vectors in single precision.
+const ROUNDING_TOLERANCE: f64 = 1e-4;
 
-/// One condition in plain numbers, as opposed to its vector for the network.
+/// A condition in plain numbers, as opposed to its vector for the network.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Condition {
     /// The reward exponent.
@@ -71,8 +71,8 @@ impl Focus {
         }
     }
 
-    /// Returns the log of the factor that the reward of an object is multiplied by, from the cosine between its objectives and the wanted
-    /// direction. `None` outside of the cone.
+    /// Returns the log of the factor that multiplies an object's reward, from the cosine between its
+    /// objectives and the wanted direction; `None` outside of the cone.
     #[must_use]
     pub fn log_factor(&self, cosine: f64) -> Option<f64> {
         (cosine >= self.cosine).then(|| cosine.min(1.0).ln() * self.limit.ln() / self.cosine.ln())
@@ -159,15 +159,15 @@ impl Conditioning {
 
     /// Entries for beta, preferences and focus.
     fn widths(&self) -> [usize; 3] {
-        let of = |(distribution, codec): (&Directions, &Codec)| {
+        let width_of = |(distribution, codec): (&Directions, &Codec)| {
             if distribution.varies() { self.n_rewards * codec.width() } else { 0 }
         };
         let (temperature, codec) = &self.temperature;
         let varies = !matches!(temperature, Temperature::Constant(_));
         [
             if varies { codec.width() } else { 0 },
-            of((&self.preferences.0, &self.preferences.1)),
-            self.focus.as_ref().map_or(0, |(focus, codec)| of((&focus.directions, codec))),
+            width_of((&self.preferences.0, &self.preferences.1)),
+            self.focus.as_ref().map_or(0, |(focus, codec)| width_of((&focus.directions, codec))),
         ]
     }
 
@@ -176,17 +176,18 @@ impl Conditioning {
     pub fn conditions(&self, n: usize, rng: &mut Rng) -> Vec<Condition> {
         let one = |_| Condition {
             beta: self.temperature.0.draw(rng),
-            preferences: shares(&self.preferences.0.draw(self.n_rewards, rng)),
-            focus: self.cone().map(|focus| unit(&focus.directions.draw(self.n_rewards, rng))),
+            preferences: divide_by_sum(&self.preferences.0.draw(self.n_rewards, rng)),
+            focus: self.cone().map(|focus| normalize(&focus.directions.draw(self.n_rewards, rng))),
         };
         (0..n).map(one).collect()
     }
 
-    /// The vectors of conditions, `[n, width]` of doubles on the CPU. Constant parts are ignored.
+    /// Encodes conditions as vectors, `[n, width]` of doubles on the CPU. Constant parts are ignored.
     ///
     /// # Errors
-    /// [`Error::Config`] for a beta outside of its range; for preferences or a direction that aren't one number of 0 or
-    /// more for each reward, not all 0; and for a condition without a focus where the conditioning has one.
+    /// [`Error::Config`] for a beta outside of its range; for preferences or a direction that aren't one
+    /// number of 0 or more for each reward, not all 0; and for a condition without the focus that the
+    /// conditioning has.
     pub fn encode(&self, conditions: &[Condition]) -> Result<Tensor> {
         let mut values = Vec::with_capacity(conditions.len() * self.width());
         let (least, most) = self.temperature.0.range()?;
@@ -201,19 +202,19 @@ impl Conditioning {
             }
             if preferences {
                 Directions::Constant(condition.preferences.clone()).check(self.n_rewards)?;
-                shares(&condition.preferences).into_iter().for_each(|x| self.preferences.1.push(x, &mut values));
+                divide_by_sum(&condition.preferences).into_iter().for_each(|x| self.preferences.1.push(x, &mut values));
             }
             if let (Some((_, codec)), true) = (&self.focus, focus) {
                 let Some(direction) = &condition.focus else { return refuse("one with a direction of focus") };
                 Directions::Constant(direction.clone()).check(self.n_rewards)?;
-                unit(direction).into_iter().for_each(|x| codec.push(x, &mut values));
+                normalize(direction).into_iter().for_each(|x| codec.push(x, &mut values));
             }
         }
         let size = [conditions.len() as i64, self.width() as i64];
         Ok(from_host(&values, tch::Kind::Double, Device::Cpu).view(size))
     }
 
-    /// The conditions of vectors `[n, width]`: the inverse of [`encode`](Self::encode), up to rounding.
+    /// Decodes condition vectors `[n, width]`: the inverse of [`encode`](Self::encode), up to rounding.
     ///
     /// # Errors
     /// [`Error::Shape`] for a tensor that isn't `[n, width]`.
@@ -235,7 +236,7 @@ impl Conditioning {
         let [of_beta, of_preferences, of_focus] = self.widths();
         let vector = |row: &[f64], (distribution, codec): (&Directions, &Codec)| match distribution {
             Directions::Constant(one) => one.clone(),
-            // Rounding in single precision must not lead below 0.
+            // Rounding in single precision must not give negative numbers.
             _ => row.chunks_exact(codec.width()).map(|entry| codec.read(entry).max(0.0)).collect(),
         };
         let one = |k: usize| {
@@ -247,11 +248,11 @@ impl Conditioning {
                     // Rounding must not leave the range: encoding the value again would fail.
                     _ => self.temperature.1.read(beta).clamp(least, most),
                 },
-                preferences: shares(&vector(preferences, (&self.preferences.0, &self.preferences.1))),
+                preferences: divide_by_sum(&vector(preferences, (&self.preferences.0, &self.preferences.1))),
                 focus: self
                     .focus
                     .as_ref()
-                    .map(|(focus, codec)| unit(&vector(&direction[..of_focus], (&focus.directions, codec)))),
+                    .map(|(focus, codec)| normalize(&vector(&direction[..of_focus], (&focus.directions, codec)))),
             }
         };
         Ok((0..n).map(one).collect())
@@ -263,26 +264,26 @@ impl ConditionSource for Conditioning {
         self.encode(&self.conditions(n, rng))
     }
 
-    /// Refuses vectors that aren't those of any condition, rounding to single precision aside.
+    /// Refuses vectors that no condition encodes to, up to rounding in single precision.
     fn check(&self, conditions: &Tensor) -> Result<()> {
         let again = self.encode(&self.decode(conditions)?)?;
-        let off = |(got, meant): (f64, f64)| (got - meant).abs() > ROUNDING * meant.abs().max(1.0);
+        let off = |(got, meant): (f64, f64)| (got - meant).abs() > ROUNDING_TOLERANCE * meant.abs().max(1.0);
         let odd = to_host(conditions).into_iter().zip(to_host(&again)).find(|&pair| off(pair));
         odd.map_or(Ok(()), |(got, meant)| {
             let expected = "one that the conditioning can encode: its nearest has another number there";
-            Err(Error::config("a condition vector", format!("one with {got} in place of {meant}"), expected))
+            Err(Error::config("a condition vector", format!("one with {got} instead of {meant}"), expected))
         })
     }
 }
 
-/// A vector divided by its sum.
-fn shares(vector: &[f64]) -> Vec<f64> {
+/// Divides a vector by its sum.
+fn divide_by_sum(vector: &[f64]) -> Vec<f64> {
     let sum: f64 = vector.iter().sum();
     vector.iter().map(|x| x / sum).collect()
 }
 
-/// A vector divided by its length.
-pub(super) fn unit(vector: &[f64]) -> Vec<f64> {
+/// Divides a vector by its length.
+pub(super) fn normalize(vector: &[f64]) -> Vec<f64> {
     let length = vector.iter().map(|x| x * x).sum::<f64>().sqrt();
     vector.iter().map(|x| x / length).collect()
 }

@@ -1,7 +1,7 @@
 /// The cosine of the angle between two vectors; `None` if one of them is 0.
 #[must_use]
 pub fn cosine_of(a: &[f64], b: &[f64]) -> Option<f64> {
-    // Scaled first: squares of very large or small entries would overflow or underflow.
+    // Scaled by the largest entry, so that squares neither overflow nor underflow.
     let unit = |v: &[f64]| -> Option<Vec<f64>> {
         let largest = v.iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
         let scaled: Vec<f64> = v.iter().map(|x| x / largest).collect();

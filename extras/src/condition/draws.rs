@@ -78,7 +78,7 @@ impl Temperature {
 pub enum Directions {
     /// Always this vector. It isn't encoded for the network.
     Constant(Vec<f64>),
-    /// One of these vectors, each with equal probability.
+    /// Uniform over these vectors.
     OneOf(Vec<Vec<f64>>),
     /// Symmetric Dirichlet: 1 is uniform on the simplex, a smaller parameter favours its corners, a larger one its
     /// middle.

@@ -1,8 +1,9 @@
 use gfn::{Error, Result};
 use serde::Serialize;
 
-/// A number in a range as a row of numbers from 0 to 1, like recursionpharma/gflownet's `thermometer`. Marks are evenly
-/// spaced over the range. The entry of a mark is the fraction filled of the interval that starts at it.
+/// A number in a range encoded as a row of numbers from 0 to 1, like recursionpharma/gflownet's
+/// `thermometer`. Marks are evenly spaced over the range. The entry of a mark is the fraction of its
+/// interval, up to the next mark, that lies below the number.
 ///
 /// No interval starts at the last mark, so its entry stays 0. The number can be read back: [`decode`](Self::decode).
 ///
@@ -51,14 +52,14 @@ impl Thermometer {
         (self.most - self.least) / (self.bins - 1) as f64
     }
 
-    /// The row of a number; one outside of the range is encoded as the nearest end.
+    /// Encodes a number as a row; a number outside of the range is clamped to it.
     #[must_use]
     pub fn encode(&self, value: f64) -> Vec<f64> {
         let filled = (value.clamp(self.least, self.most) - self.least) / self.gap();
         (0..self.bins).map(|mark| (filled - mark as f64).clamp(0.0, 1.0)).collect()
     }
 
-    /// The number that a row encodes.
+    /// Returns the number that a row encodes.
     #[must_use]
     pub fn decode(&self, row: &[f64]) -> f64 {
         self.least + row.iter().sum::<f64>() * self.gap()

@@ -4,11 +4,11 @@ use gfn::{Result, Rng};
 use tch::Tensor;
 
 use super::ConditionedReward;
-use super::conditioning::unit;
+use super::conditioning::normalize;
 
-/// Points the focus at the object: its direction becomes that of the object's own objectives, as in
-/// recursionpharma/gflownet. Beta and preferences stay. The whole condition stays without a focus, and for an object
-/// whose objectives are all 0 and so have no direction.
+/// Relabels the focus of a replayed object with the direction of its own objectives, as in
+/// recursionpharma/gflownet. Beta and preferences stay. The condition stays unchanged if it has no focus, or
+/// if all objectives are 0 and so have no direction.
 #[derive(Clone, Debug)]
 pub struct FocusInHindsight<S>(pub ConditionedReward<S>);
 
@@ -18,10 +18,10 @@ impl<S: Rows> Hindsight<S> for FocusInHindsight<S> {
         let mut decoded = conditioning.decode(conditions)?;
         let objectives = self.0.objectives(objects)?;
         for (condition, own) in decoded.iter_mut().zip(objectives.rows()) {
-            // Very small objectives have a direction, too.
+            // Scaled by the largest objective, so that very small objectives have a direction too.
             let largest = own.iter().copied().fold(0.0, f64::max);
             if condition.focus.is_some() && largest > 0.0 && largest.is_finite() {
-                condition.focus = Some(unit(&own.iter().map(|x| x / largest).collect::<Vec<_>>()));
+                condition.focus = Some(normalize(&own.iter().map(|x| x / largest).collect::<Vec<_>>()));
             }
         }
         let vectors = conditioning.encode(&decoded)?;

@@ -12,9 +12,10 @@
 //! | [`FocusInHindsight`] | other conditions for replayed objects: a [`Hindsight`](gfn::condition::Hindsight) |
 //! | [`cosine_of`] | the cosine of the angle between two vectors of objectives |
 //!
-//! The condition vector is an input of the policy and of log Z (a network's `n_conditions` is [`Conditioning::width`]).
-//! The reward decodes beta, preferences and focus from it. Nothing else is passed around: buffers and files hold the
-//! vectors. A policy's logits can also be scaled by a function of the condition (`logit_scale` of the configurations).
+//! The condition vector is an input of the policy and of log Z (a network's `n_conditions` is
+//! [`Conditioning::width`]). The reward decodes beta, preferences and focus from it. Buffers and files hold
+//! only these vectors. A policy's logits can also be scaled by a function of the condition (`logit_scale` of
+//! the configurations).
 //!
 //! ```
 //! use std::sync::Arc;
@@ -27,8 +28,8 @@
 //!     .preferences(Directions::Dirichlet { concentration: 1.5 }, Encoding::Thermometer { bins: 16 })?;
 //! assert_eq!(conditioning.width(), 16 + 2 * 16);
 //! let reward = ConditionedReward::new(conditioning.clone(), vec![Arc::new(first), Arc::new(second)])?;
-//! let told = Condition { beta: 2.0, preferences: vec![0.25, 0.75], focus: None };
-//! let conditions = conditioning.encode(&[told])?;
+//! let condition = Condition { beta: 2.0, preferences: vec![0.25, 0.75], focus: None };
+//! let conditions = conditioning.encode(&[condition])?;
 //! // (0.25 * 2 + 0.75 * 6)^2 = 25.
 //! assert!((reward.log_reward(&Slots(vec![0]), Some(&conditions))?[0] - 25f64.ln()).abs() < 1e-12);
 //! # Ok::<(), gfn::Error>(())

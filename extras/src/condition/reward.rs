@@ -9,19 +9,20 @@ use super::cosine::cosine_of;
 use super::{Condition, Conditioning};
 
 /// A reward shared between threads.
-type Shared<S> = Arc<dyn Reward<S> + Send + Sync>;
+type SharedReward<S> = Arc<dyn Reward<S> + Send + Sync>;
 
-/// One or several rewards under conditions: `log R(x | c) = beta * (log sum_i w_i R_i(x) + log f(x))`.
+/// A combination of rewards under a condition: `log R(x | c) = beta * (log sum_i w_i R_i(x) + log f(x))`.
 ///
-/// beta, the preferences w and the focus f are decoded from the condition vector by the [`Conditioning`]. f is 1
-/// without a focus. Outside of the focus's cone the log-reward is [`Focus::outside`](super::Focus::outside).
-/// recursionpharma/gflownet has the same order, but applies beta to the log-reward outside of a focus, too. Where several states are one
-/// object, the rewards are those of the object: the environment's measure over states isn't raised to the power beta.
+/// beta, the preferences w and the focus f are decoded from the condition vector by the [`Conditioning`]. f
+/// is 1 without a focus. Outside of the focus's cone the log-reward is
+/// [`Focus::outside`](super::Focus::outside). recursionpharma/gflownet has the same order, but applies beta
+/// to the log-reward outside of a focus, too. If several states are one object, the rewards are those of the
+/// object: the environment's measure over states isn't raised to the power beta.
 ///
 /// There is an example in the [module](super).
 pub struct ConditionedReward<S> {
     conditioning: Conditioning,
-    rewards: Vec<Shared<S>>,
+    rewards: Vec<SharedReward<S>>,
 }
 
 impl<S> Clone for ConditionedReward<S> {
@@ -37,11 +38,11 @@ impl<S> std::fmt::Debug for ConditionedReward<S> {
 }
 
 impl<S: Rows> ConditionedReward<S> {
-    /// A conditioned reward of these rewards, which don't get the conditions themselves.
+    /// Combines rewards that don't get conditions themselves.
     ///
     /// # Errors
-    /// [`Error::Config`] unless there are as many rewards as the conditioning is for.
-    pub fn new(conditioning: Conditioning, rewards: Vec<Shared<S>>) -> Result<Self> {
+    /// [`Error::Config`] unless the number of rewards is that of the conditioning.
+    pub fn new(conditioning: Conditioning, rewards: Vec<SharedReward<S>>) -> Result<Self> {
         if rewards.len() != conditioning.n_rewards() {
             return Err(Error::config(
                 "rewards to be conditioned",
@@ -58,7 +59,7 @@ impl<S: Rows> ConditionedReward<S> {
         &self.conditioning
     }
 
-    /// R_i of each state, `[n, rewards]`, for multi-objective metrics.
+    /// Returns R_i of each state, `[n, rewards]`, for multi-objective metrics.
     ///
     /// # Errors
     /// Those of the rewards.
@@ -67,17 +68,17 @@ impl<S: Rows> ConditionedReward<S> {
         Reals::from_flat(self.rewards.len(), logs.into_iter().flatten().map(f64::exp).collect())
     }
 
-    /// log R_i of each state, state by state.
-    fn logs(&self, states: &S, ask: impl Fn(&Shared<S>) -> Result<Vec<f64>>) -> Result<Vec<Vec<f64>>> {
+    /// Returns log R_i of each state, one row per state.
+    fn logs(&self, states: &S, ask: impl Fn(&SharedReward<S>) -> Result<Vec<f64>>) -> Result<Vec<Vec<f64>>> {
         let mut out = vec![Vec::with_capacity(self.rewards.len()); states.len()];
         for reward in &self.rewards {
-            let logs = checked(ask(reward)?, states.len())?;
+            let logs = check_length(ask(reward)?, states.len())?;
             out.iter_mut().zip(logs).for_each(|(row, log)| row.push(log));
         }
         Ok(out)
     }
 
-    fn combined(&self, logs: &[Vec<f64>], conditions: Option<&Tensor>) -> Result<Vec<f64>> {
+    fn combine(&self, logs: &[Vec<f64>], conditions: Option<&Tensor>) -> Result<Vec<f64>> {
         let n = logs.len();
         let Some(conditions) = conditions else {
             return Err(Error::missing(
@@ -95,11 +96,12 @@ impl<S: Rows> ConditionedReward<S> {
                 "give one row per object",
             ));
         }
-        Ok(logs.iter().zip(&conditions).map(|(logs, condition)| self.one(logs, condition)).collect())
+        Ok(logs.iter().zip(&conditions).map(|(logs, condition)| self.combine_one(logs, condition)).collect())
     }
 
-    fn one(&self, logs: &[f64], condition: &Condition) -> f64 {
-        // An invalid reward is passed on to the check of all rewards, so that neither a cone nor a power of 0 hides it.
+    fn combine_one(&self, logs: &[f64], condition: &Condition) -> f64 {
+        // An invalid reward is returned unchanged, so that the later check of rewards finds it even outside
+        // of a cone or at beta = 0.
         if let Some(&bad) = logs.iter().find(|log| log.is_nan() || **log == f64::INFINITY) {
             return bad;
         }
@@ -113,7 +115,7 @@ impl<S: Rows> ConditionedReward<S> {
                 None => return focus.outside,
             }
         }
-        // R to the power 0 is 1, whatever R is.
+        // R^0 is 1, also for R = 0.
         if condition.beta == 0.0 { 0.0 } else { condition.beta * log }
     }
 }
@@ -121,28 +123,28 @@ impl<S: Rows> ConditionedReward<S> {
 impl<S: Rows> Reward<S> for ConditionedReward<S> {
     fn log_reward(&self, states: &S, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
         let logs = self.logs(states, |reward| reward.log_reward(states, None))?;
-        self.combined(&logs, conditions)
+        self.combine(&logs, conditions)
     }
 
     fn partial_log_reward(&self, states: &S, conditions: Option<&Tensor>) -> Result<Option<Vec<f64>>> {
         let mut columns = Vec::new();
         for reward in &self.rewards {
             let Some(logs) = reward.partial_log_reward(states, None)? else { return Ok(None) };
-            columns.push(checked(logs, states.len())?);
+            columns.push(check_length(logs, states.len())?);
         }
         let logs: Vec<Vec<f64>> = (0..states.len()).map(|i| columns.iter().map(|logs| logs[i]).collect()).collect();
-        self.combined(&logs, conditions).map(Some)
+        self.combine(&logs, conditions).map(Some)
     }
 }
 
 /// `log sum_i w_i exp(log_i)`; minus infinity if every reward with a positive weight is 0.
 fn log_weighted_sum(logs: &[f64], weights: &[f64]) -> f64 {
     let terms = logs.iter().zip(weights).filter(|(_, weight)| **weight > 0.0).map(|(log, weight)| log + weight.ln());
-    // NaN is passed on, to be found by the checks.
+    // NaN stays NaN, for the later check of rewards.
     log_sum_exp(terms)
 }
 
-fn checked(logs: Vec<f64>, n: usize) -> Result<Vec<f64>> {
+fn check_length(logs: Vec<f64>, n: usize) -> Result<Vec<f64>> {
     if logs.len() == n {
         Ok(logs)
     } else {

@@ -79,14 +79,14 @@ impl<F> RandomDistillation<F> {
         let (target, predictor) = (network("target"), network("predictor"));
         parameters.check()?;
         for fixed in parameters.iter().filter(|p| p.name.starts_with("target.")) {
-            // Set on the leaf itself: clones share the flag.
+            // Set on the leaf tensor; clones share the flag.
             let _ = fixed.tensor.set_requires_grad(false);
         }
         let adam = Adam::new(&parameters, config.adam)?;
         Ok(Self { features, target, predictor, parameters, adam })
     }
 
-    /// The squared prediction error, `[states]`, with gradient.
+    /// Returns the squared prediction error, `[states]`, with gradient.
     fn squared<S: Rows>(&self, states: &S) -> Result<Tensor>
     where
         F: StateFeatures<S>,
@@ -163,14 +163,14 @@ impl<S: Rows, F: StateFeatures<S>> Novelty<S> for RandomDistillation<F> {
     }
 }
 
-/// The parameters of a network other than the policy and its optimiser's state, for a checkpoint.
+/// Returns the parameters of an auxiliary network and its optimiser's state, for a checkpoint.
 pub(super) fn network_state(parameters: &Parameters, adam: &Adam) -> Result<Vec<(String, Tensor)>> {
     let values = parameters.iter().map(|p| (format!("network/{}", p.name), p.tensor.detach().copy()));
     let moments = adam.state()?.into_iter().map(|(name, tensor)| (format!("adam/{name}"), tensor));
     Ok(values.chain(moments).collect())
 }
 
-/// Loads what [`network_state`] gave; nothing is changed on an error.
+/// Loads the tensors that [`network_state`] returned; nothing is changed on an error.
 pub(super) fn load_network_state(parameters: &Parameters, adam: &mut Adam, state: &[(String, Tensor)]) -> Result<()> {
     let mut found = Vec::new();
     for Parameter { name, tensor, .. } in parameters {

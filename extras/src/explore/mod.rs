@@ -2,7 +2,7 @@
 //!
 //! | item | role in a trainer | changes |
 //! |---|---|---|
-//! | [`Teacher`] | a [`Source`](gfn::train::Source): a second policy that samples where the trained one is wrong | behaviour |
+//! | [`Teacher`] | a [`Source`](gfn::train::Source): a second policy that samples where the trained one has large errors | behaviour |
 //! | [`Thompson`], [`thompson_step`] | a [`Source`](gfn::train::Source) and a custom step: each trajectory follows one head of the policy | behaviour |
 //! | [`Search`] | a [`Refill`](gfn::train::Refill) of the replay buffer: a search among objects | behaviour |
 //! | [`Intrinsic`], [`RandomDistillation`] | a [`Companion`](gfn::train::Companion): rewards for new states | **target**, while their coefficient isn't 0 |
@@ -15,6 +15,6 @@ mod thompson;
 
 pub use distillation::{DistillationConfig, RandomDistillation};
 pub use novelty::{Intrinsic, IntrinsicConfig, Novelty};
-pub use search::{Found, ObjectSearch, Search};
+pub use search::{ObjectSearch, Search, SearchResults};
 pub use teacher::{Teacher, TeacherConfig, teacher_log_rewards};
 pub use thompson::{Thompson, thompson_scores, thompson_step};

@@ -9,8 +9,8 @@ use gfn::{Error, Result};
 use serde::{Deserialize, Serialize};
 use tch::Tensor;
 
-/// Measures how new a state is: a number per state, larger for states that were visited less often. A closure
-/// `Fn(&States) -> Result<Vec<f64>>` is a measure that never changes.
+/// Measures the novelty of states: one number per state, larger for states that were visited less often. A
+/// closure `Fn(&States) -> Result<Vec<f64>>` is a measure that never changes.
 ///
 /// [`RandomDistillation`](super::RandomDistillation) learns, so that the reward of a state shrinks with visits.
 pub trait Novelty<S>: Send {
@@ -71,15 +71,15 @@ impl<S> Novelty<S> for Box<dyn Novelty<S>> {
 
 /// The factor of novelty at each step of training.
 ///
-/// Pan et al. (2023) call them edge-based, state-based and joint intrinsic rewards. The reward of an edge is that of the state
-/// it leads to, as in their code. Intrinsic rewards change the target while their coefficient isn't 0; a schedule that ends at 0 ends with
-/// the target that was asked for.
+/// Pan et al. (2023) call them edge-based, state-based and joint intrinsic rewards. The reward of an edge is
+/// that of the state it leads to, as in their code. Intrinsic rewards change the target while their
+/// coefficient isn't 0; a schedule that ends at 0 ends with the original target.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IntrinsicConfig {
-    /// On edges, exits left out.
+    /// Coefficient of novelty on edges, except exits.
     pub edges: Schedule,
-    /// On terminal states.
+    /// Coefficient of novelty on terminal states.
     pub terminal: Schedule,
 }
 
@@ -96,7 +96,7 @@ impl IntrinsicConfig {
         Self { edges: Schedule::Constant(0.0), terminal: coefficient }
     }
 
-    /// The same coefficient on both.
+    /// The same coefficient on edges and on terminal states.
     #[must_use]
     pub fn joint(coefficient: Schedule) -> Self {
         Self { edges: coefficient.clone(), terminal: coefficient }
@@ -117,9 +117,11 @@ impl IntrinsicConfig {
     }
 }
 
-/// Intrinsic rewards as a companion of a trainer ([`Trainer::with_companion`](gfn::train::Trainer::with_companion)), for objectives that have a place
-/// for them: [`AugmentedTrajectoryBalance`](gfn::objective::AugmentedTrajectoryBalance) or
-/// [`AugmentedDetailedBalance`](gfn::objective::AugmentedDetailedBalance). They change the target while they aren't 0.
+/// Intrinsic rewards as a companion of a trainer
+/// ([`Trainer::with_companion`](gfn::train::Trainer::with_companion)), for objectives that use them:
+/// [`AugmentedTrajectoryBalance`](gfn::objective::AugmentedTrajectoryBalance) or
+/// [`AugmentedDetailedBalance`](gfn::objective::AugmentedDetailedBalance). They change the target while they
+/// aren't 0.
 ///
 /// ```
 /// use gfn::{env::{Rows, VectorStates}, nn::EstimatorsConfig, objective::AugmentedTrajectoryBalance, optim::Schedule};
@@ -163,8 +165,8 @@ impl<N> Intrinsic<N> {
     }
 }
 
-/// Each visited state once per visit, and the row of each trajectory's terminal state.
-fn visited<E: Env>(trajectories: &Trajectories<E>) -> (E::States, Vec<usize>) {
+/// Returns the visited states, repeated for each visit, and the row of each trajectory's terminal state.
+fn visits<E: Env>(trajectories: &Trajectories<E>) -> (E::States, Vec<usize>) {
     let mut states = trajectories.states().clone();
     let mut terminal: Vec<usize> = trajectories.offsets()[1..].iter().map(|end| end - 1).collect();
     let exit = trajectories.is_exit();
@@ -181,8 +183,9 @@ impl<N> Intrinsic<N> {
         N: Novelty<E::States>,
     {
         let (on_edges, on_terminal) = (self.config.edges.at(step), self.config.terminal.at(step));
-        let (states, terminal) = visited(trajectories);
-        let novelty = if on_edges == 0.0 && on_terminal == 0.0 { vec![0.0; states.len()] } else { self.each(&states)? };
+        let (states, terminal) = visits(trajectories);
+        let novelty =
+            if on_edges == 0.0 && on_terminal == 0.0 { vec![0.0; states.len()] } else { self.measure(&states)? };
         let after = trajectories.next_rows().into_iter().map(|row| row.unwrap_or_else(|i| terminal[i]));
         let edges = after.zip(trajectories.is_exit());
         let edges: Vec<f64> = edges.map(|(row, &exit)| if exit { 0.0 } else { on_edges * novelty[row] }).collect();
@@ -191,7 +194,7 @@ impl<N> Intrinsic<N> {
     }
 
     /// Returns the novelty of each state; equal states are evaluated once.
-    fn each<S: Rows>(&self, states: &S) -> Result<Vec<f64>>
+    fn measure<S: Rows>(&self, states: &S) -> Result<Vec<f64>>
     where
         N: Novelty<S>,
     {
@@ -241,6 +244,6 @@ impl<E: Env, N: Novelty<E::States> + 'static> Companion<E> for Intrinsic<N> {
     }
 
     fn after_step(&mut self, batch: &Trajectories<E>, _context: &Context<E>) -> Result<()> {
-        self.novelty.learn(&visited(batch).0)
+        self.novelty.learn(&visits(batch).0)
     }
 }

@@ -8,17 +8,18 @@ use gfn::{Error, Result, Rng};
 
 /// The results of a search.
 #[derive(Clone, Debug)]
-pub struct Found<S> {
+pub struct SearchResults<S> {
     /// Finished objects, any number of them.
     pub objects: S,
-    /// Their log-rewards.
+    /// Log-rewards of the objects.
     pub log_rewards: Vec<f64>,
-    /// The number of objects that the search asked the reward about.
+    /// The number of objects for which the search evaluated the reward.
     pub reward_calls: usize,
 }
 
-/// A search that starts from finished objects and may use more than the values of a reward: Langevin steps along a gradient, or a chemist's
-/// moves. It has no state, so that a resumed run continues with the same search.
+/// A search that starts from terminal objects and may use more than the values of a reward, such as Langevin
+/// steps along a gradient, or a chemist's moves. It has no state, so that a resumed run continues with the
+/// same search.
 ///
 /// [`LocalSearch`](gfn::rollout::LocalSearch) searches on trajectories instead.
 pub trait ObjectSearch<E: Env>: Send {
@@ -32,7 +33,7 @@ pub trait ObjectSearch<E: Env>: Send {
         objects: &E::States,
         reward: &dyn Reward<E::States>,
         rng: &mut Rng,
-    ) -> Result<Found<E::States>>;
+    ) -> Result<SearchResults<E::States>>;
 }
 
 impl<E: Env> ObjectSearch<E> for Box<dyn ObjectSearch<E>> {
@@ -42,15 +43,17 @@ impl<E: Env> ObjectSearch<E> for Box<dyn ObjectSearch<E>> {
         objects: &E::States,
         reward: &dyn Reward<E::States>,
         rng: &mut Rng,
-    ) -> Result<Found<E::States>> {
+    ) -> Result<SearchResults<E::States>> {
         self.as_ref().search(env, objects, reward, rng)
     }
 }
 
-/// Searches every few steps from objects that are drawn from the replay buffer, and adds the results to the buffer (Sendera et al., *Improved
-/// Off-Policy Training of Diffusion Samplers*, 2024). Add it by [`Trainer::with_refill`](gfn::train::Trainer::with_refill).
+/// Refills the replay buffer by a search every few steps, from objects drawn from the buffer (Sendera et al.,
+/// *Improved Off-Policy Training of Diffusion Samplers*, 2024). Add it with
+/// [`Trainer::with_refill`](gfn::train::Trainer::with_refill).
 ///
-/// It runs before trajectories are drawn. Buffers that keep paths get them from the environment's uniform backward policy. The search counts as sampling time of its step.
+/// It runs before a step draws trajectories. A buffer that keeps paths gets paths from the environment's
+/// uniform backward policy. The search counts as the step's sampling time.
 #[derive(Debug)]
 pub struct Search<S> {
     search: S,

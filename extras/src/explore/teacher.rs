@@ -1,4 +1,4 @@
-//! The adaptive teacher: a second policy that samples where the first one is wrong.
+//! The adaptive teacher: a second policy that samples where the first one has large errors.
 
 use std::ops::Range;
 
@@ -21,9 +21,9 @@ use super::distillation::{load_network_state, network_state};
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TeacherConfig {
-    /// The weight, in addition to 1, of objects that the student samples too rarely: C.
+    /// The additional weight C of objects that the student samples too rarely.
     pub under_sampled: f64,
-    /// The exponent of the student's reward in the teacher's: alpha.
+    /// The exponent alpha of the student's reward in the teacher's reward.
     pub alpha: f64,
     /// Added to the squared imbalance, so that its logarithm is finite.
     pub epsilon: f64,
@@ -52,8 +52,9 @@ impl TeacherConfig {
     }
 }
 
-/// Returns the teacher's log-reward of each trajectory's object: `log(epsilon + (1 + C [delta > 0]) delta^2) + alpha log R` with
-/// `delta = log R + sum log P_B - log Z - sum log P_F` of the student. Where `delta > 0` the student samples too rarely.
+/// Returns the teacher's log-reward of each trajectory's object: `log(epsilon + (1 + C [delta > 0]) delta^2)
+/// + alpha log R` with `delta = log R + sum log P_B - log Z - sum log P_F` of the student. The student
+/// samples an object too rarely if `delta > 0`.
 ///
 /// ```
 /// use gfn::objective::{Quantity, Scores};
@@ -79,13 +80,15 @@ pub fn teacher_log_rewards(student: &Scores, config: &TeacherConfig) -> Vec<f64>
     log_rewards
 }
 
-/// An adaptive teacher (Kim et al., *Adaptive Teachers for Amortized Samplers*, 2025): a second policy that supplies a share of each batch, and learns
-/// by trajectory balance to sample where the student, the trainer's own policy, is wrong. It changes the behaviour, not the target.
+/// An adaptive teacher (Kim et al., *Adaptive Teachers for Amortized Samplers*, 2025): a second policy that
+/// supplies a share of each batch. It learns by trajectory balance to sample where the student, the trainer's
+/// own policy, has large errors. It changes the behaviour, not the target.
 ///
-/// Its reward is [`teacher_log_rewards`] of each trajectory that the student is trained on. It changes as the student learns. As in the authors'
-/// code `delta` belongs to one trajectory, not to a mean over the paths to its object, so that the teacher samples in proportion to the geometric mean
-/// of its reward over the paths; the paper trains with a fixed, uniform P_B in both. Unlike there, student, teacher and buffer share each batch
-/// instead of taking turns.
+/// Its reward is [`teacher_log_rewards`] of each trajectory that the student is trained on, and changes as
+/// the student learns. As in the authors' code `delta` belongs to one trajectory, not to a mean over the
+/// paths to its object, so that the teacher samples in proportion to the geometric mean of its reward over
+/// the paths; the paper trains with a fixed, uniform P_B in both. Unlike in their code, student, teacher and
+/// buffer share each batch instead of taking turns.
 ///
 /// ```
 /// use gfn::{env::{Rows, VectorStates}, objective::TrajectoryBalance, examples::word_env, Rng};
@@ -114,15 +117,15 @@ impl<T> Teacher<T> {
     /// Builds a teacher from a policy, which must have parameters.
     ///
     /// # Errors
-    /// [`Error::Config`] for invalid settings; [`Error::Missing`] for a policy without parameters; [`Error::Contract`] for a policy that a trainer
-    /// would refuse.
+    /// [`Error::Config`] for invalid settings; [`Error::Missing`] for a policy without parameters;
+    /// [`Error::Contract`] for a policy that a trainer would refuse.
     pub fn new<E: TrainEnv>(env: &E, policy: T, config: TeacherConfig) -> Result<Self>
     where
         T: Policy<E>,
     {
         config.check()?;
         let none = || {
-            let remedy = "give it a network: it has to learn where the student is wrong";
+            let remedy = "give it a network, because a teacher has to learn";
             Error::missing("an adaptive teacher", "a policy with parameters", remedy)
         };
         let adam = Adam::new(policy.parameters().ok_or_else(none)?, config.adam)?;
@@ -135,12 +138,12 @@ impl<T> Teacher<T> {
         &self.policy
     }
 
-    /// Adds the gradients of the teacher's loss on a batch, which is a mean over trajectories.
+    /// Adds the gradients of the teacher's loss on a batch, a mean over trajectories.
     fn differentiate<E: TrainEnv>(&self, batch: &Trajectories<E>, student: &Scores, context: &Context<E>) -> Result<()>
     where
         T: Policy<E>,
     {
-        // Scoring uses recorded log-rewards as the reward.
+        // Scoring takes recorded log-rewards as the reward.
         let batch = batch.clone().with_log_rewards(teacher_log_rewards(student, &self.config))?;
         let limit = context.config.chunk.unwrap_or(usize::MAX);
         let offsets = batch.offsets();
@@ -212,7 +215,7 @@ impl<E: TrainEnv, T: Policy<E> + Send + 'static> Source<E> for Teacher<T> {
         Ok(Some(drawn))
     }
 
-    /// Learns from the whole batch, whichever source supplied it.
+    /// Learns from the whole batch, not only from the teacher's own trajectories.
     fn learn(
         &mut self,
         batch: &Trajectories<E>,
@@ -222,7 +225,7 @@ impl<E: TrainEnv, T: Policy<E> + Send + 'static> Source<E> for Teacher<T> {
     ) -> Result<()> {
         let differentiated = self.differentiate(batch, student, context);
         if let (Err(_), Some(parameters)) = (&differentiated, self.policy.parameters()) {
-            // The gradients of a part of the batch must not enter the next step.
+            // Discards gradients of a part of the batch: they must not enter the next step.
             parameters.clear_gradients();
         }
         differentiated?;
@@ -235,7 +238,8 @@ mod tests {
     use super::*;
     use gfn::objective::Quantity;
 
-    /// Two objects of one reward, one of which the student samples too rarely and the other as much too often: the first is worth more.
+    /// An object that the student samples too rarely is worth more to the teacher than an equal one that it
+    /// samples too often.
     #[test]
     fn a_teacher_is_after_what_the_student_samples_too_rarely() {
         let same = || Tensor::from_slice(&[0f64, 0.0]);

@@ -9,10 +9,12 @@ use gfn::train::{
 };
 use gfn::{Error, Result, Rng};
 
-/// Explores by Thompson sampling (Rector-Brooks et al., *Thompson Sampling for Improved Exploration in GFlowNets*, 2023): the disagreement between
-/// the heads of P_F explores. It changes the behaviour, not the target. The trainer's policy must have several heads.
+/// Explores by Thompson sampling (Rector-Brooks et al., *Thompson Sampling for Improved Exploration in
+/// GFlowNets*, 2023): each trajectory follows one head of P_F, so that disagreement between heads explores.
+/// It changes the behaviour, not the target. The trainer's policy must have several heads.
 ///
-/// As the source of fresh trajectories ([`Trainer::with_fresh`]) it draws a head for each trajectory. [`thompson_step`] makes the training steps.
+/// As the source of fresh trajectories ([`Trainer::with_fresh`]) it draws a head for each trajectory. Make
+/// training steps with [`thompson_step`].
 ///
 /// ```
 /// use gfn::{env::{Rows, VectorStates}, objective::TrajectoryBalance, run::Fit, examples::word_env, Rng};
@@ -35,12 +37,14 @@ pub struct Thompson {
     /// The probability that a head learns from a trajectory.
     share: f64,
     n_heads: usize,
-    /// The random stream of the shares of the last batch. It comes from the trainer's stream, so that a resumed run draws the same shares.
+    /// The random stream of the last batch's shares, split from the trainer's stream, so that a resumed run
+    /// draws the same shares.
     shares_rng: Option<Rng>,
 }
 
 impl Thompson {
-    /// Each head learns from each trajectory with probability `share`.
+    /// Sets up sampling for the heads of a policy. Each head learns from each trajectory with probability
+    /// `share`.
     ///
     /// # Errors
     /// [`Error::Config`] for a policy with one head, and unless `0 < share <= 1`.
@@ -56,12 +60,13 @@ impl Thompson {
         Ok(Self { share, n_heads, shares_rng: None })
     }
 
-    /// Draws the trajectories of a batch that each head learns from. A head with fewer than `min` trajectories learns from all.
+    /// Draws the trajectories of a batch that each head learns from. A head with fewer than `min`
+    /// trajectories learns from all.
     fn draw_shares<E: Env>(&self, batch: &Trajectories<E>, min: usize) -> Result<Vec<Trajectories<E>>> {
         let missing =
             || Error::missing("a step of Thompson sampling", "a batch drawn by heads", "draw it by `Trainer::draw`");
         let mut rng = self.shares_rng.clone().ok_or_else(missing)?;
-        // Trajectory by trajectory, so that the draw doesn't depend on the order in which heads are evaluated.
+        // Drawn per trajectory, so that the result doesn't depend on the order in which heads are evaluated.
         let mut rows = vec![Vec::new(); self.n_heads];
         for row in 0..batch.len() {
             for rows in &mut rows {
@@ -78,7 +83,7 @@ impl Thompson {
     }
 }
 
-/// Calls `work` with each of these heads in use, and then restores the head in use.
+/// Calls `work` with each of these heads in use, then restores the previous head.
 fn with_heads<E: Env, T>(
     policy: &dyn Policy<E>,
     heads: impl Iterator<Item = usize>,
@@ -130,14 +135,15 @@ impl<E: TrainEnv> Source<E> for Thompson {
     }
 }
 
-/// Makes one training step of a trainer whose fresh trajectories come from [`Thompson`]. Each head learns from its random share of the batch
-/// (bootstrapping); the loss is the mean over heads, which share torso, P_B, log F and log Z. Afterwards the head in use is the one before the step,
-/// which evaluation sees.
+/// Makes one training step of a trainer whose fresh trajectories come from [`Thompson`]. Each head learns
+/// from its random share of the batch (bootstrapping); the loss is the mean over heads, which share torso,
+/// P_B, log F and log Z. Afterwards the policy uses the same head as before the step; evaluation uses that
+/// head.
 ///
 /// # Errors
 /// Those of [`thompson_scores`] and of [`Trainer::step`].
 pub fn thompson_step<E: TrainEnv>(trainer: &mut Trainer<E>) -> Result<StepStats> {
-    check(trainer)?;
+    check_settings(trainer)?;
     let batch = trainer.draw()?;
     let scores = thompson_scores(trainer, &batch)?;
     let loss = trainer.loss(&scores)?;
@@ -145,15 +151,15 @@ pub fn thompson_step<E: TrainEnv>(trainer: &mut Trainer<E>) -> Result<StepStats>
     trainer.advance(batch, &scores)
 }
 
-/// Scores a batch by the heads of the policy, each on its own share of the trajectories, for a custom loop. The batch is the last one that
-/// [`Trainer::draw`] returned.
+/// Scores a batch, for a custom loop: each head scores its own share of the trajectories. The batch must be
+/// the last one that [`Trainer::draw`] returned.
 ///
 /// # Errors
 /// [`Error::Missing`] for a trainer without [`Thompson`], and with chunks or single transitions; those of [`Trainer::score`].
 pub fn thompson_scores<E: TrainEnv>(trainer: &mut Trainer<E>, batch: &Batch<E>) -> Result<BatchScores> {
-    check(trainer)?;
+    check_settings(trainer)?;
     let min = trainer.context().objective.smallest_batch().max(1);
-    let shares = find(trainer)?.draw_shares(&batch.trajectories, min)?;
+    let shares = find_thompson(trainer)?.draw_shares(&batch.trajectories, min)?;
     let home = trainer.policy().heads().map_or(0, MultiHead::head);
     let mut parts = Vec::new();
     let score_heads = || -> Result<()> {
@@ -169,14 +175,14 @@ pub fn thompson_scores<E: TrainEnv>(trainer: &mut Trainer<E>, batch: &Batch<E>) 
     BatchScores::join(parts)
 }
 
-fn find<E: TrainEnv>(trainer: &Trainer<E>) -> Result<&Thompson> {
+fn find_thompson<E: TrainEnv>(trainer: &Trainer<E>) -> Result<&Thompson> {
     let remedy = "give the trainer `Thompson` as its source of fresh trajectories (`Trainer::with_fresh`)";
     trainer.source::<Thompson>().ok_or(Error::missing("Thompson sampling", "a trainer that samples by heads", remedy))
 }
 
-/// Refuses settings under which heads can't be scored by themselves.
-fn check<E: TrainEnv>(trainer: &Trainer<E>) -> Result<()> {
-    find(trainer)?;
+/// Refuses settings under which heads can't be scored separately.
+fn check_settings<E: TrainEnv>(trainer: &Trainer<E>) -> Result<()> {
+    find_thompson(trainer)?;
     let config = &trainer.context().config;
     if config.chunk.is_some() || config.transitions.is_some() {
         let missing = "whole trajectories that are scored at once, because each head scores its own";

@@ -2,10 +2,8 @@ use super::check_finite;
 use gfn::Result;
 use gfn::env::Reals;
 
-/// The indices of the rows that no other row dominates, in order. A row dominates another if it is at least as large in
-/// every objective and larger in one.
-///
-/// Of equal rows only the first is returned.
+/// Returns the indices of the rows that no other row dominates, in ascending order. A row dominates another
+/// if it is at least as large in every objective and larger in one. Of equal rows only the first is returned.
 ///
 /// ```
 /// use gfn::env::Reals;
@@ -23,10 +21,10 @@ pub fn pareto_front(objectives: &Reals) -> Result<Vec<usize>> {
     Ok(front_of(&rows))
 }
 
-/// The rows that no other row dominates.
+/// Returns the indices of rows that no other row dominates.
 pub(in crate::pareto) fn front_of(rows: &[&[f64]]) -> Vec<usize> {
-    // In descending order a dominating row comes first, so one pass is enough, and dominated rows needn't be compared
-    // with.
+    // In descending order dominating rows come first, so that one pass is enough, and only rows of the front
+    // need be compared with.
     let mut order: Vec<usize> = (0..rows.len()).collect();
     order.sort_by(|&i, &j| compare(rows[j], rows[i]));
     let mut front: Vec<usize> = Vec::new();
@@ -41,12 +39,12 @@ pub(in crate::pareto) fn front_of(rows: &[&[f64]]) -> Vec<usize> {
 
 /// Lexicographic comparison.
 fn compare(a: &[f64], b: &[f64]) -> std::cmp::Ordering {
-    // Compared as numbers, so that 0 and -0 are equal.
+    // Not `total_cmp`, so that 0 and -0 are equal.
     let pairs = a.iter().zip(b).map(|(x, y)| x.partial_cmp(y).unwrap_or(std::cmp::Ordering::Equal));
     pairs.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then)
 }
 
-/// `true` if `a` is at least as large as `b` in every objective.
+/// Returns `true` if `a` is at least as large as `b` in every objective.
 pub(in crate::pareto) fn covers(a: &[f64], b: &[f64]) -> bool {
     a.iter().zip(b).all(|(x, y)| x >= y)
 }

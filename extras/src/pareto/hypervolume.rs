@@ -6,10 +6,10 @@ use gfn::env::Reals;
 /// The hypervolume of objective vectors: the volume, above a reference point, of the region that they dominate (Zitzler
 /// and Thiele 1999).
 ///
-/// It is exact for any number of objectives, by exclusive volumes (While, Bradstreet and Barone, *A Fast Way of
-/// Calculating Exact Hypervolumes*, 2012) down to two objectives, and a sweep from there. The time grows with the
-/// number of objectives; 1,000 non-dominated points take about 0.2 s in three and in four. Points that aren't above the
-/// reference in every objective add nothing. Peers use botorch's function, which has the same definition.
+/// Exact for any number of objectives, by exclusive volumes (While, Bradstreet and Barone, *A Fast Way of
+/// Calculating Exact Hypervolumes*, 2012) down to two objectives, and a sweep for two. The time grows with
+/// the number of objectives; 1,000 non-dominated points take about 0.2 s for three and for four. Points that
+/// aren't above the reference in every objective add nothing. botorch's function has the same definition.
 ///
 /// ```
 /// use gfn::env::Reals;
@@ -39,9 +39,10 @@ fn volume(points: &[Vec<f64>]) -> f64 {
     match front.first().map(|row| row.len()) {
         None => 0.0,
         Some(1) => front[0][0],
-        Some(2) => swept(&mut front),
+        Some(2) => sweep(&mut front),
         Some(width) => {
-            // Slices along the last objective. Sorted by it, each box needs only its intersections with those after it.
+            // Slices along the last objective. After sorting, each box needs only its intersections with
+            // later boxes.
             front.sort_by(|a, b| a[width - 1].total_cmp(&b[width - 1]));
             let exclusive = |(i, row): (usize, &&[f64])| {
                 let (last, rest) = (row[width - 1], &row[..width - 1]);
@@ -58,7 +59,7 @@ fn volume(points: &[Vec<f64>]) -> f64 {
 }
 
 /// The area under a staircase of points that don't dominate each other.
-fn swept(front: &mut [&[f64]]) -> f64 {
+fn sweep(front: &mut [&[f64]]) -> f64 {
     front.sort_by(|a, b| b[0].total_cmp(&a[0]));
     let mut height = 0.0;
     let strip = |row: &&[f64]| {

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use gfn::env::{Reals, Reward, Rows, log_rewards};
 use gfn::{Error, Result, Rng};
-use gfn_extras::explore::{Found, ObjectSearch};
+use gfn_extras::explore::{ObjectSearch, SearchResults};
 use serde::{Deserialize, Serialize};
 
 use super::kernel::Normals;
@@ -150,11 +150,11 @@ impl ObjectSearch<DiffusionSampling> for Mala {
         objects: &DiffusionStates,
         reward: &dyn Reward<DiffusionStates>,
         rng: &mut Rng,
-    ) -> Result<Found<DiffusionStates>> {
+    ) -> Result<SearchResults<DiffusionStates>> {
         let found = env.terminal(self.run(&objects.points, rng)?.0);
         // The trainer's reward, not the log-density of the chains: a clipped or tempered reward differs from it.
         let log_rewards = log_rewards(reward, &found, None)?;
         let reward_calls = objects.len() * (self.config.steps + 1) + found.len();
-        Ok(Found { objects: found, log_rewards, reward_calls })
+        Ok(SearchResults { objects: found, log_rewards, reward_calls })
     }
 }

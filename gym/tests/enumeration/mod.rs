@@ -1,4 +1,4 @@
-//! What every environment's contract test asks for.
+//! Checks for the contract tests of all environments.
 
 use gfn::Result;
 use gfn::env::StateGraph;
@@ -6,7 +6,8 @@ use gfn::env::{EnumerableEnv, Reward};
 use gfn::metrics::{Distances, ExactPolicy};
 use gfn::policy::UniformPolicy;
 
-/// The number of states, the number of moves, and log Z by enumeration; a policy made of the exact flows samples the target.
+/// Returns the number of states, the number of moves, and log Z by enumeration; checks that a policy from
+/// exact flows samples the target.
 pub(crate) fn enumerate<E: EnumerableEnv>(env: &E, reward: &impl Reward<E::States>) -> Result<(usize, usize, f64)> {
     let graph = StateGraph::build(env, 1 << 17)?;
     let target = graph.target_distribution(reward, None)?;

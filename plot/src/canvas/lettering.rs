@@ -1,4 +1,4 @@
-//! The width of texts, without a font.
+//! Widths of texts, without a font.
 
 /// Widths of the characters from space to `~` in DejaVu Sans, in hundredths of an em.
 const WIDTHS: [u8; 95] = [
@@ -8,7 +8,7 @@ const WIDTHS: [u8; 95] = [
     59, 82, 59, 59, 52, 64, 34, 64, 84,
 ];
 
-/// The width of a text; characters beyond ASCII are as wide as an `o`, but for the ellipsis.
+/// Returns the width of a text; characters beyond ASCII are taken to be as wide as `o`, except the ellipsis.
 pub(crate) fn text_width(text: &str, size: f64) -> f64 {
     let width = |c: char| match c {
         ' '..='~' => WIDTHS[c as usize - 32],
@@ -18,8 +18,8 @@ pub(crate) fn text_width(text: &str, size: f64) -> f64 {
     size * text.chars().map(|c| f64::from(width(c))).sum::<f64>() / 100.0
 }
 
-/// A text cut with an ellipsis, if necessary, to fit a width.
-pub(crate) fn fitted(text: &str, size: f64, width: f64) -> String {
+/// Cuts a text with an ellipsis if it is wider than `width`.
+pub(crate) fn cut_to_width(text: &str, size: f64, width: f64) -> String {
     if text_width(text, size) <= width {
         return text.to_owned();
     }
@@ -41,7 +41,7 @@ mod tests {
         let text = "CC(=O)Oc1ccccc1C(=O)O and ä more";
         let whole = text_width(text, 12.0);
         let kept = |width: f64| {
-            let cut = fitted(text, 12.0, width);
+            let cut = cut_to_width(text, 12.0, width);
             assert!(text_width(&cut, 12.0) <= width, "{cut}");
             let kept = cut.strip_suffix('…').unwrap();
             assert!(text.starts_with(kept));
@@ -51,7 +51,7 @@ mod tests {
         };
         let kept: Vec<usize> = [13.0, 40.0, 100.0, 150.0, whole - 0.1].into_iter().map(kept).collect();
         assert!(kept[0] == 0 && kept.is_sorted_by(|a, b| a < b), "{kept:?}");
-        assert_eq!(fitted(text, 12.0, whole), text);
-        assert_eq!(fitted(text, 12.0, 5.0), "");
+        assert_eq!(cut_to_width(text, 12.0, whole), text);
+        assert_eq!(cut_to_width(text, 12.0, 5.0), "");
     }
 }

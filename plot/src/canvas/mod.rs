@@ -7,7 +7,7 @@ mod sheet;
 mod write;
 
 pub(crate) use legend::{LegendEntry, draw_legend};
-pub(crate) use lettering::{fitted, text_width};
+pub(crate) use lettering::{cut_to_width, text_width};
 pub use sheet::PictureSheet;
 pub(crate) use sheet::{CELL, TEXT, draw_title};
 
@@ -23,12 +23,12 @@ impl Colour {
     pub const WHITE: Self = Self(255, 255, 255);
     /// Colour of lines and texts.
     pub const INK: Self = Self(34, 34, 34);
-    /// Colour of things in the background, such as grids.
+    /// Colour of grids and frames.
     pub const FAINT: Self = Self(224, 224, 224);
     /// Colour of secondary texts.
     pub const GREY: Self = Self(110, 110, 110);
 
-    /// Black or white, whichever is easier to read on this colour.
+    /// Returns black or white, whichever is easier to read on this colour.
     pub(crate) fn text_on(self) -> Self {
         let luminance = 0.299 * f64::from(self.0) + 0.587 * f64::from(self.1) + 0.114 * f64::from(self.2);
         if luminance > 140.0 { Self::INK } else { Self::WHITE }
@@ -38,15 +38,15 @@ impl Colour {
 /// The position of a text's anchor point along the text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TextAnchor {
-    /// At its start.
+    /// The start of the text.
     Left,
-    /// In its middle.
+    /// The middle of the text.
     Middle,
-    /// At its end.
+    /// The end of the text.
     Right,
 }
 
-/// One shape on a canvas; later ones cover earlier ones.
+/// A shape on a canvas.
 #[derive(Clone, Debug)]
 pub(crate) enum Shape {
     /// A line through points, dashed if `dash` gives the length of a dash.
@@ -55,7 +55,7 @@ pub(crate) enum Shape {
     Area { points: Vec<Point>, colour: Colour },
     /// A filled circle.
     Disc { centre: Point, radius: f64, colour: Colour },
-    /// A text with its middle line through `at`; turned ones are read from the bottom to the top.
+    /// A text with its middle line through `at`; if `turned`, it is read from bottom to top.
     Text { at: Point, text: String, size: f64, colour: Colour, anchor: TextAnchor, turned: bool },
 }
 
@@ -114,12 +114,12 @@ impl Canvas {
         self.shapes.push(Shape::Disc { centre, radius, colour });
     }
 
-    /// Adds a text whose capitals are centred on the height of `at`; `size` is the height of an em.
+    /// Adds a text whose capitals are vertically centred at `at`; `size` is the height of an em.
     pub fn text(&mut self, at: Point, text: &str, size: f64, colour: Colour, anchor: TextAnchor) {
         self.shapes.push(Shape::Text { at, text: text.to_owned(), size, colour, anchor, turned: false });
     }
 
-    /// Adds a text that is read from the bottom to the top.
+    /// Adds a text that is read from bottom to top.
     pub(crate) fn turned_text(&mut self, at: Point, text: &str, size: f64, anchor: TextAnchor) {
         self.shapes.push(Shape::Text { at, text: text.to_owned(), size, colour: Colour::INK, anchor, turned: true });
     }

@@ -2,7 +2,7 @@
 
 use crate::Colour;
 
-/// Colours dark enough for a thin line on white; yellow isn't.
+/// Colours dark enough for a thin line on white, so without yellow.
 const LINES: [Colour; 8] = [
     Colour(0, 114, 178),
     Colour(213, 94, 0),
@@ -25,18 +25,19 @@ const NODES: [Colour; 8] = [
     Colour(120, 120, 120),
 ];
 
-/// The colour of curve `k` and its dashes: colours repeat after eight, then dashed; up to 32 curves differ.
+/// Returns colour and dashes of curve `k`. Colours repeat after eight curves with other dashes; up to 32
+/// curves differ.
 pub(crate) fn curve(k: usize) -> (Colour, Option<f64>) {
     (LINES[k % 8], [None, Some(3.0), Some(8.0), Some(1.5)][k / 8 % 4])
 }
 
-/// The fill of a node of class `k`; colours repeat after eight.
+/// Returns the fill of a node of class `k`; colours repeat after eight classes.
 pub(crate) fn node(k: usize) -> Colour {
     NODES[k % 8]
 }
 
-/// The colour of an edge of class `k` and its dashes: ink for class 0, then the colours of curves; in turn solid, long
-/// dashes, short dashes.
+/// Returns colour and dashes of an edge of class `k`: black for class 0, then the colours of curves; in turn
+/// solid, long dashes, short dashes.
 pub(crate) fn edge(k: usize) -> (Colour, Option<f64>) {
     let colour = if k == 0 { Colour::INK } else { LINES[(k - 1) % 6] };
     (colour, [None, Some(6.0), Some(2.5)][k % 3])

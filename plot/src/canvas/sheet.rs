@@ -4,17 +4,17 @@ use std::path::Path;
 
 use gfn::Result;
 
-use super::{fitted, text_width};
+use super::{cut_to_width, text_width};
 use crate::{Canvas, Colour, TextAnchor};
 
-/// The default width of a cell, and the height of its picture.
+/// The default width of a cell, and height of its picture.
 pub(crate) const CELL: f64 = 190.0;
 const CAPTION: f64 = 40.0;
 pub(crate) const TEXT: f64 = 12.0;
 
-/// Draws a title at the top of a picture; returns the height of what it takes.
+/// Draws a title at the top of a picture; returns the height that it takes.
 pub(crate) fn draw_title(canvas: &mut Canvas, title: &str) -> f64 {
-    let title = fitted(title, 18.0, canvas.width - 16.0);
+    let title = cut_to_width(title, 18.0, canvas.width - 16.0);
     canvas.text((canvas.width / 2.0, 20.0), &title, 18.0, Colour::INK, TextAnchor::Middle);
     if title.is_empty() { 8.0 } else { 40.0 }
 }
@@ -93,11 +93,11 @@ impl PictureSheet {
                 1.0,
             );
             for (text, (colour, down)) in caption.iter().zip([(Colour::INK, 8.0), (Colour::GREY, 24.0)]) {
-                // Made smaller and then cut until it fits.
+                // Shrinks the text first, then cuts it until it fits.
                 let room = self.side - 10.0;
                 let size = (TEXT * room / text_width(text, TEXT).max(1.0)).clamp(9.0, TEXT);
                 let at = (left + self.side / 2.0, top + self.side + down);
-                canvas.text(at, &fitted(text, size, room), size, colour, TextAnchor::Middle);
+                canvas.text(at, &cut_to_width(text, size, room), size, colour, TextAnchor::Middle);
             }
             let margin = |length: f64| (self.side - length) / 2.0;
             canvas.place(picture, (left + margin(picture.width), top + margin(picture.height)));
@@ -116,7 +116,7 @@ mod tests {
         dot.disc((30.0, 10.0), 5.0, Colour::INK);
         let sheet = PictureSheet::new("", 100.0).columns(2).cell(dot.clone(), ["a", ""]).cell(dot, ["b", "c < d"]);
         let svg = sheet.to_svg().unwrap();
-        // The middles are at 8 + 50 and 8 + 150, 8 + 50 from the top.
+        // The centres are at 8 + 50 and 8 + 150 across, 8 + 50 down.
         assert!(svg.contains("cx=\"58\" cy=\"58\"") && svg.contains("cx=\"158\" cy=\"58\""), "{svg}");
         assert!(svg.contains("c &lt; d") && svg.contains("width=\"216\" height=\"156\""), "{svg}");
     }

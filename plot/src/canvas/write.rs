@@ -1,4 +1,4 @@
-//! Writing of a canvas as SVG and as PNG.
+//! Output of a canvas as SVG or PNG.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -8,12 +8,12 @@ use gfn::{Error, Result};
 use super::{Point, Shape};
 use crate::{Canvas, Colour, TextAnchor};
 
-/// The widest and tallest canvas, in units.
+/// The largest width and height of a canvas, in units.
 const MAX_SIDE: f64 = 16_000.0;
-/// The height of capitals and digits of DejaVu Sans, in em; texts are vertically centred by it.
-const CAPITALS: f64 = 0.729;
-/// The gap of a dashed line, in lengths of its dashes.
-const GAP: f64 = 2.0 / 3.0;
+/// The height of DejaVu Sans capitals and digits in em, for vertical centring of texts.
+const CAPITAL_HEIGHT: f64 = 0.729;
+/// The gap between dashes, relative to a dash's length.
+const DASH_GAP: f64 = 2.0 / 3.0;
 
 impl Canvas {
     /// Writes the picture as SVG, or with the feature `png` as PNG (two pixels per unit), by the path's extension,
@@ -32,12 +32,12 @@ impl Canvas {
             Some("png") => self.png().map_err(fail)?,
             _ => return Err(fail("unknown extension: expected a path that ends in .svg or .png".to_owned())),
         };
-        // A reader of the path sees the old picture or the new one, never a part.
+        // Readers of the path see the old picture or the new one, never a part.
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let temporary = path.with_file_name(format!(".{}.{name}", std::process::id()));
         let written = std::fs::write(&temporary, bytes).and_then(|()| std::fs::rename(&temporary, path));
         written.map_err(|source| {
-            // It may not be there; the first error is the one worth reporting.
+            // The temporary file may not exist; the first error is the one to report.
             let _ = std::fs::remove_file(&temporary);
             Error::io(path, source)
         })
@@ -52,7 +52,7 @@ impl Canvas {
         Ok(self.svg())
     }
 
-    /// An error that says what is wrong with the picture, if anything is.
+    /// Checks that sizes and shapes are finite and that the picture isn't too large.
     fn check(&self) -> std::result::Result<(), String> {
         let size = format!("{} x {} units", self.width, self.height);
         if !(self.width.is_finite() && self.height.is_finite()) {
@@ -70,7 +70,7 @@ impl Canvas {
     fn svg(&self) -> String {
         let [width, height] = [self.width, self.height].map(|side| side.max(1.0).ceil());
         let shapes: String = self.shapes.iter().map(Shape::svg).collect();
-        // DejaVu and Verdana are as wide as texts are taken to be.
+        // Text widths were computed for DejaVu Sans; Verdana is about as wide.
         format!(
             "<svg width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
              font-family=\"DejaVu Sans, Verdana, sans-serif\" xmlns=\"http://www.w3.org/2000/svg\">\n\
@@ -102,13 +102,13 @@ impl Canvas {
     }
 }
 
-/// A number of a picture: no more digits than a reader sees.
-fn short(x: f64) -> f64 {
+/// Rounds a coordinate to two decimals, to keep files short.
+fn round2(x: f64) -> f64 {
     (x * 100.0).round() / 100.0
 }
 
-fn list(points: &[Point]) -> String {
-    points.iter().map(|p| format!("{},{}", short(p.0), short(p.1))).collect::<Vec<_>>().join(" ")
+fn point_list(points: &[Point]) -> String {
+    points.iter().map(|p| format!("{},{}", round2(p.0), round2(p.1))).collect::<Vec<_>>().join(" ")
 }
 
 fn hex(colour: Colour) -> String {
@@ -116,7 +116,7 @@ fn hex(colour: Colour) -> String {
 }
 
 impl Shape {
-    /// `true` if all its numbers are finite.
+    /// Returns `true` if all numbers of the shape are finite.
     fn is_finite(&self) -> bool {
         let (points, sizes) = match self {
             Self::Line { points, width, dash, .. } => (&points[..], [*width, dash.unwrap_or(0.0)]),
@@ -132,25 +132,25 @@ impl Shape {
         // Writing to a string can't fail.
         let _ = match self {
             Self::Line { points, colour, width, dash } => {
-                let dash = dash.map(|dash| format!(" stroke-dasharray=\"{dash} {}\"", short(dash * GAP)));
+                let dash = dash.map(|dash| format!(" stroke-dasharray=\"{dash} {}\"", round2(dash * DASH_GAP)));
                 writeln!(
                     svg,
                     "<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{width}\" \
                      stroke-linejoin=\"round\"{}/>",
-                    list(points),
+                    point_list(points),
                     hex(*colour),
                     dash.unwrap_or_default()
                 )
             }
             Self::Area { points, colour } => {
-                writeln!(svg, "<polygon points=\"{}\" fill=\"{}\"/>", list(points), hex(*colour))
+                writeln!(svg, "<polygon points=\"{}\" fill=\"{}\"/>", point_list(points), hex(*colour))
             }
             Self::Disc { centre, radius, colour } => {
-                let [x, y, radius] = [centre.0, centre.1, *radius].map(short);
+                let [x, y, radius] = [centre.0, centre.1, *radius].map(round2);
                 writeln!(svg, "<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\" fill=\"{}\"/>", hex(*colour))
             }
             Self::Text { at, text, size, colour, anchor, turned } => {
-                let [x, y, size, baseline] = [at.0, at.1, *size, at.1 + CAPITALS / 2.0 * size].map(short);
+                let [x, y, size, baseline] = [at.0, at.1, *size, at.1 + CAPITAL_HEIGHT / 2.0 * size].map(round2);
                 let turn = if *turned { format!(" transform=\"rotate(270 {x} {y})\"") } else { String::new() };
                 let anchor = match anchor {
                     TextAnchor::Left => "start",

@@ -1,4 +1,4 @@
-//! One axis of a chart: positions of values, and ticks.
+//! The axis of a chart: positions of values, and ticks.
 
 /// The scale of an axis.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -11,11 +11,11 @@ pub enum Scale {
 }
 
 impl Scale {
-    /// Where a value is on this scale; `None` if it can't be shown.
+    /// Returns the position of a value on this scale; `None` if it can't be shown.
     pub(crate) fn coordinate(self, value: f64) -> Option<f64> {
         match self {
             Self::Linear => value.is_finite().then(|| value.clamp(-f64::MAX / 4.0, f64::MAX / 4.0)),
-            // Powers of ten below are rounded to 0.
+            // Below 1e-300 powers of ten are rounded to 0.
             Self::Log => (value.is_finite() && value >= 1e-300).then(|| value.log10()),
         }
     }
@@ -28,11 +28,11 @@ pub(crate) struct Axis {
     /// The range, in the coordinates of the scale.
     low: f64,
     high: f64,
-    /// `true` if all values are whole numbers, such as counts: ticks between them would say nothing.
-    whole: bool,
+    /// `true` if all values are whole numbers, such as counts; then ticks are whole numbers, too.
+    is_whole: bool,
 }
 
-/// A labelled tick on an axis, from 0 at its low end to 1 at its high end.
+/// A labelled tick, at a place from 0 (low end of the axis) to 1 (high end).
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Tick {
     pub(crate) place: f64,
@@ -40,28 +40,29 @@ pub(crate) struct Tick {
 }
 
 impl Axis {
-    /// An axis that includes all values that can be shown, with a margin if `padded`.
+    /// Builds an axis that includes all values that can be shown, with a margin if `padded`.
     pub(crate) fn over(scale: Scale, values: impl Iterator<Item = f64>, padded: bool) -> Self {
-        let (mut low, mut high, mut whole) = (f64::INFINITY, f64::NEG_INFINITY, true);
+        let (mut low, mut high, mut is_whole) = (f64::INFINITY, f64::NEG_INFINITY, true);
         for c in values.filter_map(|value| scale.coordinate(value)) {
-            (low, high, whole) = (low.min(c), high.max(c), whole && c.fract() == 0.0);
+            (low, high, is_whole) = (low.min(c), high.max(c), is_whole && c.fract() == 0.0);
         }
         if low > high {
             (low, high) = (0.0, 1.0);
         }
-        // From 0 to 1 it may be a share of which only the ends were met.
-        whole &= high - low >= 2.0;
-        // A single value gets a range of its own size, as does a range too narrow for f64 to tell ticks apart.
+        // Values from 0 to 1 may be shares of which only the ends occur.
+        is_whole &= high - low >= 2.0;
+        // A single value gets a range of its own size, and so does a range too narrow for f64.
         let size = low.abs().max(high.abs());
         if high - low <= 1e-9 * size.max(1e-290) {
             let half = if scale == Scale::Log { 0.5 } else { 0.05 * size.max(1e-290) };
             (low, high) = if size == 0.0 { (-1.0, 1.0) } else { (low - half, high + half) };
         }
         let room = if padded { 0.05 * (high - low) } else { 0.0 };
-        Self { scale, low: low - room, high: high + room, whole }
+        Self { scale, low: low - room, high: high + room, is_whole }
     }
 
-    /// The position of a value, from 0 at the low end to 1 at the high end; `None` if it can't be shown.
+    /// Returns the position of a value, from 0 at the low end to 1 at the high end; `None` if it can't be
+    /// shown.
     pub(crate) fn place(&self, value: f64) -> Option<f64> {
         Some((self.scale.coordinate(value)? - self.low) / self.length())
     }
@@ -71,7 +72,7 @@ impl Axis {
         self.high - self.low
     }
 
-    /// Ticks at round values within the range, about six of them.
+    /// Returns about six ticks at round values within the range.
     pub(crate) fn ticks(&self) -> Vec<Tick> {
         let values: Vec<(f64, String)> = match self.scale {
             Scale::Linear => self.multiples(self.low, self.high),
@@ -88,15 +89,15 @@ impl Axis {
         ticks.filter(|tick| (-1e-9..=1.0 + 1e-9).contains(&tick.place)).collect()
     }
 
-    /// Multiples of a round number within a range, with their labels.
+    /// Returns multiples of a round number within a range, with their labels.
     fn multiples(&self, low: f64, high: f64) -> Vec<(f64, String)> {
         // The largest of 1, 2 and 5 times a power of ten that divides the range into four to nine pieces.
         let rough = (high - low) / 4.0;
         let power = 10f64.powf(rough.log10().floor());
         let factor = [5.0, 2.0].into_iter().find(|factor| factor * power <= rough).unwrap_or(1.0);
-        let step = (factor * power).max(if self.whole { 1.0 } else { 0.0 });
+        let step = (factor * power).max(if self.is_whole { 1.0 } else { 0.0 });
         let first = (low / step - 1e-9).ceil();
-        // Ten at most by the choice of the step; the clamp is for ranges at the limits of f64.
+        // At most ten by the choice of the step; the clamp is for ranges at the limits of f64.
         let n = ((high / step + 1e-9).floor() - first).clamp(0.0, 20.0) as u32;
         // Adding zero turns -0 into 0.
         let values = (0..=n).map(|i| (first + f64::from(i)) * step + 0.0);
@@ -104,7 +105,7 @@ impl Axis {
     }
 }
 
-/// A value in as many digits as tell it from its neighbours, `step` away.
+/// Formats a value with enough digits to distinguish it from its neighbours, `step` away.
 fn label(value: f64, step: f64, largest: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
@@ -142,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_shown_is_left_out() {
+    fn values_that_cannot_be_shown_are_left_out() {
         let axis = Axis::over(Scale::Log, [0.0, -1.0, f64::NAN, f64::INFINITY, 10.0, 1000.0].into_iter(), false);
         assert_eq!(axis.place(0.0), None);
         assert_eq!(axis.place(f64::NAN), None);

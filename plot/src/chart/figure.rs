@@ -12,14 +12,14 @@ use crate::canvas::draw_title;
 /// A named series of points `(x, y)`, such as the loss at each step.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Curve {
-    /// Its name in the legend.
+    /// The name in the legend.
     pub name: String,
-    /// The points in the order in which they are joined. Points that aren't finite are left out and leave a gap.
+    /// The points, joined in this order. Points that aren't finite leave a gap.
     pub points: Vec<(f64, f64)>,
 }
 
 impl Curve {
-    /// A curve through these points, of which there may be none.
+    /// Builds a curve through these points, possibly none.
     pub fn new(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         Self { name: name.into(), points: points.into_iter().collect() }
     }

@@ -5,9 +5,9 @@ use crate::canvas::{Point, text_width};
 use crate::{Canvas, Colour, TextAnchor};
 
 /// The font size of axes and legends.
-pub(crate) const LABEL: f64 = 12.0;
-/// Lines with many more points are thinned to the extremes of that many pieces, which look the same.
-const PIECES: usize = 1000;
+pub(crate) const FONT: f64 = 12.0;
+/// Number of pieces into which a line with many more points is thinned; it looks the same.
+const MAX_PIECES: usize = 1000;
 
 /// The data area of a panel.
 pub(crate) struct Frame {
@@ -20,7 +20,7 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// The place of a point `(x, y)` of the data; `None` if it can't be shown.
+    /// Returns the position of a data point on the canvas; `None` if it can't be shown.
     pub(crate) fn place(&self, point: (f64, f64)) -> Option<Point> {
         let x = self.left + self.x.place(point.0)? * (self.right - self.left);
         Some((x, self.height(self.y.place(point.1)?)))
@@ -30,8 +30,8 @@ impl Frame {
         self.bottom + y * (self.top - self.bottom)
     }
 
-    /// The frame with equal scales on both axes: the side that is too long is shortened around its middle.
-    pub(crate) fn equally_scaled(self) -> Self {
+    /// Shrinks the longer side around its middle, so that both axes have the same scale.
+    pub(crate) fn with_equal_scales(self) -> Self {
         let (width, height) = (self.right - self.left, self.bottom - self.top);
         let scale = (width / self.x.length()).min(height / self.y.length());
         let (across, up) = ((width - scale * self.x.length()) / 2.0, (height - scale * self.y.length()) / 2.0);
@@ -41,20 +41,20 @@ impl Frame {
 
     pub(crate) fn draw_axes(&self, canvas: &mut Canvas) {
         let &Self { left, right, top, bottom, .. } = self;
-        for (tick, shown) in apart(self.x.ticks(), right - left, |label| text_width(label, LABEL) + 8.0) {
+        for (tick, shown) in label_ticks(self.x.ticks(), right - left, |label| text_width(label, FONT) + 8.0) {
             let x = left + tick.place * (right - left);
             canvas.line(vec![(x, top), (x, bottom)], Colour::FAINT, 0.5);
             canvas.line(vec![(x, bottom), (x, bottom + 5.0)], Colour::GREY, 1.0);
             if shown {
-                canvas.text((x, bottom + 15.0), &tick.label, LABEL, Colour::INK, TextAnchor::Middle);
+                canvas.text((x, bottom + 15.0), &tick.label, FONT, Colour::INK, TextAnchor::Middle);
             }
         }
-        for (tick, shown) in apart(self.y.ticks(), bottom - top, |_| LABEL + 2.0) {
+        for (tick, shown) in label_ticks(self.y.ticks(), bottom - top, |_| FONT + 2.0) {
             let y = self.height(tick.place);
             canvas.line(vec![(left, y), (right, y)], Colour::FAINT, 0.5);
             canvas.line(vec![(left - 5.0, y), (left, y)], Colour::GREY, 1.0);
             if shown {
-                canvas.text((left - 8.0, y), &tick.label, LABEL, Colour::INK, TextAnchor::Right);
+                canvas.text((left - 8.0, y), &tick.label, FONT, Colour::INK, TextAnchor::Right);
             }
         }
         let corners = vec![(left, top), (left, bottom), (right, bottom), (right, top), (left, top)];
@@ -62,9 +62,9 @@ impl Frame {
     }
 }
 
-/// Ticks, and whether each shows its label: every one, or every second one, and so on, so that no two labels touch on an
-/// axis of this length; `room` is the length that a label takes.
-pub(crate) fn apart(ticks: Vec<Tick>, length: f64, room: impl Fn(&str) -> f64) -> Vec<(Tick, bool)> {
+/// Selects the ticks that show their labels (`true`): every one, or every second one, and so on, so that
+/// labels don't touch on an axis of this length. `room` gives the length of a label.
+pub(crate) fn label_ticks(ticks: Vec<Tick>, length: f64, room: impl Fn(&str) -> f64) -> Vec<(Tick, bool)> {
     let touch = |a: &Tick, b: &Tick| (b.place - a.place) * length < (room(&a.label) + room(&b.label)) / 2.0;
     let fits = |&every: &usize| {
         let shown: Vec<&Tick> = ticks.iter().step_by(every).collect();
@@ -75,21 +75,21 @@ pub(crate) fn apart(ticks: Vec<Tick>, length: f64, room: impl Fn(&str) -> f64) -
 }
 
 /// Splits points into runs without a gap.
-pub(crate) fn pieces(points: impl Iterator<Item = Option<Point>>) -> Vec<Vec<Point>> {
+pub(crate) fn split_at_gaps(points: impl Iterator<Item = Option<Point>>) -> Vec<Vec<Point>> {
     let points: Vec<Option<Point>> = points.collect();
     let runs = points.split(Option::is_none).filter(|run| !run.is_empty());
     runs.map(|run| run.iter().flatten().copied().collect()).collect()
 }
 
-/// Reduces a line of many points to the lowest and the highest of pieces of equal length, and both ends.
-pub(crate) fn thinned(points: Vec<Point>) -> Vec<Point> {
+/// Thins a line of many points to the lowest and the highest point of each of many pieces, and both ends.
+pub(crate) fn thin(points: Vec<Point>) -> Vec<Point> {
     let n = points.len();
-    if n <= 2 * PIECES {
+    if n <= 2 * MAX_PIECES {
         return points;
     }
     let by_height = |&a: &usize, &b: &usize| points[a].1.total_cmp(&points[b].1);
-    let extremes = (0..PIECES).flat_map(|k| {
-        let piece = || k * n / PIECES..(k + 1) * n / PIECES;
+    let extremes = (0..MAX_PIECES).flat_map(|k| {
+        let piece = || k * n / MAX_PIECES..(k + 1) * n / MAX_PIECES;
         [piece().min_by(by_height), piece().max_by(by_height)].into_iter().flatten()
     });
     let mut kept: Vec<usize> = extremes.chain([0, n - 1]).collect();
@@ -110,7 +110,7 @@ mod tests {
         let axis = |high: f64| Axis::over(Scale::Linear, [0.0, high].into_iter(), false);
         for (x, y) in [(1.0, 1.0), (10.0, 1.0), (1.0, 10.0)] {
             let frame = Frame { left: 20.0, right: 420.0, top: 30.0, bottom: 230.0, x: axis(x), y: axis(y) };
-            let frame = frame.equally_scaled();
+            let frame = frame.with_equal_scales();
             let corner = |at| frame.place(at).unwrap();
             let (zero, one) = (corner((0.0, 0.0)), corner((1.0, 1.0)));
             assert!((one.0 - zero.0 - (zero.1 - one.1)).abs() < 1e-9, "{zero:?} {one:?}");
@@ -124,10 +124,10 @@ mod tests {
 
     #[test]
     fn labels_do_not_touch() {
-        let width = |label: &str| text_width(label, LABEL) + 8.0;
+        let width = |label: &str| text_width(label, FONT) + 8.0;
         let shown = |scale, low, high, length| {
             let ticks = Axis::over(scale, [low, high].into_iter(), false).ticks();
-            apart(ticks, length, width)
+            label_ticks(ticks, length, width)
                 .into_iter()
                 .filter(|(_, shown)| *shown)
                 .map(|(tick, _)| tick)
@@ -151,9 +151,9 @@ mod tests {
     #[test]
     fn gaps_split_a_curve() {
         let points = [Some((0.0, 0.0)), Some((1.0, 0.0)), None, None, Some((2.0, 0.0)), None];
-        let lengths: Vec<_> = pieces(points.into_iter()).iter().map(Vec::len).collect();
+        let lengths: Vec<_> = split_at_gaps(points.into_iter()).iter().map(Vec::len).collect();
         assert_eq!(lengths, [2, 1]);
-        assert!(pieces(std::iter::empty()).is_empty());
+        assert!(split_at_gaps(std::iter::empty()).is_empty());
     }
 
     #[test]
@@ -164,8 +164,8 @@ mod tests {
             let ys = || points.iter().map(|p| p.1);
             (ys().fold(f64::MAX, f64::min), ys().fold(f64::MIN, f64::max))
         };
-        let thin = thinned(points.clone());
-        assert!(thin.len() <= 2 * PIECES + 2 && thin.len() > PIECES, "{}", thin.len());
+        let thin = thin(points.clone());
+        assert!(thin.len() <= 2 * MAX_PIECES + 2 && thin.len() > MAX_PIECES, "{}", thin.len());
         assert_eq!(heights(&thin), heights(&points));
         assert_eq!((thin.first(), thin.last()), (points.first(), points.last()));
         assert!(thin.is_sorted_by(|a, b| a.0 <= b.0));

@@ -1,21 +1,23 @@
-//! A table of numbers as coloured cells.
+//! Heat maps: tables of numbers as coloured cells.
 
 use super::axis::{Axis, Scale};
-use super::frame::{LABEL, apart};
+use super::frame::{FONT, label_ticks};
 use super::panel::{HEIGHT, WIDTH};
-use crate::canvas::{Point, fitted, text_width};
+use crate::canvas::{Point, cut_to_width, text_width};
 use crate::{Canvas, Colour, TextAnchor};
 
-/// Anchor colours of the map from low to high, perceptually uniform and readable without colour vision (after
+/// Colours from low to high, perceptually uniform and readable with a colour vision deficiency (after
 /// matplotlib's viridis).
 const COLOURS: [Colour; 5] =
     [Colour(68, 1, 84), Colour(59, 82, 139), Colour(33, 145, 140), Colour(94, 201, 98), Colour(253, 231, 37)];
 /// Number of steps of the colour bar.
-const STEPS: usize = 48;
-/// Largest space for names beside and below the cells, and smallest readable font size.
-const BESIDE: f64 = 90.0;
-const BELOW: f64 = 80.0;
-const SMALLEST: f64 = 6.0;
+const BAR_STEPS: usize = 48;
+/// The largest space for row names.
+const MAX_BESIDE: f64 = 90.0;
+/// The largest space for column names.
+const MAX_BELOW: f64 = 80.0;
+/// The smallest readable font size.
+const MIN_FONT: f64 = 6.0;
 
 /// The cells of a table, row by row from the bottom, coloured from 0 to `max`.
 #[derive(Clone, Debug, Default)]
@@ -26,11 +28,11 @@ pub(crate) struct HeatMap {
     /// Names of the rows, from the bottom, and of the columns.
     pub(crate) row_names: Vec<String>,
     pub(crate) column_names: Vec<String>,
-    /// What the numbers are; empty to leave it to the title.
+    /// Label of the colour bar; may be empty.
     pub(crate) unit: String,
 }
 
-/// The colour at a share of the scale; values outside take the nearest end.
+/// Returns the colour for a share of the scale, clamped to 0 and 1.
 fn colour(share: f64) -> Colour {
     let place = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 } * (COLOURS.len() - 1) as f64;
     let k = (place as usize).min(COLOURS.len() - 2);
@@ -39,7 +41,7 @@ fn colour(share: f64) -> Colour {
     Colour(mix(a.0, b.0), mix(a.1, b.1), mix(a.2, b.2))
 }
 
-/// Draws a cell, half a unit larger, so that neighbours leave no gap.
+/// Draws a cell half a unit larger than its size, so that there is no gap between neighbours.
 fn draw_cell(canvas: &mut Canvas, at: Point, width: f64, height: f64, colour: Colour) {
     let (right, bottom) = (at.0 + width + 0.5, at.1 + height + 0.5);
     canvas.area(vec![at, (right, at.1), (right, bottom), (at.0, bottom)], colour);
@@ -50,10 +52,10 @@ impl HeatMap {
     pub(crate) fn draw(&self, canvas: &mut Canvas, x_label: &str, y_label: &str) {
         let columns = self.columns.max(1);
         let rows = self.values.len().div_ceil(columns).max(1);
-        let widest = |names: &[String]| names.iter().map(|name| text_width(name, LABEL) + 8.0).fold(0.0, f64::max);
+        let widest = |names: &[String]| names.iter().map(|name| text_width(name, FONT) + 8.0).fold(0.0, f64::max);
         let label = |text: &str| if text.is_empty() { 0.0 } else { 18.0 };
-        let beside = widest(&self.row_names).min(BESIDE) + label(y_label);
-        let below = widest(&self.column_names).min(BELOW) + label(x_label);
+        let beside = widest(&self.row_names).min(MAX_BESIDE) + label(y_label);
+        let below = widest(&self.column_names).min(MAX_BELOW) + label(x_label);
         let room = (WIDTH - 130.0 - beside, HEIGHT - 60.0 - below);
         let side = (room.0 / columns as f64).min(room.1 / rows as f64);
         let (width, height) = (side * columns as f64, side * rows as f64);
@@ -64,43 +66,43 @@ impl HeatMap {
             let at = (left + side * column as f64, bottom - side * (row + 1) as f64);
             draw_cell(canvas, at, side, side, colour(value / self.max));
         }
-        let size = LABEL.min(0.9 * side);
-        if size >= SMALLEST {
+        let size = FONT.min(0.9 * side);
+        if size >= MIN_FONT {
             for (k, name) in self.row_names.iter().enumerate() {
                 let at = (left - 6.0, bottom - side * (k as f64 + 0.5));
-                canvas.text(at, &fitted(name, size, BESIDE - 8.0), size, Colour::INK, TextAnchor::Right);
+                canvas.text(at, &cut_to_width(name, size, MAX_BESIDE - 8.0), size, Colour::INK, TextAnchor::Right);
             }
             for (k, name) in self.column_names.iter().enumerate() {
                 let at = (left + side * (k as f64 + 0.5), bottom + 6.0);
-                canvas.turned_text(at, &fitted(name, size, BELOW - 8.0), size, TextAnchor::Right);
+                canvas.turned_text(at, &cut_to_width(name, size, MAX_BELOW - 8.0), size, TextAnchor::Right);
             }
         }
         let middle = (left + width / 2.0, bottom + below - 6.0);
-        canvas.text(middle, x_label, LABEL, Colour::INK, TextAnchor::Middle);
-        canvas.turned_text((left - beside + 6.0, top + height / 2.0), y_label, LABEL, TextAnchor::Middle);
+        canvas.text(middle, x_label, FONT, Colour::INK, TextAnchor::Middle);
+        canvas.turned_text((left - beside + 6.0, top + height / 2.0), y_label, FONT, TextAnchor::Middle);
         self.draw_bar(canvas, (left + width + 18.0, top), height);
     }
 
     fn draw_bar(&self, canvas: &mut Canvas, corner: Point, height: f64) {
         let (left, top) = corner;
-        let step = height / STEPS as f64;
-        for k in 0..STEPS {
+        let step = height / BAR_STEPS as f64;
+        for k in 0..BAR_STEPS {
             let at = (left, top + height - step * (k + 1) as f64);
-            draw_cell(canvas, at, 12.0, step, colour((k as f64 + 0.5) / STEPS as f64));
+            draw_cell(canvas, at, 12.0, step, colour((k as f64 + 0.5) / BAR_STEPS as f64));
         }
         if !(self.max > 0.0 && self.max.is_finite()) {
             return;
         }
         let ticks = Axis::over(Scale::Linear, [0.0, self.max].into_iter(), false).ticks();
         let mut widest: f64 = 0.0;
-        for (tick, _) in apart(ticks, height, |_| LABEL + 2.0).into_iter().filter(|(_, shown)| *shown) {
+        for (tick, _) in label_ticks(ticks, height, |_| FONT + 2.0).into_iter().filter(|(_, shown)| *shown) {
             let y = top + height * (1.0 - tick.place);
             canvas.line(vec![(left + 12.0, y), (left + 15.0, y)], Colour::GREY, 1.0);
-            canvas.text((left + 18.0, y), &tick.label, LABEL, Colour::INK, TextAnchor::Left);
-            widest = widest.max(text_width(&tick.label, LABEL));
+            canvas.text((left + 18.0, y), &tick.label, FONT, Colour::INK, TextAnchor::Left);
+            widest = widest.max(text_width(&tick.label, FONT));
         }
-        let unit = fitted(&self.unit, LABEL, height);
-        canvas.turned_text((left + 30.0 + widest, top + height / 2.0), &unit, LABEL, TextAnchor::Middle);
+        let unit = cut_to_width(&self.unit, FONT, height);
+        canvas.turned_text((left + 30.0 + widest, top + height / 2.0), &unit, FONT, TextAnchor::Middle);
     }
 }
 
@@ -159,7 +161,7 @@ mod tests {
             assert!(start >= 0.0 && start + length <= limit, "{text} at {along}");
             texts += 1;
         }
-        // Rows, columns, two labels, what the numbers are, and six ticks of the scale.
+        // Rows, columns, two axis labels, the unit, and six ticks of the colour bar.
         assert_eq!(texts, 11 + 11 + 2 + 1 + 6);
     }
 

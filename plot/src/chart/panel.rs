@@ -1,10 +1,10 @@
-//! One panel of a figure: curves or dots over a pair of axes.
+//! Panels of a figure: curves or dots over a pair of axes.
 
 use super::axis::Axis;
-use super::frame::{Frame, LABEL, pieces, thinned};
+use super::frame::{FONT, Frame, split_at_gaps, thin};
 use super::heat_map::HeatMap;
 use super::{Curve, Scale};
-use crate::canvas::{LegendEntry, draw_legend, fitted, palette, text_width};
+use crate::canvas::{LegendEntry, cut_to_width, draw_legend, palette, text_width};
 use crate::{Canvas, Colour, TextAnchor};
 
 /// The size of a panel, in units.
@@ -12,12 +12,12 @@ pub(crate) const WIDTH: f64 = 440.0;
 pub(crate) const HEIGHT: f64 = 310.0;
 const TITLE: f64 = 15.0;
 const LEGEND_ROW: f64 = 17.0;
-/// Number of dots from which they are drawn small, so that they don't hide each other.
+/// Above this number dots are drawn small, so that they don't hide each other.
 const MANY_DOTS: usize = 400;
-/// The dashes of lines to compare with.
+/// Dashes of reference lines.
 const GUIDE: Option<f64> = Some(6.0);
 
-/// One panel of a [`Figure`](super::Figure): curves, dots or a heat map.
+/// A panel of a [`Figure`](super::Figure): curves, dots or a heat map.
 #[derive(Clone, Debug, Default)]
 pub struct Panel {
     title: String,
@@ -25,7 +25,7 @@ pub struct Panel {
     y_label: String,
     x_scale: Scale,
     y_scale: Scale,
-    /// `true` if points are drawn, and not the lines between them.
+    /// `true` to draw points instead of lines.
     dots: bool,
     curves: Vec<Curve>,
     /// A horizontal line and its name in the legend.
@@ -35,7 +35,7 @@ pub struct Panel {
     equal_aspect: bool,
     /// Thin lines under the data.
     outlines: Vec<Vec<(f64, f64)>>,
-    /// A heat map in place of axes and curves.
+    /// A heat map instead of axes and curves.
     heat_map: Option<HeatMap>,
 }
 
@@ -45,9 +45,9 @@ impl Panel {
         Self { title: title.into(), x_label: "step".to_owned(), ..Self::default() }
     }
 
-    /// A heat map of a table of numbers: `columns` to a row, the first row at the bottom, coloured from 0 to `max`. Use
-    /// the same `max` for panels that are to be compared. Rows and columns are described by [`labels`](Self::labels)
-    /// and [`names`](Self::names).
+    /// Builds a heat map panel from a table of numbers: `columns` to a row, the first row at the bottom,
+    /// coloured from 0 to `max`. Use the same `max` for panels that are to be compared. Rows and columns are
+    /// described by [`labels`](Self::labels) and [`names`](Self::names).
     pub fn heat_map(title: impl Into<String>, columns: usize, values: impl IntoIterator<Item = f64>, max: f64) -> Self {
         let heat_map = HeatMap { columns, values: values.into_iter().collect(), max, ..HeatMap::default() };
         Self { title: title.into(), heat_map: Some(heat_map), ..Self::default() }
@@ -64,7 +64,7 @@ impl Panel {
         self
     }
 
-    /// Says beside a heat map's colour bar what the numbers are, such as `probability`.
+    /// Labels a heat map's colour bar, for example with `probability`.
     #[must_use]
     pub fn colour_label(mut self, text: impl Into<String>) -> Self {
         if let Some(heat_map) = &mut self.heat_map {
@@ -92,9 +92,9 @@ impl Panel {
         self
     }
 
-    /// A panel with one dot per object, its target probability on x and its learned one on y, both on log axes, and the
-    /// line on which the two are equal, from corner to corner of a square. Objects of probability 0 can't be shown; the
-    /// title gives their number.
+    /// Builds a panel with one dot per object: the target probability on x, the learned one on y, both on log
+    /// axes, in a square with the line of equality. Objects of probability 0 can't be shown; the title gives
+    /// their number.
     pub fn learned_against_target(
         title: impl Into<String>,
         target_and_learned: impl IntoIterator<Item = (f64, f64)>,
@@ -141,7 +141,7 @@ impl Panel {
 
     pub(crate) fn canvas(&self) -> Canvas {
         let mut canvas = Canvas::new(WIDTH, HEIGHT);
-        let title = fitted(&self.title, TITLE, WIDTH - 20.0);
+        let title = cut_to_width(&self.title, TITLE, WIDTH - 20.0);
         canvas.text((WIDTH / 2.0, 14.0), &title, TITLE, Colour::INK, TextAnchor::Middle);
         if let Some(heat_map) = &self.heat_map {
             heat_map.draw(&mut canvas, &self.x_label, &self.y_label);
@@ -152,16 +152,16 @@ impl Panel {
         let frame = self.frame(if entries.is_empty() { 30.0 } else { 30.0 + LEGEND_ROW });
         frame.draw_axes(&mut canvas);
         let (centre, middle) = (f64::midpoint(frame.left, frame.right), f64::midpoint(frame.top, frame.bottom));
-        canvas.text((centre, frame.bottom + 34.0), &self.x_label, LABEL, Colour::INK, TextAnchor::Middle);
-        canvas.turned_text((frame.left - widest(&frame.y) - 24.0, middle), &self.y_label, LABEL, TextAnchor::Middle);
+        canvas.text((centre, frame.bottom + 34.0), &self.x_label, FONT, Colour::INK, TextAnchor::Middle);
+        canvas.turned_text((frame.left - widest(&frame.y) - 24.0, middle), &self.y_label, FONT, TextAnchor::Middle);
         self.draw_data(&mut canvas, &frame);
         canvas
     }
 
-    /// The data area, `top` units below the panel's upper edge.
+    /// Computes the data area, which starts `top` units below the panel's upper edge.
     fn frame(&self, top: f64) -> Frame {
         let points = self.curves.iter().flat_map(|curve| &curve.points).chain(self.outlines.iter().flatten());
-        // A point that one axis can't show must not extend the other.
+        // A point that one axis can't show must not extend the other axis.
         let shown: Vec<_> = points.filter(|p| shows(self.x_scale, p.0) && shows(self.y_scale, p.1)).collect();
         let (xs, ys) = (shown.iter().map(|p| p.0), shown.iter().map(|p| p.1));
         let (x, y) = if self.diagonal {
@@ -173,7 +173,7 @@ impl Panel {
         };
         let left = 18.0 + if self.y_label.is_empty() { 0.0 } else { 18.0 } + widest(&y);
         let frame = Frame { left, right: WIDTH - 22.0, top, bottom: HEIGHT - 46.0, x, y };
-        if self.equal_aspect { frame.equally_scaled() } else { frame }
+        if self.equal_aspect { frame.with_equal_scales() } else { frame }
     }
 
     fn draw_data(&self, canvas: &mut Canvas, frame: &Frame) {
@@ -183,7 +183,7 @@ impl Panel {
         }
         for line in &self.outlines {
             let points = line.iter().map(|&point| frame.place(point));
-            pieces(points).into_iter().for_each(|piece| canvas.line(piece, Colour::GREY, 0.7));
+            split_at_gaps(points).into_iter().for_each(|piece| canvas.line(piece, Colour::GREY, 0.7));
         }
         let many = self.curves.iter().map(|curve| curve.points.len()).sum::<usize>() > MANY_DOTS;
         for (k, curve) in self.curves.iter().enumerate() {
@@ -193,22 +193,22 @@ impl Panel {
                 points.flatten().for_each(|at| canvas.disc(at, if many { 1.2 } else { 3.0 }, colour));
                 continue;
             }
-            for piece in pieces(points) {
+            for piece in split_at_gaps(points) {
                 match piece[..] {
-                    // A single point between two gaps would be an invisible line.
+                    // A line through a single point would be invisible.
                     [at] => canvas.disc(at, 1.5, colour),
-                    _ => canvas.dashed_line(thinned(piece), colour, 1.5, dash),
+                    _ => canvas.dashed_line(thin(piece), colour, 1.5, dash),
                 }
             }
         }
-        // Drawn over the curves, because they are compared with it.
+        // Drawn last, because curves are compared with it.
         if let Some(y) = self.reference.as_ref().and_then(|(value, _)| frame.y.place(*value)) {
             let height = frame.height(y);
             canvas.dashed_line(vec![(frame.left, height), (frame.right, height)], Colour::INK, 1.5, GUIDE);
         }
     }
 
-    /// The entries of the legend; none if there is only one series.
+    /// Returns the entries of the legend; none if there is only one series.
     fn legend(&self) -> Vec<LegendEntry<'_>> {
         let mut entries = Vec::new();
         if !self.dots && (self.curves.len() > 1 || self.reference.is_some()) {
@@ -223,14 +223,14 @@ impl Panel {
     }
 }
 
-/// `true` if a scale can show a value.
+/// Returns `true` if a scale can show a value.
 fn shows(scale: Scale, value: f64) -> bool {
     scale.coordinate(value).is_some()
 }
 
-/// The width of the widest label of an axis.
+/// Returns the width of an axis's widest label.
 fn widest(axis: &Axis) -> f64 {
-    axis.ticks().iter().map(|tick| text_width(&tick.label, LABEL)).fold(0.0, f64::max)
+    axis.ticks().iter().map(|tick| text_width(&tick.label, FONT)).fold(0.0, f64::max)
 }
 
 #[cfg(test)]
@@ -238,7 +238,7 @@ mod tests {
     use super::*;
     use crate::canvas::Shape;
 
-    /// The dashes of each line of this colour that a panel draws.
+    /// Returns the dashes of each curve that a panel draws in this colour.
     fn dashes(canvas: &Canvas, colour: Colour) -> Vec<Option<f64>> {
         let lines = canvas.shapes.iter().filter_map(|shape| match shape {
             Shape::Line { colour: of, dash, width, .. } if *of == colour && *width == 1.5 => Some(*dash),
@@ -255,7 +255,7 @@ mod tests {
         assert_eq!(dashes(&canvas, palette::curve(7).0), [None, Some(3.0)]);
     }
 
-    /// Learned against target: the line of equality is at 45 degrees.
+    /// The line of equality is at 45 degrees.
     #[test]
     fn the_diagonal_is_one_of_a_square() {
         let canvas = Panel::learned_against_target("rings", [(1e-6, 2e-3), (0.3, 0.1)]).canvas();

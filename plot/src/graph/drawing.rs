@@ -1,4 +1,4 @@
-//! Drawn graphs.
+//! Drawings of graphs.
 
 use gfn::graph::GraphState;
 
@@ -7,10 +7,10 @@ use super::layout::{Layout, places};
 use crate::canvas::{CELL, Point, TEXT, palette, text_width};
 use crate::{Canvas, Colour, TextAnchor};
 
-/// The margin between the square of the layout and the edge of the picture, for a node and its name.
+/// The margin between the layout's square and the edge of the picture, for nodes and their names.
 const MARGIN: f64 = 30.0;
-/// The height of names below nodes.
-const NAME: f64 = 10.0;
+/// Font size of names below nodes.
+const NAME_SIZE: f64 = 10.0;
 
 /// The labels of a drawn graph's nodes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -21,7 +21,8 @@ pub enum NodeLabels {
     /// The number of the node.
     #[default]
     Index,
-    /// A name for each node, such as the variables of a Bayesian network; its number if the list is too short.
+    /// A name for each node, such as the variables of a Bayesian network; its number if the list is too
+    /// short.
     Names(Vec<String>),
 }
 
@@ -84,7 +85,7 @@ impl GraphDrawing {
         let places = places(self.layout, graph).into_iter().map(|p| (on_canvas(p.0), on_canvas(p.1)));
         let places: Vec<Point> = places.collect();
         let gaps = places.iter().enumerate().flat_map(|(i, p)| places[..i].iter().map(|q| distance(*p, *q)));
-        // In proportion to the distance of the nearest two nodes.
+        // Proportional to the distance between the two nearest nodes.
         let radius = (0.28 * gaps.fold(f64::INFINITY, f64::min)).clamp(3.5, 12.0);
         let width = match graph.n_edges() {
             0..=24 => 1.4,
@@ -109,9 +110,9 @@ impl GraphDrawing {
                 canvas.text(at, label, size, fill.text_on(), TextAnchor::Middle);
                 continue;
             }
-            let reach = (middle - 3.0 - text_width(label, NAME) / 2.0).max(0.0);
+            let reach = (middle - 3.0 - text_width(label, NAME_SIZE) / 2.0).max(0.0);
             let below = (at.0.clamp(middle - reach, middle + reach), at.1 + radius + 8.0);
-            canvas.text(below, label, NAME, Colour::INK, TextAnchor::Middle);
+            canvas.text(below, label, NAME_SIZE, Colour::INK, TextAnchor::Middle);
         }
         canvas
     }

@@ -1,4 +1,4 @@
-//! The lines of a drawn graph's edges.
+//! Lines of a graph's edges.
 
 use crate::Canvas;
 use crate::canvas::{Point, palette};
@@ -11,19 +11,21 @@ pub(crate) fn distance(p: Point, q: Point) -> f64 {
 pub(crate) struct EdgeLine {
     pub(crate) from: Point,
     pub(crate) to: Point,
-    /// The distance of the line to the left of the nodes' middles, as seen from `from`: away from the opposite edge.
+    /// Distance of the line to the left of the nodes' centres, as seen from `from`, to keep clear of the
+    /// opposite edge.
     pub(crate) shift: f64,
 }
 
 impl EdgeLine {
-    /// The point at a distance from the start.
+    /// Returns the point at a distance from the start.
     fn at(&self, way: f64) -> Point {
         let length = distance(self.from, self.to).max(1e-9);
         let along = ((self.to.0 - self.from.0) / length, (self.to.1 - self.from.1) / length);
         (self.from.0 + way * along.0 + self.shift * along.1, self.from.1 + way * along.1 - self.shift * along.0)
     }
 
-    /// Draws it between nodes of this radius, with an arrow head if it is `directed`. Nodes are drawn over its ends.
+    /// Draws the edge between nodes of this radius, with an arrow head if `directed`. Nodes are drawn later,
+    /// over its ends.
     pub(crate) fn draw(&self, canvas: &mut Canvas, radius: f64, class: usize, width: f64, directed: bool) {
         let (colour, dash) = palette::edge(class);
         let length = distance(self.from, self.to);

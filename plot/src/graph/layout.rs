@@ -1,4 +1,4 @@
-//! Layouts: the positions of a drawn graph's nodes.
+//! Layouts: positions of a graph's nodes.
 
 use gfn::Rng;
 use gfn::graph::GraphState;
@@ -9,21 +9,22 @@ use crate::canvas::Point;
 /// The layout of a drawn graph.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Layout {
-    /// On a circle, clockwise from the top in the order of labels, so that a node is at the same place in every cell.
+    /// Nodes on a circle, clockwise from the top in the order of their numbers, so that a node is at the same
+    /// place in every cell.
     Circle,
-    /// Distances in the picture follow distances in the graph (stress majorisation; Gansner, Koren and North 2004); the
-    /// best of several starts. It is meant for small graphs (up to about 30 nodes) and is deterministic.
+    /// Distances in the picture approximate distances in the graph (stress majorisation; Gansner, Koren and
+    /// North 2004), the best of several starts. Meant for small graphs (up to about 30 nodes); deterministic.
     #[default]
     Force,
 }
 
-/// Positions of the nodes within the square from -1 to 1, around the origin.
+/// Returns positions of the nodes within the square from -1 to 1, around the origin.
 pub(crate) fn places(layout: Layout, graph: &GraphState) -> Vec<Point> {
     let n = graph.n_nodes();
     match layout {
         _ if n == 1 => vec![(0.0, 0.0)],
         Layout::Circle => circle(n),
-        // Two nodes are placed side by side, and not at opposite ends.
+        // Two nodes are placed side by side, not at opposite ends.
         Layout::Force if n < 3 => circle(n).into_iter().map(|p| (0.5 * p.1, 0.5 * p.0)).collect(),
         Layout::Force => force(graph),
     }
@@ -44,18 +45,19 @@ fn force(graph: &GraphState) -> Vec<Point> {
             (1..n).rev().for_each(|i| places.swap(i, rng.below(i + 1)));
         }
         for place in &mut places {
-            // Away from the symmetric position, which can be a stationary point that no step leaves.
+            // Avoids the symmetric position, which can be a stationary point.
             *place = (place.0 + 0.05 * rng.normal(), place.1 + 0.05 * rng.normal());
         }
         (0..150).for_each(|_| majorise(&mut places, &distances));
         (stress(&places, &distances), places)
     });
     let best = drawn.min_by(|a, b| a.0.total_cmp(&b.0));
-    centred(best.map(|(_, places)| places).unwrap_or_default())
+    centre_and_scale(best.map(|(_, places)| places).unwrap_or_default())
 }
 
-/// Numbers of edges between nodes, in either direction. Nodes that aren't connected are a little further apart than the
-/// width of a small component: components are separate, but don't make each other small.
+/// Returns the number of edges between each two nodes, in either direction. Unconnected nodes get a distance
+/// a little above the width of a small component, so that components are separate without making each other
+/// small.
 fn distances(graph: &GraphState) -> Vec<Vec<f64>> {
     let n = graph.n_nodes();
     let mut out = vec![vec![f64::INFINITY; n]; n];
@@ -75,17 +77,17 @@ fn distances(graph: &GraphState) -> Vec<Vec<f64>> {
     out
 }
 
-/// One round of stress majorisation (Gansner, Koren and North 2004) with weights 1 / distance^2: each node moves to the
-/// mean of the positions that the others imply.
+/// Makes one round of stress majorisation (Gansner, Koren and North 2004) with weights 1 / distance^2: each
+/// node moves to the mean of the positions that the other nodes imply.
 fn majorise(places: &mut [Point], distances: &[Vec<f64>]) {
     for i in 0..places.len() {
         let (x, y) = places[i];
         let mut sum = (0.0, 0.0, 0.0);
         for (j, &(u, v)) in places.iter().enumerate().filter(|&(j, _)| j != i) {
-            let wanted = distances[i][j].max(1e-9);
+            let distance = distances[i][j].max(1e-9);
             let (dx, dy) = (x - u, y - v);
-            let pull = wanted / dx.hypot(dy).max(1e-9);
-            let weight = 1.0 / (wanted * wanted);
+            let pull = distance / dx.hypot(dy).max(1e-9);
+            let weight = 1.0 / (distance * distance);
             sum.0 += weight * (u + dx * pull);
             sum.1 += weight * (v + dy * pull);
             sum.2 += weight;
@@ -96,7 +98,7 @@ fn majorise(places: &mut [Point], distances: &[Vec<f64>]) {
     }
 }
 
-/// The stress: how far distances are from those in the graph.
+/// Returns the stress: how far distances in the picture are from those in the graph.
 fn stress(places: &[Point], distances: &[Vec<f64>]) -> f64 {
     let mut stress = 0.0;
     for (i, &p) in places.iter().enumerate() {
@@ -108,9 +110,9 @@ fn stress(places: &[Point], distances: &[Vec<f64>]) -> f64 {
 }
 
 /// Moves and scales positions, by the same factor in both directions, to fill the square from -1 to 1.
-fn centred(places: Vec<Point>) -> Vec<Point> {
-    let range = |of: fn(&Point) -> f64| {
-        places.iter().map(of).fold((f64::INFINITY, f64::NEG_INFINITY), |r, x| (r.0.min(x), r.1.max(x)))
+fn centre_and_scale(places: Vec<Point>) -> Vec<Point> {
+    let range = |coordinate: fn(&Point) -> f64| {
+        places.iter().map(coordinate).fold((f64::INFINITY, f64::NEG_INFINITY), |r, x| (r.0.min(x), r.1.max(x)))
     };
     let (x, y) = (range(|p| p.0), range(|p| p.1));
     let half = ((x.1 - x.0) / 2.0).max((y.1 - y.0) / 2.0).max(1e-9);
@@ -124,7 +126,7 @@ mod tests {
 
     use super::*;
 
-    fn of(line: &str) -> (GraphState, Vec<Point>) {
+    fn read_and_place(line: &str) -> (GraphState, Vec<Point>) {
         let graph = GraphFormat::Graph6.read(line.as_bytes()).unwrap().remove(0);
         let places = places(Layout::Force, &graph);
         (graph, places)
@@ -133,7 +135,7 @@ mod tests {
     #[test]
     fn every_graph_fills_the_square_with_its_nodes_apart() {
         for line in ["@", "A_", "A?", "Bw", "Dhc", "IheA@GUAo", "G?????", "&DI?AO?"] {
-            let (graph, places) = of(line);
+            let (graph, places) = read_and_place(line);
             assert_eq!(places.len(), graph.n_nodes());
             assert!(places.iter().all(|p| p.0.abs() <= 1.0 + 1e-9 && p.1.abs() <= 1.0 + 1e-9), "{line}: {places:?}");
             for (i, p) in places.iter().enumerate() {
@@ -142,12 +144,12 @@ mod tests {
                 }
             }
         }
-        assert!(places(Layout::Force, &of("?").0).is_empty());
+        assert!(places(Layout::Force, &read_and_place("?").0).is_empty());
     }
 
     #[test]
     fn a_ring_is_drawn_as_one_and_the_same_every_time() {
-        let (graph, ring) = of("Dhc");
+        let (graph, ring) = read_and_place("Dhc");
         assert_eq!(ring, places(Layout::Force, &graph));
         let lengths = graph.edges().map(|(a, b)| distance(ring[a as usize], ring[b as usize]));
         let lengths: Vec<f64> = lengths.collect();

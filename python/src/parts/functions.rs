@@ -43,19 +43,19 @@ impl<E: TrainEnv<States: 'static>> ObjectSearch<E> for StateFunction<E::States> 
         objects: &E::States,
         reward: &dyn Reward<E::States>,
         rng: &mut Rng,
-    ) -> Result<Found<E::States>> {
+    ) -> Result<SearchResults<E::States>> {
         let seed = draw_seed(rng);
         let results = call_python("the search", |py| {
             let arguments = (self.border.show(py, objects)?, numpy_rng(py, seed)?);
             self.border.read(&self.function.bind(py).call1(arguments)?, "what the search found")
         })?;
         if results.is_empty() {
-            return Ok(Found { objects: results, log_rewards: Vec::new(), reward_calls: 0 });
+            return Ok(SearchResults { objects: results, log_rewards: Vec::new(), reward_calls: 0 });
         }
         // With a stream of its own, so that a second check changes nothing.
         check_finished(env, &results, &mut Rng::seeded(seed))?;
         let log_rewards = log_rewards(reward, &results, None)?;
-        Ok(Found { reward_calls: results.len(), objects: results, log_rewards })
+        Ok(SearchResults { reward_calls: results.len(), objects: results, log_rewards })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Training on what local search makes of the policy's samples.
+//! Training on samples of the policy that local search has improved.
 
 use gfn::env::{Env, Rows};
 use gfn::graph::{GraphEnv, GraphStates};
@@ -11,18 +11,19 @@ use rayon::prelude::*;
 
 use crate::SolutionSearch;
 
-/// A source of trajectories to better solutions than the policy's: its samples, drawn without exploration, each after so many rounds of
-/// [`SolutionSearch`] on its graph. The way to a solution is drawn backwards from it, by uniform steps or by P_B.
+/// A source of trajectories whose objects are better than the policy's: samples of the policy, drawn without
+/// exploration, after a number of rounds of [`SolutionSearch`]. The trajectory to each improved solution is
+/// drawn backwards, uniformly or by P_B.
 ///
-/// After Kim et al., *Ant Colony Sampling with GFlowNets for Combinatorial Optimization*, 2024. The trajectories are those of no
-/// policy, so the objective must be one that learns from any; its target stays the same.
+/// After Kim et al., *Ant Colony Sampling with GFlowNets for Combinatorial Optimization*, 2024. The
+/// trajectories are off-policy, so use an objective that allows them; the target stays the same.
 ///
 /// ```
 /// use gfn::nn::{BackwardPolicy, GraphNet, GraphNetConfig};
 /// use gfn::objective::{RelativeTrajectoryBalance, TrajectoryBalance};
 /// use gfn::{Rng, policy::GraphPolicy, train::{Trainer, TrainerConfig}};
 /// use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, SizeReward, erdos_renyi};
-/// use gfn_solver::Improving;
+/// use gfn_solver::SearchSource;
 /// use tch::{Device, Kind};
 /// let mut rng = Rng::seeded(0);
 /// let graph = Instances::new(vec![erdos_renyi(12, 0.3, &mut rng)?])?;
@@ -31,21 +32,21 @@ use crate::SolutionSearch;
 /// let reward = SizeReward::new(Problem::IndependentSet, 1.0)?;
 /// let config = TrainerConfig { batch: 8, ..TrainerConfig::default() };
 /// let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng)?
-///     .with_source(0.5, Improving::new(Problem::IndependentSet, 20)?)?;
+///     .with_source(0.5, SearchSource::new(Problem::IndependentSet, 20)?)?;
 /// trainer.step()?;
 /// assert_eq!(trainer.n_fresh(), 4);
 /// # Ok::<(), gfn::Error>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Improving {
+pub struct SearchSource {
     problem: Problem,
     rounds: usize,
-    back_by_policy: bool,
+    backward_by_policy: bool,
 }
 
-impl Improving {
-    /// `rounds` of search for each sample of this problem, which must be the environment's (a step fails otherwise), and uniform steps
-    /// back.
+impl SearchSource {
+    /// Improves each sample by `rounds` of search for this problem, which must be that of the environment
+    /// (otherwise a step fails). Backward trajectories are uniform.
     ///
     /// # Errors
     /// [`Error::Config`] for no round.
@@ -53,23 +54,23 @@ impl Improving {
         if rounds == 0 {
             return Err(Error::config("rounds of local search", rounds, "at least one for each sample"));
         }
-        Ok(Self { problem, rounds, back_by_policy: false })
+        Ok(Self { problem, rounds, backward_by_policy: false })
     }
 
-    /// The same with steps back by P_B: what objectives that train it ask for.
+    /// Draws backward trajectories by P_B instead of uniformly, as objectives that train P_B need.
     #[must_use]
-    pub fn back_by_policy(mut self) -> Self {
-        self.back_by_policy = true;
+    pub fn backward_by_policy(mut self) -> Self {
+        self.backward_by_policy = true;
         self
     }
 
-    /// The finished states that local search finds from these.
-    fn improved(&self, env: &GraphEnv, found: &GraphStates, rng: &mut Rng) -> Result<GraphStates> {
-        let (problem, instances) = (self.problem, env.instances(found));
-        // A stream for each, so that threads have no say.
-        let streams: Vec<Rng> = (0..found.len()).map(|_| rng.split()).collect();
-        let each = found.graphs().par_iter().zip(instances).zip(streams);
-        let improved = each.map(|((state, instance), mut rng)| {
+    /// Returns the terminal states that local search finds from these states.
+    fn improve(&self, env: &GraphEnv, samples: &GraphStates, rng: &mut Rng) -> Result<GraphStates> {
+        let (problem, instances) = (self.problem, env.instances(samples));
+        // One random stream per object, so that results don't depend on the number of threads.
+        let streams: Vec<Rng> = (0..samples.len()).map(|_| rng.split()).collect();
+        let each = samples.graphs().par_iter().zip(instances).zip(streams);
+        let solutions = each.map(|((state, instance), mut rng)| {
             let start = &env.initial_graphs()[instance as usize];
             let mut search = SolutionSearch::starting_at(problem, start, &problem.solution(state), &mut rng)?;
             search.run(self.rounds, &mut rng);
@@ -80,11 +81,11 @@ impl Improving {
             let rule = "a source of improved solutions is for the problem of the environment";
             Err(Error::contract(rule, format!("a solution of {problem} isn't a state of it")))
         });
-        Ok(improved.collect::<Result<Vec<_>>>()?.into())
+        Ok(solutions.collect::<Result<Vec<_>>>()?.into())
     }
 }
 
-impl Persist<GraphEnv> for Improving {
+impl Persist<GraphEnv> for SearchSource {
     fn name(&self) -> &str {
         "improving"
     }
@@ -93,9 +94,9 @@ impl Persist<GraphEnv> for Improving {
     }
 }
 
-impl Source<GraphEnv> for Improving {
+impl Source<GraphEnv> for SearchSource {
     fn traits(&self, _: &Context<GraphEnv>) -> SourceTraits {
-        SourceTraits { keeps_paths: self.back_by_policy, is_external: false, ..SourceTraits::default() }
+        SourceTraits { keeps_paths: self.backward_by_policy, is_external: false, ..SourceTraits::default() }
     }
 
     fn draw(
@@ -111,11 +112,11 @@ impl Source<GraphEnv> for Improving {
             Some(conditions) => sampler.walks_conditional(conditions, rng)?,
             None => sampler.walks(request.max, rng)?,
         };
-        let found = self.improved(env, &sampled.terminal, rng)?;
-        let back = match (&conditions, self.back_by_policy) {
-            (None, true) => sampler.backward(&found, rng)?,
-            (Some(conditions), true) => sampler.backward_conditional(&found, conditions, rng)?,
-            (_, false) => Sampler::new(env, &UniformPolicy).max_steps(max_steps).backward(&found, rng)?,
+        let solutions = self.improve(env, &sampled.terminal, rng)?;
+        let back = match (&conditions, self.backward_by_policy) {
+            (None, true) => sampler.backward(&solutions, rng)?,
+            (Some(conditions), true) => sampler.backward_conditional(&solutions, conditions, rng)?,
+            (_, false) => Sampler::new(env, &UniformPolicy).max_steps(max_steps).backward(&solutions, rng)?,
         };
         match conditions {
             Some(conditions) => back.with_conditions(conditions).map(Some),

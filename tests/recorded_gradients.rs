@@ -1,4 +1,4 @@
-//! Gradients as an optimizer gets them; the tests of `gfn-dist` read this file, too.
+//! An optimizer that records gradients; the tests of `gfn-dist` use this file, too.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,19 +8,21 @@ use gfn::Result;
 use gfn::nn::Parameters;
 use gfn::optim::{Optimizer, StepReport};
 
-/// The gradients of a trainer: its [optimizer](Self::optimizer) notes each one as it comes, summed over all replicas and not clipped.
+/// Recorded gradients of a trainer: its [optimizer](Self::optimizer) records each gradient, summed over all
+/// replicas and before clipping.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct NotedGradients(Arc<Mutex<Vec<Vec<f64>>>>);
+pub(crate) struct RecordedGradients(Arc<Mutex<Vec<Vec<f64>>>>);
 
-impl NotedGradients {
-    /// An optimizer of these parameters that notes each gradient and takes `lr` times it off.
+impl RecordedGradients {
+    /// Builds an optimizer that records each gradient and subtracts `lr` times it from the parameters.
     #[must_use]
     pub(crate) fn optimizer(&self, parameters: &Parameters, lr: f64) -> impl Optimizer + use<> {
         let parameters = parameters.iter().map(|parameter| parameter.tensor.shallow_clone()).collect();
-        Noting { parameters, lr, noted: self.clone() }
+        RecordingOptimizer { parameters, lr, recorded_gradients: self.clone() }
     }
 
-    /// The gradients so far, which aren't kept: for each update one list of all parameters' numbers, with 0 where a parameter has none.
+    /// Returns and removes the recorded gradients: for each update one list for all parameters, with 0 if a
+    /// parameter has none.
     #[must_use]
     pub(crate) fn take(&self) -> Vec<Vec<f64>> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
@@ -28,15 +30,15 @@ impl NotedGradients {
 }
 
 #[derive(Debug)]
-struct Noting {
+struct RecordingOptimizer {
     parameters: Vec<Tensor>,
     lr: f64,
-    noted: NotedGradients,
+    recorded_gradients: RecordedGradients,
 }
 
-impl Optimizer for Noting {
+impl Optimizer for RecordingOptimizer {
     fn name(&self) -> &'static str {
-        "noted gradients"
+        "recorded gradients"
     }
 
     fn step(&mut self) -> Result<StepReport> {
@@ -53,7 +55,7 @@ impl Optimizer for Noting {
             let _ = gradient.f_zero_()?;
         }
         let grad_norm = all.iter().map(|x| x * x).sum::<f64>().sqrt();
-        self.noted.0.lock().unwrap_or_else(PoisonError::into_inner).push(all);
+        self.recorded_gradients.0.lock().unwrap_or_else(PoisonError::into_inner).push(all);
         Ok(StepReport { grad_norm })
     }
 

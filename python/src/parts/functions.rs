@@ -7,7 +7,7 @@ use gfn::env::{Reward, Rows, log_rewards};
 use gfn::replay::{Priority, StoredObject};
 use gfn::train::TrainEnv;
 use gfn::{Result, Rng};
-use gfn_extras::explore::{Found, Novelty, ObjectSearch};
+use gfn_extras::explore::{Novelty, ObjectSearch, SearchResults};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use tch::Tensor;

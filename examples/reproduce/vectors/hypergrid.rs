@@ -76,7 +76,7 @@ impl Task for Grid {
         } else if trainer.replay().is_none() {
             refuse(&["--diverse"], "no such flag without a replay buffer: give --replay, too")?;
         }
-        learn_counting_modes(&run, trainer, "objects", reward.as_ref(), |report, trainer, exact| {
+        learn_counting_modes(&run, trainer, "objects", &reward, |report, trainer, exact| {
             if let Some(exact) = exact {
                 let is_mode = reward.is_mode(exact.graph.states());
                 report.set("modes_found", modes_covered(&exact.probs, &exact.target.probs, &is_mode)?);
@@ -235,7 +235,7 @@ impl Task for Exploration {
                 trainer.with_fresh(thompson)?
             }
         };
-        learn_counting_modes(&run, trainer, "points", reward.as_ref(), |report, _, exact| {
+        learn_counting_modes(&run, trainer, "points", &reward, |report, _, exact| {
             report.set("means", self.means.name);
             if exact.is_none() {
                 // The target of a frozen policy has its log Z, too.

@@ -126,11 +126,10 @@ impl<E: EnumerableEnv> StateGraph<E> {
             let moves = Moves::of(&env.masks(Direction::Forward, &chunk));
             let inner = moves.inner();
             let keys = env.child_keys(&chunk, &inner.rows, &inner.slots)?;
-            let new = out.record_moves(&moves, &inner.places, keys, &mut index);
+            let new = out.record_moves(chunk.len(), &moves, &inner.places, keys, &mut index);
             if index.len() > limit {
                 return Err(Error::TooManyStates { limit });
             }
-            out.move_ptr.resize(end + 1, out.children.len());
             let is_stuck = |&state: &usize| out.raw_children(state).is_empty() && !finished[state];
             if let Some(state) = (expanded..end).find(is_stuck) {
                 return Err(dead_end(env, &chunk, state - expanded));
@@ -150,11 +149,11 @@ impl<E: EnumerableEnv> StateGraph<E> {
         Ok(out)
     }
 
-    /// Records the moves of the next states, and returns those that lead to new states, as indices among the
-    /// moves that aren't the exit. These moves are at `places` and lead to states of these keys. `index` has
-    /// the state of each key.
+    /// Records the moves of the next states. The moves at `places`, all but the exits, lead to states of these
+    /// keys. Returns those of them that lead to states that aren't in `index` yet, and adds these states to it.
     fn record_moves(
         &mut self,
+        n_states: usize,
         moves: &Moves,
         places: &[usize],
         keys: Vec<E::Key>,
@@ -171,13 +170,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
             });
             self.children[first_child + places[k]] = child;
         }
-        let mut row = 0;
-        for k in 0..moves.rows.len() {
-            while row < moves.rows[k] {
-                self.move_ptr.push(first_child + k);
-                row += 1;
-            }
-        }
+        let ends = (0..n_states).map(|row| first_child + moves.rows.partition_point(|&of| of <= row));
+        self.move_ptr.extend(ends);
         new
     }
 

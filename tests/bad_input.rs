@@ -5,9 +5,7 @@ use crate::trainers::{Folder, state};
 use gfn::distribution::Exploration;
 use gfn::env::{Direction, DiscreteEnv, Env, Slots};
 use gfn::examples::Triangles;
-use gfn::graph::{
-    ActionSet, AddEdge, AddNode, Free, GraphEnv, GraphKind, GraphState, GraphStates, Reverse, Semantics,
-};
+use gfn::graph::{ActionSet, AddEdge, AddNode, Free, GraphEnv, GraphKind, GraphState, GraphStates, Reverse, Semantics};
 use gfn::nn::{GraphNet, GraphNetConfig};
 use gfn::objective::TrajectoryBalance;
 use gfn::optim::Schedule;

@@ -282,8 +282,7 @@ fn nodes_of_the_initial_graph_are_not_taken_away() {
         GraphEnv::new(Free, actions(ActionSet::new(semantics)), start(edges)).unwrap()
     };
     let loose: fn(ActionSet) -> ActionSet = |set| set.with(Reverse(AddNode::free(1, 4)));
-    let both: fn(ActionSet) -> ActionSet =
-        |set| set.with(Reverse(AddEdge::new(1))).with(Reverse(AddNode::free(1, 4)));
+    let both: fn(ActionSet) -> ActionSet = |set| set.with(Reverse(AddEdge::new(1))).with(Reverse(AddNode::free(1, 4)));
     let hanging: fn(ActionSet) -> ActionSet = |set| set.with(Reverse(AddNode::attached(1, 1, 4)));
     let all = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)];
     for (actions, edges) in [(loose, &all[..0]), (both, &all[..]), (hanging, &all[..3])] {

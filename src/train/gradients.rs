@@ -305,9 +305,8 @@ fn leaf_scores<E: Env>(context: &Context<E>, chunks: &[Trajectories<E>], scoring
 /// Joins the scores of parts of a batch, detached from the parameters. They are leaf tensors, which collect the
 /// gradient of the loss.
 pub(super) fn join_leaves(parts: &[Scores]) -> Result<Scores> {
-    let leaf = |quantity: Quantity, tensor: Tensor| match quantity.is_differentiated() {
-        true => tensor.detach().set_requires_grad(true),
-        false => tensor,
+    let leaf = |quantity: Quantity, tensor: Tensor| {
+        if quantity.is_differentiated() { tensor.detach().set_requires_grad(true) } else { tensor }
     };
     Scores::joined(parts, leaf)
 }

@@ -47,6 +47,7 @@ pub(crate) use score::SCORING;
 pub use score::{Scores, score, score_target, score_transitions};
 pub(crate) use score::{Scoring, score_as};
 
+use serde::Serialize;
 use serde_json::Value;
 use tch::Tensor;
 
@@ -198,6 +199,12 @@ impl<O: Objective + 'static> From<O> for Box<dyn Objective> {
     fn from(objective: O) -> Self {
         Box::new(objective)
     }
+}
+
+/// Converts the settings of an objective to JSON.
+fn as_json(settings: &impl Serialize) -> Value {
+    // Settings are numbers and enums of numbers, which JSON can always represent.
+    serde_json::to_value(settings).unwrap_or_default()
 }
 
 /// Returns equal weights that sum to 1, `[values]`.

@@ -1,8 +1,10 @@
+use serde::Serialize;
+use serde_json::Value;
 use tch::Tensor;
 
 use crate::Result;
 use crate::error::check_positive;
-use crate::objective::{Objective, Residuals, Scores, mean_weights};
+use crate::objective::{Objective, Residuals, Scores, as_json, mean_weights};
 use crate::quantity::{Quantities, Quantity};
 
 /// Flow matching (Bengio et al., *Flow Network based Generative Models*, 2021, eq. 12): the policy's logits
@@ -14,7 +16,7 @@ use crate::quantity::{Quantities, Quantity};
 /// trajectories. A state counts as often as it is visited. If trajectories end without an exit action, the
 /// terminal state's only residual is `log (sum of edge flows in) - log R(x)`. It needs edge flows, that is, a
 /// discrete environment and a policy with logits. P_B isn't used.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct FlowMatching {
     alpha: f64,
 }
@@ -42,6 +44,9 @@ impl Objective for FlowMatching {
     }
     fn needs(&self) -> Quantities {
         Quantity::LogInflow | Quantity::LogOutflow | Quantity::LogTerminalFlow
+    }
+    fn settings(&self) -> Value {
+        as_json(self)
     }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
         let flow = |quantity| scores.need(quantity, self.name());

@@ -1,10 +1,11 @@
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tch::{Kind, Tensor};
 
 use super::StateFlow;
 use crate::Result;
 use crate::error::check_setting;
-use crate::objective::{Objective, RegressionLoss, Residuals, Scores};
+use crate::objective::{Objective, RegressionLoss, Residuals, Scores, as_json};
 use crate::quantity::Quantities;
 use crate::tensor::{from_host, select_rows, to_host};
 
@@ -45,7 +46,7 @@ pub enum Weighting {
 /// rewards of partial states. The loss visits all pairs of states of a trajectory without storing them:
 /// memory grows with the length of trajectories, time with its square. Second derivatives aren't available.
 /// [`residuals`](Objective::residuals) stores all pairs.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct SubTrajectoryBalance {
     weighting: Weighting,
     flow: StateFlow,
@@ -158,6 +159,10 @@ impl Objective for SubTrajectoryBalance {
 
     fn needs(&self) -> Quantities {
         self.flow.needs()
+    }
+
+    fn settings(&self) -> Value {
+        as_json(self)
     }
 
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {

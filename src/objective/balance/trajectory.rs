@@ -1,7 +1,9 @@
+use serde::Serialize;
+use serde_json::Value;
 use tch::Tensor;
 
 use crate::error::check_positive;
-use crate::objective::{Objective, Residuals, Scores};
+use crate::objective::{Objective, Residuals, Scores, as_json};
 use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result};
 
@@ -83,7 +85,7 @@ fn check_one_condition(scores: &Scores, objective: &'static str) -> Result<()> {
 /// Residual per trajectory: `log Z + sum log P_F - sum log prior - beta log R(x)`. P_B cancels, and so does
 /// the symmetry correction of environments up to isomorphism, so R is the raw reward. It needs log Z and a
 /// prior ([`WithPrior`](crate::policy::WithPrior)).
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RelativeTrajectoryBalance {
     beta: f64,
 }
@@ -108,6 +110,9 @@ impl Objective for RelativeTrajectoryBalance {
     fn reward_exponent(&self) -> f64 {
         self.beta
     }
+    fn settings(&self) -> Value {
+        as_json(self)
+    }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
         let log_z = scores.need(Quantity::LogZ, self.name())?;
         Ok(Residuals::mean(log_z + log_posterior_ratio(scores, self.name())? - self.beta * &scores.raw_log_reward))
@@ -118,7 +123,7 @@ impl Objective for RelativeTrajectoryBalance {
 ///
 /// Residual per trajectory: `v - mean(v)` with `v = sum log P_F - sum log prior - beta log R(x)`. It needs a
 /// prior and at least two trajectories.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RelativeLogPartitionVariance {
     beta: f64,
 }
@@ -146,6 +151,9 @@ impl Objective for RelativeLogPartitionVariance {
     fn reward_exponent(&self) -> f64 {
         self.beta
     }
+    fn settings(&self) -> Value {
+        as_json(self)
+    }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
         check_one_condition(scores, self.name())?;
         let score = log_posterior_ratio(scores, self.name())? - self.beta * &scores.raw_log_reward;
@@ -160,7 +168,7 @@ impl Objective for RelativeLogPartitionVariance {
 /// reference policy as prior, the residual is `V(s0) - log R(x) + alpha (sum log P_F - sum log prior)`. This
 /// is `alpha` times the residual of [`RelativeTrajectoryBalance`], so both objectives have the same solution.
 /// It needs log Z and a prior.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct TrustPcl {
     alpha: f64,
 }
@@ -192,6 +200,9 @@ impl Objective for TrustPcl {
     }
     fn reward_exponent(&self) -> f64 {
         1.0 / self.alpha
+    }
+    fn settings(&self) -> Value {
+        as_json(self)
     }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
         let values =

@@ -7,11 +7,12 @@
 //! Niu et al., *GFlowNet Training by Policy Gradients*, 2024).
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tch::Tensor;
 
 use crate::Result;
 use crate::error::check_setting;
-use crate::objective::{Objective, Origin, RegressionLoss, Scores};
+use crate::objective::{Objective, Origin, RegressionLoss, Scores, as_json};
 use crate::quantity::{Quantities, Quantity};
 use crate::tensor::{from_host, to_host};
 
@@ -131,7 +132,7 @@ fn loss_with_critic(
 /// The loss is `-mean over trajectories of sum A_t log P_F` with constant advantages A_t, plus `value_weight`
 /// times the mean regression loss of `log F(s_t) - G_t`, where G_t is the return from transition t on. P_B is
 /// a part of the reward and isn't trained. The objective is on-policy.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PolicyGradient {
     /// The advantage of a transition.
     pub advantage: Advantage,
@@ -162,6 +163,9 @@ impl Objective for PolicyGradient {
     fn origin(&self) -> Origin {
         Origin::OnPolicy
     }
+    fn settings(&self) -> Value {
+        as_json(self)
+    }
     fn check(&self) -> Result<()> {
         self.advantage.checked()?;
         check_weight("value_weight", self.value_weight)
@@ -180,7 +184,7 @@ impl Objective for PolicyGradient {
 /// `mean over trajectories of sum (-min(rho A, clip(rho, 1 - clip, 1 + clip) A) + kl (rho - 1 - log rho))`,
 /// plus the loss of the critic as in [`PolicyGradient`]. `rho - 1 - log rho` estimates KL(old || new) without
 /// bias. log rho is clamped to +-20. The objective is on-policy.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ProximalPolicy {
     /// The advantage of a transition.
     pub advantage: Advantage,
@@ -221,6 +225,9 @@ impl Objective for ProximalPolicy {
     }
     fn epochs(&self) -> usize {
         self.epochs
+    }
+    fn settings(&self) -> Value {
+        as_json(self)
     }
     fn check(&self) -> Result<()> {
         self.advantage.checked()?;

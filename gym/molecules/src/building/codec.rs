@@ -197,7 +197,8 @@ impl Rules {
         let extra = config.extra_valences;
         if !valences.contains(&valence) || step > 1 + usize::from(extra) {
             return Err(format!(
-                "{} and valence {valence}: it has {valences:?}, with `extra_valences` {extra} above the smallest that its bonds need",
+                "{} and valence {valence}: it has {valences:?}, with `extra_valences` {extra} above the smallest that its \
+                 bonds need",
                 name()
             ));
         }

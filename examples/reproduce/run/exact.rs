@@ -120,7 +120,7 @@ impl Run<'_> {
         let Some((trainer, mut report)) = self.train(trainer, measure, observers)? else { return Ok(()) };
         if let Some(exact) = &mut exact {
             exact.probs = exact.learned(&trainer)?;
-            report.exact(&exact.distances(&exact.probs)?);
+            report.exact_mean(&[exact.distances(&exact.probs)?]);
             let (found, total) = exact.modes()?;
             report.extend(json!({ "log_z_true": exact.target.log_z, "modes_found": found, "modes_total": total }));
             report.panels.push(exact.panel(objects));

@@ -171,11 +171,6 @@ impl Report {
         self.extend(json!({ "log_z_true": log_z, "log_z_error": (self.stats.log_z() - log_z).abs() }));
     }
 
-    /// Sets the distances, which are exact.
-    pub(crate) fn exact(&mut self, distances: &Distances) {
-        self.exact_mean(std::slice::from_ref(distances));
-    }
-
     /// Sets L1, TV and JSD: means of exact distances.
     pub(crate) fn exact_mean(&mut self, distances: &[Distances]) {
         let n = distances.len() as f64;

@@ -1,6 +1,8 @@
 //! Conditions of trajectories: the library draws them, or a function of Python; and their encoding for networks.
 
 use gfn::condition::ConditionSource;
+use gfn::env::Env;
+use gfn::train::Context;
 use gfn::{Error, Result, Rng};
 use gfn_extras::condition::{Condition, Conditioning, Directions, Encoding, Focus, Temperature};
 use pyo3::prelude::*;
@@ -175,6 +177,14 @@ impl ConditionSource for Conditions {
 
     fn check(&self, conditions: &Tensor) -> Result<()> {
         self.conditioning().map_or(Ok(()), |conditioning| conditioning.check(conditions))
+    }
+}
+
+/// Refuses conditions that the trainer's own source can't have drawn.
+pub(crate) fn check_conditions<E: Env>(context: &Context<E>, conditions: Option<&Tensor>) -> Result<()> {
+    match (&context.conditions, conditions) {
+        (Some(source), Some(conditions)) => source.check(conditions),
+        _ => Ok(()),
     }
 }
 

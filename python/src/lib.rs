@@ -1,6 +1,7 @@
 //! The extension module of the Python package `gfn_rs`: environments, trainers and batches of states, as its classes use them.
 //!
-//! Settings come as dictionaries from classes that are written in Python. Objects of Python (rewards, networks, callbacks) are called with
+//! Settings come as dictionaries from classes that are written in Python, which say their types, defaults and bounds; they are read into the
+//! library's own configurations. Objects of Python (rewards, networks, callbacks) are called with
 //! batches, never state by state. The interpreter is detached while a trainer works.
 
 #[macro_use]

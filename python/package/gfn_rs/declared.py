@@ -180,14 +180,14 @@ class GraphEnv(Environment):
         return values
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class VectorMoves:
     """Forward moves of a batch of vectors, as arrays of one length."""
 
-    state: npt.NDArray[np.int64]
-    """The place in the batch of the vector that each is a move of."""
-    number: npt.NDArray[np.int64]
-    """The number of each among the environment's moves."""
+    def __init__(self, state: npt.NDArray[np.int64], number: npt.NDArray[np.int64]) -> None:
+        self.state = state
+        """The place in the batch of the vector that each is a move of."""
+        self.number = number
+        """The number of each among the environment's moves."""
 
     def __len__(self) -> int:
         return len(self.state)

@@ -216,7 +216,8 @@ class RandomDistillation(Settings):
     @property
     def _config(self) -> dict[str, Any]:
         """The settings by the names that the extension has for them."""
-        return {"mlp": {"hidden": list(self.hidden)}, "outputs": self.outputs, "adam": {"lr": self.lr}}
+        values = self._values()
+        return {"mlp": {"hidden": values["hidden"]}, "outputs": values["outputs"], "adam": {"lr": values["lr"]}}
 
 
 class _Augmented(_Regression):

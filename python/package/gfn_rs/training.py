@@ -424,7 +424,7 @@ class Trainer:
             count(size, "size", least=3, most=AT_ONCE),
             count(paths, "paths", least=8, most=AT_ONCE),
         )
-        return results.Certificate(**self._session.certified(*given))
+        return results.Certificate(**self._session.certified(given))
 
     def judge(self, objects: Any, limit: int = 1_000_000) -> results.Judgement:
         """Compares samples of any sampler with the exact target of this trainer's reward. The policy isn't

@@ -12,6 +12,7 @@ use tch::Tensor;
 
 use super::functions::{StateFunction, draw_seed, numpy_rng};
 use crate::border::{Border, check_finished, draw_backward, walks_to};
+use crate::conditions::check_conditions;
 use crate::errors::call_python;
 use crate::kinds::PyEnv;
 use crate::paths::Paths;
@@ -51,14 +52,6 @@ pub(super) fn data_buffer<E: TrainEnv<States: 'static>>(
         buffer.add(trainer.env(), &walks, &rewards)?;
     }
     Ok(buffer)
-}
-
-/// Refuses conditions that the trainer can't have drawn.
-fn check_conditions<E: TrainEnv>(context: &Context<E>, conditions: Option<&Tensor>) -> Result<()> {
-    match (&context.conditions, conditions) {
-        (Some(source), Some(conditions)) => source.check(conditions),
-        _ => Ok(()),
-    }
 }
 
 /// Draws paths by P_B to objects from outside, each of which is checked.
@@ -154,24 +147,19 @@ impl<E: PyEnv> Source<E> for FreshFunction<E::States> {
         let bounds = (request.min, request.max, request.allow_more);
         let ask = |py: Python<'_>| {
             let arguments = (self.function.as_ref(), bounds, self.width, seed);
-            let answer = py.import("gfn_rs._fresh")?.call_method1("asked", arguments)?;
-            match answer.extract()? {
-                Some(FreshAnswer::Objects(objects, log_rewards, conditions)) => {
-                    Ok((None, Some(self.read_objects(py, &objects, log_rewards, conditions)?)))
-                }
-                Some(FreshAnswer::Paths(paths)) => Ok((Some(paths), None)),
-                None => Ok((None, None)),
-            }
+            py.import("gfn_rs._fresh")?.call_method1("asked", arguments)?.extract()
         };
         match tch::no_grad(|| call_python("the fresh source", ask))? {
-            (Some(paths), _) => {
+            Some(FreshAnswer::Paths(paths)) => {
                 // This process built each of them from the start.
                 let mut paths = paths.get().lock()?;
                 let trajectories = &paths.of_env(&context.env)?.batch.trajectories;
                 check_conditions(context, trajectories.conditions())?;
                 Ok(Some(trajectories.clone()))
             }
-            (None, Some((objects, log_rewards, conditions))) => {
+            Some(FreshAnswer::Objects(objects, log_rewards, conditions)) => {
+                let read = |py: Python<'_>| self.read_objects(py, &objects, log_rewards, conditions);
+                let (objects, log_rewards, conditions) = tch::no_grad(|| call_python("the fresh source", read))?;
                 check_conditions(context, conditions.as_ref())?;
                 let trajectories = paths_to(context, &objects, conditions.as_ref(), seed, &mut rng)?;
                 match log_rewards {
@@ -179,8 +167,8 @@ impl<E: PyEnv> Source<E> for FreshFunction<E::States> {
                     Some(log_rewards) => trajectories.with_log_rewards(log_rewards).map(Some),
                 }
             }
-            (None, None) if request.min == 0 => Ok(None),
-            (None, None) => Err(Error::missing(
+            None if request.min == 0 => Ok(None),
+            None => Err(Error::missing(
                 "the fresh source",
                 "objects: it gave None, for none yet, and nothing stands in for them",
                 "give at least `request.min` objects, or a trainer a buffer (`sources=[.., Replay()]`) that fills a batch in \

@@ -2,7 +2,6 @@
 
 use std::any::Any;
 use std::str::FromStr;
-use std::sync::Arc;
 
 use gfn::objective::Quantity;
 use gfn::policy::WithPrior;
@@ -60,7 +59,7 @@ pub(super) fn build<E: PyEnv>(
     let objective = settings.objective.build(references)?;
     let (Settings(mut config), Settings(adam), Settings(mut note)) = (settings.training, settings.adam, settings.note);
     config.adam = over_defaults("the settings of the trainer", &adam)?;
-    let conditions = Conditions::new(settings.conditions, settings.n_conditions, references).map(Arc::new);
+    let conditions = Conditions::new(settings.conditions, settings.n_conditions, references);
     let width = conditions.as_ref().map_or(0, |conditions| conditions.width());
     let needs = Needs {
         flow: objective.needs().has(Quantity::LogFlow),
@@ -72,7 +71,7 @@ pub(super) fn build<E: PyEnv>(
         heads.insert("paths".to_owned(), needs.paths.into());
     }
     let mut rng = Rng::seeded(settings.seed);
-    let reward = reward::build(&space, &settings.rewards, conditions.as_deref(), references)?;
+    let reward = reward::build(&space, &settings.rewards, conditions.as_ref(), references)?;
     let context = BuildContext {
         space: &space,
         target: reward.target,
@@ -118,12 +117,12 @@ pub(super) fn build<E: PyEnv>(
     };
     trainer =
         trainer.with_description(&settings.description.0)?.with_note(&note)?.with_companion(FailureCheck(failures.clone()))?;
-    if let Some(conditions) = conditions.clone() {
+    if let Some(conditions) = conditions {
         trainer = trainer.with_conditions(conditions);
     }
     let teacher = teacher.map(|teacher| teacher.policy);
     let trainer = parts.attach(trainer, &context, teacher, novelty, &mut data_rng)?;
-    Ok(Trained::new(trainer, space, conditions, shared, module))
+    Ok(Trained::new(trainer, space, shared, module))
 }
 
 /// The prior of a trainer's policy.

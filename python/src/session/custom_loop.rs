@@ -14,6 +14,7 @@ use tch::Tensor;
 use super::trained::{Steps, Trained};
 use super::{PySteps, Session};
 use crate::border::{Shown, check_finished, draw_backward};
+use crate::conditions::check_conditions;
 use crate::kinds::{AnyPaths, PyEnv, Space};
 use crate::objective::Scores;
 use crate::paths::{PathBatch, Paths};
@@ -110,7 +111,7 @@ impl<E: PyEnv> Trained<E> {
         exploration: Exploration,
         seed: Option<u64>,
     ) -> Result<PathBatch<E>> {
-        self.check_conditions(conditions)?;
+        check_conditions(self.trainer.context(), conditions)?;
         let mut own_rng = seed.map(Rng::seeded);
         self.without_noise(|trainer, space: &Space<E>, rng| {
             let rng = own_rng.as_mut().unwrap_or(rng);

@@ -1,6 +1,6 @@
 //! The exact distribution of a policy, beside the reward's; certificates of policies, and judgements of samples.
 
-use gfn::env::{EnumerableEnv, Rows, StateGraph, log_rewards};
+use gfn::env::{EnumerableEnv, Grouping, Rows, StateGraph, log_rewards};
 use gfn::metrics::{Distances, Target};
 use gfn::train::Trainer;
 use gfn::{Error, Result};
@@ -16,6 +16,7 @@ use super::build::prior;
 use super::sampled::{check_one_instance, in_batches, repeat_row};
 use super::trained::Trained;
 use crate::border::Shown;
+use crate::conditions::check_conditions;
 use crate::kinds::PyEnv;
 use crate::states::whole;
 use crate::watch::Watch;
@@ -26,7 +27,7 @@ const MAX_BATCH: usize = 2048;
 impl<E: PyEnv + EnumerableEnv> Trained<E> {
     /// Evaluates the policy in every state.
     pub(super) fn exact(&mut self, limit: usize, conditions: Option<&Tensor>) -> Result<Evaluation> {
-        self.check_conditions(conditions)?;
+        check_conditions(self.trainer.context(), conditions)?;
         self.without_noise(|trainer, space, _| {
             let (env, watch) = (&space.env, Watch::new());
             check_one_instance(env)?;
@@ -36,14 +37,8 @@ impl<E: PyEnv + EnumerableEnv> Trained<E> {
             let learned = graph.terminating_distribution(env, &watch.over(trainer.policy()), conditions)?;
             let of_states = Distances::between(&learned.probs, &target.probs)?;
             let groups = graph.objects(env)?;
-            let sum_groups = |probs: &[f64]| {
-                let mut sums = vec![0.0; groups.first.len()];
-                for (&object, prob) in groups.of.iter().zip(probs) {
-                    sums[object] += prob;
-                }
-                sums
-            };
-            let of_objects = Distances::between(&sum_groups(&learned.probs), &sum_groups(&target.probs))?;
+            let (of_policy, of_target) = (sum_objects(&groups, &learned.probs), sum_objects(&groups, &target.probs));
+            let of_objects = Distances::between(&of_policy, &of_target)?;
             let n_objects = groups.first.len();
             let groups: Vec<usize> = groups.of.iter().map(|&object| groups.first[object]).collect();
             let states = space.border.defer(graph.states().clone());
@@ -93,10 +88,7 @@ impl<E: PyEnv + EnumerableEnv> Trained<E> {
             let graph = StateGraph::build_watched(env, 0, limit, |_| watch.look())?;
             let of_states = graph.target_distribution(trainer.reward(), None)?;
             let groups = graph.objects(env)?;
-            let mut target = vec![0.0; groups.first.len()];
-            for (&object, p) in groups.of.iter().zip(&of_states.probs) {
-                target[object] += p;
-            }
+            let target = sum_objects(&groups, &of_states.probs);
             let mut samples = Vec::new();
             for (row, state) in graph.indices(env, &objects).into_iter().enumerate() {
                 let Some(state) = state.filter(|&state| graph.can_end(state)) else {
@@ -113,6 +105,15 @@ impl<E: PyEnv + EnumerableEnv> Trained<E> {
             Ok((out, states))
         })
     }
+}
+
+/// Sums the probabilities of the states of each object.
+fn sum_objects(groups: &Grouping, probs: &[f64]) -> Vec<f64> {
+    let mut sums = vec![0.0; groups.first.len()];
+    for (&object, prob) in groups.of.iter().zip(probs) {
+        sums[object] += prob;
+    }
+    sums
 }
 
 /// Distances by name.

@@ -168,15 +168,9 @@ impl Session {
         self.ask(py, move |trained| listed!(trained, trained => trained.exact(limit, optional(&conditions))))?(py)
     }
 
-    /// A certificate of the policy.
-    fn certified<'py>(
-        &self,
-        py: Python<'py>,
-        samples: usize,
-        subsets: usize,
-        size: usize,
-        paths: usize,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    /// A certificate of the policy, by these numbers of samples and of subsets, their size, and a number of paths.
+    fn certified<'py>(&self, py: Python<'py>, budget: [usize; 4]) -> PyResult<Bound<'py, PyAny>> {
+        let [samples, subsets, size, paths] = budget;
         let budget = Budget { samples, subsets, size, paths };
         let figures = self.ask(py, move |trained| listed!(trained, trained => trained.certify(budget)))?;
         Ok(pythonize::pythonize(py, &figures)?)

@@ -14,6 +14,7 @@ use tch::Tensor;
 use super::Evaluation;
 use super::trained::Trained;
 use crate::border::{check_finished, draw_backward};
+use crate::conditions::check_conditions;
 use crate::kinds::PyEnv;
 use crate::states::whole;
 use crate::watch::Watch;
@@ -77,7 +78,7 @@ pub(super) fn check_one_instance<E: Env>(env: &E) -> Result<()> {
 impl<E: PyEnv> Trained<E> {
     /// Draws samples, and estimates log Z from them, under one condition, `[1, C]`, if the trainer has conditions.
     pub(super) fn estimate(&mut self, n: usize, condition: Option<&Tensor>) -> Result<Evaluation> {
-        self.check_conditions(condition)?;
+        check_conditions(self.trainer.context(), condition)?;
         self.without_noise(|trainer, space, rng| {
             let env = &space.env;
             check_one_instance(env)?;
@@ -123,7 +124,7 @@ impl<E: PyEnv> Trained<E> {
 
     /// Estimates the policy's probabilities of objects, from so many paths to each.
     pub(super) fn test(&mut self, objects: &Py<PyAny>, paths: usize, condition: Option<&Tensor>) -> Result<Evaluation> {
-        self.check_conditions(condition)?;
+        check_conditions(self.trainer.context(), condition)?;
         self.without_noise(|trainer, space, rng| {
             let (env, context) = (&space.env, trainer.context());
             check_one_instance(env)?;

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use gfn::condition::ConditionSource;
 use gfn::env::{Rows, log_rewards};
 use gfn::optim::Schedule;
 use gfn::rollout::Sampler;
@@ -19,7 +18,7 @@ use tch::Tensor;
 use super::sampled::in_batches;
 use super::shared::{Shared, named};
 use crate::border::Shown;
-use crate::conditions::Conditions;
+use crate::conditions::check_conditions;
 use crate::kinds::{PyEnv, Space};
 use crate::policy::{BuiltPolicy, ModuleTensors};
 use crate::states::Array;
@@ -41,7 +40,6 @@ pub(super) type Steps = (Vec<StepRecord>, Option<Error>);
 pub(crate) struct Trained<E: PyEnv> {
     pub(super) trainer: Trainer<E>,
     pub(super) space: Space<E>,
-    conditions: Option<Arc<Conditions>>,
     rng: Rng,
     shared: Shared,
     module: Option<Arc<ModuleTensors>>,
@@ -54,13 +52,12 @@ impl<E: PyEnv> Trained<E> {
     pub(super) fn new(
         trainer: Trainer<E>,
         space: Space<E>,
-        conditions: Option<Arc<Conditions>>,
         shared: Shared,
         module: Option<Arc<ModuleTensors>>,
     ) -> Self {
         let rng = trainer.evaluation_rng();
         let warnings = Warnings::new(OnWarning::Keep);
-        Self { trainer, space, conditions, rng, shared, module, n_steps: Arc::default(), warnings }
+        Self { trainer, space, rng, shared, module, n_steps: Arc::default(), warnings }
     }
 
     /// Returns the policy, a [`BuiltPolicy`], for another trainer.
@@ -101,14 +98,6 @@ impl<E: PyEnv> Trained<E> {
         (records, ended.err())
     }
 
-    /// Refuses conditions that the trainer's own source can't have drawn.
-    pub(super) fn check_conditions(&self, conditions: Option<&Tensor>) -> Result<()> {
-        match (&self.conditions, conditions) {
-            (Some(source), Some(conditions)) => source.check(conditions),
-            _ => Ok(()),
-        }
-    }
-
     /// Evaluates a function with weights without noise, if the policy has noisy layers.
     pub(super) fn without_noise<T>(&mut self, evaluate: impl FnOnce(&Trainer<E>, &Space<E>, &mut Rng) -> T) -> T {
         let Self { trainer, space, rng, .. } = self;
@@ -125,7 +114,7 @@ impl<E: PyEnv> Trained<E> {
         conditions: Option<&Tensor>,
         rewarded: bool,
     ) -> Result<(Shown, Option<Array<f64>>)> {
-        self.check_conditions(conditions)?;
+        check_conditions(self.trainer.context(), conditions)?;
         self.without_noise(|trainer, space, rng| {
             let watch = Watch::new();
             let policy = watch.over(trainer.policy());

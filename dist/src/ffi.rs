@@ -42,9 +42,6 @@ unsafe extern "C" {
     fn gfn_dist_all_gather(group: *mut c_void, mine: *mut C_tensor, all: *mut C_tensor, error: Message) -> bool;
 }
 
-/// Message for a null pointer without an error message.
-const NO_REPLY: &str = "c10d returned nothing, and no error message";
-
 /// Result of a c10d call; the error is c10d's message.
 pub(crate) type Reply<T> = Result<T, String>;
 
@@ -73,8 +70,8 @@ extern "C" fn interrupted() -> bool {
     gfn::run::interrupted()
 }
 
-fn non_null(pointer: *mut c_void) -> Reply<NonNull<c_void>> {
-    NonNull::new(pointer).ok_or_else(|| NO_REPLY.to_owned())
+fn non_null<T>(pointer: *mut T) -> Reply<NonNull<T>> {
+    NonNull::new(pointer).ok_or_else(|| "c10d returned nothing, and no error message".to_owned())
 }
 
 fn text(text: &str) -> Reply<CString> {
@@ -126,8 +123,8 @@ impl StoreHandle {
     pub(crate) fn get(&self, key: &str) -> Reply<String> {
         let key = text(key)?;
         // SAFETY: both arguments outlive the call.
-        let reply = call(|error| unsafe { gfn_dist_store_get(self.0.as_ptr(), key.as_ptr(), error) })?;
-        if reply.is_null() { Err(NO_REPLY.to_owned()) } else { Ok(take_string(reply)) }
+        let value = call(|error| unsafe { gfn_dist_store_get(self.0.as_ptr(), key.as_ptr(), error) });
+        value.and_then(non_null).map(|string| take_string(string.as_ptr()))
     }
 }
 

@@ -129,10 +129,9 @@ impl<E: EnumerableEnv> StateGraph<E> {
         Ok(out)
     }
 
-    /// Lists the children of a chunk of states. The is `true` for each listed state in which the trajectories at `places`, all but the exits, lead to states of these
-    /// keys. Returns those of them that lead to states that aren't in `index` yet, and adds these states to it.
-    fn expand(&mut self,
-        n_states: usize, env: &E, start: usize, limit: usize, finished: &mut Vec<bool>) -> Result<usize> {
+    /// Lists the children of a chunk of states, from state `start` on, and returns the end of the chunk. `finished`
+    /// is `true` for each listed state in which the trajectories that reach it end.
+    fn expand(&mut self, env: &E, start: usize, limit: usize, finished: &mut Vec<bool>) -> Result<usize> {
         let end = self.states.len().min(start + CHUNK);
         let chunk = self.states.select(&(start..end).collect::<Vec<_>>());
         let moves = Moves::new(&env.masks(Direction::Forward, &chunk));
@@ -153,8 +152,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
         if self.index.len() > limit {
             return Err(Error::TooManyStates { limit });
         }
-        for row in 0..chunk.partition_point(|&of| {
-            self.move_ptr.extend(first_child + moves.rows.partition_point(|&other| other <= row));
+        for row in 0..chunk.len() {
+            self.move_ptr.push(first_child + moves.rows.partition_point(|&other| other <= row));
         }
         let is_stuck = |&state: &usize| self.raw_children(state).is_empty() && !finished[state];
         if let Some(state) = (start..end).find(is_stuck) {

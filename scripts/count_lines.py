@@ -58,7 +58,8 @@ def sources(folder, others):
     for path in sorted(folder.rglob("*.rs")):
         inside = path.relative_to(folder).parts
         foreign = any(other != folder and other.is_relative_to(folder) and path.is_relative_to(other) for other in others)
-        if not foreign and path.name != "tests.rs" and not {"tests", "target"} & set(inside[:-1]):
+        # `target` at the root of a package is where cargo builds.
+        if not foreign and path.name != "tests.rs" and "tests" not in inside[:-1] and inside[0] != "target":
             yield path
 
 

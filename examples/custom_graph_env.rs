@@ -26,7 +26,7 @@ impl GraphRules for Acyclic {
 /// Returns `true` if a directed path leads from one node to another. The recursion ends because there are no
 /// cycles.
 fn has_path(graph: &GraphState, from: usize, to: usize) -> bool {
-    graph.adjacency().ones(from).any(|next| next == to || has_path(graph, next, to))
+    graph.adjacency().neighbours(from).any(|next| next == to || has_path(graph, next, to))
 }
 
 fn main() -> Result<()> {

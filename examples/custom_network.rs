@@ -20,7 +20,7 @@ const WIDTH: usize = 64; // of embeddings
 /// A perceptron on each node's features, then one on its result and the pooled nodes of its graph.
 #[derive(Debug)]
 struct MyTorso {
-    own: Mlp,
+    features: Mlp,
     pooled: Linear,
     mixed: Mlp,
 }
@@ -39,7 +39,7 @@ fn features(arrays: &GraphArrays) -> Vec<f64> {
 fn my_torso(scope: &mut Scope<'_>) -> MyTorso {
     let (width, config) = (WIDTH as i64, MlpConfig::default());
     MyTorso {
-        own: Mlp::new(&mut scope.sub("own"), 3 * N as i64, width, &config),
+        features: Mlp::new(&mut scope.sub("own"), 3 * N as i64, width, &config),
         pooled: Linear::new(&mut scope.sub("pooled"), 2 * width, width),
         mixed: Mlp::new(&mut scope.sub("mixed"), width, width, &config),
     }
@@ -50,7 +50,7 @@ impl Torso for MyTorso {
         (WIDTH as i64, 2 * WIDTH as i64)
     }
     fn embed<E: Engine>(&self, engine: &E, _: Option<&E::Rows>) -> Result<Embeddings<E::Rows>> {
-        let own = engine.mlp(&self.own, &engine.rows(&features(engine.arrays()), 3 * N));
+        let own = engine.mlp(&self.features, &engine.rows(&features(engine.arrays()), 3 * N));
         let graphs = engine.pool(&own);
         let mixed = engine.add_to_nodes(own, &engine.linear(&self.pooled, &graphs));
         Ok(Embeddings { nodes: engine.mlp(&self.mixed, &engine.relu(mixed)), graphs })

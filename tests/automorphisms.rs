@@ -117,7 +117,7 @@ fn random_tree(n: usize, rng: &mut Rng) -> GraphState {
 /// Hopcroft, Ullman).
 fn log_of_tree(tree: &GraphState) -> f64 {
     let n = tree.n_nodes();
-    let neighbours: Vec<Vec<usize>> = (0..n).map(|a| tree.adjacency().ones(a).collect()).collect();
+    let neighbours: Vec<Vec<usize>> = (0..n).map(|a| tree.adjacency().neighbours(a).collect()).collect();
     // The centre remains after leaves are removed repeatedly.
     let mut degrees: Vec<usize> = neighbours.iter().map(Vec::len).collect();
     let mut leaves: Vec<usize> = (0..n).filter(|&a| degrees[a] <= 1).collect();

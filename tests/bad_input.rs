@@ -179,7 +179,7 @@ fn settings_out_of_range_name_the_setting() {
         refused!(Exploration::epsilon(epsilon), Error::Config { .. }, "epsilon is", "between 0 and 1");
     }
     for temperature in [0.0, -1.0, f64::INFINITY] {
-        let explore = Exploration::none().with_temperature(temperature);
+        let explore = Exploration::on_policy().with_temperature(temperature);
         refused!(explore, Error::Config { .. }, "temperature is", "positive");
     }
     for device in ["gpu", "cuda:", "cuda:x", "cpu:0", ""] {

@@ -12,7 +12,7 @@ use gfn::objective::{LogPartitionVariance, TrajectoryBalance};
 use gfn::optim::Schedule;
 use gfn::policy::UniformPolicy;
 use gfn::run::{
-    CountModes, EarlyStop, Ended, Fit, Goal, Metrics, MetricsFile, OnWarning, Record, Validation, Warnings,
+    CountModes, EarlyStop, FitOutcome, Fit, Goal, Metrics, MetricsFile, OnWarning, Record, Validation, Warnings,
 };
 use gfn::train::{Checkpoint, ReplayPath, Trainer, TrainerConfig};
 use gfn::{Error, Result};
@@ -40,7 +40,7 @@ fn lines(path: &Path) -> Vec<Value> {
 }
 
 /// Runs up to `steps` with all features of the loop, into this folder.
-fn fit(trainer: &mut GridTrainer, steps: usize, folder: &Folder) -> (Ended, usize) {
+fn fit(trainer: &mut GridTrainer, steps: usize, folder: &Folder) -> (FitOutcome, usize) {
     let mut modes = CountModes::new(is_mode);
     let mut validation = Validation::every(3, |trainer: &GridTrainer| {
         let mut rng = trainer.evaluation_rng();
@@ -51,7 +51,7 @@ fn fit(trainer: &mut GridTrainer, steps: usize, folder: &Folder) -> (Ended, usiz
     let mut metrics = MetricsFile::new(folder.join("metrics.jsonl"));
     let fit = Fit::new(steps).observe(&mut modes).observe(&mut validation).observe(&mut stop).observe(&mut metrics);
     let ended = fit.checkpoint(folder.join("checkpoint"), Some(4)).unwrap().run(trainer).unwrap();
-    (ended, modes.tracker().found())
+    (ended, modes.tracker().n_modes())
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn a_resumed_run_is_the_one_that_was_never_interrupted() {
     let mut uninterrupted = trainer(1);
     uninterrupted.prefill(30).unwrap();
     let (ended, found) = fit(&mut uninterrupted, 14, &whole);
-    assert_eq!((ended, found > 10), (Ended::Done, true));
+    assert_eq!((ended, found > 10), (FitOutcome::Done, true));
 
     let mut first = trainer(1);
     first.prefill(30).unwrap();
@@ -79,7 +79,7 @@ fn a_resumed_run_is_the_one_that_was_never_interrupted() {
     let steps: Vec<usize> = (1..=14).filter(|step| got[step - 1]["drawn"].is_number()).collect();
     assert_eq!(steps, [3, 6, 9, 12, 14], "measured every 3 steps and at the end");
     // A finished run makes no further step.
-    assert_eq!(fit(&mut resumed, 14, &parts).0, Ended::Done);
+    assert_eq!(fit(&mut resumed, 14, &parts).0, FitOutcome::Done);
     assert_eq!(resumed.steps_done(), 14);
 }
 
@@ -124,7 +124,7 @@ fn training_beyond_the_end_of_a_schedule_is_warned_of() {
     let mut warnings = Warnings::new(OnWarning::Keep);
     let mut trainer = words::trainer(with_flow(), Box::new(TrajectoryBalance), config).unwrap();
     Fit::new(3).warnings(&mut warnings).run(&mut trainer).unwrap();
-    assert_eq!(warnings.raised(), []);
+    assert_eq!(warnings.all(), []);
     let mut seen = Vec::new();
     let mut keep = |_: &Trainer<_>, record: &mut Record| {
         seen.extend(record.warnings.clone());
@@ -132,7 +132,7 @@ fn training_beyond_the_end_of_a_schedule_is_warned_of() {
     };
     Fit::new(9).warnings(&mut warnings).observe(&mut keep).run(&mut trainer).unwrap();
     assert_eq!(seen, [Warning::LearnsNothing { step: 4 }]);
-    assert_eq!(warnings.raised(), seen);
+    assert_eq!(warnings.all(), seen);
     let text = seen[0].to_string();
     assert!(text.contains("nothing is learned") && text.contains("lr_scale"), "{text}");
     // A schedule of zero steps.
@@ -157,7 +157,7 @@ fn a_run_stops_early_without_improvement() {
     .unwrap();
     let mut stop = EarlyStop::new("figure", Goal::Smaller, 2).unwrap();
     let ended = Fit::new(50).observe(&mut validation).observe(&mut stop).run(&mut trainer).unwrap();
-    assert_eq!((ended, trainer.steps_done(), stop.best()), (Ended::Stopped, 8, Some(-4.0)));
+    assert_eq!((ended, trainer.steps_done(), stop.best()), (FitOutcome::Stopped, 8, Some(-4.0)));
     assert_eq!(measured, [2, 4, 6, 8]);
 }
 

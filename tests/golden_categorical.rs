@@ -236,7 +236,7 @@ fn bad_input_is_an_error() {
     assert!(error.contains("[2, 3]") && error.contains("[2, 2]"), "{error}");
     assert!(GraphActionCategorical::new(masks(), &[]).is_err());
     let uniform = GraphActionCategorical::uniform(masks());
-    let none = Exploration::none();
+    let none = Exploration::on_policy();
     assert!(uniform.sample(&[0], &none, &mut Rng::seeded(0)).is_ok());
     let error = uniform.sample(&[1], &none, &mut Rng::seeded(0)).unwrap_err();
     assert!(matches!(error, gfn::Error::NoLegalAction { row: 1, .. }));
@@ -251,7 +251,7 @@ fn rows_behind_the_last_state_are_refused() {
     let zeros = Tensor::zeros([2, 2], (Kind::Float, Device::Cpu));
     for dist in [GraphActionCategorical::uniform(masks()), GraphActionCategorical::new(masks(), &[zeros]).unwrap()] {
         let out_of_range = |error| matches!(error, Error::OutOfRange { index: 2, len: 2 });
-        assert!(out_of_range(dist.sample(&[0, 2], &Exploration::none(), &mut Rng::seeded(0)).unwrap_err()));
+        assert!(out_of_range(dist.sample(&[0, 2], &Exploration::on_policy(), &mut Rng::seeded(0)).unwrap_err()));
         assert!(out_of_range(dist.log_prob(&[0, 2], &Slots(vec![0, 0])).unwrap_err()));
         assert!(out_of_range(dist.log_weights(&[2], &Slots(vec![0])).unwrap_err()));
         assert!(out_of_range(dist.support(&[2]).unwrap_err()));
@@ -265,7 +265,7 @@ fn the_lowest_temperatures_take_the_likeliest_action() {
         for temperature in [1e-3, 1e-300, 1e-307, f64::MIN_POSITIVE / 8.0] {
             let masks = Masks::dense(Direction::Forward, 3, vec![true; 3], true).unwrap();
             let dist = GraphActionCategorical::new(masks, &[Tensor::from_slice(&logits).view([1, 3])]).unwrap();
-            let cold = Exploration::none().with_temperature(temperature).unwrap();
+            let cold = Exploration::on_policy().with_temperature(temperature).unwrap();
             let Slots(mut drawn) = dist.sample(&[0; 200], &cold, &mut Rng::seeded(0)).unwrap();
             drawn.sort_unstable();
             drawn.dedup();
@@ -299,7 +299,7 @@ fn logits_may_lie_on_the_host() {
     let tensor = GraphActionCategorical::new(masks(), &[Tensor::from_slice(&logits).view([2, 3])]).unwrap();
     let rows = [0, 1, 1, 0, 1, 1];
     let explored = Exploration::epsilon(0.1).unwrap();
-    for exploration in [Exploration::none(), explored] {
+    for exploration in [Exploration::on_policy(), explored] {
         let draw = |dist: &GraphActionCategorical| dist.sample(&rows, &exploration, &mut Rng::seeded(1)).unwrap();
         assert_eq!(draw(&host), draw(&tensor));
     }
@@ -314,7 +314,7 @@ fn logits_may_lie_on_the_host() {
             .contains("number for each slot")
     );
     let nan = GraphActionCategorical::on_host(masks(), vec![0.0, 0.0, 0.0, f32::NAN, 0.0, 0.0]).unwrap();
-    let error = nan.sample(&rows, &Exploration::none(), &mut Rng::seeded(1)).unwrap_err();
+    let error = nan.sample(&rows, &Exploration::on_policy(), &mut Rng::seeded(1)).unwrap_err();
     assert!(matches!(error, Error::NonFinite { row: 1, .. }), "{error}");
 }
 

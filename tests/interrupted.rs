@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use crate::trainers::{Folder, GridTrainer, Setting, bytes, hypergrid};
 use gfn::Rng;
-use gfn::run::{Ended, Fit, MetricsFile, Record};
+use gfn::run::{FitOutcome, Fit, MetricsFile, Record};
 use gfn::train::{Checkpoint, ReplayPath};
 use serde_json::Value;
 
@@ -132,7 +132,7 @@ fn read_ended(folder: &Folder) -> String {
 fn twenty_interruptions_lose_no_more_than_an_interval_and_never_a_file() {
     let (whole, broken) = (Folder::new("interrupted-never"), Folder::new("interrupted-often"));
     assert!(end(start(&whole, "train")).success());
-    assert_eq!((read_ended(&whole), saved_step(&whole)), (format!("{:?}", Ended::Done), STEPS));
+    assert_eq!((read_ended(&whole), saved_step(&whole)), (format!("{:?}", FitOutcome::Done), STEPS));
 
     let mut rng = Rng::seeded(7);
     for round in 0..20 {
@@ -156,7 +156,7 @@ fn twenty_interruptions_lose_no_more_than_an_interval_and_never_a_file() {
         assert_eq!(steps, (1..=last).collect::<Vec<_>>(), "round {round}: every step once");
         if polite {
             assert!(status.success(), "round {round}: {status}");
-            assert_eq!((read_ended(&broken), kept), (format!("{:?}", Ended::Interrupted), last), "round {round}");
+            assert_eq!((read_ended(&broken), kept), (format!("{:?}", FitOutcome::Interrupted), last), "round {round}");
         } else {
             assert_eq!(status.signal(), Some(9), "round {round}");
             assert!(last - kept <= EVERY, "round {round}: {kept} of {last} steps are left");
@@ -190,7 +190,7 @@ fn a_second_signal_kills_and_so_does_one_after_the_run() {
     assert!(wait_until(&mut child, || !read_ended(&folder).is_empty()));
     signal(&child, "INT");
     assert_eq!(end(child).signal(), Some(2));
-    assert_eq!(read_ended(&folder), format!("{:?}", Ended::Done));
+    assert_eq!(read_ended(&folder), format!("{:?}", FitOutcome::Done));
 }
 
 #[test]

@@ -68,13 +68,13 @@ fn a_million_modes_go_into_a_checkpoint_and_out_again() {
     };
     let fit = Fit::new(4).observe(&mut modes).observe(&mut save);
     fit.checkpoint(&whole, None).unwrap().run(&mut trainer).unwrap();
-    assert!(modes.tracker().found() > MILLION);
+    assert!(modes.tracker().n_modes() > MILLION);
 
     let mut trainer = bit_trainer(1);
     trainer.resume(&half).unwrap();
     let mut again = CountModes::new(all as IsMode);
     Fit::new(4).observe(&mut again).checkpoint(&resumed, None).unwrap().run(&mut trainer).unwrap();
-    assert!(again.tracker() == modes.tracker(), "{} and {}", again.tracker().found(), modes.tracker().found());
+    assert!(again.tracker() == modes.tracker(), "{} and {}", again.tracker().n_modes(), modes.tracker().n_modes());
     assert!(bytes(&resumed) == bytes(&whole), "the files differ");
 }
 

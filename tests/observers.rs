@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::trainers::{Folder, GridTrainer, Setting, bytes, hypergrid};
 use gfn::env::VectorStates;
-use gfn::run::{CountModes, EarlyStop, Ended, Fit, Goal, KeepBest, Metrics, MetricsFile, Record, Validation};
+use gfn::run::{CountModes, EarlyStop, FitOutcome, Fit, Goal, KeepBest, Metrics, MetricsFile, Record, Validation};
 use gfn::train::{Checkpoint, ReplayPath};
 use gfn::{Error, Result};
 use serde_json::Value;
@@ -49,7 +49,7 @@ fn saving_at_7(trainer: &mut GridTrainer, steps: usize, folder: &Folder) -> usiz
     let (mut validation, mut stop) = (random_metric(2), EarlyStop::new("drawn", Goal::Larger, 50).unwrap());
     let fit = Fit::new(steps).observe(&mut save).observe(&mut modes).observe(&mut validation).observe(&mut stop);
     fit.checkpoint(folder.join("end"), None).unwrap().run(trainer).unwrap();
-    modes.tracker().found()
+    modes.tracker().n_modes()
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn a_run_may_have_several_of_a_kind() {
     for counted in &mut modes {
         fit = fit.observe(counted);
     }
-    assert_eq!(fit.observe(&mut watch).run(&mut trainer).unwrap(), Ended::Done);
+    assert_eq!(fit.observe(&mut watch).run(&mut trainer).unwrap(), FitOutcome::Done);
     assert!(stops.iter().all(|stop| stop.best().is_some()), "{stops:?}");
     assert!(found.len() == 6 && found.iter().all(|(first, again)| first == again));
 }
@@ -288,7 +288,7 @@ fn a_start_that_fails_loses_nothing_that_observers_keep() {
     assert!(matches!(fit.run(&mut resumed), Err(Error::Io { .. })));
     let mut again = CountModes::new(is_mode);
     Fit::new(5).observe(&mut again).run(&mut resumed).unwrap();
-    assert!(again.tracker().found() > 0);
+    assert!(again.tracker().n_modes() > 0);
     assert_eq!(again.tracker(), modes.tracker());
 }
 
@@ -308,7 +308,7 @@ fn lines_may_go_to_devices_and_pipes() {
         let fit = Fit::new(2).observe(&mut lines).checkpoint(folder.join("run"), None).unwrap();
         fit.run(&mut trainer(1))
     };
-    assert_eq!(run(Path::new("/dev/null")).unwrap(), Ended::Done);
+    assert_eq!(run(Path::new("/dev/null")).unwrap(), FitOutcome::Done);
     let error = run(Path::new("/dev/full")).unwrap_err();
     assert!(matches!(&error, Error::Io { .. }) && error.to_string().contains("/dev/full"), "{error}");
 }

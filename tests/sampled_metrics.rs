@@ -106,9 +106,9 @@ fn a_tracker_finds_the_modes_that_there_are_and_survives_json() {
         let modes = walks.terminal.select(&rows);
         seen.extend(modes.rows().map(<[u16]>::to_vec));
         tracker.add(step, 16 * step as u64, env.keys(&modes));
-        assert_eq!(tracker.found(), seen.len());
+        assert_eq!(tracker.n_modes(), seen.len());
     }
-    assert!(tracker.found() > 1 && tracker.found() as u64 <= reward.n_modes());
+    assert!(tracker.n_modes() > 1 && tracker.n_modes() as u64 <= reward.n_modes());
     let rising = tracker.curve().windows(2).all(|pair| pair[0].modes < pair[1].modes && pair[0].step < pair[1].step);
     assert!(rising && tracker.curve().iter().all(|point| point.reward_calls == 16 * point.step as u64));
     let text = serde_json::to_string(&tracker).unwrap();

@@ -43,6 +43,6 @@ impl<E: TrainEnv> WarningRecorder<E> {
     }
 
     pub(crate) fn warnings(&self) -> &[Warning] {
-        self.warnings.raised()
+        self.warnings.all()
     }
 }

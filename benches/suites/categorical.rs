@@ -26,7 +26,7 @@ fn logits(masks: &Masks) -> Vec<Tensor> {
 fn round(masks: Masks, blocks: &[Tensor], rng: &mut Rng) -> Vec<Tensor> {
     let rows: Vec<usize> = (0..masks.len()).collect();
     let dist = GraphActionCategorical::new(masks, blocks).expect("blocks that fit");
-    let actions = dist.sample(&rows, &Exploration::none(), rng).expect("finite logits");
+    let actions = dist.sample(&rows, &Exploration::on_policy(), rng).expect("finite logits");
     let loss = dist.log_prob(&rows, &actions).expect("legal actions").sum(Kind::Float);
     Tensor::run_backward(&[loss], blocks, false, false)
 }

@@ -11,7 +11,7 @@ use super::{BATCHES, EXIT_BIAS, NODES, elements, growth, network, slow_group};
 
 pub(crate) fn bench(criterion: &mut Criterion) {
     let mut group = slow_group(criterion, "rollout");
-    let exploration = Exploration::none().with_exit_bias(EXIT_BIAS).expect("a finite bias");
+    let exploration = Exploration::on_policy().with_exit_bias(EXIT_BIAS).expect("a finite bias");
     for n in NODES {
         let env = growth(n);
         let policy = network(&env);

@@ -18,7 +18,7 @@ pub(crate) fn bench(criterion: &mut Criterion) {
             let fixed = fixed_nodes(GraphKind::Directed, n);
             let dense = random_graphs(GraphKind::Directed, batch, n, 0.5);
             let growing = growth(n);
-            let exploration = Exploration::none().with_exit_bias(EXIT_BIAS).expect("a finite bias");
+            let exploration = Exploration::on_policy().with_exit_bias(EXIT_BIAS).expect("a finite bias");
             let sampler = Sampler::new(&growing, &UniformPolicy).exploration(exploration);
             let grown = sampler.walks(batch, &mut Rng::seeded(0)).expect("walks").terminal;
             for direction in [Direction::Forward, Direction::Backward] {

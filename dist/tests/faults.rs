@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use gfn::Error;
 use gfn::group::Group;
-use gfn::run::{Ended, Fit};
+use gfn::run::{FitOutcome, Fit};
 use gfn::train::Checkpoint;
 use gfn_dist::{Launch, ProcessGroup, Store};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -90,7 +90,7 @@ fn part_disk_full() {
     let folder = std::env::var_os("GFN_TEST_FILE").unwrap();
     let mut trainer = trainer().unwrap().with_group(launch.connect(TIMEOUT).unwrap()).unwrap();
     let fit = |steps| Fit::new(steps).checkpoint(&folder, Some(5)).unwrap();
-    assert_eq!(fit(5).run(&mut trainer).unwrap(), Ended::Done);
+    assert_eq!(fit(5).run(&mut trainer).unwrap(), FitOutcome::Done);
     // Limits files to a kilobyte from here on: writing fails as on a full disk, because the signal is caught.
     signal_hook::flag::register(libc::SIGXFSZ, Arc::default()).unwrap();
     let most = getrlimit(Resource::Fsize).maximum;

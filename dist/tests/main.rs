@@ -29,7 +29,7 @@ use gfn::group::{Group, replicate};
 use gfn::nn::EstimatorsConfig;
 use gfn::objective::LogPartitionVariance;
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
-use gfn::run::{Ended, Fit};
+use gfn::run::{FitOutcome, Fit};
 use gfn::train::{Checkpoint, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_dist::{Launch, ProcessGroup, Store};
@@ -177,7 +177,7 @@ fn part_interrupted() {
     let fit = Fit::new(1_000_000).checkpoint(&folder, None).unwrap().stop_on_interrupt();
     trainer.step().unwrap();
     println!("READY");
-    assert_eq!(fit.run(&mut trainer).unwrap(), Ended::Interrupted);
+    assert_eq!(fit.run(&mut trainer).unwrap(), FitOutcome::Interrupted);
 }
 
 /// Ctrl-C and schedulers' signals reach the launcher, which passes them on. The run ends after a step, with a

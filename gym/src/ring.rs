@@ -194,7 +194,7 @@ fn cycle(graph: &GraphState) -> Option<Vec<u32>> {
     let (mut before, mut at) = (u32::MAX, 0);
     for _ in 0..n {
         order.push(at);
-        let next = graph.adjacency().ones(at as usize).map(|b| b as u32).find(|b| *b != before || degree == 1)?;
+        let next = graph.adjacency().neighbours(at as usize).map(|b| b as u32).find(|b| *b != before || degree == 1)?;
         (before, at) = (at, next);
         if at == 0 {
             break;

@@ -106,7 +106,7 @@ fn roll_outs_ask_the_same_policy() {
                     let off = (frozen.log_prob(&rows, &actions).unwrap() - &expected).abs().max().double_value(&[]);
                     assert!(off < 1e-4, "{env:?} {direction:?} {backward:?}: {off}");
                 }
-                let drawn = |rng: &mut Rng| frozen.sample(&rows, &Exploration::none(), rng).unwrap();
+                let drawn = |rng: &mut Rng| frozen.sample(&rows, &Exploration::on_policy(), rng).unwrap();
                 env.check(direction, &states, &drawn(&mut Rng::seeded(6))).unwrap();
             }
         }

@@ -154,7 +154,7 @@ fn the_line_keeps_its_contract() {
         for backward in [BackwardPolicy::SharedTorso, BackwardPolicy::Separate, BackwardPolicy::Uniform] {
             check(&env, &line_policy(&env, backward), &LineReward::default(), false);
         }
-        let biased = Exploration::none().with_exit_bias(1.0).unwrap();
+        let biased = Exploration::on_policy().with_exit_bias(1.0).unwrap();
         let error = Sampler::new(&env, &env.uniform()).exploration(biased).forward(2, &mut Rng::seeded(0)).unwrap_err();
         assert!(matches!(error, Error::Config { setting: "exit_bias", .. }), "{error}");
         let walks = Sampler::new(&env, &env.uniform()).forward(20, &mut Rng::seeded(0)).unwrap();
@@ -222,7 +222,7 @@ fn invalid_settings_are_refused_by_name() {
     let mixtures = BoxPolicyConfig::default().mixtures;
     let outputs = Tensor::full([1, mixtures.width(2) as i64], f64::NAN, (Kind::Double, Device::Cpu));
     let dist = BoxDist::new(env, Forward, env.initial(&[0]), mixtures, outputs).unwrap();
-    let error = dist.sample(&[0], &Exploration::none(), &mut Rng::seeded(0)).unwrap_err();
+    let error = dist.sample(&[0], &Exploration::on_policy(), &mut Rng::seeded(0)).unwrap_err();
     assert!(matches!(error, Error::NonFinite { value, .. } if value.is_nan()));
     // The network isn't used if all actions are random.
     assert!(dist.sample(&[0], &Exploration::epsilon(1.0).unwrap(), &mut Rng::seeded(0)).is_ok());
@@ -339,7 +339,7 @@ fn states_are_independent() {
         let pf = |states: &Reals| policy.evaluate(&env, states, None, Quantities::PF).unwrap().pf.unwrap();
         let dist = pf(&states);
         let rows = [3, 1, 1, 0, 2, 3, 1, 0, 1];
-        let mut actions = dist.sample(&rows, &Exploration::none(), &mut Rng::seeded(3)).unwrap();
+        let mut actions = dist.sample(&rows, &Exploration::on_policy(), &mut Rng::seeded(3)).unwrap();
         let exit = env.exit_actions(&states.select(&[1])).unwrap();
         actions.values_mut()[3..6].copy_from_slice(exit.row(0));
         assert!(actions.rows().filter(|action| action[2] == 0.0).count() >= 4, "too few moves to compare");

@@ -121,7 +121,7 @@ fn samples_follow_their_density() {
     let (n, bins, fine) = (40_000, 5, 40);
     for coupling in [Coupling::Joint, Coupling::PerAxis] {
         let dist = dist(env, Direction::Forward, &[0.0, 0.0], coupling);
-        let drawn = dist.sample(&vec![0; n], &Exploration::none(), &mut Rng::seeded(2)).unwrap();
+        let drawn = dist.sample(&vec![0; n], &Exploration::on_policy(), &mut Rng::seeded(2)).unwrap();
         let mut expected = vec![0.0; bins * bins];
         let along = midpoints(0.0, 1.0, bins * fine);
         let points = Reals::from_rows(along.iter().flat_map(|&y| along.iter().map(move |&x| [x, y, 0.0])));

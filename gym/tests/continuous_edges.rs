@@ -54,7 +54,7 @@ fn a_learned_way_back_ends_in_the_disk_only() {
     while !states.is_empty() {
         let dist = BoxDist::new(env, Direction::Backward, states.clone(), mixtures, outputs(states.len())).unwrap();
         let rows: Vec<usize> = (0..states.len()).collect();
-        let actions = dist.sample(&rows, &Exploration::none(), &mut rng).unwrap();
+        let actions = dist.sample(&rows, &Exploration::on_policy(), &mut rng).unwrap();
         let step = env.step(Direction::Backward, &mut states, &actions).unwrap();
         env.check(Direction::Forward, &states, &step.reverse).unwrap();
         let forward = BoxDist::new(env, Direction::Forward, states.clone(), mixtures, outputs(states.len())).unwrap();
@@ -95,7 +95,7 @@ fn no_room_is_no_step() {
             let state = if direction == Direction::Forward { &state } else { &Reals::from_rows([[delta]]) };
             let dist = BoxDist::uniform(env, direction, state.clone());
             let rows = [0; 8];
-            let actions = dist.sample(&rows, &Exploration::none(), &mut Rng::seeded(k as u64)).unwrap();
+            let actions = dist.sample(&rows, &Exploration::on_policy(), &mut Rng::seeded(k as u64)).unwrap();
             let scored = dist.log_prob(&rows, &actions).unwrap();
             assert_eq!(scored.isfinite().all().int64_value(&[]), 1, "{delta} {direction}");
         }
@@ -104,7 +104,7 @@ fn no_room_is_no_step() {
 
 #[test]
 fn noise_widens_gaussian_steps_and_is_refused_by_betas() {
-    let noise = Exploration::none().with_noise(2.0).unwrap();
+    let noise = Exploration::on_policy().with_noise(2.0).unwrap();
     let env = BoxEnv::cartesian(2, 0.25).unwrap();
     let boxed = BoxDist::uniform(env, Direction::Forward, env.initial(&[0]));
     let refused = boxed.sample(&[0], &noise, &mut Rng::seeded(0));
@@ -119,7 +119,7 @@ fn noise_widens_gaussian_steps_and_is_refused_by_betas() {
         let steps = dist.sample(&[0; 20_000], exploration, &mut Rng::seeded(0)).unwrap();
         (steps.values().iter().map(|x| x * x).sum::<f64>() / 20_000.0).sqrt()
     };
-    assert!((deviation(&Exploration::none()) / mixtures.min_std - 1.0).abs() < 0.02);
+    assert!((deviation(&Exploration::on_policy()) / mixtures.min_std - 1.0).abs() < 0.02);
     assert!((deviation(&noise) / mixtures.min_std.hypot(2.0) - 1.0).abs() < 0.02);
 }
 
@@ -141,7 +141,7 @@ fn shapes_are_checked() {
     shape(good.log_prob(&[0, 1], &Reals::from_rows([[0.5, 0.5, 0.0]])));
     shape(good.log_prob(&[0], &Reals::from_rows([[0.5, 0.5]])));
     assert!(matches!(
-        good.sample(&[2], &Exploration::none(), &mut Rng::seeded(0)),
+        good.sample(&[2], &Exploration::on_policy(), &mut Rng::seeded(0)),
         Err(Error::OutOfRange { index: 2, len: 2 })
     ));
 

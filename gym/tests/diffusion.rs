@@ -87,7 +87,7 @@ fn every_process_balances_with_its_reversal() {
             let target = Energy::new(Arc::new(Mixture::gaussian(vec![0.0; 3], sd).unwrap()));
             let policy = ReferencePolicy;
             let mut rng = Rng::seeded(1);
-            let wild = Exploration::none().with_noise(1.3).unwrap();
+            let wild = Exploration::on_policy().with_noise(1.3).unwrap();
             let forward = Sampler::new(&env, &policy).exploration(wild).forward(6, &mut rng).unwrap();
             let ends = env.terminal(Reals::from_rows([[5.0, -3.0, 0.1], [0.0, 0.2, 9.0]]));
             let back = Sampler::new(&env, &policy).backward(&ends, &mut rng).unwrap();
@@ -166,10 +166,10 @@ fn steps_that_make_no_sense_are_refused() {
     let mut rng = Rng::seeded(0);
     let epsilon = Exploration::epsilon(0.1).unwrap();
     assert!(steps.sample(&[0], &epsilon, &mut rng).unwrap_err().to_string().contains("epsilon"));
-    let biased = Exploration::none().with_exit_bias(1.0).unwrap();
+    let biased = Exploration::on_policy().with_exit_bias(1.0).unwrap();
     assert!(steps.sample(&[0], &biased, &mut rng).unwrap_err().to_string().contains("exit_bias"));
     let chain = gfn::examples::Chain::new(3);
-    let noisy = Exploration::none().with_noise(0.1).unwrap();
+    let noisy = Exploration::on_policy().with_noise(0.1).unwrap();
     let uniform = gfn::policy::UniformPolicy;
     let error = Sampler::new(&chain, &uniform).exploration(noisy).forward(2, &mut rng).unwrap_err();
     assert!(error.to_string().contains("noise"), "{error}");
@@ -238,9 +238,9 @@ fn exploration_widens_steps() {
         (drawn.values().iter().map(|x| (x - 0.3).powi(2)).sum::<f64>() / n as f64).sqrt()
     };
     for (exploration, expected) in [
-        (Exploration::none(), 0.4),
-        (Exploration::none().with_noise(0.3).unwrap(), 0.5),
-        (Exploration::none().with_temperature(4.0).unwrap(), 0.8),
+        (Exploration::on_policy(), 0.4),
+        (Exploration::on_policy().with_noise(0.3).unwrap(), 0.5),
+        (Exploration::on_policy().with_temperature(4.0).unwrap(), 0.8),
     ] {
         assert!((spread(exploration) - expected).abs() < 0.01 * expected + 0.005, "{exploration:?}");
     }

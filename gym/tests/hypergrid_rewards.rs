@@ -37,7 +37,7 @@ fn counts_agree(reward: &GridReward) {
     let tiers = reward.tiered().unwrap();
     for set in 0..1u32 << tiers.weights.len() {
         let mut counts = vec![0; tiers.n_rules()];
-        for point in points(reward.grid()).rows().filter(|point| tiers.passed(point) & set == set) {
+        for point in points(reward.grid()).rows().filter(|point| tiers.passed_tiers(point) & set == set) {
             counts[tiers.rule(point)] += 1;
         }
         assert_eq!(tiers.counts_of_tiers(set), Some(counts), "{set:b} {reward:?}");

@@ -72,7 +72,7 @@ fn lattices() {
 fn senseless_couplings_are_refused() {
     assert!(matches!(IsingReward::new(2, &[1.0; 3], 1.0), Err(Error::Shape { .. })));
     assert!(matches!(IsingReward::new(2, &[1.0, f64::NAN, 0.0, 0.0], 1.0), Err(Error::NonFinite { .. })));
-    assert!(IsingReward::new(0, &[], 1.0).is_err() && IsingReward::ones(2, f64::INFINITY).is_err());
+    assert!(IsingReward::new(0, &[], 1.0).is_err() && IsingReward::with_equal_couplings(2, f64::INFINITY).is_err());
     assert!(IsingReward::lattice(1, 0.4, 1.0).is_err() && IsingReward::lattice(3, f64::NAN, 1.0).is_err());
     assert!(DiscreteEbm::new(0).is_err() && DiscreteEbm::new(2).unwrap().states_of(&[[true]]).is_err());
     assert_eq!(

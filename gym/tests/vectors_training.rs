@@ -29,7 +29,7 @@ pub(crate) fn train_spins<P>(policy: P, objective: impl Objective + 'static, ada
 where
     P: Policy<VectorEnv> + Send + 'static,
 {
-    let (env, reward) = (DiscreteEbm::new(4).unwrap().env(), IsingReward::ones(4, 1.0).unwrap());
+    let (env, reward) = (DiscreteEbm::new(4).unwrap().env(), IsingReward::with_equal_couplings(4, 1.0).unwrap());
     let config = TrainerConfig {
         batch: 16,
         adam,

@@ -14,7 +14,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use tch::Tensor;
 
-use crate::errors::{call_python, raised};
+use crate::errors::{call_python, to_exception};
 use crate::molecules::{Reading, graphs_of, lines};
 use crate::states::{Graphs, entries, table};
 
@@ -35,9 +35,9 @@ pub(crate) trait Border<S>: Send + Sync {
 type Show = Box<dyn for<'py> FnOnce(Python<'py>) -> PyResult<Bound<'py, PyAny>> + Send>;
 
 /// A batch of states, to be shown once the interpreter is attached.
-pub(crate) struct Shown(Show);
+pub(crate) struct DeferredObject(Show);
 
-impl<'py> IntoPyObject<'py> for Shown {
+impl<'py> IntoPyObject<'py> for DeferredObject {
     type Target = PyAny;
     type Output = Bound<'py, PyAny>;
     type Error = PyErr;
@@ -49,9 +49,9 @@ impl<'py> IntoPyObject<'py> for Shown {
 
 impl<S: Send + 'static> dyn Border<S> {
     /// Shows states later.
-    pub(crate) fn defer(self: &std::sync::Arc<Self>, states: S) -> Shown {
+    pub(crate) fn defer(self: &std::sync::Arc<Self>, states: S) -> DeferredObject {
         let border = self.clone();
-        Shown(Box::new(move |py| border.show(py, &states)))
+        DeferredObject(Box::new(move |py| border.show(py, &states)))
     }
 
     /// Reads states for a caller that isn't attached to the interpreter.
@@ -87,7 +87,7 @@ impl Border<GraphStates> for GraphBorder {
         if let Ok(graphs) = states.cast::<Graphs>() {
             let states = graphs.get().states();
             for graph in states.graphs() {
-                self.schema.check_graph(graph).map_err(raised)?;
+                self.schema.check_graph(graph).map_err(to_exception)?;
             }
             return Ok(states.clone());
         }
@@ -121,7 +121,7 @@ impl Border<GraphStates> for StructureBorder {
         for matrix in matrices.as_array().outer_iter() {
             let ends = matrix.indexed_iter().filter(|(_, is_edge)| **is_edge);
             let edges: Vec<(u32, u32)> = ends.map(|((a, b), _)| (a as u32, b as u32)).collect();
-            graphs.push(acyclic(n, &edges).map_err(raised)?);
+            graphs.push(acyclic(n, &edges).map_err(to_exception)?);
         }
         Ok(graphs.into())
     }
@@ -157,7 +157,7 @@ impl Border<VectorStates> for VectorBorder {
                 }
             }
         }
-        VectorStates::from_flat(self.width, values).map_err(raised)
+        VectorStates::from_flat(self.width, values).map_err(to_exception)
     }
 
     fn features(&self) -> Option<Box<dyn StateFeatures<VectorStates>>> {
@@ -175,7 +175,7 @@ impl Border<Reals> for PointBorder {
 
     fn read(&self, states: &Bound<'_, PyAny>, who: &str) -> PyResult<Reals> {
         let rows: PyReadonlyArray2<'_, f64> = array(states, who, "float64", &[self.0])?;
-        Reals::from_flat(self.0, rows.as_array().iter().copied().collect()).map_err(raised)
+        Reals::from_flat(self.0, rows.as_array().iter().copied().collect()).map_err(to_exception)
     }
 
     fn features(&self) -> Option<Box<dyn StateFeatures<Reals>>> {

@@ -22,20 +22,20 @@ use crate::tensors::PyTensor;
 #[serde(deny_unknown_fields)]
 struct Spec {
     n_rewards: usize,
-    temperature: Marked<Temperature>,
-    preferences: Option<Marked<Directions>>,
+    temperature: WithBins<Temperature>,
+    preferences: Option<WithBins<Directions>>,
     focus: Option<FocusSpec>,
 }
 
 /// A distribution, and the marks of its thermometer, if it is written as one.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Marked<T> {
+struct WithBins<T> {
     of: T,
     bins: Option<usize>,
 }
 
-impl<T> Marked<T> {
+impl<T> WithBins<T> {
     fn encoding(&self) -> Encoding {
         self.bins.map_or(Encoding::Number, |bins| Encoding::Thermometer { bins })
     }
@@ -44,7 +44,7 @@ impl<T> Marked<T> {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FocusSpec {
-    directions: Marked<Directions>,
+    directions: WithBins<Directions>,
     cosine: f64,
     limit: f64,
     outside: f64,

@@ -7,31 +7,31 @@ use pyo3::prelude::*;
 use crate::wording::in_python;
 
 /// An exception on its way to Python; `?` makes one of an error of the library, too.
-pub(crate) struct Raised(PyErr);
+pub(crate) struct PythonError(PyErr);
 
 /// The result of what Python calls, by which both kinds of errors are passed on.
-pub(crate) type Outcome<T> = std::result::Result<T, Raised>;
+pub(crate) type Outcome<T> = std::result::Result<T, PythonError>;
 
-impl From<Error> for Raised {
+impl From<Error> for PythonError {
     fn from(error: Error) -> Self {
-        Self(raised(error))
+        Self(to_exception(error))
     }
 }
 
-impl From<PyErr> for Raised {
+impl From<PyErr> for PythonError {
     fn from(exception: PyErr) -> Self {
         Self(exception)
     }
 }
 
-impl From<Raised> for PyErr {
-    fn from(raised: Raised) -> Self {
-        raised.0
+impl From<PythonError> for PyErr {
+    fn from(error: PythonError) -> Self {
+        error.0
     }
 }
 
 /// The exception for an error.
-pub(crate) fn raised(error: Error) -> PyErr {
+pub(crate) fn to_exception(error: Error) -> PyErr {
     let message = in_python(&error.to_string());
     match error {
         Error::External { source, .. } => match source.downcast::<PyErr>() {

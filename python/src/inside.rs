@@ -36,7 +36,7 @@ impl Inside {
     /// `SystemExit`, which ends a thread quietly, where the interpreter is about to end.
     pub(crate) fn enter(py: Python<'_>) -> PyResult<Self> {
         if ENDING.load(SeqCst) {
-            return Err(ended());
+            return Err(exit_error());
         }
         if FORKED.load(SeqCst) {
             alone();
@@ -55,14 +55,14 @@ impl Drop for Inside {
     }
 }
 
-fn ended() -> PyErr {
+fn exit_error() -> PyErr {
     PySystemExit::new_err("Python is about to end")
 }
 
 /// Ends what a daemon thread does once the interpreter is about to end: a thread that comes back to it later ends the process by an abort.
 pub(crate) fn check_ending() -> Result<()> {
     if ENDING.load(SeqCst) {
-        return Err(Error::external("the end of Python", ended()));
+        return Err(Error::external("the end of Python", exit_error()));
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::env::{EnvSpec, Failures};
 use crate::errors::Outcome;
-use crate::kinds::{ByKind, GraphFacts, Space};
+use crate::kinds::{ByKind, GraphDetails, Space};
 use crate::settings::read;
 
 /// The names of classes of nodes, of values of their attributes, and the same of edges.
@@ -50,7 +50,7 @@ impl Reading {
     pub(crate) fn read(settings: &Bound<'_, PyAny>) -> Outcome<Self> {
         let spec: EnvSpec = read("an environment", settings)?;
         match spec.build(None, None, &Failures::default())? {
-            ByKind::Graphs(Space { facts: GraphFacts::Molecules(reading), .. }) => Ok(reading),
+            ByKind::Graphs(Space { details: GraphDetails::Molecules(reading), .. }) => Ok(reading),
             _ => Err(PyValueError::new_err(format!("{settings}: expected an environment of molecules")).into()),
         }
     }

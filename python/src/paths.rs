@@ -11,8 +11,8 @@ use gfn::{Error, Result};
 use pyo3::prelude::*;
 use tch::Tensor;
 
-use crate::border::{Border, Shown};
-use crate::errors::raised;
+use crate::border::{Border, DeferredObject};
+use crate::errors::to_exception;
 use crate::inside::Inside;
 use crate::kinds::{AnyPaths, PyEnv, Space};
 use crate::session::catch_panic;
@@ -23,7 +23,7 @@ use crate::tensors::PyTensor;
 pub(crate) struct PathBatch<E: PyEnv> {
     pub(crate) batch: Batch<E>,
     /// log P_F and log P_B of each transition under the policy that drew it, without exploration, `[2, T]`.
-    scored: Option<Tensor>,
+    log_probs: Option<Tensor>,
     env: E,
     border: Arc<dyn Border<E::States>>,
 }
@@ -43,7 +43,7 @@ impl AnyPaths {
 }
 
 impl<E: PyEnv> PathBatch<E> {
-    pub(crate) fn new(space: &Space<E>, batch: impl Into<Batch<E>>, scored: Option<Tensor>) -> Self {
+    pub(crate) fn new(space: &Space<E>, batch: impl Into<Batch<E>>, log_probs: Option<Tensor>) -> Self {
         Self { batch: batch.into(), scored, env: space.env.clone(), border: space.border.clone() }
     }
 
@@ -51,7 +51,7 @@ impl<E: PyEnv> PathBatch<E> {
         &self.batch.trajectories
     }
 
-    fn with(&self, trajectories: Trajectories<E>, scored: Option<Tensor>) -> Self {
+    fn with(&self, trajectories: Trajectories<E>, log_probs: Option<Tensor>) -> Self {
         Self { batch: trajectories.into(), scored, env: self.env.clone(), border: self.border.clone() }
     }
 
@@ -64,19 +64,19 @@ impl<E: PyEnv> PathBatch<E> {
         }
         let transitions = Tensor::from_slice(&transitions);
         let select = |scored: &Tensor| scored.index_select(1, &transitions.to_device(scored.device()));
-        Ok(self.with(some, self.scored.as_ref().map(select)))
+        Ok(self.with(some, self.log_probs.as_ref().map(select)))
     }
 
     pub(crate) fn with_log_rewards(&self, log_rewards: Vec<f64>) -> Result<Self> {
         let trajectories = self.trajectories().clone().with_log_rewards(log_rewards)?;
-        Ok(self.with(trajectories, self.scored.as_ref().map(Tensor::shallow_clone)))
+        Ok(self.with(trajectories, self.log_probs.as_ref().map(Tensor::shallow_clone)))
     }
 
     fn join(&self, other: &mut AnyPaths) -> Result<Self> {
         let other = other.of_env(&self.env)?;
         let mut all = self.trajectories().clone();
         all.extend([other.trajectories().clone()])?;
-        let both = self.scored.as_ref().zip(other.scored.as_ref());
+        let both = self.log_probs.as_ref().zip(other.log_probs.as_ref());
         Ok(self.with(all, both.map(|(first, second)| Tensor::cat(&[first, second], 1))))
     }
 }
@@ -92,7 +92,7 @@ pub(crate) fn replay<E: PyEnv>(
     instances: &[u32],
     log_rewards: Option<Vec<f64>>,
     conditions: Option<PyTensor>,
-    scored: Option<PyScored>,
+    log_probs: Option<PyScored>,
 ) -> Result<PathBatch<E>> {
     let actions = space.env.read_actions(actions)?;
     let mut all = Trajectories::replay_of(&space.env, instances, &actions, offsets)?;
@@ -140,7 +140,7 @@ impl Paths {
     /// Reads them without the interpreter. A panic is an error.
     fn read<T: Send>(&self, py: Python<'_>, read: impl FnOnce(&mut AnyPaths) -> Result<T> + Send) -> PyResult<T> {
         let _inside = Inside::enter(py)?;
-        py.detach(|| catch_panic(|| read(&mut *self.lock()?)))?.map_err(raised)
+        py.detach(|| catch_panic(|| read(&mut *self.lock()?)))?.map_err(to_exception)
     }
 }
 
@@ -194,7 +194,7 @@ impl Paths {
     }
 
     /// log P_F and log P_B of each transition, if they were scored.
-    fn scored(&self, py: Python<'_>) -> PyResult<Option<PyScored>> {
+    fn log_probs(&self, py: Python<'_>) -> PyResult<Option<PyScored>> {
         let split = |scored: &Tensor| (PyTensor(scored.get(0)), PyTensor(scored.get(1)));
         self.read(py, |paths| Ok(each!(paths, paths => paths.scored.as_ref().map(split))))
     }
@@ -206,17 +206,17 @@ impl Paths {
         })
     }
 
-    fn states(&self, py: Python<'_>) -> PyResult<Shown> {
+    fn states(&self, py: Python<'_>) -> PyResult<DeferredObject> {
         self.read(py, |paths| Ok(each!(paths, paths => paths.border.defer(paths.trajectories().states().clone()))))
     }
 
-    fn next_states(&self, py: Python<'_>) -> PyResult<Shown> {
+    fn next_states(&self, py: Python<'_>) -> PyResult<DeferredObject> {
         self.read(py, |paths| {
             Ok(each!(paths, paths => paths.border.defer(paths.trajectories().transitions().next_states())))
         })
     }
 
-    fn terminal(&self, py: Python<'_>) -> PyResult<Shown> {
+    fn terminal(&self, py: Python<'_>) -> PyResult<DeferredObject> {
         self.read(py, |paths| {
             Ok(each!(paths, paths => paths.border.defer(paths.trajectories().terminal_states().clone())))
         })

@@ -18,7 +18,7 @@ use crate::states::Array;
 pub(crate) fn molecule_score(settings: serde_json::Value) -> gfn::Result<FactoredScore> {
     if let Some(name) = settings.as_str() {
         let unknown = || Error::config("score", name, "one of the names of `MoleculeReward`");
-        return ScoreConfig::named(name).ok_or_else(unknown)?.build();
+        return ScoreConfig::from_name(name).ok_or_else(unknown)?.build();
     }
     let config = serde_path_to_error::deserialize::<_, ScoreConfig>(settings);
     config.map_err(|error| Error::config("factors of a score", error, "those of `MoleculeScore`"))?.build()

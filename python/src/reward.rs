@@ -43,7 +43,7 @@ impl RewardSettings {
             let expected = "the reward as it is, as states are points: none comes twice";
             return Err(Error::config("the reward of this environment", "CachedReward", expected).into());
         };
-        Ok((discrete.cached)(&space.env, reward, capacity)?)
+        Ok((discrete.cache_reward)(&space.env, reward, capacity)?)
     }
 }
 

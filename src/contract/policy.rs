@@ -151,7 +151,7 @@ fn random_states<E: ReplayEnv>(env: &E, budget: &Budget<'_>, rng: &mut Rng) -> R
         let all: Vec<usize> = (0..states.len()).collect();
         let dist = tch::no_grad(|| uniform.evaluate(env, &states, None, Quantities::PF))?.pf;
         let missing = || Error::missing("random walks", "a forward policy", "give the environment a uniform one");
-        let actions = dist.ok_or_else(missing)?.sample(&all, &Exploration::none(), rng)?;
+        let actions = dist.ok_or_else(missing)?.sample(&all, &Exploration::on_policy(), rng)?;
         forward.states.append(states.clone());
         forward.actions.append(actions.clone());
         let step = env.step(Direction::Forward, &mut states, &actions)?;

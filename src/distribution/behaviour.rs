@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn only_a_legal_exit_is_biased() {
         let masks = Masks::dense(Direction::Forward, 3, vec![true, true, true, true, true, false], true).unwrap();
-        let exploration = Exploration::none().with_exit_bias(2.0).unwrap();
+        let exploration = Exploration::on_policy().with_exit_bias(2.0).unwrap();
         let behaviour = Behaviour {
             masks: &masks,
             legal_ptr: &[0, 3, 5],

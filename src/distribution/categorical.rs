@@ -33,7 +33,7 @@ const MIN_ROWS_PER_THREAD: usize = 256;
 /// let masks = Masks::dense(Direction::Forward, 3, vec![true, false, true], true)?;
 /// let logits = tch::Tensor::from_slice(&[0f32, 9.0, 0.0]).view([1, 3]);
 /// let dist = GraphActionCategorical::new(masks, &[logits])?;
-/// let action = dist.sample(&[0], &Exploration::none(), &mut Rng::seeded(0))?;
+/// let action = dist.sample(&[0], &Exploration::on_policy(), &mut Rng::seeded(0))?;
 /// let log_prob = dist.log_prob(&[0], &action)?;
 /// assert!((log_prob.double_value(&[0]) - 0.5f64.ln()).abs() < 1e-6);
 /// assert!(dist.log_prob(&[0], &Slots(vec![1])).is_err());

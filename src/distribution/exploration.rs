@@ -34,7 +34,7 @@ pub struct Exploration {
 
 impl Default for Exploration {
     fn default() -> Self {
-        Self::none()
+        Self::on_policy()
     }
 }
 
@@ -42,7 +42,7 @@ impl Exploration {
     /// Returns the settings without exploration: actions are drawn from the policy itself. This is the
     /// default.
     #[must_use]
-    pub const fn none() -> Self {
+    pub const fn on_policy() -> Self {
         Self { epsilon: 0.0, temperature: 1.0, exit_bias: 0.0, noise: 0.0 }
     }
 
@@ -53,7 +53,7 @@ impl Exploration {
     pub fn epsilon(epsilon: f64) -> Result<Self> {
         let is_valid = (0.0..=1.0).contains(&epsilon);
         let epsilon = check_setting("epsilon", epsilon, is_valid, "a probability between 0 and 1")?;
-        Ok(Self { epsilon, ..Self::none() })
+        Ok(Self { epsilon, ..Self::on_policy() })
     }
 
     /// Sets the number that logits are divided by. Defaults to 1.

@@ -2,7 +2,7 @@
 
 /// A sign that training goes wrong without an error, as a person would see it in the figures.
 ///
-/// Each kind is raised once per observer ([`Warnings::raised`](crate::run::Warnings::raised)); the warning of a
+/// Each kind is raised once per observer ([`Warnings::all`](crate::run::Warnings::all)); the warning of a
 /// resumed run is raised once per change. A warning is a sign, not a proof: its text says what was found, what that
 /// means and what to do.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]

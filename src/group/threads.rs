@@ -21,7 +21,7 @@ struct Meeting {
     table: Mutex<Table>,
     all_here: Condvar,
     /// The number of complete meetings.
-    met: AtomicU64,
+    n_complete: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ struct Table {
     /// that is early for the next meeting must not overwrite tensors that another thread still reads.
     brought: [BTreeMap<usize, (&'static str, Tensor)>; 2],
     /// The rank of the thread that left first.
-    gone: Option<usize>,
+    departed_rank: Option<usize>,
 }
 
 impl Meeting {
@@ -40,14 +40,14 @@ impl Meeting {
 
     /// Waits until a meeting is complete, and returns the locked table.
     fn wait_for(&self, number: u64) -> Result<MutexGuard<'_, Table>> {
-        let here = || self.met.load(Ordering::Acquire) >= number;
+        let here = || self.n_attended.load(Ordering::Acquire) >= number;
         let started = Instant::now();
         while !here() && started.elapsed() < SPIN_TIME {
             std::hint::spin_loop();
         }
         let mut table = self.table();
         while !here() {
-            table.gone.map_or(Ok(()), |gone| Err(left(gone)))?;
+            table.departed_rank.map_or(Ok(()), |gone| Err(left(gone)))?;
             table = self.all_here.wait(table).unwrap_or_else(PoisonError::into_inner);
         }
         Ok(table)
@@ -66,22 +66,22 @@ pub struct Replica {
     size: usize,
     meeting: Arc<Meeting>,
     /// The number of meetings that the replica has attended.
-    met: Cell<u64>,
+    n_attended: Cell<u64>,
 }
 
 impl Replica {
     /// Creates the only member of a group of one.
     pub(crate) fn alone() -> Self {
-        Self { rank: 0, size: 1, meeting: Arc::default(), met: Cell::new(0) }
+        Self { rank: 0, size: 1, meeting: Arc::default(), n_attended: Cell::new(0) }
     }
 
     /// Brings a copy of a tensor to an operation, waits for all other replicas, and returns the tensors of all
     /// replicas, by rank.
     fn exchange(&self, operation: &'static str, mine: &Tensor) -> Result<Vec<Tensor>> {
-        let number = self.met.replace(self.met.get() + 1);
+        let number = self.n_attended.replace(self.n_attended.get() + 1);
         let (bank, mine) = ((number % 2) as usize, mine.detach().copy());
         let mut table = self.meeting.table();
-        table.gone.map_or(Ok(()), |gone| Err(left(gone)))?;
+        table.departed_rank.map_or(Ok(()), |gone| Err(left(gone)))?;
         table.brought[bank].insert(self.rank, (operation, mine));
         if table.brought[bank].len() < self.size {
             drop(table);
@@ -89,7 +89,7 @@ impl Replica {
         } else {
             // All threads have read the tensors of the last meeting.
             table.brought[1 - bank].clear();
-            self.meeting.met.store(number + 1, Ordering::Release);
+            self.meeting.n_complete.store(number + 1, Ordering::Release);
             self.meeting.all_here.notify_all();
         }
         let brought = &table.brought[bank];
@@ -160,11 +160,11 @@ pub fn replicate<T>(n: usize, work: impl Fn(Replica) -> Result<T> + Sync) -> Res
     let meeting = Arc::<Meeting>::default();
     let run = |rank: usize| {
         let _leaving = AtEnd(|| {
-            meeting.table().gone.get_or_insert(rank);
+            meeting.table().departed_rank.get_or_insert(rank);
             meeting.all_here.notify_all();
         });
         tch::set_num_threads(1);
-        parallel::alone(|| work(Replica { rank, size: n, meeting: Arc::clone(&meeting), met: Cell::new(0) }))
+        parallel::alone(|| work(Replica { rank, size: n, meeting: Arc::clone(&meeting), n_attended: Cell::new(0) }))
     };
     // libtorch stores a part of its number of threads per process.
     let threads = tch::get_num_threads();

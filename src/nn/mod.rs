@@ -18,7 +18,7 @@ pub(crate) use host::floats;
 pub use host::{HostLinear, HostMlp, HostNorm};
 pub use layers::{Activation, Embedding, LayerNorm, Linear, Mlp, MlpConfig};
 pub use parameters::{Group, Parameter, Parameters, Scope};
-pub(crate) use parameters::{Restored, UNSET_LOG_Z, WeightNoise};
+pub(crate) use parameters::{ParameterBackup, UNSET_LOG_Z, WeightNoise};
 pub(crate) use sequence::SequenceNet;
 pub use sequence::{SequenceKind, SequenceNetConfig};
 pub use torch_script::load_torch_script;

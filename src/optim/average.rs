@@ -3,7 +3,7 @@
 use tch::{Tensor, no_grad};
 
 use crate::error::check_setting;
-use crate::nn::{Parameters, Restored};
+use crate::nn::{Parameters, ParameterBackup};
 use crate::{Error, Result};
 
 /// An exponential moving average of a model's parameters. It changes more smoothly than the trained model, for sampling
@@ -78,7 +78,7 @@ impl Average {
     pub fn with<T>(&self, parameters: &Parameters, f: impl FnOnce() -> T) -> Result<T> {
         self.check(parameters)?;
         let tensors: Vec<&Tensor> = trained(parameters).map(|(_, tensor)| tensor).collect();
-        let _back = Restored::keep(tensors.iter().copied());
+        let _back = ParameterBackup::keep(tensors.iter().copied());
         self.give(parameters)?;
         Ok(f())
     }

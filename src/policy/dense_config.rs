@@ -23,11 +23,11 @@ pub struct MlpPolicyConfig {
     pub condition_mlp: Option<MlpConfig>,
     /// The number of heads of P_F on the torso, at least 1. A single head is in use at a time
     /// ([`MlpPolicy::choose_head`](super::MlpPolicy::choose_head)).
-    #[serde(default = "one")]
+    #[serde(default = "one_head")]
     pub heads: usize,
 }
 
-fn one() -> usize {
+fn one_head() -> usize {
     1
 }
 

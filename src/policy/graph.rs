@@ -72,7 +72,7 @@ fn evaluate(
             if blocks.len() == rows.len() {
                 for ((block, rows), action_block) in blocks.iter_mut().zip(&rows).zip(&masks.blocks) {
                     let what = || format!("the logit block of {} ({direction})", action_block.name);
-                    *block = expand_rows(block, rows.given, &rows.read, what)?;
+                    *block = expand_rows(block, rows.n_rows, &rows.read, what)?;
                 }
             }
             cached_masks.push(masks);

@@ -98,7 +98,7 @@ pub(crate) struct Network {
     conditions: Option<ConditionInput>,
     norm: Option<LayerNorm>,
     /// The activation of the first layer and the layers after it; `None` if there is a single layer.
-    rest: Option<(Activation, Mlp)>,
+    later_layers: Option<(Activation, Mlp)>,
 }
 
 /// The map from conditions to the first layer. Its output is added to the output of the table.
@@ -160,7 +160,7 @@ impl Network {
     /// so large that copying it costs more time than a roll-out saves.
     pub(super) fn on_host(&self, outputs: Range<i64>) -> Option<HostNetwork> {
         const MAX_TABLE_WEIGHTS: usize = 1 << 20;
-        let (_, mlp) = self.rest.as_ref()?;
+        let (_, mlp) = self.later_layers.as_ref()?;
         if self.conditions.is_some() || self.table.numel() > MAX_TABLE_WEIGHTS {
             return None;
         }
@@ -195,7 +195,7 @@ impl Network {
         if let Some(norm) = &self.norm {
             x = norm.forward(&x);
         }
-        match &self.rest {
+        match &self.later_layers {
             Some((activation, mlp)) => mlp.forward(&activation.apply(&x)),
             None => x,
         }
@@ -210,7 +210,7 @@ pub(super) struct HostNetwork {
     table: Vec<f32>,
     /// `[width]`.
     bias: Vec<f32>,
-    rest: HostMlp,
+    later_layers: HostMlp,
 }
 
 impl HostNetwork {
@@ -236,7 +236,7 @@ impl HostNetwork {
                 }
             }
         }
-        Ok(self.rest.forward(x, n))
+        Ok(self.later_layers.forward(x, n))
     }
 }
 

@@ -51,7 +51,7 @@ pub(super) struct Entry<E: Env> {
     pub(super) condition: Vec<f64>,
     /// The cell of the object's vector in a diverse buffer.
     cell: Cell,
-    pub(super) stored: StoredObject,
+    pub(super) object: StoredObject,
 }
 
 /// A function that identifies an object under its condition.
@@ -186,7 +186,7 @@ impl<E: Env> ReplayBuffer<E> {
 
     /// The raw log-rewards, in the order in which objects were added.
     pub fn log_rewards(&self) -> impl Iterator<Item = f64> + '_ {
-        self.entries.values().map(|entry| entry.stored.log_reward)
+        self.entries.values().map(|entry| entry.object.log_reward)
     }
 
     /// Returns all stored walks, oldest first; `None` from an empty buffer.

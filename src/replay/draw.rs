@@ -21,7 +21,7 @@ pub struct ReplayDraw<E: Env> {
     /// The log of the probability of drawing each entry in a single draw.
     pub log_probs: Vec<f64>,
     /// The number of objects in the buffer.
-    pub held: usize,
+    pub n_stored: usize,
 }
 
 impl<E: Env> ReplayBuffer<E> {
@@ -63,7 +63,7 @@ impl<E: Env> ReplayBuffer<E> {
         };
         let (serials, log_probs): (Vec<u64>, Vec<f64>) = (0..n).map(draw).unzip();
         let entries: Vec<_> = serials.iter().map(|serial| &self.entries[serial]).collect();
-        let log_rewards = entries.iter().map(|entry| entry.stored.log_reward).collect();
+        let log_rewards = entries.iter().map(|entry| entry.object.log_reward).collect();
         let walks = self.gather(entries.into_iter(), self.keeps_paths)?;
         Ok(ReplayDraw { walks, log_rewards, serials, log_probs, held })
     }
@@ -125,9 +125,9 @@ impl<E: Env> ReplayBuffer<E> {
         let mut held = 0;
         for (&serial, loss) in serials.iter().zip(losses) {
             let Some(entry) = self.entries.get_mut(&serial) else { continue };
-            let before = entry.stored;
-            entry.stored.loss = Some(loss.abs());
-            let after = entry.stored;
+            let before = entry.object;
+            entry.object.loss = Some(loss.abs());
+            let after = entry.object;
             self.index(serial, before, false);
             self.index(serial, after, true);
             held += 1;

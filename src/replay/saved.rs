@@ -36,7 +36,7 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
             with_conditions(write_walks(env, &held.terminal, &held.actions, &held.offsets), held.conditions());
         let log_rewards: Vec<f64> = self.log_rewards().collect();
         let serials: Vec<i64> = self.entries.keys().map(|&serial| serial as i64).collect();
-        let losses: Vec<f64> = self.entries.values().map(|entry| entry.stored.loss.unwrap_or(UNKNOWN)).collect();
+        let losses: Vec<f64> = self.entries.values().map(|entry| entry.object.loss.unwrap_or(UNKNOWN)).collect();
         tensors.extend([
             ("log_rewards".into(), Tensor::from_slice(&log_rewards)),
             ("serials".into(), Tensor::from_slice(&serials)),

@@ -203,7 +203,7 @@ impl<E: Env> Sampler<'_, E> {
             let mut moved = states.select(&live);
             let rows: Vec<usize> = (0..live.len()).collect();
             let dist = self.evaluate(direction, &moved, &live, None)?;
-            let actions = dist.sample(&rows, &Exploration::none(), rng)?;
+            let actions = dist.sample(&rows, &Exploration::on_policy(), rng)?;
             let log_probs = to_host(&dist.log_prob(&rows, &actions)?);
             let taken = self.env.step(direction, &mut moved, &actions)?;
             for (k, &i) in live.iter().enumerate() {

@@ -47,11 +47,11 @@ impl<'a, E: Env> Sampler<'a, E> {
     #[must_use]
     pub fn new(env: &'a E, policy: &'a dyn Policy<E>) -> Self {
         runtime::prepare();
-        Self { env, policy, exploration: Exploration::none(), max_steps: DEFAULT_MAX_STEPS }
+        Self { env, policy, exploration: Exploration::on_policy(), max_steps: DEFAULT_MAX_STEPS }
     }
 
     /// Sets the exploration of forward sampling; backward sampling has none. Exploration changes which
-    /// actions are sampled, but not the training target. Defaults to [`Exploration::none`].
+    /// actions are sampled, but not the training target. Defaults to [`Exploration::on_policy`].
     #[must_use]
     pub fn exploration(mut self, exploration: Exploration) -> Self {
         self.exploration = exploration;
@@ -162,7 +162,7 @@ impl<'a, E: Env> Sampler<'a, E> {
         let on_host = if conditions.is_none() { self.policy.on_host(direction) } else { None };
         let exploration = match direction {
             Direction::Forward => self.exploration,
-            Direction::Backward => Exploration::none(),
+            Direction::Backward => Exploration::on_policy(),
         };
         // Sampling needs no gradients, because `score` evaluates the samples again.
         let sampled = tch::no_grad(|| {

@@ -62,7 +62,7 @@ where
     fn start(&mut self, trainer: &Trainer<E>, state: Option<&Value>) -> Result<()> {
         trainer.check_sees_all("counting modes while training")?;
         match state.map(|state| state["found"].as_u64()) {
-            Some(found) if found != Some(self.tracker.found() as u64) => Err(malformed("found")),
+            Some(found) if found != Some(self.tracker.n_modes() as u64) => Err(malformed("found")),
             _ => Ok(()),
         }
     }
@@ -75,12 +75,12 @@ where
             let keys = trainer.env().keys(&objects.select(&rows));
             self.tracker.add(record.step, record.reward_calls, keys);
         }
-        record.metrics.insert(format!("{}_found", self.name), self.tracker.found() as f64);
+        record.metrics.insert(format!("{}_found", self.name), self.tracker.n_modes() as f64);
         Ok(ControlFlow::Continue(()))
     }
 
     fn save(&mut self) -> Result<Value> {
-        Ok(json!({ "found": self.tracker.found() }))
+        Ok(json!({ "found": self.tracker.n_modes() }))
     }
 
     /// The keys as JSON in bytes, which needs no more memory than they do; a manifest has no room for a million.

@@ -17,7 +17,7 @@ const PROGRESS_DELAY: Duration = Duration::from_secs(1);
 
 /// The reason why a run ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ended {
+pub enum FitOutcome {
     /// All steps are done.
     Done,
     /// An observer stopped it.
@@ -26,7 +26,7 @@ pub enum Ended {
     Interrupted,
 }
 
-impl Ended {
+impl FitOutcome {
     /// Reads the number that the first replica sent.
     fn from_number(number: f64) -> Self {
         let all = [Self::Done, Self::Stopped, Self::Interrupted];
@@ -43,7 +43,7 @@ impl Ended {
 /// ```
 /// use gfn::{nn::{GraphNet, GraphNetConfig}, objective::TrajectoryBalance, policy::GraphPolicy, examples::Triangles, Rng};
 /// use gfn::{env::StateGraph, graph::GraphStates, metrics::Distances};
-/// use gfn::run::{EarlyStop, Ended, Fit, Goal, MetricsFile, Metrics, Validation};
+/// use gfn::run::{EarlyStop, FitOutcome, Fit, Goal, MetricsFile, Metrics, Validation};
 /// use gfn::train::{Trainer, TrainerConfig};
 /// # let folder = std::env::temp_dir().join(format!("gfn-fit-{}", std::process::id()));
 /// # std::fs::create_dir_all(&folder).ok();
@@ -66,7 +66,7 @@ impl Ended {
 /// let mut lines = MetricsFile::new(folder.join("metrics.jsonl"));
 /// let fit = Fit::new(40).observe(&mut validation).observe(&mut stop).observe(&mut lines);
 /// let ended = fit.checkpoint(folder.join("checkpoint"), Some(20))?.stop_on_interrupt().run(&mut trainer)?;
-/// assert_eq!(ended, Ended::Done);
+/// assert_eq!(ended, FitOutcome::Done);
 /// assert_eq!(std::fs::read_to_string(folder.join("metrics.jsonl")).map_or(0, |text| text.lines().count()), 40);
 /// # std::fs::remove_dir_all(&folder).ok();
 /// # Ok::<(), gfn::Error>(())
@@ -174,9 +174,9 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
     /// answer; resume from the last checkpoint ([`Trainer::resume`]). [`Error::Config`], before the first step, for two observers of one name
     /// that both have a state; after a step, for a metric with the name of one of the step's own figures, and for an observer that saves to
     /// the folder of the run's own checkpoint.
-    pub fn run(mut self, trainer: &mut Trainer<E>) -> Result<Ended> {
+    pub fn run(mut self, trainer: &mut Trainer<E>) -> Result<FitOutcome> {
         let ended = self.fit(trainer, &mut Trainer::step)?;
-        if ended == Ended::Done && trainer.context().group.rank() == 0 {
+        if ended == FitOutcome::Done && trainer.context().group.rank() == 0 {
             self.run_warnings().check_end(trainer.steps_done())?;
         }
         Ok(ended)
@@ -191,7 +191,7 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
         mut self,
         trainer: &mut Trainer<E>,
         step: &mut dyn FnMut(&mut Trainer<E>) -> Result<StepStats>,
-    ) -> Result<Ended> {
+    ) -> Result<FitOutcome> {
         self.fit(trainer, step)
     }
 
@@ -199,7 +199,7 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
         &mut self,
         trainer: &mut Trainer<E>,
         step: &mut dyn FnMut(&mut Trainer<E>) -> Result<StepStats>,
-    ) -> Result<Ended> {
+    ) -> Result<FitOutcome> {
         trainer.check_equal_replicas()?;
         if trainer.context().group.rank() > 0 {
             // The first replica speaks for all of them. A signal that reaches all processes must not end one before their common step.
@@ -266,14 +266,14 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
         trainer: &mut Trainer<E>,
         step: &mut dyn FnMut(&mut Trainer<E>) -> Result<StepStats>,
         is_interrupted: &dyn Fn() -> bool,
-    ) -> Result<Ended> {
+    ) -> Result<FitOutcome> {
         let mut saved = None;
         let mut progress = (self.shows_progress && trainer.context().group.rank() == 0).then(|| {
             let line = Progress::new(self.steps as u64, trainer.context().objective.name());
             line.resumed_at(trainer.steps_done() as u64).after(PROGRESS_DELAY)
         });
-        let mut ended = Ended::Done;
-        while trainer.steps_done() < self.steps && ended == Ended::Done {
+        let mut ended = FitOutcome::Done;
+        while trainer.steps_done() < self.steps && ended == FitOutcome::Done {
             let stats = step(trainer)?;
             let step = trainer.steps_done();
             let last = step >= self.steps;
@@ -282,16 +282,16 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
             }
             let mut record = Record::new(step, trainer.reward_calls(), stats, last);
             if self.call_observers(trainer, &mut record)? == ControlFlow::Break(()) {
-                ended = Ended::Stopped;
+                ended = FitOutcome::Stopped;
             }
             if self.every.is_some_and(|every| step.is_multiple_of(every)) {
                 self.save(trainer)?;
                 saved = Some(step);
             }
-            if ended == Ended::Done && !last && is_interrupted() {
-                ended = Ended::Interrupted;
+            if ended == FitOutcome::Done && !last && is_interrupted() {
+                ended = FitOutcome::Interrupted;
             }
-            ended = Ended::from_number(trainer.context().broadcast_from_first(f64::from(ended as u8))?);
+            ended = FitOutcome::from_number(trainer.context().broadcast_from_first(f64::from(ended as u8))?);
         }
         if let Some(line) = progress {
             line.finish();

@@ -139,7 +139,7 @@ impl Record {
 /// ```
 /// use std::ops::ControlFlow;
 /// use gfn::{objective::LogPartitionVariance, policy::UniformPolicy, examples::{Chain, Positions}, Rng};
-/// use gfn::run::{Ended, Fit, Record};
+/// use gfn::run::{FitOutcome, Fit, Record};
 /// use gfn::train::{Trainer, TrainerConfig};
 /// let reward = |s: &Positions, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> { Ok(vec![0.0; s.0.len()]) };
 /// let config = TrainerConfig { batch: 4, ..TrainerConfig::default() };
@@ -150,7 +150,7 @@ impl Record {
 ///     losses.push(record.stats.loss);
 ///     Ok(if record.step == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
 /// };
-/// assert_eq!(Fit::new(10).observe(&mut keep).run(&mut trainer)?, Ended::Stopped);
+/// assert_eq!(Fit::new(10).observe(&mut keep).run(&mut trainer)?, FitOutcome::Stopped);
 /// assert_eq!(losses.len(), 3);
 ///
 /// // Stores all objects that training samples, as lines of JSON.

@@ -27,7 +27,7 @@ pub struct BatchScores {
     /// The scored parts: a single one, unless the batch was scored in parts.
     parts: Vec<ScoredPart>,
     /// The scores of several parts together.
-    joined: Option<Scores>,
+    joined_scores: Option<Scores>,
     /// `true` for scores of single transitions, or of parts of a batch.
     is_partial: bool,
 }
@@ -59,15 +59,15 @@ impl BatchScores {
     /// [`Error::Missing`] for no part.
     pub fn join(all: Vec<Self>) -> Result<Self> {
         let parts: Vec<ScoredPart> = all.into_iter().flat_map(|scores| scores.parts).collect();
-        let wholes: Vec<Scores> = parts.iter().map(|part| part.whole.shared()).collect();
-        let joined = Scores::joined(&wholes, |_, tensor| tensor)?;
+        let wholes: Vec<Scores> = parts.iter().map(|part| part.whole.shallow_clone()).collect();
+        let joined = Scores::concatenate(&wholes, |_, tensor| tensor)?;
         Ok(Self { parts, joined: Some(joined), is_partial: true })
     }
 
     /// The scores of the whole batch, with gradients.
     #[must_use]
     pub fn whole(&self) -> &Scores {
-        self.joined.as_ref().unwrap_or(&self.parts[0].whole)
+        self.joined_scores.as_ref().unwrap_or(&self.parts[0].whole)
     }
 
     /// Returns the same scores without gradients. They don't change with the parameters.
@@ -82,7 +82,7 @@ impl BatchScores {
         for part in &mut self.parts {
             part.whole = part.whole.detached();
         }
-        self.joined = self.joined.as_ref().map(Scores::detached);
+        self.joined_scores = self.joined_scores.as_ref().map(Scores::detached);
         self
     }
 
@@ -308,7 +308,7 @@ pub(super) fn join_leaves(parts: &[Scores]) -> Result<Scores> {
     let leaf = |quantity: Quantity, tensor: Tensor| {
         if quantity.is_differentiated() { tensor.detach().set_requires_grad(true) } else { tensor }
     };
-    Scores::joined(parts, leaf)
+    Scores::concatenate(parts, leaf)
 }
 
 /// The index, for each quantity, of the next part's first number among the numbers of the whole batch.

@@ -80,7 +80,7 @@ fn log_probabilities_are_those_of_the_definition() {
             let scale = logits.iter().fold(0.0f64, |most, logit| most.max(logit.abs()));
             let legal: Vec<u32> = masks.legal_slots(state).collect();
             if legal.is_empty() {
-                let none = on_host.sample(&[state], &Exploration::none(), &mut rng).unwrap_err();
+                let none = on_host.sample(&[state], &Exploration::on_policy(), &mut rng).unwrap_err();
                 assert!(matches!(none, Error::NoLegalAction { .. }), "{}", context());
                 continue;
             }
@@ -89,7 +89,7 @@ fn log_probabilities_are_those_of_the_definition() {
                 let got = host(&dist.log_prob(&rows, &Slots(legal.clone())).unwrap());
                 let all_close = legal.iter().zip(got).all(|(&slot, got)| close(got, expected[slot as usize], scale));
                 assert!(all_close, "{}", context());
-                let slots = dist.sample(&[state; 8], &Exploration::none(), &mut rng).unwrap();
+                let slots = dist.sample(&[state; 8], &Exploration::on_policy(), &mut rng).unwrap();
                 assert!(slots.0.iter().all(|&slot| expected[slot as usize] > -110.0), "{}", context());
                 let likeliest = legal.iter().map(|&slot| expected[slot as usize]).fold(f64::NEG_INFINITY, f64::max);
                 assert_eq!(dist.argmax().is_ok(), has_all, "{}", context());

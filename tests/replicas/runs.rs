@@ -14,7 +14,7 @@ use gfn::objective::{AugmentedTrajectoryBalance, Objective, TrajectoryBalance};
 use gfn::optim::{AdamConfig, Schedule};
 use gfn::policy::MlpPolicyConfig;
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::run::{CountModes, Ended, Fit, Observer, Record};
+use gfn::run::{CountModes, FitOutcome, Fit, Observer, Record};
 use gfn::train::{StepStats, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_extras::explore::{Intrinsic, IntrinsicConfig, Teacher, TeacherConfig, Thompson, thompson_step};
@@ -29,7 +29,7 @@ fn replicas_stay_equal_learn_the_target_and_do_it_again_bit_for_bit() {
             let mut trainer = trainer(replica)?;
             trainer.step()?;
             drawn.lock().unwrap().push(format!("{:?}", trainer.latest().unwrap().actions()));
-            assert_eq!(Fit::new(1_500).run(&mut trainer)?, Ended::Done);
+            assert_eq!(Fit::new(1_500).run(&mut trainer)?, FitOutcome::Done);
             ends.lock().unwrap().push(parameters(&trainer));
             states.lock().unwrap().push(trainer.latest().unwrap().len());
             let space = StateGraph::build(trainer.env(), 100)?;
@@ -87,7 +87,7 @@ fn all_replicas_end_with_the_first() {
     let calls = replicate(2, |replica| {
         let mut trainer = trainer(replica)?;
         let mut stop = StopAfter(3);
-        assert_eq!(Fit::new(50).observe(&mut stop).run(&mut trainer)?, Ended::Stopped);
+        assert_eq!(Fit::new(50).observe(&mut stop).run(&mut trainer)?, FitOutcome::Stopped);
         assert_eq!((trainer.steps_done(), trainer.context().group.size()), (3, 2));
         Ok(trainer.reward_calls())
     });
@@ -110,7 +110,7 @@ fn observers_see_the_first_replica_alone_and_their_errors_end_all() {
             Fit::new(3).observe(&mut look).run(&mut trainer)
         })
     };
-    assert_eq!(run(false).unwrap(), Ended::Done);
+    assert_eq!(run(false).unwrap(), FitOutcome::Done);
     assert_eq!(std::mem::take(&mut *seen.lock().unwrap()), [(0, 1, 5), (0, 2, 10), (0, 3, 15)]);
     says(&run(true).unwrap_err(), &["what the observer saw is 2"]);
 }

@@ -16,7 +16,7 @@ pub(crate) struct Subdivide {
 
 /// Returns the two neighbours of a node that could come from subdividing an edge.
 fn ends(graph: &GraphState, c: u32) -> Option<(u32, u32)> {
-    let mut near = graph.adjacency().ones(c as usize).map(|a| a as u32);
+    let mut near = graph.adjacency().neighbours(c as usize).map(|a| a as u32);
     match (near.next(), near.next(), near.next()) {
         (Some(a), Some(b), None) if !graph.has_edge(a, b) => Some((a, b)),
         _ => None,

@@ -31,11 +31,11 @@ pub(crate) fn matches(program: &Command, args: impl IntoIterator<Item = impl Int
     let Ok(Some(path)) = given.try_get_one::<PathBuf>("config") else { return whole.try_get_matches_from(args) };
     let mut from_file: Vec<String> = Vec::new();
     for (key, setting) in read(path)? {
-        let arg = known(command, path, &key)?;
+        let arg = find_flag(command, path, &key)?;
         if given.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine) {
             continue;
         }
-        from_file.extend(written(&arg, &key, &setting).ok_or_else(|| {
+        from_file.extend(to_arguments(&arg, &key, &setting).ok_or_else(|| {
             let is_switch = matches!(arg.get_action(), ArgAction::SetTrue);
             let expected = if is_switch { "true or false" } else { "a number or text" };
             Error::raw(ErrorKind::InvalidValue, format!("{}: `{key}` must be {expected}\n", path.display()))
@@ -95,7 +95,7 @@ pub(crate) fn from_toml<T: DeserializeOwned>(text: &str) -> std::result::Result<
 }
 
 /// Returns the flag of this name.
-fn known(command: &Command, path: &Path, key: &str) -> Result<Arg> {
+fn find_flag(command: &Command, path: &Path, key: &str) -> Result<Arg> {
     // A file can't name another, and there is no help to ask for in one.
     let settable = |arg: &&Arg| arg.get_long().is_some_and(|long| long != "config");
     if let Some(arg) = command.get_arguments().filter(settable).find(|arg| arg.get_long() == Some(key)) {
@@ -107,7 +107,7 @@ fn known(command: &Command, path: &Path, key: &str) -> Result<Arg> {
 }
 
 /// Writes a setting as on the command line; `None` if the flag can't take it.
-fn written(arg: &Arg, key: &str, setting: &toml::Value) -> Option<Vec<String>> {
+fn to_arguments(arg: &Arg, key: &str, setting: &toml::Value) -> Option<Vec<String>> {
     let value = |setting: &toml::Value| match setting {
         toml::Value::Integer(value) => Some(format!("--{key}={value}")),
         toml::Value::Float(value) => Some(format!("--{key}={value}")),

@@ -301,7 +301,7 @@ impl Common {
         let Some(folder) = self.out().filter(|_| members::is_first()) else { return Ok(()) };
         let path = folder.join(name);
         write(&path)?;
-        written(&path);
+        report_file(&path);
         Ok(())
     }
 

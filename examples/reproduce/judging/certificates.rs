@@ -71,7 +71,7 @@ struct Counts {
 
 impl Visit for &Certificates {
     fn visit<E: EnumerableEnv>(self, known: KnownTask<E>) -> Result<()> {
-        let (args, listed) = (self, known.listed()?);
+        let (args, listed) = (self, known.list()?);
         let (env, graph) = (&known.env, &listed.graph);
         let exact = ExactPolicy::new(graph, env, &UniformPolicy, &known.reward)?;
         let mut check = Check { args, env, listed: &listed, rng: Rng::seeded(args.seed) };
@@ -132,7 +132,7 @@ impl Visit for &Certificates {
 struct Check<'a, E: EnumerableEnv> {
     args: &'a Certificates,
     env: &'a E,
-    listed: &'a ListedTask<E>,
+    task: &'a ListedTask<E>,
     rng: Rng,
 }
 

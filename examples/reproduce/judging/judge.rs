@@ -30,7 +30,7 @@ impl Task for Truth {
 
 impl Visit for &Truth {
     fn visit<E: EnumerableEnv>(self, known: KnownTask<E>) -> Result<()> {
-        let (listed, out) = (known.listed()?, &self.out);
+        let (listed, out) = (known.list()?, &self.out);
         let wrong = |error: csv::Error| Error::file(out, error, "give another file");
         let mut table = csv::Writer::from_path(out).map_err(wrong)?;
         table.write_record(["object", "probability", "log_reward"]).map_err(wrong)?;
@@ -79,7 +79,7 @@ impl Task for Judge {
 
 impl Visit for &Judge {
     fn visit<E: EnumerableEnv>(self, known: KnownTask<E>) -> Result<()> {
-        let listed = known.listed()?;
+        let listed = known.list()?;
         let (states, n_unreadable) = (known.read)(&self.file)?;
         if states.is_empty() && n_unreadable == 0 {
             return Err(Error::file(&self.file, "it has no samples", "give a file of samples"));

@@ -81,7 +81,7 @@ pub(super) trait Visit {
 const LISTED: usize = 2_000_000;
 
 impl<E: EnumerableEnv> KnownTask<E> {
-    pub(super) fn listed(&self) -> Result<ListedTask<E>> {
+    pub(super) fn list(&self) -> Result<ListedTask<E>> {
         let graph = StateGraph::build(&self.env, LISTED)?;
         let target = graph.target_distribution(&self.reward, None)?;
         let grouping = graph.objects(&self.env)?;
@@ -178,7 +178,7 @@ impl TaskArgs {
 /// Returns the task of molecules of C, N and O.
 fn molecules(max_atoms: usize) -> Result<KnownTask<GraphEnv>> {
     let molecules = plain_molecules(max_atoms)?;
-    let score = ScoreConfig::named("heteroatoms").ok_or(Error::missing("the task", "its score", "name another"))?;
+    let score = ScoreConfig::from_name("heteroatoms").ok_or(Error::missing("the task", "its score", "name another"))?;
     let (codec, writer) = (molecules.codec().clone(), molecules.codec().clone());
     let reward = Box::new(MoleculeReward::new(&codec, score.build()?));
     let row =

@@ -245,7 +245,7 @@ impl RewardArgs {
     fn build(&self) -> Result<FactoredScore> {
         let Some(path) = &self.score else {
             let name = name_of(self.reward).replace('-', "_");
-            let config = ScoreConfig::named(&name);
+            let config = ScoreConfig::from_name(&name);
             return config.ok_or(Error::config("--reward", name, "a score that the library has by name"))?.build();
         };
         outputs::read_score(path)

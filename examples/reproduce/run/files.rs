@@ -23,7 +23,7 @@ pub(crate) fn tell(line: impl Display) {
 }
 
 /// Says that a file was written.
-pub(crate) fn written(path: &Path) {
+pub(crate) fn report_file(path: &Path) {
     tell(format_args!("wrote {}", path.display()));
 }
 

@@ -40,7 +40,7 @@ pub(crate) struct StepRecord {
     pub(crate) step: usize,
     /// The number of steps in this record. Loss and length are means, states and seconds are sums, and all
     /// else is of the last step.
-    #[serde(skip, default = "one")]
+    #[serde(skip, default = "one_step")]
     pub(crate) n: usize,
     pub(crate) reward_calls: u64,
     pub(crate) loss: Option<f64>,
@@ -55,7 +55,7 @@ pub(crate) struct StepRecord {
     pub(crate) metrics: BTreeMap<String, Option<f64>>,
 }
 
-fn one() -> usize {
+fn one_step() -> usize {
     1
 }
 

@@ -1,7 +1,7 @@
 //! The training loop of the tasks, and their results: figures and pictures for people, one line of JSON for
 //! programs.
 
-use gfn::run::{Ended, MetricsFile, TensorBoard, Validation};
+use gfn::run::{FitOutcome, MetricsFile, TensorBoard, Validation};
 use gfn::train::AverageFor;
 use gfn_extras::explore::{Thompson, thompson_step};
 use serde_json::Map;
@@ -67,7 +67,7 @@ impl Run<'_> {
             None => fit.run(&mut trainer)?,
             Some(_) => fit.run_by(&mut trainer, &mut thompson_step)?,
         };
-        if common.ema.is_some() && ended != Ended::Interrupted {
+        if common.ema.is_some() && ended != FitOutcome::Interrupted {
             // The checkpoint, saved by now, has both; the average is reported.
             trainer.take_average()?;
         }
@@ -75,8 +75,8 @@ impl Run<'_> {
             return Ok(None);
         }
         let settings = run.as_ref().map(|run| run.settings());
-        [&settings, &common.metrics(), &save, &common.tensorboard].into_iter().flatten().for_each(|path| written(path));
-        if let (Ended::Interrupted, Some(path)) = (ended, &save) {
+        [&settings, &common.metrics(), &save, &common.tensorboard].into_iter().flatten().for_each(|path| report_file(path));
+        if let (FitOutcome::Interrupted, Some(path)) = (ended, &save) {
             let command = format!("continue with --save {0} --resume {0}", path.display());
             let remedy = if run.is_some() { "the same command resumes the run" } else { &command };
             tell(format_args!("interrupted: saved at step {}; {remedy}", trainer.steps_done()));
@@ -199,7 +199,7 @@ impl Run<'_> {
         let line = Value::Object(report.figures);
         if let Some(run) = self.common.run_folder() {
             write_json(&run.result(), &line)?;
-            written(&run.result());
+            report_file(&run.result());
         }
         // With --json, standard output is for the line alone.
         if self.common.json {

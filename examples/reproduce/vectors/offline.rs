@@ -63,7 +63,7 @@ impl Offline {
         let trajectories = Sampler::new(env, &UniformPolicy).forward(self.size, rng)?;
         let log_r = log_rewards(reward, trajectories.terminal_states(), None)?;
         trajectories.with_log_rewards(log_r)?.save(env, &self.data)?;
-        written(&self.data);
+        report_file(&self.data);
         Ok(())
     }
 }

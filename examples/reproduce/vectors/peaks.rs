@@ -82,7 +82,7 @@ impl Task for PeakSearch {
             let latest = trainer.latest().into_iter().flat_map(|latest| latest.terminal_states().rows());
             let mut found = found.borrow_mut();
             found.add(record.step, record.reward_calls, latest.filter_map(|point| peaks.peak_at(point)));
-            record.metrics.insert("modes_found".to_owned(), found.found() as f64);
+            record.metrics.insert("modes_found".to_owned(), found.n_modes() as f64);
             Ok(ControlFlow::Continue(()))
         };
         run.learn(trainer, "points", vec![&mut watch], |report, _, _| {

@@ -19,7 +19,7 @@ impl Task for Ebm {
         let recipe =
             Recipe { steps: 1_000, batch: 16, epsilon: 0.5, lr: 1e-3, exact_up_to: 60_000, ..Recipe::default() };
         let run = Run::begin(&self.common, recipe)?;
-        learn(&run, 4, IsingReward::ones(4, 1.0)?, 0)
+        learn(&run, 4, IsingReward::with_equal_couplings(4, 1.0)?, 0)
     }
 }
 

@@ -51,7 +51,7 @@ pub fn greedy(problem: Problem, graph: &GraphState) -> Result<Vec<u32>> {
 
 /// Counts the neighbours of node `a` among the first `n` nodes, on its own side and on the other.
 fn count_neighbours(graph: &GraphState, sides: &[bool], a: usize, n: usize) -> (usize, usize) {
-    let others = graph.adjacency().ones(a).filter(|&b| b < n);
+    let others = graph.adjacency().neighbours(a).filter(|&b| b < n);
     others.fold((0, 0), |(same, other), b| if sides[a] == sides[b] { (same + 1, other) } else { (same, other + 1) })
 }
 

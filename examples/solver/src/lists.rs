@@ -24,7 +24,7 @@ impl Lists {
         let is_implicit = is_complement && n * n.saturating_sub(1) - 2 * graph.n_edges() > MAX_ENTRIES;
         let (mut starts, mut near) = (vec![0], Vec::new());
         for a in 0..n {
-            let edges = graph.adjacency().ones(a).map(|b| b as u32);
+            let edges = graph.adjacency().neighbours(a).map(|b| b as u32);
             if is_complement && !is_implicit {
                 complement_of(edges, a as u32, n as u32).for_each(|b| near.push(b));
             } else {

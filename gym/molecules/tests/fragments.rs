@@ -97,7 +97,7 @@ fn pieces(state: &GraphState) -> Vec<Piece> {
     let mut out = vec![(fragment(0), 0, 0, 0)];
     let mut next = 0;
     while let Some(&a) = order.get(next) {
-        for b in state.adjacency().ones(a) {
+        for b in state.adjacency().neighbours(a) {
             if order.contains(&b) {
                 continue;
             }

@@ -137,7 +137,7 @@ fn largest_ring(molecule: &Molecule) -> usize {
         while let Some(a) = open.pop_front() {
             let (length, path) = found[a].unwrap();
             for (k, bond) in molecule.bonds().iter().enumerate().filter(|(_, bond)| bond.a == a || bond.b == a) {
-                let b = bond.other(a);
+                let b = bond.other_end(a);
                 if found[b].is_none() {
                     found[b] = Some((length + 1, path | 1 << k));
                     open.push_back(b);

@@ -120,9 +120,9 @@ struct Scores {
 struct Layout<'a> {
     mixtures: &'a BetaMixtures,
     /// The axes that there are numbers for.
-    stored: &'a Axes,
+    stored_axes: &'a Axes,
     /// The axes that steps use.
-    used: &'a Axes,
+    used_axes: &'a Axes,
 }
 
 impl Layout<'_> {
@@ -144,7 +144,7 @@ impl Layout<'_> {
 
     /// Raw alphas (part 0) or betas (part 1) of an axis.
     fn raw(&self, part: usize, axis: usize) -> Range<usize> {
-        let start = self.mixtures.raw_at(part, axis - self.stored.start, self.stored.len());
+        let start = self.mixtures.raw_at(part, axis - self.stored_axes.start, self.stored_axes.len());
         start..start + self.mixtures.components
     }
 
@@ -152,10 +152,10 @@ impl Layout<'_> {
     fn choices(&self) -> Vec<(Range<usize>, Axes)> {
         let k = self.mixtures.components;
         match self.mixtures.coupling {
-            Coupling::Joint => vec![(1..1 + k, self.used.clone())],
+            Coupling::Joint => vec![(1..1 + k, self.used_axes.clone())],
             Coupling::PerAxis => {
-                let start = |axis: usize| 1 + (axis - self.stored.start) * k;
-                self.used.clone().map(|axis| (start(axis)..start(axis) + k, axis..axis + 1)).collect()
+                let start = |axis: usize| 1 + (axis - self.stored_axes.start) * k;
+                self.used_axes.clone().map(|axis| (start(axis)..start(axis) + k, axis..axis + 1)).collect()
             }
         }
     }
@@ -163,7 +163,7 @@ impl Layout<'_> {
     /// The same numbers on every processor: nothing is fused, and sums have one order.
     #[inline(always)]
     fn score_all(&self, numbers: &[f64], actions: &[ScoredStep<'_>]) -> Scores {
-        let (k, width) = (self.mixtures.components, self.mixtures.width(self.stored.len()));
+        let (k, width) = (self.mixtures.components, self.mixtures.width(self.stored_axes.len()));
         let choices = self.choices();
         // The parts that don't depend on the point are computed once for each state. They are in f64, because
         // log-gammas of large concentrations cancel down to the rounding of f32.
@@ -175,7 +175,7 @@ impl Layout<'_> {
                 n_distinct += 1;
                 let row = &numbers[action.row * width..][..width];
                 for (part, raw) in raw.iter_mut().enumerate() {
-                    self.used.clone().for_each(|axis| raw.extend_from_slice(&row[self.raw(part, axis)]));
+                    self.used_axes.clone().for_each(|axis| raw.extend_from_slice(&row[self.raw(part, axis)]));
                 }
             }
         }
@@ -191,8 +191,8 @@ impl Layout<'_> {
             for (logits, axes) in choices.iter().filter(|_| action.unit.is_some()) {
                 let unit = action.unit.unwrap_or_default();
                 let step = |axis: usize| {
-                    let (used, u) = (axis - self.used.start, unit[axis - self.used.start]);
-                    let first = (place[action.row] * self.used.len() + used) * k;
+                    let (used, u) = (axis - self.used_axes.start, unit[axis - self.used_axes.start]);
+                    let first = (place[action.row] * self.used_axes.len() + used) * k;
                     (first..first + k, [u.ln(), (-u).ln_1p()])
                 };
                 share.copy_from_slice(&row[logits.clone()]);

@@ -14,7 +14,7 @@ use crate::rewards;
 /// use gfn::env::Reward;
 /// use gfn_gym::discrete_ebm::{DiscreteEbm, IsingReward};
 /// let ebm = DiscreteEbm::new(2)?;
-/// let reward = IsingReward::ones(2, 1.0)?;
+/// let reward = IsingReward::with_equal_couplings(2, 1.0)?;
 /// let states = ebm.states_of(&[[false, false], [false, true]])?;
 /// assert_eq!(reward.log_reward(&states, None)?, [4.0, 0.0]);
 /// # Ok::<(), gfn::Error>(())
@@ -65,7 +65,7 @@ impl IsingReward {
     ///
     /// # Errors
     /// Those of [`new`](Self::new).
-    pub fn ones(n: usize, alpha: f64) -> Result<Self> {
+    pub fn with_equal_couplings(n: usize, alpha: f64) -> Result<Self> {
         Self::new(n, &vec![1.0; n.saturating_mul(n)], alpha)
     }
 

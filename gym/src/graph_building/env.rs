@@ -149,7 +149,7 @@ fn reaches_all(graph: &GraphState, roots: impl IntoIterator<Item = usize>) -> bo
     let mut open: Vec<usize> = roots.into_iter().collect();
     open.iter().for_each(|&root| seen[root] = true);
     while let Some(a) = open.pop() {
-        for b in graph.adjacency().ones(a) {
+        for b in graph.adjacency().neighbours(a) {
             if !seen[b] {
                 seen[b] = true;
                 open.push(b);

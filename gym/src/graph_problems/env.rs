@@ -95,7 +95,7 @@ impl MarkRules {
         let marking = MarkNode(problem);
         let marked = |graph: &GraphState| {
             let mut graph = graph.clone();
-            let chosen = marking.chosen(&graph);
+            let chosen = marking.chosen_nodes(&graph);
             marking.mark(&mut graph, &chosen).map(|()| graph)
         };
         let graphs = instances.graphs().iter().map(marked).collect::<Result<Vec<_>>>()?;
@@ -129,7 +129,7 @@ impl GraphRules for MarkRules {
     /// `true` if the marks are those of the chosen nodes, and these are a choice that can be made.
     fn is_reachable(&self, graph: &GraphState) -> bool {
         let marking = MarkNode(self.problem);
-        let marks = marking.marks(graph, &marking.chosen(graph));
+        let marks = marking.marks(graph, &marking.chosen_nodes(graph));
         let can_be_chosen = self.problem.check(graph, &self.problem.solution(graph)).is_ok();
         can_be_chosen && graph.nodes().zip(marks).all(|(node, mark)| Mark::of(node) == mark)
     }

@@ -75,7 +75,7 @@ impl GraphActionType for MarkNode {
                 format!("node {} of {graph}", action.a),
             ));
         }
-        let mut chosen = self.chosen(graph);
+        let mut chosen = self.chosen_nodes(graph);
         chosen.set(action.a as usize, direction == Direction::Forward);
         self.mark(graph, &chosen)
     }
@@ -97,7 +97,7 @@ impl MarkNode {
         }
     }
 
-    pub(super) fn chosen(self, graph: &GraphState) -> NodeSet {
+    pub(super) fn chosen_nodes(self, graph: &GraphState) -> NodeSet {
         let mut chosen = NodeSet::new(graph.n_nodes());
         for (a, node) in graph.nodes().enumerate() {
             if Mark::of(node) == self.choice() {
@@ -138,7 +138,7 @@ impl MarkNode {
             let (forced, to) = match self.0 {
                 Problem::IndependentSet => (chosen.common(adjacency, a) > 0, Mark::Out),
                 Problem::Clique => (chosen.common(adjacency, a) < n_chosen, Mark::Out),
-                Problem::DominatingSet => (near[a] < 2 || adjacency.ones(a).any(|b| near[b] < 2), Mark::In),
+                Problem::DominatingSet => (near[a] < 2 || adjacency.neighbours(a).any(|b| near[b] < 2), Mark::In),
                 Problem::Cut => (false, Mark::Out),
             };
             if forced { to } else { Mark::Undecided }
@@ -172,7 +172,7 @@ impl NodeSet {
     fn common(&self, adjacency: &Adjacency, a: usize) -> usize {
         match adjacency.bits(a) {
             Some(bits) => self.0.iter().zip(bits).map(|(x, y)| (x & y).count_ones() as usize).sum(),
-            None => adjacency.ones(a).filter(|&b| self.has(b)).count(),
+            None => adjacency.neighbours(a).filter(|&b| self.has(b)).count(),
         }
     }
 }

@@ -109,7 +109,7 @@ impl Problem {
             Self::DominatingSet => {
                 let mut dominated = is_in;
                 for &a in nodes {
-                    graph.adjacency().ones(a as usize).for_each(|b| dominated[b] = true);
+                    graph.adjacency().neighbours(a as usize).for_each(|b| dominated[b] = true);
                 }
                 dominated.iter().position(|is_dominated| !is_dominated).map(|a| {
                     let law = "each node is in a dominating set, or has an edge to one that is";

@@ -17,7 +17,7 @@ pub(super) fn reduced(problem: Problem, graph: &GraphState) -> ReducedGraph {
             ReducedGraph::new(graph, |a| !is(a, Mark::Out), |a, b| open(a) && open(b))
         }
         Problem::DominatingSet => {
-            let beside = |a: u32, mark| graph.adjacency().ones(a as usize).any(|b| marks[b] == mark);
+            let beside = |a: u32, mark| graph.adjacency().neighbours(a as usize).any(|b| marks[b] == mark);
             let dominated: Vec<bool> =
                 (0..marks.len() as u32).map(|a| is(a, Mark::In) || beside(a, Mark::In)).collect();
             let reads = |a: u32, b: u32| open(a) && !(is(b, Mark::Out) && dominated[b as usize]);

@@ -56,7 +56,7 @@ impl SizeReward {
             Problem::Cut => {
                 let adjacency = state.adjacency();
                 let sides: Vec<bool> = state.nodes().map(|node| Mark::of(node) == Mark::In).collect();
-                let cut = |a: usize| adjacency.ones(a).filter(|&b| !sides[b]).count();
+                let cut = |a: usize| adjacency.neighbours(a).filter(|&b| !sides[b]).count();
                 (0..sides.len()).filter(|&a| sides[a]).map(cut).sum()
             }
             _ => self.problem.solution(state).len(),

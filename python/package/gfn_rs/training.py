@@ -432,7 +432,7 @@ class Trainer:
 
         Objects are as `sample` returns them; of molecules SMILES, too. More than `limit` states are refused.
         """
-        figures, missing = self._session.judged(objects, count(limit, "limit"))
+        figures, missing = self._session.judge_samples(objects, count(limit, "limit"))
         return results.Judgement(**figures, missing_states=missing)
 
     def take_average(self) -> "Trainer":
@@ -539,7 +539,7 @@ class Trainer:
     @property
     def buffer(self) -> BufferContents | None:
         """The contents of the replay buffer, oldest first; None without a buffer."""
-        stored = self._session.stored()
+        stored = self._session.buffer_content()
         return None if stored is None else BufferContents(*stored)
 
     def remember(self, trajectories: Trajectories) -> int:

@@ -96,7 +96,7 @@ class Trajectories:
 
     def __reduce__(self) -> Any:
         moves, known = self._paths.walked().numpy(), self.log_rewards
-        return Trajectories._again, (self._env, moves, self.offsets, self._paths.instances(), known, self.conditions, self._paths.scored())
+        return Trajectories._again, (self._env, moves, self.offsets, self._paths.instances(), known, self.conditions, self._paths.log_probs())
 
     @property
     def env(self) -> Environment:
@@ -163,7 +163,7 @@ class Trajectories:
 
     @cached_property
     def _scored(self) -> tuple[torch.Tensor, torch.Tensor] | None:
-        return self._paths.scored()
+        return self._paths.log_probs()
 
     @property
     def log_pf(self) -> torch.Tensor:

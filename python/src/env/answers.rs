@@ -41,7 +41,7 @@ impl Answers {
         let (mut graphs, mut new) = (Vec::new(), Vec::new());
         let mut answers: Vec<Result<bool, usize>> = Vec::with_capacity(questions.len());
         {
-            let known = self.known();
+            let known = self.lock();
             let (mut places, mut numbers) = (HashMap::new(), HashMap::new());
             for of_graph in questions.chunk_by(|one, other| std::ptr::eq(one.0, other.0)) {
                 let before = known.by_graph.get(of_graph[0].0);
@@ -71,7 +71,7 @@ impl Answers {
     }
 
     fn keep(&self, graphs: &GraphStates, questions: &[(usize, Question)], answers: &[bool]) {
-        let mut known = self.known();
+        let mut known = self.lock();
         if known.words > MAX_WORDS {
             *known = Store::default();
         }
@@ -86,7 +86,7 @@ impl Answers {
         }
     }
 
-    fn known(&self) -> MutexGuard<'_, Store> {
+    fn lock(&self) -> MutexGuard<'_, Store> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -222,14 +222,14 @@ pub(super) fn restrict_by_rules(
 ) -> GraphEnv {
     let names = env.actions().types().map(|(_, action_type)| action_type.name().to_owned()).collect();
     let rules = Rules { object: Some(object), failures: failures.clone() };
-    let restrict = |own| PyRules { own, rules, names, reading, answers: Answers::default() };
+    let restrict = |base| PyRules { base, rules, names, reading, answers: Answers::default() };
     // Backward moves by type know nothing of these rules.
     env.with_rules(restrict).with_backward(BackwardRule::Derived)
 }
 
 /// Rules in Python, asked once about each graph, on top of an environment's own.
 struct PyRules {
-    own: Arc<dyn GraphRules>,
+    base: Arc<dyn GraphRules>,
     rules: Rules,
     names: Vec<String>,
     /// The way to show rules the graphs as molecules.
@@ -295,27 +295,27 @@ impl BatchRules<GraphStates, BatchMove> for PyRules {
 
 impl GraphRules for PyRules {
     fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
-        self.own.restrict(graph, moves);
+        self.base.restrict(graph, moves);
     }
     fn restrict_backward(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
-        self.own.restrict_backward(graph, moves);
+        self.base.restrict_backward(graph, moves);
     }
     fn can_exit(&self, graph: &GraphState) -> bool {
-        self.own.can_exit(graph)
+        self.base.can_exit(graph)
     }
     fn is_reachable(&self, graph: &GraphState) -> bool {
-        self.own.is_reachable(graph)
+        self.base.is_reachable(graph)
     }
     fn batched(&self) -> Option<&dyn BatchRules<GraphStates, BatchMove>> {
         Some(self)
     }
     fn log_automorphisms(&self, graph: &GraphState, n_fixed: usize) -> Result<f64> {
-        self.own.log_automorphisms(graph, n_fixed)
+        self.base.log_automorphisms(graph, n_fixed)
     }
     fn log_multiplicity(&self, graph: &GraphState) -> Result<f64> {
-        self.own.log_multiplicity(graph)
+        self.base.log_multiplicity(graph)
     }
     fn forms(&self, graph: &GraphState) -> Result<Option<Vec<GraphState>>> {
-        self.own.forms(graph)
+        self.base.forms(graph)
     }
 }

@@ -22,9 +22,9 @@ use pyo3::{PyTraverseError, PyVisit};
 pub(crate) use rules::{FailureCheck, Failures};
 pub(crate) use spec::{EnvSpec, token_sequence};
 
-use crate::errors::{Outcome, raised};
+use crate::errors::{Outcome, to_exception};
 use crate::inside::Inside;
-use crate::kinds::{AnySpace, ByKind, GraphFacts, Space, points};
+use crate::kinds::{AnySpace, ByKind, GraphDetails, Space, points};
 use crate::molecules::{Encoding, Reading, lines, refusals, states_of};
 use crate::references::References;
 use crate::session::catch_panic;
@@ -41,7 +41,7 @@ pub(crate) struct Env {
     /// Graphs to start from.
     initial: Option<Vec<GraphState>>,
     /// The environment, if there are no rules in Python.
-    built: Option<AnySpace>,
+    space: Option<AnySpace>,
     /// The environment that Python itself takes steps in, made at the first call.
     stepped: OnceLock<SteppedEnv>,
 }
@@ -70,16 +70,16 @@ impl Env {
         let _inside = Inside::enter(py)?;
         let spec = read("an environment", settings)?;
         let initial = initial.map(|graphs| graphs.states().graphs().to_vec());
-        let mut env = Self { spec, rules, initial, built: None, stepped: OnceLock::new() };
+        let mut env = Self { spec, rules, initial, space: None, stepped: OnceLock::new() };
         let (space, failures) = env.build(&References::default())?;
-        if let ByKind::Graphs(Space { facts: GraphFacts::Molecules(reading), .. }) = &space {
+        if let ByKind::Graphs(Space { details: GraphDetails::Molecules(reading), .. }) = &space {
             reading.warn_of_fragments(py)?;
         }
         // Backward moves that lead nowhere would train a wrong distribution without an error. Each trainer checks graph environments itself.
         if matches!(env.spec, EnvSpec::VectorEnv(_) | EnvSpec::Env(_)) {
             check_walks(&space, &failures, N_WALKS, 0)?;
         }
-        env.built = env.rules.is_none().then_some(space);
+        env.space = env.rules.is_none().then_some(space);
         Ok(env)
     }
 
@@ -131,9 +131,9 @@ impl Env {
         work: impl FnOnce(&AnySpace) -> gfn::Result<T> + Send,
     ) -> PyResult<T> {
         let _inside = Inside::enter(py)?;
-        if let Some(space) = &self.built {
+        if let Some(space) = &self.space {
             // No code of Python is called.
-            return py.detach(|| catch_panic(|| work(space)))?.map_err(raised);
+            return py.detach(|| catch_panic(|| work(space)))?.map_err(to_exception);
         }
         let SteppedEnv { space, failures, busy, .. } = match self.stepped.get() {
             Some(stepped) => stepped,
@@ -163,19 +163,19 @@ impl Env {
         *lock() = None;
         match exception {
             Some(exception) => Err(exception),
-            None => done?.map_err(raised),
+            None => done?.map_err(to_exception),
         }
     }
 
     /// An environment of molecules, and how its graphs are read, without rules of Python: only walks can tell whether these lead to a
     /// molecule.
     fn molecules(&self) -> Outcome<(Reading, Space<GraphEnv>)> {
-        let space = match &self.built {
+        let space = match &self.space {
             Some(space) => space.clone(),
             None => self.spec.build(None, None, &Failures::default())?,
         };
         if let ByKind::Graphs(space) = space
-            && let Some(reading) = space.facts.reading().cloned()
+            && let Some(reading) = space.details.reading().cloned()
         {
             return Ok((reading, space));
         }
@@ -185,19 +185,19 @@ impl Env {
     /// The environment for a trainer, which holds its rules, and the place of what they raise.
     pub(crate) fn build(&self, references: &References) -> PyResult<(AnySpace, Failures)> {
         let failures = Failures::default();
-        if let Some(space) = &self.built {
+        if let Some(space) = &self.space {
             return Ok((space.clone(), failures));
         }
         let rules = self.rules.as_ref();
         let rules = rules.map(|rules| references.add(Python::attach(|py| rules.clone_ref(py))));
         let space = match (self.spec.build(rules.clone(), self.initial.as_deref(), &failures), rules) {
-            (Ok(ByKind::Graphs(Space { env, facts, .. })), Some(rules)) => {
-                Ok(Space::graphs(restrict_by_rules(env, rules, &failures, facts.reading().cloned()), facts))
+            (Ok(ByKind::Graphs(Space { env, details, .. })), Some(rules)) => {
+                Ok(Space::graphs(restrict_by_rules(env, rules, &failures, details.reading().cloned()), details))
             }
             (space, _) => space,
         };
         failures.raise()?;
-        Ok((space.map_err(raised)?, failures))
+        Ok((space.map_err(to_exception)?, failures))
     }
 }
 
@@ -209,13 +209,13 @@ fn check_walks(space: &AnySpace, failures: &Failures, walks: usize, seed: u64) -
     let look = || watch.look();
     let budget = Budget::thorough().with_walks(walks).with_watch(&look);
     let coverage = match space {
-        ByKind::Graphs(Space { env, facts: GraphFacts::Structures(_), .. }) => check_env(env, budget, rng),
+        ByKind::Graphs(Space { env, details: GraphDetails::Structures(_), .. }) => check_env(env, budget, rng),
         ByKind::Graphs(space) => check_graph_env(&space.env, budget, rng),
         ByKind::Vectors(space) => check_env(&space.env, budget, rng),
         ByKind::Box(_) | ByKind::Line(_) | ByKind::Diffusion(_) => Err(points()),
     };
     failures.raise()?;
-    let Coverage { visited, ways_back } = coverage.map_err(raised)?;
+    let Coverage { visited, ways_back } = coverage.map_err(to_exception)?;
     let states = match ways_back {
         WaysBack::All { states } => Some(states),
         WaysBack::Sample { .. } => None,

@@ -17,7 +17,7 @@ use super::batch_env::BatchEnvSettings;
 use super::declared::GraphDeclaration;
 use super::declared_vectors::VectorDeclaration;
 use super::rules::Failures;
-use crate::kinds::{AnySpace, ByKind, GraphFacts, Space};
+use crate::kinds::{AnySpace, ByKind, GraphDetails, Space};
 use crate::molecules::{MoleculeCodecs, Reading};
 use crate::references::Object;
 
@@ -73,21 +73,21 @@ impl EnvSpec {
                 let graphs = Instances::new(initial.unwrap_or_default().to_vec())?;
                 let make = if *for_size { GraphProblem::for_size } else { GraphProblem::new };
                 let env = make(*problem, &graphs)?.into_env();
-                return Ok(Space::graphs(env, GraphFacts::Problem(*problem)));
+                return Ok(Space::graphs(env, GraphDetails::Problem(*problem)));
             }
             Self::Molecules(spec) => {
                 let env = MoleculeEnv::new(spec.config()?)?;
                 let reading = Reading::new(self, MoleculeCodecs::Atoms(env.codec().clone()))?;
-                return Ok(Space::graphs(env.into_env(), GraphFacts::Molecules(reading)));
+                return Ok(Space::graphs(env.into_env(), GraphDetails::Molecules(reading)));
             }
             Self::Fragments(spec) => {
                 let env = spec.build()?;
                 let reading = Reading::new(self, MoleculeCodecs::Fragments(env.clone()))?;
-                return Ok(Space::graphs(env.into_env(), GraphFacts::Molecules(reading)));
+                return Ok(Space::graphs(env.into_env(), GraphDetails::Molecules(reading)));
             }
             Self::BayesianStructure(config) => {
                 let structures = BayesianStructure::new(config.clone())?;
-                return Ok(Space::graphs(structures.env().clone(), GraphFacts::Structures(structures)));
+                return Ok(Space::graphs(structures.env().clone(), GraphDetails::Structures(structures)));
             }
             Self::Box { ndim, delta, polar: false } => {
                 return Ok(unit_box(boxes::BoxEnv::cartesian(*ndim, *delta)?));
@@ -103,7 +103,7 @@ impl EnvSpec {
             Self::Env(settings) => return Ok(ByKind::Vectors(settings.build(rules, failures)?)),
             vectors => return vectors.build_vectors(),
         };
-        Ok(Space::graphs(env, GraphFacts::Plain))
+        Ok(Space::graphs(env, GraphDetails::Plain))
     }
 
     fn build_vectors(&self) -> Result<AnySpace> {
@@ -132,8 +132,8 @@ impl EnvSpec {
             _ => (toy_dag::ToyDag.env(), toy_dag::ToyDag::N_STATES, false),
         };
         let mut space = Space::vectors(env, values);
-        space.facts.is_sequence = is_sequence;
-        space.facts.spec = Some(self.clone());
+        space.details.is_sequence = is_sequence;
+        space.details.spec = Some(self.clone());
         Ok(ByKind::Vectors(space))
     }
 }

@@ -7,7 +7,7 @@ use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 
 use super::Env;
-use crate::border::Shown;
+use crate::border::DeferredObject;
 use crate::kinds::{AnySpace, PyEnv, Space};
 use crate::paths::{Paths, replay};
 use crate::states::{Array, whole};
@@ -17,7 +17,7 @@ use crate::tensors::PyTensor;
 type MoveColumns = Vec<Array<i64>>;
 
 /// The states after a step, the moves that undo it, which ones were the exit, and after which ones no step follows.
-type StepOutcome = (Shown, Array<i64>, Array<bool>, Array<bool>);
+type StepOutcome = (DeferredObject, Array<i64>, Array<bool>, Array<bool>);
 
 /// An environment in which Python takes steps.
 pub(crate) trait SteppedByPython: EnumerableEnv {
@@ -77,7 +77,7 @@ impl<E: PyEnv + SteppedByPython> Space<E> {
         self.border.read_detached(states, "states")
     }
 
-    fn initial_states(&self, instances: &[u32]) -> Result<Shown> {
+    fn initial_states(&self, instances: &[u32]) -> Result<DeferredObject> {
         let n = self.env.n_instances();
         match instances.iter().find(|&&instance| instance >= n) {
             Some(&instance) => Err(Error::out_of_range(instance as usize, n as usize)),
@@ -154,7 +154,7 @@ impl Env {
         self.with_space(py, |space| listed!(space, space => Ok(space.env.n_instances())))
     }
 
-    fn initial(&self, py: Python<'_>, instances: PyReadonlyArray1<'_, i64>) -> PyResult<Shown> {
+    fn initial(&self, py: Python<'_>, instances: PyReadonlyArray1<'_, i64>) -> PyResult<DeferredObject> {
         let instances = small(&instances);
         self.with_space(py, |space| listed!(space, space => space.initial_states(&instances)))
     }

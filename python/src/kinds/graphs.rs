@@ -29,14 +29,14 @@ use crate::ranking::molecule_score;
 
 /// The meaning of the graphs of an environment.
 #[derive(Clone)]
-pub(crate) enum GraphFacts {
+pub(crate) enum GraphDetails {
     Plain,
     Molecules(Reading),
     Problem(Problem),
     Structures(BayesianStructure),
 }
 
-impl GraphFacts {
+impl GraphDetails {
     /// Returns the reading of graphs as molecules, if they stand for molecules.
     pub(crate) fn reading(&self) -> Option<&Reading> {
         match self {
@@ -47,27 +47,27 @@ impl GraphFacts {
 }
 
 impl Space<GraphEnv> {
-    pub(crate) fn graphs(env: GraphEnv, facts: GraphFacts) -> AnySpace {
-        let border: Arc<dyn Border<_>> = match &facts {
-            GraphFacts::Structures(structures) => {
+    pub(crate) fn graphs(env: GraphEnv, details: GraphDetails) -> AnySpace {
+        let border: Arc<dyn Border<_>> = match &details {
+            GraphDetails::Structures(structures) => {
                 let n_nodes = structures.n_nodes();
                 Arc::new(StructureBorder { n_nodes, features: AdjacencyFeatures::new(n_nodes) })
             }
-            facts => Arc::new(GraphBorder { reading: facts.reading().cloned(), schema: env.schema().clone() }),
+            details => Arc::new(GraphBorder { reading: details.reading().cloned(), schema: env.schema().clone() }),
         };
-        ByKind::Graphs(Self { env, border, facts })
+        ByKind::Graphs(Self { env, border, details })
     }
 }
 
 impl PyEnv for GraphEnv {
-    type Facts = GraphFacts;
+    type Details = GraphDetails;
 
     fn reward(space: &Space<Self>, settings: &Value, _: Option<Arc<dyn Target>>) -> Outcome<AnyReward<Self>> {
-        let states = match &space.facts {
-            GraphFacts::Structures(_) => "acyclic graphs",
+        let states = match &space.details {
+            GraphDetails::Structures(_) => "acyclic graphs",
             _ => "graphs",
         };
-        match build_reward(reward_spec(settings, states)?, &space.facts)? {
+        match build_reward(reward_spec(settings, states)?, &space.details)? {
             Some(reward) => Ok(reward),
             None if states == "graphs" => wrong_states(settings, "graphs that aren't molecules or of a problem"),
             None => wrong_states(settings, states),
@@ -76,22 +76,22 @@ impl PyEnv for GraphEnv {
 
     fn policy(space: &Space<Self>, plan: Plan<'_>) -> Outcome<BuiltPolicy<Self>> {
         let env = &space.env;
-        match (plan.class.as_str(), &space.facts) {
+        match (plan.class.as_str(), &space.details) {
             ("GraphNet", _) => plan.build(|config: GraphNetConfig, plan| {
                 Ok(GraphPolicy(GraphNet::new(env, config, plan.device, plan.kind, plan.rng)?))
             }),
             ("Uniform", _) => Ok(uniform()),
-            ("Mlp", GraphFacts::Structures(structures)) => plan.build(|config: MlpPolicyConfig, plan| {
+            ("Mlp", GraphDetails::Structures(structures)) => plan.build(|config: MlpPolicyConfig, plan| {
                 let features = AdjacencyFeatures::new(structures.n_nodes());
                 MlpPolicy::new(env, features, config, plan.device, plan.kind, plan.rng)
             }),
-            ("EdgeTransformer", GraphFacts::Structures(_)) => plan.build(|config: EdgeTransformerConfig, plan| {
+            ("EdgeTransformer", GraphDetails::Structures(_)) => plan.build(|config: EdgeTransformerConfig, plan| {
                 Ok(GraphPolicy(EdgeTransformer::new(env, config, plan.device, plan.kind, plan.rng)?))
             }),
-            ("DagModule", GraphFacts::Structures(structures)) => {
+            ("DagModule", GraphDetails::Structures(structures)) => {
                 graph_module::policy(plan, env, GraphView::Adjacency(structures.n_nodes() as i64))
             }
-            (_, GraphFacts::Structures(_)) => {
+            (_, GraphDetails::Structures(_)) => {
                 plan.not_for("acyclic graphs (there are Mlp, GraphNet, EdgeTransformer, DagModule and Uniform)")
             }
             ("EdgeMlp", _) => plan.build(|config: EdgeMlpConfig, plan| {
@@ -171,9 +171,9 @@ impl Score {
 const MAX_PRECOMPUTED: usize = 12;
 
 /// A reward of the library's; None for one of other graphs.
-fn build_reward(spec: RewardSpec, facts: &GraphFacts) -> Result<Option<AnyReward<GraphEnv>>> {
-    Ok(Some(match (spec, facts) {
-        (RewardSpec::StructureReward { score, names }, GraphFacts::Structures(structures)) => {
+fn build_reward(spec: RewardSpec, details: &GraphDetails) -> Result<Option<AnyReward<GraphEnv>>> {
+    Ok(Some(match (spec, details) {
+        (RewardSpec::StructureReward { score, names }, GraphDetails::Structures(structures)) => {
             let variables = names.len();
             if variables != structures.n_nodes() {
                 let got = format!("{variables} variables for an environment of {} nodes", structures.n_nodes());
@@ -188,17 +188,17 @@ fn build_reward(spec: RewardSpec, facts: &GraphFacts) -> Result<Option<AnyReward
             let start = &structures.env().initial_graphs()[0];
             Box::new(DagReward::new(scores, StructurePrior::Uniform)?.relative_to(start)?)
         }
-        (_, GraphFacts::Structures(_)) => return Ok(None),
+        (_, GraphDetails::Structures(_)) => return Ok(None),
         (RewardSpec::RingReward { ring, floor }, _) => Box::new(RingReward::new(ring, floor)?),
         (RewardSpec::TriangleReward { triangle, floor }, _) => Box::new(TriangleReward::new(triangle, floor)?),
         (RewardSpec::ColoredGraphReward { kind }, _) => Box::new(kind),
-        (RewardSpec::MoleculeReward { score, beta, floor }, GraphFacts::Molecules(reading)) => {
+        (RewardSpec::MoleculeReward { score, beta, floor }, GraphDetails::Molecules(reading)) => {
             reading.reward(molecule_score(score)?.clamped(floor, f64::MAX)?.to_the(beta)?)
         }
-        (RewardSpec::ExternalReward { program, beta, floor }, GraphFacts::Molecules(reading)) => {
+        (RewardSpec::ExternalReward { program, beta, floor }, GraphDetails::Molecules(reading)) => {
             reading.reward(program.build()?.clamped(floor, f64::MAX)?.to_the(beta)?)
         }
-        (RewardSpec::SizeReward { beta }, GraphFacts::Problem(problem)) => Box::new(SizeReward::new(*problem, beta)?),
+        (RewardSpec::SizeReward { beta }, GraphDetails::Problem(problem)) => Box::new(SizeReward::new(*problem, beta)?),
         _ => return Ok(None),
     }))
 }

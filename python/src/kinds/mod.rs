@@ -4,7 +4,7 @@ mod graphs;
 mod points;
 mod vectors;
 
-pub(crate) use graphs::GraphFacts;
+pub(crate) use graphs::GraphDetails;
 
 use std::sync::Arc;
 
@@ -90,12 +90,12 @@ pub(crate) fn points() -> Error {
 pub(crate) struct Space<E: PyEnv> {
     pub(crate) env: E,
     pub(crate) border: Arc<dyn Border<E::States>>,
-    pub(crate) facts: E::Facts,
+    pub(crate) details: E::Details,
 }
 
 impl<E: PyEnv> Clone for Space<E> {
     fn clone(&self) -> Self {
-        Self { env: self.env.clone(), border: self.border.clone(), facts: self.facts.clone() }
+        Self { env: self.env.clone(), border: self.border.clone(), details: self.details.clone() }
     }
 }
 
@@ -117,7 +117,7 @@ const NO_LANGEVIN: &str = "a function of objects; `Mala` is for diffusions with 
 /// A type of environment that Python has, with what differs between these types.
 pub(crate) trait PyEnv: TrainEnv<States: 'static> + Clone {
     /// The properties of the environment that rewards and policies need.
-    type Facts: Clone + Send + Sync;
+    type Details: Clone + Send + Sync;
 
     /// The density of a diffusion, by the settings of the reward, if that is one of the library's.
     fn target(_reward: Option<&Value>) -> Outcome<Option<Arc<dyn Target>>> {
@@ -152,7 +152,7 @@ pub(crate) struct Discrete<E: PyEnv> {
     /// A buffer that holds each object once.
     pub(crate) distinct: fn(ReplayConfig, Option<PyPriority>) -> Result<ReplayBuffer<E>>,
     /// A reward that keeps so many of its answers.
-    pub(crate) cached: fn(&E, AnyReward<E>, usize) -> Result<AnyReward<E>>,
+    pub(crate) cache_reward: fn(&E, AnyReward<E>, usize) -> Result<AnyReward<E>>,
 }
 
 impl<E: PyEnv + EnumerableEnv<Key: 'static>> Discrete<E> {
@@ -166,7 +166,7 @@ impl<E: PyEnv + EnumerableEnv<Key: 'static>> Discrete<E> {
                 None => ReplayBuffer::distinct(config),
                 Some(priority) => Ok(ReplayBuffer::by_priority(config, priority)?.without_duplicates()),
             },
-            cached: |env, reward, capacity| {
+            cache_reward: |env, reward, capacity| {
                 let env = env.clone();
                 let reward = Locked::new(reward);
                 Ok(Box::new(gfn::env::CachedReward::new(reward, move |states: &E::States| env.keys(states), capacity)?))

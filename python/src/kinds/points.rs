@@ -44,14 +44,14 @@ enum MixtureName {
     FortyModes,
 }
 
-impl<E: PyEnv<States = Reals, Facts = ()>> Space<E> {
+impl<E: PyEnv<States = Reals, Details = ()>> Space<E> {
     pub(crate) fn points(env: E, width: usize) -> Self {
-        Self { env, border: Arc::new(PointBorder(width)), facts: () }
+        Self { env, border: Arc::new(PointBorder(width)), details: () }
     }
 }
 
 impl PyEnv for BoxEnv {
-    type Facts = ();
+    type Details = ();
 
     fn reward(_: &Space<Self>, settings: &Value, _: Option<Arc<dyn Target>>) -> Outcome<AnyReward<Self>> {
         let states = "points of the unit box";
@@ -72,7 +72,7 @@ impl PyEnv for BoxEnv {
 }
 
 impl PyEnv for Line {
-    type Facts = ();
+    type Details = ();
 
     fn reward(_: &Space<Self>, settings: &Value, _: Option<Arc<dyn Target>>) -> Outcome<AnyReward<Self>> {
         let states = "points of the line";
@@ -94,12 +94,12 @@ impl PyEnv for Line {
 
 impl Space<DiffusionSampling> {
     pub(crate) fn diffusion(env: DiffusionSampling) -> AnySpace {
-        ByKind::Diffusion(Self { border: Arc::new(DiffusionBorder(env.clone())), env, facts: () })
+        ByKind::Diffusion(Self { border: Arc::new(DiffusionBorder(env.clone())), env, details: () })
     }
 }
 
 impl PyEnv for DiffusionSampling {
-    type Facts = ();
+    type Details = ();
 
     fn target(reward: Option<&Value>) -> Outcome<Option<Arc<dyn Target>>> {
         reward.map(diffusion_target).transpose()

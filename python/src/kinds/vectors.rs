@@ -24,7 +24,7 @@ use crate::policy::{BuiltPolicy, Plan, uniform, vector_module};
 
 /// The properties of an environment of vectors that networks and rewards need.
 #[derive(Clone)]
-pub(crate) struct VectorFacts {
+pub(crate) struct VectorDetails {
     /// The number of values of an entry.
     pub(crate) values: usize,
     /// `true` if states are written from left to right.
@@ -36,20 +36,20 @@ pub(crate) struct VectorFacts {
 impl Space<VectorEnv> {
     pub(crate) fn vectors(env: VectorEnv, values: usize) -> Self {
         let border = Arc::new(VectorBorder { values, features: KHot::new(env.width(), values), width: env.width() });
-        Self { env, border, facts: VectorFacts { values, is_sequence: false, spec: None } }
+        Self { env, border, details: VectorDetails { values, is_sequence: false, spec: None } }
     }
 
     /// One-hot entries.
     pub(crate) fn features(&self) -> KHot {
-        KHot::new(self.env.width(), self.facts.values)
+        KHot::new(self.env.width(), self.details.values)
     }
 }
 
 impl PyEnv for VectorEnv {
-    type Facts = VectorFacts;
+    type Details = VectorDetails;
 
     fn reward(space: &Space<Self>, settings: &Value, _: Option<Arc<dyn Target>>) -> Outcome<AnyReward<Self>> {
-        let Some(env) = &space.facts.spec else {
+        let Some(env) = &space.details.spec else {
             return wrong_states(settings, "the vectors of an environment of your own");
         };
         match build_reward(reward_spec(settings, "vectors")?, env)? {
@@ -60,7 +60,7 @@ impl PyEnv for VectorEnv {
 
     fn policy(space: &Space<Self>, plan: Plan<'_>) -> Outcome<BuiltPolicy<Self>> {
         let env = &space.env;
-        let VectorFacts { values, is_sequence, .. } = space.facts;
+        let VectorDetails { values, is_sequence, .. } = space.details;
         match (plan.class.as_str(), is_sequence) {
             ("Mlp", _) => plan.build(|config: MlpPolicyConfig, plan| {
                 MlpPolicy::new(env, space.features(), config, plan.device, plan.kind, plan.rng)

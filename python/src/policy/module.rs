@@ -137,7 +137,7 @@ impl ModuleCaller {
     }
 
     /// An answer that is one tensor, of this shape.
-    pub(super) fn one(&self, answer: &Bound<'_, PyAny>, shape: &[i64]) -> PyResult<Tensor> {
+    pub(super) fn single_tensor(&self, answer: &Bound<'_, PyAny>, shape: &[i64]) -> PyResult<Tensor> {
         let states = self.check(answer, "states", shape)?;
         self.check_learning(answer.py(), &[&states])?;
         Ok(states)

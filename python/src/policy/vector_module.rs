@@ -54,7 +54,7 @@ impl ModuleRows {
             }
         };
         let arguments = inputs.iter().map(|tensor| tensors::to_python(py, tensor)).collect::<PyResult<_>>()?;
-        self.caller.one(&self.caller.call(py, arguments, conditions)?, &[n, self.width])
+        self.caller.single_tensor(&self.caller.call(py, arguments, conditions)?, &[n, self.width])
     }
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn policy(plan: Plan<'_>, space: &Space<VectorEnv>) -> Outcome<BuiltP
     plan.build_around(|config: MlpPolicyConfig, of: Shape, plan, join| {
         let Shape { width, inputs } = of;
         let config = MlpPolicyConfig { mlp: MlpConfig { hidden: vec![width], ..config.mlp }, ..config };
-        let values = space.facts.values as i64;
+        let values = space.details.values as i64;
         let torso = |scope: &mut Scope<'_>| ModuleRows { caller: join(scope), width, inputs, values };
         MlpPolicy::with_torso(&space.env, space.features(), torso, config, plan.device, plan.kind, plan.rng)
     })

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use serde_json::{Map, Value};
 use tch::Kind;
 
-use super::shared::Shared;
+use super::shared_state::SharedState;
 use super::trained::Trained;
 use crate::conditions::{ConditionSettings, Conditions};
 use crate::env::{FailureCheck, Failures};
@@ -100,7 +100,7 @@ pub(super) fn build<E: PyEnv>(
     if let Some(settings) = &mut parts.teacher {
         teacher = Some(context.build_policy(std::mem::take(&mut settings.policy), plain, &mut rng)?);
     }
-    let mut shared = Shared::default();
+    let mut shared = SharedState::default();
     for policy in [Some(&own), prior.as_ref(), teacher.as_ref()].into_iter().flatten() {
         shared.add(policy);
     }

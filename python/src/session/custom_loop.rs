@@ -13,7 +13,7 @@ use tch::Tensor;
 
 use super::trained::{Steps, Trained};
 use super::{PySteps, Session};
-use crate::border::{Shown, check_finished, draw_backward};
+use crate::border::{DeferredObject, check_finished, draw_backward};
 use crate::conditions::check_conditions;
 use crate::kinds::{AnyPaths, PyEnv, Space};
 use crate::objective::Scores;
@@ -40,7 +40,7 @@ enum Origin {
 }
 
 /// Objects of a replay buffer, log R of each, and their conditions.
-type BufferContent = (Shown, Array<f64>, Option<PyTensor>);
+type BufferContent = (DeferredObject, Array<f64>, Option<PyTensor>);
 
 /// log P_F and log P_B of each transition, `[2, T]`, without gradients; no reward is computed.
 fn score_transitions<E: TrainEnv>(trainer: &Trainer<E>, paths: &Trajectories<E>) -> Result<Tensor> {
@@ -275,7 +275,7 @@ impl Session {
     }
 
     /// Objects of the buffer, log R of each, and their conditions; None without a buffer.
-    fn stored(&self, py: Python<'_>) -> PyResult<Option<BufferContent>> {
+    fn buffer_content(&self, py: Python<'_>) -> PyResult<Option<BufferContent>> {
         self.read(py, |trained| each!(trained, trained => trained.buffer()))
     }
 

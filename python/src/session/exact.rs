@@ -15,7 +15,7 @@ use super::Evaluation;
 use super::build::prior;
 use super::sampled::{check_one_instance, in_batches, repeat_row};
 use super::trained::Trained;
-use crate::border::Shown;
+use crate::border::DeferredObject;
 use crate::conditions::check_conditions;
 use crate::kinds::PyEnv;
 use crate::states::whole;
@@ -80,7 +80,7 @@ impl<E: PyEnv + EnumerableEnv> Trained<E> {
     }
 
     /// A judgement of samples of any sampler beside the target of the trainer's reward, with the states of objects that are missing.
-    pub(super) fn judge(&mut self, objects: &Py<PyAny>, limit: usize) -> Result<(Value, Shown)> {
+    pub(super) fn judge(&mut self, objects: &Py<PyAny>, limit: usize) -> Result<(Value, DeferredObject)> {
         self.without_noise(|trainer, space, rng| {
             let (env, watch) = (&space.env, Watch::new());
             check_one_instance(env)?;

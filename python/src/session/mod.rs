@@ -4,7 +4,7 @@ mod build;
 mod custom_loop;
 mod exact;
 mod sampled;
-mod shared;
+mod shared_state;
 mod trained;
 
 use std::any::Any;
@@ -20,9 +20,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3::{PyTraverseError, PyVisit};
 
-use crate::border::Shown;
+use crate::border::DeferredObject;
 use crate::env::{Env, Failures};
-use crate::errors::{Outcome, raised};
+use crate::errors::{Outcome, to_exception};
 use crate::inside::{Inside, prepare_threads};
 use crate::kinds::AnyTrained;
 use crate::references::References;
@@ -78,7 +78,7 @@ impl Session {
             job(trained)
         })?;
         self.failures.raise()?;
-        done.map_err(raised)
+        done.map_err(to_exception)
     }
 
     /// Reads a property of a trainer.
@@ -88,7 +88,7 @@ impl Session {
 
     /// Adds the exception of rules to steps, if they raised one: it is the cause of any error.
     fn show_steps(&self, (records, error): Steps) -> PySteps {
-        (records, self.failures.take().or(error.map(raised)))
+        (records, self.failures.take().or(error.map(to_exception)))
     }
 
     /// Takes the policy for a trainer that continues with it, and ends this session.
@@ -159,7 +159,7 @@ impl Session {
         n: usize,
         conditions: Option<PyTensor>,
         rewarded: bool,
-    ) -> PyResult<(Shown, Option<Array<f64>>)> {
+    ) -> PyResult<(DeferredObject, Option<Array<f64>>)> {
         self.ask(py, move |trained| each!(trained, trained => trained.sample(n, optional(&conditions), rewarded)))
     }
 
@@ -177,7 +177,7 @@ impl Session {
     }
 
     /// A judgement of samples of any sampler, and the states of objects that are missing.
-    fn judged<'py>(&self, py: Python<'py>, objects: Py<PyAny>, limit: usize) -> PyResult<(Bound<'py, PyAny>, Shown)> {
+    fn judge_samples<'py>(&self, py: Python<'py>, objects: Py<PyAny>, limit: usize) -> PyResult<(Bound<'py, PyAny>, DeferredObject)> {
         let (figures, states) = self.ask(py, |trained| listed!(trained, trained => trained.judge(&objects, limit)))?;
         Ok((pythonize::pythonize(py, &figures)?, states))
     }

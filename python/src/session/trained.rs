@@ -16,8 +16,8 @@ use gfn_extras::explore::{Thompson, thompson_step};
 use tch::Tensor;
 
 use super::sampled::in_batches;
-use super::shared::{Shared, named};
-use crate::border::Shown;
+use super::shared_state::{SharedState, named_parameters};
+use crate::border::DeferredObject;
 use crate::conditions::check_conditions;
 use crate::kinds::{PyEnv, Space};
 use crate::policy::{BuiltPolicy, ModuleTensors};
@@ -41,7 +41,7 @@ pub(crate) struct Trained<E: PyEnv> {
     pub(super) trainer: Trainer<E>,
     pub(super) space: Space<E>,
     rng: Rng,
-    shared: Shared,
+    shared: SharedState,
     module: Option<Arc<ModuleTensors>>,
     /// The number of steps made, which others read while a step is made.
     pub(super) n_steps: Arc<AtomicUsize>,
@@ -52,7 +52,7 @@ impl<E: PyEnv> Trained<E> {
     pub(super) fn new(
         trainer: Trainer<E>,
         space: Space<E>,
-        shared: Shared,
+        shared: SharedState,
         module: Option<Arc<ModuleTensors>>,
     ) -> Self {
         let rng = trainer.evaluation_rng();
@@ -76,7 +76,7 @@ impl<E: PyEnv> Trained<E> {
     /// Makes `n` steps by a function, or fewer if one fails.
     pub(super) fn make_steps(&mut self, n: usize, make: &mut dyn FnMut(&mut Trainer<E>) -> Result<StepStats>) -> Steps {
         let mut records = Vec::with_capacity(n.min(1 << 16));
-        let (watch, shared) = (Watch::new(), &self.shared);
+        let (watch, shared) = (Watch::new(), &self.shared_state);
         match shared.check().and_then(|()| shared.changed_mode()) {
             Ok(false) => {}
             Ok(true) => self.trainer.policy_changed(),
@@ -113,7 +113,7 @@ impl<E: PyEnv> Trained<E> {
         n: usize,
         conditions: Option<&Tensor>,
         rewarded: bool,
-    ) -> Result<(Shown, Option<Array<f64>>)> {
+    ) -> Result<(DeferredObject, Option<Array<f64>>)> {
         check_conditions(self.trainer.context(), conditions)?;
         self.without_noise(|trainer, space, rng| {
             let watch = Watch::new();
@@ -155,12 +155,12 @@ impl<E: PyEnv> Trained<E> {
     }
 
     pub(super) fn parameters(&self) -> Vec<(String, PyTensor)> {
-        named(self.trainer.policy().parameters()).map(|(name, tensor)| (name, PyTensor(tensor))).collect()
+        named_parameters(self.trainer.policy().parameters()).map(|(name, tensor)| (name, PyTensor(tensor))).collect()
     }
 
     /// Refuses to work with parameters that were changed from outside in a way that the library can't know of.
     pub(super) fn check_shared(&self) -> Result<()> {
-        self.shared.check()
+        self.shared_state.check()
     }
 
     pub(super) fn resume(&mut self, path: &Path) -> Result<()> {
@@ -183,6 +183,6 @@ impl<E: PyEnv> Trained<E> {
     }
 
     pub(super) fn warnings(&self) -> Vec<String> {
-        self.warnings.raised().iter().map(|warning| in_python(&warning.to_string())).collect()
+        self.warnings.all().iter().map(|warning| in_python(&warning.to_string())).collect()
     }
 }

@@ -48,7 +48,7 @@ impl Graphs {
         self.states.arrays()
     }
 
-    fn some(&self, rows: impl IntoIterator<Item = usize>) -> Self {
+    fn select(&self, rows: impl IntoIterator<Item = usize>) -> Self {
         let graphs: Vec<GraphState> = rows.into_iter().map(|row| self.states.graphs()[row].clone()).collect();
         Self::new(graphs.into(), self.reading.clone())
     }
@@ -186,7 +186,7 @@ impl Graphs {
         static CHOSEN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let places = CHOSEN.import(index.py(), "gfn_rs._checks", "chosen")?.call1((index, self.__len__(), "graphs"))?;
         let places: PyReadonlyArray1<'_, i64> = places.extract()?;
-        Ok(self.some(places.as_array().iter().map(|&place| place as usize)))
+        Ok(self.select(places.as_array().iter().map(|&place| place as usize)))
     }
 
     /// The way to make a copy in another process: from the arrays, and the settings of the molecules that they stand for.
@@ -366,7 +366,7 @@ impl Graphs {
     }
 
     fn _repr_svg_(&self) -> Outcome<String> {
-        let graphs = self.some(0..self.__len__().min(DRAWN));
+        let graphs = self.select(0..self.__len__().min(DRAWN));
         let more = self.__len__().saturating_sub(DRAWN);
         let title = if more > 0 { format!("the first {DRAWN} of {} graphs", self.__len__()) } else { String::new() };
         graphs.svg(None, &title)

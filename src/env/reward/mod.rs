@@ -1,9 +1,9 @@
 //! Rewards. They are separate from environments: a reward may hold a network and may fail, while an environment holds
 //! no tensor.
 
-mod cached;
+mod cached_reward;
 
-pub use cached::CachedReward;
+pub use cached_reward::CachedReward;
 use tch::Tensor;
 
 use super::Rows;

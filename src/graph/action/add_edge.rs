@@ -54,7 +54,7 @@ fn mark_free(graph: &GraphState, a: usize, width: usize, row: &mut [bool]) {
     if graph.is_directed() {
         forbid(a);
     }
-    graph.adjacency().ones(a).filter(|&b| b >= first).for_each(forbid);
+    graph.adjacency().neighbours(a).filter(|&b| b >= first).for_each(forbid);
 }
 
 impl GraphActionType for AddEdge {

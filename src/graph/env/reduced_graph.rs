@@ -34,7 +34,7 @@ impl ReducedGraph {
         let adjacency = graph.adjacency();
         let mut edges = Vec::new();
         for &a in &nodes {
-            let ends = adjacency.ones(a as usize).filter(|&b| is_there[b]).map(|b| b as u32);
+            let ends = adjacency.neighbours(a as usize).filter(|&b| is_there[b]).map(|b| b as u32);
             edges.extend(ends.filter(|&b| (graph.is_directed() || a < b) && edge_stays(a, b)).map(|b| (a, b)));
         }
         Self { nodes, edges }
@@ -146,7 +146,7 @@ impl ReducedStates {
         let heads = env.actions().heads(masks.direction).zip(&masks.blocks);
         let blocks = heads.map(|((_, action_type, head), block)| {
             let rows = match head.anchor {
-                Anchor::Graph => BlockRows { given: self.arrays.len(), read: self.of.clone() },
+                Anchor::Graph => BlockRows { n_rows: self.arrays.len(), read: self.of.clone() },
                 Anchor::Node => {
                     for (state, start) in starts.iter().enumerate() {
                         let nodes = &self.rows[self.node_ptr[state]..self.node_ptr[state + 1]];
@@ -158,7 +158,7 @@ impl ReducedStates {
                         }
                     }
                     let read = self.rows.iter().map(|row| row.unwrap_or(0)).collect();
-                    BlockRows { given: self.arrays.nodes.len(), read }
+                    BlockRows { n_rows: self.arrays.nodes.len(), read }
                 }
                 Anchor::Edge | Anchor::NodePair => {
                     let detail = format!("{} ({}) has moves of {:?}", action_type.name(), masks.direction, head.anchor);
@@ -177,7 +177,7 @@ impl ReducedStates {
 /// The rows of one block of logits.
 pub(crate) struct BlockRows {
     /// The number of rows that a network returns for the reduced graphs.
-    pub(crate) given: usize,
+    pub(crate) n_rows: usize,
     /// The index of the network's row for each row of the states' block. It is arbitrary for nodes that are
     /// left out.
     pub(crate) read: Vec<usize>,

@@ -19,7 +19,7 @@ pub(in crate::graph) const MAX_NODES_OF_BIT_ROWS: usize = 2_048;
 ///     graph.add_edge(0, 2, Edge::default())?;
 ///     graph.add_edge(1, 0, Edge::default())?;
 ///     let adjacency = graph.adjacency();
-///     assert_eq!(adjacency.ones(0).collect::<Vec<_>>(), [1, 2]);
+///     assert_eq!(adjacency.neighbours(0).collect::<Vec<_>>(), [1, 2]);
 ///     assert_eq!((adjacency.count(0), adjacency.get(2, 0), adjacency.get(2, 1)), (2, true, false));
 ///     // Only small graphs have rows of bits.
 ///     assert_eq!(adjacency.bits(0), (n == 3).then_some(&[0b110][..]));
@@ -103,7 +103,7 @@ impl Adjacency {
     /// # Panics
     /// If there is no row `i`.
     #[inline]
-    pub fn ones(&self, i: usize) -> impl Iterator<Item = usize> + '_ {
+    pub fn neighbours(&self, i: usize) -> impl Iterator<Item = usize> + '_ {
         let (mut words, mut list) = match &self.rows {
             NeighbourRows::Bits(_) => (self.bits(i).unwrap_or_default().iter(), [].iter()),
             NeighbourRows::Lists(lists) => ([].iter(), lists[i].iter()),
@@ -186,7 +186,7 @@ impl Adjacency {
             _ => {
                 let mut resized = Self::new(n);
                 for i in 0..n.min(self.n) {
-                    self.ones(i).for_each(|j| resized.set(i, j, true));
+                    self.neighbours(i).for_each(|j| resized.set(i, j, true));
                 }
                 *self = resized;
             }
@@ -212,7 +212,7 @@ mod tests {
         adjacency.resize(MAX_NODES_OF_BIT_ROWS + 1);
         assert!(small.bits(0).is_some() && adjacency.bits(0).is_none());
         for i in [0, 5, 2_047] {
-            assert_eq!(small.ones(i).collect::<Vec<_>>(), adjacency.ones(i).collect::<Vec<_>>());
+            assert_eq!(small.neighbours(i).collect::<Vec<_>>(), adjacency.neighbours(i).collect::<Vec<_>>());
             assert_eq!(small.count(i), adjacency.count(i));
             for (from, to) in [(0, 64), (1, 64), (64, 10_000), (2_048, 0), (3, 3)] {
                 assert_eq!(small.count_between(i, from, to), adjacency.count_between(i, from, to), "{i} {from} {to}");

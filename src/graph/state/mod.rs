@@ -206,7 +206,7 @@ impl GraphState {
     pub fn edges(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         let directed = self.is_directed();
         (0..self.n_nodes()).flat_map(move |a| {
-            let targets = self.adjacency().ones(a);
+            let targets = self.adjacency().neighbours(a);
             targets.filter(move |&b| directed || a < b).map(move |b| (a as u32, b as u32))
         })
     }
@@ -309,7 +309,7 @@ impl GraphState {
         let mut neighbours: SmallVec<[(u32, u32); 16]> = SmallVec::new();
         for (i, &a) in (0..).zip(nodes).filter(|&(i, &a)| names.get(a as usize) == Some(&Some(i))) {
             neighbours.clear();
-            neighbours.extend(self.adjacency().ones(a as usize).filter_map(|b| Some((names[b]?, b as u32))));
+            neighbours.extend(self.adjacency().neighbours(a as usize).filter_map(|b| Some((names[b]?, b as u32))));
             neighbours.sort_unstable();
             for &(j, b) in neighbours.iter().filter(|&&(j, _)| self.is_directed() || i < j) {
                 out.insert_edge(i, j, self.edge(a, b).unwrap_or_default());

@@ -216,7 +216,7 @@ impl Canonaut {
                     let words = self.adjacency[a * self.words..].iter_mut();
                     words.zip(bits).for_each(|(word, bits)| *word = bits.reverse_bits() as usize);
                 }
-                None => graph.adjacency().ones(a).for_each(|b| self.set_bit(a, b)),
+                None => graph.adjacency().neighbours(a).for_each(|b| self.set_bit(a, b)),
             }
         }
     }

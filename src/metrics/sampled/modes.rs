@@ -26,20 +26,20 @@ pub struct ModeCount {
 /// tracker.add(1, 16, ["a", "b", "a"]);
 /// tracker.add(2, 32, ["b"]);
 /// tracker.add(3, 48, ["c"]);
-/// assert_eq!(tracker.found(), 3);
+/// assert_eq!(tracker.n_modes(), 3);
 /// let curve: Vec<_> = tracker.curve().iter().map(|point| (point.step, point.reward_calls, point.modes)).collect();
 /// assert_eq!(curve, [(1, 16, 2), (3, 48, 3)]);
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(bound(serialize = "K: Serialize", deserialize = "K: Ord + Deserialize<'de>"))]
 pub struct ModeTracker<K> {
-    found: BTreeSet<K>,
+    modes: BTreeSet<K>,
     curve: Vec<ModeCount>,
 }
 
 impl<K> Default for ModeTracker<K> {
     fn default() -> Self {
-        Self { found: BTreeSet::new(), curve: Vec::new() }
+        Self { modes: BTreeSet::new(), curve: Vec::new() }
     }
 }
 
@@ -51,7 +51,7 @@ impl<K: Ord> ModeTracker<K> {
     }
 
     /// Creates a tracker from modes and points; `None` unless the points rise to the number of modes.
-    pub(crate) fn from_parts(found: BTreeSet<K>, curve: Vec<ModeCount>) -> Option<Self> {
+    pub(crate) fn from_parts(modes: BTreeSet<K>, curve: Vec<ModeCount>) -> Option<Self> {
         let rises = curve.first().is_none_or(|point| point.modes > 0) && curve.is_sorted_by(|a, b| a.modes < b.modes);
         let last = curve.last().map_or(0, |point| point.modes);
         (rises && last == found.len()).then_some(Self { found, curve })
@@ -59,28 +59,28 @@ impl<K: Ord> ModeTracker<K> {
 
     /// The modes as a set.
     pub(crate) fn set(&self) -> &BTreeSet<K> {
-        &self.found
+        &self.modes
     }
 
     /// Adds the keys of the modes that were sampled in a step; `step` and `reward_calls` count from the start of the
     /// run.
     pub fn add(&mut self, step: usize, reward_calls: u64, modes: impl IntoIterator<Item = K>) {
-        let before = self.found.len();
-        self.found.extend(modes);
-        if self.found.len() > before {
-            self.curve.push(ModeCount { step, reward_calls, modes: self.found.len() });
+        let before = self.modes.len();
+        self.modes.extend(modes);
+        if self.modes.len() > before {
+            self.curve.push(ModeCount { step, reward_calls, modes: self.modes.len() });
         }
     }
 
     /// The number of distinct modes found.
     #[must_use]
-    pub fn found(&self) -> usize {
-        self.found.len()
+    pub fn n_modes(&self) -> usize {
+        self.modes.len()
     }
 
     /// Iterates over the keys of the modes, in order.
     pub fn keys(&self) -> impl Iterator<Item = &K> {
-        self.found.iter()
+        self.modes.iter()
     }
 
     /// The points at which the count rose; the count is constant in between.

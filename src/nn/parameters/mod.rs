@@ -2,12 +2,12 @@
 
 mod noise;
 mod parameter;
-mod restored;
+mod backup;
 mod scope;
 
 pub(crate) use noise::WeightNoise;
 pub use parameter::{Group, Parameter};
-pub(crate) use restored::Restored;
+pub(crate) use backup::ParameterBackup;
 pub use scope::Scope;
 
 use std::collections::HashSet;
@@ -204,7 +204,7 @@ impl Parameters {
     /// another kind or on another device.
     fn check_addition(&self, name: &str, tensor: &Tensor) -> Result<()> {
         if self.names.contains(name) {
-            return Err(Error::config(NAME, taken(name), DIFFERENT));
+            return Err(Error::config(NAME, describe_duplicate(name), DIFFERENT));
         }
         let same_storage = |p: &&Parameter| tensor.numel() > 0 && p.tensor.data_ptr() == tensor.data_ptr();
         let kind = tensor.kind();
@@ -247,7 +247,7 @@ impl Parameters {
         if self.names.insert(name.clone()) {
             self.list.push(Parameter { name, tensor, group });
         } else {
-            self.record_mistake(NAME, taken(&name), DIFFERENT);
+            self.record_mistake(NAME, describe_duplicate(&name), DIFFERENT);
         }
     }
 }
@@ -263,7 +263,7 @@ impl<'a> IntoIterator for &'a Parameters {
 const NAME: &str = "a parameter's name";
 const DIFFERENT: &str = "names that differ: build each layer in a scope of its own (`scope.sub(\"name\")`)";
 
-fn taken(name: &str) -> String {
+fn describe_duplicate(name: &str) -> String {
     format!("`{name}`, which another parameter has")
 }
 

@@ -3,7 +3,7 @@
 use tch::{Tensor, no_grad};
 
 use super::Scope;
-use super::restored::Restored;
+use super::restored::ParameterBackup;
 use crate::Rng;
 use crate::nn::Parameters;
 
@@ -79,7 +79,7 @@ impl Parameters {
     ///
     /// A loss computed before this call can't be differentiated afterwards.
     pub fn without_noise<T>(&self, f: impl FnOnce() -> T) -> T {
-        let _restore = Restored::keep(&self.noise);
+        let _restore = ParameterBackup::keep(&self.noise);
         no_grad(|| self.noise.iter().for_each(|tensor| drop(tensor.shallow_clone().zero_())));
         f()
     }

@@ -2,7 +2,7 @@
 
 use tch::Tensor;
 
-use super::visited::VisitedStates;
+use super::visited_states::VisitedStates;
 use crate::distribution::Distribution;
 use crate::env::{Direction, Env, Grouping, Rows};
 use crate::policy::Policy;

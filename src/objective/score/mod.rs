@@ -5,7 +5,7 @@ mod estimates;
 mod quantities;
 mod rewards;
 mod scores;
-mod visited;
+mod visited_states;
 
 pub use scores::Scores;
 
@@ -17,7 +17,7 @@ use crate::rollout::{Trajectories, Transitions};
 use crate::tensor::select_rows;
 use edge_flows::EDGE_FLOWS;
 use quantities::{EvaluatedBatch, exits_of, log_exits, no_pf};
-use visited::VisitedStates;
+use visited_states::VisitedStates;
 
 /// The name of the caller in error messages about missing quantities.
 pub(crate) const SCORING: &str = "scoring";

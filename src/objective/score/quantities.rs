@@ -4,7 +4,7 @@ use tch::{Device, Kind, Tensor};
 
 use super::edge_flows::edge_flows;
 use super::rewards::{both_log_rewards, log_reward_changes, partial_log_rewards};
-use super::visited::VisitedStates;
+use super::visited_states::VisitedStates;
 use super::{SCORING, Scores, Scoring};
 use crate::distribution::Distribution;
 use crate::env::{Direction, Env, Reward, Rows};
@@ -130,13 +130,13 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
     /// Returns the policy's estimate for the state before each transition, `[transitions]`. The estimate is
     /// removed from the batch.
     pub(super) fn per_state(&mut self, quantity: Quantity) -> Result<Tensor> {
-        let values = self.values.take_flat(quantity, self.visited.n_distinct(), SCORING)?;
+        let values = self.values.take_flat(quantity, self.visited_states.n_distinct(), SCORING)?;
         Ok(self.widened(select_rows(&values, self.rows())))
     }
 
     /// Returns the quantities of flow matching.
     pub(super) fn edge_flows(&self) -> Result<Values> {
-        edge_flows(self.env, self.policy, &self.visited, &self.pf, &self.pb, self.trajectories)
+        edge_flows(self.env, self.policy, &self.visited_states, &self.pf, &self.pb, self.trajectories)
     }
 
     fn entropy(&mut self) -> Result<Tensor> {
@@ -146,7 +146,7 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
     }
 
     fn log_exit(&mut self) -> Result<Tensor> {
-        let exits = exits_of(self.env, &self.visited, self.trajectories)?;
+        let exits = exits_of(self.env, &self.visited_states, self.trajectories)?;
         Ok(self.widened(log_exits(&self.pf, self.rows(), &exits)?))
     }
 
@@ -173,7 +173,7 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
     }
 
     fn state_log_reward(&mut self) -> Result<Tensor> {
-        let conditions = self.visited.conditions.as_ref();
+        let conditions = self.visited_states.conditions.as_ref();
         let exponent = self.scoring.exponent;
         let partial = partial_log_rewards(self.env, self.reward, self.trajectories, conditions, exponent)?;
         Ok(self.to_scores(&partial))
@@ -189,27 +189,27 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
 
     /// Returns log n of the state before each transition that isn't an exit. It is 0 for the initial state.
     fn log_paths(&mut self) -> Result<Tensor> {
-        let (inner, _) = self.visited.inner();
-        let mut has_parents = vec![1.0; self.visited.n_rows];
+        let (inner, _) = self.visited_states.inner();
+        let mut has_parents = vec![1.0; self.visited_states.n_rows];
         for &start in &self.trajectories.offsets()[..self.trajectories.len()] {
             has_parents[start] = 0.0;
         }
         let has_parents: Vec<f64> = inner.iter().map(|&row| has_parents[row]).collect();
-        let inner = self.visited.group_of(inner);
+        let inner = self.visited_states.group_of(inner);
         let paths = self.paths_of(&inner)?;
         Ok(&paths * from_host(&has_parents, paths.kind(), paths.device()))
     }
 
     /// Returns log n of the state after each transition that isn't an exit.
     fn next_log_paths(&mut self) -> Result<Tensor> {
-        let (_, after) = self.visited.inner();
-        let after = self.visited.group_of(after);
+        let (_, after) = self.visited_states.inner();
+        let after = self.visited_states.group_of(after);
         self.paths_of(&after)
     }
 
     /// Returns log n of these distinct states.
     fn paths_of(&mut self, groups: &[usize]) -> Result<Tensor> {
-        let paths = self.values.take_flat(Quantity::LogPaths, self.visited.n_distinct(), SCORING)?;
+        let paths = self.values.take_flat(Quantity::LogPaths, self.visited_states.n_distinct(), SCORING)?;
         let selected = select_rows(&paths, groups);
         self.values.insert(Quantity::LogPaths, paths);
         Ok(selected)
@@ -217,7 +217,7 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
 
     /// The index of the distinct state before each transition.
     fn rows(&self) -> &[usize] {
-        self.visited.groups_before()
+        self.visited_states.groups_before()
     }
 
     fn kind_and_device(&self) -> (Kind, Device) {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use tch::Tensor;
 
-use super::visited::VisitedStates;
+use super::visited_states::VisitedStates;
 use super::{SCORING, Scoring};
 use crate::env::{Env, Grouping, Reward, Rows, check_log_rewards, log_rewards, training_log_rewards};
 use crate::quantity::Quantity;

@@ -174,7 +174,7 @@ impl Scores {
     ///
     /// # Errors
     /// [`Error::Missing`] if `parts` is empty.
-    pub(crate) fn joined(parts: &[Self], make: impl Fn(Quantity, Tensor) -> Tensor) -> Result<Self> {
+    pub(crate) fn concatenate(parts: &[Self], make: impl Fn(Quantity, Tensor) -> Tensor) -> Result<Self> {
         let Some(first) = parts.first() else {
             return Err(Error::missing("scores of a whole batch", "a trajectory", "give a batch of at least one"));
         };
@@ -263,13 +263,13 @@ impl Scores {
     }
 
     /// Returns a copy that shares memory and gradients with these scores.
-    pub(crate) fn shared(&self) -> Self {
+    pub(crate) fn shallow_clone(&self) -> Self {
         self.map(Tensor::shallow_clone)
     }
 
     /// Returns a copy whose P_B has no gradient.
     pub(crate) fn with_constant_log_pb(&self) -> Self {
-        Self { log_pb: self.log_pb.detach(), ..self.shared() }
+        Self { log_pb: self.log_pb.detach(), ..self.shallow_clone() }
     }
 
     /// Returns a copy with `f` applied to each tensor except the conditions.
@@ -303,7 +303,7 @@ mod tests {
             let tensor = || Tensor::from_slice(&[1.0]);
             Scores { instance, ..Scores::new(vec![0, 1], tensor(), tensor(), tensor()) }
         };
-        let common = |parts: [Option<u32>; 2]| Scores::joined(&parts.map(part), |_, tensor| tensor).unwrap().instance;
+        let common = |parts: [Option<u32>; 2]| Scores::concatenate(&parts.map(part), |_, tensor| tensor).unwrap().instance;
         assert_eq!(common([Some(1), Some(1)]), Some(1));
         assert_eq!([common([Some(1), Some(0)]), common([Some(1), None]), common([None, None])], [None; 3]);
     }

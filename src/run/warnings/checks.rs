@@ -200,26 +200,26 @@ mod tests {
         // Two objects of reward 1 were sampled; later only one of them is.
         let mut run = Run::new();
         run.steps(1, &[(1, 0.0), (2, 0.0), (3, -9.0)].repeat(4), loss, true).steps(49, &on(1, 0.0), loss, true);
-        assert!(run.0.raised.is_empty());
+        assert!(run.0.warnings.is_empty());
         run.steps(100, &on(1, 0.0), loss, true);
         let expected = Warning::OneObject { step: 51, share: 1.0, log_reward: 0.0, other: Some(0.0) };
-        assert_eq!(run.0.raised, [expected]);
+        assert_eq!(run.0.warnings, [expected]);
         // The remaining object is worse than an earlier one.
         let mut run = Run::new();
         run.steps(1, &mixed(), loss, true).steps(50, &on(7, -7.0), loss, true);
-        assert!(matches!(run.0.raised[..], [Warning::OneObject { other: Some(0.0), .. }]), "{:?}", run.0.raised);
+        assert!(matches!(run.0.warnings[..], [Warning::OneObject { other: Some(0.0), .. }]), "{:?}", run.0.warnings);
         // No other object comes near it, or none was sampled: the target may be that peaked, and it takes longer.
         for before in [mixed(), on(50, 9.0).to_vec()] {
             let mut run = Run::new();
             run.steps(1, &before, loss, true).steps(198, &on(50, 9.0), (0.0, 9.0), true);
-            assert!(run.0.raised.is_empty(), "{:?}", run.0.raised);
+            assert!(run.0.warnings.is_empty(), "{:?}", run.0.warnings);
             run.steps(2, &on(50, 9.0), (0.0, 9.0), true);
-            assert!(matches!(run.0.raised[..], [Warning::OneObject { other: None, .. }]), "{:?}", run.0.raised);
+            assert!(matches!(run.0.warnings[..], [Warning::OneObject { other: None, .. }]), "{:?}", run.0.warnings);
         }
         // Nineteen of twenty on one object are nearly all, eighteen aren't.
         let batch = |others: usize| [vec![(9, -9.0); others], on(1, 0.0)[others..].to_vec()].concat();
-        assert_eq!(Run::new().steps(1, &mixed(), loss, true).steps(60, &batch(1), loss, true).0.raised.len(), 1);
-        assert!(Run::new().steps(1, &mixed(), loss, true).steps(60, &batch(2), loss, true).0.raised.is_empty());
+        assert_eq!(Run::new().steps(1, &mixed(), loss, true).steps(60, &batch(1), loss, true).0.warnings.len(), 1);
+        assert!(Run::new().steps(1, &mixed(), loss, true).steps(60, &batch(2), loss, true).0.warnings.is_empty());
     }
 
     #[test]
@@ -228,7 +228,7 @@ mod tests {
         let after = |steps, figures, explores| {
             let mut run = Run::new();
             run.steps(1, &mixed(), (9.0, 0.0), false).steps(steps, &two, figures, explores);
-            run.0.raised
+            run.0.warnings
         };
         let expected = Warning::Stalled { step: 101, loss: 1e-6, log_z: -2.7, best: 0.0 };
         assert_eq!(after(100, (1e-6, -2.7), false), [expected]);
@@ -244,10 +244,10 @@ mod tests {
         for k in 0..300 {
             run.steps(1, &two, (1e-6, -9.0 + 0.001 * f64::from(k)), false);
         }
-        assert_eq!(run.0.raised, []);
+        assert_eq!(run.0.warnings, []);
         // If no object is ever sampled twice, rewards may be densities, which exceed Z.
         let mut run = Run::new();
-        assert_eq!(run.steps(300, &mixed(), (1e-6, -2.7), false).0.raised, []);
+        assert_eq!(run.steps(300, &mixed(), (1e-6, -2.7), false).0.warnings, []);
     }
 
     #[test]
@@ -256,7 +256,7 @@ mod tests {
         let after = |steps, log_z: f64| {
             let mut run = Run::new();
             run.steps(steps, &high, (9e4, log_z), true);
-            run.0.raised.into_iter().filter(|one| matches!(one, Warning::LogZFarBelow { .. })).collect::<Vec<_>>()
+            run.0.warnings.into_iter().filter(|one| matches!(one, Warning::LogZFarBelow { .. })).collect::<Vec<_>>()
         };
         assert_eq!(after(200, 139.0), [Warning::LogZFarBelow { step: 200, log_z: 139.0, best: 251.0 }]);
         assert_eq!(after(199, 139.0), []);
@@ -269,9 +269,9 @@ mod tests {
             (9e4, 139.0),
             true,
         );
-        assert_eq!(run.0.raised, []);
+        assert_eq!(run.0.warnings, []);
         // If no object is ever sampled twice, rewards may be densities, which exceed Z.
-        assert_eq!(Run::new().steps(300, &mixed()[..10], (9.0, -20.0), true).0.raised, []);
+        assert_eq!(Run::new().steps(300, &mixed()[..10], (9.0, -20.0), true).0.warnings, []);
     }
 
     #[test]
@@ -280,13 +280,13 @@ mod tests {
         let run = |explores| {
             let mut run = Run::new();
             run.steps(1, &[(30, 0.0); 8], (1.0, 0.0), false).steps(200, &floor, (1.0, 0.0), explores);
-            run.0.raised
+            run.0.warnings
         };
         assert_eq!(run(false), [Warning::NoExploration { step: 201, share: 1.0, floor: -20.0 }]);
         assert_eq!(run(true), []);
         // Two of twenty found something.
         let mut found = Run::new();
         let batch = [floor[2..].to_vec(), vec![(40, 0.0); 2]].concat();
-        assert_eq!(found.steps(400, &batch, (1.0, 0.0), false).0.raised, []);
+        assert_eq!(found.steps(400, &batch, (1.0, 0.0), false).0.warnings, []);
     }
 }

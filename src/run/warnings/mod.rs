@@ -23,7 +23,7 @@ use crate::{Error, Result};
 const MIN_BATCH: usize = 8;
 
 /// The reaction to a [`Warning`](crate::error::Warning). Every warning is also recorded:
-/// [`Warnings::raised`](crate::run::Warnings::raised), [`Record::warnings`](crate::run::Record::warnings).
+/// [`Warnings::all`](crate::run::Warnings::all), [`Record::warnings`](crate::run::Record::warnings).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum OnWarning {
     /// Prints one line on stderr, too, above a progress line if there is one.
@@ -42,7 +42,7 @@ pub enum OnWarning {
 /// [`Trainer::reward_calls`] doesn't count. A checkpoint doesn't store warnings.
 pub struct Warnings<S> {
     on_warning: OnWarning,
-    raised: Vec<Warning>,
+    warnings: Vec<Warning>,
     /// `true` if a step ever learned from anything but samples of the current policy.
     has_explored: bool,
     best: Option<Best<S>>,
@@ -68,7 +68,7 @@ struct Best<S> {
 
 impl<S> std::fmt::Debug for Warnings<S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Warnings").field("raised", &self.raised).finish_non_exhaustive()
+        f.debug_struct("Warnings").field("warnings", &self.warnings).finish_non_exhaustive()
     }
 }
 
@@ -103,8 +103,8 @@ impl<S> Warnings<S> {
 
     /// The warnings so far, each kind once.
     #[must_use]
-    pub fn raised(&self) -> &[Warning] {
-        &self.raised
+    pub fn all(&self) -> &[Warning] {
+        &self.warnings
     }
 
     /// Raises [`Warning::FewEffective`] if the latest trajectories are worth few samples of the target.
@@ -114,8 +114,8 @@ impl<S> Warnings<S> {
     /// # Errors
     /// [`Error::Warned`] with [`OnWarning::Fail`].
     pub fn check_end(&mut self, step: usize) -> Result<()> {
-        self.raised.retain(|warning| !matches!(warning, Warning::FewEffective { .. }));
-        let n_before = self.raised.len();
+        self.warnings.retain(|warning| !matches!(warning, Warning::FewEffective { .. }));
+        let n_before = self.warnings.len();
         if let Some(warning) = self.recent.few_effective(step) {
             self.raise(warning);
         }
@@ -129,14 +129,14 @@ impl<S> Warnings<S> {
             Warning::Resumed { .. } => *known == warning,
             _ => std::mem::discriminant(known) == std::mem::discriminant(&warning),
         };
-        if !self.raised.iter().any(is_known) {
-            self.raised.push(warning);
+        if !self.warnings.iter().any(is_known) {
+            self.warnings.push(warning);
         }
     }
 
     /// Prints the warnings after the first `n_before`, or returns the first of them as an error.
     fn report(&self, n_before: usize) -> Result<()> {
-        for warning in &self.raised[n_before..] {
+        for warning in &self.warnings[n_before..] {
             match self.on_warning {
                 OnWarning::Keep => {}
                 OnWarning::Print => say(&format!("warning: {warning}")),
@@ -153,7 +153,7 @@ impl<E: TrainEnv> Observer<E> for Warnings<E::States> {
     }
 
     fn start(&mut self, trainer: &Trainer<E>, _state: Option<&Value>) -> Result<()> {
-        let n_before = self.raised.len();
+        let n_before = self.warnings.len();
         if let Some(warning) = trainer.resume_warning() {
             self.raise(warning.clone());
         }
@@ -162,7 +162,7 @@ impl<E: TrainEnv> Observer<E> for Warnings<E::States> {
 
     fn after_step(&mut self, trainer: &Trainer<E>, record: &mut Record) -> Result<ControlFlow<()>> {
         let Some(batch) = trainer.latest_batch() else { return Ok(ControlFlow::Continue(())) };
-        let n_before = self.raised.len();
+        let n_before = self.warnings.len();
         let diagnostics = StepDiagnostics::new(trainer.context(), batch, &record.stats);
         if diagnostics.learns_nothing {
             self.raise(Warning::LearnsNothing { step: diagnostics.step });
@@ -173,12 +173,12 @@ impl<E: TrainEnv> Observer<E> for Warnings<E::States> {
         if diagnostics.log_rewards.len() >= MIN_BATCH {
             self.check(&diagnostics);
         }
-        let is_known = self.raised.iter().any(|warning| matches!(warning, Warning::RewardChanged { .. }));
+        let is_known = self.warnings.iter().any(|warning| matches!(warning, Warning::RewardChanged { .. }));
         let changed = if is_known { Ok(None) } else { find_changed_reward(trainer) };
         if let Ok(Some(warning)) = &changed {
             self.raise(warning.clone());
         }
-        record.warnings.extend_from_slice(&self.raised[n_before..]);
+        record.warnings.extend_from_slice(&self.warnings[n_before..]);
         self.report(n_before)?;
         changed?;
         Ok(ControlFlow::Continue(()))

@@ -25,7 +25,7 @@ impl<E: TrainEnv> Persist<E> for PolicySource {
 impl<E: TrainEnv> Source<E> for PolicySource {
     fn traits(&self, context: &Context<E>) -> SourceTraits {
         // A schedule that leaves its bounds is an error of `draw`.
-        let explores = context.exploration().is_ok_and(|exploration| exploration != Exploration::none());
+        let explores = context.exploration().is_ok_and(|exploration| exploration != Exploration::on_policy());
         let on_policy = !explores && context.sampling_average().is_none() && context.config.local_search.is_none();
         SourceTraits { on_policy, is_external: false, ..SourceTraits::default() }
     }

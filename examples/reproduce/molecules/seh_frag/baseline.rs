@@ -102,7 +102,7 @@ fn part(tree: &Tree, from: u32, without: u32) -> Vec<u32> {
     let mut part = vec![from];
     let mut next = 0;
     while let Some(&node) = part.get(next) {
-        let beside = tree.adjacency().ones(node as usize).map(|b| b as u32);
+        let beside = tree.adjacency().neighbours(node as usize).map(|b| b as u32);
         let new: Vec<u32> = beside.filter(|b| *b != without && !part.contains(b)).collect();
         part.extend(new);
         next += 1;

@@ -42,7 +42,7 @@ fn tokens(text: &str) -> Vec<(usize, &str)> {
 
 /// Reads tokens one after another.
 struct BifReader<'a> {
-    rest: &'a [(usize, &'a str)],
+    tokens: &'a [(usize, &'a str)],
     line: usize,
 }
 
@@ -52,10 +52,10 @@ impl<'a> BifReader<'a> {
     }
 
     fn next(&mut self) -> Result<&'a str> {
-        let Some((&(line, token), rest)) = self.rest.split_first() else {
+        let Some((&(line, token), rest)) = self.tokens.split_first() else {
             return Err(self.error("the text ends too early"));
         };
-        (self.rest, self.line) = (rest, line);
+        (self.tokens, self.line) = (rest, line);
         Ok(token)
     }
 

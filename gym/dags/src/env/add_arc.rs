@@ -78,7 +78,7 @@ fn mark_open(graph: &GraphState, mask: &mut [bool]) {
     for (a, row) in below.chunks_exact_mut(stride.max(1)).enumerate() {
         match adjacency.bits(a) {
             Some(words) => row.copy_from_slice(words),
-            None => adjacency.ones(a).for_each(|b| row[b / 64] |= 1 << (b % 64)),
+            None => adjacency.neighbours(a).for_each(|b| row[b / 64] |= 1 << (b % 64)),
         }
         row[a / 64] |= 1 << (a % 64);
     }
@@ -95,6 +95,6 @@ fn mark_open(graph: &GraphState, mask: &mut [bool]) {
         for (legal, below) in row.iter_mut().zip(below.chunks_exact(stride)) {
             *legal = below[word] & bit == 0;
         }
-        adjacency.ones(a).for_each(|b| row[b] = false);
+        adjacency.neighbours(a).for_each(|b| row[b] = false);
     }
 }

@@ -64,7 +64,7 @@ pub struct EdgeTransformer {
     /// Of pairs by their source and by their target, `[n, embedding / 2]` each.
     source: Tensor,
     target: Tensor,
-    shared: Vec<AttentionBlock>,
+    shared_blocks: Vec<AttentionBlock>,
     edges: OutputHead,
     /// The exit's number, and log F beside it.
     graph: OutputHead,
@@ -139,7 +139,7 @@ impl EdgeTransformer {
         let source = self.source.unsqueeze(1).expand(shape, false);
         let target = self.target.unsqueeze(0).expand(shape, false);
         let mut tokens = Tensor::cat(&[source, target], 2).view([1, d * d, -1]).expand([b, -1, -1], false);
-        for block in &self.shared {
+        for block in &self.shared_blocks {
             tokens = block.forward(&tokens, &bits);
         }
         let edges = self.edges.tokens(&tokens, &bits);

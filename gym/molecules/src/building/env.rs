@@ -221,7 +221,7 @@ fn within(graph: &GraphState, from: usize, steps: usize) -> Vec<bool> {
     near[from] = true;
     let mut outer = vec![from];
     for _ in 0..steps {
-        let beyond = outer.iter().flat_map(|&a| graph.adjacency().ones(a));
+        let beyond = outer.iter().flat_map(|&a| graph.adjacency().neighbours(a));
         outer = beyond.filter(|&b| !std::mem::replace(&mut near[b], true)).collect();
     }
     near

@@ -91,7 +91,7 @@ impl Fixed {
             let mut open = if branch[first].is_none() { vec![first] } else { Vec::new() };
             while let Some(a) = open.pop() {
                 branch[a] = Some(first);
-                open.extend(graph.adjacency().ones(a).filter(|&b| b >= self.n_atoms() && branch[b].is_none()));
+                open.extend(graph.adjacency().neighbours(a).filter(|&b| b >= self.n_atoms() && branch[b].is_none()));
             }
         }
         branch
@@ -120,7 +120,7 @@ impl Fixed {
 
     /// What a molecule must have so that its Kekule forms are the states that are one object: the scaffold's atoms are
     /// marked by charges that none has, its bonds have orders that don't change.
-    pub(super) fn marked(&self, rules: &Rules, graph: &GraphState) -> Result<Molecule> {
+    pub(super) fn molecule_with_marks(&self, rules: &Rules, graph: &GraphState) -> Result<Molecule> {
         let mut table = rules.config.table.clone();
         let mut atoms = rules.specs(graph)?;
         let any: Vec<u8> = (0..=u8::MAX).collect();

@@ -81,7 +81,7 @@ impl MarkedState {
 
 impl MoleculeCodec {
     /// The molecule that a state is with its marks as they are set.
-    pub(super) fn marked(&self, graph: &GraphState) -> Result<MarkedState> {
+    pub(super) fn marked_state(&self, graph: &GraphState) -> Result<MarkedState> {
         let rules = self.rules();
         let (mut marks, mut nodes) = (Vec::new(), Vec::new());
         let names = rules.atom_nodes(graph);
@@ -91,7 +91,7 @@ impl MoleculeCodec {
         let molecule = self.plain(&graph.induced(&names))?;
         let look = |(node, weight): (u32, Node)| {
             let edge = |a: usize| (a, graph.edge(node, a as u32).unwrap_or_default().class);
-            (node, (weight.class, graph.adjacency().ones(node as usize).map(edge).collect()))
+            (node, (weight.class, graph.adjacency().neighbours(node as usize).map(edge).collect()))
         };
         let extra = (0u32..).zip(graph.nodes()).filter(|(_, node)| rules.is_extra(*node));
         let looks: Vec<(u32, MarkNode)> = extra.map(look).collect();
@@ -128,7 +128,7 @@ impl SetSign {
         let atom = |a: u32| state.names.iter().position(|name| *name == a);
         let found = if self.of_bonds {
             atom(action.a).zip(atom(action.b)).and_then(|(a, b)| {
-                let joins = |k: &usize| molecule.bonds()[*k].other(a) == b;
+                let joins = |k: &usize| molecule.bonds()[*k].other_end(a) == b;
                 molecule.bonds_at(a).iter().copied().find(joins).map(StereoElement::DoubleBond)
             })
         } else {

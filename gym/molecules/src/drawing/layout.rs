@@ -99,7 +99,7 @@ impl Layout {
         let is_open =
             |places: &[Option<Place>], ring: &[usize]| ring.contains(&a) && ring.iter().any(|&b| places[b].is_none());
         while let Some(k) = self.rings.iter().position(|ring| is_open(&self.places, ring)) {
-            let (start, width) = widest(&self.taken(a, here));
+            let (start, width) = widest(&self.bond_directions(a, here));
             let ring = self.rings[k].clone();
             let size = ring.len();
             let centre = plus(here, 0.5 / (PI / size as f64).sin(), towards(start + width / 2.0));
@@ -117,14 +117,14 @@ impl Layout {
     }
 
     /// Directions of the bonds of an atom that are drawn; down, for the first atom.
-    fn taken(&self, a: usize, here: Place) -> Vec<f64> {
+    fn bond_directions(&self, a: usize, here: Place) -> Vec<f64> {
         let taken: Vec<f64> = self.neighbours[a].iter().filter_map(|&b| Some(angle(here, self.places[b]?))).collect();
         if taken.is_empty() { vec![-FRAC_PI_2] } else { taken }
     }
 
     /// Directions for `n` more bonds of an atom.
     fn directions(&self, a: usize, here: Place, n: usize) -> Vec<f64> {
-        let taken = self.taken(a, here);
+        let taken = self.bond_directions(a, here);
         let (start, width) = widest(&taken);
         if taken.len() > 1 || n != 1 || self.straight[a] {
             return (1..=n).map(|k| start + width * k as f64 / (n + 1) as f64).collect();

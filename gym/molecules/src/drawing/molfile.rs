@@ -77,7 +77,7 @@ impl Molecule {
                 Some(Wedge { from, up }) => (from, if up { UP } else { DOWN }),
                 None => (bond.a, if self.is_open(k) && self.double_bond_sign(k).is_none() { EITHER } else { 0 }),
             };
-            let _ = writeln!(out, "{:3}{:3}{:3}{stereo:3}", from + 1, bond.other(from) + 1, bond.order.value());
+            let _ = writeln!(out, "{:3}{:3}{:3}{stereo:3}", from + 1, bond.other_end(from) + 1, bond.order.value());
         }
         let charged: Vec<_> = self.atoms().iter().enumerate().filter(|(_, atom)| atom.charge != 0).collect();
         for line in charged.chunks(8) {

@@ -54,7 +54,7 @@ impl Molecule {
         let mut canvas = Canvas::new(width, height);
         for (k, bond) in self.bonds().iter().enumerate() {
             if let Some(wedge) = wedges.get(k).copied().flatten() {
-                let ends = [wedge.from, bond.other(wedge.from)].map(|a| on_canvas(places[a]));
+                let ends = [wedge.from, bond.other_end(wedge.from)].map(|a| on_canvas(places[a]));
                 draw_wedge(&mut canvas, wedge, ends, unit);
                 continue;
             }

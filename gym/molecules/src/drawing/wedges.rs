@@ -42,7 +42,7 @@ impl Molecule {
         for mark in self.marks() {
             let StereoElement::Centre(from) = mark.element else { continue };
             let single = |k: &&usize| self.bonds()[**k].order == BondOrder::Single && out[**k].is_none();
-            let to = |k: usize| self.bonds()[k].other(from);
+            let to = |k: usize| self.bonds()[k].other_end(from);
             // Not in a ring, to an end of the molecule, not to another centre; the others well apart.
             let fitness = |&k: &usize| {
                 let is_centre = self.sign(StereoElement::Centre(to(k))).is_some();

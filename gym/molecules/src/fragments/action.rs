@@ -128,7 +128,7 @@ impl GraphActionType for Attach {
             graph.edge(a, b).map(|edge| usize::from(edge.attributes.get(0)).saturating_sub(1))
         };
         let carries = |symmetry: &&Vec<u8>| {
-            from.adjacency().ones(action.a as usize).all(|b| {
+            from.adjacency().neighbours(action.a as usize).all(|b| {
                 let name = names.get(b).copied().unwrap_or(b as u32);
                 let image = stem_to(from, action.a, b as u32).and_then(|stem| symmetry.get(stem).copied());
                 image.map(usize::from) == stem_to(to, a, name)

@@ -9,7 +9,7 @@ use gfn::graph::{GraphKind, GraphState, Node, canonical_key};
 
 use super::FragmentLibrary;
 use super::normal::{self, normalise};
-use super::symmetry::Marked;
+use super::symmetry::MarkedFragment;
 use super::tree::arc;
 use crate::{Atom, Bond, BondOrder, Element, Molecule};
 
@@ -161,7 +161,7 @@ struct Search<'a> {
     /// The numbers of units of each kind that the fragments have.
     made_of: Vec<BTreeMap<usize, usize>>,
     /// The fragments as what parts are compared with, made once one is.
-    marked: Vec<OnceCell<Marked>>,
+    marked: Vec<OnceCell<MarkedFragment>>,
     /// The branches that begin with a unit, those of the fewest fragments first.
     branches: Vec<Vec<Rc<Hanging>>>,
     /// Larger trees, and branches, aren't listed.
@@ -247,7 +247,7 @@ impl<'a> Search<'a> {
         let place = |atom: usize| atoms.iter().position(|&a| a == atom).unwrap_or(0);
         let above = (unit > 0).then(|| place(self.units[unit].hangs_by));
         let cuts: Vec<usize> = above.into_iter().chain(part.left.iter().map(|(atom, _)| place(*atom))).collect();
-        let marked = Marked::of_part(self.molecule, &atoms, |a| {
+        let marked = MarkedFragment::of_part(self.molecule, &atoms, |a| {
             let cut = cuts.iter().filter(|&&k| atoms[k] == a).count() as u8;
             let atom = self.molecule.atoms()[a];
             (Atom { hydrogens: atom.hydrogens + cut, ..atom }, self.molecule.bond_orders(a) - cut, cut)
@@ -257,7 +257,7 @@ impl<'a> Search<'a> {
         at.dedup();
         let fragment_of = &self.library.fragments()[fragment];
         let mut known = HashSet::new();
-        let other = self.marked[fragment].get_or_init(|| Marked::new(fragment_of.molecule(), fragment_of.stems()));
+        let other = self.marked[fragment].get_or_init(|| MarkedFragment::new(fragment_of.molecule(), fragment_of.stems()));
         for image in marked.images(&at, other, usize::MAX) {
             let stem = |k: &usize| {
                 let atom = at.binary_search(k).map_or(0, |i| image.get(i).copied().unwrap_or(0));

@@ -18,7 +18,7 @@ mod decompose;
 mod env;
 mod fragment;
 mod library;
-mod marked;
+mod marked_graph;
 mod normal;
 mod symmetry;
 mod tree;

@@ -9,7 +9,7 @@ use crate::{Atom, Molecule};
 const AROMATIC: u8 = 4;
 
 /// A fragment, or a part of a molecule that may be one, as symmetries see it.
-pub(super) struct Marked {
+pub(super) struct MarkedFragment {
     /// The marks that tell atoms apart: the atom, its bonds of all orders, and how often it is a stem.
     pub(super) atoms: Vec<(Atom, u8, u8)>,
     /// Bonds of every two atoms: 0 for none, the order, or [`AROMATIC`].
@@ -18,7 +18,7 @@ pub(super) struct Marked {
     distances: Vec<Vec<usize>>,
 }
 
-impl Marked {
+impl MarkedFragment {
     pub(super) fn new(molecule: &Molecule, stems: &[Stem]) -> Self {
         let room = |a: usize| stems.iter().find(|stem| stem.atom == a).map_or(0, |stem| stem.room);
         let all: Vec<usize> = (0..molecule.atoms().len()).collect();
@@ -101,7 +101,7 @@ pub(super) fn matchings(one: (&Molecule, &[Stem]), other: (&Molecule, &[Stem]), 
     if one.1.len() != other.1.len() || rooms(one.1) != rooms(other.1) || one.0.bonds().len() != other.0.bonds().len() {
         return Vec::new();
     }
-    let (from, to) = (Marked::new(one.0, one.1), Marked::new(other.0, other.1));
+    let (from, to) = (MarkedFragment::new(one.0, one.1), MarkedFragment::new(other.0, other.1));
     let stems: Vec<usize> = one.1.iter().map(|stem| stem.atom).collect();
     let found = from.images(&stems, &to, most);
     let place = |atom: usize| other.1.iter().position(|stem| stem.atom == atom).unwrap_or(0) as u8;
@@ -111,8 +111,8 @@ pub(super) fn matchings(one: (&Molecule, &[Stem]), other: (&Molecule, &[Stem]), 
 }
 
 struct SymmetrySearch<'a> {
-    from: &'a Marked,
-    to: &'a Marked,
+    from: &'a MarkedFragment,
+    to: &'a MarkedFragment,
     order: Vec<usize>,
     n_stems: usize,
     /// Where the atoms that are placed have gone.
@@ -132,7 +132,7 @@ impl SymmetrySearch<'_> {
         };
         let mut any = false;
         for b in 0..self.taken.len() {
-            if self.taken[b] || !self.fits(k, a, b) {
+            if self.taken[b] || !self.is_compatible(k, a, b) {
                 continue;
             }
             (self.image[a], self.taken[b]) = (b, true);
@@ -146,7 +146,7 @@ impl SymmetrySearch<'_> {
         any
     }
 
-    fn fits(&self, k: usize, a: usize, b: usize) -> bool {
+    fn is_compatible(&self, k: usize, a: usize, b: usize) -> bool {
         let same_way = |&c: &usize| {
             let d = self.image[c];
             self.from.bonds[a][c] == self.to.bonds[b][d] && self.from.distances[a][c] == self.to.distances[b][d]

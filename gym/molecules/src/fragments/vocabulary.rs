@@ -8,7 +8,7 @@ use gfn::Result;
 use gfn::graph::CanonicalKey;
 
 use super::decompose::is_cuttable;
-use super::symmetry::Marked;
+use super::symmetry::MarkedFragment;
 use super::{Fragment, FragmentLibrary};
 use crate::molecule::ranks;
 use crate::{Bond, Cleanup, Molecule, MoleculeReader, ReadReport};
@@ -168,7 +168,7 @@ impl Pieces {
 impl Piece {
     /// The fragment that it is; `None` without a stem, or with so many of these, or symmetries, that it isn't one.
     fn fragment(&self) -> Option<Fragment> {
-        let (alike, rank) = (Marked::new(&self.molecule, &[]), ranks(&self.molecule.canonical().order));
+        let (alike, rank) = (MarkedFragment::new(&self.molecule, &[]), ranks(&self.molecule.canonical().order));
         let mut stems = Vec::new();
         for atom in 0..self.cuts.len() {
             let images = alike.images(&[atom], &alike, usize::MAX);

@@ -41,10 +41,10 @@ pub(super) fn is_symbol(text: &str) -> bool {
 }
 
 /// The properties of an element: its symbol, also as an aromatic atom, its atomic number and weight, and its outer electrons.
-type Facts = (&'static str, Option<&'static str>, u8, f64, i8);
+type ElementRow = (&'static str, Option<&'static str>, u8, f64, i8);
 
 /// The properties of [`Element::ALL`], in this order.
-const FACTS: [Facts; 12] = [
+const FACTS: [ElementRow; 12] = [
     ("B", Some("b"), 5, 10.812, 3),
     ("C", Some("c"), 6, 12.011, 4),
     ("N", Some("n"), 7, 14.007, 5),
@@ -66,20 +66,20 @@ impl Element {
         [B, C, N, O, F, Si, P, S, Cl, Se, Br, I]
     };
 
-    fn facts(self) -> Facts {
+    fn row(self) -> ElementRow {
         FACTS[self as usize]
     }
 
     /// Its symbol.
     #[must_use]
     pub fn symbol(self) -> &'static str {
-        self.facts().0
+        self.row().0
     }
 
     /// Its symbol as an aromatic atom of a SMILES; `None` for those that can't be aromatic.
     #[must_use]
     pub fn aromatic_symbol(self) -> Option<&'static str> {
-        self.facts().1
+        self.row().1
     }
 
     /// The element of a symbol, and whether it was written as an aromatic one.
@@ -101,19 +101,19 @@ impl Element {
     /// Its atomic number.
     #[must_use]
     pub fn number(self) -> u8 {
-        self.facts().2
+        self.row().2
     }
 
     /// Its standard atomic weight (natural isotopes), as RDKit has it.
     #[must_use]
     pub fn weight(self) -> f64 {
-        self.facts().3
+        self.row().3
     }
 
     /// Electrons of its outer shell.
     #[must_use]
     pub fn outer_electrons(self) -> i8 {
-        self.facts().4
+        self.row().4
     }
 
     /// `true` if a SMILES can have it without brackets.

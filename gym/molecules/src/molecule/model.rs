@@ -85,7 +85,7 @@ pub struct Bond {
 impl Bond {
     /// The other end.
     #[must_use]
-    pub fn other(&self, atom: usize) -> usize {
+    pub fn other_end(&self, atom: usize) -> usize {
         self.a + self.b - atom
     }
 }
@@ -128,7 +128,7 @@ impl Molecule {
         let mut at = vec![Vec::new(); atoms.len()];
         let mut out: Vec<Bond> = Vec::with_capacity(bonds.len());
         for (k, &(a, b, order)) in bonds.iter().enumerate() {
-            let twice = |bonds: &Vec<usize>| bonds.iter().any(|&k| out[k].other(a) == b);
+            let twice = |bonds: &Vec<usize>| bonds.iter().any(|&k| out[k].other_end(a) == b);
             if a == b || a.max(b) >= atoms.len() || twice(&at[a]) {
                 return Err(MoleculeError::Bond { a, b });
             }
@@ -203,7 +203,7 @@ impl Molecule {
             for place in layer {
                 let a = reached[place];
                 for &k in self.at[a].iter().filter(|k| crosses(**k)) {
-                    let b = self.bonds[k].other(a);
+                    let b = self.bonds[k].other_end(a);
                     if !std::mem::replace(&mut seen[b], true) {
                         reached.push(b);
                     }
@@ -244,7 +244,7 @@ impl Molecule {
 
     /// The heavy neighbours of an atom, with the bonds that lead there.
     pub fn neighbours(&self, atom: usize) -> impl ExactSizeIterator<Item = (usize, &Bond)> {
-        self.at[atom].iter().map(move |&k| (self.bonds[k].other(atom), &self.bonds[k]))
+        self.at[atom].iter().map(move |&k| (self.bonds[k].other_end(atom), &self.bonds[k]))
     }
 
     /// The bonds of an atom, by number.
@@ -286,7 +286,7 @@ impl Molecule {
             "H" => (1, symbol),
             _ => (2, symbol),
         });
-        let text: String = parts.into_iter().map(|(symbol, count)| counted(symbol, count)).collect();
+        let text: String = parts.into_iter().map(|(symbol, count)| with_count(symbol, count)).collect();
         text + &signed(self.charge())
     }
 
@@ -332,7 +332,7 @@ impl Molecule {
 }
 
 /// Returns a symbol with its count, which isn't written if it is 1.
-pub(crate) fn counted(symbol: &str, count: usize) -> String {
+pub(crate) fn with_count(symbol: &str, count: usize) -> String {
     match count {
         0 => String::new(),
         1 => symbol.to_owned(),
@@ -342,7 +342,7 @@ pub(crate) fn counted(symbol: &str, count: usize) -> String {
 
 /// Returns a charge as formulas and SMILES write it: its sign, and its size if it isn't 1.
 pub(crate) fn signed(charge: i32) -> String {
-    counted(if charge > 0 { "+" } else { "-" }, charge.unsigned_abs() as usize)
+    with_count(if charge > 0 { "+" } else { "-" }, charge.unsigned_abs() as usize)
 }
 
 /// Returns the bonds of a ring, as the pairs of atoms that follow each other.

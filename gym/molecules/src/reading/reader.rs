@@ -82,7 +82,7 @@ pub struct MoleculeReader<R> {
     /// Lines that were taken.
     line: usize,
     report: ReadReport,
-    ended: bool,
+    is_at_end: bool,
 }
 
 /// The SMILES of a record or what stands in its place, the mistake of a record that has none, and the number of its wedges.
@@ -109,7 +109,7 @@ impl<R: BufRead> MoleculeReader<R> {
     /// A stream of some input.
     pub fn new(input: R, format: MoleculeFormat) -> Self {
         let (path, cleanup, report) = (PathBuf::from("molecules"), Cleanup::default(), ReadReport::default());
-        Self { input, path, format, cleanup, column: None, table: None, line: 0, report, ended: false }
+        Self { input, path, format, cleanup, column: None, table: None, line: 0, report, is_at_end: false }
     }
 
     /// The same, of a table with the SMILES in the column of this name, as the first line writes it.
@@ -267,11 +267,11 @@ impl<R: BufRead> Iterator for MoleculeReader<R> {
     /// The next molecule. An error ends the stream: [`Error::Io`] if the input can't be read, [`Error::File`]
     /// if it isn't text, has no such column, or has ended without a molecule.
     fn next(&mut self) -> Option<Self::Item> {
-        if self.ended {
+        if self.is_at_end {
             return None;
         }
         let next = self.read_next().transpose();
-        self.ended = !matches!(next, Some(Ok(_)));
+        self.is_at_end = !matches!(next, Some(Ok(_)));
         next
     }
 }

@@ -39,7 +39,7 @@ pub(super) struct SdRecord {
     /// `true` once a line `M  CHG` or `M  RAD` has replaced the charges of the atoms' own lines.
     charged: bool,
     /// `true` behind `M  END`.
-    ended: bool,
+    is_at_end: bool,
     /// The first line that isn't read, and the problem.
     problem: Option<(String, &'static str)>,
 }
@@ -51,7 +51,7 @@ impl SdRecord {
             return false;
         }
         self.line += 1;
-        if self.ended || self.problem.is_some() || self.line <= 3 {
+        if self.is_at_end || self.problem.is_some() || self.line <= 3 {
             return true;
         }
         let taken = if self.line == 4 {
@@ -118,7 +118,7 @@ impl SdRecord {
     fn property(&mut self, text: &str) -> Result<(), &'static str> {
         let kind = columns(text, 0, 6);
         match kind {
-            "M  END" => self.ended = true,
+            "M  END" => self.is_at_end = true,
             "M  CHG" | "M  RAD" | "M  ISO" => {
                 if kind != "M  ISO" && !std::mem::replace(&mut self.charged, true) {
                     self.atoms.iter_mut().for_each(|atom| (atom.charge, atom.unpaired) = (0, 0));
@@ -150,7 +150,7 @@ impl SdRecord {
         if self.line < 4 || self.atoms.len() < self.n_atoms || self.bonds.len() < self.n_bonds {
             return (String::new(), Some("a record that ends before its atoms and bonds do"));
         }
-        (written(&self.atoms, &self.bonds), None)
+        (write_smiles(&self.atoms, &self.bonds), None)
     }
 }
 
@@ -168,7 +168,7 @@ fn field<T: std::str::FromStr>(text: &str, from: usize, count: usize) -> Option<
 type Beside = (usize, usize, u8);
 
 /// Writes atoms and bonds as SMILES.
-fn written(atoms: &[BlockAtom], bonds: &[BlockBond]) -> String {
+fn write_smiles(atoms: &[BlockAtom], bonds: &[BlockBond]) -> String {
     let mut beside: Vec<Vec<Beside>> = vec![Vec::new(); atoms.len()];
     for (k, bond) in bonds.iter().enumerate() {
         beside[bond.a].push((k, bond.b, bond.kind));
@@ -212,7 +212,7 @@ impl BlockAtom {
             Some(element) if isotope < 5 => (element.weight().round() as i32 + isotope).abs().to_string(),
             _ => isotope.abs().to_string(),
         };
-        let hydrogens = if symbol == "H" { String::new() } else { counted("H", count.into()) };
+        let hydrogens = if symbol == "H" { String::new() } else { with_count("H", count.into()) };
         format!("[{mass}{symbol}{hydrogens}{}]", signed(self.charge))
     }
 }

@@ -18,11 +18,11 @@ pub struct Factor {
     #[serde(default)]
     pub shape: Shape,
     /// The exponent; 1 by default.
-    #[serde(default = "one")]
+    #[serde(default = "default_power")]
     pub power: f64,
 }
 
-fn one() -> f64 {
+fn default_power() -> f64 {
     1.0
 }
 
@@ -90,7 +90,7 @@ impl ScoreConfig {
     /// A score by its name: every molecule alike; 0.1 and the share of atoms that aren't carbon; exp(rings); exp(donors + acceptors); or a
     /// weight of 100 to 300 and a polar surface of 40 to 90. `None` for another name.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         let shaped = |property, shape| Factor { shape, ..Factor::of(property) };
         let exponential = |property| shaped(property, Shape::Exponential);
         let window = |property, least, most, width| shaped(property, Shape::Window { least, most, width });

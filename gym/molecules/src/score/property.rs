@@ -135,18 +135,18 @@ impl Property {
                 number(move |molecule| reference.tanimoto(&Fingerprint::of(molecule)))
             }
             Self::Seh { weights } => Ok(Measure::All(SehProxy::load(weights, tch::Device::Cpu)?)),
-            _ => self.described(),
+            _ => self.to_measure(),
         }
     }
 
     #[cfg(not(feature = "descriptors"))]
-    fn described(&self) -> Result<Measure> {
+    fn to_measure(&self) -> Result<Measure> {
         let expected = "one of those that the library was built with: this one needs its feature `descriptors`";
         Err(Error::config("the property of a score", self.name(), expected))
     }
 
     #[cfg(feature = "descriptors")]
-    fn described(&self) -> Result<Measure> {
+    fn to_measure(&self) -> Result<Measure> {
         fn number(of: impl Fn(&Subject<'_>) -> f64 + Send + Sync + 'static) -> Result<Measure> {
             Ok(Measure::Each(Box::new(move |subject| Ok(of(subject)))))
         }
@@ -167,7 +167,7 @@ impl Property {
                     let expected = "SMARTS, a file of them, or both";
                     return Err(Error::config("the substructures of a score", "none", expected));
                 }
-                Ok(Measure::Each(Box::new(move |subject| Ok(patterns.found(subject)?.len() as f64))))
+                Ok(Measure::Each(Box::new(move |subject| Ok(patterns.matches(subject)?.len() as f64))))
             }
             // All others are read off without it.
             _ => Err(Error::config("the property of a score", self.name(), "one that is computed")),

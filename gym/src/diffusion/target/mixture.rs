@@ -74,7 +74,7 @@ impl Mixture {
     /// Two unit Gaussians in the plane at (-4, -4) and (4, 4), with weights 0.35 and 0.65.
     #[must_use]
     pub fn two_modes() -> Self {
-        Self::known(&[0.35, 0.65], Reals::from_rows([[-4.0, -4.0], [4.0, 4.0]]), 1.0)
+        Self::from_valid(&[0.35, 0.65], Reals::from_rows([[-4.0, -4.0], [4.0, 4.0]]), 1.0)
     }
 
     /// 25 equal Gaussians of variance 0.3 on the grid {-10, -5, 0, 5, 10}^2: 25GMM.
@@ -82,7 +82,7 @@ impl Mixture {
     pub fn twenty_five_modes() -> Self {
         let grid = [-10.0, -5.0, 0.0, 5.0, 10.0];
         let means = grid.into_iter().flat_map(|x| grid.map(|y| [x, y]));
-        Self::known(&[1.0; 25], Reals::from_rows(means), 0.3f64.sqrt())
+        Self::from_valid(&[1.0; 25], Reals::from_rows(means), 0.3f64.sqrt())
     }
 
     /// Nine of these 25, with the weights that torchgfn's posterior gives them.
@@ -100,7 +100,7 @@ impl Mixture {
             [5.0, 10.0],
         ];
         let weights = [4.0, 10.0, 4.0, 5.0, 10.0, 5.0, 4.0, 15.0, 4.0];
-        Self::known(&weights, Reals::from_rows(means), 0.3f64.sqrt())
+        Self::from_valid(&weights, Reals::from_rows(means), 0.3f64.sqrt())
     }
 
     /// 40 equal Gaussians in the plane with means uniform on `[-40, 40]^2` and standard deviation log(1 + e) = 1.31 (Midgley et al., *Flow
@@ -110,11 +110,11 @@ impl Mixture {
         let mut rng = Rng::seeded(seed);
         let mut draw = || 80.0 * rng.uniform() - 40.0;
         let means: Vec<[f64; 2]> = (0..40).map(|_| [draw(), draw()]).collect();
-        Self::known(&[1.0; 40], Reals::from_rows(means), 1f64.exp().ln_1p())
+        Self::from_valid(&[1.0; 40], Reals::from_rows(means), 1f64.exp().ln_1p())
     }
 
     /// Components of one standard deviation, which need no check.
-    fn known(weights: &[f64], means: Reals, sd: f64) -> Self {
+    fn from_valid(weights: &[f64], means: Reals, sd: f64) -> Self {
         let sds = Reals::filled(means.width(), means.len(), sd);
         Self::normalised(weights, means, sds)
     }

@@ -50,7 +50,7 @@ fn shares(base: &GridReward, sample: &mut Rng) -> Vec<f64> {
     };
     let share = |t: usize| match tiered.counts_of_tiers(1 << t) {
         Some(counts) => counts.iter().sum::<u64>() as f64 / n,
-        None => sampled(&|point| tiered.passed(point) >> t & 1 == 1),
+        None => sampled(&|point| tiered.passed_tiers(point) >> t & 1 == 1),
     };
     (0..tiered.weights.len()).map(share).collect()
 }
@@ -58,7 +58,7 @@ fn shares(base: &GridReward, sample: &mut Rng) -> Vec<f64> {
 impl PointReward for Corrupted {
     fn value(&self, point: &[u16]) -> f64 {
         if let Some(tiered) = self.base.tiered() {
-            return tiered.value_of(self.corrupt(point, tiered.passed(point)));
+            return tiered.value_of(self.corrupt(point, tiered.passed_tiers(point)));
         }
         match (self.base.is_mode_at(point), self.is_mode(point)) {
             (true, false) => self.base.base(),
@@ -68,7 +68,7 @@ impl PointReward for Corrupted {
     }
     fn is_mode(&self, point: &[u16]) -> bool {
         match self.base.tiered() {
-            Some(tiered) => tiered.is_mode_of(self.corrupt(point, tiered.passed(point))),
+            Some(tiered) => tiered.is_mode_of(self.corrupt(point, tiered.passed_tiers(point))),
             None => self.corrupt(point, self.base.is_mode_at(point).into()) == 1,
         }
     }

@@ -47,7 +47,7 @@ trait Conditions: Debug + Send + Sync {
 /// let reward = BitwiseXor::standard(&grid).build(&grid)?;
 /// let table = reward.tiered().unwrap();
 /// assert_eq!((&table.weights[..], reward.n_modes()), ([1.0, 10.0, 100.0].as_slice(), Some(64)));
-/// assert_eq!(table.passed(&[1, 2, 3]), 0b111);
+/// assert_eq!(table.passed_tiers(&[1, 2, 3]), 0b111);
 /// # Ok::<(), gfn::Error>(())
 /// ```
 #[derive(Debug)]
@@ -84,7 +84,7 @@ impl TieredReward {
     /// # Panics
     /// May panic if the point isn't of the grid.
     #[must_use]
-    pub fn passed(&self, point: &[u16]) -> u32 {
+    pub fn passed_tiers(&self, point: &[u16]) -> u32 {
         let rule = self.rule(point);
         let is_met = |t: &usize| self.conditions.is_met(*t, rule, point);
         (0..self.weights.len()).filter(is_met).fold(0, |set, t| set | 1 << t)
@@ -127,10 +127,10 @@ impl TieredReward {
 
 impl PointReward for TieredReward {
     fn value(&self, point: &[u16]) -> f64 {
-        self.value_of(self.passed(point))
+        self.value_of(self.passed_tiers(point))
     }
     fn is_mode(&self, point: &[u16]) -> bool {
-        self.is_mode_of(self.passed(point))
+        self.is_mode_of(self.passed_tiers(point))
     }
     fn n_modes(&self) -> Option<u64> {
         self.n_passing(self.mode_tiers)

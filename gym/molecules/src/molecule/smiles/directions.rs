@@ -15,7 +15,7 @@ pub(super) struct SideBond {
 pub(super) fn side_bonds(molecule: &Molecule, end: usize, double: usize) -> Vec<SideBond> {
     let first = molecule.beside(end, double).first().copied();
     let side = |&bond: &usize| {
-        let atom = molecule.bonds()[bond].other(end);
+        let atom = molecule.bonds()[bond].other_end(end);
         SideBond { bond, atom, turns: (molecule.bonds()[bond].b == end) ^ (first != Some(atom)) }
     };
     let mut out: Vec<SideBond> = molecule.bonds_at(end).iter().filter(|&&k| k != double).map(side).collect();

@@ -55,7 +55,7 @@ impl<'a> Writer<'a> {
         let start = (0..self.rank.len()).min_by_key(|&a| (molecule.bonds_at(a).len() > 1, self.rank[a]));
         let steps = |a: usize| {
             let mut steps: Vec<(usize, usize)> =
-                molecule.bonds_at(a).iter().map(|&k| (k, molecule.bonds()[k].other(a))).collect();
+                molecule.bonds_at(a).iter().map(|&k| (k, molecule.bonds()[k].other_end(a))).collect();
             steps.sort_by_key(|&(_, b)| self.rank[b]);
             steps
         };
@@ -101,7 +101,7 @@ impl<'a> Writer<'a> {
         if plain {
             return symbol.to_owned();
         }
-        let hydrogens = counted("H", usize::from(atom.hydrogens));
+        let hydrogens = with_count("H", usize::from(atom.hydrogens));
         format!("[{symbol}{turn}{hydrogens}{}]", signed(atom.charge.into()))
     }
 

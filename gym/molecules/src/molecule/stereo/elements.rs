@@ -19,7 +19,7 @@ impl Molecule {
 
     /// The neighbours of an end of a double bond but for the other end, ascending.
     pub(crate) fn beside(&self, end: usize, bond: usize) -> Vec<usize> {
-        let other = self.bonds()[bond].other(end);
+        let other = self.bonds()[bond].other_end(end);
         self.heavy_neighbours(end).into_iter().filter(|&b| b != other).collect()
     }
 
@@ -117,7 +117,7 @@ impl Molecule {
             let look = |a: usize| {
                 let bonds = self.bonds_at(a).iter();
                 let mut beside: Vec<[usize; 2]> =
-                    bonds.map(|&k| [usize::from(self.class(k)), classes[self.bonds()[k].other(a)]]).collect();
+                    bonds.map(|&k| [usize::from(self.class(k)), classes[self.bonds()[k].other_end(a)]]).collect();
                 beside.sort_unstable();
                 std::iter::once(classes[a]).chain(beside.into_iter().flatten()).collect()
             };

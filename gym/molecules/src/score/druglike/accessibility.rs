@@ -40,7 +40,7 @@ impl AccessibilityTable {
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let bytes = std::fs::read(path).map_err(|source| Error::io(path, source))?;
-        let table = if is_gzipped(&bytes) { pickled(&bytes) } else { written(&bytes) };
+        let table = if is_gzipped(&bytes) { pickled(&bytes) } else { parse_text(&bytes) };
         let table = table.map_err(|problem| Error::file(path, problem, EXPECTED))?;
         if table.is_empty() { Err(Error::file(path, "it has no fragments", EXPECTED)) } else { Ok(Self(table)) }
     }
@@ -82,7 +82,7 @@ fn pickled(bytes: &[u8]) -> std::result::Result<BTreeMap<u32, f64>, String> {
 }
 
 /// The table of a text.
-fn written(bytes: &[u8]) -> std::result::Result<BTreeMap<u32, f64>, String> {
+fn parse_text(bytes: &[u8]) -> std::result::Result<BTreeMap<u32, f64>, String> {
     let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
     let mut table = BTreeMap::new();
     for (k, line) in text.lines().enumerate() {

@@ -26,7 +26,7 @@ pub(super) fn environments(subject: &Subject<'_>, radius: usize) -> BTreeMap<u32
     };
     // As RDKit counts kinds of bonds.
     let kind = |k: usize| if subject.is_aromatic(k) { 12 } else { u32::from(molecule.bonds()[k].order.value()) };
-    let at = |a: usize| molecule.bonds_at(a).iter().map(move |&k| (k, molecule.bonds()[k].other(a)));
+    let at = |a: usize| molecule.bonds_at(a).iter().map(move |&k| (k, molecule.bonds()[k].other_end(a)));
     let mut numbers: Vec<u32> = (0..n).map(alone).collect();
     // The bonds of each environment, as bits, the highest word first: in RDKit's order.
     let mut covered = vec![vec![0u64; words]; n];

@@ -145,10 +145,10 @@ impl Patterns {
     /// # Errors
     /// [`PatternError::GivenUp`] for a search that takes too long.
     pub fn found_in(&self, molecule: &Molecule) -> std::result::Result<Vec<&str>, PatternError> {
-        self.found(&Subject::of(molecule))
+        self.matches(&Subject::of(molecule))
     }
 
-    pub(crate) fn found(&self, subject: &Subject<'_>) -> std::result::Result<Vec<&str>, PatternError> {
+    pub(crate) fn matches(&self, subject: &Subject<'_>) -> std::result::Result<Vec<&str>, PatternError> {
         let mut out = Vec::new();
         for pattern in &self.0 {
             if pattern.is_in(subject)? {

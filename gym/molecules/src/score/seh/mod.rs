@@ -174,7 +174,7 @@ impl Batch {
                 of.push(nth as i64);
                 for &k in molecule.bonds_at(a) {
                     let kind = kinds[k].map_or(AROMATIC_BOND, |order| usize::from(order.value()) - 1);
-                    links.push((kind, (first + molecule.bonds()[k].other(a)) as i64));
+                    links.push((kind, (first + molecule.bonds()[k].other_end(a)) as i64));
                 }
                 if molecule.bonds_at(a).is_empty() {
                     links.push((LOOP, (first + a) as i64));

@@ -13,7 +13,7 @@ use crate::tensors;
 
 /// The tensors of a trainer's own network, of its prior and teacher, as they were when it was built, and modules of Python among these.
 #[derive(Default)]
-pub(super) struct Shared {
+pub(super) struct SharedState {
     parameters: Vec<Parameter>,
     modules: Vec<Arc<ModuleTensors>>,
 }
@@ -26,9 +26,9 @@ struct Parameter {
     device: Device,
 }
 
-impl Shared {
+impl SharedState {
     pub(super) fn add<E: PyEnv>(&mut self, built: &BuiltPolicy<E>) {
-        for (name, tensor) in named(built.policy.parameters()) {
+        for (name, tensor) in named_parameters(built.policy.parameters()) {
             let (size, kind, device) = (tensor.size(), tensor.kind(), tensor.device());
             self.parameters.push(Parameter { name, tensor, size, kind, device });
         }
@@ -79,7 +79,7 @@ impl Parameter {
 }
 
 /// Parameters by name.
-pub(super) fn named(parameters: Option<&Parameters>) -> impl Iterator<Item = (String, Tensor)> + '_ {
+pub(super) fn named_parameters(parameters: Option<&Parameters>) -> impl Iterator<Item = (String, Tensor)> + '_ {
     let all = parameters.into_iter().flat_map(|parameters| parameters.iter());
     all.map(|parameter| (parameter.name.clone(), parameter.tensor.shallow_clone()))
 }

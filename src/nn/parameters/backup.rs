@@ -5,9 +5,9 @@ use tch::{Tensor, no_grad};
 /// A guard that restores the values of tensors when it is dropped, also after an error or a panic.
 ///
 /// It holds each tensor with a copy of its values.
-pub(crate) struct Restored(Vec<(Tensor, Tensor)>);
+pub(crate) struct ParameterBackup(Vec<(Tensor, Tensor)>);
 
-impl Restored {
+impl ParameterBackup {
     /// Creates a guard that restores the current values.
     pub(crate) fn keep<'a>(tensors: impl IntoIterator<Item = &'a Tensor>) -> Self {
         let copies = tensors.into_iter().map(|tensor| (tensor.shallow_clone(), tensor.detach().copy()));
@@ -15,7 +15,7 @@ impl Restored {
     }
 }
 
-impl Drop for Restored {
+impl Drop for ParameterBackup {
     fn drop(&mut self) {
         no_grad(|| self.0.iter_mut().for_each(|(tensor, value)| tensor.copy_(value)));
     }

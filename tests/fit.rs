@@ -12,7 +12,7 @@ use gfn::objective::{LogPartitionVariance, TrajectoryBalance};
 use gfn::optim::Schedule;
 use gfn::policy::UniformPolicy;
 use gfn::run::{
-    CountModes, EarlyStop, FitOutcome, Fit, Goal, Metrics, MetricsFile, OnWarning, Record, Validation, Warnings,
+    CountModes, EarlyStop, Fit, FitOutcome, Goal, Metrics, MetricsFile, OnWarning, Record, Validation, Warnings,
 };
 use gfn::train::{Checkpoint, ReplayPath, Trainer, TrainerConfig};
 use gfn::{Error, Result};

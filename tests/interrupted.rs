@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use crate::trainers::{Folder, GridTrainer, Setting, bytes, hypergrid};
 use gfn::Rng;
-use gfn::run::{FitOutcome, Fit, MetricsFile, Record};
+use gfn::run::{Fit, FitOutcome, MetricsFile, Record};
 use gfn::train::{Checkpoint, ReplayPath};
 use serde_json::Value;
 

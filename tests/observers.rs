@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::trainers::{Folder, GridTrainer, Setting, bytes, hypergrid};
 use gfn::env::VectorStates;
-use gfn::run::{CountModes, EarlyStop, FitOutcome, Fit, Goal, KeepBest, Metrics, MetricsFile, Record, Validation};
+use gfn::run::{CountModes, EarlyStop, Fit, FitOutcome, Goal, KeepBest, Metrics, MetricsFile, Record, Validation};
 use gfn::train::{Checkpoint, ReplayPath};
 use gfn::{Error, Result};
 use serde_json::Value;

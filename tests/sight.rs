@@ -175,7 +175,10 @@ fn triangles(config: GraphNetConfig) -> f64 {
     let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut rng).unwrap();
     let is_triangles = |graph: &GraphState| {
         (0..6).all(|a| {
-            graph.adjacency().neighbours(a).all(|b| graph.adjacency().neighbours(b).any(|c| c != a && graph.adjacency().get(c, a)))
+            graph
+                .adjacency()
+                .neighbours(a)
+                .all(|b| graph.adjacency().neighbours(b).any(|c| c != a && graph.adjacency().get(c, a)))
         })
     };
     let reward = move |states: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> {

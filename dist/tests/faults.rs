@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use gfn::Error;
 use gfn::group::Group;
-use gfn::run::{FitOutcome, Fit};
+use gfn::run::{Fit, FitOutcome};
 use gfn::train::Checkpoint;
 use gfn_dist::{Launch, ProcessGroup, Store};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

@@ -29,7 +29,7 @@ use gfn::group::{Group, replicate};
 use gfn::nn::EstimatorsConfig;
 use gfn::objective::LogPartitionVariance;
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
-use gfn::run::{FitOutcome, Fit};
+use gfn::run::{Fit, FitOutcome};
 use gfn::train::{Checkpoint, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_dist::{Launch, ProcessGroup, Store};

@@ -3,7 +3,7 @@
 use tch::{Tensor, no_grad};
 
 use crate::error::check_setting;
-use crate::nn::{Parameters, ParameterBackup};
+use crate::nn::{ParameterBackup, Parameters};
 use crate::{Error, Result};
 
 /// An exponential moving average of a model's parameters. It changes more smoothly than the trained model, for sampling

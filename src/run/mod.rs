@@ -25,7 +25,7 @@ mod warnings;
 
 pub use count_modes::CountModes;
 pub use early_stop::{EarlyStop, Goal};
-pub use fit::{FitOutcome, Fit};
+pub use fit::{Fit, FitOutcome};
 #[cfg(feature = "signals")]
 pub use interrupt::interrupted;
 pub use keep_best::KeepBest;

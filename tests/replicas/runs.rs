@@ -14,7 +14,7 @@ use gfn::objective::{AugmentedTrajectoryBalance, Objective, TrajectoryBalance};
 use gfn::optim::{AdamConfig, Schedule};
 use gfn::policy::MlpPolicyConfig;
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::run::{CountModes, FitOutcome, Fit, Observer, Record};
+use gfn::run::{CountModes, Fit, FitOutcome, Observer, Record};
 use gfn::train::{StepStats, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_extras::explore::{Intrinsic, IntrinsicConfig, Teacher, TeacherConfig, Thompson, thompson_step};

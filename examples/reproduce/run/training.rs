@@ -75,7 +75,10 @@ impl Run<'_> {
             return Ok(None);
         }
         let settings = run.as_ref().map(|run| run.settings());
-        [&settings, &common.metrics(), &save, &common.tensorboard].into_iter().flatten().for_each(|path| report_file(path));
+        [&settings, &common.metrics(), &save, &common.tensorboard]
+            .into_iter()
+            .flatten()
+            .for_each(|path| report_file(path));
         if let (FitOutcome::Interrupted, Some(path)) = (ended, &save) {
             let command = format!("continue with --save {0} --resume {0}", path.display());
             let remedy = if run.is_some() { "the same command resumes the run" } else { &command };

@@ -340,8 +340,12 @@ fn wedges_and_places_say_which_isomer_it_is() {
                 StereoElement::DoubleBond(k) => {
                     let bond = molecule.bonds()[k];
                     let side = |end: usize| {
-                        let first =
-                            molecule.neighbours(end).map(|(b, _)| b).filter(|b| *b != bond.other_end(end)).min().unwrap();
+                        let first = molecule
+                            .neighbours(end)
+                            .map(|(b, _)| b)
+                            .filter(|b| *b != bond.other_end(end))
+                            .min()
+                            .unwrap();
                         let [p, q, r] = [bond.a, bond.b, first].map(|c| flat[c]);
                         (q[0] - p[0]) * (r[1] - p[1]) - (q[1] - p[1]) * (r[0] - p[0])
                     };

@@ -115,8 +115,10 @@ pub(super) fn build<E: PyEnv>(
             Trainer::new(env, reward_fn, policy, objective, config, rng)?
         }
     };
-    trainer =
-        trainer.with_description(&settings.description.0)?.with_note(&note)?.with_companion(FailureCheck(failures.clone()))?;
+    trainer = trainer
+        .with_description(&settings.description.0)?
+        .with_note(&note)?
+        .with_companion(FailureCheck(failures.clone()))?;
     if let Some(conditions) = conditions {
         trainer = trainer.with_conditions(conditions);
     }

@@ -177,7 +177,12 @@ impl Session {
     }
 
     /// A judgement of samples of any sampler, and the states of objects that are missing.
-    fn judge_samples<'py>(&self, py: Python<'py>, objects: Py<PyAny>, limit: usize) -> PyResult<(Bound<'py, PyAny>, DeferredObject)> {
+    fn judge_samples<'py>(
+        &self,
+        py: Python<'py>,
+        objects: Py<PyAny>,
+        limit: usize,
+    ) -> PyResult<(Bound<'py, PyAny>, DeferredObject)> {
         let (figures, states) = self.ask(py, |trained| listed!(trained, trained => trained.judge(&objects, limit)))?;
         Ok((pythonize::pythonize(py, &figures)?, states))
     }

@@ -1,13 +1,13 @@
 //! The parameters of a model: an ordered list of named leaf tensors, initialised from an [`Rng`].
 
+mod backup;
 mod noise;
 mod parameter;
-mod backup;
 mod scope;
 
+pub(crate) use backup::ParameterBackup;
 pub(crate) use noise::WeightNoise;
 pub use parameter::{Group, Parameter};
-pub(crate) use backup::ParameterBackup;
 pub use scope::Scope;
 
 use std::collections::HashSet;

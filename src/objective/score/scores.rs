@@ -303,7 +303,8 @@ mod tests {
             let tensor = || Tensor::from_slice(&[1.0]);
             Scores { instance, ..Scores::new(vec![0, 1], tensor(), tensor(), tensor()) }
         };
-        let common = |parts: [Option<u32>; 2]| Scores::concatenate(&parts.map(part), |_, tensor| tensor).unwrap().instance;
+        let common =
+            |parts: [Option<u32>; 2]| Scores::concatenate(&parts.map(part), |_, tensor| tensor).unwrap().instance;
         assert_eq!(common([Some(1), Some(1)]), Some(1));
         assert_eq!([common([Some(1), Some(0)]), common([Some(1), None]), common([None, None])], [None; 3]);
     }

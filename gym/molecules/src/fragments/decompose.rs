@@ -257,7 +257,8 @@ impl<'a> Search<'a> {
         at.dedup();
         let fragment_of = &self.library.fragments()[fragment];
         let mut known = HashSet::new();
-        let other = self.marked[fragment].get_or_init(|| MarkedFragment::new(fragment_of.molecule(), fragment_of.stems()));
+        let other =
+            self.marked[fragment].get_or_init(|| MarkedFragment::new(fragment_of.molecule(), fragment_of.stems()));
         for image in marked.images(&at, other, usize::MAX) {
             let stem = |k: &usize| {
                 let atom = at.binary_search(k).map_or(0, |i| image.get(i).copied().unwrap_or(0));

@@ -78,7 +78,7 @@ fn the_checkers_follow_every_backward_move() {
     let env = AttachedGrowth::env(5, BackwardRule::Derived, true);
     let coverage = check_graph_env(&env, Budget::thorough().with_walks(100), &mut Rng::seeded(0)).unwrap();
     let WaysBack::All { states } = coverage.ways_back else { panic!("{coverage:?}") };
-    assert!(states >= coverage.visited && states <= StateGraph::build(&env, 1000).unwrap().len());
+    assert!(states >= coverage.n_visited && states <= StateGraph::build(&env, 1000).unwrap().len());
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn backward_trajectories_are_sampled_if_there_are_too_many_states() {
     let env = HyperGrid::new(3, 20).unwrap().env();
     let coverage = check_env(&env, Budget::thorough().with_walks(12), &mut Rng::seeded(0)).unwrap();
     let WaysBack::Sample { walks } = coverage.ways_back else { panic!("{coverage:?}") };
-    assert_eq!(walks, 4 * coverage.visited);
+    assert_eq!(walks, 4 * coverage.n_visited);
 }
 
 #[test]

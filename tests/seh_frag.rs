@@ -23,11 +23,11 @@ use tch::{Device, Kind, Tensor};
 
 #[path = "../examples/reproduce/molecules/seh_frag/focus.rs"]
 mod focus;
-#[path = "../examples/reproduce/molecules/seh_frag/scored.rs"]
-mod scored;
+#[path = "../examples/reproduce/molecules/seh_frag/scored_table.rs"]
+mod scored_table;
 
 use focus::{focus, spread};
-use scored::ScoredTable;
+use scored_table::ScoredTable;
 
 const COSINE: f64 = 0.98;
 const BETA: f64 = 32.0;

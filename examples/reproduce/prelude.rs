@@ -35,6 +35,6 @@ pub(crate) use crate::flags::{
 pub(crate) use crate::plot::{Curve, Figure, GraphDrawing, Layout, NodeLabels, Panel, PictureSheet};
 pub(crate) use crate::run::files::{print, tell, try_file, written};
 pub(crate) use crate::run::{
-    Exact, NEWEST, Recipe, Report, Run, compare, evaluated, heat_maps, jsd, listed, log_z, members, merge, sampled,
-    unmeasured,
+    Exact, NEWEST, Recipe, Report, Run, compare, evaluated, heat_maps, jsd, list_states, log_z, members, merge,
+    sampled, unmeasured,
 };

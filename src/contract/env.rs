@@ -29,7 +29,7 @@ const MIN_STATES: usize = 8;
 /// ```
 /// use gfn::{contract::{Budget, WaysBack, check_env}, examples::Chain, Rng};
 /// let coverage = check_env(&Chain::new(9), Budget::thorough().with_walks(20), &mut Rng::seeded(0))?;
-/// assert_eq!((coverage.visited, coverage.ways_back), (9, WaysBack::All { states: 9 }));
+/// assert_eq!((coverage.n_visited, coverage.ways_back), (9, WaysBack::All { states: 9 }));
 /// # Ok::<(), gfn::Error>(())
 /// ```
 ///
@@ -116,7 +116,7 @@ pub(super) fn check_states<E: EnumerableEnv>(
     }
     // The caller's stream doesn't depend on the number of ways back.
     let ways_back = search.finish(env, budget, &mut rng.clone().split())?;
-    Ok(Coverage { visited: states.len(), ways_back })
+    Ok(Coverage { n_visited: states.len(), ways_back })
 }
 
 /// Returns the rows in turn, in batches whose moves lead to states of a bounded number of mask entries.

@@ -23,7 +23,7 @@ const NO_MOVE: &str = "which isn't the initial state and has no legal backward m
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Coverage {
     /// The number of distinct states of random walks that were checked.
-    pub visited: usize,
+    pub n_visited: usize,
     /// The backward moves from these states that were followed.
     pub ways_back: WaysBack,
 }

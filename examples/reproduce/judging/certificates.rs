@@ -9,7 +9,7 @@ use gfn::run::Progress;
 use gfn::tensor::log_sum_exp;
 use gfn_judge::{Budget, Certificate, Interval, certify, log_probs, subset_distance};
 
-use super::known::{KnownTask, ListedTask, TaskArgs, Visit};
+use super::known_task::{KnownTask, ListedTask, TaskArgs, Visit};
 use crate::prelude::*;
 
 /// Compare certificates of policies of every quality with the truth
@@ -63,7 +63,8 @@ impl Task for Certificates {
 #[derive(Default, Serialize)]
 struct Counts {
     /// The number of bounds or intervals of each name, and how many of them held.
-    held: BTreeMap<&'static str, (usize, usize)>,
+    #[serde(rename = "held")]
+    n_held: BTreeMap<&'static str, (usize, usize)>,
     clean: usize,
     limited: usize,
     certificates: usize,
@@ -170,7 +171,7 @@ impl<E: EnumerableEnv> Check<'_, E> {
 
 impl Counts {
     fn bound(&mut self, name: &'static str, holds: bool) {
-        let (number, times) = self.held.entry(name).or_default();
+        let (number, times) = self.n_held.entry(name).or_default();
         *number += 1;
         *times += usize::from(holds);
     }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use gfn_judge::{Interval, Judgement, Missing};
 
-use super::known::{KnownTask, TaskArgs, Visit};
+use super::known_task::{KnownTask, TaskArgs, Visit};
 use crate::prelude::*;
 
 /// Write the exact distribution of a task: objects, probabilities, log-rewards

@@ -2,5 +2,5 @@
 
 pub(crate) mod certificates;
 pub(crate) mod judge;
-mod known;
+mod known_task;
 mod samples;

@@ -99,7 +99,7 @@ impl Task for MultiObjective {
             ..common.graph_net(3, 64, BackwardPolicy::SharedTorso)
         };
         network.estimators.n_conditions = conditioning.width() as i64;
-        let graph = listed(run.recipe.exact_up_to, &env)?;
+        let graph = list_states(run.recipe.exact_up_to, &env)?;
         let task = json!({ "max_atoms": self.max_atoms, "conditioning": conditioning });
         let mut trainer = run.graph_trainer(env, reward.clone(), network, task)?.with_conditions(conditioning.clone());
         if let Some(share) = self.hindsight {

@@ -18,7 +18,7 @@ pub(crate) struct Exact<E: EnumerableEnv> {
 }
 
 /// Lists all states; `None` if there are more than `limit`, and for a member that doesn't measure.
-pub(crate) fn listed<E: EnumerableEnv>(limit: usize, env: &E) -> Result<Option<StateGraph<E>>> {
+pub(crate) fn list_states<E: EnumerableEnv>(limit: usize, env: &E) -> Result<Option<StateGraph<E>>> {
     if !members::is_first() {
         return Ok(None);
     }
@@ -31,7 +31,7 @@ pub(crate) fn listed<E: EnumerableEnv>(limit: usize, env: &E) -> Result<Option<S
 impl<E: EnumerableEnv> Exact<E> {
     /// Lists the states; `None` if there are more than `limit`.
     pub(crate) fn up_to(limit: usize, env: &E, reward: &dyn Reward<E::States>) -> Result<Option<Self>> {
-        let Some(graph) = listed(limit, env)? else { return Ok(None) };
+        let Some(graph) = list_states(limit, env)? else { return Ok(None) };
         let target = graph.target_distribution(reward, None)?;
         Ok(Some(Self { graph, target, probs: Vec::new() }))
     }

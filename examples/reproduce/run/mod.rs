@@ -8,7 +8,7 @@ mod steps;
 pub(crate) mod task_flags;
 mod training;
 
-pub(crate) use exact::{Exact, compare, evaluated, heat_maps, listed, log_z, sampled};
+pub(crate) use exact::{Exact, compare, evaluated, heat_maps, list_states, log_z, sampled};
 pub(crate) use training::{Report, jsd, unmeasured};
 
 use gfn::runtime::Threads;

@@ -130,7 +130,7 @@ impl Task for Structures {
         }
         run.learn(trainer, "graphs", Vec::new(), |report, trainer, exact| {
             let findings = match exact {
-                Some(exact) => Findings::listed(&problem, exact)?,
+                Some(exact) => Findings::from_exact(&problem, exact)?,
                 None => {
                     let graphs = evaluated(trainer, self.graphs)?;
                     Findings::new(&problem, graphs, None, edges.map(|summed| (summed.edge, summed.log_z)))?
@@ -163,7 +163,7 @@ struct Findings<'a> {
 
 impl<'a> Findings<'a> {
     /// Takes all graphs with their probabilities.
-    fn listed(problem: &'a Problem, exact: &Exact<GraphEnv>) -> Result<Self> {
+    fn from_exact(problem: &'a Problem, exact: &Exact<GraphEnv>) -> Result<Self> {
         let (states, probs) = (exact.graph.states().clone(), Some(exact.probs.clone()));
         let target = Marginals::of(&states, Some(&exact.target.probs))?;
         let edges = (target.edge.clone(), exact.target.log_z);

@@ -97,7 +97,7 @@ impl ProblemArgs {
                 (Ok(classes), _) if are_classes(&classes) => {
                     let (names, rows) = (classes.names().to_vec(), classes.n_rows());
                     let truth = self.known_edges(&names)?;
-                    return self.scored(names, rows, truth, Box::new(Bde::new(classes, BdeConfig::default())?));
+                    return self.with_score(names, rows, truth, Box::new(Bde::new(classes, BdeConfig::default())?));
                 }
                 // The error is the same for a file of words and one of numbers.
                 (Err(error), Err(_)) => return Err(error),
@@ -118,10 +118,10 @@ impl ProblemArgs {
             Score::Bde => Box::new(Bde::new(data.discretised(LEVELS)?, BdeConfig::default())?),
             Score::Bge => Box::new(Bge::new(data, BgeConfig::default())?),
         };
-        self.scored(data.names().to_vec(), data.n_rows(), truth, score)
+        self.with_score(data.names().to_vec(), data.n_rows(), truth, score)
     }
 
-    fn scored(
+    fn with_score(
         &self,
         names: Vec<String>,
         rows: usize,

@@ -266,7 +266,7 @@ impl Task for ConditionalGrid {
         let (env, reward) = (grid.env(), ConditionalReward::new(OriginalReward::standard(&grid)?));
         let mut network = self.common.perceptron(BackwardPolicy::Uniform);
         network.estimators.n_conditions = 1;
-        let graph = listed(run.recipe.exact_up_to, &env)?;
+        let graph = list_states(run.recipe.exact_up_to, &env)?;
         let conditions = reward.clone();
         let trainer = run
             .perceptron(env, CONDITIONAL_HEIGHT, reward.clone(), network, json!({}))?

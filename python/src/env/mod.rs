@@ -215,10 +215,10 @@ fn check_walks(space: &AnySpace, failures: &Failures, walks: usize, seed: u64) -
         ByKind::Box(_) | ByKind::Line(_) | ByKind::Diffusion(_) => Err(points()),
     };
     failures.raise()?;
-    let Coverage { visited, ways_back } = coverage.map_err(to_exception)?;
+    let Coverage { n_visited, ways_back } = coverage.map_err(to_exception)?;
     let states = match ways_back {
         WaysBack::All { states } => Some(states),
         WaysBack::Sample { .. } => None,
     };
-    Ok((visited, states))
+    Ok((n_visited, states))
 }

@@ -87,7 +87,8 @@ impl Session {
     }
 
     /// Adds the exception of rules to steps, if they raised one: it is the cause of any error.
-    fn show_steps(&self, (records, error): Steps) -> PySteps {
+    fn show_steps(&self, steps: Steps) -> PySteps {
+        let (records, error) = steps;
         (records, self.failures.take().or(error.map(to_exception)))
     }
 

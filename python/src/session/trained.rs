@@ -41,7 +41,7 @@ pub(crate) struct Trained<E: PyEnv> {
     pub(super) trainer: Trainer<E>,
     pub(super) space: Space<E>,
     rng: Rng,
-    shared: SharedState,
+    shared_state: SharedState,
     module: Option<Arc<ModuleTensors>>,
     /// The number of steps made, which others read while a step is made.
     pub(super) n_steps: Arc<AtomicUsize>,
@@ -52,12 +52,12 @@ impl<E: PyEnv> Trained<E> {
     pub(super) fn new(
         trainer: Trainer<E>,
         space: Space<E>,
-        shared: SharedState,
+        shared_state: SharedState,
         module: Option<Arc<ModuleTensors>>,
     ) -> Self {
         let rng = trainer.evaluation_rng();
         let warnings = Warnings::new(OnWarning::Keep);
-        Self { trainer, space, rng, shared, module, n_steps: Arc::default(), warnings }
+        Self { trainer, space, rng, shared_state, module, n_steps: Arc::default(), warnings }
     }
 
     /// Returns the policy, a [`BuiltPolicy`], for another trainer.

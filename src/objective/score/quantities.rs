@@ -25,7 +25,7 @@ pub(super) struct EvaluatedBatch<'a, E: Env> {
     policy: &'a dyn Policy<E>,
     trajectories: &'a Trajectories<E>,
     scoring: Scoring<'a>,
-    visited: VisitedStates<'a, E>,
+    visited_states: VisitedStates<'a, E>,
     /// The forward actions of all transitions, in the labels of the distinct states.
     actions: E::Actions,
     pf: E::Dist,

@@ -60,20 +60,21 @@ impl<S: Rows> Warnings<S> {
     fn keep_best<E: Env<States = S>>(&mut self, step: &StepDiagnostics<'_, E>) {
         for (row, &log_reward) in step.log_rewards.iter().enumerate() {
             let Some(best) = &mut self.best else {
-                self.best = Some(Best { object: step.objects.select(&[row]), log_reward, other: None });
+                self.best = Some(Best { object: step.objects.select(&[row]), log_reward, second_log_reward: None });
                 continue;
             };
             if log_reward > best.log_reward {
-                *best = Best { object: step.objects.select(&[row]), log_reward, other: Some(best.log_reward) };
-            } else if log_reward < best.log_reward && best.other.is_none_or(|other| log_reward > other) {
-                best.other = Some(log_reward);
+                *best =
+                    Best { object: step.objects.select(&[row]), log_reward, second_log_reward: Some(best.log_reward) };
+            } else if log_reward < best.log_reward && best.second_log_reward.is_none_or(|other| log_reward > other) {
+                best.second_log_reward = Some(log_reward);
             }
         }
         let Some(best) = &mut self.best else { return };
-        if best.other != Some(best.log_reward) {
+        if best.second_log_reward != Some(best.log_reward) {
             let ties = step.rows_with(best.log_reward);
             if step.with_best(&best.object, &ties).is_some_and(|grouping| grouping.first.len() > 1) {
-                best.other = Some(best.log_reward);
+                best.second_log_reward = Some(best.log_reward);
             }
         }
     }
@@ -115,7 +116,7 @@ impl<S: Rows> Warnings<S> {
         let row = rows[grouping.first[group]];
         let is_best = log_reward == best.log_reward
             && step.with_best(&best.object, &[row]).is_none_or(|grouping| grouping.first.len() == 1);
-        let other = if is_best { best.other } else { Some(best.log_reward) };
+        let other = if is_best { best.second_log_reward } else { Some(best.log_reward) };
         Some((count as f64 / n as f64, log_reward, other))
     }
 

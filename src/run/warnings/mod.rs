@@ -63,7 +63,7 @@ struct Best<S> {
     object: S,
     log_reward: f64,
     /// The greatest log-reward of any other object.
-    other: Option<f64>,
+    second_log_reward: Option<f64>,
 }
 
 impl<S> std::fmt::Debug for Warnings<S> {

@@ -4,7 +4,7 @@
 mod baseline;
 pub(super) mod focus;
 pub(crate) mod moo;
-mod scored;
+mod scored_table;
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,7 +17,7 @@ use super::atoms::SharedScore;
 use super::directions::{diversity, read_all};
 use super::outputs;
 use crate::prelude::*;
-use scored::ScoredTable;
+use scored_table::ScoredTable;
 
 /// Train a policy on the published proxy of binding to sEH, or run what it is compared with
 ///

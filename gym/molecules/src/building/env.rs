@@ -159,7 +159,7 @@ impl Chemistry {
         let rules = self.codec.rules();
         match &rules.scaffold {
             Some(scaffold) => scaffold.marked(rules, graph),
-            None => Ok(self.codec.marked(graph)?.molecule),
+            None => Ok(self.codec.marked_state(graph)?.molecule),
         }
     }
 
@@ -294,7 +294,7 @@ impl GraphRules for Chemistry {
     }
     fn can_exit(&self, graph: &GraphState) -> bool {
         let complete = |state: MarkedState| state.molecule.stereo_elements().len() == state.molecule.marks().len();
-        graph.n_nodes() > 0 && (!self.codec.config().stereo || self.codec.marked(graph).is_ok_and(complete))
+        graph.n_nodes() > 0 && (!self.codec.config().stereo || self.codec.marked_state(graph).is_ok_and(complete))
     }
     fn is_reachable(&self, graph: &GraphState) -> bool {
         let rules = self.codec.rules();
@@ -302,7 +302,7 @@ impl GraphRules for Chemistry {
             let whole = |state: MarkedState| {
                 state.n_nodes() == graph.n_nodes() && rules.rings_within(&graph.induced(&state.names))
             };
-            return self.codec.marked(graph).is_ok_and(whole);
+            return self.codec.marked_state(graph).is_ok_and(whole);
         }
         let connected = graph.as_undirected().is_some_and(|g| petgraph::algo::connected_components(g) <= 1);
         connected

@@ -107,7 +107,7 @@ impl MoleculeCodec {
                 }
             }
         }
-        Ok(MarkedState { molecule: molecule.marked(marks), names, nodes })
+        Ok(MarkedState { molecule: molecule.with_stereo_marks(marks), names, nodes })
     }
 }
 
@@ -149,7 +149,7 @@ impl SetSign {
 
     /// Returns the state and the place of the mark that a move takes off; `None` if the element has no mark.
     fn set_sign(&self, graph: &GraphState, action: Move) -> Result<Option<(MarkedState, usize)>> {
-        let state = self.codec.marked(graph)?;
+        let state = self.codec.marked_state(graph)?;
         let element = self.element(&state, action)?;
         let place = state.molecule.marks().iter().position(|mark| mark.element == element);
         Ok(place.map(|place| (state, place)))
@@ -184,7 +184,7 @@ impl GraphActionType for SetSign {
             return;
         }
         // A graph that is no molecule has no signs to set.
-        let Ok(MarkedState { molecule, names, .. }) = self.codec.marked(&graph) else { return };
+        let Ok(MarkedState { molecule, names, .. }) = self.codec.marked_state(&graph) else { return };
         let open = |element: &StereoElement| molecule.sign(*element).is_none() == (direction == Direction::Forward);
         let width = if direction == Direction::Forward { 2 } else { 1 };
         for element in molecule.stereo_elements().into_iter().filter(open) {
@@ -205,7 +205,7 @@ impl GraphActionType for SetSign {
 
     fn apply(&self, direction: Direction, graph: &mut GraphState, action: Move) -> Result<()> {
         if direction == Direction::Forward {
-            let state = self.codec.marked(graph)?;
+            let state = self.codec.marked_state(graph)?;
             let element = self.element(&state, action)?;
             let MarkedState { molecule, names, .. } = state;
             let positive = Self::first_sign(graph, &molecule, &names, element) == (action.class == 0);

@@ -96,7 +96,7 @@ impl GraphActionType for Attach {
         // A node that is no leaf has no single link, and can't be taken off.
         let links = Tree::of(before).links;
         let Some(&[link]) = links.get(action.a as usize).map(Vec::as_slice) else { return action };
-        let (node, stem) = (link.to as u32, link.other);
+        let (node, stem) = (link.to as u32, link.other_stem);
         let fragment = before.node(action.a).unwrap_or_default().class;
         // The stem as it is called once the leaf is gone and what is left has been turned.
         let left: Vec<u32> = (0..before.n_nodes() as u32).filter(|&a| a != action.a).collect();

@@ -120,7 +120,7 @@ fn signature(molecule: &Molecule, unit: &Unit) -> (Vec<Kind>, usize) {
 struct Hanging {
     fragment: usize,
     /// Its own stem that it hangs by.
-    own: Option<u8>,
+    root_stem: Option<u8>,
     /// The branches that hang on it, by the stem.
     branches: Vec<(u8, Rc<Hanging>)>,
     /// The number of its fragments.
@@ -130,11 +130,11 @@ struct Hanging {
 }
 
 impl Hanging {
-    fn new(library: &FragmentLibrary, fragment: usize, own: Option<u8>, branches: Vec<(u8, Rc<Self>)>) -> Self {
+    fn new(library: &FragmentLibrary, fragment: usize, root_stem: Option<u8>, branches: Vec<(u8, Rc<Self>)>) -> Self {
         let codes = branches.iter().map(|(stem, branch)| (*stem, branch.code.clone())).collect();
-        let code = normal::Branch::new(&library.fragments()[fragment], fragment, own, codes, 0.0).code;
+        let code = normal::Branch::new(&library.fragments()[fragment], fragment, root_stem, codes, 0.0).code;
         let size = 1 + branches.iter().map(|(_, branch)| branch.size).sum::<usize>();
-        Self { fragment, own, branches, size, code }
+        Self { fragment, root_stem, branches, size, code }
     }
 
     fn graph(&self) -> Result<GraphState> {
@@ -142,7 +142,7 @@ impl Hanging {
         let mut open = vec![(0, self)];
         while let Some((node, at)) = open.pop() {
             for (stem, branch) in &at.branches {
-                let (new, own) = (nodes.len() as u32, branch.own.unwrap_or(0));
+                let (new, own) = (nodes.len() as u32, branch.root_stem.unwrap_or(0));
                 nodes.push(Node::of_class(branch.fragment as u16));
                 arcs.extend([(node, new, arc(*stem, own)), (new, node, arc(own, *stem))]);
                 open.push((new, branch));
@@ -161,7 +161,7 @@ struct Search<'a> {
     /// The numbers of units of each kind that the fragments have.
     made_of: Vec<BTreeMap<usize, usize>>,
     /// The fragments as what parts are compared with, made once one is.
-    marked: Vec<OnceCell<MarkedFragment>>,
+    marked_fragments: Vec<OnceCell<MarkedFragment>>,
     /// The branches that begin with a unit, those of the fewest fragments first.
     branches: Vec<Vec<Rc<Hanging>>>,
     /// Larger trees, and branches, aren't listed.
@@ -198,9 +198,9 @@ impl<'a> Search<'a> {
         let kinds: Option<Vec<usize>> =
             units.iter().map(|unit| known.get(&signature(molecule, unit)).copied()).collect();
         let most = most.saturating_mul(units.len());
-        let marked = library.fragments().iter().map(|_| OnceCell::new()).collect();
+        let marked_fragments = library.fragments().iter().map(|_| OnceCell::new()).collect();
         let branches = vec![Vec::new(); units.len()];
-        Some(Self { library, molecule, kinds: kinds?, units, made_of, marked, branches, max_fragments, most })
+        Some(Self { library, molecule, kinds: kinds?, units, made_of, marked_fragments, branches, max_fragments, most })
     }
 
     /// All trees that cover this unit and those behind it, each once: by the fragment that this unit is in.
@@ -208,7 +208,7 @@ impl<'a> Search<'a> {
         let (mut met, mut out) = (HashSet::new(), Vec::new());
         let has = |fragment: &usize| self.made_of[*fragment].contains_key(&self.kinds[unit]);
         let first = Part { units: vec![unit], open: self.units[unit].next.clone(), left: Vec::new() };
-        let mut open = vec![(first, (0..self.marked.len()).filter(has).collect::<Vec<usize>>())];
+        let mut open = vec![(first, (0..self.marked_fragments.len()).filter(has).collect::<Vec<usize>>())];
         while let Some((mut part, fragments)) = open.pop() {
             let Some((atom, next)) = part.open.pop() else {
                 for fragment in fragments {
@@ -257,8 +257,8 @@ impl<'a> Search<'a> {
         at.dedup();
         let fragment_of = &self.library.fragments()[fragment];
         let mut known = HashSet::new();
-        let other =
-            self.marked[fragment].get_or_init(|| MarkedFragment::new(fragment_of.molecule(), fragment_of.stems()));
+        let other = self.marked_fragments[fragment]
+            .get_or_init(|| MarkedFragment::new(fragment_of.molecule(), fragment_of.stems()));
         for image in marked.images(&at, other, usize::MAX) {
             let stem = |k: &usize| {
                 let atom = at.binary_search(k).map_or(0, |i| image.get(i).copied().unwrap_or(0));

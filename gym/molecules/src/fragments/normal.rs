@@ -62,8 +62,8 @@ pub(super) fn normalise(library: &FragmentLibrary, graph: &mut GraphState) -> Re
         |node: usize, stem: u8| library.fragments()[tree.fragments[node]].symmetries()[turns[node]][usize::from(stem)];
     for (node, links) in tree.links.iter().enumerate() {
         for link in links {
-            let (stem, other) = (turn(node, link.stem), turn(link.to, link.other));
-            if (stem, other) != (link.stem, link.other) {
+            let (stem, other) = (turn(node, link.stem), turn(link.to, link.other_stem));
+            if (stem, other) != (link.stem, link.other_stem) {
                 graph.set_edge(node as u32, link.to as u32, arc(stem, other))?;
             }
         }

@@ -69,12 +69,12 @@ impl MarkedFragment {
             order,
             n_stems: atoms.len(),
             image: vec![0; n],
-            taken: vec![false; n],
+            is_image: vec![false; n],
             most,
-            found: Vec::new(),
+            images: Vec::new(),
         };
         search.place(0);
-        search.found
+        search.images
     }
 }
 
@@ -117,29 +117,29 @@ struct SymmetrySearch<'a> {
     n_stems: usize,
     /// Where the atoms that are placed have gone.
     image: Vec<usize>,
-    taken: Vec<bool>,
+    is_image: Vec<bool>,
     most: usize,
     /// Images of the stems.
-    found: Vec<Vec<usize>>,
+    images: Vec<Vec<usize>>,
 }
 
 impl SymmetrySearch<'_> {
     /// Places atom number `k` and later ones in all ways that differ in the stems; whether there was one.
     fn place(&mut self, k: usize) -> bool {
         let Some(&a) = self.order.get(k) else {
-            self.found.push(self.order[..self.n_stems].iter().map(|&stem| self.image[stem]).collect());
+            self.images.push(self.order[..self.n_stems].iter().map(|&stem| self.image[stem]).collect());
             return true;
         };
         let mut any = false;
-        for b in 0..self.taken.len() {
-            if self.taken[b] || !self.is_compatible(k, a, b) {
+        for b in 0..self.is_image.len() {
+            if self.is_image[b] || !self.is_compatible(k, a, b) {
                 continue;
             }
-            (self.image[a], self.taken[b]) = (b, true);
+            (self.image[a], self.is_image[b]) = (b, true);
             any |= self.place(k + 1);
-            self.taken[b] = false;
+            self.is_image[b] = false;
             // Beyond the stems one way is as good as another.
-            if any && k >= self.n_stems || self.found.len() > self.most {
+            if any && k >= self.n_stems || self.images.len() > self.most {
                 break;
             }
         }

@@ -12,7 +12,7 @@ pub(super) struct Link {
     /// The stem at this end, by its place.
     pub(super) stem: u8,
     /// The stem at the other end.
-    pub(super) other: u8,
+    pub(super) other_stem: u8,
 }
 
 /// A junction tree, read from a graph: the fragment of each node, and its bonds.
@@ -84,7 +84,7 @@ impl Tree {
             let stems = library.fragments()[self.fragments[node]].stems();
             let mut used = vec![0; stems.len()];
             for link in links {
-                let back = Link { to: node, stem: link.other, other: link.stem };
+                let back = Link { to: node, stem: link.other_stem, other: link.stem };
                 let stem = usize::from(link.stem);
                 if !self.links[link.to].contains(&back) || stem >= stems.len() || used[stem] >= stems[stem].room {
                     return Some(format!("node {node} with stem {stem} bonded to node {}", link.to));
@@ -131,7 +131,7 @@ impl FragmentLibrary {
                 let atom = at(node, link.stem);
                 atoms[atom].hydrogens = atoms[atom].hydrogens.map(|hydrogens| hydrogens - 1);
                 if node < link.to {
-                    bonds.push((atom, at(link.to, link.other), BondOrder::Single));
+                    bonds.push((atom, at(link.to, link.other_stem), BondOrder::Single));
                 }
             }
         }

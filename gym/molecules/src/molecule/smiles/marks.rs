@@ -127,7 +127,7 @@ impl RawMarks {
             };
             marks.push(StereoMark { element: StereoElement::DoubleBond(k), positive: one == other });
         }
-        let marked = molecule.marked(marks).normal();
+        let marked = molecule.with_stereo_marks(marks).normal();
         let is_centre = |a: usize| marked.sign(StereoElement::Centre(a)).is_some();
         let is_end = |a: usize| marked.bonds_at(a).iter().any(|&k| marked.double_bond_sign(k).is_some());
         let directed = |k: usize| is_end(marked.bonds()[k].a) || is_end(marked.bonds()[k].b);

@@ -128,14 +128,14 @@ impl Molecule {
 
     /// The molecule with those of its marks only that `keeps` accepts.
     fn keeping(&self, keeps: impl Fn(&StereoMark) -> bool) -> Self {
-        self.marked(self.marks().iter().copied().filter(keeps).collect())
+        self.with_stereo_marks(self.marks().iter().copied().filter(keeps).collect())
     }
 
     /// The molecule with these marks more.
     fn with_more(&self, more: impl Iterator<Item = StereoMark>) -> Self {
         let mut marks: Vec<StereoMark> = self.marks().iter().copied().chain(more).collect();
         marks.sort_unstable();
-        self.marked(marks)
+        self.with_stereo_marks(marks)
     }
 
     /// A marked molecule with signs for the elements that have none because they would say nothing.
@@ -157,7 +157,7 @@ impl Molecule {
     /// `true` if a symmetry takes the molecule to itself with the mark of this element turned.
     fn is_turned(&self, element: StereoElement) -> bool {
         let turn = |mark: &StereoMark| StereoMark { positive: mark.positive ^ (mark.element == element), ..*mark };
-        self.key() == self.marked(self.marks().iter().map(turn).collect()).key()
+        self.key() == self.with_stereo_marks(self.marks().iter().map(turn).collect()).key()
     }
 
     /// A double bond without a mark between two that have one: what is written of those would say how it is, too.

@@ -58,7 +58,7 @@ impl Molecule {
     /// The molecule without its marks: all of its stereoisomers.
     #[must_use]
     pub fn without_stereo(&self) -> Self {
-        self.marked(Vec::new())
+        self.with_stereo_marks(Vec::new())
     }
 
     /// The molecule with these marks in place of its own; those that say nothing are dropped.
@@ -89,7 +89,7 @@ impl Molecule {
         if let Some(mark) = marks.iter().find(|mark| possible.binary_search(&mark.element).is_err()) {
             return refuse(format!("a mark of {:?}, which can't be one of two ways", mark.element));
         }
-        let marked = self.marked(marks).normal();
+        let marked = self.with_stereo_marks(marks).normal();
         match marked.unwritable() {
             Some(bond) => {
                 refuse(format!("no mark of {:?} between double bonds that have them", StereoElement::DoubleBond(bond)))
@@ -99,7 +99,7 @@ impl Molecule {
     }
 
     /// The molecule with these marks, in ascending order, as they are.
-    pub(crate) fn marked(&self, marks: Vec<StereoMark>) -> Self {
+    pub(crate) fn with_stereo_marks(&self, marks: Vec<StereoMark>) -> Self {
         let mut out = self.clone();
         out.marks = marks;
         out

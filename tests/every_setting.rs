@@ -36,6 +36,28 @@ fn run<E: TrainEnv>(mut trainer: Trainer<E>, steps: usize) -> Result<Run> {
 
 /// Changes one setting at a time, and checks that the run differs or fails with an error about settings.
 fn check<C: Serialize + DeserializeOwned>(base: &C, others: &[(&str, Value)], run: impl Fn(&C) -> Result<Run>) {
+    check_all_but(&[], base, others, run);
+}
+
+/// Does the same without the settings `left_out`, which have a check of their own.
+fn check_all_but<C: Serialize + DeserializeOwned>(
+    left_out: &[&str],
+    base: &C,
+    others: &[(&str, Value)],
+    run: impl Fn(&C) -> Result<Run>,
+) {
+    check_some(base, others, run);
+    let mut covered: Vec<&str> = others.iter().map(|(name, _)| *name).chain(left_out.iter().copied()).collect();
+    covered.sort_unstable();
+    covered.dedup();
+    let settings = serde_json::to_value(base).unwrap();
+    let mut all: Vec<&str> = settings.as_object().unwrap().keys().map(String::as_str).collect();
+    all.sort_unstable();
+    assert_eq!(all, covered, "another setting needs another value here");
+}
+
+/// Checks that each of these settings changes the run, or is refused.
+fn check_some<C: Serialize + DeserializeOwned>(base: &C, others: &[(&str, Value)], run: impl Fn(&C) -> Result<Run>) {
     let settings = serde_json::to_value(base).unwrap();
     let expected = run(base).unwrap();
     assert_eq!(run(base).unwrap(), expected, "a run is the same again");
@@ -49,12 +71,6 @@ fn check<C: Serialize + DeserializeOwned>(base: &C, others: &[(&str, Value)], ru
             Ok(Err(error)) => panic!("{name} = {value}: {error}"),
         }
     }
-    let mut covered: Vec<&str> = others.iter().map(|(name, _)| *name).collect();
-    covered.sort_unstable();
-    covered.dedup();
-    let mut all: Vec<&str> = settings.as_object().unwrap().keys().map(String::as_str).collect();
-    all.sort_unstable();
-    assert_eq!(all, covered, "another setting needs another value here");
 }
 
 fn set_trainer_run(config: TrainerConfig, replay: ReplayConfig) -> Result<Run> {
@@ -173,8 +189,6 @@ fn settings_of_a_graph_network() {
         ("estimators", json!({ "flow": true, "initial_log_z": 0.0, "n_conditions": 0, "logit_scale": null })),
         ("initial_exit_bias", json!(1.0)),
     ];
-    check(&net(), &others, |config| graphs(Semantics::Labelled, config));
-    // These fields aren't written if they have their default.
     let configured = GraphNetConfig {
         degrees: true,
         closed_walks: Some(2),
@@ -191,8 +205,15 @@ fn settings_of_a_graph_network() {
         ("norm", json!("None")),
         ("jumping", json!("Last")),
         ("jumping", json!("Max")),
+        ("unit", json!(2.0)),
     ];
-    check(&configured, &[&others[2..], &more].concat(), |config| graphs(Semantics::Labelled, config));
+    let run = |config: &GraphNetConfig| graphs(Semantics::Labelled, config);
+    let all = [&others[2..], &more].concat();
+    check_all_but(&["ablation"], &configured, &all, run);
+    check_some(&net(), &others, run);
+    // Without `ablation` a convolution must see what the environment has.
+    let blind = GraphNetConfig { conv: gfn::nn::ConvKind::Gin, ablation: true, ..net() };
+    check_some(&blind, &[("ablation", json!(false))], run);
     // Up to isomorphism a network gets symmetry features unless they are turned off.
     let unseen = GraphNetConfig { symmetry: gfn::nn::Symmetry::Unseen, ..net() };
     let run = |config: &GraphNetConfig| graphs(Semantics::UpToIsomorphism, config).unwrap();

@@ -60,7 +60,7 @@ pub(crate) fn check_draws(buffer: &ReplayBuffer<Chain>, weights: &[f64]) {
         assert!((drawn.log_probs[k].exp() - weights[i] / total).abs() < 1e-12, "{weights:?}: {i}");
         assert_eq!(drawn.serials[k], i as u64);
     }
-    assert_eq!((drawn.walks.len(), drawn.held), (N, weights.len()));
+    assert_eq!((drawn.walks.len(), drawn.n_stored), (N, weights.len()));
     let mut chi_square = 0.0;
     for (count, weight) in counts.iter().zip(weights) {
         let expected = N as f64 * weight / total;

@@ -39,39 +39,39 @@ const ROOMS: [&str; 27] = [
 /// The lines of code that a room of `src` may have, by `scripts/count_lines.py`, in the order above. A change that raises one says what it buys.
 const ROOM_CAPS: [(&str, u64); 27] = [
     ("direction", 22),
-    ("error", 420),
+    ("error", 380),
     ("rng", 48),
     ("parallel", 133),
-    ("runtime", 399),
+    ("runtime", 354),
     ("group", 151),
-    ("tensor", 114),
-    ("io", 338),
-    ("rows", 314),
-    ("distribution", 676),
-    ("env", 1_137),
+    ("tensor", 117),
+    ("io", 331),
+    ("rows", 327),
+    ("distribution", 637),
+    ("env", 1_096),
     ("condition", 91),
-    ("graph", 4_847),
+    ("graph", 4_570),
     ("quantity", 234),
-    ("nn", 4_212),
-    ("policy", 1_413),
-    ("rollout", 1_368),
-    ("objective", 1_911),
-    ("replay", 953),
-    ("optim", 681),
-    ("metrics", 1_073),
-    ("contract", 1_094),
-    ("train", 2_909),
-    ("run", 1_552),
+    ("nn", 4_195),
+    ("policy", 1_391),
+    ("rollout", 1_323),
+    ("objective", 1_814),
+    ("replay", 929),
+    ("optim", 660),
+    ("metrics", 1_053),
+    ("contract", 1_079),
+    ("train", 2_563),
+    ("run", 1_504),
     ("examples", 144),
     ("experiment", 187),
     ("prelude", 20),
 ];
 /// The same for all packages together, for the core, and the names that the core exports.
-const MAX_CODE: u64 = 65_786;
-const MAX_CORE: u64 = 26_474;
-const MAX_EXPORTED: u64 = 305;
+const MAX_CODE: u64 = 63_101;
+const MAX_CORE: u64 = 25_386;
+const MAX_EXPORTED: u64 = 302;
 /// The words and punctuation characters of the code of all packages: density saves none of them.
-const MAX_TOKENS: u64 = 783_866;
+const MAX_TOKENS: u64 = 756_965;
 
 /// The lines that a file may have, and the files that a folder may have.
 const MAX_LINES: usize = 400;

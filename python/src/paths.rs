@@ -44,7 +44,7 @@ impl AnyPaths {
 
 impl<E: PyEnv> PathBatch<E> {
     pub(crate) fn new(space: &Space<E>, batch: impl Into<Batch<E>>, log_probs: Option<Tensor>) -> Self {
-        Self { batch: batch.into(), scored, env: space.env.clone(), border: space.border.clone() }
+        Self { batch: batch.into(), log_probs, env: space.env.clone(), border: space.border.clone() }
     }
 
     fn trajectories(&self) -> &Trajectories<E> {
@@ -52,7 +52,7 @@ impl<E: PyEnv> PathBatch<E> {
     }
 
     fn with(&self, trajectories: Trajectories<E>, log_probs: Option<Tensor>) -> Self {
-        Self { batch: trajectories.into(), scored, env: self.env.clone(), border: self.border.clone() }
+        Self { batch: trajectories.into(), log_probs, env: self.env.clone(), border: self.border.clone() }
     }
 
     fn select(&self, rows: &[usize]) -> Result<Self> {
@@ -63,7 +63,7 @@ impl<E: PyEnv> PathBatch<E> {
             transitions.extend((offsets[row] as i64)..(offsets[row + 1] as i64));
         }
         let transitions = Tensor::from_slice(&transitions);
-        let select = |scored: &Tensor| scored.index_select(1, &transitions.to_device(scored.device()));
+        let select = |log_probs: &Tensor| log_probs.index_select(1, &transitions.to_device(log_probs.device()));
         Ok(self.with(some, self.log_probs.as_ref().map(select)))
     }
 
@@ -103,14 +103,14 @@ pub(crate) fn replay<E: PyEnv>(
         all = all.with_conditions(conditions)?;
     }
     let expected = [all.n_transitions() as i64];
-    for PyTensor(tensor) in scored.iter().flat_map(|(log_pf, log_pb)| [log_pf, log_pb]) {
+    for PyTensor(tensor) in log_probs.iter().flat_map(|(log_pf, log_pb)| [log_pf, log_pb]) {
         if tensor.size() != expected {
             let what = "log-probabilities of trajectories";
             return Err(Error::shape(what, expected, tensor.size(), "give one for each transition"));
         }
     }
-    let scored = scored.map(|(log_pf, log_pb)| Tensor::stack(&[log_pf.0, log_pb.0], 0));
-    Ok(PathBatch::new(space, all, scored))
+    let log_probs = log_probs.map(|(log_pf, log_pb)| Tensor::stack(&[log_pf.0, log_pb.0], 0));
+    Ok(PathBatch::new(space, all, log_probs))
 }
 
 /// A batch of trajectories, as `gfn_rs.Trajectories` reads it.
@@ -193,10 +193,10 @@ impl Paths {
         self.read(py, |paths| Ok(each!(paths, paths => paths.trajectories().recorded_log_rewards().map(copy))))
     }
 
-    /// log P_F and log P_B of each transition, if they were scored.
+    /// log P_F and log P_B of each transition, if they were computed.
     fn log_probs(&self, py: Python<'_>) -> PyResult<Option<PyScored>> {
-        let split = |scored: &Tensor| (PyTensor(scored.get(0)), PyTensor(scored.get(1)));
-        self.read(py, |paths| Ok(each!(paths, paths => paths.scored.as_ref().map(split))))
+        let split = |log_probs: &Tensor| (PyTensor(log_probs.get(0)), PyTensor(log_probs.get(1)));
+        self.read(py, |paths| Ok(each!(paths, paths => paths.log_probs.as_ref().map(split))))
     }
 
     fn instances(&self, py: Python<'_>) -> PyResult<Array<i64>> {

@@ -40,7 +40,7 @@ impl Meeting {
 
     /// Waits until a meeting is complete, and returns the locked table.
     fn wait_for(&self, number: u64) -> Result<MutexGuard<'_, Table>> {
-        let here = || self.n_attended.load(Ordering::Acquire) >= number;
+        let here = || self.n_complete.load(Ordering::Acquire) >= number;
         let started = Instant::now();
         while !here() && started.elapsed() < SPIN_TIME {
             std::hint::spin_loop();

@@ -138,13 +138,13 @@ impl Network {
             let config = MlpConfig { hidden: config.hidden[1..].to_vec(), ..config.clone() };
             (config.activation, Mlp::new(&mut scope.sub("rest"), width, outputs, &config))
         });
-        Self { table, bias, noise, conditions, norm, rest }
+        Self { table, bias, noise, conditions, norm, later_layers: rest }
     }
 
     /// Builds a network of a single layer without bias: a row of `outputs` numbers per input, initially 0.
     pub(super) fn table(scope: &mut Scope<'_>, inputs: i64, outputs: i64) -> Self {
         let table = scope.constant("table", &[inputs, outputs], 0.0);
-        Self { table, bias: None, noise: None, conditions: None, norm: None, rest: None }
+        Self { table, bias: None, noise: None, conditions: None, norm: None, later_layers: None }
     }
 
     /// The table and the bias of the first layer, including the current noise.
@@ -168,7 +168,7 @@ impl Network {
         let (table, bias) = self.noisy_first_layer();
         let inputs = table.size()[0] as usize;
         let bias = bias.map_or_else(|| vec![0.0; table.size()[1] as usize], |bias| floats(&bias));
-        Some(HostNetwork { inputs, table: floats(&table), bias, rest })
+        Some(HostNetwork { inputs, table: floats(&table), bias, later_layers: rest })
     }
 
     /// Computes the outputs, `[states, outputs]`.

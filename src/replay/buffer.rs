@@ -243,7 +243,7 @@ impl<E: Env> ReplayBuffer<E> {
         let stored = StoredObject { log_reward, loss: None };
         self.index(serial, stored, true);
         let actions = if self.stores_paths { actions } else { actions.select(&[]) };
-        self.entries.insert(serial, Entry { actions, terminal, condition, cell, stored });
+        self.entries.insert(serial, Entry { actions, terminal, condition, cell, object: stored });
         let held = self.len();
         if let Draw::RankPrioritised { exponent, .. } = self.config.draw
             && self.rank_sums.len() == held
@@ -275,7 +275,7 @@ impl<E: Env> ReplayBuffer<E> {
             Eviction::BestReward => self.rankings[0].nth(0).map(Rank::serial),
         };
         let Some((serial, gone)) = serial.and_then(|serial| self.entries.remove_entry(&serial)) else { return };
-        self.index(serial, gone.stored, false);
+        self.index(serial, gone.object, false);
         if let Some((_, neighbours)) = &mut self.diversity {
             neighbours.remove(gone.cell, serial);
         }

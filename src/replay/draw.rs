@@ -51,7 +51,7 @@ impl<E: Env> ReplayBuffer<E> {
             }
             Draw::RewardPrioritised { .. } | Draw::LossPrioritised { .. } | Draw::Custom => {
                 let serial = self.weights.at_mass(rng.uniform() * scale.total, |weights| scale.mass(weights));
-                (serial, scale.log_prob(self.weights_of(self.entries[&serial].stored)))
+                (serial, scale.log_prob(self.weights_of(self.entries[&serial].object)))
             }
             Draw::RankPrioritised { by, exponent } => {
                 self.by_rank(by, |rank| -exponent * rank.ln(), |ranks| self.rank_sums[ranks], rng)
@@ -65,7 +65,7 @@ impl<E: Env> ReplayBuffer<E> {
         let entries: Vec<_> = serials.iter().map(|serial| &self.entries[serial]).collect();
         let log_rewards = entries.iter().map(|entry| entry.object.log_reward).collect();
         let walks = self.gather(entries.into_iter(), self.keeps_paths)?;
-        Ok(ReplayDraw { walks, log_rewards, serials, log_probs, held })
+        Ok(ReplayDraw { walks, log_rewards, serials, log_probs, n_stored: held })
     }
 
     /// Draws an entry by its rank, and returns its serial number and log-probability. `sum(k)` is the sum of the
@@ -120,7 +120,7 @@ impl<E: Env> ReplayBuffer<E> {
         let remedy = "stop at a loss that isn't finite: nothing can be learned from it";
         check_finite("loss of a drawn entry", losses, remedy)?;
         self.check_priorities(serials.iter().zip(losses).filter_map(|(serial, loss)| {
-            Some(StoredObject { loss: Some(loss.abs()), ..self.entries.get(serial)?.stored })
+            Some(StoredObject { loss: Some(loss.abs()), ..self.entries.get(serial)?.object })
         }))?;
         let mut held = 0;
         for (&serial, loss) in serials.iter().zip(losses) {

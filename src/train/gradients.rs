@@ -61,7 +61,7 @@ impl BatchScores {
         let parts: Vec<ScoredPart> = all.into_iter().flat_map(|scores| scores.parts).collect();
         let wholes: Vec<Scores> = parts.iter().map(|part| part.whole.shallow_clone()).collect();
         let joined = Scores::concatenate(&wholes, |_, tensor| tensor)?;
-        Ok(Self { parts, joined: Some(joined), is_partial: true })
+        Ok(Self { parts, joined_scores: Some(joined), is_partial: true })
     }
 
     /// The scores of the whole batch, with gradients.
@@ -171,7 +171,7 @@ pub(super) fn score<E: TrainEnv>(
     whole.old = old;
     let chunks = chunks.map(|chunks| -> Box<dyn Any + Send> { Box::new(chunks) });
     let is_partial = context.config.transitions.is_some();
-    Ok(BatchScores { parts: vec![ScoredPart { whole, replica, offsets, chunks }], joined: None, is_partial })
+    Ok(BatchScores { parts: vec![ScoredPart { whole, replica, offsets, chunks }], joined_scores: None, is_partial })
 }
 
 /// Returns the loss of scores and its value, one finite number: the mean over the parts that were scored.

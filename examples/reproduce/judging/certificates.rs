@@ -75,7 +75,7 @@ impl Visit for &Certificates {
         let (args, listed) = (self, known.list()?);
         let (env, graph) = (&known.env, &listed.graph);
         let exact = ExactPolicy::new(graph, env, &UniformPolicy, &known.reward)?;
-        let mut check = Check { args, env, listed: &listed, rng: Rng::seeded(args.seed) };
+        let mut check = Check { args, env, task: &listed, rng: Rng::seeded(args.seed) };
         let mut progress = Progress::new(args.policies as u64, "policies");
         let mut counts = KINDS.map(|_| Counts::default());
         for k in 0..args.policies {
@@ -140,7 +140,7 @@ struct Check<'a, E: EnumerableEnv> {
 impl<E: EnumerableEnv> Check<'_, E> {
     /// Certifies a policy, without objects of the target and with them, and returns its total variation.
     fn policy(&mut self, policy: &dyn Policy<E>, reward: &dyn Reward<E::States>, counted: &mut Counts) -> Result<f64> {
-        let Self { args, env, listed, rng } = self;
+        let Self { args, env, task: listed, rng } = self;
         let target = listed.graph.target_distribution(reward, None)?;
         let (log_z, wanted) = (target.log_z, listed.of_objects(&target.probs));
         let probs = listed.of_objects(&listed.graph.terminating_distribution(*env, policy, None)?.probs);

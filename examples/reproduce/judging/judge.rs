@@ -43,7 +43,7 @@ impl Visit for &Truth {
             objects += 1;
         }
         table.flush().map_err(|source| Error::io(out, source))?;
-        written(out);
+        report_file(out);
         if self.json {
             print(json!({ "example": "truth", "task": self.task.name(), "objects": objects,
                 "log_z": listed.target.log_z, "out": out }))?;
@@ -115,7 +115,7 @@ impl Visit for &Judge {
             let title = format!("{} of {}", self.file.display(), self.task.name());
             let dots = target.iter().copied().zip(shares);
             write_page(out, &title, &rows, missing.iter().zip(&judged.missing), dots)?;
-            written(out);
+            report_file(out);
         }
         if self.json {
             let mut line = json!(judged);

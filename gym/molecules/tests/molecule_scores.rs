@@ -79,7 +79,7 @@ fn a_factor_of_zero_has_no_negative_power() {
 #[test]
 fn scores_by_name() {
     let given = molecules(&["C", "CCO", "O", "c1ccc2ccccc2c1", "CC(=O)Nc1ccc(O)cc1", "OCC1OC(O)C(O)C(O)C1O"]);
-    let of = |name: &str| ScoreConfig::named(name).unwrap().build().unwrap().log_scores(&given).unwrap();
+    let of = |name: &str| ScoreConfig::from_name(name).unwrap().build().unwrap().log_scores(&given).unwrap();
     let logs = |score: &dyn MoleculeScore| score.log_scores(&given).unwrap();
     assert_eq!(of("constant"), [0.0; 6]);
     assert_eq!(of("heteroatoms"), logs(&|molecule: &Molecule| 0.1 + molecule.heteroatom_share()));
@@ -89,7 +89,7 @@ fn scores_by_name() {
     let surface = Window { property: Molecule::polar_surface, least: 40.0, most: 90.0, width: 20.0 };
     assert_eq!(of("drug_like"), logs(&Product::new().times(weight).times(surface)));
     assert!(
-        ScoreConfig::NAMES.iter().all(|name| ScoreConfig::named(name).is_some()) && ScoreConfig::named("qed").is_none()
+        ScoreConfig::NAMES.iter().all(|name| ScoreConfig::from_name(name).is_some()) && ScoreConfig::from_name("qed").is_none()
     );
 }
 

@@ -68,7 +68,7 @@ impl Heads {
         let mut slopes = Vec::new();
         for (axes, actions) in groups {
             let (head, _) = self.head_of(axes, 0);
-            let layout = Layout { mixtures: &self.mixtures, stored: &head.axes, used: axes };
+            let layout = Layout { mixtures: &self.mixtures, stored_axes: &head.axes, used_axes: axes };
             let scores = layout.score(head.numbers(), actions);
             actions.iter().zip(&scores.values).for_each(|(action, &value)| values[action.at] = value);
             let Some(numbers) = &head.tensor else { continue };

@@ -54,7 +54,7 @@ impl<K: Ord> ModeTracker<K> {
     pub(crate) fn from_parts(modes: BTreeSet<K>, curve: Vec<ModeCount>) -> Option<Self> {
         let rises = curve.first().is_none_or(|point| point.modes > 0) && curve.is_sorted_by(|a, b| a.modes < b.modes);
         let last = curve.last().map_or(0, |point| point.modes);
-        (rises && last == found.len()).then_some(Self { found, curve })
+        (rises && last == modes.len()).then_some(Self { modes, curve })
     }
 
     /// The modes as a set.

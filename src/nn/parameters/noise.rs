@@ -3,7 +3,7 @@
 use tch::{Tensor, no_grad};
 
 use super::Scope;
-use super::restored::ParameterBackup;
+use super::backup::ParameterBackup;
 use crate::Rng;
 use crate::nn::Parameters;
 

@@ -85,7 +85,7 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
             policy,
             trajectories,
             scoring,
-            visited,
+            visited_states: visited,
             actions,
             pf,
             pb,
@@ -101,7 +101,7 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
     /// Returns the scores that every objective may read: log-probabilities, log-rewards and the shape of the
     /// batch.
     pub(super) fn base_scores(&self) -> Result<Scores> {
-        let Self { visited, trajectories, .. } = self;
+        let Self { visited_states: visited, trajectories, .. } = self;
         let (kind, device) = self.kind_and_device();
         let (inner, after) = visited.inner();
         let undo = visited.rename(Direction::Backward, after, trajectories.reverse_actions().select(inner))?;
@@ -167,7 +167,7 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
 
     fn log_reward_change(&mut self) -> Result<Tensor> {
         let ends = [self.raw_log_reward.as_slice(), &self.log_reward];
-        let Self { env, reward, visited, trajectories, scoring, .. } = self;
+        let Self { env, reward, visited_states: visited, trajectories, scoring, .. } = self;
         let change = log_reward_changes(*env, *reward, visited, trajectories, ends, scoring)?;
         Ok(self.to_scores(&change))
     }

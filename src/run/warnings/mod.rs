@@ -85,7 +85,7 @@ impl<S> Warnings<S> {
     pub fn new(on_warning: OnWarning) -> Self {
         Self {
             on_warning,
-            raised: Vec::new(),
+            warnings: Vec::new(),
             has_explored: false,
             best: None,
             floor: None,

@@ -279,9 +279,9 @@ impl DiscreteNetwork {
         if n_variables > MAX_NODES {
             return Err(Error::config("the number of variables of the network", n_variables, "at most 200"));
         }
-        let mut reader = BifReader { rest: &tokens, line: 1 };
+        let mut reader = BifReader { tokens: &tokens, line: 1 };
         let mut variables = BifVariables::default();
-        while !reader.rest.is_empty() {
+        while !reader.tokens.is_empty() {
             match reader.next()? {
                 "network" => reader.skip()?,
                 "variable" => variables.read_variable(&mut reader)?,

@@ -109,7 +109,7 @@ impl EdgeTransformer {
         let graph = OutputHead::new(&mut scope.sub("graph"), 1 + i64::from(flow), &config);
         let estimators = Estimators::new(&mut scope, &config.estimators, None)?;
         parameters.check()?;
-        Ok(Self { env: env.clone(), source, target, shared, edges, graph, flow, estimators, parameters })
+        Ok(Self { env: env.clone(), source, target, shared_blocks: shared, edges, graph, flow, estimators, parameters })
     }
 
     /// The pairs that are edges, and those that may be added, `[B, d^2]` each. The softmax over edges needs the latter before there are

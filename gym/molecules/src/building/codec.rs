@@ -79,7 +79,7 @@ impl MoleculeCodec {
     /// # Errors
     /// [`Error::Config`] for a graph that isn't a molecule: the empty one, or one of another environment.
     pub fn molecule(&self, graph: &GraphState) -> Result<Molecule> {
-        Ok(self.with_stereo_marks(graph)?.molecule.normal())
+        Ok(self.marked_state(graph)?.molecule.normal())
     }
 
     /// The molecule that a state without marks is.

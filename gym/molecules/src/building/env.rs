@@ -158,7 +158,7 @@ impl Chemistry {
     fn with_forms(&self, graph: &GraphState) -> Result<Molecule> {
         let rules = self.codec.rules();
         match &rules.scaffold {
-            Some(scaffold) => scaffold.marked(rules, graph),
+            Some(scaffold) => scaffold.molecule_with_marks(rules, graph),
             None => Ok(self.codec.marked_state(graph)?.molecule),
         }
     }

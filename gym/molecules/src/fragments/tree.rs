@@ -38,7 +38,7 @@ impl Tree {
         for edge in graph.as_directed().map_or(&[][..], |graph| graph.raw_edges()) {
             let stem = |k: usize| edge.weight.attributes.get(k).saturating_sub(1);
             let (stem, other) = (stem(0), stem(1));
-            links[edge.source().index()].push(Link { to: edge.target().index(), stem, other });
+            links[edge.source().index()].push(Link { to: edge.target().index(), stem, other_stem: other });
         }
         // The order in which arcs came means nothing.
         links.iter_mut().for_each(|links| links.sort_unstable_by_key(|link| link.to));
@@ -84,7 +84,7 @@ impl Tree {
             let stems = library.fragments()[self.fragments[node]].stems();
             let mut used = vec![0; stems.len()];
             for link in links {
-                let back = Link { to: node, stem: link.other_stem, other: link.stem };
+                let back = Link { to: node, stem: link.other_stem, other_stem: link.stem };
                 let stem = usize::from(link.stem);
                 if !self.links[link.to].contains(&back) || stem >= stems.len() || used[stem] >= stems[stem].room {
                     return Some(format!("node {node} with stem {stem} bonded to node {}", link.to));

@@ -17,7 +17,7 @@ pub use element::Element;
 pub use error::{MoleculeError, NotRead};
 pub use hybridization::Hybridization;
 pub use model::{Atom, AtomSpec, Bond, BondOrder, Molecule};
-pub(crate) use model::{counted, ranks, ring_edges, signed};
+pub(crate) use model::{ranks, ring_edges, signed, with_count};
 pub(crate) use rings::{small_rings_span, smallest_rings};
 pub use smiles::LeftOut;
 pub(crate) use smiles::TextTree;

@@ -1,6 +1,6 @@
 //! Records of SD files: V2000 molfiles, of 999 atoms at most, as SMILES that say the same.
 
-use crate::molecule::{TextTree, counted, signed};
+use crate::molecule::{TextTree, signed, with_count};
 use crate::{Element, ValenceTable};
 
 /// The bond type of an aromatic bond.

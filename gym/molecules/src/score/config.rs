@@ -30,7 +30,7 @@ impl Factor {
     /// A property's own value.
     #[must_use]
     pub fn of(property: Property) -> Self {
-        Self { property, shape: Shape::Value, power: one() }
+        Self { property, shape: Shape::Value, power: default_power() }
     }
 }
 

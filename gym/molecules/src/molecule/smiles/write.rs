@@ -2,7 +2,7 @@ use super::directions::directions;
 use super::marks::RawCentre;
 use super::tree::TextTree;
 use crate::molecule::aromaticity::has_ring_double;
-use crate::molecule::{BondOrder, Molecule, StereoElement, ValenceTable, counted, ranks, signed};
+use crate::molecule::{BondOrder, Molecule, StereoElement, ValenceTable, ranks, signed, with_count};
 
 impl Molecule {
     /// Its canonical SMILES: the same text for the same molecule. Aromatic rings are in lower case; centres and double bonds that are

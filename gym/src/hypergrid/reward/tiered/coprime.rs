@@ -1,0 +1,243 @@
+//! Tiers of conditions on the prime factors of the coordinates.
+
+use gfn::{Error, Result, Rng};
+
+use super::coordinates::CoordinateConditions;
+use super::{build_table, check_dims};
+use crate::hypergrid::HyperGrid;
+use crate::hypergrid::reward::{GridReward, RewardKind};
+
+/// Tiers of conditions on the prime factors of the coordinates.
+///
+/// With `v = x + 1`, tier `t` needs that every constrained `v` is a product of the allowed primes, each with an
+/// exponent of at most the tier's cap; from [`pairs_from`](Self::pairs_from) on, that the `v` of the given pairs have
+/// no allowed prime in common; and that the least common multiple of all constrained `v` is the tier's target, if it
+/// has one. Modes pass all tiers.
+///
+/// With [`rules`](Self::rules), the last tier also needs the least common multiple of the point's rule, which is the
+/// sum of the constrained `v` modulo the number of rules.
+///
+/// Primes above the height are left out, and caps are cut to the greatest exponent that all remaining primes reach
+/// within the height. log Z and the number of modes are counted exactly by dynamic programming over the dimensions;
+/// it takes too many steps only with many primes and targets, or pairs of dimensions far apart.
+///
+/// ```
+/// use gfn_gym::hypergrid::{HyperGrid, MultiplicativeCoprime, Preset};
+/// let grid = HyperGrid::new(3, 8)?;
+/// let reward = MultiplicativeCoprime::preset(&grid, Preset::Easy)?.build(&grid)?;
+/// assert_eq!(reward.n_modes(), Some(63));
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Debug)]
+pub struct MultiplicativeCoprime {
+    /// The base reward.
+    pub r0: f64,
+    /// The constrained dimensions.
+    pub dims: Vec<usize>,
+    /// The allowed primes.
+    pub primes: Vec<u32>,
+    /// The tiers.
+    pub tiers: Vec<CoprimeTier>,
+    /// Pairs of constrained dimensions that must be coprime, by their places in [`dims`](Self::dims).
+    pub pairs: Vec<(usize, usize)>,
+    /// The first tier that needs coprime pairs.
+    pub pairs_from: usize,
+    /// The least common multiple that the last tier needs for each rule, if any; no rules is the same as one without
+    /// a target.
+    pub rules: Vec<Option<u64>>,
+}
+
+/// A tier of [`MultiplicativeCoprime`].
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct CoprimeTier {
+    /// The reward that the tier adds.
+    pub weight: f64,
+    /// The greatest exponent of a prime.
+    pub cap: u32,
+    /// The least common multiple of the constrained coordinates.
+    pub lcm: LcmTarget,
+}
+
+/// The least common multiple that a tier needs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LcmTarget {
+    /// Any.
+    Any,
+    /// The product of all allowed primes, each to the power of the tier's cap.
+    Full,
+    /// This number.
+    Of(u64),
+}
+
+impl MultiplicativeCoprime {
+    /// All dimensions, the primes 2, 3 and 5, three tiers of weights 1, 10 and 100, all of cap 2 and without further
+    /// conditions.
+    #[must_use]
+    pub fn standard(grid: &HyperGrid) -> Self {
+        Self { pairs: Vec::new(), ..Self::chain(grid, grid.ndim(), 3, &[2; 3], LcmTarget::Any) }
+    }
+
+    /// The first `n_dims` dimensions and `n_primes` primes, a tier of weight `10^t` for each cap, neighbouring
+    /// dimensions coprime from the third tier on, and a target of the last tier.
+    pub(in crate::hypergrid::reward) fn chain(
+        grid: &HyperGrid,
+        n_dims: usize,
+        n_primes: usize,
+        caps: &[u32],
+        last: LcmTarget,
+    ) -> Self {
+        let n_dims = grid.ndim().min(n_dims);
+        let lcm = |t| if t + 1 == caps.len() { last } else { LcmTarget::Any };
+        let tier = |(t, &cap)| CoprimeTier { weight: 10f64.powi(t as i32), cap, lcm: lcm(t) };
+        Self {
+            r0: 0.0,
+            dims: (0..n_dims).collect(),
+            primes: [2, 3, 5, 7, 11, 13, 17, 19, 23, 29][..n_primes].to_vec(),
+            tiers: caps.iter().enumerate().map(tier).collect(),
+            pairs: (1..n_dims).map(|d| (d - 1, d)).collect(),
+            pairs_from: 2,
+            rules: Vec::new(),
+        }
+    }
+
+    /// Adds rules: `n_rules` different targets, drawn from the products of all allowed primes with exponents from 1
+    /// to the last tier's cap.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if there are fewer such products than rules, for more than 1,024 rules, and for what
+    /// [`build`](Self::build) refuses of primes.
+    pub fn with_random_rules(mut self, grid: &HyperGrid, n_rules: usize, seed: u64) -> Result<Self> {
+        let primes = self.primes_within(grid)?;
+        let cap = self.tiers.last().map_or(0, |tier| cut(tier.cap, &primes, grid));
+        let n_products = u64::from(cap).saturating_pow(primes.len() as u32);
+        let largest = primes.iter().try_fold(1u64, |product, &p| product.checked_mul(u64::from(p).checked_pow(cap)?));
+        if n_rules as u64 > n_products.min(1024) || largest.is_none() {
+            return Err(Error::config(
+                "the number of rules",
+                format!("{n_rules}, with exponents of 1 to {cap} for the primes {primes:?}"),
+                "at most 1,024, at most one for each product of all primes, and products below 2^64: \
+                    take fewer rules or primes, or a greater height",
+            ));
+        }
+        let mut rng = Rng::seeded(seed);
+        self.rules.clear();
+        while self.rules.len() < n_rules {
+            let target = primes.iter().map(|&p| u64::from(p).pow(1 + rng.below(cap as usize) as u32)).product();
+            if !self.rules.contains(&Some(target)) {
+                self.rules.push(Some(target));
+            }
+        }
+        Ok(self)
+    }
+
+    /// Builds the reward on the points of a grid.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for dimensions that the grid lacks, for pairs beyond the constrained dimensions, for a
+    /// number among the primes that is not prime or repeated, if none or more than 32 of them are left, for a target
+    /// with other prime factors than the allowed ones, unless there are 1 to 32 tiers with finite and positive
+    /// weights, and for an `r0` that is negative or not finite.
+    pub fn build(&self, grid: &HyperGrid) -> Result<GridReward> {
+        check_dims(grid, &self.dims)?;
+        let primes = self.primes_within(grid)?;
+        let n = self.dims.len();
+        if let Some(&(a, b)) = self.pairs.iter().find(|&&(a, b)| a == b || a >= n || b >= n) {
+            return Err(Error::config(
+                "the coprime pairs",
+                format!("({a}, {b}) among {n} constrained dimensions"),
+                "two different places in the list of constrained dimensions",
+            ));
+        }
+        let factored = |target: u64| {
+            exponents(target, &primes).ok_or_else(|| {
+                let got = format!("{target} for the primes {primes:?}");
+                Error::config("a least common multiple", got, "a product of allowed primes that the height reaches")
+            })
+        };
+        let mut caps = Vec::new();
+        let mut targets = Vec::new();
+        for tier in &self.tiers {
+            let cap = cut(tier.cap, &primes, grid);
+            caps.push(cap);
+            targets.push(match tier.lcm {
+                LcmTarget::Any => None,
+                LcmTarget::Full => Some(vec![cap; primes.len()]),
+                LcmTarget::Of(target) => Some(factored(target)?),
+            });
+        }
+        let mut rules = self.rules.iter().map(|rule| rule.map(factored).transpose()).collect::<Result<Vec<_>>>()?;
+        if rules.is_empty() {
+            rules.push(None);
+        }
+        let n_rules = rules.len();
+        let numbers: Vec<_> = (1..=grid.height() as u64).map(|v| exponents(v, &primes)).collect();
+        let divisors = |number: &Vec<u32>| (0..).zip(number).fold(0, |set, (p, &e)| set | u64::from(e > 0) << p);
+        let factors = numbers.iter().map(|number| number.as_ref().map_or(0, divisors)).collect();
+        let cover = move |t: usize, rule: usize, x: usize| {
+            let number = numbers[x].as_ref().filter(|number| number.iter().all(|e| *e <= caps[t]))?;
+            let of_rule = rules[rule].as_ref().filter(|_| t + 1 == caps.len());
+            Some(covered_primes(number, targets[t].as_ref())? & covered_primes(number, of_rule)?.rotate_left(32))
+        };
+        let conditions = CoordinateConditions {
+            dims: self.dims.clone(),
+            height: grid.height(),
+            cover: Box::new(cover),
+            sums: vec![(vec![0; grid.height()], 1); self.tiers.len()],
+            factors,
+            pairs: self.pairs.clone(),
+            pairs_from: self.pairs_from,
+            n_rules,
+            selector: (1..=grid.height() as u64).map(|v| v % n_rules as u64).collect(),
+            places: vec![1; n],
+        };
+        let weights: Vec<f64> = self.tiers.iter().map(|tier| tier.weight).collect();
+        let (kind, mode_tiers) = (RewardKind::MultiplicativeCoprime, weights.len());
+        build_table(kind, grid, self.r0, n, weights, mode_tiers, conditions)
+    }
+
+    /// Returns the primes that a coordinate of this grid can be a multiple of.
+    fn primes_within(&self, grid: &HyperGrid) -> Result<Vec<u32>> {
+        let within: Vec<u32> = self.primes.iter().copied().filter(|&p| p as usize <= grid.height()).collect();
+        let is_prime = |&p: &u32| p >= 2 && (2..).take_while(|d| d * d <= p).all(|d| p % d != 0);
+        let has_duplicate = within.iter().enumerate().any(|(i, p)| within[..i].contains(p));
+        if within.is_empty() || within.len() > 32 || has_duplicate || !within.iter().all(is_prime) {
+            return Err(Error::config(
+                "the primes",
+                format!("{:?}, of which {} are within a height of {}", self.primes, within.len(), grid.height()),
+                "different primes, 1 to 32 of them no greater than the height",
+            ));
+        }
+        Ok(within)
+    }
+}
+
+/// Cuts a cap to the exponent that each of the primes reaches within the height.
+fn cut(cap: u32, primes: &[u32], grid: &HyperGrid) -> u32 {
+    primes.iter().map(|&p| grid.height().ilog(p as usize)).fold(cap, u32::min)
+}
+
+/// Returns the exponents of the primes in a number; `None` if it has another prime factor, or is 0.
+fn exponents(number: u64, primes: &[u32]) -> Option<Vec<u32>> {
+    let mut rest = number;
+    let mut out = vec![0; primes.len()];
+    for (exponent, &p) in out.iter_mut().zip(primes) {
+        while rest > 0 && rest.is_multiple_of(u64::from(p)) {
+            rest /= u64::from(p);
+            *exponent += 1;
+        }
+    }
+    (rest == 1).then_some(out)
+}
+
+/// Returns all bits but those of the primes of which a number has less than the target, or `None` if it doesn't
+/// divide the target.
+fn covered_primes(number: &[u32], target: Option<&Vec<u32>>) -> Option<u64> {
+    let mut missing = 0;
+    for (p, (exponent, most)) in number.iter().zip(target.into_iter().flatten()).enumerate() {
+        if exponent > most {
+            return None;
+        }
+        missing |= u64::from(exponent < most) << p;
+    }
+    Some(!missing)
+}

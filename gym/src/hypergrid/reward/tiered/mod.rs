@@ -1,0 +1,202 @@
+//! Rewards that grow with the tiers of conditions that a point passes: a table of tiers, and the three families of
+//! conditions that fill it.
+
+mod coordinates;
+mod coprime;
+mod multiscale;
+mod parity;
+
+pub use coprime::{CoprimeTier, LcmTarget, MultiplicativeCoprime};
+pub use multiscale::{ConditionalMultiscale, MultiscaleTier};
+pub use parity::{BitwiseXor, ParityCheck, ParityTier};
+
+use std::fmt::Debug;
+
+use gfn::{Error, Result};
+
+use super::{GridReward, PointReward, RewardKind, floored, power};
+use crate::hypergrid::HyperGrid;
+
+/// The number of steps up to which points are counted by dynamic programming: a few seconds.
+const MAX_STEPS: usize = 1 << 24;
+
+/// The number of draws among which checks are searched that don't follow from the tiers.
+const TRIES: usize = 64;
+
+/// The conditions of a table of tiers, and the counts of points that meet them.
+///
+/// Tiers are numbered from 0 and sets of them are bits, tier `t` the bit `1 << t`. A family with several *rules*
+/// sorts the points by a selector, and some tiers have another condition for each rule.
+trait Conditions: Debug + Send + Sync {
+    /// Returns the number of rules.
+    fn n_rules(&self) -> usize;
+
+    /// Returns the rule of a point.
+    fn rule(&self, point: &[u16]) -> usize;
+
+    /// Returns `true` if a point with this rule meets the condition of a tier.
+    fn is_met(&self, tier: usize, rule: usize, point: &[u16]) -> bool;
+
+    /// Returns the number of points that meet all these tiers, by rule, with all unconstrained dimensions at 0.
+    /// `None` if only visiting all points would count them.
+    fn counts(&self, tiers: &[usize]) -> Option<Vec<u64>>;
+}
+
+/// A table of tiers. The reward grows with each tier that a point passes, and a point passes a tier only with all
+/// before it: `R = r0 + sum_t w_t [x meets the conditions of tiers 0..=t]`.
+///
+/// [`BitwiseXor`], [`MultiplicativeCoprime`] and [`ConditionalMultiscale`] fill the table; [`GridReward::tiered`]
+/// returns it. With `n_t` the points that pass the tiers up to `t`, `Z = r0 H^D + sum_t w_t n_t`. A *mode* passes the
+/// first `mode_tiers` tiers, for most families all.
+///
+/// ```
+/// use gfn_gym::hypergrid::{BitwiseXor, HyperGrid};
+/// let grid = HyperGrid::new(3, 8)?;
+/// let reward = BitwiseXor::standard(&grid).build(&grid)?;
+/// let table = reward.tiered().unwrap();
+/// assert_eq!((&table.weights[..], reward.n_modes()), ([1.0, 10.0, 100.0].as_slice(), Some(64)));
+/// assert_eq!(table.passed_tiers(&[1, 2, 3]), 0b111);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct TieredReward {
+    grid: HyperGrid,
+    n_free: usize,
+    /// The amount that each tier adds.
+    pub weights: Vec<f64>,
+    /// R by the number of tiers passed.
+    values: Vec<f64>,
+    /// The number of tiers, from the first on, that a mode passes.
+    pub mode_tiers: usize,
+    conditions: Box<dyn Conditions>,
+}
+
+impl TieredReward {
+    /// Returns the number of rules.
+    #[must_use]
+    pub fn n_rules(&self) -> usize {
+        self.conditions.n_rules()
+    }
+
+    /// Returns the rule of a point of the grid, below [`n_rules`](Self::n_rules).
+    ///
+    /// # Panics
+    /// May panic if the point isn't of the grid.
+    #[must_use]
+    pub fn rule(&self, point: &[u16]) -> usize {
+        self.conditions.rule(point)
+    }
+
+    /// Returns the set of tiers whose conditions a point of the grid meets, each judged alone.
+    ///
+    /// # Panics
+    /// May panic if the point isn't of the grid.
+    #[must_use]
+    pub fn passed_tiers(&self, point: &[u16]) -> u32 {
+        let rule = self.rule(point);
+        let is_met = |t: &usize| self.conditions.is_met(*t, rule, point);
+        (0..self.weights.len()).filter(is_met).fold(0, |set, t| set | 1 << t)
+    }
+
+    /// Returns R of a point that meets the conditions of these tiers.
+    pub(super) fn value_of(&self, tiers: u32) -> f64 {
+        self.values[self.leading(tiers)]
+    }
+
+    /// Returns `true` if meeting the conditions of these tiers makes a mode.
+    pub(super) fn is_mode_of(&self, tiers: u32) -> bool {
+        self.leading(tiers) >= self.mode_tiers
+    }
+
+    fn leading(&self, tiers: u32) -> usize {
+        (tiers.trailing_ones() as usize).min(self.weights.len())
+    }
+
+    /// Returns the numbers of points that meet the conditions of a set of tiers, by rule, if they are known without
+    /// visiting all points.
+    #[must_use]
+    pub fn counts_of_tiers(&self, tiers: u32) -> Option<Vec<u64>> {
+        let tiers: Vec<usize> = (0..self.weights.len()).filter(|t| tiers >> t & 1 == 1).collect();
+        let free = power(self.grid.height() as u64, self.n_free);
+        Some(self.conditions.counts(&tiers)?.into_iter().map(|count| count * free).collect())
+    }
+
+    /// Returns the numbers of points that pass the first `n` tiers, by rule, if they are known without visiting all
+    /// points.
+    #[must_use]
+    pub fn counts(&self, n: usize) -> Option<Vec<u64>> {
+        self.counts_of_tiers(u32::MAX.checked_shr(32 - n.min(self.weights.len()) as u32).unwrap_or(0))
+    }
+
+    fn n_passing(&self, n: usize) -> Option<u64> {
+        Some(self.counts(n)?.iter().sum())
+    }
+}
+
+impl PointReward for TieredReward {
+    fn value(&self, point: &[u16]) -> f64 {
+        self.value_of(self.passed_tiers(point))
+    }
+    fn is_mode(&self, point: &[u16]) -> bool {
+        self.is_mode_of(self.passed_tiers(point))
+    }
+    fn n_modes(&self) -> Option<u64> {
+        self.n_passing(self.mode_tiers)
+    }
+    fn log_z(&self) -> Option<f64> {
+        let mut z = self.values[0] * self.grid.n_states() as f64;
+        for (t, weight) in self.weights.iter().enumerate() {
+            z += weight * self.n_passing(t + 1)? as f64;
+        }
+        Some(z.ln())
+    }
+    fn tiered(&self) -> Option<&TieredReward> {
+        Some(self)
+    }
+}
+
+/// Builds the reward of a table whose conditions constrain some dimensions of the grid.
+///
+/// # Errors
+/// [`Error::Config`] unless there are 1 to 32 tiers with finite and positive weights, at least one and at most all of
+/// them for a mode, and `r0` is finite and not negative.
+fn build_table(
+    kind: RewardKind,
+    grid: &HyperGrid,
+    r0: f64,
+    n_constrained: usize,
+    weights: Vec<f64>,
+    mode_tiers: usize,
+    conditions: impl Conditions + 'static,
+) -> Result<GridReward> {
+    let n = weights.len();
+    let are_positive = weights.iter().all(|weight| weight.is_finite() && *weight > 0.0);
+    if !(1..=32).contains(&n) || !are_positive || !(1..=n).contains(&mode_tiers) {
+        return Err(Error::config(
+            "the tiers",
+            format!("{n} with the weights {weights:?}, {mode_tiers} of them for a mode"),
+            "1 to 32 tiers, each with a finite and positive weight, of which at least 1 makes a mode",
+        ));
+    }
+    let mut values = vec![floored(r0)?];
+    for weight in &weights {
+        values.push(values[values.len() - 1] + weight);
+    }
+    let n_free = grid.ndim() - n_constrained;
+    let (base, mode_threshold) = (values[0], values[mode_tiers]);
+    let points = TieredReward { grid: *grid, n_free, weights, values, mode_tiers, conditions: Box::new(conditions) };
+    Ok(GridReward::new(kind, grid, base, mode_threshold, points))
+}
+
+/// Refuses dimensions that the grid lacks or that are named twice.
+fn check_dims(grid: &HyperGrid, dims: &[usize]) -> Result<()> {
+    let has_duplicate = dims.iter().enumerate().any(|(i, dim)| dims[..i].contains(dim));
+    if dims.is_empty() || has_duplicate || dims.iter().any(|&dim| dim >= grid.ndim()) {
+        return Err(Error::config(
+            "the constrained dimensions",
+            format!("{dims:?} on a grid of {} dimensions", grid.ndim()),
+            "at least one, each below the number of dimensions and named once",
+        ));
+    }
+    Ok(())
+}

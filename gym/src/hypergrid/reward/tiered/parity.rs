@@ -1,0 +1,321 @@
+//! Tiers of parity checks on the bits of the coordinates.
+
+use gfn::{Error, Result, Rng};
+
+use super::{Conditions, TRIES, build_table, check_dims};
+use crate::hypergrid::HyperGrid;
+use crate::hypergrid::reward::linear_system::{LinearSystem, parity};
+use crate::hypergrid::reward::{GridReward, RewardKind};
+
+/// Tiers of parity checks on the bits of the coordinates: equations over GF(2), the field of two elements.
+///
+/// Each tier lays its checks on every bit-plane of its range: at bit `b`, the bits of the constrained coordinates
+/// that a check names add up to an odd or an even number. Modes pass all tiers. They are spread over the whole grid:
+/// the structure to learn is algebra, not a place.
+///
+/// There may be several rules: parities of a point's bits, the [`selector`](Self::selector), choose one, and a tier
+/// may have other checks for each.
+///
+/// If the height is a power of 2, a consistent system of rank `r` on `M` coordinates of `B` bits has `2^(M B - r)`
+/// solutions, so that log Z and the number of modes are known on any grid. At other heights they aren't: part of the
+/// solutions lies outside the grid. (torchgfn counts those as well, and with a number of rules that is no power of 2
+/// leaves some points of rules out. There the checks of rules aren't a tier, so that [`GridReward::with_corruption`]
+/// drops them.)
+///
+/// ```
+/// use gfn_gym::hypergrid::{BitwiseXor, HyperGrid, Preset};
+/// let grid = HyperGrid::new(10, 16)?;
+/// let reward = BitwiseXor::preset(&grid, Preset::Challenging)?.build(&grid)?;
+/// assert_eq!(reward.n_modes(), Some(4096));
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Debug)]
+pub struct BitwiseXor {
+    /// The base reward.
+    pub r0: f64,
+    /// The constrained dimensions.
+    pub dims: Vec<usize>,
+    /// The tiers.
+    pub tiers: Vec<ParityTier>,
+    /// Sets of bits whose parities, lowest first, are the binary digits of a number; modulo the number of rules it is
+    /// the rule. Bit `b` of the `i`-th constrained coordinate is `i * B + b`, with `B` the bits that the height needs
+    /// (4 at height 16).
+    pub selector: Vec<u128>,
+}
+
+/// A tier of [`BitwiseXor`].
+#[derive(Clone, PartialEq, Debug)]
+pub struct ParityTier {
+    /// The reward that the tier adds.
+    pub weight: f64,
+    /// The lowest and the highest bit-plane checked; cut to the bits that the height needs.
+    pub bits: (u32, u32),
+    /// The checks on these planes for each rule, or one list for all rules. Without a check, all points pass.
+    pub checks: Vec<Vec<ParityCheck>>,
+}
+
+/// A parity check on the bit-planes of a tier.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ParityCheck {
+    /// The coordinates that take part: bit `i` stands for the `i`-th of [`BitwiseXor::dims`].
+    pub of: u64,
+    /// The planes on which their bits add up to an odd number: bit `b` stands for plane `b`.
+    pub odd: u32,
+}
+
+impl BitwiseXor {
+    /// Even parity of all dimensions, on the bits 0 to 5, to 7 and to 9, with weights 1, 10 and 100.
+    #[must_use]
+    pub fn standard(grid: &HyperGrid) -> Self {
+        let even = ParityCheck { of: lowest_bits(grid.ndim()), odd: 0 };
+        let tier = |(weight, top)| ParityTier { weight, bits: (0, top), checks: vec![vec![even]] };
+        let tiers = [(1.0, 5), (10.0, 7), (100.0, 9)].map(tier).to_vec();
+        Self { r0: 0.0, dims: (0..grid.ndim()).collect(), tiers, selector: Vec::new() }
+    }
+
+    /// The first `n_dims` dimensions, with random checks on all bit-planes: `n_checks[t]` for tier `t` of weight
+    /// `10^t`.
+    ///
+    /// Checks are drawn independent of each other, tier upon tier, as long as one dimension stays free; later tiers
+    /// then get fewer or none. So there always are modes. (torchgfn draws each tier alone, and tiers may contradict
+    /// each other.)
+    ///
+    /// # Errors
+    /// [`Error::Config`] for no dimension, or more than the grid has.
+    pub fn random(grid: &HyperGrid, n_dims: usize, n_checks: &[usize], seed: u64) -> Result<Self> {
+        let dims: Vec<usize> = (0..n_dims.min(grid.ndim() + 1)).collect();
+        check_dims(grid, &dims)?;
+        let mut rng = Rng::seeded(seed);
+        let mut system = LinearSystem::new();
+        let mut tiers = Vec::new();
+        let mut weight = 1.0;
+        for &n in n_checks {
+            let free = n_dims - 1 - system.rank() as usize;
+            let checks = independent_rows(&mut system, n.min(free), n_dims, &mut rng);
+            let mut check = |of: u128| ParityCheck { of: of as u64, odd: if rng.below(2) == 1 { u32::MAX } else { 0 } };
+            let checks = vec![checks.into_iter().map(&mut check).collect()];
+            tiers.push(ParityTier { weight, bits: (0, n_bits(grid) - 1), checks });
+            weight *= 10.0;
+        }
+        Ok(Self { r0: 0.0, dims, tiers, selector: Vec::new() })
+    }
+
+    /// Adds random rules and a tier of this weight with other checks for each.
+    ///
+    /// The selector is drawn independent of the tiers so far, so that each selected number has an equal part of the
+    /// points that pass them. All rules check the same `n_checks` sets of coordinates on the planes `bits`, with
+    /// right-hand sides read off a random point that passes the tiers and has this rule: every rule can be met (at
+    /// heights that are a power of 2). If the tiers leave room, the checks follow neither from them nor from the
+    /// rule's number.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for no rule or more than 65,536, for planes that the height lacks, for no check or more than
+    /// constrained dimensions, for tiers that contradict each other, if the tiers leave too few bits free to select
+    /// by, and for what [`build`](Self::build) refuses of dimensions and checks.
+    pub fn with_random_rules(
+        mut self,
+        grid: &HyperGrid,
+        weight: f64,
+        n_rules: usize,
+        n_checks: usize,
+        bits: (u32, u32),
+        seed: u64,
+    ) -> Result<Self> {
+        check_dims(grid, &self.dims)?;
+        let (n_dims, n_bits) = (self.dims.len(), n_bits(grid));
+        let trunk = LinearSystem::from_all(self.systems(grid)?.iter().flatten());
+        let width = n_dims * n_bits as usize;
+        let n_select = n_rules.clamp(1, 1 << 17).next_power_of_two().ilog2();
+        let fits = (1..=1 << 16).contains(&n_rules) && (1..=n_dims).contains(&n_checks);
+        let has_planes = bits.0 <= bits.1 && bits.1 < n_bits;
+        if !fits || !has_planes || !trunk.is_consistent() || (trunk.rank() + n_select) as usize > width {
+            return Err(Error::config(
+                "the parity rules",
+                format!(
+                    "{n_rules} of {n_checks} checks on the planes {bits:?}, of {n_bits}, over tiers of rank {} in {width} bits{}",
+                    trunk.rank(),
+                    if trunk.is_consistent() { "" } else { " that contradict each other" }
+                ),
+                "1 to 65,536 rules, 1 check to one per constrained dimension, planes in ascending order that the height \
+                    has, and tiers that leave bits free to select by",
+            ));
+        }
+        let mut rng = Rng::seeded(seed);
+        let mut system = trunk.clone();
+        self.selector = independent_rows(&mut system, n_select as usize, width, &mut rng);
+        let sets: Vec<Vec<u128>> =
+            (0..TRIES).map(|_| independent_rows(&mut LinearSystem::new(), n_checks, n_dims, &mut rng)).collect();
+        let is_new = |sets: &&Vec<u128>| {
+            let planes = sets.iter().flat_map(|&of| (bits.0..=bits.1).map(move |plane| on_plane(of, n_bits, plane)));
+            let more = system.with(planes.map(|row| (row, false)));
+            more.rank() == system.rank() + sets.len() as u32 * (bits.1 - bits.0 + 1)
+        };
+        let sets = sets.iter().find(is_new).unwrap_or(&sets[0]);
+        let mut checks = Vec::new();
+        for rule in 0..n_rules {
+            let of_rule = trunk.with(digits(&self.selector, rule));
+            let free = random_bits(width, &mut rng);
+            // Consistent, because the selector is independent of the tiers.
+            let point = of_rule.solution(free).unwrap_or(free);
+            let is_odd = |of: u128, plane: u32| u32::from(parity(on_plane(of, n_bits, plane) & point));
+            let odd = |of: u128| (bits.0..=bits.1).fold(0, |odd, plane| odd | is_odd(of, plane) << plane);
+            checks.push(sets.iter().map(|&of| ParityCheck { of: of as u64, odd: odd(of) }).collect());
+        }
+        self.tiers.push(ParityTier { weight, bits, checks });
+        Ok(self)
+    }
+
+    /// Builds the reward on the points of a grid.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for dimensions that the grid lacks, checks or a selector on coordinates beyond the
+    /// constrained ones, a tier with neither one list of checks nor one for each rule, rules that the selector can't
+    /// choose, unless there are 1 to 32 tiers with finite and positive weights, and for an `r0` that is negative or
+    /// not finite.
+    pub fn build(&self, grid: &HyperGrid) -> Result<GridReward> {
+        check_dims(grid, &self.dims)?;
+        let systems = self.systems(grid)?;
+        let n_rules = systems.iter().map(Vec::len).max().unwrap_or(1);
+        let width = self.dims.len() as u32 * n_bits(grid);
+        let is_outside = |of: &u128| of.checked_shr(width).unwrap_or(0) != 0;
+        let n_selected = 1usize << self.selector.len().min(16);
+        let fits = systems.iter().all(|rules| rules.len() == 1 || rules.len() == n_rules && n_rules > 0);
+        if self.selector.iter().any(is_outside) || self.selector.len() > 16 || n_rules > n_selected || !fits {
+            return Err(Error::config(
+                "the parity rules",
+                format!("{n_rules} rules and {} selecting parities on {width} bits", self.selector.len()),
+                "at least one rule, at most 16 parities that can select every rule, and only bits that there are",
+            ));
+        }
+        let conditions = ParityConditions {
+            dims: self.dims.clone(),
+            n_bits: n_bits(grid),
+            fills_bits: grid.height().is_power_of_two(),
+            systems,
+            selector: self.selector.clone(),
+            n_rules,
+        };
+        let weights: Vec<f64> = self.tiers.iter().map(|tier| tier.weight).collect();
+        let (kind, mode_tiers) = (RewardKind::BitwiseXor, weights.len());
+        build_table(kind, grid, self.r0, self.dims.len(), weights, mode_tiers, conditions)
+    }
+
+    /// Returns the equations of each tier, by rule.
+    fn systems(&self, grid: &HyperGrid) -> Result<Vec<Vec<LinearSystem>>> {
+        let (n_dims, n_bits) = (self.dims.len(), n_bits(grid));
+        let checks = self.tiers.iter().flat_map(|tier| tier.checks.iter().flatten());
+        if let Some(check) = checks.into_iter().find(|check| check.of & !lowest_bits(n_dims) != 0) {
+            return Err(Error::config(
+                "a parity check",
+                format!("{:#b} on {n_dims} constrained dimensions", check.of),
+                "one bit for each constrained dimension",
+            ));
+        }
+        let system = |tier: &ParityTier, checks: &Vec<ParityCheck>| {
+            let mut system = LinearSystem::new();
+            for check in checks {
+                for plane in tier.bits.0..=tier.bits.1.min(n_bits - 1) {
+                    system.add(on_plane(check.of.into(), n_bits, plane), check.odd >> plane & 1 == 1);
+                }
+            }
+            system
+        };
+        Ok(self.tiers.iter().map(|tier| tier.checks.iter().map(|checks| system(tier, checks)).collect()).collect())
+    }
+}
+
+/// Returns the number of bits that coordinates need: 4 at height 16, 5 at heights 17 to 32.
+fn n_bits(grid: &HyperGrid) -> u32 {
+    (grid.height() - 1).ilog2() + 1
+}
+
+fn lowest_bits(n: usize) -> u64 {
+    u64::MAX.checked_shr(64 - n as u32).unwrap_or(0)
+}
+
+/// Returns the bits of a set of coordinates on one bit-plane, among the joint bits (coordinate by coordinate).
+fn on_plane(of: u128, n_bits: u32, plane: u32) -> u128 {
+    (0..64).filter(|d| of >> d & 1 == 1).fold(0, |mask, d| mask | 1 << (d * n_bits + plane))
+}
+
+fn random_bits(width: usize, rng: &mut Rng) -> u128 {
+    (0..width).fold(0, |mask, bit| mask | (rng.below(2) as u128) << bit)
+}
+
+/// Draws `n` masks of `width` bits that are independent of the system's rows and of each other, and adds them to it
+/// (with right sides of 0); the width is above the system's rank by at least `n`.
+fn independent_rows(system: &mut LinearSystem, n: usize, width: usize, rng: &mut Rng) -> Vec<u128> {
+    let mut rows = Vec::new();
+    while rows.len() < n {
+        // At least half of all masks are independent of a system that doesn't span everything.
+        let mask = random_bits(width, rng);
+        if system.add(mask, false) {
+            rows.push(mask);
+        }
+    }
+    rows
+}
+
+/// Returns the equations under which the selector has a value.
+fn digits(selector: &[u128], number: usize) -> impl Iterator<Item = (u128, bool)> {
+    selector.iter().enumerate().map(move |(i, &mask)| (mask, number >> i & 1 == 1))
+}
+
+/// The conditions of [`BitwiseXor`].
+#[derive(Debug)]
+struct ParityConditions {
+    dims: Vec<usize>,
+    n_bits: u32,
+    /// `true` if every combination of bits is a coordinate.
+    fills_bits: bool,
+    /// The equations of each tier, by rule or once for all rules.
+    systems: Vec<Vec<LinearSystem>>,
+    selector: Vec<u128>,
+    n_rules: usize,
+}
+
+impl ParityConditions {
+    /// Returns the bits of the constrained coordinates, one coordinate after another: fewer than 128, because
+    /// `height^ndim` is below 2^64.
+    fn bits(&self, point: &[u16]) -> u128 {
+        let shift = |d: usize| d as u32 * self.n_bits;
+        self.dims.iter().enumerate().fold(0, |bits, (d, &dim)| bits | u128::from(point[dim]) << shift(d))
+    }
+
+    fn system(&self, tier: usize, rule: usize) -> &LinearSystem {
+        let rules = &self.systems[tier];
+        rules.get(rule).unwrap_or(&rules[0])
+    }
+}
+
+impl Conditions for ParityConditions {
+    fn n_rules(&self) -> usize {
+        self.n_rules
+    }
+
+    fn rule(&self, point: &[u16]) -> usize {
+        let bits = self.bits(point);
+        let digit = |(i, &mask): (usize, &u128)| usize::from(parity(mask & bits)) << i;
+        self.selector.iter().enumerate().map(digit).sum::<usize>() % self.n_rules
+    }
+
+    fn is_met(&self, tier: usize, rule: usize, point: &[u16]) -> bool {
+        self.system(tier, rule).holds(self.bits(point))
+    }
+
+    fn counts(&self, tiers: &[usize]) -> Option<Vec<u64>> {
+        if !self.fills_bits {
+            return None;
+        }
+        let mut counts = vec![0; self.n_rules];
+        for selected in 0..1 << self.selector.len() {
+            let rule = selected % self.n_rules;
+            let system = LinearSystem::from_all(tiers.iter().map(|&t| self.system(t, rule)));
+            let system = system.with(digits(&self.selector, selected));
+            if system.is_consistent() {
+                counts[rule] += 1 << (self.dims.len() as u32 * self.n_bits - system.rank());
+            }
+        }
+        Some(counts)
+    }
+}

@@ -30,7 +30,7 @@ const MIN_GRAPHS_PER_THREAD: usize = 64;
 #[derive(Debug)]
 pub struct DagReward<S> {
     score: S,
-    /// By number of parents.
+    /// The prior's terms, by number of parents.
     prior: Vec<f64>,
     start: f64,
 }

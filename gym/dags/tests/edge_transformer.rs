@@ -141,7 +141,8 @@ fn it_learns_a_posterior() {
     assert!(before > 0.1 && after < 0.02, "{before} {after}");
 }
 
-/// Any graph environment can be given; the network holds for all ordered pairs of a fixed number of nodes.
+/// The network accepts any graph environment but is only valid for all ordered pairs of a fixed number of
+/// nodes.
 #[test]
 fn environments_without_all_pairs_as_actions_are_refused() {
     let config = || EdgeTransformerConfig { embedding: 16, ..EdgeTransformerConfig::default() };

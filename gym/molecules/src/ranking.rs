@@ -1,4 +1,4 @@
-//! What is taken home from a run: the best molecules, as a table, an SD file and a sheet of pictures.
+//! Rankings of the best molecules of a run, as a table, an SD file and a sheet of pictures.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -37,8 +37,9 @@ fn turned_trees_have_one_normal_form_and_others_another() {
     assert!(normal(0, 1) != normal(0, 2) && normal(0, 2) != normal(0, 3) && normal(0, 1) != normal(0, 3));
 }
 
-/// Both are normal forms of m-xylene, with its methyl groups on each other's stems: the atom next to group 2 is 3 in the one
-/// and 5 in the other. With the stem left as it is called, what came next to group 2 would come next to group 1.
+/// Two normal forms of m-xylene have their methyl groups on each other's stems: the atom next to group 2 is 3
+/// in one form and 5 in the other. If the stem kept its number, a group attached next to group 2 would be
+/// next to group 1.
 #[test]
 fn a_stem_is_renamed_with_what_it_is_next_to() {
     let trees = trees();

@@ -52,7 +52,8 @@ fn environments_keep_their_contract() {
     }
 }
 
-/// What an atom is to a naive eye: fragment, element, charge, hydrogens of the fragment, how often it is a stem.
+/// The properties of an atom that any two equal atoms share: fragment, element, charge, hydrogens of the
+/// fragment, and the number of times that it is a stem.
 type Mark = (usize, Element, i8, u8, u8);
 
 /// A fragment that hangs on an earlier one: the fragment, where, the stem there, and its own.
@@ -115,12 +116,13 @@ fn pieces(state: &GraphState) -> Vec<Piece> {
 struct Listed {
     pieces: Vec<Piece>,
     atoms: UnGraph<Mark, u8>,
-    /// With what probability uniform moves pass it, and end in it.
+    /// The probabilities that uniform moves pass through this tree (`passed`) and end in it (`ended`).
     passed: f64,
     ended: f64,
 }
 
-/// All trees, level by level: each stem that has room takes each stem of each fragment; what is the same atom by atom is one.
+/// Lists all trees, level by level: each stem with room takes each stem of each fragment; trees that are
+/// equal atom by atom count as one tree.
 fn listed(library: &FragmentLibrary, max_fragments: usize) -> Vec<Vec<Listed>> {
     let fragments = library.fragments();
     let own: Vec<(usize, usize)> = (0..fragments.len())
@@ -260,7 +262,8 @@ fn reward(library: &FragmentLibrary) -> FragmentReward<impl Fn(&Molecule) -> f64
     FragmentReward::new(library, |molecule: &Molecule| 0.1 + molecule.heteroatom_share())
 }
 
-/// What is sampled without the correction, among all trees: R prod |Aut(F)| / |Aut(G)|.
+/// Returns the distribution over all trees that is sampled without the correction: R prod |Aut(F)| /
+/// |Aut(G)|.
 fn biased(graph: &StateGraph<GraphEnv>, env: &GraphEnv, target: &[f64]) -> Vec<f64> {
     let symmetry = graph.states().graphs().iter().map(|state| env.log_automorphisms(state).unwrap().exp());
     let weights: Vec<f64> = target.iter().zip(symmetry).map(|(p, symmetry)| p / symmetry).collect();

@@ -32,7 +32,7 @@ fn angle(places: &Places, a: usize, b: usize, c: usize) -> f64 {
     cos.clamp(-1.0, 1.0).acos().to_degrees()
 }
 
-/// Whether all bonds have the length 1.
+/// Returns `true` if all bonds have the length 1.
 fn is_even(molecule: &Molecule) -> bool {
     let places = molecule.coordinates();
     molecule.bonds().iter().all(|bond| (distance(&places, bond.a, bond.b) - 1.0).abs() < 1e-6)
@@ -45,7 +45,7 @@ fn roll_outs(n: usize, config: MoleculeConfig) -> Vec<Molecule> {
     sampled.terminal_states().graphs().iter().map(|graph| molecules.codec().molecule(graph).unwrap()).collect()
 }
 
-/// Any molecule is drawn, with an atom and a bond for each of its own and no two atoms at one place.
+/// Checks that a molecule is drawn with a place for each atom and bond, and no two atoms at one place.
 fn check_drawing(molecule: &Molecule) {
     let smiles = molecule.smiles();
     let places = molecule.coordinates();
@@ -111,7 +111,8 @@ fn the_same_molecule_is_drawn_the_same_whatever_its_order_and_kekule_form() {
     assert_ne!(sorted("CC1=C(C)C=CC=C1O"), sorted("Cc1c(O)c(C)ccc1"));
 }
 
-/// What a reader finds in the columns of a molfile: atoms as element, valence field and charge, bonds as atoms, order and mark.
+/// The content of a molfile's columns: atoms with element, valence field and charge; bonds with atoms, order
+/// and mark.
 struct Table {
     atoms: Vec<(String, [f64; 3], i32, i32)>,
     bonds: Vec<(usize, usize, u8, u8)>,

@@ -94,7 +94,8 @@ fn product<T: Copy>(values: &[T], n: usize) -> Vec<Vec<T>> {
     })
 }
 
-/// By trying every graph, here for three atoms, and by RDKit (`scripts/molecules/enumerate_molecules.py`) for four.
+/// Every molecule is reached: for three atoms all graphs are tried, for four the list is RDKit's
+/// (`scripts/molecules/enumerate_molecules.py`).
 #[test]
 fn all_small_molecules_are_reached_and_no_others() {
     let mut tried = BTreeSet::new();

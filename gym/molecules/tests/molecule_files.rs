@@ -65,7 +65,7 @@ fn isotopes_become_elements_and_nothing_else_changes() {
     assert_eq!(only.read("[2H]C").unwrap().molecule.key(), read("C").key());
 }
 
-/// What RDKit's `Uncharger` makes of them (`scripts/molecules/uncharged.py`).
+/// The expected molecules are those of RDKit's `Uncharger` (`scripts/molecules/uncharged.py`).
 #[test]
 fn charges_are_taken_away_as_rdkit_does() {
     let golden: Value = serde_json::from_str(include_str!("golden/uncharged.json")).unwrap();

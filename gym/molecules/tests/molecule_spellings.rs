@@ -32,8 +32,8 @@ fn hydrogens_that_are_written_as_atoms_are_counted_on_their_neighbours() {
     assert!(wrong.is_empty(), "{} of {texts}: {:?}", wrong.len(), wrong.first());
 }
 
-/// Without cleanup an isotope is refused; with it, deuterium is a hydrogen, whichever and however many of
-/// them are.
+/// Isotopes are refused without cleanup. With cleanup, deuterium is a hydrogen, whichever and however many
+/// hydrogens are deuterium.
 #[test]
 fn deuterium_is_a_hydrogen_under_cleanup() {
     let golden: Value = serde_json::from_str(include_str!("golden/explicit_hydrogens.json")).unwrap();

@@ -142,7 +142,7 @@ fn keys_are_those_of_all_permutations() {
     assert!(compared[0] > 200 && compared[1] > 100, "{compared:?}");
 }
 
-/// All permutations of the atoms that keep atoms and bonds.
+/// Returns all permutations of the atoms that preserve atoms and bonds.
 fn symmetries(molecule: &Molecule) -> Vec<Vec<usize>> {
     fn grow(molecule: &Molecule, place: &mut Vec<usize>, out: &mut Vec<Vec<usize>>) {
         let a = place.len();

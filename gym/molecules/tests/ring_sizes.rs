@@ -1,4 +1,5 @@
-//! Which graphs have small rings only, and smallest sets of rings: private parts of gfn-molecules, compiled into this program.
+//! Tests of graphs with small rings only, and of smallest sets of rings: private parts of gfn-molecules,
+//! compiled into this program.
 
 #![allow(dead_code, reason = "tests call less of it than gfn-molecules does")]
 

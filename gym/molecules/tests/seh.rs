@@ -169,7 +169,8 @@ fn files_of_other_arrays_are_refused() {
     }
 }
 
-/// With the published weights: `GFN_SEH_PROXY=best_params.pkl.gz cargo test -p gfn-molecules --release published -- --ignored --nocapture`.
+/// Compares outputs with the published weights. Run it by `GFN_SEH_PROXY=best_params.pkl.gz cargo test -p
+/// gfn-molecules --release published -- --ignored --nocapture`.
 #[test]
 #[ignore = "needs the published weights, which aren't part of the project"]
 fn outputs_are_those_of_the_published_network() {

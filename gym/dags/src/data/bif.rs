@@ -79,7 +79,7 @@ impl<'a> BifReader<'a> {
         }
     }
 
-    /// As many probabilities, of the table of a variable.
+    /// Reads the `count` probabilities of the table of variable `name`, up to the semicolon.
     fn probabilities(&mut self, count: usize, name: &str) -> Result<Vec<f64>> {
         let words = self.list(";")?;
         if words.len() != count {

@@ -57,7 +57,7 @@ impl<T: Copy, L: Clone> Observations<T, L> {
         self.cells.len() / self.names.len()
     }
 
-    /// One observation.
+    /// Returns the observation in a row.
     ///
     /// # Panics
     /// If there is no such row.

@@ -18,7 +18,7 @@ pub enum Mechanism {
         hidden: Vec<Vec<f64>>,
         /// b: one for each hidden unit.
         biases: Vec<f64>,
-        /// One weight for each hidden unit.
+        /// A weight of the output for each hidden unit.
         out: Vec<f64>,
     },
 }

@@ -1,4 +1,4 @@
-//! Who leads to whom in an acyclic graph.
+//! Parents and ancestors of the nodes of an acyclic graph.
 
 use gfn::graph::{Edge, GraphKind, GraphState};
 use gfn::{Error, Result};

@@ -26,7 +26,7 @@ pub struct StructureConfig {
 }
 
 impl StructureConfig {
-    /// All acyclic graphs of these many nodes.
+    /// Creates a configuration of all acyclic graphs with `nodes` nodes: no limit, no expert knowledge.
     #[must_use]
     pub fn new(nodes: usize) -> Self {
         Self { nodes, max_parents: None, forbidden: Vec::new(), required: Vec::new() }

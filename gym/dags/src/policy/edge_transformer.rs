@@ -61,7 +61,7 @@ impl EdgeTransformerConfig {
 #[derive(Debug)]
 pub struct EdgeTransformer {
     env: GraphEnv,
-    /// Of pairs by their source and by their target, `[n, embedding / 2]` each.
+    /// The embeddings of nodes as sources, `[n, embedding / 2]`; `target` has the same shape.
     source: Tensor,
     target: Tensor,
     shared_blocks: Vec<AttentionBlock>,
@@ -215,7 +215,7 @@ struct AttentionBlock {
     narrow: Linear,
 }
 
-/// How much wider than the embedding the hidden layer of a block is.
+/// The width of a block's hidden layer, as a multiple of the embedding's width.
 const WIDENING: i64 = 2;
 
 impl AttentionBlock {

@@ -17,7 +17,7 @@ pub struct AdjacencyFeatures {
 }
 
 impl AdjacencyFeatures {
-    /// Of graphs of `n` nodes.
+    /// Creates the features of graphs with `n` nodes.
     #[must_use]
     pub fn new(n: usize) -> Self {
         Self { n }

@@ -33,7 +33,7 @@ pub struct Detection {
 }
 
 impl PairMatrix {
-    /// All zeros.
+    /// Creates a matrix of zeros for `n` nodes.
     #[must_use]
     pub fn zeros(n: usize) -> Self {
         Self { n, values: vec![0.0; n * n] }
@@ -68,7 +68,7 @@ impl PairMatrix {
         self.values[source * self.n + target] += value;
     }
 
-    /// All numbers, row by row.
+    /// Returns the numbers of all pairs, row by row.
     #[must_use]
     pub fn values(&self) -> &[f64] {
         &self.values

@@ -9,7 +9,7 @@ const TOLERANCE: f64 = 1e-8;
 
 /// The posterior of each node's sets of parents.
 pub(super) struct ParentPosteriors {
-    /// By node and the bits of the parents.
+    /// Probabilities by node and the bits of the parents.
     pub(super) probs: Vec<f64>,
     /// The logarithm of the sum over all graphs.
     pub(super) log_total: f64,

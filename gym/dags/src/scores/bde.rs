@@ -12,10 +12,10 @@ const MAX_TABLE: usize = 1 << 12;
 /// The spread of the equivalent sample of a [`Bde`] score over the cells of a family's table.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub enum CellPrior {
-    /// Evenly: BDeu.
+    /// Every cell gets the same share: BDeu.
     #[default]
     Uniform,
-    /// As in a network without edges in which each variable has these probabilities: BDe.
+    /// Cells get the shares of a network without edges, whose variables have these probabilities: BDe.
     Marginals(Vec<Vec<f64>>),
 }
 
@@ -31,7 +31,7 @@ pub struct BdeConfig {
 }
 
 impl Default for BdeConfig {
-    /// One observation, spread evenly.
+    /// Returns the prior of one observation, spread evenly.
     fn default() -> Self {
         Self { equivalent_sample_size: 1.0, cells: CellPrior::Uniform, allow_few_observations: false }
     }

@@ -28,9 +28,9 @@ const MAX_SCORES: usize = 1 << 22;
 #[derive(Debug)]
 pub struct CachedScores<S> {
     score: S,
-    /// By node and the bits of the parents; NaN where not computed ahead.
+    /// Scores by node and the bits of the parents; NaN if not computed ahead.
     table: Vec<f64>,
-    /// Those of each node by its parents.
+    /// The scores of each node by its parents.
     maps: Vec<RwLock<HashMap<NodeSet, f64>>>,
 }
 
@@ -119,7 +119,7 @@ impl<S: LocalScore> LocalScore for CachedScores<S> {
     }
 }
 
-/// All subsets of up to `most` of these nodes.
+/// Returns all subsets of at most `most` of these nodes.
 fn subsets(nodes: &[usize], most: usize) -> Vec<NodeSet> {
     let mut out = vec![NodeSet::EMPTY];
     let mut last = vec![(0, NodeSet::EMPTY)];

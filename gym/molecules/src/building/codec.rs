@@ -18,7 +18,7 @@ use crate::{AtomSpec, Bond, BondOrder, Element, Molecule};
 #[derive(Clone, Debug)]
 pub struct MoleculeCodec(Arc<Rules>);
 
-/// What a configuration comes to.
+/// A configuration, and the settings derived from it.
 #[derive(Debug)]
 pub(super) struct Rules {
     pub(super) config: MoleculeConfig,
@@ -27,7 +27,7 @@ pub(super) struct Rules {
     pub(super) scaffold: Option<Fixed>,
 }
 
-/// What decides an atom's hydrogens.
+/// The state of an atom, which determines the number of its hydrogens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct AtomState {
     pub(super) class: usize,
@@ -231,14 +231,14 @@ impl Rules {
         (self.config.extra_valences > 0).then_some(usize::from(self.charges.len() > 1))
     }
 
-    /// How many values each node attribute can be set to.
+    /// Returns the largest value that each node attribute can be set to.
     pub(super) fn node_attributes(&self) -> Vec<u8> {
         let charges = self.charge_place().map(|_| (self.charges.len() - 1) as u8);
         let steps = self.step_place().map(|_| self.config.extra_valences);
         charges.into_iter().chain(steps).collect()
     }
 
-    /// What decides the hydrogens of each atom, in one pass over the bonds.
+    /// Returns the state of each atom, in one pass over the bonds.
     pub(super) fn atoms(&self, graph: &GraphState) -> Vec<AtomState> {
         let mut atoms: Vec<AtomState> = graph
             .nodes()

@@ -215,7 +215,7 @@ impl Chemistry {
     }
 }
 
-/// For each node, `true` if it is at most `steps` edges away.
+/// Returns for each node `true` if it is at most `steps` edges away from `from`.
 fn within(graph: &GraphState, from: usize, steps: usize) -> Vec<bool> {
     let mut near = vec![false; graph.n_nodes()];
     near[from] = true;

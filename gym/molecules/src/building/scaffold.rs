@@ -118,8 +118,8 @@ impl Fixed {
         beside.find(|(other, _)| *other == b as usize).map(|(_, bond)| bond.order)
     }
 
-    /// What a molecule must have so that its Kekule forms are the states that are one object: the scaffold's atoms are
-    /// marked by charges that none has, its bonds have orders that don't change.
+    /// Returns a molecule whose Kekule forms are the states that are one object. The scaffold's atoms are
+    /// marked by charges that no other atom has, and its bonds have orders that don't change.
     pub(super) fn molecule_with_marks(&self, rules: &Rules, graph: &GraphState) -> Result<Molecule> {
         let mut table = rules.config.table.clone();
         let mut atoms = rules.specs(graph)?;

@@ -5,13 +5,14 @@ use std::fmt::Write;
 use super::wedges::Wedge;
 use crate::{Molecule, MoleculeError, ValenceTable};
 
-/// What the columns of a counts line hold.
+/// The largest number of atoms or bonds that a counts line can hold.
 const MOST: usize = 999;
 /// The length of a bond, in the units of the file: that of a carbon bond in angstrom.
 const BOND: f64 = 1.5;
 /// "Either" as the stereochemistry of a double bond.
 const EITHER: u8 = 3;
-/// That of a bond that comes towards the reader, and of one that goes behind the paper; the centre comes first.
+/// The stereochemistry of a bond towards the reader (`UP`) and of a bond behind the paper (`DOWN`); the
+/// centre is the bond's first atom.
 const UP: u8 = 1;
 const DOWN: u8 = 6;
 /// The line after each record of an SD file.

@@ -36,7 +36,10 @@ impl Molecule {
         self.double_bond_sign(k).is_none_or(|positive| positive == (first(bond.a) == first(bond.b)))
     }
 
-    /// For each bond, the wedge that it is drawn as, if it is one; a marked centre that can't have one, otherwise.
+    /// Returns for each bond its wedge, if it is drawn as a wedge.
+    ///
+    /// # Errors
+    /// The atom of the first marked centre that has no bond to be drawn as a wedge.
     pub(super) fn wedges(&self, places: &[Place]) -> Result<Vec<Option<Wedge>>, usize> {
         let mut out = vec![None; self.bonds().len()];
         for mark in self.marks() {

@@ -1,4 +1,4 @@
-//! From molecules to the trees of fragments that they are.
+//! Decomposition of molecules into trees of fragments.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashSet};
@@ -44,7 +44,7 @@ impl FragmentLibrary {
         self.trees_within(molecule, usize::MAX, most)
     }
 
-    /// Those of at most so many fragments.
+    /// Returns the same trees as [`trees`](Self::trees), but only those of at most `max_fragments` fragments.
     pub(super) fn trees_within(
         &self,
         molecule: &Molecule,
@@ -176,12 +176,12 @@ struct Part {
     units: Vec<usize>,
     /// Units next to it that it may take in, with the atom here that each hangs on.
     open: Vec<(usize, usize)>,
-    /// Those that it leaves to others.
+    /// Units next to it that are left to other fragments, with the atom here that each hangs on.
     left: Vec<(usize, usize)>,
 }
 
 impl<'a> Search<'a> {
-    /// `None` for a molecule with a unit that no fragment has.
+    /// Prepares the search; `None` if the molecule has a unit that no fragment has.
     fn new(library: &'a FragmentLibrary, molecule: &'a Molecule, max_fragments: usize, most: usize) -> Option<Self> {
         let mut known = BTreeMap::new();
         let made_of = library.fragments().iter().map(|fragment| {
@@ -203,7 +203,8 @@ impl<'a> Search<'a> {
         Some(Self { library, molecule, kinds: kinds?, units, made_of, marked, branches, max_fragments, most })
     }
 
-    /// All trees that cover this unit and those behind it, each once: by the fragment that this unit is in.
+    /// Returns all trees that cover this unit and the units behind it, each tree once. The root of a tree is
+    /// the fragment that covers this unit.
     fn at(&self, unit: usize) -> Vec<Rc<Hanging>> {
         let (mut met, mut out) = (HashSet::new(), Vec::new());
         let has = |fragment: &usize| self.made_of[*fragment].contains_key(&self.kinds[unit]);

@@ -15,7 +15,7 @@ pub struct Stem {
     pub room: u8,
 }
 
-/// Why something isn't a fragment.
+/// An error that tells why a text or a molecule isn't a fragment.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FragmentError {
@@ -163,7 +163,7 @@ impl Fragment {
         self.left_out
     }
 
-    /// Where others can be attached, in the order of first listing.
+    /// Returns the atoms that other fragments can be attached to, in the order of first listing.
     #[must_use]
     pub fn stems(&self) -> &[Stem] {
         &self.stems
@@ -176,7 +176,8 @@ impl Fragment {
         self.symmetries.len()
     }
 
-    /// Those permutations, the identity first: stem `k` goes to `symmetry[k]`.
+    /// Returns the permutations counted by [`n_symmetries`](Self::n_symmetries), the identity first: stem `k`
+    /// goes to `symmetry[k]`.
     pub(super) fn symmetries(&self) -> &[Vec<u8>] {
         &self.symmetries
     }
@@ -188,7 +189,7 @@ impl Fragment {
     }
 }
 
-/// As a line of a library's file.
+/// Writes the fragment as a line of a library's file.
 impl std::fmt::Display for Fragment {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let stems = self.stems.iter().flat_map(|stem| std::iter::repeat_n(stem.atom.to_string(), stem.room.into()));

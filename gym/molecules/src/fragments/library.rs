@@ -64,7 +64,7 @@ impl FragmentLibrary {
         Ok(library)
     }
 
-    /// Of fragments that are known to differ.
+    /// Creates a library of fragments that are known to differ.
     fn of(fragments: Vec<Fragment>) -> Result<Self> {
         if !(1..=MAX_COLUMNS).contains(&fragments.len()) {
             return Err(refused(fragments.len().to_string(), "1 to 4,096 fragments"));

@@ -24,13 +24,15 @@ pub(super) struct Branch {
 }
 
 impl Normal {
-    /// Of a tree that was [checked](Tree::check). Turns each fragment such that the tree, read from its centre, is the least.
+    /// Finds the normal form of a tree that was [checked](Tree::check): turns each fragment so that the
+    /// tree's code, read from its centre, is the least.
     ///
-    /// Centre outwards, as in the isomorphism of rooted trees by Aho, Hopcroft and Ullman (1974): the code of a branch is its
-    /// fragment, the stem that it hangs on, and its own branches with their stems in order; of the symmetries of the fragment the
-    /// one that makes the least code is taken. Automorphisms are those symmetries that give this code, times permutations of
-    /// branches that are the same on the same stem. A tree with two centres is read from the bond between them, so that nothing
-    /// depends on the order of the nodes.
+    /// The method is the isomorphism test of rooted trees by Aho, Hopcroft and Ullman (1974). The code of a
+    /// branch is its fragment, the stem that it hangs on, and its own branches with their stems in order;
+    /// among the symmetries of the fragment, one that gives the least code is taken. The number of
+    /// automorphisms is the number of symmetries that give this code, times the permutations of equal
+    /// branches on the same stem. A tree with two centres is read from the bond between them, so that the
+    /// result doesn't depend on the order of the nodes.
     pub(super) fn of(library: &FragmentLibrary, tree: &Tree) -> Self {
         let mut turns = vec![0; tree.fragments.len()];
         let mut branch = |node, parent| turned(library, tree, node, parent, &mut turns);
@@ -114,8 +116,10 @@ fn turned(library: &FragmentLibrary, tree: &Tree, node: usize, parent: Option<us
 }
 
 impl Branch {
-    /// Of its root, a fragment with its place in the library, the stem that it hangs on, and its branches by stem and code, with ln of
-    /// the product of their numbers of automorphisms.
+    /// Creates a branch from its root and its subtrees.
+    ///
+    /// The root is a fragment with its place in the library and the stem that it hangs on. The subtrees are
+    /// given by stem and code; `log_automorphisms` is ln of the product of their numbers of automorphisms.
     pub(super) fn new(
         fragment: &Fragment,
         place: usize,

@@ -1,4 +1,4 @@
-//! In how many ways a fragment is itself: permutations of its stems that its atoms and bonds allow.
+//! Symmetries of fragments: permutations of the stems that preserve atoms and bonds.
 
 use std::collections::VecDeque;
 
@@ -25,7 +25,7 @@ impl MarkedFragment {
         Self::of_part(molecule, &all, |a| (molecule.atoms()[a], molecule.bond_orders(a), room(a)))
     }
 
-    /// Of some of the atoms of a molecule, in this order, with the bonds among them.
+    /// Creates the marked graph of some atoms of a molecule, in this order, with the bonds among them.
     pub(super) fn of_part(molecule: &Molecule, part: &[usize], mark: impl Fn(usize) -> (Atom, u8, u8)) -> Self {
         let n = part.len();
         let mut place = vec![usize::MAX; molecule.atoms().len()];
@@ -41,7 +41,8 @@ impl MarkedFragment {
         Self { atoms: part.iter().map(|&a| mark(a)).collect(), bonds, distances }
     }
 
-    /// These atoms, then all others, each with a neighbour before it (so that it can go to few places).
+    /// Returns an order of all atoms: these atoms first, then the others, each behind one of its neighbours
+    /// (which leaves few possible images).
     fn order(&self, first: impl Iterator<Item = usize>) -> Vec<usize> {
         let mut order: Vec<usize> = first.collect();
         let mut next = 0;
@@ -54,8 +55,9 @@ impl MarkedFragment {
         order
     }
 
-    /// Where some atoms can go in another that is the same, atom by atom, with at least as much room at each: each way as the images.
-    /// As soon as there are more than `most` ways, those found so far.
+    /// Returns the embeddings of some atoms into an isomorphic fragment with at least as much room at each
+    /// atom, each as the list of images. The search stops as soon as it has found more than `most`
+    /// embeddings.
     pub(super) fn images(&self, atoms: &[usize], other: &Self, most: usize) -> Vec<Vec<usize>> {
         let n = self.atoms.len();
         if n != other.atoms.len() {
@@ -94,8 +96,9 @@ fn distances(beside: &[Vec<usize>], from: usize) -> Vec<usize> {
     out
 }
 
-/// Where the stems of one fragment can go in another that is the same, atom by atom: each way as the places of the images, in
-/// ascending order. None if they aren't the same; as soon as there are more than `most` ways, those found so far.
+/// Returns the ways to map the stems of one fragment to the stems of an isomorphic fragment, in ascending
+/// order, each as the places of the images. The list is empty if the fragments aren't isomorphic; the search
+/// stops as soon as it has found more than `most` ways.
 pub(super) fn matchings(one: (&Molecule, &[Stem]), other: (&Molecule, &[Stem]), most: usize) -> Vec<Vec<u8>> {
     let rooms = |stems: &[Stem]| stems.iter().map(|stem| usize::from(stem.room)).sum::<usize>();
     if one.1.len() != other.1.len() || rooms(one.1) != rooms(other.1) || one.0.bonds().len() != other.0.bonds().len() {
@@ -115,7 +118,7 @@ struct SymmetrySearch<'a> {
     to: &'a MarkedFragment,
     order: Vec<usize>,
     n_stems: usize,
-    /// Where the atoms that are placed have gone.
+    /// The image of each atom that is placed.
     image: Vec<usize>,
     taken: Vec<bool>,
     most: usize,

@@ -45,7 +45,8 @@ impl Tree {
         Self { fragments, links }
     }
 
-    /// How many attachments each stem of a node has room for still; none for what isn't of the library.
+    /// Returns the number of attachments that each stem of a node still has room for; empty if the node's
+    /// class isn't in the library.
     pub(super) fn room(&self, library: &FragmentLibrary, node: usize) -> Vec<u8> {
         let fragment = self.fragments.get(node).and_then(|&k| library.fragments().get(k));
         let stems = fragment.map_or(&[][..], |fragment| fragment.stems());

@@ -50,7 +50,8 @@ pub struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// That of a SMILES or SD file, read with all of [`Cleanup`]: without salts and isotopes, charges taken away.
+    /// Reads the vocabulary of a SMILES or SD file with [`Cleanup::ALL`]: salts and isotopes are removed,
+    /// charges are neutralised.
     ///
     /// # Errors
     /// [`Error::Io`](gfn::Error::Io) for a file that can't be read, [`Error::File`](gfn::Error::File) for one
@@ -102,13 +103,14 @@ impl FragmentLibrary {
     /// The `n` most frequent pieces of the molecules of a SMILES or SD file: [`Vocabulary::read`] and [`Vocabulary::library`].
     ///
     /// # Errors
-    /// Those of both.
+    /// Errors of [`Vocabulary::read`] and [`Vocabulary::library`].
     pub fn from_data(path: impl AsRef<Path>, n: usize) -> Result<Self> {
         Vocabulary::read(path)?.library(n)
     }
 }
 
-/// As the file that [`FragmentLibrary::parse`] takes, and Python's `gfn.Fragments(library=...)`.
+/// Writes the library in the format that [`FragmentLibrary::parse`] and Python's `gfn.Fragments(library=...)`
+/// read.
 impl fmt::Display for FragmentLibrary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.fragments().iter().try_for_each(|fragment| writeln!(f, "{fragment}"))

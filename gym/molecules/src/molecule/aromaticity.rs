@@ -25,7 +25,7 @@ const RINGS: [(usize, usize); 3] = [(24, 10_000), (12, 10_000), (8, usize::MAX)]
 /// The largest rings to which oxygen and sulphur give two electrons.
 const SMALL_RING: usize = 8;
 
-/// Which bonds of `n` atoms are in a ring: those without which their ends are joined still.
+/// Returns for each bond of `n` atoms `true` if it is in a ring: if its ends stay connected without it.
 pub(super) fn ring_bonds(n: usize, bonds: impl ExactSizeIterator<Item = (usize, usize)>) -> Vec<bool> {
     let mut in_ring = vec![true; bonds.len()];
     let mut graph = UnGraph::<(), ()>::with_capacity(n, bonds.len());
@@ -130,7 +130,7 @@ pub(super) fn aromatic_bonds(molecule: &Molecule) -> Vec<(usize, bool)> {
     is_chord.into_iter().enumerate().filter_map(|(k, is_chord)| Some((k, is_chord?))).collect()
 }
 
-/// All simple rings of candidate atoms.
+/// A search for all simple rings of candidate atoms.
 struct RingSearch<'a> {
     molecule: &'a Molecule,
     gives: &'a [Option<u8>],

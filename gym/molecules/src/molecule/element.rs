@@ -60,7 +60,7 @@ const FACTS: [ElementRow; 12] = [
 ];
 
 impl Element {
-    /// All of them, by atomic number.
+    /// All elements, by atomic number.
     pub const ALL: [Self; 12] = {
         use Element::{B, Br, C, Cl, F, I, N, O, P, S, Se, Si};
         [B, C, N, O, F, Si, P, S, Cl, Se, Br, I]

@@ -1,6 +1,7 @@
 use super::Element;
 
-/// Why something isn't a molecule. Atoms are counted from 0, in the order in which they are written.
+/// An error that tells why a text isn't a molecule. Atoms are counted from 0, in the order in which they are
+/// written.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MoleculeError {
@@ -9,7 +10,7 @@ pub enum MoleculeError {
     Syntax {
         /// The text.
         smiles: String,
-        /// Where reading stopped, from 0.
+        /// The character at which reading stopped, from 0.
         position: usize,
         /// The mistake.
         problem: &'static str,
@@ -19,7 +20,7 @@ pub enum MoleculeError {
     NotRead {
         /// The text.
         smiles: String,
-        /// Where it stands, from 0.
+        /// Its place in the text, from 0.
         position: usize,
         /// The thing found.
         what: NotRead,
@@ -46,7 +47,7 @@ pub enum MoleculeError {
         "the aromatic atoms {atoms:?} have no alternating single and double bonds: is a hydrogen missing, as in [nH]?"
     )]
     Kekulise {
-        /// Those left over.
+        /// The atoms left without a partner.
         atoms: Vec<usize>,
     },
     /// An atom that is written as aromatic, outside of a ring.

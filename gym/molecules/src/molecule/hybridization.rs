@@ -44,7 +44,8 @@ impl Molecule {
         (0..self.atoms().len()).map(hybridization).collect()
     }
 
-    /// For each atom, `true` if a bond of it is conjugated: aromatic, or beside a multiple bond, both ends being able to.
+    /// Returns for each atom `true` if it has a conjugated bond: an aromatic bond, or a bond next to a
+    /// multiple bond if both ends can conjugate.
     fn conjugated_atoms(&self) -> Vec<bool> {
         let n = self.atoms().len();
         let can: Vec<bool> = (0..n).map(|a| self.can_conjugate(a)).collect();

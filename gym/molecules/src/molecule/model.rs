@@ -4,11 +4,11 @@ use super::{Element, MoleculeError, StereoMark, ValenceTable, aromaticity};
 /// The number of electron pairs of a bond, in a Kekule form.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum BondOrder {
-    /// One.
+    /// A single bond.
     Single = 1,
-    /// Two.
+    /// A double bond.
     Double,
-    /// Three.
+    /// A triple bond.
     Triple,
 }
 
@@ -55,7 +55,7 @@ pub struct Atom {
     pub element: Element,
     /// Its formal charge.
     pub charge: i8,
-    /// All of its hydrogens.
+    /// The number of its hydrogens.
     pub hydrogens: u8,
     /// `true` if it is in an aromatic ring.
     pub aromatic: bool,
@@ -107,7 +107,7 @@ pub struct Molecule {
     bonds: Vec<Bond>,
     /// Bonds of each atom.
     at: Vec<Vec<usize>>,
-    /// By element.
+    /// The marks of stereochemistry, in the order of their elements.
     pub(super) marks: Vec<StereoMark>,
 }
 

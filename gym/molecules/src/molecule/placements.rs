@@ -1,4 +1,4 @@
-//! Where the double bonds of aromatic rings can be.
+//! Placements of the double bonds of aromatic rings.
 
 use super::Molecule;
 use super::aromaticity::has_ring_double;

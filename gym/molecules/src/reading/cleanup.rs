@@ -42,7 +42,7 @@ pub struct Cleaned {
 }
 
 impl Cleanup {
-    /// All of them.
+    /// All of these changes.
     pub const ALL: Self = Self { largest_part: true, without_isotopes: true, neutral: true };
 
     /// Reads a SMILES with these changes.

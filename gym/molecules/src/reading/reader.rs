@@ -77,7 +77,7 @@ pub struct MoleculeReader<R> {
     cleanup: Cleanup,
     /// The name of the column that was asked for.
     column: Option<String>,
-    /// `None` before the first line.
+    /// The layout of the file; `None` before the first line.
     table: Option<Table>,
     /// Lines that were taken.
     line: usize,

@@ -4,14 +4,14 @@ use std::fmt;
 use super::Cleaned;
 use crate::{Molecule, MoleculeError, NotRead};
 
-/// How many lines of a kind a report shows.
+/// The number of example lines that a report keeps per reason.
 const EXAMPLES: usize = 3;
 
-/// Why a line of a file isn't a molecule here.
+/// The reason why a line of a file isn't read as a molecule.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SkipReason {
-    /// It has what a molecule has no place for: a salt's parts, a metal, an isotope.
+    /// The line has something that a molecule can't hold: several parts of a salt, a metal, an isotope.
     #[error("{0}")]
     NotRead(NotRead),
     /// An atom has fewer bonds and hydrogens than it needs: a radical.
@@ -23,10 +23,11 @@ pub enum SkipReason {
     /// Its aromatic atoms have no alternating single and double bonds, or are in no ring.
     #[error("aromatic atoms or bonds that can't be")]
     Aromaticity,
-    /// It has more than [`Molecule::MAX_ATOMS`] atoms, or a longer line than such a molecule needs.
+    /// The molecule has more than [`Molecule::MAX_ATOMS`] atoms, or the line is longer than such a molecule
+    /// needs.
     #[error("too many atoms")]
     TooLarge,
-    /// It is no SMILES, such as the names of a table's columns.
+    /// The text is no SMILES, such as the names of a table's columns.
     #[error("no SMILES")]
     Syntax,
     /// A record of an SD file that is damaged, or of the format V3000.
@@ -82,15 +83,16 @@ impl fmt::Display for SkippedLine {
 pub struct ReadReport {
     /// Lines that were read as molecules.
     pub read: usize,
-    /// Those of them with marks of stereochemistry that say nothing, or (of an SD file) with wedges, which aren't read.
+    /// The number of molecules whose marks of stereochemistry were left out: marks that say nothing and, in
+    /// SD files, wedges.
     pub without_stereo: usize,
-    /// Those of which the largest of several parts was kept.
+    /// The number of molecules read from lines of several parts, of which the largest was kept.
     pub without_parts: usize,
-    /// Those whose isotopes were read as elements.
+    /// The number of molecules read with isotopes as their elements.
     pub without_isotopes: usize,
-    /// Those whose charges were changed.
+    /// The number of molecules whose charges were changed.
     pub neutralised: usize,
-    /// The others, by reason.
+    /// Skipped lines by reason.
     pub skipped: BTreeMap<SkipReason, Skipped>,
 }
 

@@ -154,7 +154,7 @@ impl SdRecord {
     }
 }
 
-/// So many characters of a line from a place on.
+/// Returns `count` characters of a line from a place on, or fewer at its end.
 fn columns(text: &str, from: usize, count: usize) -> &str {
     let from = from.min(text.len());
     text.get(from..(from + count).min(text.len())).unwrap_or_default()

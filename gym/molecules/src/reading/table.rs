@@ -3,11 +3,11 @@
 /// The separators of tables, in the order in which they are tried.
 const SEPARATORS: [char; 5] = ['\t', ';', ',', '|', ' '];
 
-/// How the lines of a file are divided into fields.
+/// The division of a file's lines into fields.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Table {
-    /// `None` for lines that begin with a SMILES: then any separator ends it, and the rest of the line isn't
-    /// looked at.
+    /// The separator; `None` for lines that begin with a SMILES: any separator ends it, and the rest of the
+    /// line is ignored.
     separator: Option<char>,
     /// The place of the SMILES among the fields.
     column: usize,
@@ -42,7 +42,7 @@ impl Table {
 /// A record of a table, whose quotes may reach over several lines.
 pub(super) struct TableRecord {
     table: Table,
-    /// At least one.
+    /// The fields so far, at least one.
     fields: Vec<String>,
     /// `true` inside of quotes.
     is_open: bool,

@@ -1,4 +1,4 @@
-//! What can be read off a molecule: polar surface, hydrogen bonds, heteroatoms, rings.
+//! Descriptors computed from the graph of a molecule: polar surface, hydrogen bonds, heteroatoms, rings.
 
 use crate::molecule::in_three_ring;
 use crate::{Atom, BondOrder, Element, Molecule};

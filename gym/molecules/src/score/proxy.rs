@@ -53,7 +53,8 @@ pub struct TorchScriptProxy {
     device: Device,
 }
 
-/// What a proxy is tried on: as many atoms as molecules is what no batch of theirs has.
+/// The molecules that a proxy is tried on. Their numbers of atoms and of molecules differ, so that one output
+/// per atom is detected.
 const TRIED: [&str; 2] = ["CCO", "c1ccccc1"];
 
 impl TorchScriptProxy {

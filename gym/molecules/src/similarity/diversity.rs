@@ -3,8 +3,8 @@ use gfn::{Error, Result};
 use super::Fingerprint;
 use crate::score::check_all;
 
-/// One less the mean Tanimoto similarity of two different members of a set: 0 for copies of one molecule, near 1 for molecules that have
-/// nothing in common.
+/// Computes the internal diversity of a set: 1 minus the mean Tanimoto similarity of its pairs. It is 0 for
+/// copies of one molecule and near 1 for molecules that have nothing in common.
 ///
 /// Pairs of one molecule with itself aren't counted (MOSES counts them, which lowers it by a share of 1 / n).
 ///

@@ -28,13 +28,13 @@ impl Fingerprint {
     /// The number of bits.
     pub const BITS: usize = 64 * WORDS;
 
-    /// Of environments of up to two bonds.
+    /// Computes the fingerprint of environments of up to two bonds.
     #[must_use]
     pub fn of(molecule: &Molecule) -> Self {
         Self::with_radius(molecule, 2)
     }
 
-    /// Of environments of up to `radius` bonds.
+    /// Computes the fingerprint of environments of up to `radius` bonds.
     #[must_use]
     pub fn with_radius(molecule: &Molecule, radius: usize) -> Self {
         let mut words = [0; WORDS];
@@ -99,7 +99,8 @@ impl Molecule {
     }
 }
 
-/// One number for several: each is mixed in as in `SplitMix64`, so that one bit changes half of the others.
+/// Hashes numbers into one: each is mixed in as in `SplitMix64`, so that changing one bit changes half of the
+/// others.
 fn mixed(numbers: impl IntoIterator<Item = u64>) -> u64 {
     numbers.into_iter().fold(0, |hash: u64, number| {
         gfn::Rng::mix64((hash.rotate_left(23) ^ number).wrapping_add(0x9e37_79b9_7f4a_7c15))

@@ -67,7 +67,8 @@ impl KnownMolecules {
         })
     }
 
-    /// Those of a file, as [`read`](Self::read) has them, without the lines that aren't read; and which these were.
+    /// Reads the molecules of a file as [`read`](Self::read) does, but skips lines that can't be read; the
+    /// report lists them.
     ///
     /// ```no_run
     /// use gfn_molecules::{KnownMolecules, NotRead, SkipReason};

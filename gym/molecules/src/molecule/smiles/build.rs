@@ -17,10 +17,10 @@ pub(super) enum Mark {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RawAtom {
     pub(super) element: Element,
-    /// In lower case.
+    /// `true` if its symbol is in lower case.
     pub(super) aromatic: bool,
     pub(super) charge: i8,
-    /// What brackets fix.
+    /// The number of hydrogens in the brackets; `None` without brackets.
     pub(super) hydrogens: Option<u8>,
     /// The number of its hydrogens that are written as atoms.
     pub(super) hydrogen_atoms: u8,
@@ -125,7 +125,8 @@ fn order(bond: &RawBond, mates: &[Option<usize>]) -> BondOrder {
     if mates[bond.a] == Some(bond.b) { BondOrder::Double } else { bond.order() }
 }
 
-/// For each bond, `true` if it is written as aromatic: those with `:`, and those without a mark between lower-case atoms of a ring.
+/// Returns for each bond `true` if it is written as aromatic: with `:`, or without a mark between lower-case
+/// atoms of a ring.
 fn aromatic_bonds(atoms: &[RawAtom], raw: &[RawBond]) -> Result<Vec<bool>> {
     let in_ring = ring_bonds(atoms.len(), raw.iter().map(|bond| (bond.a, bond.b)));
     let mut ringed = vec![false; atoms.len()];
@@ -143,7 +144,8 @@ fn aromatic_bonds(atoms: &[RawAtom], raw: &[RawBond]) -> Result<Vec<bool>> {
     raw.iter().zip(in_ring).map(one).collect()
 }
 
-/// For each atom, `true` if it has a double bond among its aromatic ones, and what it is made from.
+/// Returns for each atom `true` if it needs a double bond among its aromatic bonds, and the specification to
+/// build it from.
 fn needs_double(
     table: &ValenceTable,
     atoms: &[RawAtom],

@@ -23,9 +23,9 @@ pub(super) fn side_bonds(molecule: &Molecule, end: usize, double: usize) -> Vec<
     out
 }
 
-/// For each bond, `true` where its second atom is above its first; `None` where nothing is to be written.
+/// Returns for each bond `true` if its second atom is above its first; `None` if no direction is written.
 ///
-/// `rank` are places in an order of the atoms, in which the double bonds are gone through.
+/// `rank` holds the place of each atom in the order in which double bonds are visited.
 pub(super) fn directions(molecule: &Molecule, rank: &[usize]) -> Vec<Option<bool>> {
     let n_bonds = molecule.bonds().len();
     // The ends of each marked double bond, that of lower rank first.

@@ -50,7 +50,7 @@ impl RawCentre {
 #[derive(Default)]
 pub(super) struct RawMarks {
     atoms: Vec<RawCentre>,
-    /// By bond, `true` where its second atom is above its first.
+    /// Directions by bond: `true` if its second atom is above its first.
     up: BTreeMap<usize, bool>,
 }
 

@@ -113,7 +113,7 @@ struct OpenRing {
     atom: usize,
     mark: Option<Mark>,
     up: Option<bool>,
-    /// Where the other end comes among the neighbours of the atom.
+    /// The place of the ring's other end among the neighbours of the atom.
     place: usize,
 }
 

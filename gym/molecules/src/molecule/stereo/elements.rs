@@ -1,4 +1,4 @@
-//! Which atoms and bonds can be one of two ways, by their own neighbours.
+//! Atoms and bonds that can be stereo elements, judged by their direct neighbours.
 
 use std::collections::BTreeMap;
 

@@ -212,7 +212,8 @@ impl Molecule {
         Some(isomers.into_values().map(Self::normal).collect())
     }
 
-    /// One molecule for each class of settings of those of these elements that have no mark.
+    /// Returns one molecule for each class of equivalent settings of the given elements that have no mark;
+    /// `None` if more than 16 of them have none.
     fn settings(&self, elements: &[StereoElement]) -> Option<BTreeMap<CanonicalKey, Self>> {
         let open: Vec<_> = elements.iter().copied().filter(|element| self.sign(*element).is_none()).collect();
         let n = u32::try_from(open.len()).ok().filter(|n| *n <= MAX_SETTINGS)?;

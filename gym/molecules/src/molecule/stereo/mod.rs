@@ -31,9 +31,11 @@ pub enum StereoElement {
 pub struct StereoMark {
     /// The element.
     pub element: StereoElement,
-    /// Of a centre `true` where its neighbours in ascending order, seen from the first, turn counterclockwise; a hydrogen or lone pair
-    /// comes first (`@` of SMILES, for atoms in the order of the text). Of a double bond `true` where, of the other neighbours of each
-    /// end, the first ones are on the same side.
+    /// The sign.
+    ///
+    /// - Centre: `true` if its neighbours in ascending order, seen from the first, turn counterclockwise; a
+    ///   hydrogen or lone pair comes first (`@` of SMILES, for atoms in the order of the text).
+    /// - Double bond: `true` if the first neighbours of both ends (the other end apart) are on the same side.
     pub positive: bool,
 }
 

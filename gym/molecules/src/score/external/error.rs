@@ -4,7 +4,7 @@ use gfn::Error;
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScorerError {
-    /// It can't be started.
+    /// The program can't be started.
     #[error("{command:?} can't be started: {reason}")]
     Start {
         /// The program and its arguments.
@@ -12,13 +12,13 @@ pub enum ScorerError {
         /// The system's word.
         reason: String,
     },
-    /// It ended without an answer.
+    /// The program ended without an answer.
     #[error("the program ended instead of scoring {smiles}: run it by hand on this molecule")]
     Crashed {
         /// The molecule.
         smiles: String,
     },
-    /// It gave no answer in time.
+    /// The program gave no answer in time.
     #[error("the program gave no line for {smiles} within {seconds} s: does it flush each line? Or raise the timeout")]
     TimedOut {
         /// The molecule.

@@ -148,9 +148,9 @@ struct Batch {
     features: Tensor,
     /// The atoms that have a bond of each kind.
     of_kind: Vec<Tensor>,
-    /// For each arrow, the neighbour's place among these, one kind behind the other.
+    /// The row of each arrow's neighbour among the messages, which are grouped by kind of bond.
     sources: Tensor,
-    /// Where the arrows of each atom begin.
+    /// The index of the first arrow of each atom.
     arrows: Tensor,
     /// The atoms in order, and where those of each molecule begin.
     atoms: Tensor,

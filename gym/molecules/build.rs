@@ -1,4 +1,5 @@
-//! Sets the run path of this package's own tests, so that they find libtorch when they are started without cargo.
+//! Sets the run path of this package's own tests, so that they find libtorch when they are started without
+//! cargo.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

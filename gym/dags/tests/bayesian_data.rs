@@ -203,7 +203,8 @@ fn known_edges_need_a_header() {
     assert!(message.contains("line 1") && message.contains("header"), "{message}");
 }
 
-/// Parents out of order, a table as a whole, a default row, properties and comments, values that look like numbers.
+/// Parents out of order, a table as a whole, a default row, properties and comments, values that look like
+/// numbers.
 const NETWORK: &str = r#"
 network unknown { property "a net"; }
 // the root comes last

@@ -1,4 +1,5 @@
-//! Posteriors: sums over sinks against listing, exact distributions of policies, what samples are compared by.
+//! Posteriors: sums over sinks against listing, exact distributions of policies, what samples are compared
+//! by.
 
 use gfn::env::Rows;
 use gfn::env::StateGraph;
@@ -68,7 +69,8 @@ impl LocalScore for PerParent {
     }
 }
 
-/// The number of acyclic graphs (OEIS A003024), and the worst case of cancellation: parents that change almost nothing.
+/// The number of acyclic graphs (OEIS A003024), and the worst case of cancellation: parents that change
+/// almost nothing.
 #[test]
 fn cancellation_is_guarded() {
     let sum = |n, term| {

@@ -93,7 +93,8 @@ fn golden_bge() {
     assert!(checked.0 > 100 && checked.1 > 60, "{checked:?}");
 }
 
-/// The parts that Markov-equivalent graphs share: pairs that are adjacent, and colliders of parents that aren't.
+/// The parts that Markov-equivalent graphs share: pairs that are adjacent, and colliders of parents that
+/// aren't.
 fn equivalence_class(graph: &GraphState) -> Vec<(usize, usize, usize)> {
     let (n, ancestry) = (graph.n_nodes(), Ancestry::of(graph).unwrap());
     let adjacent = |a, b| graph.has_edge(a as u32, b as u32) || graph.has_edge(b as u32, a as u32);

@@ -48,7 +48,8 @@ fn there_are_as_many_states_as_acyclic_graphs() {
     }
 }
 
-/// A legal edge by the definition: not there, not forbidden, room at its target, and petgraph finds no cycle with it.
+/// A legal edge by the definition: not there, not forbidden, room at its target, and petgraph finds no cycle
+/// with it.
 fn is_legal(config: &StructureConfig, graph: &GraphState, a: usize, b: usize) -> bool {
     if a == b || graph.has_edge(a as u32, b as u32) || config.forbidden.contains(&(a as u32, b as u32)) {
         return false;
@@ -58,7 +59,8 @@ fn is_legal(config: &StructureConfig, graph: &GraphState, a: usize, b: usize) ->
     graph.in_degree(b as u32) < config.max_parents.unwrap_or(usize::MAX) && !is_cyclic_directed(&with_edge)
 }
 
-/// Beyond the nodes of a [`BayesianStructure`], of which graphs keep bits, and beyond those, of which they keep lists.
+/// Beyond the nodes of a [`BayesianStructure`], of which graphs keep bits, and beyond those, of which they
+/// keep lists.
 #[test]
 fn arcs_close_no_cycle_in_large_graphs() {
     for n in [257, 1_025, 2_100] {

@@ -1,4 +1,5 @@
-//! Linear attention between pairs of nodes: what it may choose, that it can be trained, and that it learns a posterior.
+//! Linear attention between pairs of nodes: what it may choose, that it can be trained, and that it learns a
+//! posterior.
 
 use gfn::distribution::Distribution;
 use gfn::env::StateGraph;
@@ -102,8 +103,8 @@ fn wrong_sizes_are_refused() {
     assert!(matches!(result, Err(Error::Shape { .. })));
 }
 
-/// The JSD between the posterior over three nodes and a policy, before and after a training like that of Deleu et al.: modified
-/// detailed balance against a target network.
+/// The JSD between the posterior over three nodes and a policy, before and after a training like that of
+/// Deleu et al.: modified detailed balance against a target network.
 fn trained<P>(policy: impl FnOnce(&GraphEnv) -> P) -> [f64; 2]
 where
     P: Policy<GraphEnv> + Send + 'static,

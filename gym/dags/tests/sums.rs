@@ -1,4 +1,5 @@
-//! Numbers of any exponent, and what cancellation leaves of sums over sinks: private parts of gfn-dags, compiled into this program.
+//! Numbers of any exponent, and what cancellation leaves of sums over sinks: private parts of gfn-dags,
+//! compiled into this program.
 
 #![allow(dead_code, reason = "tests call less of them than gfn-dags does")]
 
@@ -38,7 +39,8 @@ fn exponents_have_no_end() {
     assert!(((sum + -Wide::exp(100.0)).over(Wide::exp(-80.0)) - 1.0).abs() < 1e-12);
 }
 
-/// Exponentials are above 0, and of so few nodes they lose too little for the check to see; a term below 0 makes it see.
+/// Exponentials are above 0, and of so few nodes they lose too little for the check to see; a term below 0
+/// makes it see.
 #[test]
 fn what_cancellation_leaves_is_checked() {
     // Of two nodes: a_0 of no parent and of node 1, a_1 of no parent and of node 0. H(all) = 1 + x + y.

@@ -1,5 +1,5 @@
-//! Molecules for [`gfn`]: what they are, how they are read and written, building them atom by atom or fragment by fragment, and
-//! rewards on them.
+//! Molecules for [`gfn`]: what they are, how they are read and written, building them atom by atom or
+//! fragment by fragment, and rewards on them.
 //!
 //! | item | is |
 //! |---|---|

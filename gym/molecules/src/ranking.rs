@@ -31,8 +31,8 @@ impl Ranked {
     }
 }
 
-/// Different molecules, the best first, with their scores and further numbers: to be cut down by score, by diversity or by scaffold, and
-/// written as a table (CSV), as an SD file, and as a sheet of pictures.
+/// Different molecules, the best first, with their scores and further numbers: to be cut down by score, by
+/// diversity or by scaffold, and written as a table (CSV), as an SD file, and as a sheet of pictures.
 ///
 /// ```
 /// use gfn_molecules::{Molecule, Ranking};
@@ -55,10 +55,12 @@ pub struct Ranking {
 }
 
 impl Ranking {
-    /// The different ones of these molecules by their log-scores; of equal ones the first stays, and of equal scores the earlier is the better.
+    /// The different ones of these molecules by their log-scores; of equal ones the first stays, and of equal
+    /// scores the earlier is the better.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there is a score for each molecule, [`Error::NonFinite`] for one that isn't a number.
+    /// [`Error::Shape`] unless there is a score for each molecule, [`Error::NonFinite`] for one that isn't a
+    /// number.
     pub fn new(molecules: &[Molecule], log_scores: &[f64]) -> Result<Self> {
         let (n, given) = (molecules.len() as i64, log_scores.len() as i64);
         if n != given {
@@ -75,7 +77,8 @@ impl Ranking {
         Ok(Self { columns: Vec::new(), entries })
     }
 
-    /// The same with further columns, of one number of each molecule: [`FactoredScore::properties`](crate::FactoredScore::properties), say.
+    /// The same with further columns, of one number of each molecule:
+    /// [`FactoredScore::properties`](crate::FactoredScore::properties), say.
     ///
     /// # Errors
     /// Those of `values`; [`Error::Shape`] unless it gives a number for each molecule and column.
@@ -125,7 +128,8 @@ impl Ranking {
         Ok(self.keeping(diverse_top_k(&scores, &prints, k, similarity)?))
     }
 
-    /// The best `per_scaffold` of each [scaffold](Molecule::scaffold); molecules without rings have none, and count as one.
+    /// The best `per_scaffold` of each [scaffold](Molecule::scaffold); molecules without rings have none, and
+    /// count as one.
     #[must_use]
     pub fn of_scaffolds(&self, per_scaffold: usize) -> Self {
         let mut taken: BTreeMap<Option<CanonicalKey>, usize> = BTreeMap::new();
@@ -154,11 +158,12 @@ impl Ranking {
         out
     }
 
-    /// Returns the SD file, with SMILES, log-scores and further columns as data items; the title of a molecule is its place, from 1.
+    /// Returns the SD file, with SMILES, log-scores and further columns as data items; the title of a
+    /// molecule is its place, from 1.
     ///
     /// # Errors
-    /// [`MoleculeError::Molfile`] for the first molecule that an SD file has no room for: one of more than 999 atoms, or a column whose name
-    /// isn't letters, digits and underscores.
+    /// [`MoleculeError::Molfile`] for the first molecule that an SD file has no room for: one of more than
+    /// 999 atoms, or a column whose name isn't letters, digits and underscores.
     pub fn sdf(&self) -> std::result::Result<String, MoleculeError> {
         self.entries.iter().enumerate().map(|(k, entry)| self.record(entry, k + 1)).collect()
     }
@@ -202,8 +207,8 @@ impl Ranking {
         Ok(out)
     }
 
-    /// Writes `molecules.csv`, `molecules.sdf` with what it has room for, and `molecules.svg` with the first `shown`; gives the number of molecules
-    /// that aren't in the SD file, with the reason of the first.
+    /// Writes `molecules.csv`, `molecules.sdf` with what it has room for, and `molecules.svg` with the first
+    /// `shown`; gives the number of molecules that aren't in the SD file, with the reason of the first.
     ///
     /// # Errors
     /// [`Error::Io`] and [`Error::Draw`] for files that can't be written.

@@ -1,4 +1,5 @@
-//! Descriptors and substructures against RDKit's numbers, and what the reader of SMARTS does with texts that are none.
+//! Descriptors and substructures against RDKit's numbers, and what the reader of SMARTS does with texts that
+//! are none.
 
 use std::time::{Duration, Instant};
 
@@ -187,8 +188,8 @@ const PIECES: [&str; 48] = [
     ".", "/", "\\", "[13C]", "[C@@H]", "->", "{2-}", "Cl", ":3]",
 ];
 
-/// Random texts are read or refused, and those that are read are searched for, without panic and within a moment: some thousands here, as many
-/// as `GFN_FUZZ` says by hand.
+/// Random texts are read or refused, and those that are read are searched for, without panic and within a
+/// moment: some thousands here, as many as `GFN_FUZZ` says by hand.
 #[test]
 fn random_texts_are_read_or_refused() {
     let n = std::env::var("GFN_FUZZ").ok().map_or(20_000, |n| n.parse().unwrap());

@@ -1,4 +1,5 @@
-//! Fragments from data, and training on molecules that are given: vocabularies, maximum likelihood, and what a prior is turned into.
+//! Fragments from data, and training on molecules that are given: vocabularies, maximum likelihood, and what
+//! a prior is turned into.
 
 use std::collections::BTreeMap;
 
@@ -89,8 +90,8 @@ fn pieces_are_counted_with_all_places_where_they_were_cut() {
     assert!(Vocabulary::read(&path).is_err());
 }
 
-/// The exact log likelihood of data, per object: before and after it was learned from; and the distance of what a prior learned from
-/// it is tuned to from prior times reward, before and after.
+/// The exact log likelihood of data, per object: before and after it was learned from; and the distance of
+/// what a prior learned from it is tuned to from prior times reward, before and after.
 struct Learned {
     before: f64,
     after: f64,

@@ -1,4 +1,5 @@
-//! Trees that are the same up to turned fragments: one normal form, and stems that are renamed with their neighbours.
+//! Trees that are the same up to turned fragments: one normal form, and stems that are renamed with their
+//! neighbours.
 
 use gfn::env::Direction;
 use gfn::graph::{Attributes, Edge, GraphKind, GraphState, Move, Node, canonical_key};

@@ -23,8 +23,8 @@ fn keys<'a>(trees: impl IntoIterator<Item = &'a GraphState>) -> BTreeSet<Canonic
     trees.into_iter().map(canonical_key).collect()
 }
 
-/// Libraries with rings that turn, stems with room for several, stems that aren't all alike, one molecule by many trees, and several
-/// fragments that are parts of each other.
+/// Libraries with rings that turn, stems with room for several, stems that aren't all alike, one molecule by
+/// many trees, and several fragments that are parts of each other.
 const SMALL: [(&str, usize); 6] = [
     ("c1ccccc1 0,1,2,3,4,5\nN 0,0,0\nCC 0,1\nO=CN 1,2\nC(F)(F)F 0", 3),
     ("C 0,0,0,0\nCC 0,0,1,1\nCCC 0,1,2\nC(C)(C)C 0,1", 3),
@@ -139,7 +139,8 @@ fn molecules_that_are_no_trees_are_known_in_time() {
     println!("{made} of {}", drugs.len());
 }
 
-/// Few of the many trees of a chain are small, and these are found: 20 carbons of which at most four go together are five fours.
+/// Few of the many trees of a chain are small, and these are found: 20 carbons of which at most four go
+/// together are five fours.
 #[test]
 fn small_trees_are_found_among_many() {
     let library = library("C 0,0,0,0\nCC 0,1\nCCC 0,2\nCCCC 0,3");
@@ -155,8 +156,9 @@ fn small_trees_are_found_among_many() {
     assert_eq!([21, 20, 19].map(found), [0, 1, 3]);
 }
 
-/// Branches that are alike: the ways to cut it into one and two carbons are the matchings of its bonds, of which there are 3.8
-/// million; up to symmetry 84 where the middle stays alone, and 4 times 28 where it is one of two.
+/// Branches that are alike: the ways to cut it into one and two carbons are the matchings of its bonds, of
+/// which there are 3.8 million; up to symmetry 84 where the middle stays alone, and 4 times 28 where it is
+/// one of two.
 #[test]
 fn branches_that_are_alike_are_no_more_work() {
     let library = library("C 0,0,0,0\nCC 0,0,0,1,1,1");

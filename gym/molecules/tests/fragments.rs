@@ -1,4 +1,5 @@
-//! Junction trees of fragments: the contract, and every figure against trees that are listed and compared atom by atom.
+//! Junction trees of fragments: the contract, and every figure against trees that are listed and compared
+//! atom by atom.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -19,8 +20,8 @@ use gfn_molecules::{Element, Molecule};
 use petgraph::algo::is_isomorphic_matching;
 use petgraph::graph::UnGraph;
 
-/// Rings that can be turned, a stem with room for three, two ends that are alike and two that aren't, a symmetry of atoms that
-/// no stem feels (the fluorines).
+/// Rings that can be turned, a stem with room for three, two ends that are alike and two that aren't, a
+/// symmetry of atoms that no stem feels (the fluorines).
 const SMALL: &str = "c1ccccc1 0,1,2,3,4,5\nN 0,0,0\nCC 0,1\nO=CN 1,2\nC(F)(F)F 0\n";
 
 fn library(text: &str) -> FragmentLibrary {
@@ -299,7 +300,8 @@ fn exact_flows_sample_the_target_and_without_the_correction_what_symmetry_predic
     }
 }
 
-/// A policy that is trained for seconds: its distance from the target, and from what symmetry predicts without the correction.
+/// A policy that is trained for seconds: its distance from the target, and from what symmetry predicts
+/// without the correction.
 fn trained(corrects: bool) -> (f64, f64, f64) {
     tch::set_num_threads(1);
     let library = library("c1ccccc1 0,1,2,3,4,5\nN 0,0,0\nC 0\n");

@@ -1,4 +1,5 @@
-//! Molecules on paper: no atom lies on another, whatever is drawn; molfiles say by their own columns what the molecule is.
+//! Molecules on paper: no atom lies on another, whatever is drawn; molfiles say by their own columns what the
+//! molecule is.
 
 use gfn::Rng;
 use gfn::policy::UniformPolicy;
@@ -291,7 +292,8 @@ fn drawings_stay_on_their_canvas() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// The marks that a molfile draws are those of the molecule, by volumes in space: a wedge lifts its end off the paper.
+/// The marks that a molfile draws are those of the molecule, by volumes in space: a wedge lifts its end off
+/// the paper.
 #[test]
 fn wedges_and_places_say_which_isomer_it_is() {
     let (mut seen, mut wrong_if_flat) = ([0, 0], 0);

@@ -126,8 +126,9 @@ fn all_small_molecules_are_reached_and_no_others() {
     assert_eq!(states, listed.iter().map(|molecule| molecule.n_kekule_forms().unwrap()).sum::<usize>());
 }
 
-/// The most atoms of a ring in a smallest set of rings, after Horton (1987): the candidates are an edge and the shortest paths from a
-/// node to its ends; of those, shortest first, the ones that aren't sums of earlier ones.
+/// The most atoms of a ring in a smallest set of rings, after Horton (1987): the candidates are an edge and
+/// the shortest paths from a node to its ends; of those, shortest first, the ones that aren't sums of earlier
+/// ones.
 fn largest_ring(molecule: &Molecule) -> usize {
     let n = molecule.atoms().len();
     // By node: the distance and the bonds (as bits) of a shortest path to each other.
@@ -171,7 +172,8 @@ fn largest_ring(molecule: &Molecule) -> usize {
     largest
 }
 
-/// A ring size limit lets fused rings be, but no larger ring, and what is reached is what a filter leaves of all.
+/// A ring size limit lets fused rings be, but no larger ring, and what is reached is what a filter leaves of
+/// all.
 #[test]
 fn ring_limits_are_those_of_a_filter() {
     let carbons = |max_atoms, max_rings, max_ring_size| {
@@ -207,7 +209,8 @@ fn ring_limits_are_those_of_a_filter() {
     assert!((3..6).all(|size| sizes.contains(&size)) && sizes.iter().filter(|size| **size == 6).count() == 1);
 }
 
-/// Exact flows of the corrected reward sample each molecule in proportion to its score: Z is the sum over molecules.
+/// Exact flows of the corrected reward sample each molecule in proportion to its score: Z is the sum over
+/// molecules.
 #[test]
 fn the_target_is_over_molecules() {
     let molecules = MoleculeEnv::new(carbon_nitrogen_oxygen(3)).unwrap();
@@ -218,7 +221,8 @@ fn the_target_is_over_molecules() {
     let sum: f64 = listed.filter(|molecule| molecule.atoms().len() <= 3).map(|molecule| score(&molecule)).sum();
     assert!((log_z - sum.ln()).abs() < 1e-9);
 
-    // Rings of six atoms: two elements on a hexagon make 13 molecules, and 16 states with alternating bonds (Burnside).
+    // Rings of six atoms: two elements on a hexagon make 13 molecules, and 16 states with alternating bonds
+    // (Burnside).
     let config = MoleculeConfig {
         elements: vec![Element::N, Element::P],
         max_order: BondOrder::Double,
@@ -235,7 +239,8 @@ fn the_target_is_over_molecules() {
     }
     let several = forms.values().filter(|(forms, _)| *forms > 1);
     assert_eq!(several.map(|(forms, _)| forms - 1).sum::<usize>(), 16 - 13);
-    // Whoever wrote the reward: each molecule has its share of the target, and so has the policy of the exact flows.
+    // Whoever wrote the reward: each molecule has its share of the target, and so has the policy of the exact
+    // flows.
     let sum = |score: fn(&Molecule) -> f64| -> f64 { forms.values().map(|(_, molecule)| score(molecule)).sum() };
     let alike = |states: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.len()]) };
     let rewards: [(Box<dyn Reward<GraphStates>>, f64); 2] =

@@ -192,8 +192,8 @@ fn peak() -> u64 {
     line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 
-/// Mutations of what is read, in the thousands here: `GFN_FUZZ=1000000 cargo test molecule_files::texts` by hand. Nothing panics, hangs or
-/// takes more than 64 MB.
+/// Mutations of what is read, in the thousands here: `GFN_FUZZ=1000000 cargo test molecule_files::texts` by
+/// hand. Nothing panics, hangs or takes more than 64 MB.
 #[test]
 fn texts_that_are_damaged_are_read_or_refused() {
     let runs: usize = std::env::var("GFN_FUZZ").ok().and_then(|runs| runs.parse().ok()).unwrap_or(20_000);

@@ -56,7 +56,8 @@ fn molecules(env: &MoleculeEnv, states: &GraphStates) -> Vec<Option<Molecule>> {
         .collect()
 }
 
-/// The total variation between the molecules of the exact flows with uniform P_B and a reward that tells isomers apart.
+/// The total variation between the molecules of the exact flows with uniform P_B and a reward that tells
+/// isomers apart.
 fn exact_distance(env: &MoleculeEnv, graph: &StateGraph<GraphEnv>) -> f64 {
     let score = |molecule: &Molecule| {
         let text = molecule.smiles();
@@ -84,8 +85,9 @@ fn exact_distance(env: &MoleculeEnv, graph: &StateGraph<GraphEnv>) -> f64 {
     shares.values().map(|off| off.abs()).sum::<f64>() / 2.0
 }
 
-/// The stereoisomers among the states are those of the molecules without stereochemistry, and uniform P_B divides what each is worth
-/// among the ways to it: the policy of the exact flows is the target, with stereochemistry and without.
+/// The stereoisomers among the states are those of the molecules without stereochemistry, and uniform P_B
+/// divides what each is worth among the ways to it: the policy of the exact flows is the target, with
+/// stereochemistry and without.
 #[test]
 fn the_target_is_over_stereoisomers() {
     use Element::{C, F, N, O};

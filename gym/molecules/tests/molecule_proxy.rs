@@ -1,4 +1,5 @@
-//! TorchScript proxies: equal to the descriptor that they compute, and refused where they give something else.
+//! TorchScript proxies: equal to the descriptor that they compute, and refused where they give something
+//! else.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,5 @@
-//! SMILES beyond the ordinary: aromatic bonds, rings that are fused without marks, texts of thousands of atoms, files with salts.
+//! SMILES beyond the ordinary: aromatic bonds, rings that are fused without marks, texts of thousands of
+//! atoms, files with salts.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,5 @@
-//! Growth from a scaffold: the contract, decorations against lists that are made by other means, and what is trained.
+//! Growth from a scaffold: the contract, decorations against lists that are made by other means, and what is
+//! trained.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,8 +34,8 @@ fn marked(smiles: &str) -> Fragment {
     Fragment::from_marked(smiles).unwrap()
 }
 
-/// A ring of alike places, places that symmetry tells apart, one place for two, a chain with room for a double bond, charges and
-/// hydrogens that the elements' own rules don't have, a fused system, a single atom.
+/// A ring of alike places, places that symmetry tells apart, one place for two, a chain with room for a
+/// double bond, charges and hydrogens that the elements' own rules don't have, a fused system, a single atom.
 const SCAFFOLDS: [&str; 8] = [
     "c1([*:1])c([*:2])c([*:3])c([*:4])c([*:5])c1[*:6]",
     "c1ccc([*:1])cc1",
@@ -103,7 +104,8 @@ fn what_grows_keeps_the_scaffold_and_hangs_on_its_stems() {
     }
 }
 
-/// A decorated scaffold by naive means: its atoms with a mark of its own each, or one mark for all, its aromatic bonds as such.
+/// A decorated scaffold by naive means: its atoms with a mark of its own each, or one mark for all, its
+/// aromatic bonds as such.
 fn key(env: &MoleculeEnv, graph: &GraphState) -> String {
     let scaffold = env.config().scaffold.as_ref().unwrap();
     let own = scaffold.molecule();
@@ -193,7 +195,8 @@ fn decorations_are_those_that_differ_by_other_means() {
     }
 }
 
-/// A ring of six that hangs on a scaffold has two Kekule forms once something is beside: two states that are one object.
+/// A ring of six that hangs on a scaffold has two Kekule forms once something is beside: two states that are
+/// one object.
 #[test]
 fn kekule_forms_of_what_hangs_on_a_scaffold_are_one_object() {
     for treatment in [Scaffold::Alike, Scaffold::ToldApart] {
@@ -225,7 +228,8 @@ fn kekule_forms_of_what_hangs_on_a_scaffold_are_one_object() {
     }
 }
 
-/// A policy that is trained for seconds, on the exact distribution; and on that of all states, were symmetry not corrected for.
+/// A policy that is trained for seconds, on the exact distribution; and on that of all states, were symmetry
+/// not corrected for.
 fn trained(text: &str, treatment: Scaffold, corrects: bool) -> (f64, usize) {
     tch::set_num_threads(1);
     let config = MoleculeConfig { corrects_symmetry: corrects, ..config(marked(text), 2, treatment) };
@@ -271,7 +275,8 @@ fn decorations_are_sampled_in_proportion_to_the_reward() {
         println!("{text}, {treatment:?}: TV {tv:.4} over {states} decorations");
         assert!(tv < 0.05, "{text}: {tv}");
     }
-    // The negative control: without the correction decorations that a symmetry of the scaffold keeps are met too often.
+    // The negative control: without the correction decorations that a symmetry of the scaffold keeps are met
+    // too often.
     let (tv, _) = trained("c1([*:1])ccc([*:2])cc1", Scaffold::Alike, false);
     println!("not corrected: TV {tv:.4}");
     assert!(tv > 0.05, "{tv}");

@@ -47,7 +47,8 @@ fn shapes_and_powers_by_hand() {
     assert_eq!(ScoreConfig::default().build().unwrap().log_scores(&given).unwrap(), [0.0; 3]);
 }
 
-/// A factor that can be 0 refuses a negative power when the score is built, and no logarithm is plus infinity or NaN.
+/// A factor that can be 0 refuses a negative power when the score is built, and no logarithm is plus infinity
+/// or NaN.
 #[test]
 fn a_factor_of_zero_has_no_negative_power() {
     let limit = |otherwise| Shape::Limit { least: None, most: Some(-1.0), otherwise };

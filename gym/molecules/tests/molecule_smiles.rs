@@ -1,4 +1,5 @@
-//! Molecules as RDKit has them: read, written, weighed and counted; what isn't one is refused with the reason.
+//! Molecules as RDKit has them: read, written, weighed and counted; what isn't one is refused with the
+//! reason.
 
 use std::collections::BTreeSet;
 

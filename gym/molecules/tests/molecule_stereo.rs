@@ -1,4 +1,5 @@
-//! Stereochemistry as RDKit has it: what is one isomer and what isn't, how many there are, and that marks depend on no order of atoms.
+//! Stereochemistry as RDKit has it: what is one isomer and what isn't, how many there are, and that marks
+//! depend on no order of atoms.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -56,7 +57,8 @@ fn shuffled(molecule: &Molecule, rng: &mut Rng) -> Molecule {
     Molecule::new(&ValenceTable::default(), &atoms, &parts).unwrap().with_marks(&marks).unwrap()
 }
 
-/// Texts of one isomer in other orders are one molecule, those of others are others; without marks all are one.
+/// Texts of one isomer in other orders are one molecule, those of others are others; without marks all are
+/// one.
 #[test]
 fn isomers_are_those_of_rdkit() {
     let mut rng = Rng::seeded(1);
@@ -93,7 +95,8 @@ fn isomers_are_those_of_rdkit() {
     assert!(isomers > 200 && told > 200, "{isomers} isomers, {told} with marks");
 }
 
-/// A mark that is turned is another isomer or, where a symmetry turns it back, the same one: by listing all permutations.
+/// A mark that is turned is another isomer or, where a symmetry turns it back, the same one: by listing all
+/// permutations.
 #[test]
 fn keys_are_those_of_all_permutations() {
     let mut compared = [0, 0];
@@ -249,8 +252,9 @@ fn what_contradicts_itself_is_refused() {
     assert!(triene.with_marks(&[centre]).is_err());
 }
 
-/// Writes what `scripts/molecules/stereo.py` compares with RDKit: for each line of the file `GFN_SMILES` the canonical SMILES, the one
-/// without marks, the key and the number of stereoisomers, or what is wrong, to the file `GFN_FOUND`. Without them, reads the golden file.
+/// Writes what `scripts/molecules/stereo.py` compares with RDKit: for each line of the file `GFN_SMILES` the
+/// canonical SMILES, the one without marks, the key and the number of stereoisomers, or what is wrong, to the
+/// file `GFN_FOUND`. Without them, reads the golden file.
 #[test]
 fn what_rdkit_is_compared_with() {
     let golden = || golden().iter().map(|case| case["smiles"].as_str().unwrap().to_owned() + "\n").collect::<String>();

@@ -1,4 +1,5 @@
-//! The sEH proxy: equal to its formulas with weights made up here, and to the published network with the published weights.
+//! The sEH proxy: equal to its formulas with weights made up here, and to the published network with the
+//! published weights.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -64,7 +65,8 @@ fn read(smiles: &str) -> Molecule {
     Molecule::from_smiles(smiles).unwrap()
 }
 
-/// RDKit's features of the atoms of acetamide, by hand: atomic number, place of the element, aromatic, sp, sp2, sp3, hydrogens.
+/// RDKit's features of the atoms of acetamide, by hand: atomic number, place of the element, aromatic, sp,
+/// sp2, sp3, hydrogens.
 const ACETAMIDE: [[f64; 7]; 4] = [
     [6.0, 1.0, 0.0, 0.0, 0.0, 1.0, 3.0],
     [6.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0],

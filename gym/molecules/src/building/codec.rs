@@ -10,11 +10,12 @@ use crate::{AtomSpec, Bond, BondOrder, Element, Molecule};
 
 /// The translation between graphs of a [`MoleculeEnv`](super::MoleculeEnv) and molecules; cheap to clone.
 ///
-/// A node's class is the place of its element in the configuration; its attributes are its charge (the place among the charges,
-/// from 1) and how many valences above the smallest it is set to, in this order, where the configuration has any. An edge has
-/// one attribute: 0 for a single bond, 1 for a double, 2 for a triple one. Atoms of a scaffold come first, in classes of their own
-/// ([`class_names`](MoleculeCodec::class_names)), and their aromatic bonds are 3. With [`stereo`](MoleculeConfig::stereo), a mark is 3 nodes (12 at
-/// a centre of four heavy neighbours, 2 at a double bond) of the next two classes, with edges of classes 1 to 4.
+/// A node's class is the place of its element in the configuration; its attributes are its charge (the place
+/// among the charges, from 1) and how many valences above the smallest it is set to, in this order, where the
+/// configuration has any. An edge has one attribute: 0 for a single bond, 1 for a double, 2 for a triple one.
+/// Atoms of a scaffold come first, in classes of their own ([`class_names`](MoleculeCodec::class_names)), and
+/// their aromatic bonds are 3. With [`stereo`](MoleculeConfig::stereo), a mark is 3 nodes (12 at a centre of
+/// four heavy neighbours, 2 at a double bond) of the next two classes, with edges of classes 1 to 4.
 #[derive(Clone, Debug)]
 pub struct MoleculeCodec(Arc<Rules>);
 
@@ -64,8 +65,8 @@ impl MoleculeCodec {
         &self.0.charges
     }
 
-    /// The names of the classes of nodes: the elements, then atoms of the scaffold, each kind of them once, or the two kinds of nodes that
-    /// marks of stereochemistry are.
+    /// The names of the classes of nodes: the elements, then atoms of the scaffold, each kind of them once,
+    /// or the two kinds of nodes that marks of stereochemistry are.
     #[must_use]
     pub fn class_names(&self) -> Vec<String> {
         let elements = self.0.config.elements.iter().map(|element| element.symbol().to_owned());
@@ -89,10 +90,12 @@ impl MoleculeCodec {
         Ok(Molecule::new(&rules.config.table, &rules.specs(graph)?, &bonds)?)
     }
 
-    /// The state that is this Kekule form of a molecule, its nodes in the order of the atoms, those of marks behind them.
+    /// The state that is this Kekule form of a molecule, its nodes in the order of the atoms, those of marks
+    /// behind them.
     ///
     /// # Errors
-    /// [`Error::Config`] for a molecule that the environment doesn't build; for marks of stereochemistry where states have none.
+    /// [`Error::Config`] for a molecule that the environment doesn't build; for marks of stereochemistry
+    /// where states have none.
     pub fn graph(&self, molecule: &Molecule) -> Result<GraphState> {
         self.graph_as_marked(&molecule.clone().completed())
     }
@@ -211,7 +214,8 @@ impl Rules {
         Ok(node)
     }
 
-    /// The valences of an element with a charge, by the class and the place of the charge; none for an atom that isn't to be.
+    /// The valences of an element with a charge, by the class and the place of the charge; none for an atom
+    /// that isn't to be.
     fn valences(&self, class: usize, charge: usize) -> &[u8] {
         match (self.config.elements.get(class), self.charges.get(charge)) {
             (Some(&element), Some(&charge)) if charge == 0 || self.config.charges.contains(&(element, charge)) => {

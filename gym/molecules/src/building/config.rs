@@ -28,8 +28,9 @@ pub struct MoleculeConfig {
     pub table: ValenceTable,
     /// Charges that atoms can be given, once.
     pub charges: Vec<(Element, i8)>,
-    /// The number of valences above the smallest one that an atom may be set to, the rest being hydrogens: 1 allows the two hydrogens of
-    /// `C[PH2]=O`, say. 0 for atoms that are filled up to the smallest valence only.
+    /// The number of valences above the smallest one that an atom may be set to, the rest being hydrogens: 1
+    /// allows the two hydrogens of `C[PH2]=O`, say. 0 for atoms that are filled up to the smallest valence
+    /// only.
     pub extra_valences: u8,
     /// The highest order of bonds.
     pub max_order: BondOrder,
@@ -39,21 +40,21 @@ pub struct MoleculeConfig {
     pub max_rings: Option<usize>,
     /// The most atoms of a ring in a smallest set of rings; `None` for no limit.
     pub max_ring_size: Option<usize>,
-    /// `true` if states have signs of stereochemistry, each finished one being one stereoisomer. `false`: a molecule stands for all of
-    /// its stereoisomers.
+    /// `true` if states have signs of stereochemistry, each finished one being one stereoisomer. `false`: a
+    /// molecule stands for all of its stereoisomers.
     pub stereo: bool,
     /// `true` if training corrects for symmetry.
     pub corrects_symmetry: bool,
-    /// The molecule that growth starts from, with the atoms that something may be attached to, each as often as it is a stem; `None` for the
-    /// empty one. Its atoms and bonds stay, and no ring is closed over them.
+    /// The molecule that growth starts from, with the atoms that something may be attached to, each as often
+    /// as it is a stem; `None` for the empty one. Its atoms and bonds stay, and no ring is closed over them.
     pub scaffold: Option<Fragment>,
     /// The treatment of its atoms: alike, if a symmetry of it takes one to the other, or each told apart.
     pub scaffold_atoms: Scaffold,
 }
 
 impl MoleculeConfig {
-    /// C, N, O, F, P, S, Cl and Br with the usual valences, N+ and O-, bonds up to triple ones, any rings, at most `max_atoms` heavy
-    /// atoms, no stereochemistry; training corrects for symmetry.
+    /// C, N, O, F, P, S, Cl and Br with the usual valences, N+ and O-, bonds up to triple ones, any rings, at
+    /// most `max_atoms` heavy atoms, no stereochemistry; training corrects for symmetry.
     #[must_use]
     pub fn new(max_atoms: usize) -> Self {
         use Element::{Br, C, Cl, F, N, O, P, S};

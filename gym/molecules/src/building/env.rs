@@ -12,30 +12,33 @@ use crate::{BondOrder, Molecule};
 
 /// Molecules that grow atom by atom, up to isomorphism.
 ///
-/// *States.* Connected undirected graphs of heavy atoms and bonds, each a Kekule form of a valid molecule; hydrogens are what fills
-/// the valences up. [`MoleculeCodec`] reads them.
-/// *Actions.* A first atom; an atom joined to one that is there by a single bond; a single bond that closes a ring; a charge (and,
-/// if allowed, a higher valence) of an atom; a bond made double or triple. Each attribute is set once, and any state but the empty
-/// one can be finished.
-/// *Limits.* Atoms, rings, and ring sizes: the rings of a smallest set have at most `max_ring_size` atoms.
+/// *States.* Connected undirected graphs of heavy atoms and bonds, each a Kekule form of a valid molecule;
+/// hydrogens are what fills the valences up. [`MoleculeCodec`] reads them. *Actions.* A first atom; an atom
+/// joined to one that is there by a single bond; a single bond that closes a ring; a charge (and, if allowed,
+/// a higher valence) of an atom; a bond made double or triple. Each attribute is set once, and any state but
+/// the empty one can be finished. *Limits.* Atoms, rings, and ring sizes: the rings of a smallest set have at
+/// most `max_ring_size` atoms.
 ///
-/// The masks are exact both ways: what they let exit is a valid molecule, and a molecule within the limits can be built in
-/// any order of its atoms. (recursionpharma/gflownet lets a bond of a ring be taken away with its order, though no
-/// action brings both back; its molecules are checked by RDKit when they are finished.)
+/// The masks are exact both ways: what they let exit is a valid molecule, and a molecule within the limits
+/// can be built in any order of its atoms. (recursionpharma/gflownet lets a bond of a ring be taken away with
+/// its order, though no action brings both back; its molecules are checked by RDKit when they are finished.)
 ///
-/// *Stereochemistry*, by choice ([`MoleculeConfig::stereo`]; without it a molecule stands for all of its stereoisomers). A molecule that has
-/// stereo elements isn't finished until all of them have a sign; signs are set last, one by one in any order, and once there is one, the
-/// molecule grows no more. So no mark is ever lost because neighbours become alike, and each finished state is one stereoisomer. A mark is a
-/// few nodes of the state, joined so that the symmetries of the graph are those of the marked molecule: |Aut| and the identity of
-/// states are exact. What can't exist for want of room (in, out isomers of small bicycles) is built, too.
+/// *Stereochemistry*, by choice ([`MoleculeConfig::stereo`]; without it a molecule stands for all of its
+/// stereoisomers). A molecule that has stereo elements isn't finished until all of them have a sign; signs
+/// are set last, one by one in any order, and once there is one, the molecule grows no more. So no mark is
+/// ever lost because neighbours become alike, and each finished state is one stereoisomer. A mark is a few
+/// nodes of the state, joined so that the symmetries of the graph are those of the marked molecule: |Aut| and
+/// the identity of states are exact. What can't exist for want of room (in, out isomers of small bicycles) is
+/// built, too.
 ///
-/// A molecule with several Kekule forms (o-xylene has two) is several states. The environment's measure over states
-/// ([`Symmetry::log_multiplicity`](gfn::env::Symmetry::log_multiplicity)) gives each an equal share of the molecule's reward, whoever wrote that, so
-/// that molecules are sampled in proportion to it.
+/// A molecule with several Kekule forms (o-xylene has two) is several states. The environment's measure over
+/// states ([`Symmetry::log_multiplicity`](gfn::env::Symmetry::log_multiplicity)) gives each an equal share of
+/// the molecule's reward, whoever wrote that, so that molecules are sampled in proportion to it.
 ///
-/// *Scaffolds.* With [`MoleculeConfig::scaffold`] growth starts from a molecule, at its stems. Objects are its decorations: a molecule that
-/// has the scaffold in several places is several of them. Alike are decorations that a symmetry of the scaffold takes to each other, its
-/// aromatic bonds being of one kind. States aren't written from molecules then.
+/// *Scaffolds.* With [`MoleculeConfig::scaffold`] growth starts from a molecule, at its stems. Objects are
+/// its decorations: a molecule that has the scaffold in several places is several of them. Alike are
+/// decorations that a symmetry of the scaffold takes to each other, its aromatic bonds being of one kind.
+/// States aren't written from molecules then.
 ///
 /// ```
 /// use gfn::{policy::UniformPolicy, rollout::Sampler, Rng};
@@ -76,8 +79,8 @@ impl MoleculeEnv {
     /// An environment of this make.
     ///
     /// # Errors
-    /// [`Error::Config`](gfn::Error::Config) for settings that make no sense: no atom, no element, an element or a charge without
-    /// a valence, rings of fewer than three atoms.
+    /// [`Error::Config`](gfn::Error::Config) for settings that make no sense: no atom, no element, an element
+    /// or a charge without a valence, rings of fewer than three atoms.
     pub fn new(config: MoleculeConfig) -> Result<Self> {
         config.check()?;
         let codec = MoleculeCodec::new(config);
@@ -168,8 +171,8 @@ impl Chemistry {
         self.codec.rules().scaffold.as_ref().is_some_and(|scaffold| scaffold.has(atom))
     }
 
-    /// Returns the role of moves that have limits in a state. Moves that set signs have none beyond those of their type; all other moves are
-    /// forbidden here once a state has signs.
+    /// Returns the role of moves that have limits in a state. Moves that set signs have none beyond those of
+    /// their type; all other moves are forbidden here once a state has signs.
     fn role(&self, graph: &GraphState, moves: &mut MoveMask<'_>) -> Option<Role> {
         let role = self.roles.get(moves.kind().0).copied().filter(|role| !matches!(role, Role::Sign))?;
         if self.codec.rules().is_marked(graph) {
@@ -276,7 +279,8 @@ impl GraphRules for Chemistry {
         let rules = self.codec.rules();
         let Some(role) = self.role(graph, moves) else { return };
         if rules.scaffold.is_some() && moves.any() {
-            // What was there before is taken back by no move. (Of moves of one atom, the other is the first one.)
+            // What was there before is taken back by no move. (Of moves of one atom, the other is the first
+            // one.)
             moves.retain(|action| !(self.is_fixed(action.a) && self.is_fixed(action.b)));
         }
         match (role, rules.config.max_ring_size) {

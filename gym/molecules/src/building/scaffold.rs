@@ -8,8 +8,8 @@ use super::codec::{AtomState, Rules, bond_attribute, bond_edge};
 use crate::fragments::Fragment;
 use crate::{Atom, Bond, BondOrder, Molecule};
 
-/// The attribute of an aromatic bond of a scaffold, behind those of single, double and triple ones: it is of no fixed order, so that the
-/// scaffold has all of its symmetries.
+/// The attribute of an aromatic bond of a scaffold, behind those of single, double and triple ones: it is of
+/// no fixed order, so that the scaffold has all of its symmetries.
 const AROMATIC: u8 = 3;
 /// The charges that mark atoms of a scaffold begin here: of such an atom no ring is aromatic.
 const FIRST_MARK: usize = 8;
@@ -83,8 +83,8 @@ impl Fixed {
         GraphState::from_parts(GraphKind::Undirected, &nodes, &edges)
     }
 
-    /// The parts that hang together without the scaffold, by the first of its atoms; `None` for atoms of the scaffold. A ring that is closed between two
-    /// of these would have an atom of the scaffold.
+    /// The parts that hang together without the scaffold, by the first of its atoms; `None` for atoms of the
+    /// scaffold. A ring that is closed between two of these would have an atom of the scaffold.
     pub(super) fn branches(&self, graph: &GraphState) -> Vec<Option<usize>> {
         let mut branch = vec![None; graph.n_nodes()];
         for first in self.n_atoms()..graph.n_nodes() {
@@ -106,8 +106,8 @@ impl Fixed {
         self.kind(state).map(|kind| kind.atom)
     }
 
-    /// The hydrogens of an atom of its own while nothing is attached, unless more is attached than there is room for; the outer `None` for
-    /// other atoms. Bonds of such an atom are those to what has grown.
+    /// The hydrogens of an atom of its own while nothing is attached, unless more is attached than there is
+    /// room for; the outer `None` for other atoms. Bonds of such an atom are those to what has grown.
     pub(super) fn valence(&self, state: AtomState) -> Option<Option<u8>> {
         self.kind(state).map(|kind| (state.bonds <= kind.room).then_some(kind.atom.hydrogens))
     }

@@ -113,8 +113,8 @@ impl MoleculeCodec {
 
 /// Sets the sign of a centre, or of a double bond; the way back takes it off.
 ///
-/// A sign is relative to the order of the neighbours in the state's canonical order. Where a symmetry of the state makes that ambiguous,
-/// both signs lead to the same state up to isomorphism.
+/// A sign is relative to the order of the neighbours in the state's canonical order. Where a symmetry of the
+/// state makes that ambiguous, both signs lead to the same state up to isomorphism.
 #[derive(Clone, Debug)]
 pub(super) struct SetSign {
     pub(super) codec: MoleculeCodec,

@@ -1,4 +1,5 @@
-//! Places of atoms in the plane: rings are regular polygons, chains are zigzags, and atoms that lie on each other are pushed apart.
+//! Places of atoms in the plane: rings are regular polygons, chains are zigzags, and atoms that lie on each
+//! other are pushed apart.
 
 use std::f64::consts::{FRAC_PI_2, PI, TAU};
 
@@ -16,9 +17,10 @@ const ROUNDS: usize = 100;
 impl Molecule {
     /// Returns the places of its atoms in a drawing, to the right and up, in bond lengths.
     ///
-    /// Rings are regular polygons and chains are zigzags with angles of 120 degrees, with bonds of length 1. In bridged rings, and
-    /// where branches would lie on each other, atoms are pushed apart, which bends and stretches bonds. The same molecule has the
-    /// same places, whatever the order of its atoms and its Kekule form.
+    /// Rings are regular polygons and chains are zigzags with angles of 120 degrees, with bonds of length 1.
+    /// In bridged rings, and where branches would lie on each other, atoms are pushed apart, which bends and
+    /// stretches bonds. The same molecule has the same places, whatever the order of its atoms and its Kekule
+    /// form.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -56,7 +58,8 @@ impl Molecule {
         places
     }
 
-    /// Returns `true` if an atom's two bonds lie on a line: next to a triple bond, or between two double ones.
+    /// Returns `true` if an atom's two bonds lie on a line: next to a triple bond, or between two double
+    /// ones.
     fn is_straight(&self, a: usize) -> bool {
         let orders = self.neighbours(a).filter(|(_, bond)| !bond.aromatic).map(|(_, bond)| bond.order.value() - 1);
         self.neighbours(a).len() == 2 && orders.sum::<u8>() == 2
@@ -168,7 +171,8 @@ impl Layout {
         if chord >= bonds - 1e-6 {
             return (1..=n).map(|k| plus(p, k as f64 / bonds, minus(q, p))).collect();
         }
-        // Bisects half the angle of a bond seen from the centre: the chord over all bonds falls from `bonds` to 0.
+        // Bisects half the angle of a bond seen from the centre: the chord over all bonds falls from `bonds`
+        // to 0.
         let (mut low, mut high) = (1e-9, PI / bonds);
         for _ in 0..60 {
             let half = f64::midpoint(low, high);
@@ -184,7 +188,8 @@ impl Layout {
         if left <= right + 1e-6 { one } else { other }
     }
 
-    /// Moves atoms that lie on each other apart, and atoms with a bond to its length; `order` has the atom of each rank.
+    /// Moves atoms that lie on each other apart, and atoms with a bond to its length; `order` has the atom of
+    /// each rank.
     fn push_apart(&self, order: &[usize], places: &mut [Place]) {
         for _ in 0..ROUNDS {
             let mut is_settled = true;

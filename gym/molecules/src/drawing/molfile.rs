@@ -18,16 +18,17 @@ const DOWN: u8 = 6;
 /// The line after each record of an SD file.
 const RECORD_END: &str = "$$$$";
 impl Molecule {
-    /// The molecule as a molfile (V2000): atoms at their [`coordinates`](Self::coordinates) in units of 1.5, bonds of this
-    /// Kekule form, charges in `M  CHG` lines.
+    /// The molecule as a molfile (V2000): atoms at their [`coordinates`](Self::coordinates) in units of 1.5,
+    /// bonds of this Kekule form, charges in `M  CHG` lines.
     ///
-    /// An atom whose hydrogens a reader would not guess has its valence written. Marked centres have a wedge, and marked double bonds are
-    /// drawn as they are; those that could be cis or trans and have no mark are written as either, as the drawing must not give them one.
+    /// An atom whose hydrogens a reader would not guess has its valence written. Marked centres have a wedge,
+    /// and marked double bonds are drawn as they are; those that could be cis or trans and have no mark are
+    /// written as either, as the drawing must not give them one.
     ///
     /// # Errors
-    /// [`MoleculeError::Molfile`] for what can't be drawn flat (a double bond in trans in a ring; phosphorus with two neighbours, a hydrogen
-    /// and a lone pair), for more than 999 atoms or bonds, a title of more than 80 characters or one line,
-    /// or one that starts with `$$$$`: that ends a record of an SD file.
+    /// [`MoleculeError::Molfile`] for what can't be drawn flat (a double bond in trans in a ring; phosphorus
+    /// with two neighbours, a hydrogen and a lone pair), for more than 999 atoms or bonds, a title of more
+    /// than 80 characters or one line, or one that starts with `$$$$`: that ends a record of an SD file.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -92,12 +93,12 @@ impl Molecule {
         Ok(out)
     }
 
-    /// The molecule as a record of an SD file: its [`molfile`](Self::molfile), data by name, and `$$$$`. A file is its records one
-    /// after the other.
+    /// The molecule as a record of an SD file: its [`molfile`](Self::molfile), data by name, and `$$$$`. A
+    /// file is its records one after the other.
     ///
     /// # Errors
-    /// As for the molfile; [`MoleculeError::Molfile`] for a name that isn't letters, digits and underscores with a letter
-    /// first, or a value that isn't one line of text.
+    /// As for the molfile; [`MoleculeError::Molfile`] for a name that isn't letters, digits and underscores
+    /// with a letter first, or a value that isn't one line of text.
     ///
     /// ```
     /// use gfn_molecules::Molecule;

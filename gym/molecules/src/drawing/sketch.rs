@@ -20,9 +20,9 @@ const WEDGE: f64 = 0.12;
 const HATCHES: u8 = 6;
 
 impl Molecule {
-    /// Returns its skeletal formula, no larger than `width` by `height` units: carbons are corners and ends of lines, other atoms are
-    /// written with their hydrogens and charges; double bonds are those of this Kekule form, and marked centres have wedges. (A double
-    /// bond in trans in a ring looks like one in cis.)
+    /// Returns its skeletal formula, no larger than `width` by `height` units: carbons are corners and ends
+    /// of lines, other atoms are written with their hydrogens and charges; double bonds are those of this
+    /// Kekule form, and marked centres have wedges. (A double bond in trans in a ring looks like one in cis.)
     ///
     /// ```
     /// use gfn_molecules::Molecule;

@@ -28,7 +28,8 @@ impl Molecule {
         }
     }
 
-    /// `true` unless a double bond is marked as cis where the places of its neighbours have it trans, or the reverse.
+    /// `true` unless a double bond is marked as cis where the places of its neighbours have it trans, or the
+    /// reverse.
     pub(super) fn shows_sign(&self, places: &[Place], k: usize) -> bool {
         let bond = self.bonds()[k];
         let first =

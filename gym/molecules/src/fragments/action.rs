@@ -7,10 +7,12 @@ use super::library::Port;
 use super::normal::normalise;
 use super::tree::{Tree, arc};
 
-/// Attaches a new fragment, by one of its stems, to a stem of one that is there; the way back takes off a leaf with its bond.
+/// Attaches a new fragment, by one of its stems, to a stem of one that is there; the way back takes off a
+/// leaf with its bond.
 ///
-/// Columns of a node: the place of its stem, times the stems of the library, plus which of those the new fragment hangs by. The
-/// graph is in normal form before and after ([`normalise`]), so that trees that are the same have the same columns.
+/// Columns of a node: the place of its stem, times the stems of the library, plus which of those the new
+/// fragment hangs by. The graph is in normal form before and after ([`normalise`]), so that trees that are
+/// the same have the same columns.
 #[derive(Debug)]
 pub(super) struct Attach {
     pub(super) library: FragmentLibrary,
@@ -114,8 +116,9 @@ impl GraphActionType for Attach {
         if direction == Direction::Backward { vec![action.a] } else { Vec::new() }
     }
 
-    /// Two normal forms of one tree can have branches that are the same on each other's stems: what a stem is called in the other
-    /// is what the symmetry of the fragment makes of it that carries each neighbour's stem over.
+    /// Two normal forms of one tree can have branches that are the same on each other's stems: what a stem is
+    /// called in the other is what the symmetry of the fragment makes of it that carries each neighbour's
+    /// stem over.
     fn rename(&self, direction: Direction, action: Move, names: &[u32], from: &GraphState, to: &GraphState) -> Move {
         let a = names.get(action.a as usize).copied().unwrap_or(action.a);
         if direction == Direction::Backward {

@@ -13,19 +13,22 @@ use super::symmetry::MarkedFragment;
 use super::tree::arc;
 use crate::{Atom, Bond, BondOrder, Element, Molecule};
 
-/// An atom as it is whether or not its single bonds are cut: what it is, its charge, its valence, and if it is aromatic.
+/// An atom as it is whether or not its single bonds are cut: what it is, its charge, its valence, and if it
+/// is aromatic.
 type Kind = (Element, i8, u8, bool);
 
 impl FragmentLibrary {
-    /// The trees of fragments that a molecule is, each once, in the normal form of [`Fragments::state`](super::Fragments::state): all
-    /// of them, if there are at most `most`, else `most` of them. None for a molecule that these fragments don't make.
+    /// The trees of fragments that a molecule is, each once, in the normal form of
+    /// [`Fragments::state`](super::Fragments::state): all of them, if there are at most `most`, else `most`
+    /// of them. None for a molecule that these fragments don't make.
     ///
-    /// Every atom is in one fragment; the bonds between fragments are single ones outside of rings, each between stems with room, in
-    /// place of a hydrogen of both. [`molecule`](Self::molecule) leads back.
+    /// Every atom is in one fragment; the bonds between fragments are single ones outside of rings, each
+    /// between stems with room, in place of a hydrogen of both. [`molecule`](Self::molecule) leads back.
     ///
-    /// The molecule falls into units at all such bonds, which make a tree. From its leaves up, the branches that hang on a bond
-    /// are listed, each once: the fragments that cover what is next to the bond, times the branches that hang on these. Only branches that
-    /// are complete are put together, so that no search runs into dead ends.
+    /// The molecule falls into units at all such bonds, which make a tree. From its leaves up, the branches
+    /// that hang on a bond are listed, each once: the fragments that cover what is next to the bond, times
+    /// the branches that hang on these. Only branches that are complete are put together, so that no search
+    /// runs into dead ends.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -166,7 +169,8 @@ struct Search<'a> {
     branches: Vec<Vec<Rc<Hanging>>>,
     /// Larger trees, and branches, aren't listed.
     max_fragments: usize,
-    /// More branches of a unit aren't needed. A tree is found from each of its fragments at most, so that these make `most` trees.
+    /// More branches of a unit aren't needed. A tree is found from each of its fragments at most, so that
+    /// these make `most` trees.
     most: usize,
 }
 
@@ -275,7 +279,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Adds the trees of a fragment with branches on these stems, the first being what it hangs by if it does.
+    /// Adds the trees of a fragment with branches on these stems, the first being what it hangs by if it
+    /// does.
     fn combine(
         &self,
         fragment: usize,
@@ -291,7 +296,8 @@ impl<'a> Search<'a> {
         let mut choice = vec![0; lists.len()];
         while out.len() < self.most {
             let chosen = lists.iter().zip(&choice).map(|(list, &k)| &list[k]);
-            // Where it is too large, so it is with larger branches in place of the last one that isn't the smallest, or behind it.
+            // Where it is too large, so it is with larger branches in place of the last one that isn't the
+            // smallest, or behind it.
             let mut change = choice.iter().rposition(|&k| k > 0).unwrap_or(0);
             if chosen.clone().map(|branch| branch.size).sum::<usize>() < self.max_fragments {
                 change = lists.len();

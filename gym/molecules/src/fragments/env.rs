@@ -12,28 +12,31 @@ use crate::Molecule;
 /// More fragments than this are refused: a tree is walked by recursion.
 const MAX_FRAGMENTS: usize = 1_000;
 
-/// Junction trees: fragments of a library, joined by single bonds between their stems, one fragment at a time.
+/// Junction trees: fragments of a library, joined by single bonds between their stems, one fragment at a
+/// time.
 ///
-/// The first fragment is any; each later one is attached, by one of its stems, to a stem with room of a fragment that is there.
-/// Any tree but the empty one can be finished, and every one is a valid molecule ([`FragmentLibrary::molecule`]). Going back, a
-/// leaf is taken off with its bond.
+/// The first fragment is any; each later one is attached, by one of its stems, to a stem with room of a
+/// fragment that is there. Any tree but the empty one can be finished, and every one is a valid molecule
+/// ([`FragmentLibrary::molecule`]). Going back, a leaf is taken off with its bond.
 ///
 /// # What is the same
-/// Two trees are the same if a map of their fragments carries one into the other, each fragment being turned by a symmetry of
-/// its own: on benzene, two attachments to neighbouring atoms are one tree, whichever atoms these are, and others than two on
-/// opposite ones. States are kept in a normal form, so that each tree is one state up to isomorphism. **The target is over
-/// junction trees.** Two trees can be one molecule, where a molecule can be cut into fragments in several ways.
+/// Two trees are the same if a map of their fragments carries one into the other, each fragment being turned
+/// by a symmetry of its own: on benzene, two attachments to neighbouring atoms are one tree, whichever atoms
+/// these are, and others than two on opposite ones. States are kept in a normal form, so that each tree is
+/// one state up to isomorphism. **The target is over junction trees.** Two trees can be one molecule, where a
+/// molecule can be cut into fragments in several ways.
 ///
 /// # Symmetry
-/// All stems are listed, equivalent or not. Then a tree is sampled in proportion to R(G) prod |Aut(F)| / |Aut(G)|, with
-/// the automorphisms of each of its fragments and of the whole; training corrects for that, unless
-/// [`GraphEnv::with_symmetry_correction`] says otherwise, with R(G) |Aut(G)| / prod |Aut(F)|
-/// (Kim et al., *Symmetry-Aware GFlowNets*, 2025, theorem for fragments). |Aut(G)| counts permutations of the fragments, with how
-/// each is turned.
+/// All stems are listed, equivalent or not. Then a tree is sampled in proportion to R(G) prod |Aut(F)| /
+/// |Aut(G)|, with the automorphisms of each of its fragments and of the whole; training corrects for that,
+/// unless [`GraphEnv::with_symmetry_correction`] says otherwise, with R(G) |Aut(G)| / prod |Aut(F)| (Kim et
+/// al., *Symmetry-Aware GFlowNets*, 2025, theorem for fragments). |Aut(G)| counts permutations of the
+/// fragments, with how each is turned.
 ///
 /// # Graphs
-/// A node's class is the place of its fragment in the library. A bond is two opposite arcs, with the stems at source and
-/// target as attributes (from 1; 0 for unset): an undirected edge has one weight, which doesn't know the one end from the other.
+/// A node's class is the place of its fragment in the library. A bond is two opposite arcs, with the stems at
+/// source and target as attributes (from 1; 0 for unset): an undirected edge has one weight, which doesn't
+/// know the one end from the other.
 ///
 /// ```
 /// use gfn::env::{Direction, DiscreteEnv, Env};
@@ -113,14 +116,15 @@ impl Fragments {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Config`] for a graph that is neither empty nor a tree of fragments of the library, and for more fragments than trees
-    /// may have.
+    /// [`Error::Config`] for a graph that is neither empty nor a tree of fragments of the library, and for
+    /// more fragments than trees may have.
     pub fn state(&self, graph: &GraphState) -> Result<GraphState> {
         self.trees.state(graph)
     }
 
-    /// The states that a molecule is: its trees of at most `max_fragments`, as [`FragmentLibrary::trees`] gives them. `most` bounds the
-    /// search, too: of a molecule with far more trees, those of few fragments are looked for first, and some may be missed.
+    /// The states that a molecule is: its trees of at most `max_fragments`, as [`FragmentLibrary::trees`]
+    /// gives them. `most` bounds the search, too: of a molecule with far more trees, those of few fragments
+    /// are looked for first, and some may be missed.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -176,7 +180,8 @@ impl GraphRules for Trees {
     fn can_exit(&self, graph: &GraphState) -> bool {
         graph.n_nodes() > 0
     }
-    /// `true` if it is a state: a tree within the limit and in its normal form, which [`Fragments::state`] gives.
+    /// `true` if it is a state: a tree within the limit and in its normal form, which [`Fragments::state`]
+    /// gives.
     fn is_reachable(&self, graph: &GraphState) -> bool {
         self.state(graph).is_ok_and(|state| state == *graph)
     }

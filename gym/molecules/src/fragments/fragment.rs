@@ -107,11 +107,12 @@ pub struct Fragment {
 }
 
 impl Fragment {
-    /// A fragment of a SMILES and its stems: atoms from 0, as written, each listed as often as it may have something attached,
-    /// which is at most once per hydrogen.
+    /// A fragment of a SMILES and its stems: atoms from 0, as written, each listed as often as it may have
+    /// something attached, which is at most once per hydrogen.
     ///
     /// # Errors
-    /// [`FragmentError`]: no molecule, no stem, a stem that is no atom or has too few hydrogens, too many stems or symmetries.
+    /// [`FragmentError`]: no molecule, no stem, a stem that is no atom or has too few hydrogens, too many
+    /// stems or symmetries.
     pub fn new(smiles: &str, stems: &[usize]) -> Result<Self, FragmentError> {
         let (molecule, mut left_out) = Molecule::read_noting(&ValenceTable::default(), smiles)?;
         // Attaching to an atom changes what its mark says.
@@ -157,7 +158,8 @@ impl Fragment {
         &self.molecule
     }
 
-    /// The stereochemistry that its SMILES says and the molecule doesn't: marks that say nothing, and centres and double bonds.
+    /// The stereochemistry that its SMILES says and the molecule doesn't: marks that say nothing, and centres
+    /// and double bonds.
     #[must_use]
     pub fn left_out(&self) -> LeftOut {
         self.left_out

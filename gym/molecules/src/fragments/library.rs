@@ -51,7 +51,8 @@ impl FragmentLibrary {
     /// A library of these fragments.
     ///
     /// # Errors
-    /// [`Error::Config`] for none, more than 4,096, more than 4,096 stems in all, or two that are the same: one tree would be two.
+    /// [`Error::Config`] for none, more than 4,096, more than 4,096 stems in all, or two that are the same:
+    /// one tree would be two.
     pub fn new(fragments: Vec<Fragment>) -> Result<Self> {
         let library = Self::of(fragments)?;
         let fragments = library.fragments();
@@ -81,7 +82,8 @@ impl FragmentLibrary {
         Ok(Self(Arc::new(Contents { fragments, ports, max_stems })))
     }
 
-    /// Common rings and groups: benzene, pyridine and other aromatic rings, saturated ones, amide, ether, amine, halogens, ...
+    /// Common rings and groups: benzene, pyridine and other aromatic rings, saturated ones, amide, ether,
+    /// amine, halogens, ...
     ///
     /// # Errors
     /// None in practice: the list is tested.
@@ -89,9 +91,11 @@ impl FragmentLibrary {
         Self::parse(STANDARD)
     }
 
-    /// The 72 fragments of Bengio et al. (*Flow Network based Generative Models for Non-Iterative Diverse Candidate Generation*, NeurIPS 2021), with
-    /// the atoms that bonds are attached to, as recursionpharma/gflownet lists them: what `seh_frag` is made of, nine of them at most. Three of phosphorus and sulphur stand with the
-    /// hydrogens that RDKit gives them once something is attached, and one for that.
+    /// The 72 fragments of Bengio et al. (*Flow Network based Generative Models for Non-Iterative Diverse
+    /// Candidate Generation*, NeurIPS 2021), with the atoms that bonds are attached to, as
+    /// recursionpharma/gflownet lists them: what `seh_frag` is made of, nine of them at most. Three of
+    /// phosphorus and sulphur stand with the hydrogens that RDKit gives them once something is attached, and
+    /// one for that.
     ///
     /// # Errors
     /// None in practice: the list is tested.
@@ -107,16 +111,17 @@ impl FragmentLibrary {
         Self::parse(BENGIO_REDUCED)
     }
 
-    /// A library from text: on each line a SMILES, a blank, and the stems with commas between them, as [`Fragment::new`] takes
-    /// them. Empty lines and those that begin with `#` are read over.
+    /// A library from text: on each line a SMILES, a blank, and the stems with commas between them, as
+    /// [`Fragment::new`] takes them. Empty lines and those that begin with `#` are read over.
     ///
-    /// Stems are atoms, counted from 0 as the SMILES has them, each listed as often as something may be attached there: an attachment
-    /// takes the place of a hydrogen, which is why `C 0,0,0` is a carbon with room for three and one hydrogen left.
+    /// Stems are atoms, counted from 0 as the SMILES has them, each listed as often as something may be
+    /// attached there: an attachment takes the place of a hydrogen, which is why `C 0,0,0` is a carbon with
+    /// room for three and one hydrogen left.
     ///
     /// # Errors
-    /// [`Error::Parse`] with the lines (ten at most) and what is wrong there: no molecule, no stems, a stem that is no atom or is listed more often
-    /// than it has hydrogens, a fragment that is there already. [`Error::Config`] for no fragment, more than 4,096, or more than 4,096
-    /// stems in all.
+    /// [`Error::Parse`] with the lines (ten at most) and what is wrong there: no molecule, no stems, a stem
+    /// that is no atom or is listed more often than it has hydrogens, a fragment that is there already.
+    /// [`Error::Config`] for no fragment, more than 4,096, or more than 4,096 stems in all.
     pub fn parse(text: &str) -> Result<Self> {
         let mut fragments: Vec<Fragment> = Vec::new();
         let (mut lines, mut wrong) = (Vec::new(), Vec::new());

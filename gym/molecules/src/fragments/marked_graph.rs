@@ -8,8 +8,8 @@ use crate::{BondOrder, Element, Molecule};
 const MARK: char = 'I';
 
 impl Fragment {
-    /// A fragment of a molecule: its stems are atoms of it, each listed as often as it may have something attached. Its text is the
-    /// molecule's canonical SMILES, its stems are in the order of the atoms there.
+    /// A fragment of a molecule: its stems are atoms of it, each listed as often as it may have something
+    /// attached. Its text is the molecule's canonical SMILES, its stems are in the order of the atoms there.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -50,7 +50,8 @@ impl Fragment {
     /// ```
     ///
     /// # Errors
-    /// [`FragmentError::Mark`] for a `*` that isn't joined to one atom by a single bond; those of [`new`](Self::new).
+    /// [`FragmentError::Mark`] for a `*` that isn't joined to one atom by a single bond; those of
+    /// [`new`](Self::new).
     pub fn from_marked(smiles: &str) -> Result<Self, FragmentError> {
         let (text, marks) = without_marks(smiles);
         let molecule = Molecule::from_smiles(&text)?;

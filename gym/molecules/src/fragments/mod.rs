@@ -9,9 +9,10 @@
 //! | [`Fragments`] | growth by attaching fragments, up to isomorphism and the fragments' own symmetries |
 //! | [`FragmentReward`] | any [`MoleculeScore`](crate::MoleculeScore) as its reward |
 //!
-//! The idea is that of recursionpharma/gflownet's `FragMolBuildingEnvContext`. There, a fragment comes first and the atoms that it is
-//! attached by are set in two further moves, so that most states can't be finished, and equivalent atoms make different states.
-//! Here a fragment comes with its bond, every state is a molecule, and symmetries are exact ([`Fragments`]).
+//! The idea is that of recursionpharma/gflownet's `FragMolBuildingEnvContext`. There, a fragment comes first
+//! and the atoms that it is attached by are set in two further moves, so that most states can't be finished,
+//! and equivalent atoms make different states. Here a fragment comes with its bond, every state is a
+//! molecule, and symmetries are exact ([`Fragments`]).
 
 mod action;
 mod decompose;
@@ -33,7 +34,8 @@ use crate::MoleculeReward;
 
 /// A score of molecules as the reward of [`Fragments`]: that of the molecule that a tree is.
 ///
-/// The target is over trees: a molecule that is several trees is sampled in proportion to how many they are, times its score.
+/// The target is over trees: a molecule that is several trees is sampled in proportion to how many they are,
+/// times its score.
 ///
 /// ```
 /// use gfn::{env::Reward, policy::UniformPolicy, rollout::Sampler, Rng};

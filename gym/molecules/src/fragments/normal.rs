@@ -14,7 +14,8 @@ pub(super) struct Normal {
     log_automorphisms: f64,
 }
 
-/// A subtree that hangs on a stem of its root (or the whole tree), its root turned such that the code is the least.
+/// A subtree that hangs on a stem of its root (or the whole tree), its root turned such that the code is the
+/// least.
 pub(super) struct Branch {
     /// Equal for the same branch, different for others; its length follows from its beginning.
     pub(super) code: Vec<u16>,
@@ -55,7 +56,8 @@ impl Normal {
     }
 }
 
-/// Turns the fragments of a graph into their normal places; gives the symmetry of each, by its place. Fails for what is no tree.
+/// Turns the fragments of a graph into their normal places; gives the symmetry of each, by its place. Fails
+/// for what is no tree.
 pub(super) fn normalise(library: &FragmentLibrary, graph: &mut GraphState) -> Result<Vec<usize>> {
     let tree = Tree::of(graph);
     tree.check(library, graph)?;

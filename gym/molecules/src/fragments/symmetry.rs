@@ -14,7 +14,8 @@ pub(super) struct MarkedFragment {
     pub(super) atoms: Vec<(Atom, u8, u8)>,
     /// Bonds of every two atoms: 0 for none, the order, or [`AROMATIC`].
     bonds: Vec<Vec<u8>>,
-    /// Bonds between every two atoms on the shortest way: stems that aren't bonded to each other keep theirs, too.
+    /// Bonds between every two atoms on the shortest way: stems that aren't bonded to each other keep theirs,
+    /// too.
     distances: Vec<Vec<usize>>,
 }
 

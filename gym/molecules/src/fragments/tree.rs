@@ -22,7 +22,8 @@ pub(super) struct Tree {
     pub(super) links: Vec<Vec<Link>>,
 }
 
-/// The weight of the arc from a fragment to another: the stem at its source, then the one at its target, both from 1.
+/// The weight of the arc from a fragment to another: the stem at its source, then the one at its target, both
+/// from 1.
 pub(super) fn arc(stem: u8, other: u8) -> Edge {
     let mut edge = Edge::default();
     edge.attributes.set(0, stem + 1);
@@ -108,8 +109,9 @@ impl Tree {
 }
 
 impl FragmentLibrary {
-    /// The molecule that a tree of fragments is: every bond of the tree is a single one between the atoms of two stems, in place of a
-    /// hydrogen of each. Atoms come fragment by fragment. It is always a valid molecule.
+    /// The molecule that a tree of fragments is: every bond of the tree is a single one between the atoms of
+    /// two stems, in place of a hydrogen of each. Atoms come fragment by fragment. It is always a valid
+    /// molecule.
     ///
     /// # Errors
     /// [`Error::Config`] for a graph that is no such tree: the empty one, or one of another environment.

@@ -16,19 +16,20 @@ use crate::{Bond, Cleanup, Molecule, MoleculeReader, ReadReport};
 /// A fragment with how often the molecules of a data set have it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CountedFragment {
-    /// The fragment: its stems are all atoms that were cut anywhere, with those that symmetry makes the same, each with as much room as
-    /// was taken at once.
+    /// The fragment: its stems are all atoms that were cut anywhere, with those that symmetry makes the same,
+    /// each with as much room as was taken at once.
     pub fragment: Fragment,
     /// The number of its occurrences.
     pub count: usize,
 }
 
-/// The pieces that molecules fall into when rings are cut from what is between them: ring systems, linkers and side chains, the most
-/// frequent first.
+/// The pieces that molecules fall into when rings are cut from what is between them: ring systems, linkers
+/// and side chains, the most frequent first.
 ///
-/// Cut are the single bonds outside of rings that have an atom of a ring at one end at least; a double bond on a ring stays with it (as in
-/// [`Molecule::scaffold`]). With all of the pieces as a library each molecule that was cut is a tree of them
-/// ([`FragmentLibrary::trees`]). What is never joined to anything is no fragment: a molecule without a ring is none.
+/// Cut are the single bonds outside of rings that have an atom of a ring at one end at least; a double bond
+/// on a ring stays with it (as in [`Molecule::scaffold`]). With all of the pieces as a library each molecule
+/// that was cut is a tree of them ([`FragmentLibrary::trees`]). What is never joined to anything is no
+/// fragment: a molecule without a ring is none.
 ///
 /// ```
 /// use gfn_molecules::Molecule;
@@ -100,7 +101,8 @@ impl<'a> FromIterator<&'a Molecule> for Vocabulary {
 }
 
 impl FragmentLibrary {
-    /// The `n` most frequent pieces of the molecules of a SMILES or SD file: [`Vocabulary::read`] and [`Vocabulary::library`].
+    /// The `n` most frequent pieces of the molecules of a SMILES or SD file: [`Vocabulary::read`] and
+    /// [`Vocabulary::library`].
     ///
     /// # Errors
     /// Errors of [`Vocabulary::read`] and [`Vocabulary::library`].
@@ -168,7 +170,8 @@ impl Pieces {
 }
 
 impl Piece {
-    /// The fragment that it is; `None` without a stem, or with so many of these, or symmetries, that it isn't one.
+    /// The fragment that it is; `None` without a stem, or with so many of these, or symmetries, that it isn't
+    /// one.
     fn fragment(&self) -> Option<Fragment> {
         let (alike, rank) = (MarkedFragment::new(&self.molecule, &[]), ranks(&self.molecule.canonical().order));
         let mut stems = Vec::new();

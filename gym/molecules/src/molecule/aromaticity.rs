@@ -1,15 +1,16 @@
 //! Rings, and which of them are aromatic.
 //!
-//! The model is RDKit's: each atom of a ring gives 0, 1 or 2 electrons by its element, charge, neighbours and multiple bonds, and
-//! a ring of 4n + 2 electrons is aromatic. RDKit looks at a smallest set of rings and at unions of them; here it is every simple ring
-//! of candidate atoms, which no labelling can change, and the chords of an aromatic ring (the bond across azulene) are
-//! aromatic with it. As an atom's electrons don't depend on which of its ring bonds is the double one, all Kekule forms of an
-//! aromatic system come out alike. Atoms with triple bonds aren't candidates (RDKit takes benzyne for aromatic);
-//! oxygen and sulphur with two electrons to give are only in rings of up to 8 (oxonin isn't aromatic, as in RDKit).
+//! The model is RDKit's: each atom of a ring gives 0, 1 or 2 electrons by its element, charge, neighbours and
+//! multiple bonds, and a ring of 4n + 2 electrons is aromatic. RDKit looks at a smallest set of rings and at
+//! unions of them; here it is every simple ring of candidate atoms, which no labelling can change, and the
+//! chords of an aromatic ring (the bond across azulene) are aromatic with it. As an atom's electrons don't
+//! depend on which of its ring bonds is the double one, all Kekule forms of an aromatic system come out
+//! alike. Atoms with triple bonds aren't candidates (RDKit takes benzyne for aromatic); oxygen and sulphur
+//! with two electrons to give are only in rings of up to 8 (oxonin isn't aromatic, as in RDKit).
 //!
-//! Each system of candidate atoms is looked at by itself. Rings of up to 24 atoms count; in a system with more than 10,000 of
-//! these those of up to 12, or, where these are too many as well, of up to 8: all of them in any case, so that the order of the
-//! atoms decides nothing.
+//! Each system of candidate atoms is looked at by itself. Rings of up to 24 atoms count; in a system with
+//! more than 10,000 of these those of up to 12, or, where these are too many as well, of up to 8: all of them
+//! in any case, so that the order of the atoms decides nothing.
 
 use petgraph::algo::bridges::bridges;
 use petgraph::graph::{NodeIndex, UnGraph};
@@ -18,8 +19,8 @@ use smallvec::SmallVec;
 
 use super::{BondOrder, Element, Molecule, valence};
 
-/// The longest rings that are looked at, and the number beyond which only smaller ones are. A candidate has three neighbours at most, so
-/// the last ones are as many as there are atoms, give or take a factor.
+/// The longest rings that are looked at, and the number beyond which only smaller ones are. A candidate has
+/// three neighbours at most, so the last ones are as many as there are atoms, give or take a factor.
 const RINGS: [(usize, usize); 3] = [(24, 10_000), (12, 10_000), (8, usize::MAX)];
 
 /// The largest rings to which oxygen and sulphur give two electrons.
@@ -85,8 +86,8 @@ fn holds_back(molecule: &Molecule, a: usize) -> bool {
     !beside.any(|b| near.contains(&b))
 }
 
-/// Returns the bonds with both ends on an aromatic ring, by number, each with `true` if it is nothing but the chord of such rings:
-/// then it isn't aromatic for RDKit.
+/// Returns the bonds with both ends on an aromatic ring, by number, each with `true` if it is nothing but the
+/// chord of such rings: then it isn't aromatic for RDKit.
 pub(super) fn aromatic_bonds(molecule: &Molecule) -> Vec<(usize, bool)> {
     let n = molecule.atoms().len();
     if molecule.n_rings() == 0 {
@@ -135,7 +136,8 @@ struct RingSearch<'a> {
     molecule: &'a Molecule,
     gives: &'a [Option<u8>],
     path: Vec<usize>,
-    /// Bonds to the first atom of the path, by candidates of no smaller number; `usize::MAX` for those too far away.
+    /// Bonds to the first atom of the path, by candidates of no smaller number; `usize::MAX` for those too
+    /// far away.
     distance: Vec<usize>,
     /// The longest ring that is looked for, and how many may be found.
     longest: usize,

@@ -1,4 +1,5 @@
-/// An element that a molecule can be made of, hydrogen apart (hydrogens are counts on the atoms that carry them).
+/// An element that a molecule can be made of, hydrogen apart (hydrogens are counts on the atoms that carry
+/// them).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Element {
     /// Boron.
@@ -40,7 +41,8 @@ pub(super) fn is_symbol(text: &str) -> bool {
     SYMBOLS.split_whitespace().any(|symbol| symbol == text)
 }
 
-/// The properties of an element: its symbol, also as an aromatic atom, its atomic number and weight, and its outer electrons.
+/// The properties of an element: its symbol, also as an aromatic atom, its atomic number and weight, and its
+/// outer electrons.
 type ElementRow = (&'static str, Option<&'static str>, u8, f64, i8);
 
 /// The properties of [`Element::ALL`], in this order.
@@ -122,7 +124,8 @@ impl Element {
         !matches!(self, Self::Si | Self::Se)
     }
 
-    /// `true` if it draws electrons from `other` in RDKit's model: more outer electrons, or as many in a smaller atom.
+    /// `true` if it draws electrons from `other` in RDKit's model: more outer electrons, or as many in a
+    /// smaller atom.
     pub(super) fn draws_from(self, other: Self) -> bool {
         let (own, others) = (self.outer_electrons(), other.outer_electrons());
         own > others || own == others && self.number() < other.number()

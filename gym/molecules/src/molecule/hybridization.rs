@@ -18,8 +18,9 @@ pub enum Hybridization {
 }
 
 impl Molecule {
-    /// Returns the hybridization of each atom by RDKit's rules: by the number of its neighbours, hydrogens and lone pairs. Four of them are
-    /// sp2 if the atom has a conjugated bond and at most three neighbours, as the nitrogen of an amide.
+    /// Returns the hybridization of each atom by RDKit's rules: by the number of its neighbours, hydrogens
+    /// and lone pairs. Four of them are sp2 if the atom has a conjugated bond and at most three neighbours,
+    /// as the nitrogen of an amide.
     ///
     /// ```
     /// use gfn_molecules::{Hybridization, Molecule};

@@ -13,7 +13,8 @@ use super::{Bond, BondOrder, Molecule};
 const AROMATIC: u8 = 3;
 
 impl Molecule {
-    /// An atom as a node of a graph: element, charge, hydrogens, and whether it has a double bond in an aromatic ring.
+    /// An atom as a node of a graph: element, charge, hydrogens, and whether it has a double bond in an
+    /// aromatic ring.
     fn node(&self, a: usize) -> Node {
         let atom = self.atoms()[a];
         let mut node = Node::of_class(atom.element as u16);
@@ -46,7 +47,8 @@ impl Molecule {
 
     /// The canonical form of the molecule with its aromatic bonds as such: the same for all Kekule forms.
     ///
-    /// Its key has a bit for each pair of atoms: 8 KB for 360 atoms, 62 KB for [`MAX_ATOMS`](Self::MAX_ATOMS).
+    /// Its key has a bit for each pair of atoms: 8 KB for 360 atoms, 62 KB for
+    /// [`MAX_ATOMS`](Self::MAX_ATOMS).
     #[must_use]
     pub fn canonical(&self) -> Canonical {
         self.canonical_marked(self.graph(|k| self.class(k)))
@@ -57,8 +59,9 @@ impl Molecule {
         self.canonical_marked(self.graph(|k| self.kekule_class(k)))
     }
 
-    /// Equal for the same molecule, whatever its Kekule form and the order of its atoms; different for others, stereoisomers among them.
-    /// Two SMILES of different programs are compared by the keys of the molecules that they are read as.
+    /// Equal for the same molecule, whatever its Kekule form and the order of its atoms; different for
+    /// others, stereoisomers among them. Two SMILES of different programs are compared by the keys of the
+    /// molecules that they are read as.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -83,7 +86,8 @@ impl Molecule {
         self.canonical().automorphisms
     }
 
-    /// The number of Kekule forms that are different as graphs of single, double and triple bonds (benzene 1, o-xylene 2).
+    /// The number of Kekule forms that are different as graphs of single, double and triple bonds (benzene 1,
+    /// o-xylene 2).
     ///
     /// `None` where [`kekule_forms`](Self::kekule_forms) is.
     #[must_use]
@@ -94,8 +98,8 @@ impl Molecule {
         self.kekule_forms().map(|forms| forms.len())
     }
 
-    /// Its Kekule forms, one of each that are the same graph; `None` where there are more than 65,536 ways to place the double bonds
-    /// of all its rings, or where the search for them is given up.
+    /// Its Kekule forms, one of each that are the same graph; `None` where there are more than 65,536 ways to
+    /// place the double bonds of all its rings, or where the search for them is given up.
     ///
     /// ```
     /// use gfn_molecules::Molecule;

@@ -1,4 +1,5 @@
-//! A molecule: its atoms and bonds, which of them are aromatic, its stereochemistry and symmetries, and SMILES in and out.
+//! A molecule: its atoms and bonds, which of them are aromatic, its stereochemistry and symmetries, and
+//! SMILES in and out.
 
 mod aromaticity;
 mod element;

@@ -90,8 +90,9 @@ impl Bond {
     }
 }
 
-/// A connected molecule of closed shells: heavy atoms with charges and hydrogens, and bonds in one of its Kekule forms, beside
-/// which stands what is aromatic; and [`marks`](Self::marks) that say which of its stereoisomers it is. No isotopes.
+/// A connected molecule of closed shells: heavy atoms with charges and hydrogens, and bonds in one of its
+/// Kekule forms, beside which stands what is aromatic; and [`marks`](Self::marks) that say which of its
+/// stereoisomers it is. No isotopes.
 ///
 /// ```
 /// use gfn_molecules::Molecule;
@@ -112,7 +113,8 @@ pub struct Molecule {
 }
 
 impl Molecule {
-    /// A molecule of these atoms and bonds, without marks of stereochemistry; rings and aromaticity are found.
+    /// A molecule of these atoms and bonds, without marks of stereochemistry; rings and aromaticity are
+    /// found.
     ///
     /// # Errors
     /// [`MoleculeError::Valence`] for the first atom that the table doesn't permit, [`MoleculeError::Bond`],
@@ -188,7 +190,8 @@ impl Molecule {
         Err(MoleculeError::Disconnected { atom })
     }
 
-    /// Returns the atoms that paths of at most `steps` bonds lead to, the nearest first, over the bonds that `crosses` accepts by number.
+    /// Returns the atoms that paths of at most `steps` bonds lead to, the nearest first, over the bonds that
+    /// `crosses` accepts by number.
     pub(crate) fn reach(&self, start: usize, steps: usize, crosses: impl Fn(usize) -> bool) -> Vec<usize> {
         let mut seen = vec![false; self.atoms.len()];
         seen[start] = true;
@@ -213,7 +216,8 @@ impl Molecule {
         reached
     }
 
-    /// Takes atoms with fewer than two neighbours among the others off a set, until there is none, over the bonds that `links` accepts.
+    /// Takes atoms with fewer than two neighbours among the others off a set, until there is none, over the
+    /// bonds that `links` accepts.
     pub(crate) fn prune(&self, inside: &mut [bool], links: impl Fn(&Bond) -> bool) {
         let mut open: Vec<usize> = (0..inside.len()).collect();
         while let Some(a) = open.pop() {
@@ -273,8 +277,8 @@ impl Molecule {
         self.neighbours(atom).any(|(_, bond)| bond.in_ring)
     }
 
-    /// The formula as RDKit writes it: carbon, hydrogen, the others by symbol, then the charge. (Hill's order has hydrogen among the
-    /// others where there is no carbon.)
+    /// The formula as RDKit writes it: carbon, hydrogen, the others by symbol, then the charge. (Hill's order
+    /// has hydrogen among the others where there is no carbon.)
     #[must_use]
     pub fn formula(&self) -> String {
         let count = |element| self.atoms.iter().filter(|atom| atom.element == element).count();
@@ -309,8 +313,8 @@ impl Molecule {
         heavy + self.n_hydrogens() as f64 * HYDROGEN
     }
 
-    /// Kinds of its bonds as RDKit has them: orders of a Kekule form, `None` for aromatic ones, which chords of aromatic rings (the bond across azulene)
-    /// aren't there.
+    /// Kinds of its bonds as RDKit has them: orders of a Kekule form, `None` for aromatic ones, which chords
+    /// of aromatic rings (the bond across azulene) aren't there.
     pub(crate) fn bond_kinds(&self) -> Vec<Option<BondOrder>> {
         let mut kinds: Vec<Option<BondOrder>> = self.bonds.iter().map(|bond| Some(bond.order)).collect();
         if self.bonds.iter().any(|bond| bond.aromatic) {

@@ -12,8 +12,8 @@ const BUDGET: usize = 1 << 27;
 /// The partner of an atom that has no double bond in its rings.
 const NONE: u32 = u32::MAX;
 
-/// Returns every way to place the double bonds of aromatic bonds, one after the other, each as the partner of every atom; `None` if
-/// there are too many.
+/// Returns every way to place the double bonds of aromatic bonds, one after the other, each as the partner of
+/// every atom; `None` if there are too many.
 pub(super) fn placements(molecule: &Molecule) -> Option<Vec<u32>> {
     let has_double: Vec<bool> = (0..molecule.atoms().len()).map(|a| has_ring_double(molecule, a)).collect();
     let beside = |a: usize| -> Vec<u32> {
@@ -39,7 +39,8 @@ struct MatchingSearch {
 }
 
 impl MatchingSearch {
-    /// The partners of all atoms, one matching after the other; without recursion, as there are as many levels as double bonds.
+    /// The partners of all atoms, one matching after the other; without recursion, as there are as many
+    /// levels as double bonds.
     fn all(mut self) -> Option<Vec<u32>> {
         let n = self.mate.len();
         let mut out = Vec::new();
@@ -75,8 +76,8 @@ impl MatchingSearch {
         }
     }
 
-    /// The atom without a partner that has the fewest neighbours left, so that dead ends are seen early; the outer `None` when the search
-    /// has taken too long.
+    /// The atom without a partner that has the fewest neighbours left, so that dead ends are seen early; the
+    /// outer `None` when the search has taken too long.
     fn fewest_choices(&mut self) -> Option<Option<u32>> {
         self.work += self.open.len();
         let free = |&&a: &&u32| self.mate[a as usize] == NONE;

@@ -2,8 +2,8 @@
 
 use gfn::graph::GraphState;
 
-/// A smallest set of smallest rings, each as its atoms in order (Horton, "A polynomial-time algorithm to find the shortest cycle
-/// basis of a graph", 1987); `bonds` are those in rings.
+/// A smallest set of smallest rings, each as its atoms in order (Horton, "A polynomial-time algorithm to find
+/// the shortest cycle basis of a graph", 1987); `bonds` are those in rings.
 pub(crate) fn smallest_rings(n: usize, bonds: &[(usize, usize)]) -> Vec<Vec<usize>> {
     let mut candidates: Vec<(Vec<usize>, Vec<usize>)> = Vec::new();
     for_each_ring(usize::MAX, n, bonds, |atoms, ring| {
@@ -16,8 +16,8 @@ pub(crate) fn smallest_rings(n: usize, bonds: &[(usize, usize)]) -> Vec<Vec<usiz
     candidates.into_iter().map(|(atoms, _)| atoms).collect()
 }
 
-/// Calls `found` with the atoms and the bonds of rings of at most `longest` atoms, among which are those of such a set, until it returns
-/// `false`.
+/// Calls `found` with the atoms and the bonds of rings of at most `longest` atoms, among which are those of
+/// such a set, until it returns `false`.
 fn for_each_ring(
     longest: usize,
     n: usize,
@@ -61,8 +61,8 @@ fn for_each_ring(
             (atoms, on_way)
         };
         for (k, &(a, b)) in bonds.iter().enumerate() {
-            // A ring if the ways of both ends meet in the root only: if they come by different atoms beside it. All bonds of
-            // the root are part of the ways, as are others within a branch.
+            // A ring if the ways of both ends meet in the root only: if they come by different atoms beside
+            // it. All bonds of the root are part of the ways, as are others within a branch.
             if a == root || b == root || branch[a] == branch[b] || branch[a].is_none() || branch[b].is_none() {
                 continue;
             }
@@ -77,8 +77,8 @@ fn for_each_ring(
     }
 }
 
-/// Adds a ring to independent ones, unless it is a sum of them; returns `true` if it isn't. Rings are sets of bonds, reduced: each row
-/// has a leading bond that no later one has.
+/// Adds a ring to independent ones, unless it is a sum of them; returns `true` if it isn't. Rings are sets of
+/// bonds, reduced: each row has a leading bond that no later one has.
 fn is_independent(rows: &mut Vec<(usize, Vec<u64>)>, ring: &[usize], n_bonds: usize) -> bool {
     let mut row = vec![0u64; n_bonds.div_ceil(64)];
     for bond in ring {
@@ -95,11 +95,12 @@ fn is_independent(rows: &mut Vec<(usize, Vec<u64>)>, ring: &[usize], n_bonds: us
     true
 }
 
-/// Returns `true` if the rings of at most `size` nodes generate all others of a connected graph (the largest ring of a minimum cycle
-/// basis has at most `size` nodes), once the edge `without` is gone.
+/// Returns `true` if the rings of at most `size` nodes generate all others of a connected graph (the largest
+/// ring of a minimum cycle basis has at most `size` nodes), once the edge `without` is gone.
 ///
-/// Closing a ring of at most `size` nodes keeps it so, and where it holds before and after an edge is removed, that edge
-/// closed such a ring: it is what graphs that grow by small rings have in common, in whatever order they grow.
+/// Closing a ring of at most `size` nodes keeps it so, and where it holds before and after an edge is
+/// removed, that edge closed such a ring: it is what graphs that grow by small rings have in common, in
+/// whatever order they grow.
 pub(crate) fn small_rings_span(graph: &GraphState, size: usize, without: Option<(u32, u32)>) -> bool {
     let gone = without.map(|(a, b)| (a.min(b), a.max(b)));
     let left = graph.edges().filter(|edge| Some(*edge) != gone);

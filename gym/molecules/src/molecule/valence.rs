@@ -4,10 +4,10 @@ use super::{Element, MoleculeError};
 
 /// The numbers of bonds that an atom can have, hydrogens and bond orders counted, by element and charge.
 ///
-/// The default has RDKit's: B 3, C 4, N 3, O 2, halogens 1 (I 1, 3, 5), Si 4, P 3 and 5, S and Se 2, 4 and 6; a charged
-/// atom has the valences of the element with as many outer electrons (N+ those of C, O- those of F, O+ those of N, S+ 3 and 5),
-/// for charges of -2 to +2. What a molecule has beyond the bonds written is filled with hydrogens, up to the smallest valence
-/// that is large enough.
+/// The default has RDKit's: B 3, C 4, N 3, O 2, halogens 1 (I 1, 3, 5), Si 4, P 3 and 5, S and Se 2, 4 and 6;
+/// a charged atom has the valences of the element with as many outer electrons (N+ those of C, O- those of F,
+/// O+ those of N, S+ 3 and 5), for charges of -2 to +2. What a molecule has beyond the bonds written is
+/// filled with hydrogens, up to the smallest valence that is large enough.
 ///
 /// ```
 /// use gfn_molecules::{Element, Molecule, ValenceTable};
@@ -28,7 +28,8 @@ pub struct ValenceTable(
 /// Charges that the default has valences for.
 const CHARGES: std::ops::RangeInclusive<i8> = -2..=2;
 
-/// The usual valences of an element with a charge: those of a neutral atom with as many outer electrons, of its own row.
+/// The usual valences of an element with a charge: those of a neutral atom with as many outer electrons, of
+/// its own row.
 pub(super) fn usual(element: Element, charge: i8) -> &'static [u8] {
     let electrons = element.outer_electrons() - charge;
     // Beyond the second row more than an octet is possible, but neutral chlorine and bromine form one bond.
@@ -71,7 +72,8 @@ impl ValenceTable {
         }
     }
 
-    /// Returns the valence of an atom with these bonds and hydrogens when it is filled up; with `exact`, nothing may be filled up.
+    /// Returns the valence of an atom with these bonds and hydrogens when it is filled up; with `exact`,
+    /// nothing may be filled up.
     pub(super) fn fill(
         &self,
         atom: usize,

@@ -10,12 +10,13 @@ const N: usize = BLOCKS.len();
 
 /// Strings of up to five blocks that grow at both ends; `VectorEnv::new(Qm9Str)` is the environment.
 ///
-/// *States.* The blocks so far stand first: an entry is a block's number plus 1, and 0 behind the last; `KHot::new(5, 12)`.
-/// *Forward slots.* `0..11` append that block, `11..22` prepend it. *Backward slots.* 0 removes the last block, 1 the first. Of a string
-/// of one block, or of equal blocks, both lead to one parent, by as many moves as lead on.
-/// *End.* No exit action: the fifth block ends the trajectory.
+/// *States.* The blocks so far stand first: an entry is a block's number plus 1, and 0 behind the last;
+/// `KHot::new(5, 12)`. *Forward slots.* `0..11` append that block, `11..22` prepend it. *Backward slots.* 0
+/// removes the last block, 1 the first. Of a string of one block, or of equal blocks, both lead to one
+/// parent, by as many moves as lead on. *End.* No exit action: the fifth block ends the trajectory.
 ///
-/// A string and its reverse are different objects, whatever their molecules: the target is over strings, as the score is.
+/// A string and its reverse are different objects, whatever their molecules: the target is over strings, as
+/// the score is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Qm9Str;
 

@@ -1,7 +1,8 @@
 //! QM9str: molecules as strings of five blocks, joined stem to stem (Shen et al. 2023).
 //!
-//! 11 blocks of QM9, 5 of them in a row: 161,051 finished strings, each with a score in a table (a proxy for the HOMO-LUMO gap). Blocks
-//! are added at either end, so that a string has 16 paths to it, and the distribution of a policy is exact.
+//! 11 blocks of QM9, 5 of them in a row: 161,051 finished strings, each with a score in a table (a proxy for
+//! the HOMO-LUMO gap). Blocks are added at either end, so that a string has 16 paths to it, and the
+//! distribution of a policy is exact.
 //!
 //! ```
 //! use gfn::env::{EnumerableEnv, Env, Reward};

@@ -1,7 +1,7 @@
 use crate::{LeftOut, Molecule, MoleculeError, ValenceTable};
 
-/// The changes that are made to a text of a data set before it is read as a molecule. None by default: then salts and isotopes are
-/// refused, as by [`Molecule::read`].
+/// The changes that are made to a text of a data set before it is read as a molecule. None by default: then
+/// salts and isotopes are refused, as by [`Molecule::read`].
 ///
 /// ```
 /// use gfn_molecules::Cleanup;
@@ -13,8 +13,9 @@ use crate::{LeftOut, Molecule, MoleculeError, ValenceTable};
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Cleanup {
-    /// `true` if of several parts (`.`), such as those of a salt, the largest is kept: that of most atoms with hydrogens, then of most
-    /// weight, then of the first canonical SMILES. (RDKit's `LargestFragmentChooser` breaks the last tie by its own canonical SMILES.)
+    /// `true` if of several parts (`.`), such as those of a salt, the largest is kept: that of most atoms
+    /// with hydrogens, then of most weight, then of the first canonical SMILES. (RDKit's
+    /// `LargestFragmentChooser` breaks the last tie by its own canonical SMILES.)
     pub largest_part: bool,
     /// `true` if an isotope is read as its element. Deuterium becomes a hydrogen, which is counted on its
     /// neighbour.

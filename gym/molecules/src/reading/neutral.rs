@@ -4,7 +4,8 @@ use crate::molecule::ranks;
 use crate::{Atom, AtomSpec, BondOrder, Element, Molecule, MoleculeError, ValenceTable};
 
 impl Molecule {
-    /// Takes away the charges that protons can, as RDKit's `Uncharger` does; gives the number of atoms that were changed.
+    /// Takes away the charges that protons can, as RDKit's `Uncharger` does; gives the number of atoms that
+    /// were changed.
     pub(super) fn neutralise(&mut self) -> Result<usize, MoleculeError> {
         let atoms = self.atoms();
         let beside = |a: usize, charges: std::ops::RangeInclusive<i8>| {
@@ -24,7 +25,8 @@ impl Molecule {
         if with.is_empty() && anions.is_empty() {
             return Ok(0);
         }
-        // As many as there are cations without protons stay, those of acids rather than others; with fewer anions none stays, as in RDKit.
+        // As many as there are cations without protons stay, those of acids rather than others; with fewer
+        // anions none stays, as in RDKit.
         if (1..=anions.len()).contains(&without.len()) {
             let rank = ranks(&self.canonical().order);
             anions.sort_by_cached_key(|&a| (self.is_acid(a), rank[a]));

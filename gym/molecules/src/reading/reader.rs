@@ -49,8 +49,8 @@ impl MoleculeFormat {
     }
 }
 
-/// A stream of molecules from a file: one line or record is held at a time. What isn't read is skipped and noted in the
-/// [`report`](Self::report). A stream of which nothing at all is read ends in an error.
+/// A stream of molecules from a file: one line or record is held at a time. What isn't read is skipped and
+/// noted in the [`report`](Self::report). A stream of which nothing at all is read ends in an error.
 ///
 /// A file of SMILES is a table if its first line has a column called `smiles` or, failing that, one whose
 /// name ends in it (`canonical_smiles`), in any case, or the column of [`with_column`](Self::with_column).
@@ -85,7 +85,8 @@ pub struct MoleculeReader<R> {
     is_at_end: bool,
 }
 
-/// The SMILES of a record or what stands in its place, the mistake of a record that has none, and the number of its wedges.
+/// The SMILES of a record or what stands in its place, the mistake of a record that has none, and the number
+/// of its wedges.
 type Record = (String, Option<MoleculeError>, usize);
 
 impl MoleculeReader<Box<dyn BufRead + Send>> {

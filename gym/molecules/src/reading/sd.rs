@@ -142,7 +142,8 @@ impl SdRecord {
         Ok(())
     }
 
-    /// A SMILES that says the same, without stereochemistry; the line that isn't read, and why, for a damaged record.
+    /// A SMILES that says the same, without stereochemistry; the line that isn't read, and why, for a damaged
+    /// record.
     pub(super) fn smiles(self) -> (String, Option<&'static str>) {
         if let Some((line, problem)) = self.problem {
             return (line, Some(problem));

@@ -71,7 +71,8 @@ impl TableRecord {
             }
         }
         if self.is_open && self.table.separator == Some('\t') {
-            // Many programs write tab-separated text without quoting it, so this is a quotation mark of the text.
+            // Many programs write tab-separated text without quoting it, so this is a quotation mark of the
+            // text.
             let unquoted = |field: &str| field.strip_prefix('"')?.strip_suffix('"').map(str::to_owned);
             self.fields = line.split('\t').map(|field| unquoted(field).unwrap_or_else(|| field.to_owned())).collect();
             self.is_open = false;

@@ -87,8 +87,9 @@ impl ScoreConfig {
     /// The names of [`named`](Self::named).
     pub const NAMES: [&'static str; 5] = ["constant", "heteroatoms", "rings", "hydrogen_bonds", "drug_like"];
 
-    /// A score by its name: every molecule alike; 0.1 and the share of atoms that aren't carbon; exp(rings); exp(donors + acceptors); or a
-    /// weight of 100 to 300 and a polar surface of 40 to 90. `None` for another name.
+    /// A score by its name: every molecule alike; 0.1 and the share of atoms that aren't carbon; exp(rings);
+    /// exp(donors + acceptors); or a weight of 100 to 300 and a polar surface of 40 to 90. `None` for another
+    /// name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         let shaped = |property, shape| Factor { shape, ..Factor::of(property) };
@@ -110,8 +111,9 @@ impl ScoreConfig {
     /// The score; files that it names are read.
     ///
     /// # Errors
-    /// [`Error::Config`] for a shape or a power without sense, for a negative power of a factor that can be 0, for a reference or a pattern that isn't read, and for a property that the library was
-    /// built without; [`Error::Io`] and [`Error::File`] for files.
+    /// [`Error::Config`] for a shape or a power without sense, for a negative power of a factor that can be
+    /// 0, for a reference or a pattern that isn't read, and for a property that the library was built
+    /// without; [`Error::Io`] and [`Error::File`] for files.
     pub fn build(&self) -> Result<FactoredScore> {
         let built = |factor: &Factor| {
             let Factor { property, shape, power } = factor;
@@ -143,7 +145,8 @@ impl std::fmt::Debug for FactoredScore {
 const MIN_PER_THREAD: usize = 4;
 
 impl FactoredScore {
-    /// The names of its properties, in the order of the factors; the second one of a name has a number: `substructures_2`.
+    /// The names of its properties, in the order of the factors; the second one of a name has a number:
+    /// `substructures_2`.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
         let of = |k: usize| self.0[k].0.property.name();

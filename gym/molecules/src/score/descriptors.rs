@@ -4,7 +4,8 @@ use crate::molecule::in_three_ring;
 use crate::{Atom, BondOrder, Element, Molecule};
 
 impl Molecule {
-    /// The topological polar surface area of nitrogen and oxygen, in square angstrom (Ertl, Rohde and Selzer, J. Med. Chem. 43, 2000).
+    /// The topological polar surface area of nitrogen and oxygen, in square angstrom (Ertl, Rohde and Selzer,
+    /// J. Med. Chem. 43, 2000).
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -100,8 +101,8 @@ impl Molecule {
     }
 }
 
-/// Ertl's table: the element, `true` if the row is for an atom in a ring of three only, hydrogens, charge, the number of single, double,
-/// triple and aromatic bonds, and the surface.
+/// Ertl's table: the element, `true` if the row is for an atom in a ring of three only, hydrogens, charge,
+/// the number of single, double, triple and aromatic bonds, and the surface.
 const POLAR_SURFACES: [(Element, bool, [i8; 6], f64); 32] = [
     (Element::N, false, [0, 0, 0, 0, 1, 0], 23.79),
     (Element::N, false, [1, 0, 0, 1, 0, 0], 23.85),

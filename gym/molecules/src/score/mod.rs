@@ -32,7 +32,8 @@ use super::Molecule;
 
 /// A score of molecules, in logs: rewards are products, sums and powers of such scores.
 ///
-/// A closure `Fn(&Molecule) -> f64` is one, by what it returns, which is 0 or more; 0 has the log minus infinity.
+/// A closure `Fn(&Molecule) -> f64` is one, by what it returns, which is 0 or more; 0 has the log minus
+/// infinity.
 ///
 /// ```
 /// use gfn_molecules::{Molecule, MoleculeScore};
@@ -42,11 +43,12 @@ use super::Molecule;
 /// # Ok::<(), gfn::Error>(())
 /// ```
 pub trait MoleculeScore: Send + Sync {
-    /// Returns the natural logarithm of the score of each molecule: a finite number, or minus infinity for a score of 0, never plus infinity
-    /// or NaN.
+    /// Returns the natural logarithm of the score of each molecule: a finite number, or minus infinity for a
+    /// score of 0, never plus infinity or NaN.
     ///
     /// # Errors
-    /// [`Error::NonFinite`] for a molecule whose logarithm would be plus infinity or NaN, and whatever else prevents a result.
+    /// [`Error::NonFinite`] for a molecule whose logarithm would be plus infinity or NaN, and whatever else
+    /// prevents a result.
     fn log_scores(&self, molecules: &[Molecule]) -> Result<Vec<f64>>;
 
     /// The score to a power (a reward exponent, an inverse temperature): the log times `exponent`.
@@ -124,7 +126,8 @@ fn check_logs(what: &'static str, logs: Vec<f64>) -> Result<Vec<f64>> {
     Ok(logs)
 }
 
-/// Returns the logarithms that a score gives, after checking that there is one for each molecule and that none is plus infinity or NaN.
+/// Returns the logarithms that a score gives, after checking that there is one for each molecule and that
+/// none is plus infinity or NaN.
 fn checked_logs(score: &impl MoleculeScore, molecules: &[Molecule]) -> Result<Vec<f64>> {
     let logs = score.log_scores(molecules)?;
     let (n, got) = (molecules.len() as i64, logs.len() as i64);

@@ -14,7 +14,8 @@ pub(super) fn is_gzipped(bytes: &[u8]) -> bool {
     bytes.starts_with(&GZIP)
 }
 
-/// The value of a gzipped pickle, or what is wrong with it. No class is made of what it names: an object is what it would be made from.
+/// The value of a gzipped pickle, or what is wrong with it. No class is made of what it names: an object is
+/// what it would be made from.
 pub(super) fn unpickled(bytes: &[u8]) -> Result<Value, String> {
     let mut pickle = Vec::new();
     GzDecoder::new(bytes).take(MOST).read_to_end(&mut pickle).map_err(|error| error.to_string())?;

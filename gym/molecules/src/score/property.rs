@@ -35,7 +35,8 @@ pub(super) enum Measure {
     All(SehProxy),
 }
 
-/// A number that a molecule has. Those from [`Qed`](Self::Qed) to [`Substructures`](Self::Substructures) need the feature `descriptors`.
+/// A number that a molecule has. Those from [`Qed`](Self::Qed) to [`Substructures`](Self::Substructures) need
+/// the feature `descriptors`.
 #[derive(Serialize, Deserialize, Clone, PartialEq, Debug)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]

@@ -22,10 +22,11 @@ fn refused(detail: impl ToString) -> Error {
     Error::contract("a proxy gives each molecule one score", detail)
 }
 
-/// A network from a TorchScript file (`torch.jit.save`) as a score: molecules as one sparse batch, like the graphs of policies.
+/// A network from a TorchScript file (`torch.jit.save`) as a score: molecules as one sparse batch, like the
+/// graphs of policies.
 ///
-/// For B molecules with N heavy atoms in all and E bonds, each in both directions, its `forward` gets four tensors of 64-bit integers,
-/// in this order, and gives floating-point numbers `[B]`:
+/// For B molecules with N heavy atoms in all and E bonds, each in both directions, its `forward` gets four
+/// tensors of 64-bit integers, in this order, and gives floating-point numbers `[B]`:
 ///
 /// | input | shape | is |
 /// |---|---|---|
@@ -34,9 +35,10 @@ fn refused(detail: impl ToString) -> Error {
 /// | `bond_types` | `[2 E]` | 1 single, 2 double, 3 triple, 4 aromatic |
 /// | `batch` | `[N]` | the molecule of each atom, from 0 to B - 1, ascending; every molecule has atoms |
 ///
-/// Aromatic bonds are told as such: all Kekule forms of a molecule are the same but for the order of atoms, which the proxy must not
-/// depend on. RDKit gives the same numbers (`GetAtomicNum`, `GetFormalCharge`, `GetTotalNumHs`; its own bond type for aromatic is 12, and
-/// its perception isn't quite [ours](crate::Molecule)).
+/// Aromatic bonds are told as such: all Kekule forms of a molecule are the same but for the order of atoms,
+/// which the proxy must not depend on. RDKit gives the same numbers (`GetAtomicNum`, `GetFormalCharge`,
+/// `GetTotalNumHs`; its own bond type for aromatic is 12, and its perception isn't quite
+/// [ours](crate::Molecule)).
 ///
 /// ```no_run
 /// use gfn_molecules::{MoleculeConfig, MoleculeEnv, MoleculeReward, ProxyOutput, TorchScriptProxy};
@@ -61,8 +63,9 @@ impl TorchScriptProxy {
     /// Loads a file, puts it into evaluation mode (no dropout), and tries it on ethanol and benzene.
     ///
     /// # Errors
-    /// [`Error::File`] for a file that isn't there or isn't TorchScript, [`Error::Torch`] for one that can't take the inputs, and
-    /// [`Error::Contract`] for one that gives something else than one number per molecule.
+    /// [`Error::File`] for a file that isn't there or isn't TorchScript, [`Error::Torch`] for one that can't
+    /// take the inputs, and [`Error::Contract`] for one that gives something else than one number per
+    /// molecule.
     pub fn load(path: &Path, output: ProxyOutput, device: Device) -> Result<Self> {
         let proxy = Self { script: Mutex::new(load_torch_script(path, device)?), output, device };
         let [ethanol, benzene] = TRIED.map(Molecule::from_smiles);

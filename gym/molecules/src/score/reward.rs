@@ -28,8 +28,8 @@ impl GraphReader for FragmentLibrary {
     }
 }
 
-/// A score as the reward of a [`MoleculeEnv`](crate::MoleculeEnv): the molecule's, whichever of its Kekule forms a state is. The
-/// environment divides it among them, as it does with any reward.
+/// A score as the reward of a [`MoleculeEnv`](crate::MoleculeEnv): the molecule's, whichever of its Kekule
+/// forms a state is. The environment divides it among them, as it does with any reward.
 ///
 /// ```
 /// use gfn::env::Reward;
@@ -47,7 +47,8 @@ pub struct MoleculeReward<S, C = MoleculeCodec> {
 }
 
 impl<S: MoleculeScore, C: GraphReader> MoleculeReward<S, C> {
-    /// The reward that this score is, in the environment of the codec, or in environments of the library of fragments.
+    /// The reward that this score is, in the environment of the codec, or in environments of the library of
+    /// fragments.
     pub fn new(codec: &C, score: S) -> Self {
         Self { codec: codec.clone(), score }
     }

@@ -29,7 +29,8 @@ pub enum Shape {
         /// The value that gives 1.
         one: f64,
     },
-    /// 1 from `least` to `most`, ends included, and `otherwise` outside: a filter. With 0, what doesn't pass has no reward; with more, it has less.
+    /// 1 from `least` to `most`, ends included, and `otherwise` outside: a filter. With 0, what doesn't pass
+    /// has no reward; with more, it has less.
     Limit {
         /// The lower end; none by default.
         #[serde(default)]

@@ -34,8 +34,8 @@ pub(crate) fn check_ranked(what: &'static str, scores: &[f64]) -> Result<()> {
     check_all(what, scores, |score| !score.is_nan(), "check the score: molecules can't be ranked by it")
 }
 
-/// The best `k` molecules none of which is as similar as `similarity` to a better one that was taken, the best first; fewer where there aren't as
-/// many. Of equal scores the earlier is the better.
+/// The best `k` molecules none of which is as similar as `similarity` to a better one that was taken, the
+/// best first; fewer where there aren't as many. Of equal scores the earlier is the better.
 ///
 /// ```
 /// use gfn_molecules::{Fingerprint, Molecule, diverse_top_k};
@@ -47,8 +47,8 @@ pub(crate) fn check_ranked(what: &'static str, scores: &[f64]) -> Result<()> {
 /// ```
 ///
 /// # Errors
-/// [`Error::Shape`] unless there is a fingerprint for each score, [`Error::NonFinite`] for a score that isn't a number, [`Error::Config`] unless
-/// the similarity is above 0 and at most 1.
+/// [`Error::Shape`] unless there is a fingerprint for each score, [`Error::NonFinite`] for a score that isn't
+/// a number, [`Error::Config`] unless the similarity is above 0 and at most 1.
 pub fn diverse_top_k(scores: &[f64], fingerprints: &[Fingerprint], k: usize, similarity: f64) -> Result<Vec<usize>> {
     let (n, got) = (scores.len() as i64, fingerprints.len() as i64);
     if n != got {
@@ -78,8 +78,8 @@ pub fn diverse_top_k(scores: &[f64], fingerprints: &[Fingerprint], k: usize, sim
     Ok(taken)
 }
 
-/// The number of modes: molecules with a score of at least `least`, of which, the best first, each is less similar than `similarity` to all that were
-/// counted before (Bengio et al. 2021 take 0.7).
+/// The number of modes: molecules with a score of at least `least`, of which, the best first, each is less
+/// similar than `similarity` to all that were counted before (Bengio et al. 2021 take 0.7).
 ///
 /// ```
 /// use gfn_molecules::{Fingerprint, Molecule, n_modes};

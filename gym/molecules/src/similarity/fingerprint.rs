@@ -5,13 +5,15 @@ use crate::Molecule;
 /// Words of 64 bits.
 const WORDS: usize = 32;
 
-/// A circular fingerprint of 2,048 bits: one for each environment of up to two bonds around an atom (Rogers and Hahn,
-/// *Extended-Connectivity Fingerprints*, 2010: ECFP4, or Morgan's with radius 2).
+/// A circular fingerprint of 2,048 bits: one for each environment of up to two bonds around an atom (Rogers
+/// and Hahn, *Extended-Connectivity Fingerprints*, 2010: ECFP4, or Morgan's with radius 2).
 ///
-/// An environment is what [`Molecule::environments`] says; its bit is its number modulo 2,048. The numbers are our own hashes, so the bits
-/// aren't RDKit's; similarities are those of RDKit's generator with `includeRedundantEnvironments`, but for environments that share a bit. By
-/// default RDKit leaves out environments of the same bonds as another, which ones depends on its hashes: similarities then differ, of small
-/// molecules by a tenth and more (ethane and propane 0.125 here, 0.2 there), so thresholds from the literature are a guide only.
+/// An environment is what [`Molecule::environments`] says; its bit is its number modulo 2,048. The numbers
+/// are our own hashes, so the bits aren't RDKit's; similarities are those of RDKit's generator with
+/// `includeRedundantEnvironments`, but for environments that share a bit. By default RDKit leaves out
+/// environments of the same bonds as another, which ones depends on its hashes: similarities then differ, of
+/// small molecules by a tenth and more (ethane and propane 0.125 here, 0.2 there), so thresholds from the
+/// literature are a guide only.
 ///
 /// ```
 /// use gfn_molecules::{Fingerprint, Molecule};
@@ -61,12 +63,14 @@ impl Fingerprint {
 }
 
 impl Molecule {
-    /// Numbers of the environments around its atoms, in ascending order: of each atom by itself, and of what is within 1 to `radius` bonds.
+    /// Numbers of the environments around its atoms, in ascending order: of each atom by itself, and of what
+    /// is within 1 to `radius` bonds.
     ///
-    /// An atom by itself is its element, charge, hydrogens, heavy neighbours, and whether it is in a ring; a step further it is what it was
-    /// with what its neighbours were and the bonds that lead there, aromatic ones being of one kind. Equal environments have equal
-    /// numbers in all molecules and on all machines. These are RDKit's environments of `GetMorganGenerator` with
-    /// `includeRedundantEnvironments`; without, RDKit leaves one out that covers the same bonds as another.
+    /// An atom by itself is its element, charge, hydrogens, heavy neighbours, and whether it is in a ring; a
+    /// step further it is what it was with what its neighbours were and the bonds that lead there, aromatic
+    /// ones being of one kind. Equal environments have equal numbers in all molecules and on all machines.
+    /// These are RDKit's environments of `GetMorganGenerator` with `includeRedundantEnvironments`; without,
+    /// RDKit leaves one out that covers the same bonds as another.
     ///
     /// ```
     /// use gfn_molecules::Molecule;

@@ -1,8 +1,9 @@
 use crate::{BondOrder, Molecule};
 
 impl Molecule {
-    /// Its Bemis-Murcko scaffold: rings, what links them, and what is bound to these by a double bond (Bemis and Murcko 1996, with
-    /// RDKit's exocyclic double bonds); hydrogens take the place of the rest. `None` without a ring.
+    /// Its Bemis-Murcko scaffold: rings, what links them, and what is bound to these by a double bond (Bemis
+    /// and Murcko 1996, with RDKit's exocyclic double bonds); hydrogens take the place of the rest. `None`
+    /// without a ring.
     ///
     /// ```
     /// use gfn_molecules::Molecule;

@@ -28,7 +28,8 @@ fn check_some(molecules: &[Molecule]) -> Result<()> {
     if molecules.is_empty() { Err(Error::config("molecules to be measured", "none", "at least one")) } else { Ok(()) }
 }
 
-/// Molecules that were known before, such as a training set: what isn't among them is novel. Stereoisomers are one molecule here.
+/// Molecules that were known before, such as a training set: what isn't among them is novel. Stereoisomers
+/// are one molecule here.
 ///
 /// ```
 /// use gfn_molecules::{KnownMolecules, Molecule};

@@ -98,7 +98,8 @@ pub(super) fn build(table: &ValenceTable, atoms: &[RawAtom], raw: &[RawBond]) ->
     let mut molecule = Molecule::new(table, &specs, &bonds)?;
     let is_aromatic = |k: usize| molecule.bonds()[k].aromatic;
     if candidates.iter().any(|&k| mates[raw[k].a] == Some(raw[k].b) && !is_aromatic(k)) {
-        // The double bonds of aromatic rings first: which rings these are doesn't depend on where the double bonds stand.
+        // The double bonds of aromatic rings first: which rings these are doesn't depend on where the double
+        // bonds stand.
         let mut mates = partners(atoms.len(), raw, candidates.iter().copied().filter(|&k| is_aromatic(k)));
         let free = |&k: &usize| mates[raw[k].a].is_none() && mates[raw[k].b].is_none();
         let others = partners(atoms.len(), raw, candidates.iter().copied().filter(|k| !is_aromatic(*k) && free(k)));

@@ -7,7 +7,8 @@ pub(super) struct SideBond {
     pub(super) bond: usize,
     /// The atom at its other end.
     pub(super) atom: usize,
-    /// `true` if the first neighbour of the end, in ascending order, is below the end when this bond goes up from its first atom.
+    /// `true` if the first neighbour of the end, in ascending order, is below the end when this bond goes up
+    /// from its first atom.
     pub(super) turns: bool,
 }
 

@@ -26,13 +26,13 @@ pub(super) struct RawCentre {
 }
 
 impl RawCentre {
-    /// Returns `true` if its neighbours in the order of the text, counted hydrogens and lone pairs among them, are an odd permutation of
-    /// their ascending order.
+    /// Returns `true` if its neighbours in the order of the text, counted hydrogens and lone pairs among
+    /// them, are an odd permutation of their ascending order.
     pub(super) fn is_odd(&self, molecule: &Molecule, atom: usize) -> bool {
         let written = self.around.iter().filter(|b| **b == HYDROGEN).count();
         let is_single = |(_, bond): (usize, &Bond)| bond.order == BondOrder::Single;
-        // Counted hydrogens come behind the atom before this one. A lone pair by itself comes second as RDKit has it, and third if the atom
-        // has single bonds only and one of them closes a ring.
+        // Counted hydrogens come behind the atom before this one. A lone pair by itself comes second as RDKit
+        // has it, and third if the atom has single bonds only and one of them closes a ring.
         let place = match usize::from(molecule.atoms()[atom].hydrogens).saturating_sub(written) {
             0 if self.closures == 1 && molecule.neighbours(atom).all(is_single) => 2,
             0 => 1,
@@ -135,7 +135,8 @@ impl RawMarks {
         Ok((marked, left_out))
     }
 
-    /// `true` if the first other neighbour of an end of a double bond is above it; `None` where nothing says so.
+    /// `true` if the first other neighbour of an end of a double bond is above it; `None` where nothing says
+    /// so.
     fn first_is_up(&self, molecule: &Molecule, end: usize, bond: usize) -> Result<Option<bool>, MoleculeError> {
         if molecule.bonds()[bond].order != BondOrder::Double {
             return Ok(None);

@@ -11,8 +11,9 @@ type Result<T> = std::result::Result<T, MoleculeError>;
 /// Things that a SMILES says and a [`Molecule`] has no place for, and that reading it has left out.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct LeftOut {
-    /// Marks of stereochemistry that say nothing: `@` or `@@` at atoms, `/` and `\\` at bonds, that are none of a centre's or double
-    /// bond's that can be two ways (two methyls, a ring of six), or not enough of them (one end of a double bond).
+    /// Marks of stereochemistry that say nothing: `@` or `@@` at atoms, `/` and `\\` at bonds, that are none
+    /// of a centre's or double bond's that can be two ways (two methyls, a ring of six), or not enough of
+    /// them (one end of a double bond).
     pub stereo: usize,
     /// Numbers that map atoms, as in `[CH3:1]`.
     pub atom_maps: usize,
@@ -41,13 +42,13 @@ impl Molecule {
     /// As in RDKit, too, neutral nitrogen of five bonds gets charges: `CN(=O)=O` is read as `C[N+](=O)[O-]`,
     /// and `CN=N#N` as `CN=[N+]=[N-]`, unless `table` has the valence 5.
     ///
-    /// Stereochemistry is read: `@` and `@@` at tetrahedral centres, `/` and `\` beside double bonds ([`marks`](Self::marks)); marks that
-    /// say nothing are left out, and [`read_noting`](Self::read_noting) counts them. [`without_stereo`](Self::without_stereo) makes one
-    /// molecule of all stereoisomers.
+    /// Stereochemistry is read: `@` and `@@` at tetrahedral centres, `/` and `\` beside double bonds
+    /// ([`marks`](Self::marks)); marks that say nothing are left out, and [`read_noting`](Self::read_noting)
+    /// counts them. [`without_stereo`](Self::without_stereo) makes one molecule of all stereoisomers.
     ///
-    /// Double bonds are placed where rings come out aromatic: in `c1ccc2c(c1)c1ccccc12`, biphenylene, not between the two rings of six.
-    /// Lower-case atoms of rings that aren't aromatic (`c1ccccccc1`) have them where some fit; such a text doesn't say which of two
-    /// molecules it is, if they would be different.
+    /// Double bonds are placed where rings come out aromatic: in `c1ccc2c(c1)c1ccccc12`, biphenylene, not
+    /// between the two rings of six. Lower-case atoms of rings that aren't aromatic (`c1ccccccc1`) have them
+    /// where some fit; such a text doesn't say which of two molecules it is, if they would be different.
     ///
     /// The time grows with the length of the text.
     ///

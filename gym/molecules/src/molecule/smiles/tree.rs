@@ -16,7 +16,8 @@ pub(crate) struct TextTree {
 }
 
 impl TextTree {
-    /// Walks depth first from each of the roots that no earlier one leads to; `steps` lists the steps from an atom.
+    /// Walks depth first from each of the roots that no earlier one leads to; `steps` lists the steps from an
+    /// atom.
     pub(crate) fn new(n_atoms: usize, n_bonds: usize, roots: &[usize], steps: impl Fn(usize) -> Vec<Step>) -> Self {
         let empty = || vec![Vec::new(); n_atoms];
         let mut tree = Self { roots: Vec::new(), opens: empty(), closes: empty(), children: empty() };

@@ -5,8 +5,8 @@ use crate::molecule::aromaticity::has_ring_double;
 use crate::molecule::{BondOrder, Molecule, StereoElement, ValenceTable, counted, ranks, signed};
 
 impl Molecule {
-    /// Its canonical SMILES: the same text for the same molecule. Aromatic rings are in lower case; centres and double bonds that are
-    /// marked have `@` and `/`.
+    /// Its canonical SMILES: the same text for the same molecule. Aromatic rings are in lower case; centres
+    /// and double bonds that are marked have `@` and `/`.
     ///
     /// The text isn't RDKit's canonical SMILES, nor another program's: the order of the atoms is this
     /// library's own, and atoms with triple bonds are never aromatic (benzyne is for RDKit). To compare
@@ -26,7 +26,8 @@ impl Molecule {
         Writer::new(self, &self.canonical().order, true).write()
     }
 
-    /// The canonical SMILES of this Kekule form, with single, double and triple bonds only: the same text for the same form.
+    /// The canonical SMILES of this Kekule form, with single, double and triple bonds only: the same text for
+    /// the same form.
     #[must_use]
     pub fn kekule_smiles(&self) -> String {
         Writer::new(self, &self.canonical_kekule().order, false).write()
@@ -105,7 +106,8 @@ impl<'a> Writer<'a> {
         format!("[{symbol}{turn}{hydrogens}{}]", signed(atom.charge.into()))
     }
 
-    /// The hydrogens that a reader gives the atom without brackets; `None` if it would place the double bonds otherwise.
+    /// The hydrogens that a reader gives the atom without brackets; `None` if it would place the double bonds
+    /// otherwise.
     fn implied(&self, a: usize, lower: bool) -> Option<u8> {
         let element = self.molecule.atoms()[a].element;
         if !lower {

@@ -23,12 +23,13 @@ impl Molecule {
         self.heavy_neighbours(end).into_iter().filter(|&b| b != other).collect()
     }
 
-    /// Atoms and double bonds that can be one of two ways, as RDKit has them; equal neighbours aren't looked at.
+    /// Atoms and double bonds that can be one of two ways, as RDKit has them; equal neighbours aren't looked
+    /// at.
     pub(super) fn candidates(&self) -> Vec<StereoElement> {
         let centres = (0..self.atoms().len()).filter(|&a| self.is_centre(a)).map(StereoElement::Centre);
         let open: Vec<bool> = (0..self.bonds().len()).map(|k| self.is_open(k)).collect();
-        // Around a ring of double and single bonds in turn, directions of the single ones would have to fit together: SMILES can't
-        // write all that there is, so there these have no marks.
+        // Around a ring of double and single bonds in turn, directions of the single ones would have to fit
+        // together: SMILES can't write all that there is, so there these have no marks.
         let mut is_end = vec![false; self.atoms().len()];
         for bond in self.bonds().iter().zip(&open).filter(|(_, open)| **open).map(|(bond, _)| bond) {
             is_end[bond.a] = true;
@@ -43,7 +44,8 @@ impl Molecule {
         centres.chain(free.map(|((k, _), _)| StereoElement::DoubleBond(*k))).collect()
     }
 
-    /// `true` if an atom has four neighbours at the corners of a tetrahedron, a hydrogen or a lone pair among them.
+    /// `true` if an atom has four neighbours at the corners of a tetrahedron, a hydrogen or a lone pair among
+    /// them.
     fn is_centre(&self, a: usize) -> bool {
         let atom = self.atoms()[a];
         let valence = self.valence(a);
@@ -65,7 +67,8 @@ impl Molecule {
         }
     }
 
-    /// `true` if an atom is in two rings of a smallest set that share two bonds: it can't turn itself inside out.
+    /// `true` if an atom is in two rings of a smallest set that share two bonds: it can't turn itself inside
+    /// out.
     fn is_bridgehead(&self, a: usize) -> bool {
         if self.neighbours(a).filter(|(_, bond)| bond.in_ring).count() < 3 {
             return false;
@@ -105,8 +108,8 @@ impl Molecule {
             && !(bond.in_ring && self.reach(bond.a, TRANS_RING - 2, |other| other != k).contains(&bond.b))
     }
 
-    /// Returns the topological symmetry class of each atom, marks apart: by refinement of its element, charge and hydrogens by the bonds to
-    /// its neighbours and their classes.
+    /// Returns the topological symmetry class of each atom, marks apart: by refinement of its element, charge
+    /// and hydrogens by the bonds to its neighbours and their classes.
     pub(super) fn classes(&self) -> Vec<usize> {
         let look = |atom: &Atom| {
             let charge = (i32::from(atom.charge) + 128) as usize;
@@ -137,7 +140,8 @@ impl Molecule {
         }
     }
 
-    /// The sets of neighbours of an element of which no two may be alike: all of a centre's, those of each end of a double bond.
+    /// The sets of neighbours of an element of which no two may be alike: all of a centre's, those of each
+    /// end of a double bond.
     pub(super) fn ligands(&self, element: StereoElement) -> Vec<Vec<usize>> {
         match element {
             StereoElement::Centre(a) => vec![self.heavy_neighbours(a)],

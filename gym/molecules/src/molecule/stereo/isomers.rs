@@ -11,13 +11,15 @@ use crate::molecule::{Molecule, ranks};
 const MAX_SETTINGS: u32 = 16;
 
 impl Molecule {
-    /// The atoms and double bonds that make stereoisomers, in ascending order, whether they are marked or not: those that can be one
-    /// of two ways (carbon with four neighbours, one hydrogen at most; quaternary nitrogen, sulphoxides, phosphorus and so on; double
-    /// bonds, in rings of eight and more), without those that a symmetry turns which keeps all others as they are (two methyls that
-    /// change places). All of them marked, a molecule is one stereoisomer; two settings may be the same one.
+    /// The atoms and double bonds that make stereoisomers, in ascending order, whether they are marked or
+    /// not: those that can be one of two ways (carbon with four neighbours, one hydrogen at most; quaternary
+    /// nitrogen, sulphoxides, phosphorus and so on; double bonds, in rings of eight and more), without those
+    /// that a symmetry turns which keeps all others as they are (two methyls that change places). All of them
+    /// marked, a molecule is one stereoisomer; two settings may be the same one.
     ///
-    /// As in RDKit, nitrogen of three neighbours is one in rings of three and at bridgeheads unless it is conjugated, and cumulenes and atropisomers aren't.
-    /// In a ring of double and single bonds in turn double bonds aren't, as SMILES has no way to write them all.
+    /// As in RDKit, nitrogen of three neighbours is one in rings of three and at bridgeheads unless it is
+    /// conjugated, and cumulenes and atropisomers aren't. In a ring of double and single bonds in turn double
+    /// bonds aren't, as SMILES has no way to write them all.
     ///
     /// ```
     /// use gfn_molecules::{Molecule, StereoElement};
@@ -33,8 +35,8 @@ impl Molecule {
         fixed
     }
 
-    /// The stereo elements, without those that all symmetries make useless: those whose signs no symmetry changes or exchanges, each of which
-    /// doubles the isomers, and the others.
+    /// The stereo elements, without those that all symmetries make useless: those whose signs no symmetry
+    /// changes or exchanges, each of which doubles the isomers, and the others.
     fn elements(&self) -> (Vec<StereoElement>, Vec<StereoElement>) {
         let classes = self.classes();
         let mut count = BTreeMap::new();
@@ -98,8 +100,9 @@ impl Molecule {
             let doubted =
                 self.marks().iter().map(|mark| mark.element).filter(|&element| !self.is_told(element, &classes));
             let turned: Vec<_> = doubted.filter(|&element| self.is_turned(element)).collect();
-            // Two marks that could each be turned may say something together (those of the two methyls on one side of
-            // 1,2,3-trimethylcyclopropane): a mark goes if it could be turned without the others, too.
+            // Two marks that could each be turned may say something together (those of the two methyls on one
+            // side of 1,2,3-trimethylcyclopropane): a mark goes if it could be turned without the others,
+            // too.
             let alone = |&element: &StereoElement| {
                 let gone = |mark: &StereoMark| mark.element == element || !turned.contains(&mark.element);
                 self.keeping(gone).is_turned(element)
@@ -160,7 +163,8 @@ impl Molecule {
         self.key() == self.marked(self.marks().iter().map(turn).collect()).key()
     }
 
-    /// A double bond without a mark between two that have one: what is written of those would say how it is, too.
+    /// A double bond without a mark between two that have one: what is written of those would say how it is,
+    /// too.
     pub(super) fn unwritable(&self) -> Option<usize> {
         let shown = |end: usize, bond: usize| {
             let marked = |k: &usize| *k != bond && self.double_bond_sign(*k).is_some();
@@ -174,8 +178,8 @@ impl Molecule {
         .find(|&k| shown(self.bonds()[k].a, k) && shown(self.bonds()[k].b, k))
     }
 
-    /// The number of its stereoisomers that agree with its marks; `None` where more than 16 elements that symmetries exchange have
-    /// none, or the number is beyond `u64`.
+    /// The number of its stereoisomers that agree with its marks; `None` where more than 16 elements that
+    /// symmetries exchange have none, or the number is beyond `u64`.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -195,8 +199,8 @@ impl Molecule {
         u32::try_from(free).ok().and_then(|free| 2u64.checked_pow(free)).and_then(|many| many.checked_mul(others))
     }
 
-    /// Its stereoisomers that agree with its marks, each once and with all marks that say something; `None` where there are more than
-    /// 65,536 settings of its elements.
+    /// Its stereoisomers that agree with its marks, each once and with all marks that say something; `None`
+    /// where there are more than 65,536 settings of its elements.
     ///
     /// ```
     /// use gfn_molecules::Molecule;

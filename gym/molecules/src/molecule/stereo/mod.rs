@@ -1,13 +1,14 @@
 //! Stereochemistry: the signs of tetrahedral centres and of double bonds.
 //!
-//! A mark is a sign relative to the numbers of the atoms around it; a permutation of the atoms acts on marks by moving them and by the
-//! parity of what it does to these numbers. Two marked molecules are the same where a permutation that keeps atoms and bonds takes the
-//! marks of one to those of the other. A mark is dropped where such a permutation takes the molecule to itself with that sign turned
-//! (an isopropyl group, a centre between ends that have become alike, one mark of 1,4-dimethylcyclohexane without the other), so that
-//! what is left depends on no order of atoms.
+//! A mark is a sign relative to the numbers of the atoms around it; a permutation of the atoms acts on marks
+//! by moving them and by the parity of what it does to these numbers. Two marked molecules are the same where
+//! a permutation that keeps atoms and bonds takes the marks of one to those of the other. A mark is dropped
+//! where such a permutation takes the molecule to itself with that sign turned (an isopropyl group, a centre
+//! between ends that have become alike, one mark of 1,4-dimethylcyclohexane without the other), so that what
+//! is left depends on no order of atoms.
 //!
-//! Permutations aren't listed: a marked molecule is written as a graph with a few nodes more ([`oriented`]), whose canonical form and
-//! symmetries are those of the marked molecule.
+//! Permutations aren't listed: a marked molecule is written as a graph with a few nodes more ([`oriented`]),
+//! whose canonical form and symmetries are those of the marked molecule.
 
 mod elements;
 mod isomers;
@@ -40,8 +41,9 @@ pub struct StereoMark {
 }
 
 impl Molecule {
-    /// The marks that say which of its stereoisomers a molecule is, in ascending order; those that would say nothing aren't among them.
-    /// A molecule without marks stands for all of its stereoisomers, one with some for those that agree.
+    /// The marks that say which of its stereoisomers a molecule is, in ascending order; those that would say
+    /// nothing aren't among them. A molecule without marks stands for all of its stereoisomers, one with some
+    /// for those that agree.
     ///
     /// ```
     /// use gfn_molecules::{Molecule, StereoElement};
@@ -66,8 +68,8 @@ impl Molecule {
     /// The molecule with these marks in place of its own; those that say nothing are dropped.
     ///
     /// # Errors
-    /// [`MoleculeError::Stereo`] for an element that isn't one, or has two marks; for marks of double bonds on both sides of one that
-    /// has none, which SMILES can't write.
+    /// [`MoleculeError::Stereo`] for an element that isn't one, or has two marks; for marks of double bonds
+    /// on both sides of one that has none, which SMILES can't write.
     ///
     /// ```
     /// use gfn_molecules::Molecule;

@@ -11,22 +11,23 @@ const FIRST_EDGE_CLASS: u16 = 4;
 /// A step from one neighbour of a centre to the next, and a side of a double bond.
 const TURN: u16 = 0;
 const SIDE: u16 = 1;
-/// Edges to the atom that a step leaves (or that is on a side), to the one that it comes to, to the one that it is seen from, to the
-/// centre or the ends of the double bond.
+/// Edges to the atom that a step leaves (or that is on a side), to the one that it comes to, to the one that
+/// it is seen from, to the centre or the ends of the double bond.
 const LEAVES: u16 = 0;
 const ARRIVES: u16 = 1;
 const SEEN_FROM: u16 = 2;
 const OWN: u16 = 3;
 
-/// A node that a mark adds to the graph of a molecule: which of two kinds it is of, and the atoms that it is joined to, each with which of
-/// four kinds of edges.
+/// A node that a mark adds to the graph of a molecule: which of two kinds it is of, and the atoms that it is
+/// joined to, each with which of four kinds of edges.
 pub(crate) type MarkNode = (u16, Vec<(usize, u16)>);
 
-/// The steps around a centre, as places among its neighbours in ascending order, hydrogen and lone pair first: counterclockwise seen from
-/// the first of these or, where neighbours are atoms all, from each.
+/// The steps around a centre, as places among its neighbours in ascending order, hydrogen and lone pair
+/// first: counterclockwise seen from the first of these or, where neighbours are atoms all, from each.
 ///
-/// Seen from any corner of a tetrahedron, the other three turn the same way or, for every other corner in an order of them, the
-/// opposite one; all twelve steps together are kept by even permutations of the four, and by no odd one.
+/// Seen from any corner of a tetrahedron, the other three turn the same way or, for every other corner in an
+/// order of them, the opposite one; all twelve steps together are kept by even permutations of the four, and
+/// by no odd one.
 fn turns(n_heavy: usize, positive: bool) -> Vec<(usize, usize, usize)> {
     let implicit = 4 - n_heavy;
     let from = if implicit > 0 { 0..1 } else { 0..4 };
@@ -43,7 +44,8 @@ fn turns(n_heavy: usize, positive: bool) -> Vec<(usize, usize, usize)> {
 }
 
 impl Molecule {
-    /// The nodes that a mark adds to the graph of the molecule: permutations of the atoms that keep them are those that keep the mark.
+    /// The nodes that a mark adds to the graph of the molecule: permutations of the atoms that keep them are
+    /// those that keep the mark.
     pub(crate) fn extra_nodes(&self, mark: StereoMark) -> Vec<MarkNode> {
         match mark.element {
             StereoElement::Centre(a) => {
@@ -123,7 +125,8 @@ impl Molecule {
         self.ligands(mark.element).into_iter().fold(mark.positive, |sign, atoms| sign ^ turned(atoms))
     }
 
-    /// `true` if two settings of an element can't be told apart, in a graph of the molecule in which some nodes are.
+    /// `true` if two settings of an element can't be told apart, in a graph of the molecule in which some
+    /// nodes are.
     pub(super) fn turns_in(&self, graph: &GraphState, element: StereoElement) -> bool {
         let [one, other] = [true, false].map(|positive| {
             let mut graph = graph.clone();

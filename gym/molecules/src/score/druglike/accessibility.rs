@@ -10,8 +10,8 @@ use super::{Subject, morgan};
 use crate::Molecule;
 use crate::score::pickle::{is_gzipped, unpickled};
 
-/// The table of how common fragments are among known molecules, which synthetic accessibility is read from: RDKit's
-/// `Contrib/SA_Score/fpscores.pkl.gz`, or text.
+/// The table of how common fragments are among known molecules, which synthetic accessibility is read from:
+/// RDKit's `Contrib/SA_Score/fpscores.pkl.gz`, or text.
 ///
 /// ```no_run
 /// use gfn_molecules::{AccessibilityTable, Molecule};
@@ -32,11 +32,12 @@ const MOST: f64 = 2.5;
 const MACROCYCLE: usize = 8;
 
 impl AccessibilityTable {
-    /// The table of a file: RDKit's gzipped pickle, or text, on each line a contribution and the numbers of the fragments that have it, apart
-    /// by blanks.
+    /// The table of a file: RDKit's gzipped pickle, or text, on each line a contribution and the numbers of
+    /// the fragments that have it, apart by blanks.
     ///
     /// # Errors
-    /// [`Error::Io`] for a file that can't be read, [`Error::File`] for one that is something else, or has no fragments.
+    /// [`Error::Io`] for a file that can't be read, [`Error::File`] for one that is something else, or has no
+    /// fragments.
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let bytes = std::fs::read(path).map_err(|source| Error::io(path, source))?;
@@ -126,9 +127,9 @@ impl Subject<'_> {
 }
 
 impl Molecule {
-    /// The synthetic accessibility, from 1 (easy) to 10 (hard), by RDKit's formula: how common its fragments are, less penalties for size,
-    /// stereocentres, spiro and bridgehead atoms and macrocycles (Ertl and Schuffenhauer, J. Cheminform. 1, 2009). Needs the feature
-    /// `descriptors`.
+    /// The synthetic accessibility, from 1 (easy) to 10 (hard), by RDKit's formula: how common its fragments
+    /// are, less penalties for size, stereocentres, spiro and bridgehead atoms and macrocycles (Ertl and
+    /// Schuffenhauer, J. Cheminform. 1, 2009). Needs the feature `descriptors`.
     ///
     /// Atoms that could be stereocentres count as such: a molecule here doesn't say which of them are.
     #[must_use]

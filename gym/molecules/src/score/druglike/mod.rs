@@ -27,8 +27,8 @@ impl Subject<'_> {
 
 /// Descriptors that need the feature `descriptors`.
 impl Molecule {
-    /// The quantitative estimate of drug-likeness, from 0 to 1, with its mean weights (Bickerton et al., "Quantifying the chemical beauty of
-    /// drugs", Nature Chemistry 4, 2012).
+    /// The quantitative estimate of drug-likeness, from 0 to 1, with its mean weights (Bickerton et al.,
+    /// "Quantifying the chemical beauty of drugs", Nature Chemistry 4, 2012).
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -41,8 +41,8 @@ impl Molecule {
         chematic_chem::qed(Subject::of(self).plain())
     }
 
-    /// The logarithm, to base 10, of the partition coefficient between octanol and water, as a sum over atoms (Wildman and Crippen, J. Chem. Inf.
-    /// Comput. Sci. 39, 1999).
+    /// The logarithm, to base 10, of the partition coefficient between octanol and water, as a sum over atoms
+    /// (Wildman and Crippen, J. Chem. Inf. Comput. Sci. 39, 1999).
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -54,9 +54,9 @@ impl Molecule {
         chematic_chem::logp_crippen(Subject::of(self).plain())
     }
 
-    /// The number of Lipinski's rules that it breaks: a weight of at most 500, a log P of at most 5, at most 5 donors and 10 acceptors of
-    /// hydrogen bonds (Lipinski et al., Adv. Drug Deliv. Rev. 23, 1997); donors and acceptors as [`n_donors`](Self::n_donors) and
-    /// [`n_acceptors`](Self::n_acceptors) count them.
+    /// The number of Lipinski's rules that it breaks: a weight of at most 500, a log P of at most 5, at most
+    /// 5 donors and 10 acceptors of hydrogen bonds (Lipinski et al., Adv. Drug Deliv. Rev. 23, 1997); donors
+    /// and acceptors as [`n_donors`](Self::n_donors) and [`n_acceptors`](Self::n_acceptors) count them.
     #[must_use]
     pub fn n_lipinski_violations(&self) -> usize {
         Subject::of(self).n_lipinski_violations()

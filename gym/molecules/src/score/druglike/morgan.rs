@@ -13,8 +13,8 @@ fn hash(values: impl IntoIterator<Item = u32>) -> u32 {
     values.into_iter().fold(0, combined)
 }
 
-/// The number of times that each environment of up to `radius` bonds occurs, by the number that RDKit's `GetMorganGenerator` gives it: one that covers the
-/// same bonds as another is left out.
+/// The number of times that each environment of up to `radius` bonds occurs, by the number that RDKit's
+/// `GetMorganGenerator` gives it: one that covers the same bonds as another is left out.
 pub(super) fn environments(subject: &Subject<'_>, radius: usize) -> BTreeMap<u32, u32> {
     let molecule = subject.molecule;
     let (n, words) = (molecule.atoms().len(), molecule.bonds().len().div_ceil(64));

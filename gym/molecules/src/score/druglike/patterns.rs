@@ -60,12 +60,14 @@ impl From<PatternError> for Error {
     }
 }
 
-/// Substructures by their SMARTS, each with a name: alerts that molecules are to be free of, or groups that they are to have.
+/// Substructures by their SMARTS, each with a name: alerts that molecules are to be free of, or groups that
+/// they are to have.
 ///
-/// They are what RDKit's are: `c` is an aromatic carbon whichever Kekule form a molecule is in, and a bond that isn't written is single or
-/// aromatic. Hydrogens as atoms at the ends of a pattern, as in many of the PAINS, are so many that its atoms must have at least (RDKit's
-/// `MolFromSmarts` with `mergeHs`); a pattern that names others (`[#1,#6]`) is looked for in the molecule with its hydrogens as atoms (RDKit's
-/// `AddHs`). A molecule has no stereochemistry here, and `@` in a pattern doesn't count.
+/// They are what RDKit's are: `c` is an aromatic carbon whichever Kekule form a molecule is in, and a bond
+/// that isn't written is single or aromatic. Hydrogens as atoms at the ends of a pattern, as in many of the
+/// PAINS, are so many that its atoms must have at least (RDKit's `MolFromSmarts` with `mergeHs`); a pattern
+/// that names others (`[#1,#6]`) is looked for in the molecule with its hydrogens as atoms (RDKit's `AddHs`).
+/// A molecule has no stereochemistry here, and `@` in a pattern doesn't count.
 ///
 /// ```
 /// use gfn_molecules::{Molecule, Patterns};
@@ -98,11 +100,13 @@ impl Patterns {
         named.into_iter().map(read).collect::<std::result::Result<_, _>>().map(Self)
     }
 
-    /// The patterns of a file: on each line a SMARTS, and behind blanks its name, if it has one; lines that start with `#` are comments. Lines
-    /// of a CSV file with both in quotes are read, too, as RDKit's `Data/Pains/wehi_pains.csv` has them.
+    /// The patterns of a file: on each line a SMARTS, and behind blanks its name, if it has one; lines that
+    /// start with `#` are comments. Lines of a CSV file with both in quotes are read, too, as RDKit's
+    /// `Data/Pains/wehi_pains.csv` has them.
     ///
     /// # Errors
-    /// [`Error::Io`] for a file that can't be read, [`Error::File`] for a line that is no pattern, and for a file without any.
+    /// [`Error::Io`] for a file that can't be read, [`Error::File`] for a line that is no pattern, and for a
+    /// file without any.
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path).map_err(|source| Error::io(path, source))?;
@@ -198,7 +202,8 @@ impl Pattern {
     }
 }
 
-/// The most brackets that are open at once, or negations that follow each other: the reader calls itself for each.
+/// The most brackets that are open at once, or negations that follow each other: the reader calls itself for
+/// each.
 fn depth(smarts: &str) -> usize {
     let (mut open, mut negations, mut most) = (0usize, 0usize, 0usize);
     for byte in smarts.bytes() {

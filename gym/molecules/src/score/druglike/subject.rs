@@ -8,7 +8,8 @@ use chematic_smarts::perceived::with_perceived_target;
 use crate::score::property::Subject;
 use crate::{BondOrder, Molecule};
 
-/// The translations of a molecule, each made when it is first asked for: they keep what was found out about them.
+/// The translations of a molecule, each made when it is first asked for: they keep what was found out about
+/// them.
 #[derive(Default)]
 pub(crate) struct Translations {
     plain: OnceCell<Other>,
@@ -32,8 +33,9 @@ impl Subject<'_> {
     }
 }
 
-/// The same atoms and bonds in the same order; behind them, if they are to be atoms, the hydrogens. What is aromatic is found there: a bond
-/// that two rings share is so as RDKit has it, which differs from ours where neither ring is aromatic by itself, as in azulene.
+/// The same atoms and bonds in the same order; behind them, if they are to be atoms, the hydrogens. What is
+/// aromatic is found there: a bond that two rings share is so as RDKit has it, which differs from ours where
+/// neither ring is aromatic by itself, as in azulene.
 fn translated(molecule: &Molecule, hydrogens: bool) -> Other {
     let mut out = MoleculeBuilder::with_capacity(molecule.atoms().len(), molecule.bonds().len());
     let index = |a: usize| AtomIdx(a as u32);

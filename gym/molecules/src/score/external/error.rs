@@ -44,7 +44,8 @@ pub enum ScorerError {
         /// The answer.
         value: f64,
     },
-    /// A text that isn't one line, so that answers and texts would shift against each other. The program was given nothing.
+    /// A text that isn't one line, so that answers and texts would shift against each other. The program was
+    /// given nothing.
     #[error(
         "text {row} ({text:?}) has the character {character:?}: a scorer is given one text per line, without control characters"
     )]

@@ -15,18 +15,21 @@ use process::Process;
 use super::{MoleculeScore, logs};
 use crate::Molecule;
 
-/// A program that scores molecules: it reads one SMILES per line and writes one number per line, in the same order, and flushes it.
+/// A program that scores molecules: it reads one SMILES per line and writes one number per line, in the same
+/// order, and flushes it.
 ///
-/// It is started when it is first needed and stays. Molecules are known by their canonical SMILES, and a score is asked for once:
-/// answers are kept for as long as the scorer lives.
+/// It is started when it is first needed and stays. Molecules are known by their canonical SMILES, and a
+/// score is asked for once: answers are kept for as long as the scorer lives.
 ///
-/// *Failures.* A program that ends, gives no line in time, or writes anything but a finite number is an error, and so is a line that
-/// no molecule asked for. What was answered before an error is kept, except after an unasked line: then answers and molecules may have
-/// shifted, and all answers are forgotten. The next call starts the program anew. An unasked line is found before the next call, if it
-/// has come through the pipe by then.
+/// *Failures.* A program that ends, gives no line in time, or writes anything but a finite number is an
+/// error, and so is a line that no molecule asked for. What was answered before an error is kept, except
+/// after an unasked line: then answers and molecules may have shifted, and all answers are forgotten. The
+/// next call starts the program anew. An unasked line is found before the next call, if it has come through
+/// the pipe by then.
 ///
-/// *Processes.* The program may be a script that starts others: on Unix it is a process group, which ends as a whole after an error
-/// and when the scorer is dropped. Ctrl-C in a terminal doesn't reach it; if this process is killed, its input ends.
+/// *Processes.* The program may be a script that starts others: on Unix it is a process group, which ends as
+/// a whole after an error and when the scorer is dropped. Ctrl-C in a terminal doesn't reach it; if this
+/// process is killed, its input ends.
 ///
 /// As a [`MoleculeScore`] its numbers are scores of 0 or more, of which the log is taken.
 ///
@@ -63,8 +66,8 @@ fn check_lines(texts: &[String]) -> std::result::Result<(), ScorerError> {
 }
 
 impl ExternalScorer {
-    /// A scorer that runs this program with these arguments; nothing is started yet. `timeout` is the longest wait for the next
-    /// line, start-up included.
+    /// A scorer that runs this program with these arguments; nothing is started yet. `timeout` is the longest
+    /// wait for the next line, start-up included.
     ///
     /// # Errors
     /// [`Error::Config`] for an empty command or a timeout of zero.
@@ -88,8 +91,8 @@ impl ExternalScorer {
     /// The program's number for each SMILES, which should be canonical.
     ///
     /// # Errors
-    /// [`ScorerError`]; what was answered before is kept. [`ScorerError::Control`] for a text with a line break or another control
-    /// character, before the program is given anything.
+    /// [`ScorerError`]; what was answered before is kept. [`ScorerError::Control`] for a text with a line
+    /// break or another control character, before the program is given anything.
     pub fn scores(&self, smiles: &[String]) -> std::result::Result<Vec<f64>, ScorerError> {
         check_lines(smiles)?;
         // What the lock guards is right at every moment, even if a thread that held it panicked.

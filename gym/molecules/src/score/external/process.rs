@@ -9,8 +9,8 @@ use rustix::process::{Pid, Signal};
 /// Longer answers are cut: no number is that long.
 const LONGEST_LINE: u64 = 4096;
 
-/// A running program with a thread that writes to it and one that reads from it, so that neither a full pipe nor a program that
-/// hangs can block the caller. Both end with the program.
+/// A running program with a thread that writes to it and one that reads from it, so that neither a full pipe
+/// nor a program that hangs can block the caller. Both end with the program.
 #[derive(Debug)]
 pub(super) struct Process {
     child: Child,
@@ -45,7 +45,8 @@ impl Process {
                 let mut line = Vec::new();
                 let length = reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line).unwrap_or(0);
                 if line.last() != Some(&b'\n') {
-                    // The beginning of a number is none: that of a line without end, or of one that a crash cut off.
+                    // The beginning of a number is none: that of a line without end, or of one that a crash
+                    // cut off.
                     if length < LONGEST_LINE as usize {
                         break;
                     }

@@ -23,14 +23,16 @@ const POOLING: usize = 3;
 const KINDS: usize = 5;
 const AROMATIC_BOND: usize = 3;
 const LOOP: usize = 4;
-/// Columns of an atom's features: its element among H, C, N, O, F and the others; then aromatic, sp, sp2, sp3, hydrogens, atomic number from 1.
+/// Columns of an atom's features: its element among H, C, N, O, F and the others; then aromatic, sp, sp2,
+/// sp3, hydrogens, atomic number from 1.
 const OTHER: usize = 5;
 const AROMATIC: usize = 9;
 const SP: usize = 10;
 const HYDROGENS: usize = 13;
 const NUMBER: usize = 13;
 
-/// The published arrays that are used, by place, with their shapes; the others are heads for building molecules.
+/// The published arrays that are used, by place, with their shapes; the others are heads for building
+/// molecules.
 const SHAPES: [(usize, &[i64]); 18] = [
     (0, &[WIDTH, FEATURES]),
     (1, &[WIDTH]),
@@ -65,15 +67,17 @@ struct Weights {
     message: Tensor,
 }
 
-/// The proxy of the affinity to soluble epoxide hydrolase (sEH) by Bengio et al. (*Flow Network based Generative Models for Non-Iterative
-/// Diverse Candidate Generation*, NeurIPS 2021), on which GFlowNets on molecules are compared: 12 rounds of message passing with a network of the bond
-/// (`NNConv`, mean) and a GRU, then Set2Set of three rounds.
+/// The proxy of the affinity to soluble epoxide hydrolase (sEH) by Bengio et al. (*Flow Network based
+/// Generative Models for Non-Iterative Diverse Candidate Generation*, NeurIPS 2021), on which GFlowNets on
+/// molecules are compared: 12 rounds of message passing with a network of the bond (`NNConv`, mean) and a
+/// GRU, then Set2Set of three rounds.
 ///
-/// The weights aren't part of this library: they are `mols/data/pretrained_proxy/best_params.pkl.gz` of `github.com/GFNOrg/gflownet` (MIT; MD5
-/// `ed07c7524344c7abeb3b853530625b83`).
+/// The weights aren't part of this library: they are `mols/data/pretrained_proxy/best_params.pkl.gz` of
+/// `github.com/GFNOrg/gflownet` (MIT; MD5 `ed07c7524344c7abeb3b853530625b83`).
 ///
-/// As a [`MoleculeScore`] it is the reward of recursionpharma/gflownet's `seh_frag`: the output over 8, between 1e-4 and 100. As there, an atom's own part
-/// of a message is multiplied by the transpose of what was trained (the layer's format had changed in between), so that figures can be compared.
+/// As a [`MoleculeScore`] it is the reward of recursionpharma/gflownet's `seh_frag`: the output over 8,
+/// between 1e-4 and 100. As there, an atom's own part of a message is multiplied by the transpose of what was
+/// trained (the layer's format had changed in between), so that figures can be compared.
 ///
 /// ```no_run
 /// use gfn_molecules::{Molecule, SehProxy};

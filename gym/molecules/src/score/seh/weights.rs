@@ -8,7 +8,8 @@ use tch::Tensor;
 
 use crate::score::pickle::{is_gzipped, unpickled};
 
-/// The arrays of an `.npz` in the order of their names, or of a gzipped pickle of a list of them in its order.
+/// The arrays of an `.npz` in the order of their names, or of a gzipped pickle of a list of them in its
+/// order.
 pub(super) fn read_arrays(path: &Path) -> Result<Vec<Tensor>> {
     let bytes = std::fs::read(path).map_err(|source| Error::io(path, source))?;
     let wrong = |problem: String| Error::file(path, problem, "give an `.npz`, or a gzipped pickle, of 32-bit arrays");

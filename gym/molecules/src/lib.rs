@@ -1,5 +1,5 @@
-//! Molecules for [`gfn`]: what they are, how they are read and written, building them atom by atom or
-//! fragment by fragment, and rewards on them.
+//! Molecules for [`gfn`]: data structures, reading and writing, environments that build them atom by atom or
+//! fragment by fragment, and rewards.
 //!
 //! | item | is |
 //! |---|---|
@@ -29,13 +29,14 @@
 //! | [`fragments::Fragments`] | junction trees: fragments of molecules joined at attachment points | yours: [`fragments::FragmentReward`] of a score | no | no | up to isomorphism and the fragments' own symmetries | small libraries or few fragments |
 //! | [`qm9str::Qm9Str`] | strings of five of 11 blocks, added at either end | a table of scores | yes | no | each string is one object | 177,156 states |
 //!
-//! A molecule is its atoms and bonds with aromatic bonds as such: [`Molecule::key`] and [`Molecule::smiles`]
-//! are the same for all of its Kekule forms, while a state of the environment is one of them. Stereochemistry
-//! is part of it: [`Molecule::marks`] of tetrahedral centres and double bonds, in keys, texts and symmetries;
-//! a molecule without marks stands for all of its stereoisomers, as do the environment's and what
-//! [`KnownMolecules`] holds. Fingerprints, scaffolds and fragments have none. No isotopes, no radicals: the
-//! reader refuses them. Canonical SMILES aren't RDKit's: molecules of different programs are compared by
-//! [`Molecule::key`] of what their SMILES are read as.
+//! Molecules are compared by their atoms and bonds, with aromatic bonds as one kind: [`Molecule::key`] and
+//! [`Molecule::smiles`] are the same for all Kekule forms of a molecule, while a state of the environment is
+//! one Kekule form. Stereochemistry is included: [`Molecule::marks`] of tetrahedral centres and double bonds
+//! appear in keys, texts and symmetries. A molecule without marks stands for all of its stereoisomers; this
+//! holds for molecules of the environment (by default) and in [`KnownMolecules`]. Fingerprints, scaffolds and
+//! fragments ignore stereochemistry. Isotopes and radicals aren't supported: the reader refuses them.
+//! Canonical SMILES differ from RDKit's: to compare with molecules of another program, read its SMILES and
+//! compare [`Molecule::key`]s.
 //!
 //! ```
 //! use gfn::{env::Reward, policy::UniformPolicy, rollout::Sampler, Rng};

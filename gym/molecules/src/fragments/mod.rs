@@ -1,4 +1,5 @@
-//! Molecules fragment by fragment: junction trees of rings and groups, joined at their attachment points.
+//! Molecules built fragment by fragment: junction trees of rings and groups, joined at their attachment
+//! points.
 //!
 //! | item | is |
 //! |---|---|
@@ -9,9 +10,9 @@
 //! | [`Fragments`] | growth by attaching fragments, up to isomorphism and the fragments' own symmetries |
 //! | [`FragmentReward`] | any [`MoleculeScore`](crate::MoleculeScore) as its reward |
 //!
-//! The idea is that of recursionpharma/gflownet's `FragMolBuildingEnvContext`. There, a fragment comes first
-//! and the atoms that it is attached by are set in two further moves, so that most states can't be finished,
-//! and equivalent atoms make different states. Here a fragment comes with its bond, every state is a
+//! The idea is that of recursionpharma/gflownet's `FragMolBuildingEnvContext`. There, a fragment is added
+//! first, and two further actions choose its attachment atoms, so that most states can't be finished and
+//! equivalent atoms make different states. Here, a fragment is added with its bond, every state is a
 //! molecule, and symmetries are exact ([`Fragments`]).
 
 mod action;
@@ -32,10 +33,10 @@ pub use vocabulary::{CountedFragment, Vocabulary};
 
 use crate::MoleculeReward;
 
-/// A score of molecules as the reward of [`Fragments`]: that of the molecule that a tree is.
+/// A score of molecules as the reward of [`Fragments`]: the score of the molecule that a tree represents.
 ///
-/// The target is over trees: a molecule that is several trees is sampled in proportion to how many they are,
-/// times its score.
+/// The target is a distribution over trees: a molecule is sampled in proportion to its score times its number
+/// of trees.
 ///
 /// ```
 /// use gfn::{env::Reward, policy::UniformPolicy, rollout::Sampler, Rng};

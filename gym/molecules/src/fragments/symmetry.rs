@@ -5,17 +5,18 @@ use std::collections::VecDeque;
 use super::fragment::Stem;
 use crate::{Atom, Molecule};
 
-/// A ring's bond that is of no fixed order.
+/// The code of an aromatic bond, whose order isn't fixed.
 const AROMATIC: u8 = 4;
 
-/// A fragment, or a part of a molecule that may be one, as symmetries see it.
+/// A fragment, or a part of a molecule that may be one, prepared for the search of symmetries.
 pub(super) struct MarkedFragment {
-    /// The marks that tell atoms apart: the atom, its bonds of all orders, and how often it is a stem.
+    /// The marks that distinguish atoms: the atom, the sum of its bond orders, and the number of times that
+    /// it is a stem.
     pub(super) atoms: Vec<(Atom, u8, u8)>,
-    /// Bonds of every two atoms: 0 for none, the order, or [`AROMATIC`].
+    /// The bond of every two atoms: 0 for none, its order, or [`AROMATIC`].
     bonds: Vec<Vec<u8>>,
-    /// Bonds between every two atoms on the shortest way: stems that aren't bonded to each other keep theirs,
-    /// too.
+    /// The number of bonds on the shortest path between every two atoms. It prunes the search for stems that
+    /// aren't bonded to each other.
     distances: Vec<Vec<usize>>,
 }
 
@@ -64,7 +65,7 @@ impl MarkedFragment {
         if n != other.atoms.len() {
             return Vec::new();
         }
-        // With no atom to begin at, any will do, and one way is as good as another.
+        // The search can start at any atom if `atoms` is empty.
         let order = self.order(if atoms.is_empty() { vec![0] } else { atoms.to_vec() }.into_iter());
         let mut search = SymmetrySearch {
             from: self,
@@ -81,7 +82,7 @@ impl MarkedFragment {
     }
 }
 
-/// The number of bonds between an atom and each atom.
+/// Returns the number of bonds from an atom to each atom.
 fn distances(beside: &[Vec<usize>], from: usize) -> Vec<usize> {
     let mut out = vec![usize::MAX; beside.len()];
     out[from] = 0;
@@ -123,12 +124,13 @@ struct SymmetrySearch<'a> {
     image: Vec<usize>,
     taken: Vec<bool>,
     most: usize,
-    /// Images of the stems.
+    /// The images of the stems found so far.
     found: Vec<Vec<usize>>,
 }
 
 impl SymmetrySearch<'_> {
-    /// Places atom number `k` and later ones in all ways that differ in the stems; whether there was one.
+    /// Places atom number `k` of the order and later atoms in all ways that differ at the stems; returns
+    /// `true` if there is one.
     fn place(&mut self, k: usize) -> bool {
         let Some(&a) = self.order.get(k) else {
             self.found.push(self.order[..self.n_stems].iter().map(|&stem| self.image[stem]).collect());
@@ -142,7 +144,7 @@ impl SymmetrySearch<'_> {
             (self.image[a], self.taken[b]) = (b, true);
             any |= self.place(k + 1);
             self.taken[b] = false;
-            // Beyond the stems one way is as good as another.
+            // Atoms after the stems need only one placement.
             if any && k >= self.n_stems || self.found.len() > self.most {
                 break;
             }
@@ -156,7 +158,7 @@ impl SymmetrySearch<'_> {
             self.from.bonds[a][c] == self.to.bonds[b][d] && self.from.distances[a][c] == self.to.distances[b][d]
         };
         let ((one, orders, room), (other, others, others_room)) = (self.from.atoms[a], self.to.atoms[b]);
-        // With as much room in all, no atom has more of it than its image.
+        // The sums of room are equal, so no atom has more room than its image in a complete map.
         (one, orders) == (other, others) && room <= others_room && self.order[..k].iter().all(same_way)
     }
 }

@@ -59,9 +59,9 @@ pub enum MoleculeError {
     /// A bond is written as aromatic (`:`), but isn't in a ring.
     #[error("the bond between atoms {a} and {b} is written as aromatic, but is in no ring")]
     AromaticBond {
-        /// One of its atoms.
+        /// Its first atom.
         a: usize,
-        /// The other atom.
+        /// Its second atom.
         b: usize,
     },
     /// A bond joins an atom with itself or with a missing atom, or is the second bond between two atoms.
@@ -69,9 +69,9 @@ pub enum MoleculeError {
         "the bond between atoms {a} and {b} is one of an atom with itself, a second one, or has an atom that there isn't"
     )]
     Bond {
-        /// One of its atoms.
+        /// Its first atom.
         a: usize,
-        /// The other atom.
+        /// Its second atom.
         b: usize,
     },
     /// There is no atom, or there are atoms that no bonds connect to the first.

@@ -30,7 +30,7 @@ pub enum SkipReason {
     /// The text is no SMILES, such as the names of a table's columns.
     #[error("no SMILES")]
     Syntax,
-    /// A record of an SD file that is damaged, or of the format V3000.
+    /// The record of an SD file is damaged, or has the format V3000.
     #[error("a record that is damaged or not V2000")]
     Record,
 }
@@ -52,21 +52,21 @@ impl SkipReason {
     }
 }
 
-/// Lines of a file that were skipped for one reason.
+/// The lines of a file that were skipped for one reason.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Skipped {
-    /// The number.
+    /// The number of these lines.
     pub count: usize,
-    /// The first of them, three at most.
+    /// The first of these lines, at most three.
     pub examples: Vec<SkippedLine>,
 }
 
 /// A line that was skipped.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SkippedLine {
-    /// Its number, from 1; the first one of a record of an SD file.
+    /// Its number, from 1; for a record of an SD file, the number of its first line.
     pub line: usize,
-    /// Its SMILES; of a record of an SD file one that says the same, or the line that isn't read.
+    /// Its SMILES; for a record of an SD file, an equivalent SMILES or the line that couldn't be read.
     pub smiles: String,
     /// The reason.
     pub error: MoleculeError,
@@ -78,10 +78,10 @@ impl fmt::Display for SkippedLine {
     }
 }
 
-/// The fate of the lines of a file, or of its records.
+/// A report on the lines of a file or, for SD files, its records.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct ReadReport {
-    /// Lines that were read as molecules.
+    /// The number of lines that were read as molecules.
     pub read: usize,
     /// The number of molecules whose marks of stereochemistry were left out: marks that say nothing and, in
     /// SD files, wedges.

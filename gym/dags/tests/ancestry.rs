@@ -4,7 +4,7 @@ use gfn::graph::{Edge, GraphKind, GraphState};
 use gfn_dags::{Ancestry, NodeSet};
 use proptest::prelude::*;
 
-/// Ancestors by walking up from each node.
+/// Returns the ancestors of a node (itself among them) by a search upwards.
 fn by_search(parents: &[NodeSet], node: usize) -> NodeSet {
     let (mut out, mut open) = (NodeSet::EMPTY, vec![node]);
     while let Some(node) = open.pop() {

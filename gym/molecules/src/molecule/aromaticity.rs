@@ -10,8 +10,8 @@
 //! (oxonin isn't aromatic, as in RDKit).
 //!
 //! Each connected system of candidate atoms is processed separately. Rings of up to 24 atoms are considered;
-//! if a system has more than 10,000 of these, rings of up to 12, and if these are too many as well, of up to
-//! 8. Within each limit all rings are considered, so that the order of the atoms has no influence.
+//! if a system has more than 10,000 of these, rings of up to 12 or, if these are too many as well, of up to 8
+//! atoms. Within each limit all rings are considered, so that the order of the atoms has no influence.
 
 use petgraph::algo::bridges::bridges;
 use petgraph::graph::{NodeIndex, UnGraph};

@@ -5,15 +5,15 @@
 //! Nodes are variables, so they are distinguishable: each labelled graph is one object. The steps from data
 //! to a distribution over graphs:
 //!
-//! | step | what |
+//! | step | item |
 //! |---|---|
-//! | data | [`ContinuousData`] and [`DiscreteData`] from CSV files, with or without experiments; [`DiscreteNetwork`] from BIF files |
-//! | simulated data | a graph from a [`GraphLaw`], then a [`Sem`] (linear or of random networks) or a [`DiscreteNetwork`] |
-//! | scores | [`Bge`], [`LinearGaussianBic`], [`Bde`], or your own [`LocalScore`]; [`CachedScores`] remembers them |
-//! | reward | [`DagReward`]: the scores and a [`StructurePrior`], whole or as the change that an edge makes |
+//! | data | [`ContinuousData`] and [`DiscreteData`] from CSV files, with or without interventions; [`DiscreteNetwork`] from BIF files |
+//! | simulated data | a graph from a [`GraphLaw`], then a [`Sem`] (linear or random networks) or a [`DiscreteNetwork`] |
+//! | scores | [`Bge`], [`LinearGaussianBic`], [`Bde`], or a custom [`LocalScore`]; [`CachedScores`] caches them |
+//! | reward | [`DagReward`]: the scores and a [`StructurePrior`], of a whole graph or as the change by an edge |
 //! | environment | [`BayesianStructure`], rules of [`GraphEnv`](gfn::graph::GraphEnv), with the expert knowledge of a [`StructureConfig`] |
-//! | policy | [`MlpPolicy`](gfn::policy::MlpPolicy) on [`AdjacencyFeatures`], or a [`GraphPolicy`](gfn::policy::GraphPolicy) of any graph network: [`GraphNet`](gfn::nn::GraphNet), or attention between pairs of nodes, [`EdgeTransformer`] |
-//! | exact posterior | [`ExactPosterior`] to 5 nodes (6 with patience), [`EdgeMarginals`] to 14 |
+//! | policy | [`MlpPolicy`](gfn::policy::MlpPolicy) on [`AdjacencyFeatures`], or a [`GraphPolicy`](gfn::policy::GraphPolicy) with a graph network: [`GraphNet`](gfn::nn::GraphNet), or [`EdgeTransformer`] with attention between pairs of nodes |
+//! | exact posterior | [`ExactPosterior`] to 5 nodes (6 takes long), [`EdgeMarginals`] to 14 |
 //! | comparison | [`Marginals`] of edges, paths and Markov blankets, [`PairMatrix`], [`expected_shd`], [`held_out_log_likelihoods`], [`most_probable`] |
 //!
 //! [`StateGraph::terminating_distribution`](gfn::env::StateGraph::terminating_distribution) computes the

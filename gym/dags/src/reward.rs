@@ -51,7 +51,7 @@ impl<S: LocalScore> DagReward<S> {
     /// jax-dag-gflownet do the same with the empty graph.
     ///
     /// # Errors
-    /// [`Error::Shape`] for a graph of other nodes than the scores.
+    /// [`Error::Shape`] for a graph with another number of nodes than the scores.
     pub fn relative_to(mut self, start: &GraphState) -> Result<Self> {
         self.start = 0.0;
         self.start = self.log_joint(start)?;
@@ -79,7 +79,7 @@ impl<S: LocalScore> DagReward<S> {
     /// Returns the log-reward of a graph.
     ///
     /// # Errors
-    /// [`Error::Shape`] for a graph of other nodes than the scores.
+    /// [`Error::Shape`] for a graph with another number of nodes than the scores.
     pub fn log_joint(&self, graph: &GraphState) -> Result<f64> {
         check_nodes(&self.score, graph)?;
         let parents = parent_sets(graph);
@@ -111,7 +111,7 @@ impl<S: LocalScore> Reward<GraphStates> for DagReward<S> {
         after: &GraphStates,
         _: Option<&tch::Tensor>,
     ) -> Result<Option<Vec<f64>>> {
-        // One edge changes the parents of one node, so the terms of all other nodes cancel.
+        // The terms of all nodes but one cancel, as one edge changes the parents of one node.
         let change = |(before, after): (&GraphState, &GraphState)| {
             check_nodes(&self.score, before)?;
             check_nodes(&self.score, after)?;

@@ -202,7 +202,7 @@ fn random_texts_are_read_or_refused() {
         let text = if k % 2 == 0 {
             (0..1 + rng.below(24)).map(|_| PIECES[rng.below(PIECES.len())]).collect()
         } else {
-            // Some pieces of a valid pattern are replaced.
+            // A valid pattern gets some pieces replaced.
             let mut bytes = known[rng.below(known.len())].clone().into_bytes();
             for _ in 0..1 + rng.below(4) {
                 let at = rng.below(bytes.len() + 1);

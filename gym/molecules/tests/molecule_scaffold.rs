@@ -228,7 +228,7 @@ fn kekule_forms_of_what_hangs_on_a_scaffold_are_one_object() {
     }
 }
 
-/// Trains a policy for seconds; returns the total variation to the exact target, and the number of objects.
+/// Trains a policy for seconds; returns the total variation to the exact target, and the number of states.
 fn trained(text: &str, treatment: Scaffold, corrects: bool) -> (f64, usize) {
     tch::set_num_threads(1);
     let config = MoleculeConfig { corrects_symmetry: corrects, ..config(marked(text), 2, treatment) };

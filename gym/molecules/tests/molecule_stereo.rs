@@ -134,8 +134,7 @@ fn keys_are_those_of_all_permutations() {
                 assert_eq!(one.key() == other.key(), same, "{text} {i} {j}");
                 compared[usize::from(same)] += 1;
             }
-            // The number of symmetries is that of permutations that preserve the marks, except for elements
-            // whose marks were dropped.
+            // The number of symmetries is that of the permutations that preserve the remaining marks.
             let kept = symmetries.iter().filter(|place| {
                 let now = moved(&flat, one.marks(), place);
                 now == one.marks()
@@ -209,13 +208,14 @@ fn marks_that_say_nothing_are_dropped_and_others_stay() {
         ("C[C@H](O)[C@H](O)C(C)O", 2),
         ("C[C@H](C)O", 0),
         ("CC[C@H](CC)O", 0),
-        // One of two marks that belong together says nothing.
+        // A mark says nothing without the other mark that belongs to it.
         ("C[C@H]1CCC(C)CC1", 0),
         ("C[C@H]1CC[C@H](C)CC1", 2),
         ("C[C@H]1[C@H](C)[C@@H]1C", 3),
         ("C/C=C1CCCCC/1", 0),
         ("C/C=C1CC(C)CC\\1", 1),
-        // These atoms aren't stereo elements, except in rings of three.
+        // Atoms and bonds without two configurations have no marks; a nitrogen in a ring of three and a
+        // double bond in a ring of eight have one.
         ("C[C@H2]O", 0),
         ("C[N@](F)Cl", 0),
         ("C[N@]1CC1C", 1),

@@ -56,9 +56,9 @@ pub enum SemConfig {
     /// Weights whose size is uniform between these two bounds, with a random sign: every edge has a visible
     /// effect.
     LinearAwayFromZero {
-        /// The smallest size.
+        /// The smallest size of a weight.
         low: f64,
-        /// The largest.
+        /// The largest size of a weight.
         high: f64,
     },
     /// Random networks with one hidden layer of tanh units: weights and biases from N(0, 1), the output

@@ -25,13 +25,13 @@ pub enum FragmentError {
     /// The fragment has no stem, so nothing could be attached.
     #[error("{smiles} has no stem: name one or more atoms with a hydrogen")]
     NoStem {
-        /// The fragment.
+        /// The SMILES of the fragment.
         smiles: String,
     },
     /// A stem isn't an atom of the fragment.
     #[error("{smiles} has {atoms} atoms, from 0 on, and no stem {stem}")]
     NoAtom {
-        /// The fragment.
+        /// The SMILES of the fragment.
         smiles: String,
         /// The index of the stem.
         stem: usize,
@@ -41,7 +41,7 @@ pub enum FragmentError {
     /// An atom is listed as a stem more often than it has hydrogens.
     #[error("stem {stem} of {smiles} is listed {listed} times and has {hydrogens} hydrogens, one for each attachment")]
     Hydrogens {
-        /// The fragment.
+        /// The SMILES of the fragment.
         smiles: String,
         /// The atom.
         stem: usize,
@@ -55,15 +55,15 @@ pub enum FragmentError {
         "{smiles} has a `*` that isn't joined to one atom by a single bond: write [*:1] where something may be attached"
     )]
     Mark {
-        /// The text.
+        /// The SMILES with marks.
         smiles: String,
     },
     /// The fragment has more stems or symmetries than can be handled.
     #[error("{smiles} has {got} {what}, of which at most {most} are handled: list fewer stems")]
     TooMany {
-        /// The fragment.
+        /// The SMILES of the fragment.
         smiles: String,
-        /// Stems, or symmetries.
+        /// The things that are too many: stems or symmetries.
         what: &'static str,
         /// A lower bound of their number.
         got: usize,

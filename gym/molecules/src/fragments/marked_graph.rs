@@ -30,7 +30,7 @@ impl Fragment {
         if let Some(&stem) = stems.iter().find(|stem| **stem >= atoms) {
             return Err(FragmentError::NoAtom { smiles, stem, atoms });
         }
-        // Both molecules have the same canonical order, which translates the indices of atoms.
+        // The canonical order is the same for both molecules, so it translates the indices of atoms.
         let written = Molecule::from_smiles(&smiles)?;
         let (rank, order) = (ranks(&molecule.canonical().order), written.canonical().order);
         let mut stems: Vec<usize> = stems.iter().map(|stem| order[rank[*stem]] as usize).collect();

@@ -1,14 +1,14 @@
 //! Molecules built fragment by fragment: junction trees of rings and groups, joined at their attachment
 //! points.
 //!
-//! | item | is |
+//! | item | description |
 //! |---|---|
 //! | [`Fragment`], [`Stem`] | a molecule, its attachment points, and its symmetries |
-//! | [`FragmentLibrary`] | the fragments to build with: a standard set, or a file; trees as molecules |
-//! | [`FragmentLibrary::trees`] | molecules as trees of fragments, all of them |
-//! | [`Vocabulary`], [`FragmentLibrary::from_data`] | fragments of one's own: the pieces that a data set falls into, with their numbers |
+//! | [`FragmentLibrary`] | the fragments to build with: a standard set, or a file; conversion of trees into molecules |
+//! | [`FragmentLibrary::trees`] | all decompositions of a molecule into a tree of fragments |
+//! | [`Vocabulary`], [`FragmentLibrary::from_data`] | custom fragments: the pieces of a data set's molecules, with their counts |
 //! | [`Fragments`] | growth by attaching fragments, up to isomorphism and the fragments' own symmetries |
-//! | [`FragmentReward`] | any [`MoleculeScore`](crate::MoleculeScore) as its reward |
+//! | [`FragmentReward`] | any [`MoleculeScore`](crate::MoleculeScore) as the environment's reward |
 //!
 //! The idea is that of recursionpharma/gflownet's `FragMolBuildingEnvContext`. There, a fragment is added
 //! first, and two further actions choose its attachment atoms, so that most states can't be finished and

@@ -12,7 +12,7 @@ pub enum MoleculeError {
         smiles: String,
         /// The character at which reading stopped, from 0.
         position: usize,
-        /// The mistake.
+        /// A description of the problem.
         problem: &'static str,
     },
     /// The text has something that a [`Molecule`](super::Molecule) can't hold.
@@ -22,7 +22,7 @@ pub enum MoleculeError {
         smiles: String,
         /// Its place in the text, from 0.
         position: usize,
-        /// The thing found.
+        /// The feature that can't be read.
         what: NotRead,
     },
     /// The molecule has more than [`MAX_ATOMS`](super::Molecule::MAX_ATOMS) atoms.

@@ -62,8 +62,9 @@ fn for_each_ring(
             (atoms, on_way)
         };
         for (k, &(a, b)) in bonds.iter().enumerate() {
-            // Both paths and the bond form a ring if the paths only meet in the root: if they begin with
-            // different neighbours of the root. Bonds of the root, and bonds within a branch, are skipped.
+            // The bond and the paths of its ends form a ring if the paths only meet in the root: if they
+            // begin with different neighbours of the root. Bonds of the root, and bonds within a branch, are
+            // skipped.
             if a == root || b == root || branch[a] == branch[b] || branch[a].is_none() || branch[b].is_none() {
                 continue;
             }

@@ -192,7 +192,7 @@ impl BlockAtom {
             symbol => (symbol, self.isotope),
         };
         let element = Element::from_symbol(symbol).filter(|(_, lower)| !lower).map(|(element, _)| element);
-        // One aromatic bond of an atom counts as double, unless the atom has no room for that.
+        // An aromatic bond of an atom counts as double (at most one), unless the atom has no room for that.
         let orders = beside.iter().map(|&(.., kind)| if kind == AROMATIC { 1 } else { kind });
         let is_aromatic = beside.iter().any(|&(.., kind)| kind == AROMATIC);
         let bonds = orders.fold(u8::from(is_aromatic), u8::saturating_add);

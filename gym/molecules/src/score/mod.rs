@@ -44,7 +44,7 @@ use super::Molecule;
 /// ```
 pub trait MoleculeScore: Send + Sync {
     /// Returns the natural logarithm of the score of each molecule: a finite number, or minus infinity for a
-    /// score of 0, never plus infinity or NaN.
+    /// score of 0; never plus infinity or NaN.
     ///
     /// # Errors
     /// [`Error::NonFinite`] for a molecule whose logarithm would be plus infinity or NaN; further errors of

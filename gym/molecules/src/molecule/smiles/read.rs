@@ -69,18 +69,19 @@ impl Molecule {
     /// # Errors
     /// Each error gives the position in the text, or the atom:
     ///
-    /// * [`MoleculeError::Syntax`]: the text is no SMILES.
-    /// * [`NotRead`](MoleculeError::NotRead): it has one of the things that are refused, or an element beyond
+    /// * [`MoleculeError::Syntax`]: the text isn't a SMILES.
+    /// * [`NotRead`](MoleculeError::NotRead): the text has a refused feature, or an element that isn't in
     ///   [`Element::ALL`].
     /// * [`Valence`](MoleculeError::Valence): `table` doesn't have the valence of an atom.
     /// * [`NotInRing`](MoleculeError::NotInRing), [`AromaticBond`](MoleculeError::AromaticBond): an aromatic
-    ///   atom or bond is in no ring.
+    ///   atom or bond isn't in a ring.
     /// * [`Kekulise`](MoleculeError::Kekulise): aromatic atoms have no alternating single and double bonds.
     /// * [`Bond`](MoleculeError::Bond): a ring number makes a second bond between two atoms, or a bond of an
     ///   atom with itself (`C11`).
     /// * [`Stereo`](MoleculeError::Stereo): directions of bonds contradict each other.
     /// * [`Disconnected`](MoleculeError::Disconnected): the text is empty.
-    /// * [`TooLarge`](MoleculeError::TooLarge): it has more than [`MAX_ATOMS`](Self::MAX_ATOMS) heavy atoms.
+    /// * [`TooLarge`](MoleculeError::TooLarge): the molecule has more than [`MAX_ATOMS`](Self::MAX_ATOMS)
+    ///   heavy atoms.
     pub fn read(table: &ValenceTable, smiles: &str) -> Result<Self> {
         Ok(Self::read_noting(table, smiles)?.0)
     }

@@ -26,7 +26,7 @@ pub enum PatternError {
     Syntax {
         /// The text.
         smarts: String,
-        /// The mistake.
+        /// A description of the problem.
         problem: String,
     },
     /// The text is too long, or nested too deeply.
@@ -44,9 +44,9 @@ pub enum PatternError {
     /// The search took too long to tell whether the pattern is present.
     #[error("the search for {smarts:?} in {smiles} was given up ({why}): make the pattern more specific")]
     GivenUp {
-        /// The pattern.
+        /// The SMARTS of the pattern.
         smarts: String,
-        /// The molecule.
+        /// The SMILES of the molecule.
         smiles: String,
         /// The limit that was reached.
         why: String,

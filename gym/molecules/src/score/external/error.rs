@@ -15,13 +15,13 @@ pub enum ScorerError {
     /// The program ended without an answer.
     #[error("the program ended instead of scoring {smiles}: run it by hand on this molecule")]
     Crashed {
-        /// The molecule.
+        /// The SMILES of the molecule.
         smiles: String,
     },
     /// The program gave no answer in time.
     #[error("the program gave no line for {smiles} within {seconds} s: does it flush each line? Or raise the timeout")]
     TimedOut {
-        /// The molecule.
+        /// The SMILES of the molecule.
         smiles: String,
         /// The timeout in seconds.
         seconds: f64,
@@ -31,17 +31,17 @@ pub enum ScorerError {
         "the program answered {line:?} for {smiles}, where a number was expected: nothing else may go to its standard output"
     )]
     NoNumber {
-        /// The molecule.
+        /// The SMILES of the molecule.
         smiles: String,
-        /// The answer.
+        /// The line that the program wrote.
         line: String,
     },
     /// The program wrote NaN or an infinity.
     #[error("the program answered {value} for {smiles}: give every molecule a finite score")]
     NonFinite {
-        /// The molecule.
+        /// The SMILES of the molecule.
         smiles: String,
-        /// The answer.
+        /// The number that the program wrote.
         value: f64,
     },
     /// A text contains a line break or another control character, which would shift answers against texts.
@@ -61,7 +61,7 @@ pub enum ScorerError {
     /// each other.
     #[error("the program wrote the line {line:?} that no molecule asked for: one line per molecule, no more")]
     Unasked {
-        /// The answer.
+        /// The superfluous line.
         line: String,
     },
 }

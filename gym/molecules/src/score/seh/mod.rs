@@ -246,7 +246,7 @@ fn leaky(x: &Tensor) -> Tensor {
 impl Weights {
     fn new(arrays: Vec<Tensor>) -> Self {
         let turned = |place: usize| arrays[place].transpose(0, 1);
-        // One column for each bond kind; zeros for the loop.
+        // Each bond kind has a column; the loop has zeros.
         let columns = Tensor::cat(&[&arrays[4], &arrays[5].zeros_like().unsqueeze(1)], 1);
         let kinds = leaky(&(columns.transpose(0, 1) + &arrays[5])).matmul(&turned(6)) + &arrays[7];
         let kinds = kinds.view([KINDS as i64, WIDTH, WIDTH]).unbind(0);

@@ -25,8 +25,8 @@
 //!
 //! | environment | states | reward | log Z known | modes known | semantics | enumerable |
 //! |---|---|---|---|---|---|---|
-//! | [`MoleculeEnv`] | molecules, grown atom by atom, as Kekule forms | user-defined: [`MoleculeReward`] of a score, also of an external program | no | no | up to isomorphism | C, N, O to 4 atoms: 571 molecules |
-//! | [`fragments::Fragments`] | junction trees: fragments of molecules joined at attachment points | user-defined: [`fragments::FragmentReward`] of a score | no | no | up to isomorphism and the fragments' own symmetries | small libraries or few fragments |
+//! | [`MoleculeEnv`] | molecules, grown atom by atom, as Kekule forms | yours: [`MoleculeReward`] of a score, an external program's too | no | no | up to isomorphism | C, N, O to 4 atoms: 571 molecules |
+//! | [`fragments::Fragments`] | junction trees: fragments of molecules joined at attachment points | yours: [`fragments::FragmentReward`] of a score | no | no | up to isomorphism and the fragments' own symmetries | small libraries or few fragments |
 //! | [`qm9str::Qm9Str`] | strings of five of 11 blocks, added at either end | a table of scores | yes | no | each string is one object | 177,156 states |
 //!
 //! Molecules are compared by their atoms and bonds, with aromatic bonds as one kind: [`Molecule::key`] and

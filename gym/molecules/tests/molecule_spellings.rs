@@ -82,7 +82,7 @@ fn hydrogens_keep_stereochemistry_brackets_maps_and_the_valence_that_they_ask_fo
         ("F/C(/[H])=C/F", "F/C=C/F"),
         ("[H]/C(C)=N/O", "C/C=N\\O"),
         ("[H]/C([H])=C/F", "C=CF"),
-        // Two hydrogens at a centre, and a hydrogen of an imine: the marks say nothing.
+        // Two hydrogens at a centre, and a hydrogen of an imine: the marks are meaningless.
         ("[H][C@H](F)Cl", "FCCl"),
         ("[H]/N=C/F", "N=CF"),
         ("[H]-C", "C"),

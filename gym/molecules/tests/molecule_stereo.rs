@@ -208,7 +208,7 @@ fn marks_that_say_nothing_are_dropped_and_others_stay() {
         ("C[C@H](O)[C@H](O)C(C)O", 2),
         ("C[C@H](C)O", 0),
         ("CC[C@H](CC)O", 0),
-        // A mark says nothing without the other mark that belongs to it.
+        // A mark is meaningless without the other mark that belongs to it.
         ("C[C@H]1CCC(C)CC1", 0),
         ("C[C@H]1CC[C@H](C)CC1", 2),
         ("C[C@H]1[C@H](C)[C@@H]1C", 3),

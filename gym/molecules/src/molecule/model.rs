@@ -256,13 +256,13 @@ impl Molecule {
         &self.at[atom]
     }
 
-    /// Returns the sum of the orders of an atom's bonds, without those to hydrogens.
+    /// Returns the sum of the orders of an atom's bonds, without bonds to hydrogens.
     #[must_use]
     pub fn bond_orders(&self, atom: usize) -> u8 {
         self.neighbours(atom).map(|(_, bond)| bond.order.value()).sum()
     }
 
-    /// Returns the sum of the orders of an atom's bonds, including those to hydrogens.
+    /// Returns the sum of the orders of an atom's bonds, including bonds to hydrogens.
     pub(crate) fn valence(&self, atom: usize) -> u8 {
         self.bond_orders(atom) + self.atoms[atom].hydrogens
     }

@@ -83,8 +83,8 @@ impl fmt::Display for SkippedLine {
 pub struct ReadReport {
     /// The number of lines that were read as molecules.
     pub read: usize,
-    /// The number of molecules whose marks of stereochemistry were left out: marks that say nothing and, in
-    /// SD files, wedges.
+    /// The number of molecules whose marks of stereochemistry were left out: meaningless marks and, in SD
+    /// files, wedges.
     pub without_stereo: usize,
     /// The number of molecules read from lines of several parts, of which the largest was kept.
     pub without_parts: usize,

@@ -103,7 +103,7 @@ impl RawMarks {
         n_turns + n_hydrogens + self.up.keys().filter(|k| bonds(**k)).count()
     }
 
-    /// Returns the molecule with these marks, and the number of marks that say nothing.
+    /// Returns the molecule with these marks, and the number of meaningless marks.
     pub(super) fn set(&self, molecule: Molecule) -> Result<(Molecule, usize), MoleculeError> {
         let written = self.count([&|_| true; 3]);
         if written == 0 {
@@ -136,7 +136,7 @@ impl RawMarks {
     }
 
     /// Returns `true` if the first other neighbour of an end of a double bond is above it; `None` if no
-    /// direction says so.
+    /// direction is written.
     fn first_is_up(&self, molecule: &Molecule, end: usize, bond: usize) -> Result<Option<bool>, MoleculeError> {
         if molecule.bonds()[bond].order != BondOrder::Double {
             return Ok(None);

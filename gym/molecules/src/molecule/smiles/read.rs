@@ -8,7 +8,7 @@ use crate::molecule::{BondOrder, Element, Molecule, MoleculeError, NotRead, Vale
 
 type Result<T> = std::result::Result<T, MoleculeError>;
 
-/// The parts of a SMILES that were ignored, because they say nothing or a [`Molecule`] can't hold them.
+/// The parts of a SMILES that were ignored, because they are meaningless or a [`Molecule`] can't hold them.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct LeftOut {
     /// The number of meaningless marks of stereochemistry: `@` or `@@` at atoms, or `/` and `\\` at bonds,
@@ -44,8 +44,8 @@ impl Molecule {
     /// `C[N+](=O)[O-]`, and `CN=N#N` as `CN=[N+]=[N-]`, unless `table` has the valence 5.
     ///
     /// *Stereochemistry.* `@` and `@@` at tetrahedral centres and `/` and `\` next to double bonds are read
-    /// as [`marks`](Self::marks). Marks that say nothing are ignored; [`read_noting`](Self::read_noting)
-    /// counts them. [`without_stereo`](Self::without_stereo) maps all stereoisomers to one molecule.
+    /// as [`marks`](Self::marks). Meaningless marks are ignored; [`read_noting`](Self::read_noting) counts
+    /// them. [`without_stereo`](Self::without_stereo) maps all stereoisomers to one molecule.
     ///
     /// *Aromatic atoms.* Double bonds are placed so that rings become aromatic: in biphenylene,
     /// `c1ccc2c(c1)c1ccccc12`, no double bond joins the rings of six. Lower-case atoms of rings that aren't

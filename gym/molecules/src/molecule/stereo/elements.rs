@@ -141,7 +141,7 @@ impl Molecule {
     }
 
     /// Returns the sets of neighbours of an element, no two of which may be equal: all neighbours of a
-    /// centre, or those of each end of a double bond.
+    /// centre, or the neighbours of each end of a double bond.
     pub(super) fn ligands(&self, element: StereoElement) -> Vec<Vec<usize>> {
         match element {
             StereoElement::Centre(a) => vec![self.heavy_neighbours(a)],
@@ -150,7 +150,8 @@ impl Molecule {
     }
 }
 
-/// Numbers lists in ascending order, equal lists alike; also returns the number of different lists.
+/// Numbers lists in ascending order, with equal numbers for equal lists; also returns the number of different
+/// lists.
 fn numbered(looks: Vec<Vec<usize>>) -> (Vec<usize>, usize) {
     let mut places: BTreeMap<&Vec<usize>, usize> = looks.iter().map(|look| (look, 0)).collect();
     places.values_mut().enumerate().for_each(|(k, place)| *place = k);

@@ -36,8 +36,8 @@ impl Molecule {
     }
 
     /// Returns the stereo elements in two groups. No symmetry changes or exchanges the signs of the first
-    /// group, so each of its elements doubles the number of isomers. Elements whose marks say nothing because
-    /// of a symmetry are left out.
+    /// group, so each of its elements doubles the number of isomers. Elements whose marks are meaningless
+    /// because of a symmetry are left out.
     fn elements(&self) -> (Vec<StereoElement>, Vec<StereoElement>) {
         let classes = self.classes();
         let mut count = BTreeMap::new();
@@ -88,7 +88,7 @@ impl Molecule {
         self.any_pair(element, |a, b| classes[a] == classes[b] && self.neighbours(a).len() == 1)
     }
 
-    /// Returns the molecule without the marks that say nothing.
+    /// Returns the molecule without its meaningless marks.
     pub(crate) fn normal(mut self) -> Self {
         if self.marks().is_empty() {
             return self;
@@ -142,8 +142,8 @@ impl Molecule {
         self.marked(marks)
     }
 
-    /// Returns a marked molecule with signs added to the elements that have none because the signs would say
-    /// nothing.
+    /// Returns a marked molecule with signs added to the elements that have none because their signs would be
+    /// meaningless.
     pub(crate) fn completed(mut self) -> Self {
         if self.marks().is_empty() {
             return self;

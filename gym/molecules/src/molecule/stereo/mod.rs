@@ -3,9 +3,9 @@
 //! A mark is a sign relative to the numbers of the atoms around it. A permutation of the atoms acts on marks:
 //! it moves them, and inverts them by the parity of its effect on these numbers. Two marked molecules are the
 //! same if a permutation that preserves atoms and bonds maps the marks of one to those of the other. A mark
-//! is dropped if such a permutation maps the molecule to itself with that sign inverted (an isopropyl group,
-//! a centre whose branches have become equal, one mark of 1,4-dimethylcyclohexane without the other), so that
-//! the result doesn't depend on the order of atoms.
+//! is meaningless, and dropped, if such a permutation maps the molecule to itself with that sign inverted (an
+//! isopropyl group, a centre whose branches have become equal, one mark of 1,4-dimethylcyclohexane without
+//! the other), so that the result doesn't depend on the order of atoms.
 //!
 //! Permutations aren't enumerated: a marked molecule is written as a graph with a few additional nodes
 //! ([`oriented`]), whose canonical form and symmetries are those of the marked molecule.
@@ -41,9 +41,9 @@ pub struct StereoMark {
 }
 
 impl Molecule {
-    /// Returns the marks of a molecule in ascending order, without marks that would say nothing. A molecule
-    /// without marks stands for all of its stereoisomers; a molecule with some marks stands for all
-    /// stereoisomers that agree with them.
+    /// Returns the marks of a molecule in ascending order, without meaningless marks. A molecule without
+    /// marks stands for all of its stereoisomers; a molecule with some marks stands for all stereoisomers
+    /// that agree with them.
     ///
     /// ```
     /// use gfn_molecules::{Molecule, StereoElement};
@@ -65,7 +65,7 @@ impl Molecule {
         self.marked(Vec::new())
     }
 
-    /// Returns the molecule with these marks instead of its own; marks that say nothing are dropped.
+    /// Returns the molecule with these marks instead of its own; meaningless marks are dropped.
     ///
     /// # Errors
     /// [`MoleculeError::Stereo`] for a mark of something that can't be a stereo element, for two marks of one

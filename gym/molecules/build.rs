@@ -1,4 +1,4 @@
-//! Sets the run path of this package's own tests, so that they find libtorch when they are started without cargo.
+//! Adds the folder of libtorch to the run path of this package's own tests, so that they run without cargo.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -1,22 +1,25 @@
-//! Structures of Bayesian networks for [`gfn`]: directed acyclic graphs in proportion to their posterior probability given data (Deleu et al.,
-//! *Bayesian structure learning with generative flow networks*, UAI 2022).
+//! Structure learning of Bayesian networks for [`gfn`]: directed acyclic graphs are sampled in proportion to
+//! their posterior probability given data (Deleu et al., *Bayesian structure learning with generative flow
+//! networks*, UAI 2022).
 //!
-//! Nodes are variables, so they are distinguishable: each labelled graph is one object. From data to a distribution over graphs:
+//! Nodes are variables, so they are distinguishable: each labelled graph is one object. The steps from data
+//! to a distribution over graphs:
 //!
-//! | step | what |
+//! | step | item |
 //! |---|---|
-//! | data | [`ContinuousData`] and [`DiscreteData`] from CSV files, with or without experiments; [`DiscreteNetwork`] from BIF files |
-//! | simulated data | a graph from a [`GraphLaw`], then a [`Sem`] (linear or of random networks) or a [`DiscreteNetwork`] |
-//! | scores | [`Bge`], [`LinearGaussianBic`], [`Bde`], or your own [`LocalScore`]; [`CachedScores`] remembers them |
-//! | reward | [`DagReward`]: the scores and a [`StructurePrior`], whole or as the change that an edge makes |
+//! | data | [`ContinuousData`] and [`DiscreteData`] from CSV files, with or without interventions; [`DiscreteNetwork`] from BIF files |
+//! | simulated data | a graph from a [`GraphLaw`], then a [`Sem`] (linear or random networks) or a [`DiscreteNetwork`] |
+//! | scores | [`Bge`], [`LinearGaussianBic`], [`Bde`], or a custom [`LocalScore`]; [`CachedScores`] caches them |
+//! | reward | [`DagReward`]: the scores and a [`StructurePrior`], of a whole graph or as the change by an edge |
 //! | environment | [`BayesianStructure`], rules of [`GraphEnv`](gfn::graph::GraphEnv), with the expert knowledge of a [`StructureConfig`] |
-//! | policy | [`MlpPolicy`](gfn::policy::MlpPolicy) on [`AdjacencyFeatures`], or a [`GraphPolicy`](gfn::policy::GraphPolicy) of any graph network: [`GraphNet`](gfn::nn::GraphNet), or attention between pairs of nodes, [`EdgeTransformer`] |
-//! | exact posterior | [`ExactPosterior`] to 5 nodes (6 with patience), [`EdgeMarginals`] to 14 |
+//! | policy | [`MlpPolicy`](gfn::policy::MlpPolicy) on [`AdjacencyFeatures`], or a [`GraphPolicy`](gfn::policy::GraphPolicy) with a graph network: [`GraphNet`](gfn::nn::GraphNet), or [`EdgeTransformer`] with attention between pairs of nodes |
+//! | exact posterior | [`ExactPosterior`] to 5 nodes (6 takes long), [`EdgeMarginals`] to 14 |
 //! | comparison | [`Marginals`] of edges, paths and Markov blankets, [`PairMatrix`], [`expected_shd`], [`held_out_log_likelihoods`], [`most_probable`] |
 //!
-//! The distribution of a policy over all graphs of few nodes is
-//! [`StateGraph::terminating_distribution`](gfn::env::StateGraph::terminating_distribution); samples go to files by
-//! [`write_graphs`](gfn::graph::write_graphs). [`acyclic`] makes a graph of its edges, and [`Ancestry`] says who leads to whom.
+//! [`StateGraph::terminating_distribution`](gfn::env::StateGraph::terminating_distribution) computes the
+//! exact distribution of a policy over all graphs of few nodes; [`write_graphs`](gfn::graph::write_graphs)
+//! writes samples to files. [`acyclic`] builds a graph from its edges, and [`Ancestry`] finds ancestors and
+//! paths.
 //!
 //! ```
 //! use gfn::{env::StateGraph, metrics::Distances};

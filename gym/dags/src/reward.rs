@@ -6,14 +6,15 @@ use gfn::{Error, Result};
 use crate::env::parent_sets;
 use crate::{LocalScore, NodeSet, StructurePrior};
 
-/// Graphs that a thread takes at least.
+/// The smallest number of graphs that a thread gets.
 const MIN_GRAPHS_PER_THREAD: usize = 64;
 
-/// The log-reward of a graph: the sum of its local scores and of the structure prior's terms, log p(data, graph).
+/// The log-reward of a graph: the sum of its local scores and of the structure prior's terms, log p(data,
+/// graph).
 ///
-/// Every graph can be finished, so the same is given for unfinished ones (forward-looking objectives), and the change that one more
-/// edge makes takes two local scores ([`Reward::log_reward_change`]). A reward reads the parents of each node; that they form no cycle
-/// is the environment's to see to.
+/// Every graph can be finished, so unfinished graphs have the same log-reward (for forward-looking
+/// objectives), and the change by one more edge takes only two local scores ([`Reward::log_reward_change`]).
+/// A reward reads the parents of each node; the environment must ensure that they form no cycle.
 ///
 /// ```
 /// use gfn::env::{Env, Reward};
@@ -30,53 +31,55 @@ const MIN_GRAPHS_PER_THREAD: usize = 64;
 #[derive(Debug)]
 pub struct DagReward<S> {
     score: S,
-    /// By number of parents.
+    /// The prior's terms, by number of parents.
     prior: Vec<f64>,
     start: f64,
 }
 
 impl<S: LocalScore> DagReward<S> {
-    /// The reward of these scores under a prior.
+    /// Creates the reward of these scores under a prior.
     ///
     /// # Errors
-    /// Those of [`StructurePrior::terms`].
+    /// Errors of [`StructurePrior::terms`].
     pub fn new(score: S, prior: StructurePrior) -> Result<Self> {
         let prior = prior.terms(score.n_nodes())?;
         Ok(Self { score, prior, start: 0.0 })
     }
 
-    /// Rewards relative to that of a graph, such as the environment's initial one: the same posterior, with numbers near 0 for
-    /// networks and log Z to learn. What torchgfn and jax-dag-gflownet do with the empty graph.
+    /// Makes rewards relative to the reward of a graph, such as the environment's initial graph. The
+    /// posterior stays the same, but networks and log Z have numbers near 0 to learn. torchgfn and
+    /// jax-dag-gflownet do the same with the empty graph.
     ///
     /// # Errors
-    /// [`Error::Shape`] for a graph of other nodes than the scores.
+    /// [`Error::Shape`] for a graph with another number of nodes than the scores.
     pub fn relative_to(mut self, start: &GraphState) -> Result<Self> {
         self.start = 0.0;
         self.start = self.log_joint(start)?;
         Ok(self)
     }
 
-    /// The value that is subtracted from each log-reward: log p(data, graph) of the graph that rewards are relative to, or 0.
+    /// The value that is subtracted from each log-reward: log p(data, graph) of the reference graph, or 0
+    /// without one.
     #[must_use]
     pub fn offset(&self) -> f64 {
         self.start
     }
 
-    /// The scores.
+    /// The local scores.
     #[must_use]
     pub fn score(&self) -> &S {
         &self.score
     }
 
-    /// The term of a node with these parents: its score and the prior's.
+    /// Returns the term of a node with these parents: its local score plus its prior term.
     pub fn term(&self, node: usize, parents: &NodeSet) -> f64 {
         self.score.local_score(node, parents) + self.prior[parents.len()]
     }
 
-    /// The log-reward of one graph.
+    /// Returns the log-reward of a graph.
     ///
     /// # Errors
-    /// [`Error::Shape`] for a graph of other nodes than the scores.
+    /// [`Error::Shape`] for a graph with another number of nodes than the scores.
     pub fn log_joint(&self, graph: &GraphState) -> Result<f64> {
         check_nodes(&self.score, graph)?;
         let parents = parent_sets(graph);
@@ -84,7 +87,7 @@ impl<S: LocalScore> DagReward<S> {
     }
 }
 
-/// Refuses graphs of other nodes than the scores.
+/// Returns an error if a graph has another number of nodes than the scores.
 pub(crate) fn check_nodes(score: &(impl LocalScore + ?Sized), graph: &GraphState) -> Result<()> {
     if graph.n_nodes() == score.n_nodes() {
         return Ok(());
@@ -108,7 +111,7 @@ impl<S: LocalScore> Reward<GraphStates> for DagReward<S> {
         after: &GraphStates,
         _: Option<&tch::Tensor>,
     ) -> Result<Option<Vec<f64>>> {
-        // One edge changes the parents of one node: the others' terms cancel.
+        // The terms of all nodes but one cancel, as one edge changes the parents of one node.
         let change = |(before, after): (&GraphState, &GraphState)| {
             check_nodes(&self.score, before)?;
             check_nodes(&self.score, after)?;

@@ -1,10 +1,10 @@
-//! Who leads to whom in a graph.
+//! Tests of `Ancestry` against a search.
 
 use gfn::graph::{Edge, GraphKind, GraphState};
 use gfn_dags::{Ancestry, NodeSet};
 use proptest::prelude::*;
 
-/// Ancestors by walking up from each node.
+/// Returns the ancestors of a node (itself among them) by a search upwards.
 fn by_search(parents: &[NodeSet], node: usize) -> NodeSet {
     let (mut out, mut open) = (NodeSet::EMPTY, vec![node]);
     while let Some(node) = open.pop() {
@@ -18,7 +18,8 @@ fn by_search(parents: &[NodeSet], node: usize) -> NodeSet {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
-    /// Any edges among up to 200 nodes: what leads to a node is what a search finds, and a node that leads to its own parent is a cycle.
+    /// Ancestors of nodes in random graphs of up to 200 nodes are those that a search finds; a cycle is an
+    /// error.
     #[test]
     fn ancestors_are_those_that_a_search_finds(n in 1usize..=200, edges in proptest::collection::vec((any::<u32>(), any::<u32>()), 0..300), rising: bool) {
         let mut graph = GraphState::with_nodes(GraphKind::Directed, n);

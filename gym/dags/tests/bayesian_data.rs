@@ -1,4 +1,4 @@
-//! Data: what files are refused for, networks from BIF files, simulated models.
+//! Tests of data: refused files, networks from BIF files, simulated models.
 
 use gfn::Rng;
 use gfn::graph::GraphState;
@@ -34,7 +34,7 @@ fn bad_tables_are_refused_with_their_line() {
     assert!(
         DiscreteData::from_csv("a,b\nx,y\nx,z\n".as_bytes()).unwrap_err().to_string().contains("`a`, x in every row")
     );
-    // Of words, only what stands for nothing is missing.
+    // Only cells without content are missing among words.
     let words = "mark,stage\nNone,.\n null ,I\nnan,II\n";
     assert_eq!(DiscreteData::from_csv(words.as_bytes()).unwrap().n_values(), [3, 3]);
     for missing in ["", "NA", "?"] {
@@ -73,7 +73,7 @@ fn lines_that_are_no_header_are_named() {
     let names = ["raf", "mek"].map(String::from);
     let message = named_edges("cause;effect\nraf;mek\n".as_bytes(), &names).unwrap_err().to_string();
     assert!(message.contains("the separator is `;`"), "{message}");
-    // Names with blanks and signs are names if the rows fit them.
+    // Names with blanks and signs are accepted if the rows fit the header.
     let data = ContinuousData::from_csv("dose in mg,# cells\n1,2\n3,5\n".as_bytes()).unwrap();
     assert_eq!(data.names(), ["dose in mg", "# cells"]);
     assert_eq!(ContinuousData::from_csv("dose in mg\n1\n3\n".as_bytes()).unwrap().names(), ["dose in mg"]);
@@ -99,7 +99,7 @@ fn tables_are_read() {
     assert_eq!(data.names(), ["x, 1", "y"]);
     assert_eq!((data.row(0), data.row(1)), ([1.0, 2.0].as_slice(), [-3.5, 100.0].as_slice()));
     let discrete = DiscreteData::from_csv("dose,result\n10,bad\n2,good\n10,good\n".as_bytes()).unwrap();
-    // Numbers in their order, words in that of the alphabet.
+    // Numbers are sorted by value, words alphabetically.
     assert_eq!((discrete.label(0, 0), discrete.label(0, 1), discrete.label(1, 0)), ("2", "10", "bad"));
     assert_eq!(discrete.row(0), [1, 0]);
 }
@@ -110,7 +110,7 @@ fn as_many_labels_as_rows_are_read_at_once() {
     let text = format!("id,class\n{rows}");
     let began = std::time::Instant::now();
     let data = DiscreteData::from_csv(text.as_bytes()).unwrap();
-    // Looking through all labels for each row took more than ten seconds.
+    // A search through all labels for each row would take more than ten seconds.
     assert!(began.elapsed().as_secs_f64() < 4.0, "{:?}", began.elapsed());
     assert_eq!((data.row(59_999), data.n_values()), ([59_999, 59_999 % 7].as_slice(), [60_000, 7].as_slice()));
 }
@@ -123,7 +123,7 @@ fn a_column_says_what_was_set() {
     assert_eq!(data.interventions().unwrap(), [0, 0b01, 0b11, 0b10].map(NodeSet::of_bits));
     let words = DiscreteData::from_csv_with_interventions(text.as_bytes(), "who").unwrap();
     assert_eq!((words.interventions(), words.label(1, 3)), (data.interventions(), "7"));
-    // Only that column may be empty, and it has to be there.
+    // Only the column of interventions may be empty, and it must exist.
     let refused = |text: &str, column: &str, words: &str| {
         let message = ContinuousData::from_csv_with_interventions(text.as_bytes(), column).unwrap_err().to_string();
         assert!(message.contains(words), "{message}");
@@ -145,9 +145,10 @@ fn values_of_any_size_are_standardised() {
     };
     let expected = standard(1.0);
     assert!((expected.iter().map(|x| x * x).sum::<f64>() - 3.0).abs() < 1e-12);
-    // By powers of two to the last bit, as no digit changes; by others nearly.
+    // Results are equal to the last bit for powers of two, as no digit changes, and nearly equal for other
+    // units.
     for exponent in [-1060, -700, -30, 40, 700, 1020] {
-        // In two factors: the inverse of a power beyond all numbers would be 0.
+        // The power is split into two factors, as its inverse could be 0.
         let unit = 2f64.powi(exponent / 2) * 2f64.powi(exponent - exponent / 2);
         assert_eq!(standard(unit), expected, "2^{exponent}");
     }
@@ -155,7 +156,7 @@ fn values_of_any_size_are_standardised() {
         let gap = standard(unit).iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         assert!(gap < 1e-14, "{unit}: {gap}");
     }
-    // What isn't standardised can't be scored.
+    // Data of this size can't be scored unless they are standardised.
     let rows: Vec<[f64; 1]> = column.iter().map(|x| [x * 1e200]).collect();
     let large = ContinuousData::from_rows(&rows).unwrap();
     for error in [Bge::new(&large, BgeConfig::default()).unwrap_err(), LinearGaussianBic::new(&large).unwrap_err()] {
@@ -176,14 +177,14 @@ fn data_are_prepared() {
     assert_eq!((0..4).map(|row| cut.row(row).to_vec()).collect::<Vec<_>>(), [[0, 0], [0, 0], [1, 1], [1, 1]]);
     assert!(data.map(|x| (x - 1.0).ln()).is_err());
     assert!(data.discretised(1).is_err() && data.discretised(5).is_err());
-    // Codes of classes stay what they are: a value each, however rare, and no value that isn't there.
+    // Class codes keep their values: each occurring value is a level, however rare it is.
     let coded = [[0.0, 5.0, 0.5], [1.0, 7.0, 0.6], [1.0, 7.0, 0.7], [1.0, 9.0, 0.8], [1.0, 9.0, 0.9], [1.0, 9.0, 1.0]];
     let coded = ContinuousData::from_rows(&coded).unwrap().discretised(3).unwrap();
     assert_eq!(coded.n_values(), [2, 3, 3]);
     let column = |variable: usize| (0..6).map(|row| coded.row(row)[variable]).collect::<Vec<_>>();
     assert_eq!([column(0), column(1), column(2)], [[0, 1, 1, 1, 1, 1], [0, 1, 1, 2, 2, 2], [0, 0, 1, 1, 2, 2]]);
     assert_eq!((coded.label(1, 2), coded.label(2, 2)), ("9", "2"));
-    // Half of all in the lowest level: the second one is empty, and isn't counted.
+    // Half of all values are in the lowest level, so the second level is empty and isn't counted.
     let gap = ContinuousData::new(vec!["x".into()], vec![0.0, 0.0, 0.0, 0.0, 3.0, 4.0, 5.0, 6.0]).unwrap();
     assert_eq!(gap.discretised(4).unwrap().n_values(), [3]);
     let top = ContinuousData::new(vec!["x".into()], vec![1.0, 2.0, 9.0, 9.0, 9.0, 9.0, 9.0, 9.0]).unwrap();
@@ -203,7 +204,8 @@ fn known_edges_need_a_header() {
     assert!(message.contains("line 1") && message.contains("header"), "{message}");
 }
 
-/// Parents out of order, a table as a whole, a default row, properties and comments, values that look like numbers.
+/// A network with parents out of order, a whole table, a default row, properties, comments, and values that
+/// look like numbers.
 const NETWORK: &str = r#"
 network unknown { property "a net"; }
 // the root comes last
@@ -226,7 +228,8 @@ fn networks_are_read() {
     assert_eq!(network.names(), ["C", "A", "B"]);
     assert_eq!(network.labels()[0], ["<5", "5-9", ">=10"]);
     assert_eq!(network.dag().edges().collect::<Vec<_>>(), [(1, 0), (1, 2), (2, 0)]);
-    // p(B = yes | A = no) = 0.4; p(C | B = no, A = yes) is the second row, whatever the order of the parents.
+    // The network has p(B = yes | A = no) = 0.4. The row p(C | B = no, A = yes) is the second, whatever the
+    // order of the parents.
     assert_eq!(network.probs(2, &[0, 1, 0]), [0.4, 0.6]);
     assert_eq!(network.probs(0, &[0, 0, 1]), [0.5, 0.25, 0.25]);
     assert_eq!(network.probs(0, &[0, 1, 0]), [0.0, 0.0, 1.0]);
@@ -271,7 +274,7 @@ fn rows_that_a_network_gives_twice_are_refused() {
     let row = "(yes, yes) 0.1, 0.2, 0.7;";
     let words = "line 9: the table of `C` gives the row (yes, yes) twice";
     refused(row, &format!("{row}\n{row}"), words);
-    // Also if they differ, with another row between them, or after the default.
+    // Rows that come twice are refused even if they differ, aren't adjacent, or follow the default.
     refused("(no, yes)", "(yes, yes)", words);
     let late = format!("default 0.0, 0.0, 1.0; {row}");
     refused("default 0.0, 0.0, 1.0;", &late, "the row (yes, yes) twice");
@@ -279,7 +282,7 @@ fn rows_that_a_network_gives_twice_are_refused() {
     refused("table 0.25, 0.75;", "table 0.25, 0.75; table 0.5, 0.5;", "`A` gives some rows twice");
     refused("table 0.9, 0.4, 0.1, 0.6;", "(yes) 0.9, 0.1; table 0.9, 0.4, 0.1, 0.6;", "`B` gives some rows twice");
     refused("table 0.9, 0.4, 0.1, 0.6;", "table 0.9, 0.4, 0.1, 0.6; (yes) 0.9, 0.1;", "`B` gives the row (yes) twice");
-    // A default in front fills the same rows as one behind.
+    // A leading default fills the same rows as one at the end.
     let first = NETWORK.replacen("default 0.0, 0.0, 1.0;", "", 1);
     let first = first.replacen(row, &format!("default 0.0, 0.0, 1.0; {row}"), 1);
     assert_eq!(DiscreteNetwork::from_bif(&first).unwrap(), DiscreteNetwork::from_bif(NETWORK).unwrap());
@@ -312,7 +315,7 @@ fn samples_of_a_network_have_its_probabilities() {
     }
     let set = network.sample_do(500, &[(2, 1)], &mut Rng::seeded(1)).unwrap();
     assert!((0..500).all(|row| set.row(row)[2] == 1 && set.interventions().unwrap()[row].contains(2)));
-    // What was set says nothing of its causes.
+    // A variable that was set carries no information on its causes.
     let yes = (0..500).filter(|&row| set.row(row)[1] == 0).count() as f64 / 500.0;
     assert!((yes - 0.25).abs() < 0.08, "{yes}");
     assert!(network.sample_do(5, &[(3, 0)], &mut Rng::seeded(1)).is_err());
@@ -326,7 +329,7 @@ fn random_graphs_have_the_edges_asked_for() {
     let mean = (0..200).map(|_| edges(GraphLaw::ErdosRenyi { edges: 40.0 }, &mut rng) as f64).sum::<f64>() / 200.0;
     assert!((mean - 40.0).abs() < 1.5, "{mean}");
     assert_eq!(edges(GraphLaw::ErdosRenyi { edges: 190.0 }, &mut rng), 190);
-    // The most children of a node, on average: scale-free graphs have hubs.
+    // The largest number of children of a node, on average: scale-free graphs have hubs.
     let mut hub = |law: GraphLaw| {
         let most = |graph: GraphState| (0..20).map(|node| graph.out_degree(node)).max().unwrap() as f64;
         (0..60).map(|_| most(law.draw(20, &mut rng).unwrap())).sum::<f64>() / 60.0
@@ -346,7 +349,7 @@ fn models_follow_their_mechanisms() {
     let linear = Sem::draw(dag.clone(), SemConfig::LinearAwayFromZero { low: 0.5, high: 2.0 }, 0.0, &mut rng).unwrap();
     let Mechanism::Linear { weights } = &linear.mechanisms()[2] else { unreachable!("it was drawn linear") };
     assert!(weights.len() == 2 && weights.iter().all(|w| (0.5..=2.0).contains(&w.abs())));
-    // Without noise a set root decides everything.
+    // The value is determined by its parents if there is no noise.
     let data = linear.sample_do(2, &[(0, 1.0), (1, -3.0)], &mut rng).unwrap();
     assert!((data.row(1)[2] - (weights[0] - 3.0 * weights[1])).abs() < 1e-12);
     let mlp = Sem::draw(dag.clone(), SemConfig::Mlp { hidden: 8 }, 0.3, &mut rng).unwrap();
@@ -371,7 +374,7 @@ fn models_follow_their_mechanisms() {
 
 #[test]
 fn tables_have_one_limit_together() {
-    // 64 tables of 2^19 entries in 7 kB of text: each alone is small enough.
+    // The text of 7 kB has 64 tables of 2^19 entries, each of which is within the limit.
     let roots = 18;
     let mut text = String::from("network wide {}\n");
     let variable = |name: &str| format!("variable {name} {{ type discrete [ 2 ] {{ a, b }}; }}\n");
@@ -385,7 +388,7 @@ fn tables_have_one_limit_together() {
     }
     let message = DiscreteNetwork::from_bif(&text).unwrap_err().to_string();
     assert!(message.contains("`c31`") && message.contains("16,777,216"), "{message}");
-    // The largest table of a complete graph of 24 nodes is within the limit, all of them aren't.
+    // The largest table of a complete graph of 24 nodes is within the limit, but all tables together aren't.
     let edges: Vec<(u32, u32)> = (0..24).flat_map(|b| (0..b).map(move |a| (a, b))).collect();
     let complete = acyclic(24, &edges).unwrap();
     let message = DiscreteNetwork::draw(complete, 2, &mut Rng::seeded(0)).unwrap_err().to_string();

@@ -1,4 +1,5 @@
-//! Posteriors: sums over sinks against listing, exact distributions of policies, what samples are compared by.
+//! Tests of posteriors: sums over sinks against enumeration, exact distributions of policies, comparison
+//! metrics.
 
 use gfn::env::Rows;
 use gfn::env::StateGraph;
@@ -9,7 +10,7 @@ use gfn::rollout::Sampler;
 use gfn::{Error, Rng};
 use gfn_dags::*;
 
-/// Simulated data of a linear model: the truth and observations.
+/// Simulates a linear model; returns the true graph and observations.
 fn simulated(n: usize, edges: f64, rows: usize, seed: u64) -> (GraphState, ContinuousData) {
     let mut rng = Rng::seeded(seed);
     let dag = GraphLaw::ErdosRenyi { edges }.draw(n, &mut rng).unwrap();
@@ -34,7 +35,7 @@ fn sums_over_sinks_are_sums_over_graphs() {
         required: vec![(2, 0), (2, 1)],
         ..StructureConfig::new(5)
     };
-    // 5,000 rows: scores of graphs differ by e^-20000 and more.
+    // Scores of graphs differ by e^-20000 and more for 5,000 rows.
     for (seed, rows, config) in
         [(0, 100, StructureConfig::new(5)), (1, 5000, StructureConfig::new(5)), (2, 20, knowledge)]
     {
@@ -53,7 +54,7 @@ fn sums_over_sinks_are_sums_over_graphs() {
     }
 }
 
-/// A score that doesn't look at data: a term for each parent.
+/// A score without data: a constant term for each parent.
 struct PerParent {
     n: usize,
     term: f64,
@@ -68,7 +69,8 @@ impl LocalScore for PerParent {
     }
 }
 
-/// The number of acyclic graphs (OEIS A003024), and the worst case of cancellation: parents that change almost nothing.
+/// Compares sums with the number of acyclic graphs (OEIS A003024), and tests the worst case of cancellation:
+/// parents with almost no effect.
 #[test]
 fn cancellation_is_guarded() {
     let sum = |n, term| {
@@ -87,14 +89,15 @@ fn cancellation_is_guarded() {
         let edges = summed.edge.off_diagonal();
         assert!(edges.iter().all(|p| (p - edges[0]).abs() < 1e-12));
     }
-    // Each edge has odds of e^-30, a cycle next to no part in it: doubles would give noise of 1e-7 here.
+    // Each edge has odds of e^-30, and cycles have almost no influence; with doubles, noise would be 1e-7
+    // here.
     for term in [-30.0, -300.0] {
         let summed = sum(11, term).unwrap();
         assert!(summed.edge.off_diagonal().iter().all(|p| (p / term.exp() - 1.0).abs() < 1e-9), "{:?}", summed.edge);
     }
     assert!(matches!(sum(15, 0.0), Err(Error::Config { .. })));
     assert!(matches!(sum(4, f64::NAN), Err(Error::NonFinite { .. })));
-    // Neighbouring doubles are 16,384 apart there.
+    // Neighbouring doubles differ by 16,384 at this size.
     assert!(matches!(sum(2, 1e20), Err(Error::Config { .. })));
 }
 
@@ -112,7 +115,7 @@ fn exact_distributions_of_policies_stand_beside_the_posterior() {
     let uniform = graph.terminating_distribution(&env, &UniformPolicy, None).unwrap();
     assert!(Distances::between(&uniform.probs, posterior.probs()).unwrap().jsd > 0.1);
 
-    // Samples of the exact policy have the posterior's marginals, up to their noise.
+    // Samples of the exact policy have the posterior's marginals, up to sampling noise.
     let samples = Sampler::new(&env, &exact).forward(8000, &mut Rng::seeded(1)).unwrap();
     let estimated = Marginals::of(samples.terminal_states(), None).unwrap();
     let marginals = posterior.marginals().unwrap();
@@ -122,7 +125,7 @@ fn exact_distributions_of_policies_stand_beside_the_posterior() {
         (&estimated.markov_blanket, &marginals.markov_blanket),
     ] {
         let (rmse, pearson) = (a.rmse(b).unwrap(), a.pearson(b).unwrap().unwrap());
-        // Paths differ by little more than the noise of as many samples.
+        // Marginals of paths vary little more than the sampling noise.
         assert!(rmse < 0.01 && pearson > 0.975, "{rmse} {pearson}");
     }
     assert!((estimated.expected_edges - marginals.expected_edges).abs() < 0.15);
@@ -166,7 +169,7 @@ fn held_out_data_favours_the_posterior() {
     let posterior =
         ExactPosterior::of(graph.states(), &DagReward::new(&of_training, StructurePrior::Uniform).unwrap()).unwrap();
     let average = |weights: Option<&[f64]>| log_model_average(graph.states(), weights, &values).unwrap();
-    // By the chain rule: log p(all) - log p(training), each over all graphs.
+    // The chain rule gives log p(all) - log p(training), each summed over all graphs.
     let all = ExactPosterior::of(graph.states(), &DagReward::new(&of_all, StructurePrior::Uniform).unwrap()).unwrap();
     assert!((average(Some(posterior.probs())) - (all.log_z() - posterior.log_z())).abs() < 1e-8);
     assert!(average(Some(posterior.probs())) > average(None));
@@ -203,7 +206,7 @@ fn what_cannot_be_compared_is_refused() {
     assert!(Marginals::of(&dags, Some(&[0.0, 0.0])).is_err());
     assert!(Marginals::of(&dags.select(&[]), None).is_err());
     assert!(expected_shd(&dags, None, &[(0, 3)]).is_err());
-    // Graphs of other nodes, and with a cycle.
+    // Graphs with different nodes, and graphs with a cycle, are errors.
     let mut mixed = dags.clone();
     mixed.append(super::graphs(4, &[&[(0, 3)]]));
     assert!(matches!(Marginals::of(&mixed, None), Err(Error::Shape { .. })));
@@ -216,7 +219,7 @@ fn what_cannot_be_compared_is_refused() {
     assert!(edge.rmse(&PairMatrix::zeros(4)).is_err());
     assert!(edge.pearson(&PairMatrix::zeros(3)).unwrap().is_none());
     assert!(log_model_average(&dags, None, &[0.0]).is_err());
-    // A graph of no weight has no say, however likely the data are under it.
+    // A graph of weight 0 has no influence, however high its likelihood is.
     let (weights, likelihoods): (Vec<f64>, Vec<f64>) =
         (0..dags.len()).map(|i| if i == 0 { (1.0, -2000.0) } else { (0.0, 0.0) }).unzip();
     assert_eq!(log_model_average(&dags, Some(&weights), &likelihoods).unwrap(), -2000.0);

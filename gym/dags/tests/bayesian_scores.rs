@@ -1,4 +1,4 @@
-//! Scores against golden numbers, against each other on equivalent graphs, and on data of experiments.
+//! Tests of scores: golden numbers, equivalent graphs, and interventions.
 
 use std::collections::BTreeMap;
 
@@ -93,7 +93,7 @@ fn golden_bge() {
     assert!(checked.0 > 100 && checked.1 > 60, "{checked:?}");
 }
 
-/// The parts that Markov-equivalent graphs share: pairs that are adjacent, and colliders of parents that aren't.
+/// Returns what Markov-equivalent graphs share: adjacent pairs, and colliders of non-adjacent parents.
 fn equivalence_class(graph: &GraphState) -> Vec<(usize, usize, usize)> {
     let (n, ancestry) = (graph.n_nodes(), Ancestry::of(graph).unwrap());
     let adjacent = |a, b| graph.has_edge(a as u32, b as u32) || graph.has_edge(b as u32, a as u32);
@@ -145,7 +145,7 @@ fn equivalent_graphs_score_the_same() {
     }
 }
 
-/// The marginal likelihood as a product of predictions, one observation after another.
+/// Computes the marginal likelihood as a product of predictions, one observation after another.
 fn predicted_one_by_one(data: &DiscreteData, node: usize, parents: &[usize], sample_size: f64, rows: &[usize]) -> f64 {
     let cells: f64 = parents.iter().map(|&p| data.n_values()[p] as f64).product::<f64>() * data.n_values()[node] as f64;
     let mut sum = 0.0;
@@ -170,7 +170,7 @@ fn bde_is_the_product_of_predictions() {
         let expected = predicted_one_by_one(&data, 0, &parents, 4.0, &rows);
         close(bde.local_score(0, &parents.into_iter().collect()), expected, "BDeu");
     }
-    // Tables too large for an array are counted by what occurs.
+    // Tables too large for an array are counted in a map.
     let wide = DiscreteData::new(
         (0..9).map(|i| format!("w{i}")).collect(),
         vec![6; 9],
@@ -212,7 +212,7 @@ fn bic_is_least_squares() {
 #[test]
 fn constant_variables_are_refused_whatever_their_value() {
     let mut rng = Rng::seeded(3);
-    // The mean of equal values is another number for some of these values, so that a sum of squares isn't 0.
+    // The mean of equal values differs from them for some of these values, so that a sum of squares isn't 0.
     for (value, rows) in [(1.0, 20), (0.0, 20), (0.1, 20), (1013.25, 50), (5.0, 16), (1e-7, 33), (-273.15, 41)] {
         for place in 0..3 {
             let row =
@@ -230,11 +230,11 @@ fn constant_variables_are_refused_whatever_their_value() {
             }
         }
     }
-    // One value that differs in its last bit is enough to vary.
+    // A difference in the last bit of a single value makes a variable vary.
     let nearly: Vec<f64> = (0..20).flat_map(|k| [if k == 7 { 0.1f64.next_up() } else { 0.1 }, rng.normal()]).collect();
     let nearly = ContinuousData::new(["a", "b"].map(String::from).to_vec(), nearly).unwrap();
     assert!(Bge::new(&nearly.standardised().unwrap(), BgeConfig::default()).is_ok());
-    // A variable that experiments alone vary says nothing without them.
+    // A variable that only varies by interventions is constant without them.
     let mut rows: Vec<f64> = (0..20).flat_map(|_| [0.1, rng.normal()]).collect();
     rows.extend((0..20).flat_map(|k| [k as f64, 3.0]));
     let targets = (0..40).map(|row| if row < 20 { NodeSet::EMPTY } else { NodeSet::EMPTY.with(0) }).collect();
@@ -244,7 +244,7 @@ fn constant_variables_are_refused_whatever_their_value() {
     assert!(Bge::new(&set, BgeConfig::default()).is_ok());
 }
 
-/// Rows in which a node was set count for all others, and tell the direction of an edge.
+/// Rows with interventions on a node count for all other nodes, and reveal the direction of an edge.
 #[test]
 fn experiments_count_where_they_should() {
     let mut rng = Rng::seeded(1);
@@ -277,7 +277,7 @@ fn experiments_count_where_they_should() {
     close(with.local_score(1, &parents), predicted_one_by_one(&discrete, 1, &[0], 1.0, &rows), "BDeu of an experiment");
     assert_eq!(with.local_score(2, &parents), without.local_score(2, &parents));
     let everywhere = seen.clone().with_interventions(vec![NodeSet::EMPTY.with(0); 20]).unwrap();
-    // The rows that are left for a node count, not those that there are.
+    // The check counts the rows that are left for a node, not all rows.
     let few = Bge::new(&everywhere, BgeConfig::default()).unwrap_err().to_string();
     assert!(few.contains("0 of 3 variables"), "{few}");
     let discrete = seen.discretised(2).unwrap().with_interventions(vec![NodeSet::EMPTY.with(0); 20]).unwrap();

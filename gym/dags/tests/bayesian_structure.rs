@@ -1,4 +1,5 @@
-//! Acyclic graphs: the contract, legality against brute force, the path through petgraph, bad knowledge.
+//! Tests of acyclic graphs: the contract, masks against brute force, replays in petgraph, contradictory
+//! knowledge.
 
 use std::sync::Arc;
 
@@ -48,7 +49,8 @@ fn there_are_as_many_states_as_acyclic_graphs() {
     }
 }
 
-/// A legal edge by the definition: not there, not forbidden, room at its target, and petgraph finds no cycle with it.
+/// Returns `true` if an edge is legal by definition: it is new and allowed, its target has room, and petgraph
+/// finds no cycle.
 fn is_legal(config: &StructureConfig, graph: &GraphState, a: usize, b: usize) -> bool {
     if a == b || graph.has_edge(a as u32, b as u32) || config.forbidden.contains(&(a as u32, b as u32)) {
         return false;
@@ -58,11 +60,12 @@ fn is_legal(config: &StructureConfig, graph: &GraphState, a: usize, b: usize) ->
     graph.in_degree(b as u32) < config.max_parents.unwrap_or(usize::MAX) && !is_cyclic_directed(&with_edge)
 }
 
-/// Beyond the nodes of a [`BayesianStructure`], of which graphs keep bits, and beyond those, of which they keep lists.
+/// Tests masks of graphs larger than those of a [`BayesianStructure`], with adjacency stored as bits and as
+/// lists.
 #[test]
 fn arcs_close_no_cycle_in_large_graphs() {
     for n in [257, 1_025, 2_100] {
-        // A path through all nodes but the last.
+        // The edges are a path through all nodes but the last.
         let mut graph = GraphState::directed(n);
         (2..n as u32).for_each(|b| graph.add_edge(b - 2, b - 1, Default::default()).unwrap());
         let mut mask = vec![true; n * n];
@@ -75,7 +78,7 @@ fn arcs_close_no_cycle_in_large_graphs() {
     }
 }
 
-/// Slots that no mask allows.
+/// Slots that masks forbid are refused by steps.
 #[test]
 fn a_step_that_closes_a_cycle_is_refused() {
     let env = BayesianStructure::new(StructureConfig::new(3)).unwrap().into_env();
@@ -91,7 +94,8 @@ fn a_step_that_closes_a_cycle_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Additions and removals in random order on graphs of up to 30 nodes, and past 64 in some.
+    /// Compares masks after random additions and removals, on graphs of up to 30 nodes, and of more than 64
+    /// in some cases.
     #[test]
     fn masks_are_those_of_brute_force(
         nodes in prop_oneof![2usize..=30, 65usize..70],
@@ -159,18 +163,18 @@ fn graphs_of_other_nodes_lead_nowhere() {
     let other = BayesianStructure::new(StructureConfig::new(4)).unwrap().into_env();
     for direction in [Direction::Forward, Direction::Backward] {
         let masks = env.masks(direction, &super::graphs(4, &[&[(0, 1)]]));
-        // The exit is all that is left.
+        // Only the exit is left.
         assert_eq!(masks.n_legal(0), usize::from(direction == Direction::Forward));
     }
     assert!(acyclic(3, &[(0, 1), (0, 1)]).is_err() && acyclic(3, &[(0, 3)]).is_err());
-    // What an author forbids is said of any of them.
+    // Custom rules can forbid further edges.
     let sinks = other.with_rules(FirstIsSink);
     let graph = StateGraph::build(&sinks, 1000).unwrap();
     assert!(graph.states().graphs().iter().all(|graph| graph.out_degree(0) == 0));
     assert!(graph.len() > 25 && graph.len() < 543);
 }
 
-/// Node 0 has no children, on top of the rules that it is given.
+/// Rules that add a restriction to others: node 0 has no children.
 struct FirstIsSink(Arc<dyn GraphRules>);
 
 impl GraphRules for FirstIsSink {
@@ -180,7 +184,7 @@ impl GraphRules for FirstIsSink {
     }
 }
 
-/// A perceptron and a graph network, each with a learned P_B, on graphs whose slots are pairs both ways.
+/// Tests an MLP and a graph network, each with a learned P_B, on slots that are pairs in both directions.
 #[test]
 fn policies_give_each_legal_slot_a_probability() {
     let env = BayesianStructure::new(with_knowledge()).unwrap().into_env();

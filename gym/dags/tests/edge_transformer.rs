@@ -1,4 +1,4 @@
-//! Linear attention between pairs of nodes: what it may choose, that it can be trained, and that it learns a posterior.
+//! Tests of the edge transformer: its masks, gradients, and learning of a posterior.
 
 use gfn::distribution::Distribution;
 use gfn::env::StateGraph;
@@ -39,7 +39,7 @@ fn legal_slots_alone_have_mass_and_gradients_are_finite() {
     tch::set_num_threads(1);
     let env = BayesianStructure::new(StructureConfig::new(4)).unwrap().into_env();
     let policy = small(&env, true);
-    // The last one is complete: the exit is all that is left.
+    // The last graph is complete, so only the exit is left.
     let complete = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)];
     let states = super::graphs(4, &[&[], &[(0, 1), (2, 1)], &complete]);
     let evaluation = policy.evaluate(&env, &states, None, Quantities::PF | Quantity::LogFlow).unwrap();
@@ -102,8 +102,8 @@ fn wrong_sizes_are_refused() {
     assert!(matches!(result, Err(Error::Shape { .. })));
 }
 
-/// The JSD between the posterior over three nodes and a policy, before and after a training like that of Deleu et al.: modified
-/// detailed balance against a target network.
+/// Returns the Jensen-Shannon divergence between the posterior over three nodes and a policy, before and
+/// after training as in Deleu et al.: modified detailed balance with a target network.
 fn trained<P>(policy: impl FnOnce(&GraphEnv) -> P) -> [f64; 2]
 where
     P: Policy<GraphEnv> + Send + 'static,
@@ -141,7 +141,8 @@ fn it_learns_a_posterior() {
     assert!(before > 0.1 && after < 0.02, "{before} {after}");
 }
 
-/// Any graph environment can be given; the network holds for all ordered pairs of a fixed number of nodes.
+/// The network accepts any graph environment but is only valid for all ordered pairs of a fixed number of
+/// nodes.
 #[test]
 fn environments_without_all_pairs_as_actions_are_refused() {
     let config = || EdgeTransformerConfig { embedding: 16, ..EdgeTransformerConfig::default() };

@@ -12,7 +12,7 @@ mod bayesian_training;
 mod edge_transformer;
 mod sums;
 
-/// Acyclic graphs of these edges.
+/// Builds acyclic graphs from their edges.
 fn graphs(n: usize, edges: &[&[(u32, u32)]]) -> GraphStates {
     edges.iter().map(|edges| acyclic(n, edges).unwrap()).collect::<Vec<_>>().into()
 }

@@ -1,4 +1,5 @@
-//! Numbers of any exponent, and what cancellation leaves of sums over sinks: private parts of gfn-dags, compiled into this program.
+//! Tests of wide-range numbers, and of cancellation in sums over sinks: private parts of gfn-dags, compiled
+//! into this program.
 
 #![allow(dead_code, reason = "tests call less of them than gfn-dags does")]
 
@@ -16,7 +17,7 @@ mod wide;
 fn sums_keep_what_doubles_lose() {
     let third = Wide::ONE + Wide::exp(-60.0);
     assert_eq!((third + -Wide::ONE).over(Wide::exp(-60.0)), 1.0);
-    // (1 + e)(1 - e) = 1 - e^2, in 31 digits.
+    // The product (1 + e)(1 - e) is 1 - e^2, in 31 digits.
     let e = Wide::exp(-30.0);
     let product = (Wide::ONE + e) * (Wide::ONE + -e);
     assert!(((Wide::ONE + -product).over(e * e) - 1.0).abs() < 1e-5);
@@ -38,15 +39,17 @@ fn exponents_have_no_end() {
     assert!(((sum + -Wide::exp(100.0)).over(Wide::exp(-80.0)) - 1.0).abs() < 1e-12);
 }
 
-/// Exponentials are above 0, and of so few nodes they lose too little for the check to see; a term below 0 makes it see.
+/// Cancellation is detected. Exponentials are positive, and sums of few nodes lose too little to be detected,
+/// so the test uses a negative term.
 #[test]
 fn what_cancellation_leaves_is_checked() {
-    // Of two nodes: a_0 of no parent and of node 1, a_1 of no parent and of node 0. H(all) = 1 + x + y.
+    // The numbers for two nodes are a_0 (no parent; node 1) and a_1 (no parent; node 0), with H(all) = 1 + x
+    // + y.
     let (zero, one) = (Wide::ZERO, Wide::ONE);
     let sum = |x, y| ParentPosteriors::sum(2, &[one, zero, y, zero, one, x, zero, zero]);
     let sound = sum(one, one).unwrap();
     assert!((sound.log_total - 3f64.ln()).abs() < 1e-15 && sound.deviation < 1e-15);
-    // What is left of 1 + x - 1: a half, and nothing of 10^-40.
+    // The sum 1 + x - 1 gives a half in the first case, and loses 10^-40 in the second.
     for log_x in [-0.69, -92.0] {
         let error = sum(Wide::exp(log_x), -one).err().unwrap();
         assert!(matches!(error, Error::Contract { .. }), "{error}");

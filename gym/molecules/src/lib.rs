@@ -1,25 +1,25 @@
-//! Molecules for [`gfn`]: what they are, how they are read and written, building them atom by atom or fragment by fragment, and
-//! rewards on them.
+//! Molecules for [`gfn`]: data structures, reading and writing, environments that build them atom by atom or
+//! fragment by fragment, and rewards.
 //!
-//! | item | is |
+//! | item | description |
 //! |---|---|
-//! | [`Molecule`] | heavy atoms with charges and hydrogens, bonds in one Kekule form, and what is aromatic; SMILES in and out |
-//! | [`ValenceTable`] | how many bonds atoms have |
+//! | [`Molecule`] | heavy atoms with charges and hydrogens, bonds in one Kekule form, aromaticity; SMILES in and out |
+//! | [`ValenceTable`] | the valences of atoms |
 //! | [`MoleculeEnv`] | growth atom by atom, up to isomorphism, with exact masks |
-//! | [`MoleculeCodec`] | states as molecules, molecules as states |
+//! | [`MoleculeCodec`] | conversion of states into molecules, and of molecules into states |
 //! | [`MoleculeReward`] | a score as the environment's reward |
 //! | [`MoleculeScore`] | a score: a closure, a descriptor, [`Product`], a power, bounds |
-//! | [`ScoreConfig`] | a product of powers of properties, to be read from a file: QED, log P, synthetic accessibility, substructures, similarity |
+//! | [`ScoreConfig`] | a product of powers of properties, read from a file: QED, log P, synthetic accessibility, substructures, similarity |
 //! | `Molecule::qed` and others, `Patterns` | drug-likeness and SMARTS, with the feature `descriptors` |
 //! | [`ExternalScorer`] | a program as a score, such as `examples/rdkit_scorer.py` |
 //! | [`TorchScriptProxy`] | a network from a TorchScript file as a score |
 //! | [`SehProxy`] | the published proxy of binding to soluble epoxide hydrolase, as a score |
-//! | [`Fingerprint`], [`internal_diversity`], [`diverse_top_k`], [`n_modes`] | how alike molecules are |
+//! | [`Fingerprint`], [`internal_diversity`], [`diverse_top_k`], [`n_modes`] | similarity of molecules |
 //! | [`Ranking`] | the best molecules by score, diversity and scaffold, as a table, an SD file and pictures |
-//! | [`uniqueness`], [`KnownMolecules`], [`Molecule::scaffold`] | how many are different, new, of another scaffold |
-//! | [`Molecule::coordinates`], [`Molecule::drawing`] | places in the plane, skeletal formulas as SVG or PNG |
+//! | [`uniqueness`], [`KnownMolecules`], [`Molecule::scaffold`] | shares of distinct and of novel molecules, scaffolds |
+//! | [`Molecule::coordinates`], [`Molecule::drawing`] | coordinates in the plane, skeletal formulas as SVG or PNG |
 //! | [`Molecule::molfile`], [`Molecule::sdf_record`] | V2000 molfiles and SD files |
-//! | [`MoleculeReader`], [`Cleanup`], [`ReadReport`] | SMILES, tables and SD files as streams, gzipped or not: salts, isotopes and charges, what was skipped and why |
+//! | [`MoleculeReader`], [`Cleanup`], [`ReadReport`] | streams of SMILES, tables and SD files, gzipped or not: removal of salts, isotopes and charges, and a report on skipped lines |
 //! | [`fragments`] | junction trees of fragments, as an environment of its own |
 //! | [`qm9str`] | strings of five blocks with a table of scores |
 //!
@@ -29,13 +29,14 @@
 //! | [`fragments::Fragments`] | junction trees: fragments of molecules joined at attachment points | yours: [`fragments::FragmentReward`] of a score | no | no | up to isomorphism and the fragments' own symmetries | small libraries or few fragments |
 //! | [`qm9str::Qm9Str`] | strings of five of 11 blocks, added at either end | a table of scores | yes | no | each string is one object | 177,156 states |
 //!
-//! A molecule is its atoms and bonds with aromatic bonds as such: [`Molecule::key`] and [`Molecule::smiles`]
-//! are the same for all of its Kekule forms, while a state of the environment is one of them. Stereochemistry
-//! is part of it: [`Molecule::marks`] of tetrahedral centres and double bonds, in keys, texts and symmetries;
-//! a molecule without marks stands for all of its stereoisomers, as do the environment's and what
-//! [`KnownMolecules`] holds. Fingerprints, scaffolds and fragments have none. No isotopes, no radicals: the
-//! reader refuses them. Canonical SMILES aren't RDKit's: molecules of different programs are compared by
-//! [`Molecule::key`] of what their SMILES are read as.
+//! Molecules are compared by their atoms and bonds, with aromatic bonds as one kind: [`Molecule::key`] and
+//! [`Molecule::smiles`] are the same for all Kekule forms of a molecule, while a state of the environment is
+//! one Kekule form. Stereochemistry is included: [`Molecule::marks`] of tetrahedral centres and double bonds
+//! appear in keys, texts and symmetries. A molecule without marks stands for all of its stereoisomers; this
+//! holds for molecules of the environment (by default) and in [`KnownMolecules`]. Fingerprints, scaffolds and
+//! fragments ignore stereochemistry. Isotopes and radicals aren't supported: the reader refuses them.
+//! Canonical SMILES differ from RDKit's: to compare with molecules of another program, read its SMILES and
+//! compare [`Molecule::key`]s.
 //!
 //! ```
 //! use gfn::{env::Reward, policy::UniformPolicy, rollout::Sampler, Rng};

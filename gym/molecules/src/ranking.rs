@@ -1,4 +1,4 @@
-//! What is taken home from a run: the best molecules, as a table, an SD file and a sheet of pictures.
+//! Rankings of the best molecules of a run, as a table, an SD file and a sheet of pictures.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -10,7 +10,7 @@ use gfn_plot::PictureSheet;
 use crate::similarity::check_ranked;
 use crate::{Fingerprint, Molecule, MoleculeError, diverse_top_k};
 
-/// The side of a drawn molecule.
+/// The side length of a drawn molecule, in canvas units.
 const SIDE: f64 = 200.0;
 
 /// A molecule of a [`Ranking`].
@@ -18,21 +18,21 @@ const SIDE: f64 = 200.0;
 pub struct Ranked {
     /// The molecule.
     pub molecule: Molecule,
-    /// The logarithm of its score.
+    /// The natural logarithm of its score.
     pub log_score: f64,
-    /// Further numbers of it, by the columns of the ranking.
+    /// Further numbers, one for each column of the ranking.
     pub values: Vec<f64>,
 }
 
 impl Ranked {
-    /// Its log-score and further numbers.
+    /// Iterates over its log-score and its further numbers.
     fn numbers(&self) -> impl Iterator<Item = f64> {
         std::iter::once(self.log_score).chain(self.values.iter().copied())
     }
 }
 
-/// Different molecules, the best first, with their scores and further numbers: to be cut down by score, by diversity or by scaffold, and
-/// written as a table (CSV), as an SD file, and as a sheet of pictures.
+/// A ranking of distinct molecules, the best first, with their scores and further numbers. It can be reduced
+/// by score, diversity or scaffold, and written as a table (CSV), an SD file and a sheet of pictures.
 ///
 /// ```
 /// use gfn_molecules::{Molecule, Ranking};
@@ -55,10 +55,12 @@ pub struct Ranking {
 }
 
 impl Ranking {
-    /// The different ones of these molecules by their log-scores; of equal ones the first stays, and of equal scores the earlier is the better.
+    /// Ranks the distinct molecules by their log-scores. The first of equal molecules is kept; of equal
+    /// scores the earlier molecule ranks higher.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there is a score for each molecule, [`Error::NonFinite`] for one that isn't a number.
+    /// [`Error::Shape`] unless there is a score for each molecule; [`Error::NonFinite`] for a score that is
+    /// NaN.
     pub fn new(molecules: &[Molecule], log_scores: &[f64]) -> Result<Self> {
         let (n, given) = (molecules.len() as i64, log_scores.len() as i64);
         if n != given {
@@ -75,10 +77,11 @@ impl Ranking {
         Ok(Self { columns: Vec::new(), entries })
     }
 
-    /// The same with further columns, of one number of each molecule: [`FactoredScore::properties`](crate::FactoredScore::properties), say.
+    /// Adds further columns with a number for each molecule, for example
+    /// [`FactoredScore::properties`](crate::FactoredScore::properties).
     ///
     /// # Errors
-    /// Those of `values`; [`Error::Shape`] unless it gives a number for each molecule and column.
+    /// Errors of `values`; [`Error::Shape`] unless it returns a number for each molecule and column.
     pub fn with_columns(
         mut self,
         columns: &[impl AsRef<str>],
@@ -109,13 +112,14 @@ impl Ranking {
         &self.columns
     }
 
-    /// The best `k`.
+    /// Returns the best `k` molecules.
     #[must_use]
     pub fn best(&self, k: usize) -> Self {
         self.keeping(0..k.min(self.entries.len()))
     }
 
-    /// The best `k` none of which is as similar as `similarity` to a better one: [`diverse_top_k`].
+    /// Returns the best `k` molecules whose similarity to all better molecules taken is below `similarity`;
+    /// see [`diverse_top_k`].
     ///
     /// # Errors
     /// [`Error::Config`] unless the similarity is above 0 and at most 1.
@@ -125,7 +129,8 @@ impl Ranking {
         Ok(self.keeping(diverse_top_k(&scores, &prints, k, similarity)?))
     }
 
-    /// The best `per_scaffold` of each [scaffold](Molecule::scaffold); molecules without rings have none, and count as one.
+    /// Returns the best `per_scaffold` molecules of each [scaffold](Molecule::scaffold). Molecules without
+    /// rings have no scaffold, and form one group.
     #[must_use]
     pub fn of_scaffolds(&self, per_scaffold: usize) -> Self {
         let mut taken: BTreeMap<Option<CanonicalKey>, usize> = BTreeMap::new();
@@ -142,7 +147,7 @@ impl Ranking {
         Self { columns: self.columns.clone(), entries }
     }
 
-    /// Returns the table: SMILES, which have no commas, log-scores and the further columns.
+    /// Returns the table as CSV: SMILES (which contain no commas), log-scores and the further columns.
     #[must_use]
     pub fn csv(&self) -> String {
         let columns = self.columns.iter().map(String::as_str);
@@ -154,11 +159,12 @@ impl Ranking {
         out
     }
 
-    /// Returns the SD file, with SMILES, log-scores and further columns as data items; the title of a molecule is its place, from 1.
+    /// Returns the SD file, with SMILES, log-scores and further columns as data items. The title of a
+    /// molecule is its rank, from 1.
     ///
     /// # Errors
-    /// [`MoleculeError::Molfile`] for the first molecule that an SD file has no room for: one of more than 999 atoms, or a column whose name
-    /// isn't letters, digits and underscores.
+    /// [`MoleculeError::Molfile`] for the first molecule that doesn't fit: it has more than 999 atoms, or the
+    /// name of a column isn't letters, digits and underscores.
     pub fn sdf(&self) -> std::result::Result<String, MoleculeError> {
         self.entries.iter().enumerate().map(|(k, entry)| self.record(entry, k + 1)).collect()
     }
@@ -172,7 +178,8 @@ impl Ranking {
         entry.molecule.sdf_record(&number.to_string(), &data)
     }
 
-    /// Returns the sheet of pictures of the first `shown`, each with its SMILES and log-score below.
+    /// Returns a sheet with pictures of the first `shown` molecules, each with its SMILES and log-score
+    /// below.
     #[must_use]
     pub fn sheet(&self, title: &str, shown: usize) -> PictureSheet {
         self.entries.iter().take(shown).fold(PictureSheet::new(title, SIDE), |sheet, entry| {
@@ -181,7 +188,8 @@ impl Ranking {
         })
     }
 
-    /// The table as HTML, for notebooks: pictures, SMILES, scores and further columns of the first `shown`.
+    /// Returns the table as HTML for notebooks: pictures, SMILES, scores and further columns of the first
+    /// `shown` molecules.
     ///
     /// # Errors
     /// [`Error::Draw`] for a picture that can't be drawn.
@@ -202,8 +210,9 @@ impl Ranking {
         Ok(out)
     }
 
-    /// Writes `molecules.csv`, `molecules.sdf` with what it has room for, and `molecules.svg` with the first `shown`; gives the number of molecules
-    /// that aren't in the SD file, with the reason of the first.
+    /// Writes `molecules.csv`, `molecules.sdf` (molecules that fit) and `molecules.svg` (the first `shown`
+    /// molecules) to a folder. Returns the number of molecules that aren't in the SD file, with the reason
+    /// for the first; `None` if all are.
     ///
     /// # Errors
     /// [`Error::Io`] and [`Error::Draw`] for files that can't be written.
@@ -225,7 +234,7 @@ impl Ranking {
     }
 }
 
-/// Text between tags.
+/// Escapes text for HTML.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

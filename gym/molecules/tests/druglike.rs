@@ -1,4 +1,4 @@
-//! Descriptors and substructures against RDKit's numbers, and what the reader of SMARTS does with texts that are none.
+//! Tests of descriptors and substructures against RDKit, and of invalid SMARTS.
 
 use std::time::{Duration, Instant};
 
@@ -70,13 +70,13 @@ fn substructures_are_those_of_rdkit() {
     }
 }
 
-/// The same molecule in another Kekule form, or written otherwise, has the same numbers.
+/// All Kekule forms and spellings of a molecule have the same descriptors.
 #[test]
 fn all_kekule_forms_have_the_same_numbers() {
     let forms = ["CC1=CC=CC=C1O", "CC1=C(O)C=CC=C1", "Oc1ccccc1C"].map(|text| Molecule::from_smiles(text).unwrap());
     let pattern = Patterns::new([("ortho", "[CH3]c:c[OH]")]).unwrap();
     for form in &forms {
-        // Sums are in the order of the atoms.
+        // Sums depend on the order of the atoms in the last digits.
         assert!((form.qed() - forms[0].qed()).abs() + (form.log_p() - forms[0].log_p()).abs() < 1e-12);
         assert_eq!(pattern.found_in(form).unwrap(), ["ortho"]);
     }
@@ -86,9 +86,9 @@ fn all_kekule_forms_have_the_same_numbers() {
 fn lipinski_counts_what_is_beyond() {
     let of = |text: &str| Molecule::from_smiles(text).unwrap().n_lipinski_violations();
     assert_eq!(of("CCO"), 0);
-    // A paraffin of 40 carbons: its weight and its log P.
+    // A paraffin of 40 carbons breaks the rules of weight and log P.
     assert_eq!(of(&"C".repeat(40)), 2);
-    // Sucrose: 8 donors, 11 acceptors.
+    // Sucrose has 8 donors and 11 acceptors.
     assert_eq!(of("OCC1OC(OC2(CO)OC(CO)C(O)C2O)C(O)C(O)C1O"), 2);
 }
 
@@ -108,7 +108,7 @@ fn filters_are_factors_or_restrictions() {
         let score = ScoreConfig { factors: vec![Factor { shape, ..Factor::of(strict.clone()) }] }.build().unwrap();
         assert_eq!(score.log_scores(&molecules).unwrap(), [log, 0.0]);
     }
-    // log P of water is below 0: a shape is missing.
+    // log P of water is below 0, so a shape is needed.
     let score = ScoreConfig { factors: vec![Factor::of(Property::LogP)] }.build().unwrap();
     let error = score.log_scores(&[Molecule::from_smiles("O").unwrap()]).unwrap_err();
     assert!(error.to_string().contains("log_p") && error.to_string().contains("shape"), "{error}");
@@ -172,7 +172,7 @@ fn limits_have_errors_of_their_own() {
     for text in ["", "C(", "[C", "C1", "C(C))", "[$(C]", "C=", "é", "C C", "[#999]", "[Qq]"] {
         assert!(matches!(read(text.into()), PatternError::Syntax { .. }), "{text}");
     }
-    // The largest that are read, on the smallest stack that a thread of ours has.
+    // The largest accepted pattern is searched on the smallest stack that this library's threads have.
     let deep = move || {
         let pattern = Patterns::new([("it", format!("[{}]", vec!["C"; 999].join(",")))]).unwrap();
         pattern.found_in(&Molecule::from_smiles("CC").unwrap()).unwrap().len()
@@ -180,15 +180,15 @@ fn limits_have_errors_of_their_own() {
     assert_eq!(std::thread::Builder::new().stack_size(2 << 20).spawn(deep).unwrap().join().unwrap(), 1);
 }
 
-/// Pieces that SMARTS are made of, so that random texts are often nearly right.
+/// The pieces of random SMARTS, so that random texts are often nearly valid.
 const PIECES: [&str; 48] = [
     "C", "c", "N", "n", "O", "o", "S", "[", "]", "(", ")", "$(", "[$(", ")]", "=", "#", "-", ":", "~", "@", "!", "&",
     ",", ";", "1", "2", "%12", "*", "[#6]", "[#1]", "[NX3;H2]", "[R2]", "[r5]", "[+]", "[-2]", "D3", "x2", "v4", "^2",
     ".", "/", "\\", "[13C]", "[C@@H]", "->", "{2-}", "Cl", ":3]",
 ];
 
-/// Random texts are read or refused, and those that are read are searched for, without panic and within a moment: some thousands here, as many
-/// as `GFN_FUZZ` says by hand.
+/// Random texts are accepted or refused, and accepted patterns are searched for, without panic and in a short
+/// time. The number of texts can be set by `GFN_FUZZ`.
 #[test]
 fn random_texts_are_read_or_refused() {
     let n = std::env::var("GFN_FUZZ").ok().map_or(20_000, |n| n.parse().unwrap());
@@ -202,7 +202,7 @@ fn random_texts_are_read_or_refused() {
         let text = if k % 2 == 0 {
             (0..1 + rng.below(24)).map(|_| PIECES[rng.below(PIECES.len())]).collect()
         } else {
-            // A pattern with some pieces in places of others.
+            // A valid pattern gets some pieces replaced.
             let mut bytes = known[rng.below(known.len())].clone().into_bytes();
             for _ in 0..1 + rng.below(4) {
                 let at = rng.below(bytes.len() + 1);
@@ -223,6 +223,6 @@ fn random_texts_are_read_or_refused() {
         slowest = slowest.max(began.elapsed());
     }
     println!("{n} texts: {read} read, {given_up} given up, {slowest:?} at most");
-    // Texts that are all refused would show nothing.
+    // The test would be meaningless if all texts were refused.
     assert!(read > n / 20 && slowest < Duration::from_secs(20), "{read} of {n}, {slowest:?}");
 }

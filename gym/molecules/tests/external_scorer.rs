@@ -1,4 +1,4 @@
-//! External scorers that work, crash, hang, print garbage or NaN, or too much.
+//! Tests of external scorers that work, crash, hang, print garbage or NaN, or print too much.
 
 #![cfg(unix)]
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ fn names(n: usize) -> Vec<String> {
 
 #[test]
 fn answers_come_in_order_and_are_asked_for_once() {
-    // The program writes to a file what it is given.
+    // The program logs its input to a file.
     let log = Scratch::new("given");
     let scorer = scorer(&format!(r#"while read -r s; do echo "$s" >>{log}; echo "${{#s}}"; done"#));
     let mut asked = names(100);
@@ -28,7 +28,7 @@ fn answers_come_in_order_and_are_asked_for_once() {
     assert_eq!(scorer.n_cached(), 100);
     assert_eq!(scorer.scores(&asked).unwrap(), expected);
     assert_eq!(scorer.scores(&[]).unwrap(), [0.0; 0]);
-    // By canonical SMILES: the same molecule twice.
+    // The molecules have the same canonical SMILES, so only one is sent.
     let molecules = ["OCC", "C(C)O"].map(|text| Molecule::from_smiles(text).unwrap());
     assert_eq!(scorer.log_scores(&molecules).unwrap(), [3f64.ln(); 2]);
     assert_eq!(scorer.n_cached(), 101);
@@ -54,11 +54,11 @@ fn a_molecule_that_crashes_the_program_is_named_and_the_others_are_kept() {
         assert_eq!(error, ScorerError::Crashed { smiles: "CCC".into() });
         assert_eq!(failing.n_cached(), 2);
     }
-    // The next call starts the program anew.
+    // The next call restarts the program.
     assert_eq!(failing.scores(&["C", "CCCC"].map(str::to_owned)).unwrap(), [1.0, 4.0]);
 }
 
-/// The path of a file of this test's own, which goes with it.
+/// The path of a temporary file, which is deleted with its owner.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -83,7 +83,7 @@ impl Drop for Scratch {
 
 #[test]
 fn silence_is_an_error_in_time() {
-    // What hangs is a child of the program, as where a script wraps it: it must not outlive its parent.
+    // A child of the program hangs, as it may if a script wraps a program; it must not outlive its parent.
     let beats = Scratch::new("beats");
     let hung = format!("sh -c 'while :; do echo beat >>\"$0\"; sleep 0.1; done' {beats}");
     let script = format!(r#"while read -r s; do [ "$s" = CC ] && {hung}; echo 1; done"#);
@@ -108,18 +108,18 @@ fn what_is_no_number_is_named() {
     ] {
         let scorer = scorer(&format!(r#"while read -r s; do [ $s = CC ] && echo "{answer}" || echo 1; done"#));
         assert_eq!(scorer.scores(&names(4)).unwrap_err(), expected);
-        // The next call starts the program anew, and isn't one line behind.
+        // The next call restarts the program, so that answers aren't shifted by a line.
         assert_eq!(scorer.scores(&["CCC".into()]).unwrap(), [1.0]);
     }
     let nan = scorer("while read -r s; do echo nan; done").scores(&names(1)).unwrap_err();
     assert!(matches!(nan, ScorerError::NonFinite { value, .. } if value.is_nan()));
     let missing = ExternalScorer::new(["no-such-program-here"], TIMEOUT).unwrap();
     assert!(matches!(missing.scores(&names(1)).unwrap_err(), ScorerError::Start { .. }));
-    // One line too many is found before the next batch, at the latest when it has come through the pipe.
+    // A superfluous line is found before the next batch, at the latest after it came through the pipe.
     let chatty = scorer("while read -r s; do printf '1\\n2\\n'; done");
     let found = (1..1000).find_map(|n| chatty.scores(&["C".repeat(n)]).err());
     assert!(matches!(found, Some(ScorerError::Unasked { .. })), "{found:?}");
-    // Which line was the one too many isn't known: no answer of that process is kept.
+    // The superfluous line is unknown, so no answer of that process is kept.
     assert_eq!(chatty.n_cached(), 0);
 }
 
@@ -144,12 +144,12 @@ fn texts_that_arent_one_line_are_refused_before_anything_is_asked() {
 
 #[test]
 fn half_a_line_is_no_answer() {
-    // The number that it would have written may have been 123.
+    // The complete number might have been 123.
     let script = r#"while read -r s; do [ "$s" = CC ] && printf 12 && exit 1; echo 5; done"#;
     let cut = scorer(script);
     assert_eq!(cut.scores(&names(3)).unwrap_err(), ScorerError::Crashed { smiles: "CC".into() });
     assert_eq!(cut.n_cached(), 1);
-    // Nor is the beginning of one that has no end.
+    // The beginning of an overlong number isn't accepted either.
     let error = scorer("while read -r s; do printf '%05000d\n' 1; done").scores(&names(2)).unwrap_err();
     assert!(matches!(&error, ScorerError::NoNumber { smiles, .. } if smiles == "C"), "{error}");
 }

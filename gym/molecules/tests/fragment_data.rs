@@ -1,4 +1,5 @@
-//! Fragments from data, and training on molecules that are given: vocabularies, maximum likelihood, and what a prior is turned into.
+//! Tests of fragments from data, and of training on given molecules: vocabularies, maximum likelihood, and
+//! tuning of a prior.
 
 use std::collections::BTreeMap;
 
@@ -52,7 +53,7 @@ fn molecules_are_trees_of_the_pieces_that_they_fall_into() {
     let counts: Vec<usize> = vocabulary.fragments().iter().map(|counted| counted.count).collect();
     assert!(counts.is_sorted_by(|one, other| one >= other) && counts[0] > 5);
     assert_eq!(FragmentLibrary::parse(&library.to_string()).unwrap(), library);
-    // Another order of the molecules and of their atoms changes nothing.
+    // The order of the molecules and of their atoms has no influence.
     let others: Vec<Molecule> = molecules.iter().rev().map(|molecule| read(&molecule.smiles())).collect();
     assert_eq!(others.iter().collect::<Vocabulary>().fragments(), vocabulary.fragments());
 }
@@ -71,7 +72,7 @@ fn pieces_are_counted_with_all_places_where_they_were_cut() {
         })
         .collect();
     let of = |smiles: &str| found.get(&read(smiles).smiles()).copied();
-    // Pyridine was cut beside its nitrogen, and at the next atom: both have a mirror image.
+    // Pyridine was cut next to its nitrogen and at the following atom; both have a mirror image.
     assert_eq!(of("c1ccncc1"), Some((4, 4)));
     assert_eq!((of("C"), of("CC(=O)O"), of("O")), (Some((3, 2)), Some((1, 1)), Some((1, 2))));
     assert_eq!((of("O=C1CCCN1"), of("C1CC1")), (Some((1, 1)), Some((3, 3))));
@@ -89,8 +90,9 @@ fn pieces_are_counted_with_all_places_where_they_were_cut() {
     assert!(Vocabulary::read(&path).is_err());
 }
 
-/// The exact log likelihood of data, per object: before and after it was learned from; and the distance of what a prior learned from
-/// it is tuned to from prior times reward, before and after.
+/// The exact log-likelihood per object before and after learning from data, the entropy of the data, the
+/// total variation to the data, and the total variation of the tuned and of the untuned prior to prior times
+/// reward.
 struct Learned {
     before: f64,
     after: f64,
@@ -100,7 +102,8 @@ struct Learned {
     tv_untuned: f64,
 }
 
-/// Maximum likelihood of these states, then relative trajectory balance with what was learned as the prior.
+/// Trains by maximum likelihood on these states, then by relative trajectory balance with the learned policy
+/// as the prior.
 fn learned<R: Reward<GraphStates> + 'static>(
     make: impl Fn() -> GraphEnv,
     reward: impl Fn() -> R,
@@ -151,7 +154,7 @@ fn learned<R: Reward<GraphStates> + 'static>(
     }
     let prior = space.terminating_distribution(trainer.env(), trainer.policy(), None).unwrap().probs;
 
-    // The prior doesn't change any more; what is trained begins as it is.
+    // The prior stays fixed; the trained policy begins as a copy of it.
     let ends = space.ends();
     let log_r = gfn::env::log_rewards(&reward(), &space.states().select(&ends), None).unwrap();
     let mut target = vec![0.0; prior.len()];
@@ -183,7 +186,7 @@ fn learned<R: Reward<GraphStates> + 'static>(
 }
 
 impl Learned {
-    /// Learned from the data, and then tuned: both on the exact distribution.
+    /// Checks that the policy learned the data and was then tuned, both on the exact distribution.
     fn check(&self) {
         let Self { before, after, entropy, tv_to_data, tv, tv_untuned } = self;
         println!(
@@ -195,7 +198,7 @@ impl Learned {
     }
 }
 
-/// Trees that molecules are: of the first all of its trees, each with the same share.
+/// Tests fragments: each molecule is represented by all of its trees, with equal shares.
 #[test]
 fn fragments_learn_from_molecules_and_are_tuned_to_a_reward() {
     let library = FragmentLibrary::parse("c1ccccc1 0,1,2,3,4,5\nN 0,0\nC 0,0\nCC 0,1\nO 0,0").unwrap();
@@ -214,7 +217,7 @@ fn fragments_learn_from_molecules_and_are_tuned_to_a_reward() {
     learned(make, reward, data).check();
 }
 
-/// Molecules atom by atom: of each a Kekule form.
+/// Tests molecules built atom by atom: each is represented by a Kekule form.
 #[test]
 fn atoms_learn_from_molecules_and_are_tuned_to_a_reward() {
     let elements = vec![Element::C, Element::N, Element::O];

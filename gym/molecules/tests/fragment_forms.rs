@@ -1,19 +1,19 @@
-//! Trees that are the same up to turned fragments: one normal form, and stems that are renamed with their neighbours.
+//! Tests of trees that are equal up to turned fragments: their normal form, and renaming of stems.
 
 use gfn::env::Direction;
 use gfn::graph::{Attributes, Edge, GraphKind, GraphState, Move, Node, canonical_key};
 use gfn_molecules::fragments::{FragmentLibrary, Fragments};
 
-/// The ports of the library: the stems of benzene and, last, methane's.
+/// The number of ports of the library (the stems of benzene, then methane's), and the port of methane.
 const PORTS: u32 = 7;
 const METHYL: u32 = 6;
 
-/// Trees of benzene and methane.
+/// Creates the environment of trees of benzene and methane.
 fn trees() -> Fragments {
     Fragments::new(&FragmentLibrary::parse("c1ccccc1 0,1,2,3,4,5\nC 0").unwrap(), 5).unwrap()
 }
 
-/// Two methyl groups, nodes 1 and 2, on these stems of benzene.
+/// Builds a graph of two methyl groups, nodes 1 and 2, on these stems of benzene.
 fn xylene(one: u8, other: u8) -> GraphState {
     let arc = |stem: u8, own: u8| Edge { class: 0, attributes: Attributes::new(&[stem + 1, own + 1]).unwrap() };
     let nodes = [Node::of_class(0), Node::of_class(1), Node::of_class(1)];
@@ -37,8 +37,9 @@ fn turned_trees_have_one_normal_form_and_others_another() {
     assert!(normal(0, 1) != normal(0, 2) && normal(0, 2) != normal(0, 3) && normal(0, 1) != normal(0, 3));
 }
 
-/// Both are normal forms of m-xylene, with its methyl groups on each other's stems: the atom next to group 2 is 3 in the one
-/// and 5 in the other. With the stem left as it is called, what came next to group 2 would come next to group 1.
+/// Two normal forms of m-xylene have their methyl groups on each other's stems: the atom next to group 2 is 3
+/// in one form and 5 in the other. If the stem kept its number, a group attached next to group 2 would be
+/// next to group 1.
 #[test]
 fn a_stem_is_renamed_with_what_it_is_next_to() {
     let trees = trees();
@@ -47,6 +48,6 @@ fn a_stem_is_renamed_with_what_it_is_next_to() {
     let onto = |stem: u32| Move { a: 0, b: 0, class: stem * PORTS + METHYL };
     let renamed = attach.rename(Direction::Forward, onto(3), &[0, 1, 2], &one, &other);
     assert_eq!(renamed, onto(5));
-    // Where the groups change names, too, nothing does.
+    // The stem keeps its number if the groups are renamed, too.
     assert_eq!(attach.rename(Direction::Forward, onto(3), &[0, 2, 1], &one, &other), onto(3));
 }

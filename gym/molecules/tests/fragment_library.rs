@@ -1,4 +1,4 @@
-//! Libraries of fragments: what the standard one has, and what is refused; graphs and moves that are refused.
+//! Tests of fragment libraries: the standard library, invalid libraries, and invalid graphs and moves.
 
 use gfn::Error;
 use gfn::env::{Direction, DiscreteEnv, Env, Slots};
@@ -29,7 +29,7 @@ fn the_published_lists_are_whole() {
     let (all, reduced) = (FragmentLibrary::bengio2021().unwrap(), FragmentLibrary::bengio2021_reduced().unwrap());
     let stems = |library: &FragmentLibrary| library.fragments().iter().map(|one| one.stems().len()).sum::<usize>();
     assert_eq!([all.fragments().len(), stems(&all), reduced.fragments().len(), stems(&reduced)], [72, 127, 18, 35]);
-    // Each molecule of the short list is one of the long one.
+    // Each molecule of the short list is in the long list.
     let known = |one: &Fragment| all.fragments().iter().any(|other| other.molecule().key() == one.molecule().key());
     assert!(reduced.fragments().iter().all(known));
 }
@@ -53,19 +53,19 @@ fn libraries_that_make_no_sense_are_refused_with_the_line() {
         assert_eq!(line, expected, "{error}");
         assert!(error.to_string().contains(problem), "{error}");
     }
-    // All lines at once, ten by name.
+    // All bad lines are counted, and ten are named.
     let message = FragmentLibrary::parse("C 0\nC1 0\nCl 1\nC 0").unwrap_err().to_string();
     for told in ["line 2: ", "; line 3: Cl has 1 atoms", "; line 4: C with these stems is that of line 1; expected"] {
         assert!(message.contains(told), "{message}");
     }
     let message = FragmentLibrary::parse(&"Cl 1\n".repeat(13)).unwrap_err().to_string();
     assert!(message.contains("; line 10: ") && message.contains("; and 3 lines more; expected"), "{message}");
-    // What a fragment's text says and the molecule doesn't.
+    // The stereochemistry of a fragment's text is dropped, and counted.
     assert_eq!(
         ["C[C@H](N)O", "C/C=C/C", "CC"].map(|text| Fragment::new(text, &[0]).unwrap().left_out().stereo),
         [1, 1, 0]
     );
-    // Written as it is read.
+    // Written libraries can be read again.
     let all = FragmentLibrary::standard().unwrap();
     let text: Vec<String> = all.fragments().iter().map(Fragment::to_string).collect();
     assert_eq!(library(&text.join("\n")), all);
@@ -76,31 +76,32 @@ fn libraries_that_make_no_sense_are_refused_with_the_line() {
     let twice = vec![Fragment::new("CO", &[0]).unwrap(), Fragment::new("OC", &[1]).unwrap()];
     assert!(FragmentLibrary::new(twice).unwrap_err().to_string().contains("fragments 0 and 1 the same"));
     assert!(matches!(Fragment::new("C", &[]), Err(FragmentError::NoStem { .. })));
-    // Six methyl groups on sulphur can be permuted; six tert-butyl groups' own, each in six ways on top.
+    // Six methyl groups on sulphur have 720 permutations; six tert-butyl groups have far more, as each has
+    // six of its own.
     assert_eq!(Fragment::new("S(C)(C)(C)(C)(C)C", &[1, 2, 3, 4, 5, 6]).unwrap().n_symmetries(), 720);
     let butyls = format!("S{}C(C)(C)C", "(C(C)(C)C)".repeat(5));
     let ends: Vec<usize> = (0..6).flat_map(|k| (2..5).map(move |a| 4 * k + a)).collect();
     let error = Fragment::new(&butyls, &ends).unwrap_err();
     assert!(matches!(error, FragmentError::TooMany { what: "symmetries", .. }), "{error}");
-    // Where they aren't stems, they don't count.
+    // Atoms that aren't stems don't add symmetries.
     assert_eq!(Fragment::new(&butyls, &[2]).unwrap().n_symmetries(), 1);
     assert!(library("C 0").fragments()[0].is_same(&Fragment::new("C", &[0]).unwrap()));
     for n in [0, 1_001] {
         let message = Fragments::new(&library("C 0"), n).unwrap_err().to_string();
         assert!(message.contains(&format!("max_fragments is {n}")), "{message}");
     }
-    // A graph of another environment is no tree.
+    // A graph of another environment isn't a tree.
     let foreign = GraphState::with_nodes(GraphKind::Undirected, 2);
     assert!(library("C 0").molecule(&foreign).unwrap_err().to_string().contains("a tree of fragments"));
 }
 
-/// Stems that aren't bonded to each other: their distances leave 24 ways, of 12! permutations.
+/// The twelve stems aren't bonded to each other; their distances reduce 12! permutations to 24.
 #[test]
 fn symmetries_of_a_large_ring_are_found_in_time() {
     let ring = |stems: &[usize]| Fragment::new(&format!("C1(C){}C1C", "C(C)".repeat(10)), stems).unwrap();
     let methyls: Vec<usize> = (0..12).map(|k| 2 * k + 1).collect();
     assert_eq!(ring(&methyls).n_symmetries(), 24);
-    // All but one methyl group: it can be any one, and what is left is a reflection.
+    // The missing methyl group may be any of the twelve; the remaining symmetry is a reflection.
     assert_eq!(ring(&methyls[1..]).n_symmetries(), 2);
     assert!(ring(&methyls[1..]).is_same(&ring(&methyls[..11])));
     assert!(!ring(&[1, 3]).is_same(&ring(&[1, 5])));
@@ -125,7 +126,8 @@ fn fragments_that_make_no_sense_are_errors_of_the_library() {
     assert!(message(Fragment::new("C(", &[0]).unwrap_err()).contains("the molecule is not valid ("));
 }
 
-/// Fragments of these classes; each bond has the nodes, then the stem of each, from 1 (0 for unset).
+/// Builds a graph of fragments from their classes and bonds. A bond has its two nodes, then the stem of each,
+/// from 1 (0 for unset).
 fn graph(classes: &[u16], bonds: &[(u32, u32, u8, u8)]) -> GraphState {
     let arc = |stems: [u8; 2]| Edge { class: 0, attributes: Attributes::new(&stems).unwrap() };
     let arcs = bonds.iter().flat_map(|&(a, b, s, t)| [(a, b, arc([s, t])), (b, a, arc([t, s]))]);
@@ -137,7 +139,7 @@ fn graph(classes: &[u16], bonds: &[(u32, u32, u8, u8)]) -> GraphState {
 fn states_are_trees_in_normal_form_and_nothing_else() {
     let trees = Fragments::new(&library("c1ccccc1 0,1,2,3,4,5\nC 0"), 3).unwrap();
     let env = trees.env().clone();
-    // Meta-xylene in all of its writings: one state, which alone can be reached.
+    // All spellings of m-xylene are one state, and only its normal form is reachable.
     let writings = (0..6).flat_map(|k| [(k, (k + 2) % 6), ((k + 2) % 6, k)]);
     let all: Vec<GraphState> =
         writings.map(|(s, t)| graph(&[0, 1, 1], &[(0, 1, s + 1, 1), (0, 2, t + 1, 1)])).collect();
@@ -172,7 +174,7 @@ fn states_are_trees_in_normal_form_and_nothing_else() {
         assert!(!env.rules().is_reachable(&graph), "{what}");
         assert!(matches!(trees.state(&graph), Err(Error::Config { .. })), "{what}");
         assert!(what == "too many" || env.log_automorphisms(&graph).is_err(), "{what}");
-        // Nor does anything panic or go on for ever.
+        // Masks and steps neither panic nor hang.
         for direction in [Direction::Forward, Direction::Backward] {
             let states = GraphStates::from(vec![graph.clone()]);
             for slot in 0..env.masks(direction, &states).slot_ptr[1] {

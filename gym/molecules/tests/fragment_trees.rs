@@ -1,4 +1,5 @@
-//! Molecules as trees of fragments: against all trees of small environments, against roll-outs, and in time.
+//! Tests of the decomposition of molecules: against all trees of small environments, against roll-outs, and
+//! its running time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -23,8 +24,8 @@ fn keys<'a>(trees: impl IntoIterator<Item = &'a GraphState>) -> BTreeSet<Canonic
     trees.into_iter().map(canonical_key).collect()
 }
 
-/// Libraries with rings that turn, stems with room for several, stems that aren't all alike, one molecule by many trees, and several
-/// fragments that are parts of each other.
+/// Libraries with rings that turn, stems with room for several attachments, stems that aren't equivalent,
+/// molecules with many trees, and fragments that contain each other.
 const SMALL: [(&str, usize); 6] = [
     ("c1ccccc1 0,1,2,3,4,5\nN 0,0,0\nCC 0,1\nO=CN 1,2\nC(F)(F)F 0", 3),
     ("C 0,0,0,0\nCC 0,0,1,1\nCCC 0,1,2\nC(C)(C)C 0,1", 3),
@@ -34,7 +35,7 @@ const SMALL: [(&str, usize); 6] = [
     ("c1cc[nH+]cc1 0,1,2\n[O-]C=O 1\nC[NH3+] 0,1\nc1ccncc1 0,1,2,4,5", 3),
 ];
 
-/// The states of an environment by the molecule that they are: its trees, and no others.
+/// Decomposing a molecule gives exactly the states of the environment that are this molecule.
 #[test]
 fn a_molecule_is_all_the_trees_that_lead_to_it() {
     for (text, max_fragments) in SMALL {
@@ -57,7 +58,7 @@ fn a_molecule_is_all_the_trees_that_lead_to_it() {
             for tree in &found {
                 assert_eq!(library.molecule(tree).unwrap().key(), molecule.key());
             }
-            // Those of the environment are its states as they are.
+            // Trees within the environment's limit are states without a change.
             assert!(within.iter().all(|tree| keys([&trees.state(tree).unwrap()]) == keys([tree])));
             assert_eq!(keys(&trees.trees(molecule, 100_000).unwrap()), keys(states));
             several += usize::from(found.len() > 1);
@@ -83,7 +84,7 @@ fn trees_of_roll_outs_are_among_those_of_their_molecules() {
         let env = Fragments::new(&library, max_fragments).unwrap().into_env();
         let samples = Sampler::new(&env, &UniformPolicy).forward(1_500, &mut Rng::seeded(1)).unwrap();
         let (mut longest, mut most, mut sum) = (Duration::ZERO, 0, 0);
-        // The largest, and some of all.
+        // The largest states, and a sample of the others.
         let mut states: Vec<&GraphState> = samples.terminal_states().graphs().iter().collect();
         states[100..].sort_by_key(|state| std::cmp::Reverse(state.n_nodes()));
         let large = states[100..200].iter().filter(|state| state.n_nodes() == max_fragments).count();
@@ -103,12 +104,12 @@ fn trees_of_roll_outs_are_among_those_of_their_molecules() {
             "{} fragments: {sum} trees of 200 molecules, {large} of them of {max_fragments} fragments; at most {most}, {longest:?}",
             library.fragments().len()
         );
-        // A second, and some for a machine that has other things to do.
+        // Decomposition takes a second; the limit leaves room for a busy machine.
         assert!(longest < Duration::from_secs(10), "{longest:?}");
     }
 }
 
-/// Drugs, most of which these fragments don't make: that is known at once, too.
+/// Most of these drugs aren't made of these fragments, which is detected fast, too.
 #[test]
 fn molecules_that_are_no_trees_are_known_in_time() {
     let drugs = [
@@ -139,7 +140,7 @@ fn molecules_that_are_no_trees_are_known_in_time() {
     println!("{made} of {}", drugs.len());
 }
 
-/// Few of the many trees of a chain are small, and these are found: 20 carbons of which at most four go together are five fours.
+/// Small trees are found among many large ones: 20 carbons in fragments of at most four are five fours.
 #[test]
 fn small_trees_are_found_among_many() {
     let library = library("C 0,0,0,0\nCC 0,1\nCCC 0,2\nCCCC 0,3");
@@ -151,12 +152,13 @@ fn small_trees_are_found_among_many() {
         assert!(began.elapsed() < Duration::from_secs(10));
         found.len()
     };
-    // 19 are four fours and a three, which stands at an end, next to one or in the middle.
+    // A chain of 19 is four fours and a three, which is at the end, next to the end, or in the middle.
     assert_eq!([21, 20, 19].map(found), [0, 1, 3]);
 }
 
-/// Branches that are alike: the ways to cut it into one and two carbons are the matchings of its bonds, of which there are 3.8
-/// million; up to symmetry 84 where the middle stays alone, and 4 times 28 where it is one of two.
+/// Equal branches add no work. The ways to cut the dendrimer into one and two carbons are the 3.8 million
+/// matchings of its bonds. Up to symmetry there are 84 if the central atom stays alone, and 4 times 28
+/// otherwise.
 #[test]
 fn branches_that_are_alike_are_no_more_work() {
     let library = library("C 0,0,0,0\nCC 0,0,0,1,1,1");

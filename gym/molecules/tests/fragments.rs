@@ -1,4 +1,5 @@
-//! Junction trees of fragments: the contract, and every figure against trees that are listed and compared atom by atom.
+//! Tests of junction trees of fragments: the contract, and all numbers against trees enumerated and compared
+//! atom by atom.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -19,8 +20,8 @@ use gfn_molecules::{Element, Molecule};
 use petgraph::algo::is_isomorphic_matching;
 use petgraph::graph::UnGraph;
 
-/// Rings that can be turned, a stem with room for three, two ends that are alike and two that aren't, a symmetry of atoms that
-/// no stem feels (the fluorines).
+/// A library with a ring that turns, a stem with room for three, two equivalent ends, two different ends, and
+/// a symmetry of atoms that doesn't involve stems (fluorines).
 const SMALL: &str = "c1ccccc1 0,1,2,3,4,5\nN 0,0,0\nCC 0,1\nO=CN 1,2\nC(F)(F)F 0\n";
 
 fn library(text: &str) -> FragmentLibrary {
@@ -32,7 +33,7 @@ fn libraries() -> Vec<(FragmentLibrary, usize)> {
         (library(SMALL), 4),
         (library("c1ccccc1 0,1,2,3,4,5\nC 0"), 7),
         (library("C1CCCCC1 0,0,1,1,2,3\nN 0,0,0"), 4),
-        // A cube, and a tetrahedron of stems with room for two each.
+        // The fragments are a cube, and a tetrahedron of stems with room for two each.
         (library("C12C3C4C1C5C2C3C45 0,1,2,3,4,5,6,7\nCC(C)(C)C 0,0,2,2,3,3,4,4"), 3),
         (FragmentLibrary::standard().unwrap(), 6),
         (library("C 0"), 1),
@@ -45,20 +46,21 @@ fn environments_keep_their_contract() {
     for (library, max_fragments) in libraries() {
         for corrects in [true, false] {
             let env = Fragments::new(&library, max_fragments).unwrap().into_env().with_symmetry_correction(corrects);
-            // The large one has thousands of moves per state, each of which is made and undone.
+            // The large library has thousands of moves per state, each of which is made and undone.
             let walks = if library.max_stems() * library.fragments().len() > 100 { 1 } else { 6 };
             check_graph_env(&env, Budget::thorough().with_walks(walks), &mut Rng::seeded(1)).unwrap();
         }
     }
 }
 
-/// What an atom is to a naive eye: fragment, element, charge, hydrogens of the fragment, how often it is a stem.
+/// The properties of an atom that any two equal atoms share: fragment, element, charge, hydrogens of the
+/// fragment, and the number of times that it is a stem.
 type Mark = (usize, Element, i8, u8, u8);
 
-/// A fragment that hangs on an earlier one: the fragment, where, the stem there, and its own.
+/// A fragment attached to an earlier one: the fragment, the earlier piece, the stem there, and its own stem.
 type Piece = (usize, usize, usize, usize);
 
-/// Atoms and bonds of a tree; bonds between fragments are of a kind of their own.
+/// Returns the atoms and bonds of a tree; bonds between fragments are a kind of their own.
 fn atoms(library: &FragmentLibrary, pieces: &[Piece]) -> UnGraph<Mark, u8> {
     let mut graph = UnGraph::default();
     let mut first = Vec::new();
@@ -90,7 +92,7 @@ fn same(one: &UnGraph<Mark, u8>, other: &UnGraph<Mark, u8>) -> bool {
     is_isomorphic_matching(one, other, |a, b| a == b, |a, b| a == b)
 }
 
-/// The pieces of a state, each on one that comes before it.
+/// Returns the pieces of a state, each attached to an earlier piece.
 fn pieces(state: &GraphState) -> Vec<Piece> {
     let fragment = |a: usize| usize::from(state.node(a as u32).unwrap().class);
     let mut order = vec![0];
@@ -111,16 +113,17 @@ fn pieces(state: &GraphState) -> Vec<Piece> {
     out
 }
 
-/// A tree among all, by naive means.
+/// A tree found by naive enumeration.
 struct Listed {
     pieces: Vec<Piece>,
     atoms: UnGraph<Mark, u8>,
-    /// With what probability uniform moves pass it, and end in it.
+    /// The probabilities that uniform moves pass through this tree (`passed`) and end in it (`ended`).
     passed: f64,
     ended: f64,
 }
 
-/// All trees, level by level: each stem that has room takes each stem of each fragment; what is the same atom by atom is one.
+/// Lists all trees, level by level: each stem with room takes each stem of each fragment; trees that are
+/// equal atom by atom count as one tree.
 fn listed(library: &FragmentLibrary, max_fragments: usize) -> Vec<Vec<Listed>> {
     let fragments = library.fragments();
     let own: Vec<(usize, usize)> = (0..fragments.len())
@@ -171,7 +174,7 @@ fn listed(library: &FragmentLibrary, max_fragments: usize) -> Vec<Vec<Listed>> {
     levels
 }
 
-/// ln of |Aut| of the atoms of a tree, by the canonical search on graphs.
+/// Computes ln of |Aut| of a tree's atoms by the canonical search on graphs.
 fn log_automorphisms_of_atoms(library: &FragmentLibrary, pieces: &[Piece]) -> f64 {
     let graph = atoms(library, pieces);
     let nodes: Vec<Node> = graph
@@ -189,7 +192,7 @@ fn log_automorphisms_of_atoms(library: &FragmentLibrary, pieces: &[Piece]) -> f6
     log_automorphisms(&GraphState::from_parts(GraphKind::Undirected, &nodes, &edges).unwrap()).unwrap()
 }
 
-/// Classes, their symmetries, and what uniform moves give, against a list that knows atoms and no stems.
+/// Compares classes, symmetries and probabilities of uniform moves with a naive enumeration by atoms.
 #[test]
 fn trees_are_those_that_differ_atom_by_atom() {
     let cases = [
@@ -227,7 +230,7 @@ fn trees_are_those_that_differ_atom_by_atom() {
     }
 }
 
-/// Methyl groups on benzene: 1, 1, 3, 3, 3, 1, 1 (Polya), whatever the order in which they come.
+/// The methyl derivatives of benzene number 1, 1, 3, 3, 3, 1, 1 (Polya), whatever the order of attachments.
 #[test]
 fn benzene_has_thirteen_methyl_derivatives() {
     let library = library("c1ccccc1 0,1,2,3,4,5\nC 0");
@@ -260,7 +263,8 @@ fn reward(library: &FragmentLibrary) -> FragmentReward<impl Fn(&Molecule) -> f64
     FragmentReward::new(library, |molecule: &Molecule| 0.1 + molecule.heteroatom_share())
 }
 
-/// What is sampled without the correction, among all trees: R prod |Aut(F)| / |Aut(G)|.
+/// Returns the distribution over all trees that is sampled without the correction: R prod |Aut(F)| /
+/// |Aut(G)|.
 fn biased(graph: &StateGraph<GraphEnv>, env: &GraphEnv, target: &[f64]) -> Vec<f64> {
     let symmetry = graph.states().graphs().iter().map(|state| env.log_automorphisms(state).unwrap().exp());
     let weights: Vec<f64> = target.iter().zip(symmetry).map(|(p, symmetry)| p / symmetry).collect();
@@ -275,7 +279,7 @@ fn exact_flows_sample_the_target_and_without_the_correction_what_symmetry_predic
         let reward = reward(&library);
         let env = Fragments::new(&library, max_fragments).unwrap().into_env();
         let (_, _, log_z) = enumerate(&env, &reward).unwrap();
-        // Z is the sum over trees that are listed by other means.
+        // The sum Z is that over trees from the naive enumeration.
         let molecules = listed(&library, max_fragments).into_iter().flatten().map(|tree| {
             let graph = tree.atoms;
             let heavy = graph.node_count() as f64;
@@ -296,7 +300,8 @@ fn exact_flows_sample_the_target_and_without_the_correction_what_symmetry_predic
     }
 }
 
-/// A policy that is trained for seconds: its distance from the target, and from what symmetry predicts without the correction.
+/// Trains a policy for seconds; returns its distance to the target, its distance to the distribution
+/// predicted without the correction, and the distance between both.
 fn trained(corrects: bool) -> (f64, f64, f64) {
     tch::set_num_threads(1);
     let library = library("c1ccccc1 0,1,2,3,4,5\nN 0,0,0\nC 0\n");
@@ -329,7 +334,7 @@ fn a_trained_policy_samples_trees_in_proportion_to_the_reward() {
     assert!(tv < 0.05 && to_biased > 0.1);
 }
 
-/// The negative control.
+/// The negative control, without the correction.
 #[test]
 fn without_the_correction_it_samples_what_symmetry_predicts() {
     let (tv, to_biased, apart) = trained(false);
@@ -357,7 +362,7 @@ fn every_roll_out_gives_a_molecule() {
     }
 }
 
-/// Walks that were taken backwards are taken again forwards, in the order of insertion: to the same trees.
+/// Backward trajectories, replayed forward in the order of insertion, lead to the same trees.
 #[test]
 fn backward_walks_are_replayed() {
     for (library, max_fragments) in libraries() {
@@ -369,14 +374,14 @@ fn backward_walks_are_replayed() {
         let walks = backward.walks(&env).unwrap();
         let again = Trajectories::replay(&env, &walks.actions, &walks.offsets).unwrap();
         assert_eq!(env.keys(again.terminal_states()), env.keys(ends));
-        // On the way, too.
+        // The intermediate states are equal, too.
         assert_eq!(env.keys(again.states()), env.keys(backward.states()));
     }
 }
 
 #[test]
 fn a_molecule_can_be_several_trees() {
-    // Ethane is itself, and two methyl groups.
+    // Ethane is one tree by itself, and another of two methyl groups.
     let library = library("CC 0,1\nC 0");
     let env = Fragments::new(&library, 2).unwrap().into_env();
     let graph = StateGraph::build(&env, 100).unwrap();

@@ -1,8 +1,8 @@
-//! Hybridisation of atoms.
+//! Tests of hybridisation.
 
 use gfn_molecules::{Hybridization, Molecule};
 
-/// RDKit's `GetHybridization`, atom by atom.
+/// Compares with RDKit's `GetHybridization`, atom by atom.
 #[test]
 fn atoms_are_hybridised_as_in_rdkit() {
     use Hybridization::{Other, Sp, Sp2, Sp3};

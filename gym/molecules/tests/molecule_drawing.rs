@@ -1,4 +1,4 @@
-//! Molecules on paper: no atom lies on another, whatever is drawn; molfiles say by their own columns what the molecule is.
+//! Tests of drawings: no two atoms overlap, and molfiles can be parsed back into the molecule.
 
 use gfn::Rng;
 use gfn::policy::UniformPolicy;
@@ -25,14 +25,14 @@ fn distance(places: &Places, a: usize, b: usize) -> f64 {
     (places[a].0 - places[b].0).hypot(places[a].1 - places[b].1)
 }
 
-/// The angle at `b`, in degrees.
+/// Returns the angle at `b`, in degrees.
 fn angle(places: &Places, a: usize, b: usize, c: usize) -> f64 {
     let (p, q) = (distance(places, a, b), distance(places, b, c));
     let cos = (p * p + q * q - distance(places, a, c).powi(2)) / (2.0 * p * q);
     cos.clamp(-1.0, 1.0).acos().to_degrees()
 }
 
-/// Whether all bonds have the length 1.
+/// Returns `true` if all bonds have the length 1.
 fn is_even(molecule: &Molecule) -> bool {
     let places = molecule.coordinates();
     molecule.bonds().iter().all(|bond| (distance(&places, bond.a, bond.b) - 1.0).abs() < 1e-6)
@@ -45,7 +45,7 @@ fn roll_outs(n: usize, config: MoleculeConfig) -> Vec<Molecule> {
     sampled.terminal_states().graphs().iter().map(|graph| molecules.codec().molecule(graph).unwrap()).collect()
 }
 
-/// Any molecule is drawn, with an atom and a bond for each of its own and no two atoms at one place.
+/// Checks that a molecule is drawn with a place for each atom and bond, and no two atoms at one place.
 fn check_drawing(molecule: &Molecule) {
     let smiles = molecule.smiles();
     let places = molecule.coordinates();
@@ -80,7 +80,7 @@ fn rings_are_regular_chains_zigzag_and_triple_bonds_lie_on_a_line() {
             assert!((found - 180.0 * (n as f64 - 2.0) / n as f64).abs() < 1e-6, "{smiles}: {found}");
         }
     }
-    // Decalin's ring atoms, and a steroid's, have bonds of length 1 and all angles of their polygons.
+    // The ring atoms of decalin and of a steroid have bonds of length 1 and all angles of their polygons.
     for smiles in ["C1CCC2CCCCC2C1", "CC12CCC3c4ccc(O)cc4CCC3C1CCC2O", "c1cc2ccc3cccc4ccc(c1)c2c34", "C1CCC2(C1)CCCCC2"]
     {
         assert!(is_even(&of(smiles)), "{smiles}");
@@ -89,7 +89,7 @@ fn rings_are_regular_chains_zigzag_and_triple_bonds_lie_on_a_line() {
     for k in 0..6 {
         assert!((angle(&chain, k, k + 1, k + 2) - 120.0).abs() < 1e-6);
     }
-    // In trans throughout: the ends are as far apart as they can be.
+    // The chain is trans throughout, so its ends are as far apart as possible.
     assert!((distance(&chain, 0, 6) - 6.0 * 0.75f64.sqrt()).abs() < 1e-6);
     let butyne = of("CC#CC").coordinates();
     assert!((distance(&butyne, 0, 3) - 3.0).abs() < 1e-6);
@@ -97,7 +97,7 @@ fn rings_are_regular_chains_zigzag_and_triple_bonds_lie_on_a_line() {
 
 #[test]
 fn the_same_molecule_is_drawn_the_same_whatever_its_order_and_kekule_form() {
-    // Elements and places, in an order of their own.
+    // Elements and places are sorted.
     let sorted = |smiles: &str| {
         let molecule = of(smiles);
         let whole = |value: f64| (value * 1e6).round() as i64;
@@ -111,7 +111,8 @@ fn the_same_molecule_is_drawn_the_same_whatever_its_order_and_kekule_form() {
     assert_ne!(sorted("CC1=C(C)C=CC=C1O"), sorted("Cc1c(O)c(C)ccc1"));
 }
 
-/// What a reader finds in the columns of a molfile: atoms as element, valence field and charge, bonds as atoms, order and mark.
+/// The content of a molfile's columns: atoms with element, valence field and charge; bonds with atoms, order
+/// and mark.
 struct Table {
     atoms: Vec<(String, [f64; 3], i32, i32)>,
     bonds: Vec<(usize, usize, u8, u8)>,
@@ -153,7 +154,7 @@ fn parsed(molfile: &str) -> Table {
 #[test]
 fn molfiles_say_what_the_molecule_is() {
     let mut molecules = golden();
-    // More charges than a line holds, all kinds of written valences, and a large one.
+    // The molecules have more charges than a line holds, all kinds of written valences, and a large size.
     molecules.push(of(&format!("C{}", "[N+](C)(C)C".repeat(11))));
     molecules.extend(["[NH4+]", "[OH-]", "C[PH2]=O", "[SH4](C)C", "O=S(=O)(O)O", "[Cl-]"].map(of));
     molecules.push(of(&"C".repeat(999)));
@@ -176,7 +177,7 @@ fn molfiles_say_what_the_molecule_is() {
                 15 => Some(0),
                 valence => Some((valence - bound[a]) as u8),
             };
-            // Without a field the format's rule is the smallest valence of a neutral atom.
+            // An absent field stands for the smallest valence of a neutral atom.
             assert!(*charge == 0 || hydrogens.is_some());
             charged += usize::from(*charge != 0);
             written += usize::from(hydrogens.is_some() && *charge == 0);
@@ -184,7 +185,7 @@ fn molfiles_say_what_the_molecule_is() {
         }
         let order = |order: u8| [BondOrder::Single, BondOrder::Double, BondOrder::Triple][usize::from(order) - 1];
         let bonds: Vec<_> = table.bonds.iter().map(|&(a, b, k, _)| (a, b, order(k))).collect();
-        // Not only the same molecule, but atom by atom and in the same Kekule form.
+        // The molecules are equal atom by atom, in the same Kekule form.
         assert_eq!(&Molecule::new(&ValenceTable::default(), &specs, &bonds).unwrap(), molecule);
     }
     assert!(charged > 20 && written > 5, "{charged} {written}");
@@ -290,7 +291,8 @@ fn drawings_stay_on_their_canvas() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// The marks that a molfile draws are those of the molecule, by volumes in space: a wedge lifts its end off the paper.
+/// The marks drawn in a molfile are those of the molecule, judged by volumes in space: a wedge lifts its end
+/// off the paper.
 #[test]
 fn wedges_and_places_say_which_isomer_it_is() {
     let (mut seen, mut wrong_if_flat) = ([0, 0], 0);

@@ -1,4 +1,4 @@
-//! Building molecules: the contract, roll-outs that the reader accepts, and every small molecule is reached.
+//! Tests of building molecules: the contract, roll-outs read as SMILES, and all small molecules.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -78,7 +78,7 @@ fn every_roll_out_gives_a_molecule() {
     }
 }
 
-/// The molecules among the states, by key.
+/// Returns the keys of all molecules among the states, and the number of non-empty states.
 fn reached(env: &MoleculeEnv) -> (BTreeSet<CanonicalKey>, usize) {
     let graph = StateGraph::build(env.env(), 1 << 17).unwrap();
     let states: &GraphStates = graph.states();
@@ -87,14 +87,15 @@ fn reached(env: &MoleculeEnv) -> (BTreeSet<CanonicalKey>, usize) {
     (molecules.map(|molecule| molecule.key()).collect(), states.len() - 1)
 }
 
-/// Every choice of `n` out of `values`.
+/// Returns all sequences of `n` values.
 fn product<T: Copy>(values: &[T], n: usize) -> Vec<Vec<T>> {
     (0..n).fold(vec![Vec::new()], |all, _| {
         all.iter().flat_map(|head| values.iter().map(move |&value| [head.as_slice(), &[value]].concat())).collect()
     })
 }
 
-/// By trying every graph, here for three atoms, and by RDKit (`scripts/molecules/enumerate_molecules.py`) for four.
+/// Every molecule is reached: for three atoms all graphs are tried, for four the list is RDKit's
+/// (`scripts/molecules/enumerate_molecules.py`).
 #[test]
 fn all_small_molecules_are_reached_and_no_others() {
     let mut tried = BTreeSet::new();
@@ -121,15 +122,16 @@ fn all_small_molecules_are_reached_and_no_others() {
     assert_eq!(keys.len(), listed.len());
     let (reached, states) = reached(&MoleculeEnv::new(carbon_nitrogen_oxygen(4)).unwrap());
     assert_eq!(reached, keys);
-    // One state for each Kekule form.
+    // Each Kekule form is one state.
     assert_eq!(states, listed.iter().map(|molecule| molecule.n_kekule_forms().unwrap()).sum::<usize>());
 }
 
-/// The most atoms of a ring in a smallest set of rings, after Horton (1987): the candidates are an edge and the shortest paths from a
-/// node to its ends; of those, shortest first, the ones that aren't sums of earlier ones.
+/// Returns the largest ring of a smallest set of rings, by Horton (1987): a candidate is an edge and the
+/// shortest paths from a node to its ends. Candidates are taken by length, unless they are sums of earlier
+/// ones.
 fn largest_ring(molecule: &Molecule) -> usize {
     let n = molecule.atoms().len();
-    // By node: the distance and the bonds (as bits) of a shortest path to each other.
+    // The distance and the bonds (as bits) of a shortest path to each node.
     let paths = |start: usize| {
         let mut found = vec![None; n];
         found[start] = Some((0, 0u32));
@@ -158,7 +160,7 @@ fn largest_ring(molecule: &Molecule) -> usize {
     candidates.sort_unstable();
     let (mut basis, mut largest): (Vec<u32>, usize) = (Vec::new(), 0);
     for (size, ring) in candidates {
-        // The smaller of both is the one without the other's leading bond.
+        // The smaller value is the one without the leading bond of the row.
         let rest = basis.iter().fold(ring, |rest, row| rest.min(rest ^ row));
         if rest != 0 {
             basis.push(rest);
@@ -170,7 +172,8 @@ fn largest_ring(molecule: &Molecule) -> usize {
     largest
 }
 
-/// A ring size limit lets fused rings be, but no larger ring, and what is reached is what a filter leaves of all.
+/// A ring size limit allows fused rings but no larger ring: the reached molecules are those that a filter
+/// keeps.
 #[test]
 fn ring_limits_are_those_of_a_filter() {
     let carbons = |max_atoms, max_rings, max_ring_size| {
@@ -186,9 +189,9 @@ fn ring_limits_are_those_of_a_filter() {
         let molecules = graph.states().graphs().iter().filter(|graph| graph.n_nodes() > 0);
         molecules.map(|graph| env.codec().molecule(graph).unwrap()).collect::<Vec<_>>()
     };
-    // Connected graphs of at most 5 nodes (OEIS A001349): all have a degree of at most 4.
+    // Connected graphs of at most 5 nodes (OEIS A001349); all have degrees of at most 4.
     assert_eq!(carbons(5, None, None).len(), 1 + 1 + 2 + 6 + 21);
-    // Trees of at most 6 nodes of degree at most 4: alkanes.
+    // Trees of at most 6 nodes with degrees of at most 4: alkanes.
     assert_eq!(carbons(6, Some(0), None).len(), 1 + 1 + 1 + 2 + 3 + 5);
     let all = carbons(6, None, None);
     let sizes: Vec<usize> = all.iter().map(largest_ring).collect();
@@ -206,7 +209,8 @@ fn ring_limits_are_those_of_a_filter() {
     assert!((3..6).all(|size| sizes.contains(&size)) && sizes.iter().filter(|size| **size == 6).count() == 1);
 }
 
-/// Exact flows of the corrected reward sample each molecule in proportion to its score: Z is the sum over molecules.
+/// Exact flows of the corrected reward sample each molecule in proportion to its score: Z is the sum over
+/// molecules.
 #[test]
 fn the_target_is_over_molecules() {
     let molecules = MoleculeEnv::new(carbon_nitrogen_oxygen(3)).unwrap();
@@ -217,7 +221,7 @@ fn the_target_is_over_molecules() {
     let sum: f64 = listed.filter(|molecule| molecule.atoms().len() <= 3).map(|molecule| score(&molecule)).sum();
     assert!((log_z - sum.ln()).abs() < 1e-9);
 
-    // Rings of six atoms: two elements on a hexagon make 13 molecules, and 16 states with alternating bonds (Burnside).
+    // Two elements on a hexagon make 13 molecules, and 16 states with alternating bonds (Burnside).
     let config = MoleculeConfig {
         elements: vec![Element::N, Element::P],
         max_order: BondOrder::Double,
@@ -234,7 +238,8 @@ fn the_target_is_over_molecules() {
     }
     let several = forms.values().filter(|(forms, _)| *forms > 1);
     assert_eq!(several.map(|(forms, _)| forms - 1).sum::<usize>(), 16 - 13);
-    // Whoever wrote the reward: each molecule has its share of the target, and so has the policy of the exact flows.
+    // Each molecule has its share of the target for any reward function, and the policy of the exact flows
+    // has the same shares.
     let sum = |score: fn(&Molecule) -> f64| -> f64 { forms.values().map(|(_, molecule)| score(molecule)).sum() };
     let alike = |states: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.len()]) };
     let rewards: [(Box<dyn Reward<GraphStates>>, f64); 2] =
@@ -255,7 +260,7 @@ fn the_target_is_over_molecules() {
     }
 }
 
-/// A temperature acts on the molecule's reward, not on the share of a Kekule form.
+/// A temperature acts on the reward of the molecule, not on the share of a Kekule form.
 #[test]
 fn forms_share_the_reward_at_any_temperature() {
     let molecules = MoleculeEnv::new(MoleculeConfig::new(12)).unwrap();
@@ -266,7 +271,7 @@ fn forms_share_the_reward_at_any_temperature() {
     let reward = Arc::new(MoleculeReward::new(molecules.codec(), score));
     let reward = ConditionedReward::new(conditioning.clone(), vec![reward]).unwrap();
     for beta in [0.5, 1.0, 3.0] {
-        // 1,2-dimethylnaphthalene has three forms.
+        // 1,2-dimethylnaphthalene has three Kekule forms.
         for (smiles, n_forms) in [("CCc1ccccc1", 1), ("Cc1ccccc1C", 2), ("Cc1ccc2ccccc2c1C", 3)] {
             let molecule = Molecule::from_smiles(smiles).unwrap();
             let one = GraphStates::from(vec![molecules.codec().graph(&molecule).unwrap()]);

@@ -1,4 +1,4 @@
-//! Files of molecules: SMILES and SD files, salts, isotopes, charges, and texts that are no molecules.
+//! Tests of molecule files: SMILES and SD files, salts, isotopes, charges, and invalid texts.
 
 use std::io::BufRead;
 use std::time::Instant;
@@ -21,7 +21,7 @@ fn all(input: impl BufRead, format: MoleculeFormat, cleanup: Cleanup) -> (Vec<Mo
             Err(error) => panic!("{error}"),
         }
     }
-    // A stream without a molecule ends in an error, and no other.
+    // A stream without a molecule ends in an error; other streams don't.
     assert_eq!(errors, usize::from(molecules.is_empty()), "{}", reader.report());
     (molecules, reader.report().clone())
 }
@@ -32,7 +32,7 @@ fn the_largest_part_is_kept_and_a_large_part_that_is_not_read_is_no_counter_ion(
     for (text, kept) in [
         ("[Na+].CCO", "CCO"),
         ("Cl.CN.Cl", "CN"),
-        // More atoms with hydrogens, then more weight.
+        // The larger part has more atoms including hydrogens or, if these are equal, more weight.
         ("CC.c1ccoc1", "c1ccoc1"),
         ("CCC.OC=O", "CCC"),
         ("CCO.CCS", "CCS"),
@@ -51,7 +51,7 @@ fn the_largest_part_is_kept_and_a_large_part_that_is_not_read_is_no_counter_ion(
     is("[Na+].[K+]", NotRead::Element);
     is("[13CH3]C.C", NotRead::Isotope);
     assert!(matches!(Cleanup::default().read("C.C"), Err(MoleculeError::NotRead { what: NotRead::Parts, .. })));
-    // A ring that is closed from one part to another is no salt.
+    // Parts joined by a ring number aren't a salt.
     assert!(matches!(only.read("C1CC.CC1"), Err(MoleculeError::Syntax { .. })));
     assert!(only.read(".").is_err() && only.read("C.").is_err() && only.read(".C").is_err());
 }
@@ -65,7 +65,7 @@ fn isotopes_become_elements_and_nothing_else_changes() {
     assert_eq!(only.read("[2H]C").unwrap().molecule.key(), read("C").key());
 }
 
-/// What RDKit's `Uncharger` makes of them (`scripts/molecules/uncharged.py`).
+/// The expected molecules are those of RDKit's `Uncharger` (`scripts/molecules/uncharged.py`).
 #[test]
 fn charges_are_taken_away_as_rdkit_does() {
     let golden: Value = serde_json::from_str(include_str!("golden/uncharged.json")).unwrap();
@@ -97,13 +97,13 @@ fn sd_files_are_read_as_they_were_written() {
     for (one, other) in found.iter().zip(&molecules) {
         assert_eq!(one.key(), other.key(), "{}: {}", other.smiles(), one.smiles());
     }
-    // Wedges aren't read, and that is counted.
+    // Wedges aren't read, but counted.
     assert_eq!(report.without_stereo, 0);
     let file = read("C[C@H](N)O").sdf_record("an enantiomer", &[]).unwrap();
     assert_eq!(all(file.as_bytes(), MoleculeFormat::Sd, Cleanup::default()).1.without_stereo, 1);
 }
 
-/// A record of these lines, each an atom's symbol and columns behind it, or a bond.
+/// Writes a record; each line of `atoms` has an atom's symbol and the columns behind it.
 pub(super) fn record(atoms: &[&str], bonds: &[&str], properties: &[&str]) -> String {
     let mut out = format!("\n\n\n{:3}{:3}  0  0  0  0  0  0  0  0999 V2000\n", atoms.len(), bonds.len());
     atoms.iter().for_each(|atom| out += &format!("    0.0000    0.0000    0.0000 {atom}\n"));
@@ -162,7 +162,7 @@ fn records_say_charges_isotopes_hydrogens_and_aromatic_bonds() {
         (&record(&["C  ", "C  "], &[], &[]), SkipReason::NotRead(NotRead::Parts)),
         (&record(&["C  "; 5], &["  1  2  2", "  1  3  2", "  1  4  1", "  4  5  1"], &[]), SkipReason::Valence),
     ] {
-        // A record that is damaged doesn't take the next one along.
+        // A damaged record doesn't affect the next one.
         let file = format!("{text}{}{}", if text.ends_with("$$$$\n") { "" } else { "$$$$\n" }, cases[0].0);
         let (found, report) = all(file.as_bytes(), MoleculeFormat::Sd, Cleanup::default());
         assert_eq!(report.skipped.keys().copied().collect::<Vec<_>>(), [reason], "{text}: {report}");
@@ -170,7 +170,7 @@ fn records_say_charges_isotopes_hydrogens_and_aromatic_bonds() {
     }
 }
 
-/// Lines of megabytes, no ends of lines, bytes that are no UTF-8.
+/// Tests lines of megabytes, missing line ends, and invalid UTF-8.
 #[test]
 fn long_lines_are_cut_off_and_skipped() {
     let mut file = vec![b'C'; 1 << 22];
@@ -185,15 +185,15 @@ fn long_lines_are_cut_off_and_skipped() {
     assert_eq!((found.len(), report.n_skipped()), (0, 0));
 }
 
-/// The most memory that the program has taken, in kB; 0 where that isn't told.
+/// Returns the program's peak memory in kB; 0 if the system doesn't report it.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 
-/// Mutations of what is read, in the thousands here: `GFN_FUZZ=1000000 cargo test molecule_files::texts` by hand. Nothing panics, hangs or
-/// takes more than 64 MB.
+/// Thousands of mutated texts neither panic nor hang nor need more than 64 MB. For a long run, use
+/// `GFN_FUZZ=1000000 cargo test molecule_files::texts`.
 #[test]
 fn texts_that_are_damaged_are_read_or_refused() {
     let runs: usize = std::env::var("GFN_FUZZ").ok().and_then(|runs| runs.parse().ok()).unwrap_or(20_000);
@@ -220,7 +220,7 @@ fn texts_that_are_damaged_are_read_or_refused() {
                 1 if at < bytes.len() => bytes[at] = mark,
                 2 if at < bytes.len() => drop(bytes.remove(at)),
                 _ => {
-                    // A piece again, many times now and then.
+                    // A piece is repeated, sometimes many times.
                     let (end, times) = ((at + rng.below(8)).min(bytes.len()), 1 + rng.below(3) * rng.below(60));
                     let piece = bytes[at..end].repeat(times);
                     bytes.splice(at..at, piece);
@@ -237,7 +237,7 @@ fn texts_that_are_damaged_are_read_or_refused() {
     }
     let grown = peak().saturating_sub(before);
     println!("{runs} texts: {kept} molecules, {skipped} skipped, in {:?}; {grown} kB more at most", began.elapsed());
-    // By itself, without other tests at the same time.
+    // The limit on memory only holds if no other tests run.
     assert!(runs < 1_000_000 || grown < 64 << 10);
     assert!(kept > runs / 50 && skipped > runs / 10);
 }

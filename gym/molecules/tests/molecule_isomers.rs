@@ -1,4 +1,5 @@
-//! Building stereoisomers: the contract, every one is reached once, and the target is over them.
+//! Tests of building stereoisomers: the contract, each isomer is reached once, and the target is over
+//! isomers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,7 +48,7 @@ fn every_roll_out_gives_one_stereoisomer() {
     assert!(marked > 100, "{marked} of 300 have marks");
 }
 
-/// The molecules of the states that may be the end.
+/// Returns the molecule of each state that can be finished.
 fn molecules(env: &MoleculeEnv, states: &GraphStates) -> Vec<Option<Molecule>> {
     states
         .graphs()
@@ -56,7 +57,8 @@ fn molecules(env: &MoleculeEnv, states: &GraphStates) -> Vec<Option<Molecule>> {
         .collect()
 }
 
-/// The total variation between the molecules of the exact flows with uniform P_B and a reward that tells isomers apart.
+/// Returns the total variation between the target over molecules and the exact flows' policy with uniform
+/// P_B, for a reward that distinguishes isomers.
 fn exact_distance(env: &MoleculeEnv, graph: &StateGraph<GraphEnv>) -> f64 {
     let score = |molecule: &Molecule| {
         let text = molecule.smiles();
@@ -84,12 +86,13 @@ fn exact_distance(env: &MoleculeEnv, graph: &StateGraph<GraphEnv>) -> f64 {
     shares.values().map(|off| off.abs()).sum::<f64>() / 2.0
 }
 
-/// The stereoisomers among the states are those of the molecules without stereochemistry, and uniform P_B divides what each is worth
-/// among the ways to it: the policy of the exact flows is the target, with stereochemistry and without.
+/// The stereoisomers among the states are those of the molecules without stereochemistry. Uniform P_B divides
+/// the reward of each among its trajectories, so the policy of the exact flows is the target, with
+/// stereochemistry and without.
 #[test]
 fn the_target_is_over_stereoisomers() {
     use Element::{C, F, N, O};
-    // C, N and O to 5 heavy atoms, more than 6,000 isomers, hold as well, in a minute.
+    // The test also passes for C, N and O to 5 heavy atoms (more than 6,000 isomers), in a minute.
     for (elements, max_atoms, n_isomers) in [(&[C, N, O][..], 4, 649), (&[C, F][..], 5, 437)] {
         let flat = MoleculeEnv::new(MoleculeConfig { stereo: false, ..with_stereo(elements, max_atoms) }).unwrap();
         let all = StateGraph::build(flat.env(), 1 << 17).unwrap();

@@ -1,4 +1,4 @@
-//! TorchScript proxies: equal to the descriptor that they compute, and refused where they give something else.
+//! Tests of TorchScript proxies: equal to the descriptor that they compute, and refused for wrong outputs.
 
 use std::path::PathBuf;
 
@@ -12,13 +12,13 @@ use gfn_molecules::{
 };
 use tch::{Device, Kind, Tensor};
 
-/// A traced module in a file, which goes with it.
+/// A traced module in a temporary file, which is deleted with its owner.
 struct Script(PathBuf);
 
 impl Script {
     fn new(name: &str, mut forward: impl FnMut(&[Tensor]) -> Tensor) -> Self {
         let path = std::env::temp_dir().join(format!("gfn-proxy-{name}-{}.pt", std::process::id()));
-        // Methanol and ethane.
+        // The molecules are methanol and ethane.
         let integers = |values: &[i64]| Tensor::from_slice(values);
         let inputs = [
             integers(&[6, 0, 3, 8, 0, 1, 6, 0, 3, 6, 0, 3]).view([4, 3]),
@@ -42,7 +42,7 @@ impl Drop for Script {
     }
 }
 
-/// The sum over each molecule's atoms.
+/// Sums values over each molecule's atoms.
 fn per_molecule(values: &Tensor, batch: &Tensor) -> Tensor {
     batch.bincount(Some(values.to_kind(Kind::Double)), 0)
 }
@@ -51,7 +51,7 @@ fn number_of(inputs: &[Tensor], atomic_number: i64) -> Tensor {
     per_molecule(&inputs[0].select(1, 0).eq(atomic_number), &inputs[3])
 }
 
-/// Random molecules with rings, charges and all elements, and some aromatic ones.
+/// Returns random molecules with rings, charges and all elements, and some aromatic ones.
 fn molecules() -> (MoleculeEnv, GraphStates, Vec<Molecule>) {
     let env = MoleculeEnv::new(MoleculeConfig::new(12)).unwrap();
     let mut graphs = Sampler::new(env.env(), &UniformPolicy)
@@ -74,7 +74,7 @@ fn close(a: &[f64], b: &[f64]) -> bool {
 #[test]
 fn a_proxy_is_the_closure_that_it_computes() {
     let (env, states, molecules) = molecules();
-    // Every column, both ends and the type of each bond have their part.
+    // Every column, both ends and the type of each bond contribute.
     let script = Script::new("descriptor", |inputs| {
         let [atoms, bonds, types, batch] = inputs else { panic!("{} inputs", inputs.len()) };
         let charge = per_molecule(&atoms.select(1, 1).square(), batch);
@@ -100,18 +100,18 @@ fn a_proxy_is_the_closure_that_it_computes() {
     let proxy = script.load(ProxyOutput::Score).unwrap();
     let expected = closure.log_scores(&molecules).unwrap();
     assert!(close(&proxy.log_scores(&molecules).unwrap(), &expected));
-    // One at a time, and as the reward of states.
+    // The results are the same for single molecules, and as the reward of states.
     for (molecule, &log) in molecules.iter().zip(&expected).take(20) {
         assert!(close(&proxy.log_scores(std::slice::from_ref(molecule)).unwrap(), &[log]), "{}", molecule.smiles());
     }
     assert_eq!(proxy.log_scores(&[]).unwrap(), [0.0; 0]);
     let rewards = MoleculeReward::new(env.codec(), proxy).log_reward(&states, None).unwrap();
     assert!(close(&rewards, &MoleculeReward::new(env.codec(), closure).log_reward(&states, None).unwrap()));
-    // The same numbers as logs.
+    // The same output is now read as logarithms.
     let logs = script.load(ProxyOutput::LogScore).unwrap().log_scores(&molecules).unwrap();
     assert!(close(&logs, &expected.iter().map(|log| log.exp()).collect::<Vec<_>>()));
     assert!(molecules.iter().any(|m| m.charge() == 0 && m.atoms().iter().any(|atom| atom.charge != 0)));
-    // Both Kekule forms of o-xylene, as they are written.
+    // The texts are both Kekule forms of o-xylene.
     let forms = ["CC1=CC=CC=C1C", "CC1=C(C)C=CC=C1"].map(|text| Molecule::from_smiles(text).unwrap());
     let logs = script.load(ProxyOutput::Score).unwrap().log_scores(&forms).unwrap();
     assert_eq!(logs[0], logs[1]);
@@ -125,12 +125,12 @@ fn what_is_no_score_is_refused_with_the_molecule() {
         assert!(matches!(error, Error::Contract { .. }), "{message}");
         assert!(parts.iter().all(|part| message.contains(part)), "{message}");
     };
-    // One number per atom, and a column.
+    // The outputs are one number per atom, and a column.
     let atoms = Script::new("atoms", |inputs| inputs[0].select(1, 0).to_kind(Kind::Double));
     contract(atoms.load(ProxyOutput::Score).unwrap_err(), &["[9]", "2 molecules", "CCO"]);
     let column = Script::new("column", |inputs| number_of(inputs, 6).unsqueeze(1));
     contract(column.load(ProxyOutput::Score).unwrap_err(), &["[2, 1]", "CCO"]);
-    // 0 / 0 for what has no oxygen.
+    // The ratio is 0 / 0 for molecules without oxygen.
     let ratio = Script::new("ratio", |inputs| number_of(inputs, 8) / number_of(inputs, 8));
     let found = molecules.iter().position(|m| !m.atoms().iter().any(|atom| atom.element == Element::O)).unwrap();
     for output in [ProxyOutput::Score, ProxyOutput::LogScore] {
@@ -142,13 +142,13 @@ fn what_is_no_score_is_refused_with_the_molecule() {
     let found = molecules.iter().position(|m| m.atoms().iter().any(|atom| atom.element == Element::C)).unwrap();
     contract(error, &["-", "LogScore", &molecules[found].smiles()]);
     assert!(negative.load(ProxyOutput::LogScore).unwrap().log_scores(&molecules).is_ok());
-    // -1 / 0 is the log of no reward at all; 1 / 0 is no log.
+    // The value -1 / 0 is the logarithm of a reward of 0; 1 / 0 isn't a valid logarithm.
     let nothing = Script::new("nothing", |inputs| number_of(inputs, 8).pow_tensor_scalar(-1) * -1.0);
     let methane = [Molecule::from_smiles("C").unwrap()];
     assert_eq!(nothing.load(ProxyOutput::LogScore).unwrap().log_scores(&methane).unwrap(), [f64::NEG_INFINITY]);
     let infinite = Script::new("infinite", |inputs| number_of(inputs, 8).pow_tensor_scalar(-1));
     contract(infinite.load(ProxyOutput::LogScore).unwrap().log_scores(&methane).unwrap_err(), &["inf", "C"]);
-    // Files that aren't one, and a script of other inputs.
+    // Further errors are a missing file, and a script with other inputs.
     let missing = TorchScriptProxy::load("no-such-proxy.pt".as_ref(), ProxyOutput::Score, Device::Cpu).unwrap_err();
     assert!(matches!(missing, Error::File { .. }));
     let path = std::env::temp_dir().join(format!("gfn-proxy-points-{}.pt", std::process::id()));

@@ -1,4 +1,5 @@
-//! SMILES beyond the ordinary: aromatic bonds, rings that are fused without marks, texts of thousands of atoms, files with salts.
+//! Tests of unusual SMILES: aromatic bonds, fused rings without marks, texts of thousands of atoms, files
+//! with salts.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,7 @@ fn read(smiles: &str) -> Molecule {
 
 #[test]
 fn aromatic_bonds_are_given_orders_whatever_the_case_of_the_atoms() {
-    // What RDKit reads each as.
+    // The second text is RDKit's reading of the first.
     for (text, same) in [
         ("C1:C:C:C:C:C:1", "c1ccccc1"),
         ("C1:C:C:C:C:C1", "c1ccccc1"),
@@ -49,7 +50,7 @@ fn double_bonds_are_placed_in_the_rings_that_are_aromatic() {
     let wrong: Vec<_> =
         cases.iter().filter(|texts| texts.iter().any(|t| read(t).key() != read(texts[0]).key())).collect();
     assert!(wrong.is_empty(), "{} of them: {wrong:?}", wrong.len());
-    // No aromatic rings: read as one of the molecules that it may be.
+    // No ring is aromatic: the text is read as one of the molecules that it may stand for.
     assert_eq!(read("c1cc2cccc2c1").formula(), "C8H6");
 }
 
@@ -65,13 +66,13 @@ fn large_rings_with_hetero_atoms_are_aromatic_where_rdkit_has_them_so() {
         aromatic += usize::from(expected.contains('1'));
     }
     assert!(cases.len() == 600 && aromatic > 30, "{aromatic}");
-    // Oxonin and thionin aren't, azonine and dioxocin are.
+    // Oxonin and thionin aren't aromatic; azonine and dioxocin are.
     let aromatic =
         ["C1=CC=COC=CC=C1", "C1=CC=CSC=CC=C1", "C1=CC=CNC=CC=C1", "C1=COC=COC=C1"].map(|s| read(s).n_aromatic_atoms());
     assert_eq!(aromatic, [0, 0, 9, 8]);
 }
 
-/// The same molecule with its atoms and bonds in another order.
+/// Returns the molecule with its atoms and bonds in a random order.
 fn shuffled(molecule: &Molecule, rng: &mut Rng) -> Molecule {
     let n = molecule.atoms().len();
     let mut place: Vec<usize> = (0..n).collect();
@@ -90,9 +91,10 @@ fn shuffled(molecule: &Molecule, rng: &mut Rng) -> Molecule {
     Molecule::new(&ValenceTable::default(), &atoms, &bonds).unwrap()
 }
 
-/// A sheet of rings of six with so many rows and columns of atoms.
+/// Returns a sheet of six-membered rings with these numbers of rows and columns of atoms.
 fn honeycomb(rows: usize, columns: usize) -> Molecule {
-    // A brick wall: each row a chain, and every second atom joined to the row below.
+    // The sheet is built as a brick wall: each row is a chain, and every second atom is joined to the row
+    // below.
     let (mut pairs, at) = (Vec::new(), |i: usize, j: usize| i * columns + j);
     for i in 0..rows {
         for j in 0..columns {
@@ -109,7 +111,7 @@ fn honeycomb(rows: usize, columns: usize) -> Molecule {
     Molecule::new(&ValenceTable::default(), &vec![AtomSpec::of(Element::C); rows * columns], &bonds).unwrap()
 }
 
-/// Far more than it takes, and far less than anything quadratic did.
+/// A time limit far above the usual time, and far below that of a quadratic algorithm.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 #[test]
@@ -185,7 +187,7 @@ fn a_megabyte_is_read_in_linear_time_or_refused() {
     assert_eq!(read(&"C".repeat(most)).atoms().len(), most);
     let atoms = vec![AtomSpec::of(Element::C); most + 1];
     assert_eq!(Molecule::new(&ValenceTable::default(), &atoms, &[]).unwrap_err(), MoleculeError::TooLarge);
-    // Brackets, rings and branches.
+    // The text has brackets, rings and branches.
     let text = "[CH2+0](/[NH][C@@H:1]%(00012)[OH0]%(12))".repeat(200);
     let began = Instant::now();
     assert!(matches!(Molecule::from_smiles(&text), Err(MoleculeError::Bond { .. } | MoleculeError::Valence { .. })));
@@ -194,22 +196,23 @@ fn a_megabyte_is_read_in_linear_time_or_refused() {
 
 #[test]
 fn forms_of_rings_in_a_row_are_counted() {
-    // Phenylenes turn about their axis; methyls on one side make two forms of each ring.
+    // Phenylenes turn about their axis; methyls on one side give each ring two forms.
     let began = Instant::now();
     assert_eq!(read(&"c1ccc(cc1)".repeat(8)).n_kekule_forms(), Some(1));
     assert_eq!(read("c1cc(C)c(C)cc1C").n_kekule_forms(), Some(2));
-    // An ethane of two equal tolyl groups, of two forms each: three pairs. With different ends: four.
+    // An ethane with two equal tolyl groups of two forms each has three pairs of forms; with different ends
+    // it has four.
     assert_eq!(read("c1ccc(C)c(c1)CCc1ccccc1C").n_kekule_forms(), Some(3));
     assert_eq!(read("c1ccc(C)c(c1)CNc1ccccc1C").n_kekule_forms(), Some(4));
-    // Eight different places along a chain; more than 65,536 ways aren't listed.
+    // Eight inequivalent rings along a chain are counted; more than 65,536 placements aren't listed.
     assert_eq!(read(&("C(c1ccccc1C)N".repeat(8) + "O")).n_kekule_forms(), Some(1 << 8));
     assert_eq!(read(&("C(c1ccccc1C)N".repeat(20) + "O")).n_kekule_forms(), None);
     assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
-    // One of the bonds across the ladder is double; its ends are alike.
+    // Exactly one of the bonds across the ladder is double; the ladder's ends are equivalent.
     assert_eq!(read(&acene(40)).n_kekule_forms(), Some(21));
 }
 
-/// A linear acene of so many rings.
+/// Returns the SMILES of a linear acene with this number of rings.
 fn acene(rings: usize) -> String {
     let up: String = (3..=rings).map(|k| format!("cc%({k})")).collect();
     let down: String = (2..rings).rev().map(|k| format!("cc%({k})")).collect();
@@ -235,12 +238,13 @@ fn what_a_molecule_has_no_place_for_is_named() {
         assert!(matches!(error, MoleculeError::NotRead { what, .. } if what == expected), "{text}: {error}");
     }
     assert!(matches!(Molecule::from_smiles("[Xx]"), Err(MoleculeError::Syntax { .. })));
-    // What is left out without an error is counted.
+    // Parts that are ignored without an error are counted.
     let noted = |text: &str| Molecule::read_noting(&ValenceTable::default(), text).unwrap();
     let (alanine, left_out) = noted("C[C@@H]([NH3+:2])/C=C/[C@](F)(Cl)Br");
     assert_eq!((left_out.stereo, left_out.atom_maps, alanine.marks().len()), (0, 1, 3));
     assert_eq!(alanine.without_stereo().key(), noted("CC([NH3+])C=CC(F)(Cl)Br").0.key());
-    // A centre with two methyls, one end of a double bond, a ring of six, and no double bond at all.
+    // The texts have a centre with two methyls, one end of a double bond, a ring of six, and no double bond
+    // at all.
     for (text, marks) in [("C[C@H](C)F", 1), ("C/C=C(F)C", 1), ("C1CCC/C=C\\1", 2), ("C/C", 1), ("F[C@H2]Cl", 1)] {
         let (molecule, left_out) = noted(text);
         assert_eq!((left_out.stereo, molecule.marks().len()), (marks, 0), "{text}");
@@ -254,13 +258,13 @@ fn files_with_salts_are_read_without_them() {
     let lines = "smiles\tname\nCCO ethanol\n[Na+].[Cl-] salt\nC[C@H](N)O one\nC[C@@H](N)O other\n\nC.C\nCC(=O)[O-].[K+] 1\nN.C\nO.C\n\
                  [CH3] radical\n[Fe]\n[13CH4]\nc1cccc1\nCC(C)(C)(C)C\n";
     std::fs::write(&path, lines).unwrap();
-    // A file is refused as a whole unless one asks.
+    // The file is refused as a whole by `read`.
     let message = KnownMolecules::read(&path).unwrap_err().to_string();
     assert!(message.contains("line 3, \"[Na+].[Cl-]\": ") && message.contains("read_some"), "{message}");
     let (known, report) = KnownMolecules::read_some(&path).unwrap();
     std::fs::remove_file(&path).unwrap();
     assert_eq!(known, [read("CCO"), read("CC(N)O")].iter().collect());
-    // Stereochemistry is read; known molecules are compared without it.
+    // Stereochemistry is read, but known molecules are compared without it.
     assert_eq!((report.read, report.without_stereo, report.n_skipped()), (3, 0, 10));
     let counts: Vec<_> = report.skipped.iter().map(|(reason, skipped)| (*reason, skipped.count)).collect();
     let expected = [

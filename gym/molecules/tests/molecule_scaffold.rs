@@ -1,4 +1,4 @@
-//! Growth from a scaffold: the contract, decorations against lists that are made by other means, and what is trained.
+//! Tests of growth from a scaffold: the contract, decorations against independent enumeration, and training.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,8 +33,8 @@ fn marked(smiles: &str) -> Fragment {
     Fragment::from_marked(smiles).unwrap()
 }
 
-/// A ring of alike places, places that symmetry tells apart, one place for two, a chain with room for a double bond, charges and
-/// hydrogens that the elements' own rules don't have, a fused system, a single atom.
+/// Scaffolds with equivalent stems, inequivalent stems, a stem with room for two, a chain with room for a
+/// double bond, charges and hydrogens beyond the elements' own rules, a fused system, and a single atom.
 const SCAFFOLDS: [&str; 8] = [
     "c1([*:1])c([*:2])c([*:3])c([*:4])c([*:5])c1[*:6]",
     "c1ccc([*:1])cc1",
@@ -103,14 +103,15 @@ fn what_grows_keeps_the_scaffold_and_hangs_on_its_stems() {
     }
 }
 
-/// A decorated scaffold by naive means: its atoms with a mark of its own each, or one mark for all, its aromatic bonds as such.
+/// Returns a naive key of a decorated scaffold. Its atoms have a mark each, or one mark for all; its aromatic
+/// bonds count as one kind.
 fn key(env: &MoleculeEnv, graph: &GraphState) -> String {
     let scaffold = env.config().scaffold.as_ref().unwrap();
     let own = scaffold.molecule();
     let molecule = env.codec().molecule(graph).unwrap();
     let apart = env.config().scaffold_atoms == Scaffold::ToldApart;
     let mut best: Option<String> = None;
-    // All maps of the scaffold onto itself that keep what it is and where something may be attached.
+    // All automorphisms of the scaffold that preserve atoms, bonds and stems are tried.
     let mut maps = vec![Vec::new()];
     let n = own.atoms().len();
     let room = |a: usize| scaffold.stems().iter().find(|stem| stem.atom == a).map_or(0, |stem| stem.room);
@@ -131,7 +132,7 @@ fn key(env: &MoleculeEnv, graph: &GraphState) -> String {
     }
     assert!(!maps.is_empty());
     for map in maps {
-        // What hangs on each atom, as a molecule with a mark of its own in place of the atom.
+        // The branch of each atom is written as a molecule in which a marked atom replaces that atom.
         let mut words = vec![String::new(); n];
         for a in 0..n {
             let mut part = vec![a];
@@ -162,7 +163,8 @@ fn key(env: &MoleculeEnv, graph: &GraphState) -> String {
     best.unwrap()
 }
 
-/// States by what they are: as many are one object as the environment says, and these are its forms.
+/// Groups states by their naive key: each group is one object of the environment, and its members are the
+/// object's forms.
 #[test]
 fn decorations_are_those_that_differ_by_other_means() {
     let cases = [
@@ -193,7 +195,8 @@ fn decorations_are_those_that_differ_by_other_means() {
     }
 }
 
-/// A ring of six that hangs on a scaffold has two Kekule forms once something is beside: two states that are one object.
+/// A six-membered ring attached to a scaffold has two Kekule forms if it has a neighbouring substituent; both
+/// states are one object.
 #[test]
 fn kekule_forms_of_what_hangs_on_a_scaffold_are_one_object() {
     for treatment in [Scaffold::Alike, Scaffold::ToldApart] {
@@ -202,7 +205,7 @@ fn kekule_forms_of_what_hangs_on_a_scaffold_are_one_object() {
         let env = molecules.env().clone();
         let samples = Sampler::new(&env, &UniformPolicy).forward(2, &mut Rng::seeded(0)).unwrap();
         assert_eq!(samples.terminal_states().graphs().len(), 2);
-        // Phenyl with a methyl group next to the bond, by hand.
+        // The graph, built by hand, is a phenyl group with a methyl group next to the bond.
         let start = env.initial_graphs()[0].clone();
         let mut graph = start;
         for _ in 0..7 {
@@ -225,7 +228,7 @@ fn kekule_forms_of_what_hangs_on_a_scaffold_are_one_object() {
     }
 }
 
-/// A policy that is trained for seconds, on the exact distribution; and on that of all states, were symmetry not corrected for.
+/// Trains a policy for seconds; returns the total variation to the exact target, and the number of states.
 fn trained(text: &str, treatment: Scaffold, corrects: bool) -> (f64, usize) {
     tch::set_num_threads(1);
     let config = MoleculeConfig { corrects_symmetry: corrects, ..config(marked(text), 2, treatment) };
@@ -271,7 +274,8 @@ fn decorations_are_sampled_in_proportion_to_the_reward() {
         println!("{text}, {treatment:?}: TV {tv:.4} over {states} decorations");
         assert!(tv < 0.05, "{text}: {tv}");
     }
-    // The negative control: without the correction decorations that a symmetry of the scaffold keeps are met too often.
+    // The negative control has no correction: decorations that a symmetry of the scaffold preserves are
+    // sampled too often.
     let (tv, _) = trained("c1([*:1])ccc([*:2])cc1", Scaffold::Alike, false);
     println!("not corrected: TV {tv:.4}");
     assert!(tv > 0.05, "{tv}");
@@ -290,7 +294,7 @@ fn scaffolds_that_make_no_sense_are_refused() {
     assert!(matches!(Fragment::new("C", &[0; 5]), Err(FragmentError::Hydrogens { .. })));
     let methane = Molecule::from_smiles("C").unwrap();
     assert!(matches!(Fragment::of_molecule(&methane, &[1]), Err(FragmentError::NoAtom { .. })));
-    // Iodine and chlorine beside marks; brackets; rings; atoms of two letters.
+    // The cases have iodine and chlorine next to marks, brackets, rings, and symbols of two letters.
     let same = |text: &str, smiles: &str, stems: &[usize]| {
         assert!(marked(text).is_same(&Fragment::new(smiles, stems).unwrap()), "{text}");
     };

@@ -1,4 +1,4 @@
-//! Scores that a file says: shapes and powers by hand, and mistakes by their errors.
+//! Tests of scores from configurations: shapes and powers by hand, and errors.
 
 use gfn::Error;
 use gfn_molecules::{Factor, Fingerprint, Molecule, MoleculeScore, Product, Property, Ranking, ScoreConfig, Shape};
@@ -7,7 +7,7 @@ fn molecules(texts: &[&str]) -> Vec<Molecule> {
     texts.iter().map(|text| Molecule::from_smiles(text).unwrap()).collect()
 }
 
-/// A window in words: 1 inside, and outside falling by `exp(-distance / width)`.
+/// A window written out: 1 inside, and `exp(-distance / width)` outside.
 struct Window {
     property: fn(&Molecule) -> f64,
     least: f64,
@@ -28,7 +28,7 @@ fn of_rings(shape: Shape, power: f64) -> ScoreConfig {
 
 #[test]
 fn shapes_and_powers_by_hand() {
-    // No ring, one, two.
+    // The molecules have 0, 1 and 2 rings.
     let given = molecules(&["CC", "C1CC1", "c1ccc2ccccc2c1"]);
     let logs = |shape, power| of_rings(shape, power).build().unwrap().log_scores(&given).unwrap();
     let none = f64::NEG_INFINITY;
@@ -40,14 +40,15 @@ fn shapes_and_powers_by_hand() {
     assert_eq!(logs(Shape::Window { least: 0.0, most: 0.5, width: 2.0 }, 1.0), window.log_scores(&given).unwrap()[..]);
     assert_eq!(logs(Shape::Limit { least: Some(1.0), most: Some(1.0), otherwise: 0.0 }, 1.0), [none, 0.0, none]);
     assert_eq!(logs(Shape::Limit { least: None, most: Some(1.0), otherwise: 0.5 }, 1.0), [0.0, 0.0, 0.5f64.ln()]);
-    // A product: 1 ring and 3 atoms, 2 rings and 10.
+    // The products are 1 ring times 3 atoms, and 2 rings times 10 atoms.
     let both = ScoreConfig { factors: [Property::Rings, Property::HeavyAtoms].map(Factor::of).to_vec() };
     let found = both.build().unwrap().log_scores(&given[1..]).unwrap();
     assert!((found[0] - 3f64.ln()).abs() < 1e-12 && (found[1] - 20f64.ln()).abs() < 1e-12);
     assert_eq!(ScoreConfig::default().build().unwrap().log_scores(&given).unwrap(), [0.0; 3]);
 }
 
-/// A factor that can be 0 refuses a negative power when the score is built, and no logarithm is plus infinity or NaN.
+/// A factor that can be 0 refuses a negative power when the score is built, and no logarithm is plus infinity
+/// or NaN.
 #[test]
 fn a_factor_of_zero_has_no_negative_power() {
     let limit = |otherwise| Shape::Limit { least: None, most: Some(-1.0), otherwise };
@@ -63,7 +64,7 @@ fn a_factor_of_zero_has_no_negative_power() {
     let error = inverse.log_scores(&given).unwrap_err();
     assert!(matches!(error, Error::NonFinite { what: "rings", row: 0, .. }), "{error}");
     assert_eq!(inverse.log_scores(&given[1..]).unwrap(), [0.0, -(2f64.ln())]);
-    // Overflows: of one power, and of a product whose parts have opposite signs.
+    // Overflows occur in one power, and in a product whose factors have opposite signs.
     let window = |power| Factor {
         power,
         ..of_rings(Shape::Window { least: 1.0, most: 1.0, width: 1e-300 }, 1.0).factors[0].clone()
@@ -75,7 +76,7 @@ fn a_factor_of_zero_has_no_negative_power() {
     }
 }
 
-/// Scores by name against what they are in words, to the bit.
+/// Predefined scores equal their definitions to the last bit.
 #[test]
 fn scores_by_name() {
     let given = molecules(&["C", "CCO", "O", "c1ccc2ccccc2c1", "CC(=O)Nc1ccc(O)cc1", "OCC1OC(O)C(O)C(O)C1O"]);
@@ -89,7 +90,8 @@ fn scores_by_name() {
     let surface = Window { property: Molecule::polar_surface, least: 40.0, most: 90.0, width: 20.0 };
     assert_eq!(of("drug_like"), logs(&Product::new().times(weight).times(surface)));
     assert!(
-        ScoreConfig::NAMES.iter().all(|name| ScoreConfig::from_name(name).is_some()) && ScoreConfig::from_name("qed").is_none()
+        ScoreConfig::NAMES.iter().all(|name| ScoreConfig::from_name(name).is_some())
+            && ScoreConfig::from_name("qed").is_none()
     );
 }
 
@@ -110,7 +112,7 @@ fn all_that_a_file_says_is_read_again() {
     assert_eq!(config.factors[1], Factor { power: 2.0, ..Factor::of(Property::Similarity { to: "c1ccccc1".into() }) });
     assert_eq!(config.factors[2].shape, Shape::Limit { least: None, most: Some(0.0), otherwise: 0.0 });
     assert_eq!(serde_json::from_str::<ScoreConfig>(&serde_json::to_string(&config).unwrap()).unwrap(), config);
-    // Names are those of the file.
+    // The names are those of the file format.
     for factor in &config.factors {
         let said = serde_json::to_value(&factor.property).unwrap();
         let name = said.as_str().unwrap_or_else(|| said.as_object().unwrap().keys().next().unwrap());
@@ -161,7 +163,7 @@ fn molecules_are_ranked_once_each() {
     assert_eq!(names(&ranking), all);
     assert_eq!(names(&ranking.best(2)), all[..2]);
     let few = [0, 2, 3].map(|k: usize| all[k].clone());
-    // The two alcohols are the most alike; the cyclopropanes are of one scaffold, as are the chains.
+    // The two alcohols are most similar; the cyclopropanes have one scaffold, and so have the chains.
     let alike = Fingerprint::of(&given[1]).tanimoto(&Fingerprint::of(&given[4]));
     assert!(!names(&ranking.diverse(9, alike).unwrap()).contains(&all[1]));
     assert_eq!(names(&ranking.diverse(9, alike + 1e-9).unwrap()), all);

@@ -1,4 +1,5 @@
-//! Molecules as RDKit has them: read, written, weighed and counted; what isn't one is refused with the reason.
+//! Tests of molecules against RDKit: read, written, weighed and counted; invalid SMILES are refused with the
+//! reason.
 
 use std::collections::BTreeSet;
 
@@ -35,7 +36,7 @@ fn valid_molecules_go_round() {
         if bonds != [case["hbd"].as_u64().unwrap(), case["hba"].as_u64().unwrap()] {
             wrong.push(format!("{smiles}: donors and acceptors {bonds:?}, not {} and {}", case["hbd"], case["hba"]));
         }
-        // Molecules that were grown list their atoms in another order than the text.
+        // Molecules built by growth list their atoms in another order than their text.
         let mut atoms: Vec<_> = molecule
             .atoms()
             .iter()
@@ -93,14 +94,14 @@ fn invalid_molecules_are_refused_with_the_reason() {
             _ => panic!("{smiles}: {kind}, but {error}"),
         }
     }
-    // More signs than a byte counts.
+    // The texts have more signs than a byte can count.
     for smiles in ["[C++++++++++]".into(), format!("[C{}]", "+".repeat(260)), format!("[C{}]", "-".repeat(257))] {
         let error = Molecule::from_smiles(&smiles).unwrap_err();
         assert!(matches!(error, MoleculeError::Syntax { .. }), "{error}");
     }
 }
 
-/// The golden molecules of the similarity file, and the file.
+/// Returns the golden molecules of the similarity file, and the file.
 fn similarity() -> (Vec<Molecule>, Value) {
     let golden: Value = serde_json::from_str(include_str!("golden/molecule_similarity.json")).unwrap();
     let cases = golden["cases"].as_array().unwrap();
@@ -120,7 +121,7 @@ fn environments_are_shared_as_in_rdkit() {
         let [i, j, shared, together] = [0, 1, 2, 3].map(|k| pair[k].as_u64().unwrap() as usize);
         let found = (sets[i].intersection(&sets[j]).count(), sets[i].union(&sets[j]).count());
         assert_eq!(found, (shared, together), "{} {}", molecules[i].smiles(), molecules[j].smiles());
-        // Folding lets two environments share a bit now and then.
+        // Folding sometimes maps two environments to the same bit.
         let tanimoto = Fingerprint::of(&molecules[i]).tanimoto(&Fingerprint::of(&molecules[j]));
         let off = (tanimoto - shared as f64 / together as f64).abs();
         assert!(off <= 4.0 / together as f64, "{tanimoto}: {shared} of {together}");
@@ -128,9 +129,9 @@ fn environments_are_shared_as_in_rdkit() {
         alike += usize::from(5 * shared > together);
     }
     assert!(alike > 40, "{alike} pairs share more than a fifth");
-    // Dice's coefficient is equal for none that share some.
+    // Dice's coefficient would differ for all pairs that share some environments.
     assert!(unfolded > 100, "{unfolded} pairs that share some are as alike as their environments");
-    // Another radius gives other numbers, and folding costs a bit here and there.
+    // The environments depend on the radius, and folding loses a few bits.
     for (molecule, set) in molecules.iter().zip(&sets) {
         let (smaller, larger) = (molecule.environments(1).len(), molecule.environments(3).len());
         assert!(molecule.bonds().is_empty() || smaller < set.len() && set.len() < larger, "{}", molecule.smiles());
@@ -153,14 +154,14 @@ fn scaffolds_are_those_of_rdkit() {
         let expected = expected.map(|smiles| Molecule::from_smiles(smiles).unwrap().smiles());
         let scaffold = molecule.scaffold();
         assert_eq!(scaffold.as_ref().map(Molecule::smiles), expected, "{case}");
-        // A scaffold is its own.
+        // A scaffold is its own scaffold.
         if let Some(scaffold) = scaffold {
             assert_eq!(scaffold.scaffold().unwrap().key(), scaffold.key(), "{case}");
             with_ring += 1;
         }
     }
     assert!(with_ring > 100);
-    // A table of one's own permitted what the default doesn't.
+    // A custom table allowed a valence that the default doesn't.
     let table = gfn_molecules::ValenceTable::default().with(gfn_molecules::Element::N, 0, &[3, 5]);
     let nitro = Molecule::read(&table, "C1CCCN1(=O)C").unwrap();
     assert_eq!(nitro.scaffold().unwrap().formula(), "C4H9NO");
@@ -171,7 +172,7 @@ fn sets_of_molecules_are_measured_as_by_hand() {
     let (molecules, _) = similarity();
     let fingerprints: Vec<Fingerprint> = molecules.iter().map(Fingerprint::of).collect();
     let n = fingerprints.len();
-    // The mean over ordered pairs, with a Tanimoto of lists of bits.
+    // The mean is taken over ordered pairs.
     let mean: f64 = (0..n)
         .flat_map(|i| (0..n).filter(move |j| *j != i).map(move |j| (i, j)))
         .map(|(i, j)| fingerprints[i].tanimoto(&fingerprints[j]))
@@ -205,7 +206,7 @@ fn known_molecules_come_from_a_file() {
     let known = KnownMolecules::read(file).unwrap();
     assert_eq!(known.len(), 571);
     let of = |smiles: &str| Molecule::from_smiles(smiles).unwrap();
-    // Five atoms and sulphur aren't in the file; of three different molecules two are new.
+    // Five atoms and sulphur aren't in the file, so two of three distinct molecules are new.
     let sampled = [of("CCO"), of("CCCCC"), of("CS"), of("OCC")];
     assert_eq!(known.novelty(&sampled).unwrap(), 2.0 / 3.0);
     assert!(known.contains(&of("OCC")) && !known.contains(&of("CS")));

@@ -1,4 +1,5 @@
-//! Stereochemistry as RDKit has it: what is one isomer and what isn't, how many there are, and that marks depend on no order of atoms.
+//! Tests of stereochemistry against RDKit: equality and number of isomers, and independence of the order of
+//! atoms.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -16,7 +17,7 @@ fn golden() -> Vec<Value> {
     golden["cases"].as_array().unwrap().clone()
 }
 
-/// The same molecule with its atoms and bonds in another order, marks and all.
+/// Returns the molecule with its atoms, bonds and marks in a random order.
 fn shuffled(molecule: &Molecule, rng: &mut Rng) -> Molecule {
     let n = molecule.atoms().len();
     let mut place: Vec<usize> = (0..n).collect();
@@ -56,7 +57,8 @@ fn shuffled(molecule: &Molecule, rng: &mut Rng) -> Molecule {
     Molecule::new(&ValenceTable::default(), &atoms, &parts).unwrap().with_marks(&marks).unwrap()
 }
 
-/// Texts of one isomer in other orders are one molecule, those of others are others; without marks all are one.
+/// Texts of one isomer are one molecule, and texts of different isomers are different molecules; without
+/// marks all are one.
 #[test]
 fn isomers_are_those_of_rdkit() {
     let mut rng = Rng::seeded(1);
@@ -80,7 +82,7 @@ fn isomers_are_those_of_rdkit() {
             }
             let moved = shuffled(&first, &mut rng);
             assert_eq!((moved.key(), moved.smiles()), (first.key(), first.smiles()), "{}", texts[0]);
-            // A molecule has as many symmetries as its isomer, or a multiple.
+            // The number of symmetries without marks is a multiple of the number with marks.
             assert_eq!(flat.automorphisms().unwrap() % first.automorphisms().unwrap(), 0, "{}", texts[0]);
             told += usize::from(!first.marks().is_empty());
             assert!(keys.insert(first.key()), "{}", texts[0]);
@@ -93,7 +95,8 @@ fn isomers_are_those_of_rdkit() {
     assert!(isomers > 200 && told > 200, "{isomers} isomers, {told} with marks");
 }
 
-/// A mark that is turned is another isomer or, where a symmetry turns it back, the same one: by listing all permutations.
+/// A molecule with an inverted mark is another isomer, unless a permutation shows that it is the same; all
+/// permutations are tried.
 #[test]
 fn keys_are_those_of_all_permutations() {
     let mut compared = [0, 0];
@@ -131,7 +134,7 @@ fn keys_are_those_of_all_permutations() {
                 assert_eq!(one.key() == other.key(), same, "{text} {i} {j}");
                 compared[usize::from(same)] += 1;
             }
-            // As many symmetries as keep the marks, but for those that the dropped ones had.
+            // The number of symmetries is that of the permutations that preserve the remaining marks.
             let kept = symmetries.iter().filter(|place| {
                 let now = moved(&flat, one.marks(), place);
                 now == one.marks()
@@ -142,7 +145,7 @@ fn keys_are_those_of_all_permutations() {
     assert!(compared[0] > 200 && compared[1] > 100, "{compared:?}");
 }
 
-/// All permutations of the atoms that keep atoms and bonds.
+/// Returns all permutations of the atoms that preserve atoms and bonds.
 fn symmetries(molecule: &Molecule) -> Vec<Vec<usize>> {
     fn grow(molecule: &Molecule, place: &mut Vec<usize>, out: &mut Vec<Vec<usize>>) {
         let a = place.len();
@@ -165,7 +168,7 @@ fn symmetries(molecule: &Molecule) -> Vec<Vec<usize>> {
     out
 }
 
-/// The marks when each atom goes to its place.
+/// Returns the marks after each atom has moved to its place.
 fn moved(molecule: &Molecule, marks: &[StereoMark], place: &[usize]) -> Vec<StereoMark> {
     let sorted = |a: usize, but: usize| -> Vec<usize> {
         let mut out: Vec<usize> = molecule.neighbours(a).map(|(b, _)| b).filter(|b| *b != but).collect();
@@ -199,19 +202,20 @@ fn moved(molecule: &Molecule, marks: &[StereoMark], place: &[usize]) -> Vec<Ster
 #[test]
 fn marks_that_say_nothing_are_dropped_and_others_stay() {
     for (text, marks) in [
-        // Ends that are alike, or mirror images of each other, or neither.
+        // The ends are equal, mirror images of each other, or neither.
         ("C[C@H](O)[C@H](O)[C@H](C)O", 2),
         ("C[C@H](O)[C@H](O)[C@@H](C)O", 3),
         ("C[C@H](O)[C@H](O)C(C)O", 2),
         ("C[C@H](C)O", 0),
         ("CC[C@H](CC)O", 0),
-        // One mark of two that belong together.
+        // A mark is meaningless without the other mark that belongs to it.
         ("C[C@H]1CCC(C)CC1", 0),
         ("C[C@H]1CC[C@H](C)CC1", 2),
         ("C[C@H]1[C@H](C)[C@@H]1C", 3),
         ("C/C=C1CCCCC/1", 0),
         ("C/C=C1CC(C)CC\\1", 1),
-        // What has no two ways.
+        // Atoms and bonds without two configurations have no marks; a nitrogen in a ring of three and a
+        // double bond in a ring of eight have one.
         ("C[C@H2]O", 0),
         ("C[N@](F)Cl", 0),
         ("C[N@]1CC1C", 1),
@@ -225,7 +229,7 @@ fn marks_that_say_nothing_are_dropped_and_others_stay() {
         assert_eq!(molecule.marks().len(), marks, "{text}: {}", molecule.smiles());
         assert_eq!(molecule.smiles().contains(['@', '/', '\\']), marks > 0, "{text}");
     }
-    // Keys of molecules without marks are what they were without any stereochemistry.
+    // Keys of molecules without marks are those of molecules read without stereochemistry.
     assert_eq!(read("C[C@H](O)[C@H](O)[C@H](C)O").without_stereo().key(), read("CC(O)C(O)C(C)O").key());
     assert_eq!((read("CC(O)C(C)O").automorphisms(), read("C[C@H](O)[C@@H](C)O").automorphisms()), (Some(2), Some(1)));
 }
@@ -249,8 +253,9 @@ fn what_contradicts_itself_is_refused() {
     assert!(triene.with_marks(&[centre]).is_err());
 }
 
-/// Writes what `scripts/molecules/stereo.py` compares with RDKit: for each line of the file `GFN_SMILES` the canonical SMILES, the one
-/// without marks, the key and the number of stereoisomers, or what is wrong, to the file `GFN_FOUND`. Without them, reads the golden file.
+/// Writes the results that `scripts/molecules/stereo.py` compares with RDKit. For each line of the file
+/// `GFN_SMILES`, the file `GFN_FOUND` gets the canonical SMILES, the SMILES without marks, the key and the
+/// number of stereoisomers, or the error. If these variables aren't set, the test reads the golden file.
 #[test]
 fn what_rdkit_is_compared_with() {
     let golden = || golden().iter().map(|case| case["smiles"].as_str().unwrap().to_owned() + "\n").collect::<String>();

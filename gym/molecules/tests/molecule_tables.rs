@@ -1,5 +1,5 @@
-//! Tables of molecules with separators, quotes and headers, files that are compressed, marked by a byte order
-//! or no text, and files without a molecule.
+//! Tests of molecule tables with separators, quotes and headers, of files that are compressed, have a
+//! byte-order mark or aren't text, and of files without a molecule.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -26,9 +26,9 @@ fn canonical(texts: &[&str]) -> Vec<String> {
 const ZINC: &str = "smiles,logP,qed,SAS\n\"CC(C)(C)c1ccc2occ(CC(=O)Nc3ccccc3F)c2c1\n\",5.05,0.7,2.08\n\
                     \"C[C@@H]1CC(Nc2cncc(-c3nncn3C)c2)C[C@@H](C)C1\n\",3.11,0.93,3.43\n";
 
-/// Text, the column that is asked for, the molecules.
+/// Tables: the text, the name of the column, and the molecules.
 const TABLES: [(&str, Option<&str>, &[&str]); 35] = [
-    // Lines that begin with a SMILES.
+    // Lines begin with a SMILES.
     ("CCO\nCCN\n", None, &["CCO", "CCN"]),
     ("CCO ethanol\nCCN\tethylamine\nCCF,1\nCCCl;2\nCCBr|3\n", None, &["CCO", "CCN", "CCF", "CCCl", "CCBr"]),
     ("  CCO x\n\n\tCCN y\r\n", None, &["CCO", "CCN"]),
@@ -38,7 +38,7 @@ const TABLES: [(&str, Option<&str>, &[&str]); 35] = [
     ("CCO,\"a name\nCCN,\"another\"\n", None, &["CCO", "CCN"]),
     ("# a comment, with smiles\nCCO ethanol\n# more\nCCN\n", None, &["CCO", "CCN"]),
     ("name\nC\nN\n", None, &["C", "N"]),
-    // A header with the SMILES first.
+    // The SMILES are in the first column of a header.
     ("smiles\nCCO\nCCN x\n", None, &["CCO", "CCN"]),
     ("SMILES Name\nCCO ethanol\nCCN  ethylamine\n", None, &["CCO", "CCN"]),
     ("smiles,y\nCCO,1\nCCN,2\n", None, &["CCO", "CCN"]),
@@ -47,7 +47,7 @@ const TABLES: [(&str, Option<&str>, &[&str]); 35] = [
     ("SMILES,SPLIT\r\nCCO,train\r\nCCN,test\r\n", None, &["CCO", "CCN"]),
     ("\"smiles\",\"y\"\n\"CCO\",\"1\"\n\"CC(=O)O\",\"2\"\n", None, &["CCO", "CC(=O)O"]),
     (ZINC, None, &["CC(C)(C)c1ccc2occ(CC(=O)Nc3ccccc3F)c2c1", "C[C@@H]1CC(Nc2cncc(-c3nncn3C)c2)C[C@@H](C)C1"]),
-    // Elsewhere.
+    // The SMILES are in another column.
     (",smiles,logP\n0,CCO,0.1\n1,CCN,0.2\n", None, &["CCO", "CCN"]),
     ("\tsmiles\tlogP\n0\tCCO\t0.1\n1\tCCN\t0.2\n", None, &["CCO", "CCN"]),
     ("mol_id,smiles,A,B,C\ngdb_1,C,157.7,157.7,157.7\ngdb_2,N,293.6,191.3,1\n", None, &["C", "N"]),
@@ -63,7 +63,7 @@ const TABLES: [(&str, Option<&str>, &[&str]); 35] = [
     ("id,name,smiles\n1,\"a \"\"b\"\", c\",CCO\n2,\"two\nlines\",CCN\n3,5\" nail,CCF\n", None, &["CCO", "CCN", "CCF"]),
     ("id, \"smiles\" ,y\n1, \"CCO\" ,2\n2,  CCN,3\n", None, &["CCO", "CCN"]),
     ("# made today\nid,smiles\n1,CCO\n", None, &["CCO"]),
-    // By name.
+    // The column is selected by name.
     ("id,ligand,smiles\n1,CCO,C\n2,CCN,N\n", Some("ligand"), &["CCO", "CCN"]),
     ("id,smiles,isosmiles\n1,C,CCO\n", Some("isosmiles"), &["CCO"]),
     ("structure\nCCO\nCCN name\n", Some("structure"), &["CCO", "CCN"]),
@@ -76,12 +76,12 @@ const TABLES: [(&str, Option<&str>, &[&str]); 35] = [
 #[test]
 fn tables_are_read_by_their_column() {
     for (text, column, expected) in TABLES {
-        // Whether a file is marked as UTF-8 or not.
+        // A byte-order mark makes no difference.
         for marked in [text.to_owned(), format!("\u{feff}{text}")] {
             let (smiles, report) =
                 read_all(marked.as_bytes(), column).unwrap_or_else(|error| panic!("{text:?}: {error}"));
             assert_eq!(smiles, canonical(expected), "{text:?}");
-            // A header isn't a line that was skipped; comments and names of nothing are.
+            // Headers don't count as skipped lines; comments and a header without SMILES do.
             let skipped = text.lines().filter(|line| line.starts_with('#') || *line == "name").count();
             assert_eq!(report.n_skipped(), skipped, "{text:?}: {report}");
         }
@@ -96,11 +96,11 @@ fn rows_that_are_too_short_or_open_are_skipped_with_their_line() {
     let examples = &report.skipped[&SkipReason::Syntax].examples;
     assert_eq!(examples.iter().map(|example| example.line).collect::<Vec<_>>(), [3, 4, 5]);
     assert!(examples[2].error.to_string().contains("a quote that opens a field isn't closed"), "{report}");
-    // A quote that is never closed takes no more than a long line along.
+    // An unclosed quote consumes at most one long line.
     let text = format!("id,smiles\n1,\"CCO\n{}9,CCN\n", "2,CCC\n".repeat(20_000));
     let (smiles, report) = read_all(text.as_bytes(), None).unwrap();
     assert!(smiles.len() > 9_000 && report.skipped[&SkipReason::TooLarge].count == 1, "{report}");
-    // Between tabs it is a quotation mark of the text.
+    // The quote in a tab-separated field is part of the text.
     let text = "name\tsmiles\n\"odd\tCCO\n\"a \"\"name\"\"\"\tCCC\nplain\tCCN\n";
     assert_eq!(read_all(text.as_bytes(), None).unwrap().0, canonical(&["CCO", "CCC", "CCN"]));
 }
@@ -114,7 +114,7 @@ fn refused(text: &[u8], format: MoleculeFormat, column: Option<&str>) -> String 
         Some(Err(error @ Error::File { .. })) => error.to_string(),
         other => panic!("{other:?} of {:?}", String::from_utf8_lossy(text)),
     };
-    // Once.
+    // The error comes once.
     assert!(reader.next().is_none());
     error
 }
@@ -205,10 +205,10 @@ fn gzipped_files_are_read_as_what_is_in_them() {
         ("one.mol.gz", gzipped(&ethanol), 1),
         ("many.smi.gz", gzipped(&many), 40_000),
         ("table.csv.gz", gzipped("\u{feff}id;smiles\n1;CCO\n2;CCN\n"), 2),
-        // Without the ending, and of two members.
+        // The file name has no ending, or the file has two members.
         ("plain.smi", gzipped("CCO\n"), 1),
         ("members.smi.gz", [gzipped("CCO\n"), gzipped("CCN\nCCF\n")].concat(), 3),
-        // Unpacked by whoever kept the name.
+        // The file was decompressed, but its name was kept.
         ("unpacked.smi.gz", b"CCO\nCCN\n".to_vec(), 2),
     ] {
         let path = folder.0.join(name);
@@ -218,7 +218,7 @@ fn gzipped_files_are_read_as_what_is_in_them() {
         assert_eq!(molecules[0].smiles(), canonical(&["CCO"])[0], "{name}");
     }
     assert_eq!(KnownMolecules::read(folder.0.join("table.csv.gz")).unwrap().len(), 2);
-    // Cut short.
+    // The file is truncated.
     let path = folder.0.join("cut.smi.gz");
     let bytes = gzipped(&many);
     std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();

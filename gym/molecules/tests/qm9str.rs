@@ -1,4 +1,4 @@
-//! QM9str keeps its contract, and its states and log Z are as many and as large as it claims.
+//! Tests of QM9str: its contract, and the numbers of its states and its log Z.
 
 use gfn::Rng;
 use gfn::contract::{Budget, check_env};
@@ -33,7 +33,7 @@ fn strings_are_molecules_read_from_either_end() {
     // A ring in the middle is joined at opposite corners.
     let found = molecule(&[1, 7, 2]).unwrap();
     assert_eq!(found.key(), Molecule::from_smiles("Oc1ccc(N)cc1").unwrap().key());
-    // A stem that is used twice leaves the others: propane's end, and the atom with the fluorine.
+    // Propane and fluoromethane are joined at one atom from both sides, so the rest of each is a branch.
     assert_eq!(molecule(&[10, 3, 10]).unwrap().smiles(), Molecule::from_smiles("CCCC(F)CCC").unwrap().smiles());
     assert_eq!(molecule(&[0; 5]).unwrap().formula(), "C5H12");
     for senseless in [&[][..], &[0; 6], &[11]] {
@@ -50,12 +50,12 @@ fn the_table_is_read_as_it_is_meant() {
     assert_eq!((scores.len(), reward.log_rewards().len()), (Qm9Str::N_TERMINAL, Qm9Str::N_TERMINAL));
     let most = reward.log_rewards().iter().copied().fold(f64::NEG_INFINITY, f64::max);
     assert!((most - 100f64.ln()).abs() < 1e-12);
-    // Scores below a thousandth count as that.
+    // Scores below 0.001 are raised to it.
     let best = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let expected = scores.iter().map(|score| 5.0 * (score.max(1e-3).ln() - best.ln()) + 100f64.ln());
     assert!(expected.zip(reward.log_rewards()).all(|(expected, found)| (expected - found).abs() < 1e-12));
     assert!((reward.log_z() - 11.926_701_974_595_447).abs() < 1e-9);
-    // Block 1 in the third place from the end: 121.
+    // The index of block 1 in the third place from the end is 121.
     let states = Qm9Str.states_of(&[[0u16, 0, 1, 0, 0], [0, 0, 0, 0, 10]]).unwrap();
     let found = reward.log_reward(&states, None).unwrap();
     assert_eq!(found, [reward.log_rewards()[121], reward.log_rewards()[10]]);

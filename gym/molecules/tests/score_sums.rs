@@ -1,9 +1,9 @@
-//! Products and powers of scores.
+//! Tests of products and powers of scores.
 
 use gfn::{Error, Result};
 use gfn_molecules::{Molecule, MoleculeScore, Product};
 
-/// Answers for one molecule, however many there are.
+/// A score that returns one value, whatever the number of molecules.
 struct Short;
 
 impl MoleculeScore for Short {
@@ -21,14 +21,14 @@ fn products_and_powers_by_hand() {
     let infinite = f64::NEG_INFINITY;
     assert_eq!(product.log_scores(&molecules).unwrap(), [infinite, infinite, 3f64.ln()]);
     assert_eq!(Product::new().log_scores(&molecules).unwrap(), [0.0; 3]);
-    // 0 to the power 0 is 1.
+    // The value 0 to the power 0 is 1.
     assert_eq!(rings.to_the(0.0).unwrap().log_scores(&molecules).unwrap(), [0.0; 3]);
     assert!(rings.to_the(f64::NAN).is_err() && rings.clamped(2.0, 1.0).is_err());
-    // NaN is an error everywhere.
+    // NaN is always an error.
     let nan = |_: &Molecule| f64::NAN;
     assert!(matches!(Product::new().times(nan).log_scores(&molecules), Err(Error::NonFinite { row: 0, .. })));
     assert!(matches!(nan.log_scores(&molecules), Err(Error::NonFinite { row: 0, .. })));
-    // So is plus infinity, from a score of 0 to a negative power or from an overflow: methane has no ring.
+    // Plus infinity is an error, too, from a negative power of 0 or from an overflow; methane has no ring.
     for power in [-1.0, -1e308] {
         assert!(matches!(rings.to_the(power).unwrap().log_scores(&molecules), Err(Error::NonFinite { row: 0, .. })));
     }

@@ -1,4 +1,5 @@
-//! The sEH proxy: equal to its formulas with weights made up here, and to the published network with the published weights.
+//! Tests of the sEH proxy: against its formulas with random weights, and against the published network with
+//! the published weights.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -33,7 +34,7 @@ const SHAPES: [&[i64]; 22] = [
     &[1],
 ];
 
-/// Weights about as large as the published ones.
+/// Returns random weights about as large as the published ones.
 fn weights() -> Vec<Tensor> {
     tch::manual_seed(1);
     let of = |shape: &&[i64]| {
@@ -42,7 +43,7 @@ fn weights() -> Vec<Tensor> {
     SHAPES.iter().map(of).collect()
 }
 
-/// A file that goes with its owner.
+/// A temporary file, which is deleted with its owner.
 struct Saved(PathBuf);
 
 impl Saved {
@@ -64,17 +65,18 @@ fn read(smiles: &str) -> Molecule {
     Molecule::from_smiles(smiles).unwrap()
 }
 
-/// RDKit's features of the atoms of acetamide, by hand: atomic number, place of the element, aromatic, sp, sp2, sp3, hydrogens.
+/// RDKit's features of the atoms of acetamide, by hand: atomic number, column of the element, aromatic, sp,
+/// sp2, sp3, hydrogens.
 const ACETAMIDE: [[f64; 7]; 4] = [
     [6.0, 1.0, 0.0, 0.0, 0.0, 1.0, 3.0],
     [6.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0],
     [8.0, 3.0, 0.0, 0.0, 1.0, 0.0, 0.0],
-    // Beside the double bond, and with three neighbours: sp2.
+    // The nitrogen is sp2: next to the double bond, with three neighbours.
     [7.0, 2.0, 0.0, 0.0, 1.0, 0.0, 2.0],
 ];
 const BONDS: [(usize, usize, i64); 3] = [(0, 1, 0), (1, 2, 1), (1, 3, 0)];
 
-/// The network by its formulas, one molecule and one arrow at a time, in double precision.
+/// Computes the network by its formulas, one molecule and one arrow at a time, in double precision.
 fn by_hand(weights: &[Tensor], atoms: &[[f64; 7]], bonds: &[(usize, usize, i64)]) -> f64 {
     let w = |k: usize| weights[k].to_kind(Kind::Double);
     let linear = |x: &Tensor, k: usize| w(k).matmul(x) + w(k + 1);
@@ -95,7 +97,7 @@ fn by_hand(weights: &[Tensor], atoms: &[[f64; 7]], bonds: &[(usize, usize, i64)]
         let message = |a: usize| {
             let to = arrows.iter().filter(|arrow| arrow.1 == a);
             let each = to.map(|&(b, _, kind)| {
-                // A bond of no kind has no features.
+                // A loop has no features.
                 let mut bond = [0.0; 4];
                 if let Some(one) = bond.get_mut(kind as usize) {
                     *one = 1.0;
@@ -140,9 +142,10 @@ fn outputs_are_those_of_the_formulas() {
     {
         assert!((found - expected).abs() < 1e-5, "{found} {expected}");
     }
-    // Neither the order of atoms nor batch mates matter; what is another molecule does.
+    // The order of atoms and the other molecules of a batch have no influence; another molecule has another
+    // output.
     assert!((found[0] - found[2]).abs() < 1e-6 && (found[0] - found[1]).abs() > 1e-4);
-    // As a property of a score: both together, each molecule its own.
+    // The property of a score is evaluated for all molecules at once, each with its own output.
     let property = Property::Seh { weights: file.0.clone() };
     let score = ScoreConfig { factors: vec![Factor::of(Property::HeavyAtoms), Factor::of(property)] }.build().unwrap();
     let expected = found.iter().zip([4.0, 1.0, 4.0]).map(|(output, atoms)| vec![atoms, *output]);
@@ -169,7 +172,8 @@ fn files_of_other_arrays_are_refused() {
     }
 }
 
-/// With the published weights: `GFN_SEH_PROXY=best_params.pkl.gz cargo test -p gfn-molecules --release published -- --ignored --nocapture`.
+/// Compares outputs with the published weights. Run it by `GFN_SEH_PROXY=best_params.pkl.gz cargo test -p
+/// gfn-molecules --release published -- --ignored --nocapture`.
 #[test]
 #[ignore = "needs the published weights, which aren't part of the project"]
 fn outputs_are_those_of_the_published_network() {

@@ -40,7 +40,7 @@ impl SizeReward {
     /// The reward of a problem's solutions.
     ///
     /// # Errors
-    /// [`Error::Config`] unless beta is finite and positive.
+    /// [`gfn::Error::Config`] unless beta is finite and positive.
     pub fn new(problem: Problem, beta: f64) -> Result<Self> {
         Ok(Self { problem, beta: positive("beta", beta)? })
     }

@@ -11,7 +11,8 @@ use crate::{MAX_NODES, acyclic};
 const EXPECTED: &str = "a BIF network: `variable X { type discrete [ 2 ] { a, b }; }` for each variable, and \
                         `probability ( X | Y ) { (a) 0.1, 0.9; ... }` or `{ table 0.1, 0.9; }`";
 
-/// The tokens of a text, each with its line: words and punctuation marks, without comments and quotes.
+/// Splits a text into words and punctuation marks, each with its line number; comments and quotes are
+/// removed.
 fn tokens(text: &str) -> Vec<(usize, &str)> {
     let mut out = Vec::new();
     let mut in_comment = false;
@@ -64,7 +65,7 @@ impl<'a> BifReader<'a> {
         if got == mark { Ok(()) } else { Err(self.error(format!("`{got}` where `{mark}` belongs"))) }
     }
 
-    /// Words with commas between them, or without, up to a closing mark.
+    /// Reads words up to the closing mark; commas between them are optional.
     fn list(&mut self, close: &str) -> Result<Vec<&'a str>> {
         let mut out = Vec::new();
         loop {
@@ -79,7 +80,7 @@ impl<'a> BifReader<'a> {
         }
     }
 
-    /// As many probabilities, of the table of a variable.
+    /// Reads the `count` probabilities of the table of variable `name`, up to the semicolon.
     fn probabilities(&mut self, count: usize, name: &str) -> Result<Vec<f64>> {
         let words = self.list(";")?;
         if words.len() != count {
@@ -116,9 +117,9 @@ impl<'a> BifReader<'a> {
 struct BifVariables {
     names: Vec<String>,
     labels: Vec<Vec<String>>,
-    /// The parents of each, and its table.
+    /// The parents of each variable and its table; `None` before its table is read.
     families: Vec<Option<(Vec<usize>, Vec<f64>)>>,
-    /// Entries of all tables so far.
+    /// The number of entries of all tables so far.
     entries: usize,
 }
 
@@ -169,7 +170,8 @@ impl BifVariables {
         Ok(())
     }
 
-    /// Reads a table. The parents come in any order there, and are kept in ascending order, the last one's value changing fastest.
+    /// Reads a table. Its parents may come in any order; they are stored in ascending order, the value of the
+    /// last parent changing fastest.
     fn read_table(&mut self, reader: &mut BifReader<'_>) -> Result<()> {
         reader.expect("(")?;
         let name = reader.next()?;
@@ -197,7 +199,7 @@ impl BifVariables {
             match reader.next()? {
                 "}" => break,
                 "table" => {
-                    // In a table of all rows the node's own value changes slowest.
+                    // The node's own value changes slowest in a `table` statement.
                     let (numbers, rows) = (reader.probabilities(entries, name)?, entries / values);
                     if table.iter().any(|p| !p.is_nan()) {
                         return twice(reader, "some rows");
@@ -254,7 +256,8 @@ impl BifVariables {
 }
 
 impl DiscreteNetwork {
-    /// Reads a network from BIF text: discrete variables, tables by row, as a whole, or with a default. A byte-order mark in front is skipped.
+    /// Reads a network of discrete variables from BIF text. Tables may be given by row, as a whole, or with a
+    /// default row. A leading byte-order mark is skipped.
     ///
     /// ```
     /// use gfn_dags::DiscreteNetwork;
@@ -270,8 +273,9 @@ impl DiscreteNetwork {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Parse`] with the line of what isn't in the format, of a row that comes twice, and for more than 16 million probabilities
-    /// in all; [`Error::Config`] for more than 200 variables; [`Error::Contract`] for a cycle; those of [`new`](Self::new).
+    /// [`Error::Parse`] with the line of a syntax error or of a row that comes twice, and for more than 16
+    /// million probabilities in all; [`Error::Config`] for more than 200 variables; [`Error::Contract`] for a
+    /// cycle; errors of [`new`](Self::new).
     pub fn from_bif(text: &str) -> Result<Self> {
         let tokens = tokens(text.trim_start_matches('\u{feff}'));
         let is_declared = |words: &&[(usize, &str)]| words[0].1 == "variable" && words[2].1 == "{";
@@ -304,7 +308,7 @@ impl DiscreteNetwork {
     /// Reads a BIF file: see [`from_bif`](Self::from_bif).
     ///
     /// # Errors
-    /// [`Error::Io`] if it can't be read; those of [`from_bif`](Self::from_bif).
+    /// [`Error::Io`] if the file can't be read; errors of [`from_bif`](Self::from_bif).
     pub fn read_bif(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path).map_err(|source| Error::io(path, source))?;

@@ -16,11 +16,12 @@ use super::{DiscreteData, Observations, check_table, constant_column, numbered};
 pub type ContinuousData = Observations<f64, ()>;
 
 impl ContinuousData {
-    /// Observations, row by row.
+    /// Creates a table of observations from values row by row.
     ///
     /// # Errors
-    /// [`Error::Config`] for no variable, more than 200, or a name that comes twice; [`Error::Shape`] for no row, and for rows of
-    /// another length; [`Error::NonFinite`] for a cell that is NaN or infinite.
+    /// [`Error::Config`] for no variable, for more than 200, and for a name that comes twice;
+    /// [`Error::Shape`] for no row, and for rows of a wrong length; [`Error::NonFinite`] for a value that is
+    /// NaN or infinite.
     pub fn new(names: Vec<String>, values: Vec<f64>) -> Result<Self> {
         check_table(&names, values.len())?;
         if let Some(k) = values.iter().position(|value| !value.is_finite()) {
@@ -30,16 +31,16 @@ impl ContinuousData {
         Ok(Self { names, cells: values, labels: (), interventions: None })
     }
 
-    /// Observations of variables `x0`, `x1`, ...
+    /// Creates observations of variables named `x0`, `x1`, ...
     ///
     /// # Errors
-    /// Those of [`new`](Self::new).
+    /// Errors of [`new`](Self::new).
     pub fn from_rows<const N: usize>(rows: &[[f64; N]]) -> Result<Self> {
         Self::new(numbered(N), rows.iter().flatten().copied().collect())
     }
 
-    /// Refuses a variable that has one value in all of these rows. Values are compared, as a sum of squares would hide a constant behind
-    /// round-off.
+    /// Returns an error if a variable has the same value in all of these rows. Values are compared directly:
+    /// in a sum of squares, rounding would hide a constant.
     pub(crate) fn check_varying(&self, rows: &[usize]) -> Result<()> {
         let is_constant = |i: &usize| rows.iter().all(|&row| self.row(row)[*i] == self.row(rows[0])[*i]);
         match (0..self.n_variables()).find(is_constant) {
@@ -48,19 +49,19 @@ impl ContinuousData {
         }
     }
 
-    /// Each value by a function, such as the logarithm of intensities.
+    /// Applies a function to each value, such as the logarithm to intensities.
     ///
     /// # Errors
-    /// [`Error::NonFinite`] where the function doesn't give a finite number.
+    /// [`Error::NonFinite`] if the function returns a number that isn't finite.
     pub fn map(&self, f: impl Fn(f64) -> f64) -> Result<Self> {
         let out = Self::new(self.names.clone(), self.cells.iter().map(|&x| f(x)).collect())?;
         Ok(Self { interventions: self.interventions.clone(), ..out })
     }
 
-    /// Each variable with mean 0 and variance 1 (of N - 1 degrees of freedom).
+    /// Shifts and scales each variable to mean 0 and variance 1 (with N - 1 degrees of freedom).
     ///
     /// # Errors
-    /// [`Error::Config`] for fewer than two rows, and for a variable that is constant.
+    /// [`Error::Config`] for fewer than two rows, and for a constant variable.
     pub fn standardised(&self) -> Result<Self> {
         let (n, rows) = (self.n_variables(), self.n_rows());
         if rows < 2 {
@@ -82,13 +83,15 @@ impl ContinuousData {
         Ok(out)
     }
 
-    /// Each variable cut into `levels` of about as many observations each, for scores of discrete data; equal values stay together.
+    /// Cuts each variable into `levels` levels with about equal numbers of observations, for scores of
+    /// discrete data. Equal values get the same level.
     ///
-    /// A variable of no more than `levels` values, such as a code of classes, keeps them: each is a level, and labels it. Levels that
-    /// nothing falls into (many equal values can fill several) aren't counted.
+    /// A variable with at most `levels` different values, such as a class code, keeps them: each value is a
+    /// level and its label. Empty levels (many equal values can fill several) are dropped.
     ///
     /// # Errors
-    /// [`Error::Config`] for fewer than two levels, or more than observations, and for a variable that all falls into one level.
+    /// [`Error::Config`] for fewer than two levels, for more levels than observations, and for a variable
+    /// whose values all get the same level.
     pub fn discretised(&self, levels: usize) -> Result<DiscreteData> {
         let (n, rows) = (self.n_variables(), self.n_rows());
         if !(2..=rows.min(usize::from(u16::MAX))).contains(&levels) {
@@ -103,7 +106,7 @@ impl ContinuousData {
             sorted.sort_by(f64::total_cmp);
             let mut distinct = sorted.clone();
             distinct.dedup();
-            // Level by level: where it begins among the values.
+            // The level of a value, from its first place among the sorted values.
             let level = |x: &f64| sorted.partition_point(|other| other < x) * levels / rows;
             let coded = distinct.len() <= levels;
             if !coded {
@@ -128,8 +131,8 @@ impl ContinuousData {
     }
 }
 
-/// The power of two just below a number: what is divided by it is at most 2, so that squares and sums of rows don't overflow, and no
-/// digit of it changes.
+/// Returns the largest power of two that isn't above `most`. Values divided by it are below 2 in size, so
+/// sums of their squares don't overflow, and no digit changes.
 fn power_of_two(most: f64) -> f64 {
     f64::from_bits(most.to_bits() & f64::INFINITY.to_bits()).max(f64::MIN_POSITIVE)
 }

@@ -8,24 +8,24 @@ use gfn::{Error, Result};
 
 use super::{ContinuousData, DiscreteData, NodeSet, Observations, check_size, constant_column};
 
-/// Words for a missing value, in small letters.
+/// Words for a missing number, in lower case.
 const MISSING_NUMBER: [&str; 8] = ["", "na", "n/a", "nan", "null", "none", "?", "."];
-/// The same where values are words: the other words for a missing value may be values there.
+/// Words for a missing label: fewer, as the other words may be labels themselves.
 const MISSING_WORD: [&str; 3] = ["", "na", "?"];
 
 const EXPECTED: &str =
     "a header with a name for each variable, then lines with one value for each of them, none of them missing";
 
-/// The cells of a table as text.
+/// A table of text cells.
 #[derive(Debug)]
 pub struct TextTable {
     names: Vec<String>,
-    /// The line of each row and its cells.
+    /// The line number of each row, and its cells.
     rows: Vec<(usize, Vec<String>)>,
 }
 
 impl TextTable {
-    /// Splits a text into cells; rows may be of any length.
+    /// Splits a text into cells; rows may have any length.
     fn split(mut input: impl Read, expected: &'static str) -> Result<Self> {
         let error = |line: usize, problem: String| Error::parse(line, problem, expected);
         let broken = |broken: csv::Error| error(broken.position().map_or(1, |p| p.line() as usize), broken.to_string());
@@ -45,7 +45,7 @@ impl TextTable {
         }
     }
 
-    /// Describes a first line that isn't a header with commas, if it is of a known kind.
+    /// Describes the problem of a first line that isn't a comma-separated header, if it is of a known kind.
     fn foreign_header(&self) -> Option<String> {
         let first = self.names.first()?;
         let row = self.rows.first().map_or(&[][..], |(_, cells)| cells.as_slice());
@@ -65,7 +65,7 @@ impl TextTable {
         Some(format!("one name, `{first}`: the separator is `{separator}`, and must be a comma"))
     }
 
-    /// Reads a table; only the cells of the column `interventions` may be empty.
+    /// Reads a table. Only cells of the column `interventions` may be empty.
     fn read(input: impl Read, missing: &[&str], interventions: Option<&str>) -> Result<Self> {
         let Self { names, rows } = Self::split(input, EXPECTED)?;
         if names.is_empty() {
@@ -80,7 +80,7 @@ impl TextTable {
         if let Some(column) = interventions.filter(|column| !names.iter().any(|name| name == column)) {
             return Err(parse(1, format!("there is no column `{column}`")));
         }
-        // This check comes before names are compared with each other, which takes long for too many.
+        // Limits the number of names before they are compared with each other, which takes quadratic time.
         check_size(names.len() - usize::from(interventions.is_some()))?;
         if let Some(i) = (0..names.len()).find(|&i| names[..i].contains(&names[i])) {
             return Err(parse(1, format!("the name `{}` comes twice", names[i])));
@@ -103,7 +103,7 @@ impl TextTable {
         }
     }
 
-    /// Removes the column of interventions, and returns the set of variables that were set in each row.
+    /// Removes the column of interventions; returns the set of intervened variables of each row.
     fn take_interventions(&mut self, column: &str) -> Result<Vec<NodeSet>> {
         let place = self.names.iter().position(|name| name == column).unwrap_or(0);
         self.names.remove(place);
@@ -119,7 +119,7 @@ impl TextTable {
         self.rows.iter_mut().map(set_in_row).collect()
     }
 
-    /// The labels of a column, in order: as numbers where all of them are.
+    /// Returns the different labels of a column in ascending order: as numbers if all of them are numbers.
     fn labels(&self, column: usize) -> Vec<String> {
         let mut labels: Vec<String> = self.rows.iter().map(|(_, cells)| cells[column].clone()).collect();
         labels.sort_unstable();
@@ -131,7 +131,8 @@ impl TextTable {
     }
 }
 
-/// The line on which a record begins: its position is that of the blank lines before it.
+/// Returns the line on which a record begins. The position given by the `csv` crate is that of the blank
+/// lines before the record.
 fn line_of(text: &[u8], position: &csv::Position) -> usize {
     let before = text.iter().skip(position.byte() as usize).take_while(|byte| matches!(byte, b'\n' | b'\r'));
     position.line() as usize + before.filter(|byte| **byte == b'\n').count()
@@ -145,15 +146,16 @@ fn open(path: &Path) -> Result<std::fs::File> {
     std::fs::File::open(path).map_err(|source| Error::io(path, source))
 }
 
-/// Observations that a table of text can be read as.
+/// Observations that can be read from a table of text.
 pub trait FromTable: Sized {
-    /// Words for a missing value, in small letters.
+    /// Words for a missing value, in lower case.
     const MISSING: &'static [&'static str];
 
-    /// The observations of a table without missing values.
+    /// Converts a table without missing values.
     ///
     /// # Errors
-    /// [`Error::Parse`] for a cell that can't be read, [`Error::Config`] for a variable that has one value everywhere.
+    /// [`Error::Parse`] for a cell that can't be read; [`Error::Config`] for a variable that has the same
+    /// value in all rows.
     fn of_table(table: TextTable) -> Result<Self>;
 }
 
@@ -161,19 +163,21 @@ impl<T: Copy, L: Clone> Observations<T, L>
 where
     Self: FromTable,
 {
-    /// Reads a table with a header: of numbers, or for discrete data of labels. The values of a discrete variable are its labels in order
-    /// (as numbers where all of them are).
+    /// Reads a CSV table with a header: numbers, or labels for discrete data. The values of a discrete
+    /// variable are numbered in the order of its labels (by number if all labels are numbers, else
+    /// alphabetically).
     ///
     /// # Errors
-    /// [`Error::Parse`] with the line of the first thing that is wrong: no header, a header alone, a single observation, a line of
-    /// another length, a missing value (an empty cell, NA, NaN, ...), what isn't a finite number. Labels may be any words: an empty cell,
-    /// NA and ? alone are missing ones. [`Error::Config`] for a column that has one value everywhere, and for more than 200 columns.
+    /// [`Error::Parse`] with the line of the first problem: no header, a header alone, a single observation,
+    /// a line of a wrong length, a missing value (an empty cell, NA, NaN, ...), or a number that isn't
+    /// finite. For labels only an empty cell, NA and ? count as missing. [`Error::Config`] for a column that
+    /// has the same value in all rows, and for more than 200 columns.
     pub fn from_csv(input: impl Read) -> Result<Self> {
         Self::of_table(TextTable::read(input, Self::MISSING, None)?)
     }
 
-    /// Reads a table with a header, in which one column says which variables an experiment set in each row: their names
-    /// with `;` between them, or nothing.
+    /// Reads a CSV table with a header, in which one column lists the variables that an experiment set in
+    /// each row: their names with `;` between them, or nothing.
     ///
     /// ```
     /// use gfn_dags::{ContinuousData, NodeSet};
@@ -185,25 +189,28 @@ where
     /// ```
     ///
     /// # Errors
-    /// Those of [`from_csv`](Self::from_csv); [`Error::Parse`] if there is no such column, and for a name in it that is no variable's.
+    /// Errors of [`from_csv`](Self::from_csv); [`Error::Parse`] if there is no such column, and for an
+    /// unknown name in it.
     pub fn from_csv_with_interventions(input: impl Read, column: &str) -> Result<Self> {
         let mut table = TextTable::read(input, Self::MISSING, Some(column))?;
         let targets = table.take_interventions(column)?;
         Self::of_table(table)?.with_interventions(targets)
     }
 
-    /// Reads a file: see [`from_csv`](Self::from_csv).
+    /// Reads a CSV file: see [`from_csv`](Self::from_csv).
     ///
     /// # Errors
-    /// [`Error::Io`] if it can't be opened; those of [`from_csv`](Self::from_csv).
+    /// [`Error::Io`] if the file can't be opened; errors of [`from_csv`](Self::from_csv).
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
         Self::from_csv(open(path.as_ref())?)
     }
 
-    /// Reads a file: see [`from_csv_with_interventions`](Self::from_csv_with_interventions).
+    /// Reads a CSV file with a column of interventions: see
+    /// [`from_csv_with_interventions`](Self::from_csv_with_interventions).
     ///
     /// # Errors
-    /// [`Error::Io`] if it can't be opened; those of [`from_csv_with_interventions`](Self::from_csv_with_interventions).
+    /// [`Error::Io`] if the file can't be opened; errors of
+    /// [`from_csv_with_interventions`](Self::from_csv_with_interventions).
     pub fn read_with_interventions(path: impl AsRef<Path>, column: &str) -> Result<Self> {
         Self::from_csv_with_interventions(open(path.as_ref())?, column)
     }
@@ -251,7 +258,7 @@ impl FromTable for DiscreteData {
     }
 }
 
-/// The edges of a known network, from a table of two columns, cause and effect, under a header of two words that aren't both names.
+/// Reads the edges of a known network from a CSV table of two columns, cause and effect, with a header.
 ///
 /// ```
 /// use gfn_dags::named_edges;
@@ -262,7 +269,8 @@ impl FromTable for DiscreteData {
 /// ```
 ///
 /// # Errors
-/// [`Error::Parse`] with the line of a name that isn't one of `names`, and of what isn't a pair; for a header that is an edge.
+/// [`Error::Parse`] with the line of an unknown name or of a row that isn't a pair; also if both words of the
+/// header are names, as the header is then missing.
 pub fn named_edges(input: impl Read, names: &[String]) -> Result<Vec<(u32, u32)>> {
     const EXPECTED: &str = "a header, then lines with the names of two variables of the data: cause, effect";
     let error = |line: usize, problem: String| Error::parse(line, problem, EXPECTED);

@@ -2,7 +2,7 @@ use gfn::{Error, Result};
 
 use super::{Observations, check_table, numbered};
 
-/// Observations of discrete variables: `[rows, variables]` values, those of a variable numbered from 0.
+/// Observations of discrete variables: values `[rows, variables]`, numbered from 0 for each variable.
 ///
 /// ```
 /// use gfn_dags::DiscreteData;
@@ -20,22 +20,23 @@ pub struct Labels {
 }
 
 impl DiscreteData {
-    /// Observations, row by row, of variables with these many values each.
+    /// Creates a table of observations from values row by row; `n_values` is the number of values of each
+    /// variable.
     ///
     /// # Errors
-    /// [`Error::Config`] for no variable, more than 200, or a name that comes twice, and a variable of fewer than 2 or more than
-    /// 65,534 values; [`Error::Shape`] for no row, and for rows of another length; [`Error::OutOfRange`] for a value that the variable
-    /// doesn't have.
+    /// [`Error::Config`] for no variable, for more than 200, for a name that comes twice, and for a variable
+    /// of fewer than 2 or more than 65,534 values; [`Error::Shape`] for no row, and for rows of a wrong
+    /// length; [`Error::OutOfRange`] for a value that the variable doesn't have.
     pub fn new(names: Vec<String>, n_values: Vec<usize>, cells: Vec<u16>) -> Result<Self> {
         let labels =
             n_values.iter().map(|&values| (0..values.min(usize::from(u16::MAX))).map(|k| k.to_string()).collect());
         Self::labelled(names, labels.collect(), cells)
     }
 
-    /// The same, with labels of each variable's values.
+    /// Creates a table of observations with labels for each variable's values.
     ///
     /// # Errors
-    /// Those of [`new`](Self::new).
+    /// Errors of [`new`](Self::new).
     pub fn labelled(names: Vec<String>, labels: Vec<Vec<String>>, cells: Vec<u16>) -> Result<Self> {
         check_table(&names, cells.len())?;
         let n = names.len();
@@ -55,10 +56,11 @@ impl DiscreteData {
         }
     }
 
-    /// Observations of variables `x0`, `x1`, ..., which have as many values as the largest of each says.
+    /// Creates observations of variables named `x0`, `x1`, ..., each with as many values as its largest value
+    /// requires.
     ///
     /// # Errors
-    /// Those of [`new`](Self::new).
+    /// Errors of [`new`](Self::new).
     pub fn from_rows<const N: usize>(rows: &[[u16; N]]) -> Result<Self> {
         let n_values = |i: usize| rows.iter().map(|row| usize::from(row[i]) + 1).max().unwrap_or(0);
         Self::new(numbered(N), (0..N).map(n_values).collect(), rows.iter().flatten().copied().collect())
@@ -70,7 +72,7 @@ impl DiscreteData {
         &self.labels.n_values
     }
 
-    /// The label of a value; its number where there are none.
+    /// Returns the label of a value; its number if no labels were given.
     ///
     /// # Panics
     /// If there is no such variable or value.

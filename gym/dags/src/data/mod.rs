@@ -1,4 +1,4 @@
-//! Observations of variables: from files and simulated.
+//! Observations of variables: read from files, or simulated.
 
 mod bif;
 mod continuous;
@@ -21,7 +21,8 @@ pub use sem::{Mechanism, Sem, SemConfig};
 use crate::env::check_size;
 use crate::{Ancestry, NodeSet};
 
-/// Checks the number of cells, whole rows of one cell for each name, and that no name comes twice.
+/// Checks the numbers of names and cells: one cell per name in each row, and no name twice. Returns the
+/// number of rows.
 fn check_table(names: &[String], cells: usize) -> Result<usize> {
     let n = check_size(names.len())?;
     if cells == 0 || !cells.is_multiple_of(n) {
@@ -37,18 +38,18 @@ fn check_table(names: &[String], cells: usize) -> Result<usize> {
     }
 }
 
-/// The error for a variable that has one value in all rows.
+/// Returns the error for a variable that has the same value in all rows.
 fn constant_column(name: &str, value: &str) -> Error {
     Error::config("a variable", format!("`{name}`, {value} in every row"), "variables that vary: leave the column out")
 }
 
-/// Default names of variables: `x0`, `x1`, ...
+/// Returns default names of variables: `x0`, `x1`, ...
 fn numbered(n: usize) -> Vec<String> {
     (0..n).map(|i| format!("x{i}")).collect()
 }
 
-/// Draws rows of variables, nodes after their parents, with some of them set to values. `draw` gets the node and the
-/// row so far.
+/// Samples rows of variables, parents before their children; nodes in `set` get the given values. `draw` gets
+/// the node and the row so far.
 fn ancestral_rows<T: Copy + Default>(
     ancestry: &Ancestry,
     rows: usize,
@@ -60,7 +61,7 @@ fn ancestral_rows<T: Copy + Default>(
     let mut cells = vec![T::default(); rows * n];
     for row in cells.chunks_exact_mut(n) {
         for &node in &order {
-            // Nodes that are set are drawn, too, so that the random numbers of all other nodes stay the same.
+            // Nodes in `set` are sampled, too, so that the random numbers of all other nodes stay the same.
             let value = draw(node, row);
             row[node] = set.iter().find(|(target, _)| *target == node).map_or(value, |(_, value)| *value);
         }
@@ -68,7 +69,7 @@ fn ancestral_rows<T: Copy + Default>(
     cells
 }
 
-/// The nodes that are set to a value, if they are nodes.
+/// Returns the nodes that are set to a value, after checking that they exist.
 fn targets<T>(set: &[(usize, T)], n: usize) -> Result<NodeSet> {
     let node = |(node, _): &(usize, T)| if *node < n { Ok(*node) } else { Err(Error::out_of_range(*node, n)) };
     set.iter().map(node).collect()

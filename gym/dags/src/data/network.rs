@@ -5,10 +5,10 @@ use super::random_dag::pick;
 use super::{DiscreteData, ancestral_rows, numbered, targets};
 use crate::Ancestry;
 
-/// A Bayesian network of discrete variables: a graph and a table of probabilities for each node.
+/// A Bayesian network of discrete variables: a graph, and a probability table for each node.
 ///
-/// A table has a row for each configuration of the parents (ascending, the last one's value changes fastest), a
-/// column for each value.
+/// A table has a row for each configuration of the parents (in ascending order, the value of the last parent
+/// changing fastest) and a column for each value of the node.
 ///
 /// ```
 /// use gfn::Rng;
@@ -28,16 +28,17 @@ pub struct DiscreteNetwork {
     tables: Vec<Vec<f64>>,
 }
 
-/// The most entries of all tables together: 128 MB.
+/// The largest number of entries of all tables together: 128 MB.
 pub(super) const MAX_ENTRIES: usize = 1 << 24;
 
 impl DiscreteNetwork {
-    /// A network of an acyclic graph, with the variables' names and the labels of their values.
+    /// Creates a network from an acyclic graph, the variables' names, the labels of their values, and their
+    /// tables.
     ///
     /// # Errors
     /// [`Error::Shape`] unless there are a name, labels and a table of the right size for each node;
-    /// [`Error::Config`] for a variable of fewer than 2 values, more than 16 million entries in all tables, and a row
-    /// that isn't a distribution; those of [`Ancestry::of`].
+    /// [`Error::Config`] for a variable of fewer than 2 values, for more than 16 million entries in all
+    /// tables, and for a row that isn't a distribution; errors of [`Ancestry::of`].
     pub fn new(names: Vec<String>, labels: Vec<Vec<String>>, dag: GraphState, tables: Vec<Vec<f64>>) -> Result<Self> {
         let (n, ancestry) = (dag.n_nodes(), Ancestry::of(&dag)?);
         let given = [names.len(), labels.len(), tables.len()];
@@ -71,10 +72,11 @@ impl DiscreteNetwork {
         Ok(Self { names, labels, dag, ancestry, tables })
     }
 
-    /// A network of variables of `values` values each, the rows of its tables drawn evenly from all distributions.
+    /// Creates a network of variables with `values` values each. The rows of its tables are sampled uniformly
+    /// from all distributions.
     ///
     /// # Errors
-    /// Those of [`new`](Self::new).
+    /// Errors of [`new`](Self::new).
     pub fn draw(dag: GraphState, values: usize, rng: &mut Rng) -> Result<Self> {
         let n = dag.n_nodes();
         let labels: Vec<Vec<String>> = vec![(0..values).map(|k| k.to_string()).collect(); n];
@@ -82,7 +84,7 @@ impl DiscreteNetwork {
         for n_rows in n_configurations(&Ancestry::of(&dag)?, &labels)? {
             let mut table = Vec::new();
             for _ in 0..n_rows {
-                // Exponential numbers divided by their sum are a draw from the flat Dirichlet distribution.
+                // Exponential samples divided by their sum are a sample of the flat Dirichlet distribution.
                 let draws: Vec<f64> = (0..values).map(|_| -(1.0 - rng.uniform()).ln()).collect();
                 let sum: f64 = draws.iter().sum();
                 table.extend(draws.iter().map(|x| x / sum));
@@ -98,7 +100,7 @@ impl DiscreteNetwork {
         &self.dag
     }
 
-    /// The variables' names.
+    /// The names of the variables.
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.names
@@ -110,7 +112,7 @@ impl DiscreteNetwork {
         &self.labels
     }
 
-    /// The probabilities of a node's values, given those of all variables of an observation.
+    /// Returns the probabilities of a node's values, given the values of all variables in an observation.
     ///
     /// # Panics
     /// If there is no such node, or the observation is too short.
@@ -122,7 +124,7 @@ impl DiscreteNetwork {
         &self.tables[node][row * values..(row + 1) * values]
     }
 
-    /// The log-probability of an observation.
+    /// Computes the log-probability of an observation.
     ///
     /// # Panics
     /// If the observation is too short.
@@ -131,18 +133,19 @@ impl DiscreteNetwork {
         (0..self.names.len()).map(|node| self.probs(node, observation)[usize::from(observation[node])].ln()).sum()
     }
 
-    /// Draws observations, nodes after their parents.
+    /// Samples observations, parents before their children.
     ///
     /// # Errors
-    /// Those of [`DiscreteData::new`], such as for no row.
+    /// Errors of [`DiscreteData::new`], for example for 0 rows.
     pub fn sample(&self, rows: usize, rng: &mut Rng) -> Result<DiscreteData> {
         self.draw_rows(rows, &[], rng)
     }
 
-    /// Draws observations in which these nodes are set to these values; the data says so.
+    /// Samples observations in which the given nodes are set to the given values. The data records these
+    /// interventions.
     ///
     /// # Errors
-    /// Those of [`sample`](Self::sample); [`Error::OutOfRange`] for a node or a value that isn't there.
+    /// Errors of [`sample`](Self::sample); [`Error::OutOfRange`] for a node or a value that doesn't exist.
     pub fn sample_do(&self, rows: usize, set: &[(usize, u16)], rng: &mut Rng) -> Result<DiscreteData> {
         let targets = targets(set, self.names.len())?;
         for &(node, value) in set {
@@ -160,7 +163,8 @@ impl DiscreteNetwork {
     }
 }
 
-/// The number of configurations of each node's parents, if the tables of all of them aren't too large together.
+/// Returns the number of configurations of each node's parents; an error if all tables together would be too
+/// large.
 fn n_configurations(ancestry: &Ancestry, labels: &[Vec<String>]) -> Result<Vec<usize>> {
     let mut left = MAX_ENTRIES;
     let mut out = Vec::with_capacity(labels.len());

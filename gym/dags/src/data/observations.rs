@@ -3,23 +3,23 @@ use gfn::{Error, Result};
 use super::check_table;
 use crate::NodeSet;
 
-/// Observations of variables, `[rows, variables]`: [`ContinuousData`](crate::ContinuousData) or [`DiscreteData`](crate::DiscreteData).
-/// `L` holds the labels of values, for discrete ones.
+/// Observations of variables, `[rows, variables]`: [`ContinuousData`](crate::ContinuousData) or
+/// [`DiscreteData`](crate::DiscreteData). `L` holds the labels of discrete values.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Observations<T, L> {
     pub(super) names: Vec<String>,
-    /// Row by row.
+    /// Values, row by row.
     pub(super) cells: Vec<T>,
     pub(super) labels: L,
     pub(super) interventions: Option<Vec<NodeSet>>,
 }
 
 impl<T: Copy, L: Clone> Observations<T, L> {
-    /// The same data, some variables of some rows having been set by an experiment: one set for each row. It doesn't matter to
-    /// scores what they were set to, or how.
+    /// Returns the data with interventions: for each row, the set of variables that an experiment set. Scores
+    /// ignore these cells, whatever the values are and however they were set.
     ///
     /// # Errors
-    /// [`Error::Shape`] for another number of rows, [`Error::OutOfRange`] for a variable that isn't there.
+    /// [`Error::Shape`] for a wrong number of rows; [`Error::OutOfRange`] for a variable that doesn't exist.
     pub fn with_interventions(mut self, targets: Vec<NodeSet>) -> Result<Self> {
         let (rows, n) = (self.n_rows(), self.n_variables());
         if targets.len() != rows {
@@ -33,13 +33,13 @@ impl<T: Copy, L: Clone> Observations<T, L> {
         Ok(self)
     }
 
-    /// The variables that were set in each row, if any were.
+    /// Returns the set of variables that were set in each row; `None` without interventions.
     #[must_use]
     pub fn interventions(&self) -> Option<&[NodeSet]> {
         self.interventions.as_deref()
     }
 
-    /// The variables' names.
+    /// The names of the variables.
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.names
@@ -57,7 +57,7 @@ impl<T: Copy, L: Clone> Observations<T, L> {
         self.cells.len() / self.names.len()
     }
 
-    /// One observation.
+    /// Returns the observation in a row.
     ///
     /// # Panics
     /// If there is no such row.
@@ -66,7 +66,7 @@ impl<T: Copy, L: Clone> Observations<T, L> {
         &self.cells[row * self.names.len()..(row + 1) * self.names.len()]
     }
 
-    /// The values of one variable.
+    /// Returns the values of a variable in all rows.
     ///
     /// # Panics
     /// If there is no such variable.
@@ -75,10 +75,10 @@ impl<T: Copy, L: Clone> Observations<T, L> {
         (0..self.n_rows()).map(|row| self.row(row)[variable]).collect()
     }
 
-    /// The rows at these indices.
+    /// Returns the rows at these indices.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] for a row that isn't there, [`Error::Shape`] for no row.
+    /// [`Error::OutOfRange`] for a row that doesn't exist; [`Error::Shape`] for no row.
     pub fn select(&self, rows: &[usize]) -> Result<Self> {
         if let Some(&index) = rows.iter().find(|&&row| row >= self.n_rows()) {
             return Err(Error::out_of_range(index, self.n_rows()));

@@ -3,24 +3,25 @@ use gfn::{Error, Result, Rng};
 
 use crate::env::{acyclic, check_size};
 
-/// The law of a random acyclic graph.
+/// A distribution of random acyclic graphs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum GraphLaw {
-    /// Each pair of nodes is joined with the same probability, along a random order of the nodes.
+    /// Erdos-Renyi graphs: each pair of nodes is joined with the same probability, directed along a random
+    /// order of the nodes.
     ErdosRenyi {
         /// The expected number of edges, at most `n (n - 1) / 2`.
         edges: f64,
     },
-    /// Preferential attachment (Barabasi and Albert 1999): each node in a random order gets edges from earlier ones, drawn in
-    /// proportion to their degree plus one; a few nodes end up with many children.
+    /// Preferential attachment (Barabasi and Albert 1999): each node, in a random order, gets edges from
+    /// earlier nodes, sampled in proportion to their degree plus one. A few nodes end up with many children.
     ScaleFree {
-        /// Edges into each node, or as many as there are earlier ones.
+        /// The number of edges into each node, or the number of earlier nodes if that is smaller.
         edges_per_node: usize,
     },
 }
 
 impl GraphLaw {
-    /// Draws a graph of `n` nodes.
+    /// Samples a graph of `n` nodes.
     ///
     /// ```
     /// use gfn::Rng;
@@ -31,7 +32,7 @@ impl GraphLaw {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Config`] for no node or more than 200, and for more edges than there are pairs.
+    /// [`Error::Config`] for no node, for more than 200 nodes, and for more edges than there are pairs.
     pub fn draw(self, n: usize, rng: &mut Rng) -> Result<GraphState> {
         let order = permutation(check_size(n)?, rng);
         let mut edges: Vec<(u32, u32)> = Vec::new();
@@ -74,7 +75,7 @@ fn permutation(n: usize, rng: &mut Rng) -> Vec<u32> {
     order
 }
 
-/// Draws an index with a probability in proportion to its weight.
+/// Samples an index with a probability in proportion to its weight.
 pub(super) fn pick(weights: &[f64], rng: &mut Rng) -> usize {
     let mut rest = rng.uniform() * weights.iter().sum::<f64>();
     let mut last = 0;

@@ -4,21 +4,21 @@ use gfn::{Error, Result, Rng};
 use super::{ContinuousData, ancestral_rows, numbered, targets};
 use crate::Ancestry;
 
-/// A variable as a function of its parents; noise is added to it.
+/// A variable's mean as a function of its parents; noise is added to it.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Mechanism {
-    /// A weighted sum of the parents, ascending.
+    /// A weighted sum of the parents, in ascending order.
     Linear {
-        /// A weight for each parent.
+        /// The weight of each parent.
         weights: Vec<f64>,
     },
-    /// A network of one hidden layer with tanh, `out . tanh(W x + b)`.
+    /// A network with one hidden layer of tanh units: `out . tanh(W x + b)`.
     Mlp {
-        /// W: a row of weights for each hidden unit, one for each parent.
+        /// W: a row for each hidden unit, with a weight for each parent.
         hidden: Vec<Vec<f64>>,
-        /// b: one for each hidden unit.
+        /// b: the bias of each hidden unit.
         biases: Vec<f64>,
-        /// One weight for each hidden unit.
+        /// A weight of the output for each hidden unit.
         out: Vec<f64>,
     },
 }
@@ -38,7 +38,7 @@ impl Mechanism {
     fn n_parents(&self) -> Option<usize> {
         match self {
             Self::Linear { weights } => Some(weights.len()),
-            // Without a parent each row is empty, and so is the number of them to compare.
+            // Rows are empty if there is no parent; then `first` is 0.
             Self::Mlp { hidden, biases, out } if hidden.len() == biases.len() && biases.len() == out.len() => {
                 let first = hidden.first().map_or(0, Vec::len);
                 hidden.iter().all(|row| row.len() == first).then_some(first)
@@ -48,27 +48,28 @@ impl Mechanism {
     }
 }
 
-/// The law that the mechanisms of a [`Sem`] are drawn by.
+/// The distribution that the mechanisms of a [`Sem`] are sampled from.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum SemConfig {
-    /// Weights from N(0, 1), no intercept: what torchgfn and jax-dag-gflownet simulate.
+    /// Weights from N(0, 1), no intercept, as in torchgfn and jax-dag-gflownet.
     Linear,
-    /// Weights of a size between these two, with a random sign: every edge can be seen in the data.
+    /// Weights whose size is uniform between these two bounds, with a random sign: every edge has a visible
+    /// effect.
     LinearAwayFromZero {
-        /// The smallest size.
+        /// The smallest size of a weight.
         low: f64,
-        /// The largest.
+        /// The largest size of a weight.
         high: f64,
     },
-    /// Random networks of one hidden layer of tanh units, all weights and biases from N(0, 1), the output divided by
-    /// the root of the number of units.
+    /// Random networks with one hidden layer of tanh units: weights and biases from N(0, 1), the output
+    /// divided by the root of the number of units.
     Mlp {
-        /// Hidden units.
+        /// The number of hidden units.
         hidden: usize,
     },
 }
 
-/// A structural equation model: an acyclic graph, a mechanism for each node, and Gaussian noise that is added to it.
+/// A structural equation model: an acyclic graph, a mechanism for each node, and additive Gaussian noise.
 ///
 /// ```
 /// use gfn::Rng;
@@ -88,11 +89,12 @@ pub struct Sem {
 }
 
 impl Sem {
-    /// A model of an acyclic graph; `noise_std` is a standard deviation.
+    /// Creates a model from an acyclic graph and a mechanism for each node; `noise_std` is the noise's
+    /// standard deviation.
     ///
     /// # Errors
     /// [`Error::Shape`] unless there is a mechanism for each node, with a weight for each of its parents;
-    /// [`Error::Config`] for a noise below 0 or not finite; those of [`Ancestry::of`].
+    /// [`Error::Config`] if `noise_std` is below 0 or not finite; errors of [`Ancestry::of`].
     pub fn new(dag: GraphState, mechanisms: Vec<Mechanism>, noise_std: f64) -> Result<Self> {
         if !(noise_std >= 0.0 && noise_std.is_finite()) {
             return Err(Error::config("noise_std", noise_std, "a number of at least 0"));
@@ -107,11 +109,10 @@ impl Sem {
         Ok(Self { dag, ancestry, mechanisms, noise_std })
     }
 
-    /// A model with random mechanisms.
+    /// Creates a model with random mechanisms.
     ///
     /// # Errors
-    /// Those of [`new`](Self::new), and [`Error::Config`] for sizes of weights that aren't `0 <= low <= high`, and
-    /// for no hidden unit.
+    /// Errors of [`new`](Self::new); [`Error::Config`] unless `0 <= low <= high`, and for no hidden unit.
     pub fn draw(dag: GraphState, config: SemConfig, noise_std: f64, rng: &mut Rng) -> Result<Self> {
         if let SemConfig::LinearAwayFromZero { low, high } = config
             && !(0.0 <= low && low <= high && high.is_finite())
@@ -157,18 +158,19 @@ impl Sem {
         &self.mechanisms
     }
 
-    /// Draws observations, nodes after their parents.
+    /// Samples observations, parents before their children.
     ///
     /// # Errors
-    /// Those of [`ContinuousData::new`], such as for no row.
+    /// Errors of [`ContinuousData::new`], for example for 0 rows.
     pub fn sample(&self, rows: usize, rng: &mut Rng) -> Result<ContinuousData> {
         self.draw_rows(rows, &[], rng)
     }
 
-    /// Draws observations in which these nodes are set to these values; the data says so.
+    /// Samples observations in which the given nodes are set to the given values. The data records these
+    /// interventions.
     ///
     /// # Errors
-    /// Those of [`sample`](Self::sample); [`Error::OutOfRange`] for a node that isn't there.
+    /// Errors of [`sample`](Self::sample); [`Error::OutOfRange`] for a node that doesn't exist.
     pub fn sample_do(&self, rows: usize, set: &[(usize, f64)], rng: &mut Rng) -> Result<ContinuousData> {
         let targets = targets(set, self.dag.n_nodes())?;
         self.draw_rows(rows, set, rng)?.with_interventions(vec![targets; rows])

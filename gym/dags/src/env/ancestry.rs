@@ -1,4 +1,4 @@
-//! Who leads to whom in an acyclic graph.
+//! Parents and ancestors of the nodes of an acyclic graph.
 
 use gfn::graph::{Edge, GraphKind, GraphState};
 use gfn::{Error, Result};
@@ -6,13 +6,13 @@ use smallvec::SmallVec;
 
 use super::{NodeSet, check_size};
 
-/// The most nodes of a graph.
+/// The largest number of nodes of a graph.
 pub const MAX_NODES: usize = 200;
 
-/// A set for each node; on the stack where there are few.
+/// A set for each node, on the stack for at most 8 nodes.
 type Sets = SmallVec<[NodeSet; 8]>;
 
-/// The graph of these edges `(source, target)`.
+/// Builds a graph of `n` nodes from edges `(source, target)`.
 ///
 /// ```
 /// use gfn_dags::acyclic;
@@ -22,8 +22,8 @@ type Sets = SmallVec<[NodeSet; 8]>;
 /// ```
 ///
 /// # Errors
-/// [`Error::Config`] for no node or more than [`MAX_NODES`]; [`Error::Contract`] for an edge that names no node or comes twice, and for a
-/// directed cycle.
+/// [`Error::Config`] for no node, and for more than [`MAX_NODES`]; [`Error::Contract`] for an edge with an
+/// unknown node, for an edge that comes twice, and for a directed cycle.
 pub fn acyclic(n: usize, edges: &[(u32, u32)]) -> Result<GraphState> {
     let mut graph = GraphState::with_nodes(GraphKind::Directed, check_size(n)?);
     edges.iter().try_for_each(|&(a, b)| graph.add_edge(a, b, Edge::default()))?;
@@ -31,7 +31,7 @@ pub fn acyclic(n: usize, edges: &[(u32, u32)]) -> Result<GraphState> {
     Ok(graph)
 }
 
-/// The parents of each node of a directed graph of at most 256 nodes.
+/// Returns the parents of each node of a directed graph of at most 256 nodes.
 pub(crate) fn parent_sets(graph: &GraphState) -> Sets {
     let mut out = Sets::from_elem(NodeSet::EMPTY, graph.n_nodes());
     graph.edges().for_each(|(a, b)| out[b as usize].insert(a as usize));
@@ -49,15 +49,16 @@ pub(crate) fn parent_sets(graph: &GraphState) -> Sets {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ancestry {
     parents: Sets,
-    /// Each node is among its own.
+    /// The ancestors of each node, itself among them.
     ancestors: Sets,
 }
 
 impl Ancestry {
-    /// The ancestry of a graph.
+    /// Computes the ancestry of a graph.
     ///
     /// # Errors
-    /// [`Error::Config`] for no node or more than [`MAX_NODES`]; [`Error::Contract`] for an undirected graph, and for a directed cycle.
+    /// [`Error::Config`] for no node, and for more than [`MAX_NODES`]; [`Error::Contract`] for an undirected
+    /// graph, and for a directed cycle.
     pub fn of(graph: &GraphState) -> Result<Self> {
         check_size(graph.n_nodes())?;
         let found = graph.is_directed().then(|| Self::above(parent_sets(graph))).flatten();
@@ -65,13 +66,14 @@ impl Ancestry {
         found.ok_or_else(|| Error::contract(law, format!("graph {graph}")))
     }
 
-    /// The ancestry of nodes with these parents; `None` where they form a cycle.
+    /// Computes the ancestry from each node's parents; `None` if they form a cycle.
     fn above(parents: Sets) -> Option<Self> {
         let mut out = Self { ancestors: SmallVec::from_elem(NodeSet::EMPTY, parents.len()), parents };
         (0..out.parents.len()).all(|node| out.visit(node, NodeSet::EMPTY)).then_some(out)
     }
 
-    /// Finds the ancestors of a node, after those of its parents; `below` are the nodes on the way here.
+    /// Computes the ancestors of a node, after those of its parents; `false` for a cycle. `below` are the
+    /// nodes whose visit led here.
     fn visit(&mut self, node: usize, below: NodeSet) -> bool {
         if below.contains(node) || !self.ancestors[node].is_empty() {
             return !below.contains(node);
@@ -102,16 +104,16 @@ impl Ancestry {
         self.parents[node]
     }
 
-    /// `true` if a directed path of at least one edge leads from `source` to `target`.
+    /// Returns `true` if a directed path of at least one edge leads from `source` to `target`.
     ///
     /// # Panics
-    /// If there is no such target.
+    /// If there is no such target node.
     #[must_use]
     pub fn has_path(&self, source: usize, target: usize) -> bool {
         source != target && self.ancestors[target].contains(source)
     }
 
-    /// The Markov blanket of a node: its parents, its children, and the other parents of these.
+    /// Returns the Markov blanket of a node: its parents, its children, and the children's other parents.
     ///
     /// # Panics
     /// If there is no such node.
@@ -121,11 +123,11 @@ impl Ancestry {
         children.fold(self.parents[node], |blanket, child| blanket.union(self.parents[child]).with(child)).without(node)
     }
 
-    /// The nodes so that parents come before their children.
+    /// Returns the nodes in an order in which parents come before their children.
     #[must_use]
     pub fn topological_order(&self) -> Vec<usize> {
         let mut nodes: Vec<usize> = (0..self.n_nodes()).collect();
-        // A node has more ancestors than any of them has.
+        // A node has more ancestors than any of its ancestors has, so their number sorts the nodes.
         nodes.sort_by_key(|&node| self.ancestors[node].len());
         nodes
     }

@@ -7,32 +7,32 @@ use serde::{Deserialize, Serialize};
 use super::ancestry::parent_sets;
 use super::{NodeSet, acyclic, check_size};
 
-/// The nodes of a [`BayesianStructure`](super::BayesianStructure) and expert knowledge of its edges; an edge is
-/// `(source, target)`.
+/// The number of nodes of a [`BayesianStructure`](super::BayesianStructure), and expert knowledge of its
+/// edges. An edge is `(source, target)`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StructureConfig {
     /// The number of nodes, 1 to 200.
     pub nodes: usize,
-    /// No node has more parents.
+    /// The largest number of parents of a node; `None` (the default) for no limit.
     #[serde(default)]
     pub max_parents: Option<usize>,
-    /// Edges that no graph has.
+    /// Edges that no graph has; none by default.
     #[serde(default)]
     pub forbidden: Vec<(u32, u32)>,
-    /// Edges that every graph has: the initial one has them and no other.
+    /// Edges that every graph has; the initial graph has these edges only. None by default.
     #[serde(default)]
     pub required: Vec<(u32, u32)>,
 }
 
 impl StructureConfig {
-    /// All acyclic graphs of these many nodes.
+    /// Creates a configuration of all acyclic graphs with `nodes` nodes: no limit, no expert knowledge.
     #[must_use]
     pub fn new(nodes: usize) -> Self {
         Self { nodes, max_parents: None, forbidden: Vec::new(), required: Vec::new() }
     }
 
-    /// The graph of the required edges, once everything is found to make sense.
+    /// Checks the configuration, and returns the graph of the required edges.
     pub(super) fn initial(&self) -> Result<GraphState> {
         let n = check_size(self.nodes)?;
         for edge in self.required.iter().chain(&self.forbidden) {
@@ -57,7 +57,7 @@ impl StructureConfig {
         Ok(initial)
     }
 
-    /// The sources of those of these edges that lead into a node.
+    /// Returns the sources of the edges that lead into a node.
     pub(crate) fn sources(edges: &[(u32, u32)], node: usize) -> NodeSet {
         edges.iter().filter(|edge| edge.1 as usize == node).map(|edge| edge.0 as usize).collect()
     }

@@ -1,4 +1,4 @@
-//! Acyclic graphs on labelled nodes, edge by edge: rules, expert knowledge, who leads to whom.
+//! Acyclic graphs on labelled nodes, built edge by edge: rules, expert knowledge, ancestry.
 
 mod add_arc;
 mod ancestry;
@@ -15,7 +15,7 @@ pub use structure::BayesianStructure;
 
 use gfn::{Error, Result};
 
-/// Checks a number of nodes.
+/// Checks that a number of nodes is 1 to 200, and returns it.
 pub(crate) fn check_size(n: usize) -> Result<usize> {
     if (1..=MAX_NODES).contains(&n) {
         Ok(n)

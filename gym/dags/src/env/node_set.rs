@@ -1,6 +1,6 @@
 //! Sets of nodes.
 
-/// A set of nodes: 256 bits, copied freely.
+/// A set of nodes below 256, stored in 256 bits; cheap to copy.
 ///
 /// ```
 /// use gfn_dags::NodeSet;
@@ -12,16 +12,16 @@
 pub struct NodeSet([u64; 4]);
 
 impl NodeSet {
-    /// No node.
+    /// The empty set.
     pub const EMPTY: Self = Self([0; 4]);
 
-    /// Nodes `0..64` by the bits of a word.
+    /// Creates a set of nodes `0..64` from the bits of a word.
     #[must_use]
     pub const fn of_bits(bits: u64) -> Self {
         Self([bits, 0, 0, 0])
     }
 
-    /// Nodes `0..64` as the bits of a word; later ones are left out.
+    /// Returns nodes `0..64` as the bits of a word; later nodes are ignored.
     #[must_use]
     pub fn bits(&self) -> u64 {
         self.0[0]
@@ -30,44 +30,44 @@ impl NodeSet {
     /// Adds a node.
     ///
     /// # Panics
-    /// For a node of 256 or more.
+    /// If the node is 256 or more.
     pub fn insert(&mut self, node: usize) {
         self.0[node / 64] |= 1 << (node % 64);
     }
 
-    /// The set with one more node.
+    /// Returns the set with one more node.
     ///
     /// # Panics
-    /// For a node of 256 or more.
+    /// If the node is 256 or more.
     #[must_use]
     pub fn with(mut self, node: usize) -> Self {
         self.insert(node);
         self
     }
 
-    /// The set without a node.
+    /// Returns the set without a node.
     ///
     /// # Panics
-    /// For a node of 256 or more.
+    /// If the node is 256 or more.
     #[must_use]
     pub fn without(mut self, node: usize) -> Self {
         self.0[node / 64] &= !(1 << (node % 64));
         self
     }
 
-    /// The nodes that are in either set.
+    /// Returns the nodes that are in at least one of both sets.
     #[must_use]
     pub fn union(self, other: Self) -> Self {
         Self(std::array::from_fn(|k| self.0[k] | other.0[k]))
     }
 
-    /// The nodes that aren't in the other set.
+    /// Returns the nodes that aren't in the other set.
     #[must_use]
     pub fn minus(self, other: Self) -> Self {
         Self(std::array::from_fn(|k| self.0[k] & !other.0[k]))
     }
 
-    /// `true` if a node is in it.
+    /// Returns `true` if a node is in the set.
     #[must_use]
     pub fn contains(&self, node: usize) -> bool {
         self.0.get(node / 64).is_some_and(|word| word >> (node % 64) & 1 == 1)
@@ -79,13 +79,13 @@ impl NodeSet {
         self.0.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// `true` if there is none.
+    /// Returns `true` if the set has no node.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::EMPTY
     }
 
-    /// The nodes, ascending.
+    /// Iterates over the nodes in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = usize> + use<> {
         let (mut words, mut k) = (self.0, 0);
         std::iter::from_fn(move || {

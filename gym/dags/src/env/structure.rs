@@ -3,11 +3,12 @@ use gfn::graph::{ActionSet, BackwardRule, GraphEnv, GraphRules, GraphState, Move
 
 use super::{AddArc, NodeSet, StructureConfig, parent_sets};
 
-/// Directed acyclic graphs on labelled nodes, built from the required edges by adding one edge at a time; any of them can be
-/// finished.
+/// An environment of directed acyclic graphs on labelled nodes, built by adding one edge at a time to the
+/// required edges. Every state can be finished.
 ///
-/// *Slots.* `source * n + target` adds that edge forward and removes it backward, `n * n` is the exit. Edges that would close a cycle
-/// aren't legal, so every state is acyclic. Nothing is kept between steps: a mask finds each node's ancestors anew.
+/// *Slots.* `source * n + target` adds that edge forward and removes it backward; `n * n` is the exit. Edges
+/// that would close a cycle aren't legal, so every state is acyclic. Nothing is cached between steps: each
+/// mask computes the ancestors anew.
 ///
 /// ```
 /// use gfn::env::{Direction, DiscreteEnv, Env, Slots};
@@ -26,20 +27,20 @@ pub struct BayesianStructure {
     config: StructureConfig,
 }
 
-/// The required and the forbidden edges.
+/// The rules of expert knowledge: required and forbidden edges.
 struct Knowledge {
     config: StructureConfig,
-    /// The targets that each node may get an edge to, and those that it has one to in any case.
+    /// The targets that each node may have an edge to (`allowed`) and must have an edge to (`required`).
     allowed: Vec<NodeSet>,
     required: Vec<NodeSet>,
 }
 
 impl BayesianStructure {
-    /// An environment of these nodes and this knowledge.
+    /// Creates the environment of a configuration.
     ///
     /// # Errors
-    /// [`Error::Config`](gfn::Error::Config) for no node or more than [`MAX_NODES`](super::MAX_NODES), and for knowledge that contradicts
-    /// itself: required edges that form a cycle, are forbidden, or are more than a node may have.
+    /// [`Error::Config`](gfn::Error::Config) for no node, for more than [`MAX_NODES`](super::MAX_NODES), and
+    /// for contradictory knowledge: required edges that form a cycle, are forbidden, or exceed `max_parents`.
     pub fn new(config: StructureConfig) -> Result<Self> {
         let (initial, n) = (config.initial()?, config.nodes);
         let (mut allowed, mut required): (Vec<NodeSet>, _) = (vec![(0..n).collect(); n], vec![NodeSet::EMPTY; n]);
@@ -51,7 +52,7 @@ impl BayesianStructure {
         Ok(Self { env: env.with_backward(BackwardRule::ByType), config })
     }
 
-    /// Returns the environment, as trainers and samplers take it.
+    /// Returns the environment that trainers and samplers take.
     #[must_use]
     pub fn env(&self) -> &GraphEnv {
         &self.env
@@ -63,7 +64,7 @@ impl BayesianStructure {
         self.env
     }
 
-    /// The settings that it was made from.
+    /// The configuration that the environment was created from.
     #[must_use]
     pub fn config(&self) -> &StructureConfig {
         &self.config
@@ -79,7 +80,7 @@ impl BayesianStructure {
 impl GraphRules for Knowledge {
     fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
         if graph.n_nodes() != self.config.nodes {
-            // No graph of this environment: nothing leads on.
+            // The graph isn't a state of this environment, so it has no legal moves.
             return moves.forbid_all();
         }
         if let Some(most) = self.config.max_parents {

@@ -1,4 +1,4 @@
-//! Linear attention between the pairs of nodes: the network of DAG-GFlowNet.
+//! The network of DAG-GFlowNet: linear attention between pairs of nodes.
 
 use gfn::env::{Direction, DiscreteEnv, Env};
 use gfn::graph::{GraphBatch, GraphEnv, GraphKind, GraphState, Node};
@@ -14,39 +14,42 @@ use tch::{Device, Kind, Tensor};
 /// The size of an [`EdgeTransformer`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct EdgeTransformerConfig {
-    /// Width of a pair's embedding: even, and a multiple of `heads`.
+    /// The width of a pair's embedding: even, and a multiple of `heads`.
     pub embedding: i64,
-    /// Heads of attention, which share the embedding.
+    /// The number of attention heads, which share the embedding.
     pub heads: i64,
-    /// Layers that all outputs share.
+    /// The number of layers shared by all outputs.
     pub layers: usize,
-    /// Layers of the edges' own, and as many of the exit's (and of the flow's).
+    /// The number of further layers for the edges, and again for the exit (and the flow).
     pub head_layers: usize,
-    /// The state-flow head and log Z. It takes no conditions.
+    /// The state-flow head and log Z. Conditions aren't supported.
     pub estimators: EstimatorsConfig,
 }
 
 impl Default for EdgeTransformerConfig {
-    /// Small enough for a processor: width 64, four heads, one shared layer and one of each output's own.
+    /// Small enough for a CPU: width 64, four heads, one shared layer, one further layer for each output.
     fn default() -> Self {
         Self { embedding: 64, heads: 4, layers: 1, head_layers: 1, estimators: EstimatorsConfig::default() }
     }
 }
 
 impl EdgeTransformerConfig {
-    /// The size of Deleu et al.: width 256, four heads of 64, three shared layers and two of each output's own.
+    /// Returns the size of Deleu et al.: width 256, four heads of 64, three shared layers, two further layers
+    /// for each output.
     #[must_use]
     pub fn published() -> Self {
         Self { embedding: 256, layers: 3, head_layers: 2, ..Self::default() }
     }
 }
 
-/// The network of DAG-GFlowNet (Deleu et al., *Bayesian structure learning with generative flow networks*, UAI 2022, section 4.3).
+/// The network of DAG-GFlowNet (Deleu et al., *Bayesian structure learning with generative flow networks*,
+/// UAI 2022, section 4.3).
 ///
-/// Each ordered pair of nodes is a token: an embedding of which nodes they are, and in every block whether there is an edge.
-/// Attention is linear (Katharopoulos et al., *Transformers are RNNs*, 2020), so that a graph of `d` nodes costs `d^2` tokens, not
-/// `d^4` products. P_F has two factors: the exit's probability, the sigmoid of one number, and which edge otherwise, a softmax over legal
-/// edges. P_B is uniform.
+/// Each ordered pair of nodes is a token: an embedding of both nodes and, in every block, a bit that is 1 if
+/// they have an edge. Attention is linear (Katharopoulos et al., *Transformers are RNNs*, 2020), so the cost
+/// of a graph of `d` nodes grows with its `d^2` tokens, not with their `d^4` pairs. P_F has two factors: the
+/// probability of the exit, the sigmoid of one output, and a softmax over legal edges otherwise. P_B is
+/// uniform.
 ///
 /// ```
 /// use gfn::{env::Env, policy::{GraphPolicy, Policy}, objective::Quantities};
@@ -61,12 +64,12 @@ impl EdgeTransformerConfig {
 #[derive(Debug)]
 pub struct EdgeTransformer {
     env: GraphEnv,
-    /// Of pairs by their source and by their target, `[n, embedding / 2]` each.
+    /// The embeddings of nodes as sources, `[n, embedding / 2]`; `target` has the same shape.
     source: Tensor,
     target: Tensor,
     shared_blocks: Vec<AttentionBlock>,
     edges: OutputHead,
-    /// The exit's number, and log F beside it.
+    /// The head of the exit's logit and, if there is a flow, log F.
     graph: OutputHead,
     flow: bool,
     estimators: Estimators,
@@ -74,11 +77,13 @@ pub struct EdgeTransformer {
 }
 
 impl EdgeTransformer {
-    /// A network for the graphs of a [`BayesianStructure`](crate::BayesianStructure)'s environment, with weights drawn from `rng`.
+    /// Creates a network for the environment of a [`BayesianStructure`](crate::BayesianStructure), with
+    /// weights sampled by `rng`.
     ///
     /// # Errors
-    /// [`Error::Config`] for an embedding that the heads can't share or that isn't even, for conditions, which it doesn't take, and for an
-    /// environment whose graphs aren't directed ones of a fixed number of nodes, with one action for each ordered pair and an exit.
+    /// [`Error::Config`] for an embedding that is odd or no multiple of the heads, for conditions, which
+    /// aren't supported, and for an environment unless its graphs are directed and have a fixed number of
+    /// nodes, one action for each ordered pair, and an exit.
     pub fn new(
         env: &GraphEnv,
         config: EdgeTransformerConfig,
@@ -112,8 +117,8 @@ impl EdgeTransformer {
         Ok(Self { env: env.clone(), source, target, shared_blocks: shared, edges, graph, flow, estimators, parameters })
     }
 
-    /// The pairs that are edges, and those that may be added, `[B, d^2]` each. The softmax over edges needs the latter before there are
-    /// masks.
+    /// Returns the pairs that are edges, and the pairs that may be added, `[B, d^2]` each. The mask is
+    /// computed here because the softmax over edges needs it before the policy applies its own.
     fn pairs(&self, batch: &GraphBatch<'_>) -> Result<[Tensor; 2]> {
         let (b, n) = (batch.len(), self.env.schema().max_nodes);
         if let Some(other) = batch.arrays.sizes().find(|&size| size != n) {
@@ -132,7 +137,7 @@ impl EdgeTransformer {
         Ok([tensor(&present), legal])
     }
 
-    /// Bits `[B, d^2]` to logits of edges `[B, d^2]` and numbers of graphs `[B, 1 or 2]`.
+    /// Maps edge bits `[B, d^2]` to logits of edges `[B, d^2]` and outputs of graphs `[B, 1 or 2]`.
     fn layers(&self, present: &Tensor) -> (Tensor, Tensor) {
         let (b, d) = (present.size()[0], self.env.schema().max_nodes as i64);
         let (bits, shape) = (present.to_kind(self.parameters.kind()).unsqueeze(2), [d, d, -1]);
@@ -160,7 +165,7 @@ impl GraphNetwork for EdgeTransformer {
             return Ok(NetworkOutput::default());
         }
         let (edges, graph) = self.layers(&present);
-        // Beside edges that sum to 1 the exit's number is its log-odds.
+        // The exit's output is its log-odds, as the probabilities of the edges sum to 1.
         let edges = edges.masked_fill(&legal.logical_not(), IMPOSSIBLE).log_softmax(1, None);
         let pf = Some(vec![edges.view([-1, 1]), graph.narrow(1, 0, 1)]);
         let values = log_flow.then(|| (Quantity::LogFlow, graph.select(1, 1))).into_iter().collect();
@@ -176,10 +181,10 @@ impl GraphNetwork for EdgeTransformer {
     }
 }
 
-/// Logits below which nothing is left of a probability, though its gradient stays finite.
+/// The logit of an illegal edge: small enough for a probability of 0, and finite for the gradient.
 const IMPOSSIBLE: f64 = -1e5;
 
-/// A head: blocks of its own, then a perceptron.
+/// An output head: blocks of its own, then an MLP.
 #[derive(Debug)]
 struct OutputHead {
     blocks: Vec<AttentionBlock>,
@@ -203,7 +208,8 @@ fn blocks(scope: &mut Scope<'_>, count: usize, config: &EdgeTransformerConfig) -
     (0..count).map(|k| AttentionBlock::new(&mut scope.sub(&format!("layer{k}")), config)).collect()
 }
 
-/// Linear attention and a feed-forward layer, each behind a layer norm that sees the adjacency bit anew, and beside a residual connection.
+/// A block of linear attention and a feed-forward layer, each with a residual connection and behind a layer
+/// norm that gets the adjacency bit again.
 #[derive(Debug)]
 struct AttentionBlock {
     heads: i64,
@@ -215,7 +221,7 @@ struct AttentionBlock {
     narrow: Linear,
 }
 
-/// How much wider than the embedding the hidden layer of a block is.
+/// The width of a block's hidden layer, as a multiple of the embedding's width.
 const WIDENING: i64 = 2;
 
 impl AttentionBlock {
@@ -232,14 +238,14 @@ impl AttentionBlock {
         }
     }
 
-    /// Tokens `[B, P, D]` and bits `[B, P, 1]` to tokens.
+    /// Maps tokens `[B, P, D]` and bits `[B, P, 1]` to new tokens `[B, P, D]`.
     fn forward(&self, tokens: &Tensor, bits: &Tensor) -> Tensor {
         let size = tokens.size();
         let (b, p, width) = (size[0], size[1], size[2]);
         let each = self.query_key_value.forward(&self.attention.forward(tokens, bits));
         // [3, B, heads, P, width / heads]
         let each = each.view([b, p, 3, self.heads, width / self.heads]).permute([2, 0, 3, 1, 4]);
-        // Weights are products of features that are above 0: elu + 1.
+        // Attention weights are products of positive features: elu + 1.
         let (query, key, value) = (each.get(0).elu() + 1.0, each.get(1).elu() + 1.0, each.get(2));
         let summary = key.transpose(2, 3).matmul(&value);
         let total = key.sum_dim_intlist([2i64].as_slice(), true, None);
@@ -251,7 +257,7 @@ impl AttentionBlock {
     }
 }
 
-/// Tokens with their adjacency bit embedded beside them, normalised.
+/// The input of a layer: tokens and their embedded adjacency bit, concatenated and normalised.
 #[derive(Debug)]
 struct PairInput {
     bit: Linear,

@@ -2,7 +2,7 @@ use gfn::env::Rows;
 use gfn::graph::GraphStates;
 use gfn::policy::{Features, StateFeatures};
 
-/// The adjacency matrix, row by row, for networks that take vectors: `n * n` numbers, 1 where there is an edge.
+/// The flattened adjacency matrix as features for networks on vectors: `n * n` numbers, 1 for an edge.
 ///
 /// ```
 /// use gfn::policy::{Features, StateFeatures};
@@ -17,7 +17,7 @@ pub struct AdjacencyFeatures {
 }
 
 impl AdjacencyFeatures {
-    /// Of graphs of `n` nodes.
+    /// Creates the features of graphs with `n` nodes.
     #[must_use]
     pub fn new(n: usize) -> Self {
         Self { n }
@@ -31,7 +31,7 @@ impl StateFeatures<GraphStates> for AdjacencyFeatures {
 
     fn encode(&self, states: &GraphStates) -> Features {
         let mut values = Vec::with_capacity(states.len() * self.width());
-        // Graphs of another size give another number of values, which the network refuses.
+        // Graphs of another size give a wrong number of values, which the network refuses.
         for graph in states.graphs() {
             let (first, n) = (values.len(), graph.n_nodes());
             values.resize(first + n * n, 0.0);

@@ -1,4 +1,5 @@
-//! Networks over acyclic graphs beside those for all graphs: features of a perceptron, attention between pairs of nodes.
+//! Networks for acyclic graphs, in addition to networks for all graphs: features for an MLP, and attention
+//! between pairs of nodes.
 
 mod edge_transformer;
 mod features;

@@ -1,4 +1,4 @@
-//! Distributions over graphs: marginals of pairs of nodes, and distances.
+//! Comparison of distributions over graphs: marginals of pairs of nodes, and distances.
 
 use gfn::env::Rows;
 use gfn::graph::{GraphState, GraphStates};
@@ -27,20 +27,21 @@ pub struct Marginals {
     pub edge: PairMatrix,
     /// The probability of a directed path from source to target.
     pub path: PairMatrix,
-    /// The probability that the first is in the Markov blanket of the second, and the second in that of the first.
+    /// The probability that two nodes are in each other's Markov blanket (a symmetric relation).
     pub markov_blanket: PairMatrix,
     /// The expected number of edges.
     pub expected_edges: f64,
 }
 
 impl Marginals {
-    /// The marginals of graphs with these weights, or of samples, which all weigh the same.
+    /// Computes the marginals of weighted graphs, or of samples with equal weights.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there is one weight for each graph, and all have the same nodes; [`Error::Config`] for no graph, and for
-    /// weights below 0 or of sum 0; [`Error::Contract`] for a graph with a cycle.
+    /// [`Error::Shape`] unless there is one weight for each graph, and all graphs have the same nodes;
+    /// [`Error::Config`] for no graph, and for weights that are negative or sum to 0; [`Error::Contract`] for
+    /// a graph with a cycle.
     pub fn of(states: &GraphStates, weights: Option<&[f64]>) -> Result<Self> {
-        // Samples repeat: each distinct graph is looked at once.
+        // Samples repeat, so only distinct graphs are evaluated.
         let distinct = most_probable(states, weights, usize::MAX)?;
         let n = states.graphs()[distinct[0].0].n_nodes();
         let zeros = PairMatrix::zeros(n);
@@ -66,7 +67,8 @@ fn same_nodes(graph: &GraphState, n: usize) -> Result<&GraphState> {
     (graph.n_nodes() == n).then_some(graph).ok_or_else(other)
 }
 
-/// Weights divided by their sum, after a check that there is one for each graph and none is negative. Without weights all are equal.
+/// Returns weights divided by their sum, or equal weights if none are given. Checks that there is one weight
+/// for each graph and that none is negative.
 fn shares(states: &GraphStates, weights: Option<&[f64]>) -> Result<Vec<f64>> {
     let n = states.len();
     let weights = weights.map_or_else(|| vec![1.0; n], <[f64]>::to_vec);
@@ -82,7 +84,8 @@ fn shares(states: &GraphStates, weights: Option<&[f64]>) -> Result<Vec<f64>> {
     Ok(weights.into_iter().map(|weight| weight / sum).collect())
 }
 
-/// The `k` most probable graphs: a row of each and its probability, the most probable first. Equal rows count as one graph.
+/// Returns the `k` most probable graphs, the most probable first: a row of each and its probability. Equal
+/// graphs count as one.
 ///
 /// ```
 /// use gfn_dags::{acyclic, most_probable};
@@ -94,21 +97,22 @@ fn shares(states: &GraphStates, weights: Option<&[f64]>) -> Result<Vec<f64>> {
 /// ```
 ///
 /// # Errors
-/// [`Error::Shape`] unless there is one weight for each graph; [`Error::Config`] for no graph, and for weights below 0 or of sum 0.
+/// [`Error::Shape`] unless there is one weight for each graph; [`Error::Config`] for no graph, and for
+/// weights that are negative or sum to 0.
 pub fn most_probable(states: &GraphStates, weights: Option<&[f64]>, k: usize) -> Result<Vec<(usize, f64)>> {
     let shares = shares(states, weights)?;
     let grouping = states.group();
     let mut probs = vec![0.0; grouping.first.len()];
     grouping.of.iter().zip(shares).for_each(|(&group, share)| probs[group] += share);
     let mut out: Vec<(usize, f64)> = grouping.first.into_iter().zip(probs).collect();
-    // Equal probabilities in the order of the rows, so that the list is always the same.
+    // Ties are sorted by row, so that the result is deterministic.
     out.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     out.truncate(k);
     Ok(out)
 }
 
-/// The expected structural Hamming distance to known edges: pairs of nodes whose edge is missing, too many, or the wrong way round,
-/// each of which counts once (as in jax-dag-gflownet and torchgfn).
+/// Computes the expected structural Hamming distance to known edges: the number of pairs of nodes whose edge
+/// is missing, superfluous or reversed; each pair counts once (as in jax-dag-gflownet and torchgfn).
 ///
 /// ```
 /// use gfn_dags::{acyclic, expected_shd};
@@ -118,7 +122,8 @@ pub fn most_probable(states: &GraphStates, weights: Option<&[f64]>, k: usize) ->
 /// ```
 ///
 /// # Errors
-/// As for [`most_probable`]; [`Error::Shape`] for graphs of different nodes; [`Error::OutOfRange`] for an edge of other nodes.
+/// Errors of [`most_probable`]; [`Error::Shape`] for graphs of different nodes; [`Error::OutOfRange`] for an
+/// edge with an unknown node.
 pub fn expected_shd(states: &GraphStates, weights: Option<&[f64]>, truth: &[(u32, u32)]) -> Result<f64> {
     let shares = shares(states, weights)?;
     let n = states.graphs()[0].n_nodes();
@@ -132,13 +137,15 @@ pub fn expected_shd(states: &GraphStates, weights: Option<&[f64]>, truth: &[(u32
     states.graphs().iter().zip(shares).map(|(graph, share)| Ok(share * distance(graph)?)).sum()
 }
 
-/// log p(held-out data | training data, graph) of each graph: the score of all data less that of the training data alone.
+/// Computes log p(held-out data | training data, graph) of each graph: the score of all data minus the score
+/// of the training data.
 ///
-/// For a Bayesian score such as [`Bge`](crate::Bge) and [`Bde`](crate::Bde), whose differences are
-/// predictive probabilities. Both must have the same prior, whose settings don't depend on the number of rows.
+/// Use it with a Bayesian score such as [`Bge`](crate::Bge) or [`Bde`](crate::Bde), whose differences are
+/// predictive probabilities. Both scores must have the same prior, with settings that don't depend on the
+/// number of rows.
 ///
 /// # Errors
-/// Those of [`LocalScore::graph_score`].
+/// Errors of [`LocalScore::graph_score`].
 pub fn held_out_log_likelihoods(
     states: &GraphStates,
     of_training: &dyn LocalScore,
@@ -147,11 +154,12 @@ pub fn held_out_log_likelihoods(
     states.graphs().iter().map(|graph| Ok(of_all.graph_score(graph)? - of_training.graph_score(graph)?)).collect()
 }
 
-/// The logarithm of a mean of likelihoods, `log sum_G w(G) exp(l(G))` over weights that are divided by their sum: the model average of
-/// held-out data.
+/// Computes the model average of held-out data: the logarithm of the weighted mean of likelihoods, `log sum_G
+/// w(G) exp(l(G))`, with weights divided by their sum.
 ///
 /// # Errors
-/// As for [`most_probable`]; [`Error::Shape`] unless there is a log-likelihood for each graph.
+/// Errors of [`most_probable`]; [`Error::Shape`] unless there is a log-likelihood for each graph;
+/// [`Error::NonFinite`] for one that is NaN.
 pub fn log_model_average(states: &GraphStates, weights: Option<&[f64]>, log_likelihoods: &[f64]) -> Result<f64> {
     let shares = shares(states, weights)?;
     let (n, got) = (shares.len(), log_likelihoods.len());
@@ -163,7 +171,7 @@ pub fn log_model_average(states: &GraphStates, weights: Option<&[f64]>, log_like
         let remedy = "give the log-likelihood of each graph";
         return Err(Error::non_finite("log-likelihood", row, f64::NAN, remedy));
     }
-    // A graph of weight 0 is left out, of the maximum that the others are scaled by as well.
+    // Graphs of weight 0 are dropped first, so that the maximum that scales the sum ignores them as well.
     let terms = shares.iter().zip(log_likelihoods).filter(|(share, _)| **share > 0.0);
     Ok(log_sum_exp(terms.map(|(share, l)| share.ln() + l)))
 }

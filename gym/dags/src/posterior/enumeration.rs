@@ -6,12 +6,13 @@ use gfn::tensor::log_sum_exp;
 use super::{Marginals, most_probable};
 use crate::{DagReward, LocalScore};
 
-/// The posterior of every graph of an environment, by listing all of them.
+/// The exact posterior over the graphs of an environment, computed by enumeration.
 ///
-/// There are 1, 3, 25, 543, 29,281 and 3,781,503 acyclic graphs of 1 to 6 nodes. In the order of a
-/// [`StateGraph`](gfn::env::StateGraph) of the environment the probabilities stand beside those of
-/// [`StateGraph::terminating_distribution`](gfn::env::StateGraph::terminating_distribution), exact for any policy, and
-/// [`Distances`](gfn::metrics::Distances) tells the two apart.
+/// There are 1, 3, 25, 543, 29,281 and 3,781,503 acyclic graphs of 1 to 6 nodes. The probabilities are in the
+/// order of the environment's [`StateGraph`](gfn::env::StateGraph), so that they can be compared with the
+/// exact distribution of a policy
+/// ([`StateGraph::terminating_distribution`](gfn::env::StateGraph::terminating_distribution)) by
+/// [`Distances`](gfn::metrics::Distances).
 ///
 /// ```
 /// use gfn_dags::*;
@@ -32,18 +33,19 @@ pub struct ExactPosterior {
 }
 
 impl ExactPosterior {
-    /// Lists the graphs of an environment, in the order of a [`StateGraph`](gfn::env::StateGraph).
+    /// Enumerates the graphs of an environment, in the order of a [`StateGraph`](gfn::env::StateGraph).
     ///
     /// # Errors
-    /// [`Error::TooManyStates`](gfn::Error::TooManyStates) beyond `limit` graphs; those of the reward.
+    /// [`Error::TooManyStates`](gfn::Error::TooManyStates) for more than `limit` graphs; errors of the
+    /// reward.
     pub fn enumerate<S: LocalScore>(env: &GraphEnv, reward: &DagReward<S>, limit: usize) -> Result<Self> {
         Self::of(StateGraph::build(env, limit)?.states(), reward)
     }
 
-    /// The posterior over these graphs, each given once.
+    /// Computes the posterior over the given graphs, which must be distinct.
     ///
     /// # Errors
-    /// Those of the reward.
+    /// Errors of the reward.
     pub fn of<S: LocalScore>(states: &GraphStates, reward: &DagReward<S>) -> Result<Self> {
         let log_joint = log_rewards(reward, states, None)?;
         let log_z = log_sum_exp(log_joint.iter().copied());
@@ -63,30 +65,31 @@ impl ExactPosterior {
         &self.probs
     }
 
-    /// log Z: the logarithm of the sum of the rewards; the log-evidence, where rewards aren't relative to a graph.
+    /// log Z: the logarithm of the sum of the rewards. It is the log-evidence unless rewards are relative to
+    /// a graph.
     #[must_use]
     pub fn log_z(&self) -> f64 {
         self.log_z
     }
 
-    /// The entropy in nats.
+    /// Computes the entropy in nats.
     #[must_use]
     pub fn entropy(&self) -> f64 {
         -self.probs.iter().filter(|p| **p > 0.0).map(|p| p * p.ln()).sum::<f64>()
     }
 
-    /// The marginals of edges, paths and Markov blankets.
+    /// Computes the marginals of edges, paths and Markov blankets.
     ///
     /// # Errors
-    /// Those of [`Marginals::of`], for a posterior over no graph.
+    /// Errors of [`Marginals::of`], if the posterior has no graph.
     pub fn marginals(&self) -> Result<Marginals> {
         Marginals::of(&self.states, Some(&self.probs))
     }
 
-    /// The `k` most probable graphs and their probabilities, the most probable first.
+    /// Returns the `k` most probable graphs and their probabilities, the most probable first.
     ///
     /// # Errors
-    /// Those of [`most_probable`].
+    /// Errors of [`most_probable`].
     pub fn top(&self, k: usize) -> Result<(GraphStates, Vec<f64>)> {
         let top = most_probable(&self.states, Some(&self.probs), k)?;
         let rows: Vec<usize> = top.iter().map(|(row, _)| *row).collect();

@@ -5,28 +5,32 @@ use super::sinks::ParentPosteriors;
 use super::wide::Wide;
 use crate::{BayesianStructure, DagReward, LocalScore, NodeSet, StructureConfig};
 
-/// The most nodes for which marginals are summed: 3^14 is 4.8 million.
+/// The largest number of nodes for which marginals are summed; 3^14 is 4.8 million.
 pub const MAX_SUMMED_NODES: usize = 14;
 
-/// The largest term, up or down: beyond, neighbouring doubles are more than a tenth apart, and say nothing of an exponential.
+/// The largest absolute value of a term. Beyond it, neighbouring doubles differ by more than a tenth, which
+/// makes exponentials meaningless.
 const MAX_TERM: f64 = 1e15;
 
-/// Exact edge marginals and log Z of up to 14 nodes, without listing graphs: inclusion-exclusion over sinks (Tian and He 2009).
+/// Exact edge marginals and log Z of up to 14 nodes without enumeration, by inclusion-exclusion over sinks
+/// (Tian and He 2009).
 ///
-/// With a_j(P) the exponential of a node's score and prior, and A_j(U) their sum over parent sets P within U, the graphs on the nodes S
-/// sum up to
+/// Let a_j(P) be the exponential of the score and prior of node j with parents P, and A_j(U) their sum over
+/// the parent sets P within U. The sum H(S) over the graphs on the nodes S is
 ///
 /// ```text
 /// H(S) = sum over nonempty T within S of (-1)^(|T| + 1) H(S - T) prod over j in T of A_j(S - T)
 /// ```
 ///
-/// T being a set of sinks, of which each graph has some. H(all) has each a_j(P) as a factor of the graphs in which P are the parents of
-/// j, so its derivative there gives their posterior: the recurrence is differentiated backwards. Time is 3^n both ways (the limit of
-/// Tian and He's O(n 3^n)), memory n 2^n. Summing over orders of the nodes instead would weigh each graph by its number of orders.
+/// T ranges over sets of sinks, of which each graph has at least one. In H(all), a_j(P) is a factor of each
+/// graph in which P are the parents of j, so the derivative of H(all) by a_j(P) gives the posterior of P: the
+/// recurrence is differentiated backwards. Time is 3^n in both passes (the limit of Tian and He's O(n 3^n)),
+/// memory n 2^n. Summing over orders of the nodes instead would weigh each graph by its number of orders.
 ///
-/// *Cancellation.* No term is larger than H(S), as it sums up some of the graphs, but there are 2^|S| of them with both signs: errors can
-/// grow like the number of ordered partitions, 2 * 10^14 for 14 nodes, too much for doubles. Sums are therefore made of numbers of 31 digits
-/// and any exponent, and the posterior of each node's parent sets is checked to be a distribution.
+/// *Cancellation.* No term is larger than H(S), as it is a sum over some of the graphs, but there are 2^|S|
+/// terms of both signs. Errors can grow like the number of ordered partitions, 2 * 10^14 for 14 nodes, too
+/// much for doubles. Sums therefore use numbers of 31 digits and any exponent, and the posterior of each
+/// node's parent sets is checked to be a distribution.
 ///
 /// ```
 /// use gfn_dags::*;
@@ -42,19 +46,21 @@ const MAX_TERM: f64 = 1e15;
 pub struct EdgeMarginals {
     /// The probability of each edge.
     pub edge: PairMatrix,
-    /// log Z, as of [`ExactPosterior::log_z`](super::ExactPosterior::log_z).
+    /// log Z, defined as in [`ExactPosterior::log_z`](super::ExactPosterior::log_z).
     pub log_z: f64,
-    /// The largest deviation of a node's parent sets from a distribution: what cancellation and rounding left.
+    /// The largest deviation of a node's parent-set posterior from a distribution: the remaining error of
+    /// cancellation and rounding.
     pub deviation: f64,
 }
 
 impl EdgeMarginals {
-    /// Sums over all graphs of an environment: those with the required edges, without the forbidden ones, and of no more parents than it
-    /// allows.
+    /// Sums over all graphs of an environment: graphs with the required edges, without forbidden edges, and
+    /// within the limit of parents.
     ///
     /// # Errors
-    /// [`Error::Config`] for more than 14 nodes; [`Error::Shape`] for rewards of other nodes; [`Error::NonFinite`] for a score that isn't
-    /// finite, [`Error::Config`] for one beyond 10^15; [`Error::Contract`] if too much was lost to cancellation.
+    /// [`Error::Config`] for more than 14 nodes; [`Error::Shape`] if the reward has another number of nodes;
+    /// [`Error::NonFinite`] for a score that isn't finite, [`Error::Config`] for a score beyond 10^15;
+    /// [`Error::Contract`] if cancellation lost too many digits.
     pub fn sum<S: LocalScore>(env: &BayesianStructure, reward: &DagReward<S>) -> Result<Self> {
         let n = env.n_nodes();
         if n > MAX_SUMMED_NODES {
@@ -75,7 +81,7 @@ impl EdgeMarginals {
     }
 }
 
-/// a_j(P) by node and the bits of P; 0 where the environment doesn't permit the parents.
+/// Returns a_j(P) by node and the bits of P; 0 if the environment doesn't allow the parents.
 fn families<S: LocalScore>(env: &BayesianStructure, reward: &DagReward<S>) -> Result<Vec<Wide>> {
     let (n, config) = (env.n_nodes(), env.config());
     let mut out = vec![Wide::ZERO; n << n];

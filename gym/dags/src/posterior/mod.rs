@@ -1,4 +1,4 @@
-//! Posteriors over graphs: exact ones, marginals of edges, paths and Markov blankets, and comparisons.
+//! Posteriors over graphs: exact posteriors, marginals of edges, paths and Markov blankets, and comparisons.
 
 mod compare;
 mod enumeration;

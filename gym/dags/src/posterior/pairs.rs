@@ -23,17 +23,19 @@ pub struct PairMatrix {
     values: Vec<f64>,
 }
 
-/// Areas under curves: they tell how well numbers of pairs separate the edges of a known graph from other pairs.
+/// Areas under curves that measure how well numbers of pairs separate the edges of a known graph from other
+/// pairs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Detection {
-    /// The area under the receiver operating characteristic: the probability that an edge stands above a pair that is none.
+    /// The area under the receiver operating characteristic: the probability that an edge ranks above a pair
+    /// that isn't an edge (ties count half).
     pub auroc: f64,
-    /// The area under the precision-recall curve: average precision, pairs of equal number taken together.
+    /// The area under the precision-recall curve (average precision); tied pairs are taken together.
     pub auprc: f64,
 }
 
 impl PairMatrix {
-    /// All zeros.
+    /// Creates a matrix of zeros for `n` nodes.
     #[must_use]
     pub fn zeros(n: usize) -> Self {
         Self { n, values: vec![0.0; n * n] }
@@ -45,7 +47,7 @@ impl PairMatrix {
         self.n
     }
 
-    /// The number of a pair.
+    /// Returns the number of a pair.
     ///
     /// # Panics
     /// If there is no such node.
@@ -68,13 +70,13 @@ impl PairMatrix {
         self.values[source * self.n + target] += value;
     }
 
-    /// All numbers, row by row.
+    /// Returns the numbers of all pairs, row by row.
     #[must_use]
     pub fn values(&self) -> &[f64] {
         &self.values
     }
 
-    /// The numbers of pairs of different nodes, row by row.
+    /// Returns the numbers of pairs of different nodes, row by row.
     #[must_use]
     pub fn off_diagonal(&self) -> Vec<f64> {
         self.off_diagonal_places().map(|k| self.values[k]).collect()
@@ -91,10 +93,10 @@ impl PairMatrix {
         if self.n == n { Ok(()) } else { Err(other()) }
     }
 
-    /// The root of the mean squared difference over pairs of different nodes.
+    /// Computes the root mean squared difference over pairs of different nodes.
     ///
     /// # Errors
-    /// [`Error::Shape`] for matrices of other sizes.
+    /// [`Error::Shape`] for matrices of different sizes.
     pub fn rmse(&self, other: &Self) -> Result<f64> {
         self.check(other.n)?;
         let (mine, others) = (self.off_diagonal(), other.off_diagonal());
@@ -102,21 +104,22 @@ impl PairMatrix {
         Ok((squares / mine.len().max(1) as f64).sqrt())
     }
 
-    /// Pearson's correlation over pairs of different nodes; `None` where one side is the same everywhere.
+    /// Computes Pearson's correlation over pairs of different nodes; `None` if one of both matrices is
+    /// constant there.
     ///
     /// # Errors
-    /// [`Error::Shape`] for matrices of other sizes; those of [`Correlation::between`].
+    /// [`Error::Shape`] for matrices of different sizes; errors of [`Correlation::between`].
     pub fn pearson(&self, other: &Self) -> Result<Option<f64>> {
         self.check(other.n)?;
         Ok(Correlation::between(&self.off_diagonal(), &other.off_diagonal())?.pearson)
     }
 
-    /// The areas under curves that tell how well the numbers separate known edges from other ordered pairs of nodes. The edges may form a
-    /// cycle, as those of a consensus network do (Sachs et al. 2005).
+    /// Measures how well the numbers separate known edges from other ordered pairs of nodes. The edges may
+    /// form a cycle, as in a consensus network (Sachs et al. 2005).
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] for an edge of other nodes; [`Error::Config`] for no edge, and where every pair is one;
-    /// [`Error::NonFinite`] for a number that isn't finite.
+    /// [`Error::OutOfRange`] for an edge with an unknown node; [`Error::Config`] if no pair or every pair is
+    /// an edge; [`Error::NonFinite`] for a number that isn't finite.
     pub fn detection(&self, truth: &[(u32, u32)]) -> Result<Detection> {
         let known = edge_set(self.n, truth)?;
         let mut pairs: Vec<(f64, bool)> = self.off_diagonal_places().map(|k| (self.values[k], known[k])).collect();
@@ -144,7 +147,8 @@ impl PairMatrix {
         Ok(Detection { auroc: auroc / (positives * negatives), auprc: auprc / positives })
     }
 
-    /// The matrix as CSV: a header with the targets' names, then a line for each source, its name first.
+    /// Returns the matrix as CSV: a header with the targets' names, then a line for each source, which begins
+    /// with its name.
     ///
     /// # Errors
     /// [`Error::Shape`] unless there is a name for each node.
@@ -162,17 +166,17 @@ impl PairMatrix {
         Ok(std::iter::once(header).chain(rows).collect())
     }
 
-    /// Writes [`to_csv`](Self::to_csv) to a file.
+    /// Writes the CSV of [`to_csv`](Self::to_csv) to a file.
     ///
     /// # Errors
-    /// Those of [`to_csv`](Self::to_csv); [`Error::Io`] if the file can't be written.
+    /// Errors of [`to_csv`](Self::to_csv); [`Error::Io`] if the file can't be written.
     pub fn write_csv(&self, path: impl AsRef<Path>, names: &[String]) -> Result<()> {
         let path = path.as_ref();
         std::fs::write(path, self.to_csv(names)?).map_err(|source| Error::io(path, source))
     }
 }
 
-/// `true` for each ordered pair that is one of these edges, row by row.
+/// Returns for each ordered pair, row by row, `true` if it is one of the edges.
 pub(super) fn edge_set(n: usize, edges: &[(u32, u32)]) -> Result<Vec<bool>> {
     let mut out = vec![false; n * n];
     for &(a, b) in edges {

@@ -1,4 +1,4 @@
-//! Sums over all graphs by their sinks: [`EdgeMarginals`](super::EdgeMarginals) has the formula.
+//! Sums over all graphs by their sinks; see [`EdgeMarginals`](super::EdgeMarginals) for the formula.
 
 use gfn::{Error, Result};
 
@@ -9,7 +9,7 @@ const TOLERANCE: f64 = 1e-8;
 
 /// The posterior of each node's sets of parents.
 pub(super) struct ParentPosteriors {
-    /// By node and the bits of the parents.
+    /// Probabilities by node and the bits of the parents.
     pub(super) probs: Vec<f64>,
     /// The logarithm of the sum over all graphs.
     pub(super) log_total: f64,
@@ -18,10 +18,10 @@ pub(super) struct ParentPosteriors {
 }
 
 impl ParentPosteriors {
-    /// Sums over all graphs of `n` nodes with these a_j(P), by node and the bits of P.
+    /// Sums over all graphs of `n` nodes; `families` holds a_j(P) by node and the bits of P.
     ///
     /// # Errors
-    /// [`Error::Contract`] if too much was lost to cancellation.
+    /// [`Error::Contract`] if cancellation lost too many digits.
     pub(super) fn sum(n: usize, families: &[Wide]) -> Result<Self> {
         let within = sums_within(n, families);
         let totals = totals(n, &within);
@@ -32,7 +32,8 @@ impl ParentPosteriors {
         for of_node in probs.chunks_exact(1 << n) {
             let sum: f64 = of_node.iter().sum();
             deviation = of_node.iter().fold(deviation, |most, p| most.max(-p).max(p - 1.0));
-            // Every graph has one parent set for each node, so their probabilities sum to 1: a check of the whole computation.
+            // Every graph has one parent set for each node, so these probabilities sum to 1, which checks the
+            // whole computation.
             deviation = if sum.is_nan() { f64::INFINITY } else { deviation.max((sum - 1.0).abs()) };
         }
         if deviation > TOLERANCE {
@@ -43,7 +44,7 @@ impl ParentPosteriors {
     }
 }
 
-/// A_j(U): sums over subsets, one element at a time.
+/// Computes A_j(U): sums over subsets, one element at a time.
 fn sums_within(n: usize, families: &[Wide]) -> Vec<Wide> {
     let mut out = families.to_vec();
     for of_node in out.chunks_exact_mut(1 << n) {
@@ -56,12 +57,12 @@ fn sums_within(n: usize, families: &[Wide]) -> Vec<Wide> {
     out
 }
 
-/// The subsets of a set of bits, ascending from none: each after its own subsets.
+/// Iterates over the subsets of a set of bits in ascending order, so that each comes after its own subsets.
 fn subsets(of: usize) -> impl Iterator<Item = usize> {
     std::iter::successors(Some(0usize), move |set| Some(set.wrapping_sub(of) & of).filter(|next| *next != 0))
 }
 
-/// The product of A_j(U) over j in T, for each T outside of U, in `products` at T.
+/// Computes the product of A_j(U) over j in T for each set T outside of U; `products[T]` receives it.
 fn fill_products(n: usize, within: &[Wide], used: usize, products: &mut [Wide]) {
     products[0] = Wide::ONE;
     for sinks in subsets(((1 << n) - 1) & !used).skip(1) {
@@ -74,14 +75,14 @@ fn signed(sinks: usize, value: Wide) -> Wide {
     if sinks.count_ones() % 2 == 1 { value } else { -value }
 }
 
-/// H(S) of all S.
+/// Computes H(S) for all S.
 fn totals(n: usize, within: &[Wide]) -> Vec<Wide> {
     let all = (1usize << n) - 1;
     let mut totals = vec![Wide::ZERO; 1 << n];
     let mut product = vec![Wide::ZERO; 1 << n];
     totals[0] = Wide::ONE;
     for used in 0..all {
-        // The subsets of a set have smaller numbers, so they are done.
+        // Subsets of a set have smaller numbers, so `totals[used]` is complete.
         fill_products(n, within, used, &mut product);
         for sinks in subsets(all & !used).skip(1) {
             let term = totals[used] * product[sinks];
@@ -91,7 +92,8 @@ fn totals(n: usize, within: &[Wide]) -> Vec<Wide> {
     totals
 }
 
-/// The derivative of H(all) by each a_j(P): backwards through [`totals`], then through [`sums_within`].
+/// Computes the derivative of H(all) by each a_j(P): backwards through [`totals`], then through
+/// [`sums_within`].
 fn derivatives(n: usize, within: &[Wide], totals: &[Wide]) -> Vec<Wide> {
     let all = (1usize << n) - 1;
     let mut of_totals = vec![Wide::ZERO; 1 << n];
@@ -107,7 +109,7 @@ fn derivatives(n: usize, within: &[Wide], totals: &[Wide]) -> Vec<Wide> {
             of_totals[used] = of_totals[used] + outer * product[sinks];
             of_product[sinks] = outer * totals[used];
         }
-        // From the largest down: what they leave ascends.
+        // The largest sets come first, as their complements ascend.
         for sinks in subsets(rest).map(|left| rest & !left).filter(|sinks| *sinks != 0) {
             let (node, others) = (sinks.trailing_zeros() as usize, sinks & (sinks - 1));
             let cell = node << n | used;

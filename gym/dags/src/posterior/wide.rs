@@ -1,14 +1,15 @@
-//! Numbers of about 31 digits and any exponent: sums of terms of both signs, e^-5000 and all.
+//! Floating-point numbers of about 31 digits and any exponent, for sums of terms of both signs as small as
+//! e^-5000.
 
 use std::ops::{Add, Mul, Neg};
 
-/// Exponents count in steps of this many powers of two.
+/// Exponents are multiples of this power of two.
 const STEP: i32 = 256;
-/// The largest and smallest leading part before a number is brought back into range.
+/// The range of the leading part; numbers outside are rescaled.
 const HIGH: f64 = 1.606_938_044_258_990_3e60;
 const LOW: f64 = 6.223_015_277_861_142e-61;
 
-/// `(high + low) 2^(256 steps)`, `low` being what `high` rounds off.
+/// The number `(high + low) 2^(256 steps)`; `low` is the rounding error of `high`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Wide {
     high: f64,
@@ -22,7 +23,7 @@ fn two_sum(a: f64, b: f64) -> (f64, f64) {
     (sum, (a - (sum - part)) + (b - part))
 }
 
-/// For |a| >= |b|.
+/// Returns the rounded sum and its rounding error, if |a| >= |b|.
 fn quick_two_sum(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
     (sum, b - (sum - a))
@@ -32,7 +33,7 @@ impl Wide {
     pub(super) const ZERO: Self = Self { high: 0.0, low: 0.0, steps: 0 };
     pub(super) const ONE: Self = Self { high: 1.0, low: 0.0, steps: 0 };
 
-    /// e^x, and 0 for minus infinity.
+    /// Computes e^x; 0 for minus infinity.
     pub(super) fn exp(x: f64) -> Self {
         if x == f64::NEG_INFINITY {
             return Self::ZERO;
@@ -42,7 +43,7 @@ impl Wide {
         Self { high: (x - steps * step).exp(), low: 0.0, steps: steps as i64 }.in_range()
     }
 
-    /// The natural logarithm of a number above 0.
+    /// Computes the natural logarithm of a number above 0.
     pub(super) fn ln(self) -> f64 {
         self.high.ln() + self.steps as f64 * f64::from(STEP) * std::f64::consts::LN_2
     }
@@ -51,7 +52,7 @@ impl Wide {
         self.high == 0.0
     }
 
-    /// self / other as a plain number; 0 where it is too small for one.
+    /// Divides by another number and returns a double; 0 if the quotient is too small for one.
     pub(super) fn over(self, other: Self) -> f64 {
         if self.is_zero() {
             return 0.0;
@@ -106,7 +107,8 @@ impl Add for Wide {
         let small = match large.steps - small.steps {
             0 => small,
             1 => small.scaled(-STEP),
-            // Below the last digit of the other, which is at least 2^-200 in these steps.
+            // The smaller number is below the last digit of the larger one, which is at least 2^-200 in these
+            // steps.
             _ => return large,
         };
         let (sum, error) = two_sum(large.high, small.high);

@@ -6,49 +6,51 @@ use libm::lgamma;
 use super::{LocalScore, NodeSet, check_observations, check_positive, rows_of_nodes};
 use crate::data::DiscreteData;
 
-/// Tables of counts up to this size are arrays; larger ones are maps of the cells that occur.
+/// The largest number of parent configurations that are counted in an array; larger tables use a map of the
+/// configurations that occur.
 const MAX_TABLE: usize = 1 << 12;
 
-/// The spread of the equivalent sample of a [`Bde`] score over the cells of a family's table.
+/// The distribution of the equivalent sample of a [`Bde`] score over the cells of a family's table.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub enum CellPrior {
-    /// Evenly: BDeu.
+    /// Every cell gets the same share: BDeu.
     #[default]
     Uniform,
-    /// As in a network without edges in which each variable has these probabilities: BDe.
+    /// Cells get the shares of a network without edges, whose variables have these probabilities: BDe.
     Marginals(Vec<Vec<f64>>),
 }
 
 /// The Dirichlet prior of a [`Bde`] score.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BdeConfig {
-    /// The number of observations that the prior is worth, above 0.
+    /// The number of observations that the prior is worth, above 0; 1 by default.
     pub equivalent_sample_size: f64,
-    /// Their spread.
+    /// The distribution of these observations over the cells.
     pub cells: CellPrior,
-    /// Score data of fewer observations than variables, too (for some node, those of experiments on it left out).
+    /// `true` to allow fewer observations than variables (for each node, rows with interventions on it don't
+    /// count); `false` by default.
     pub allow_few_observations: bool,
 }
 
 impl Default for BdeConfig {
-    /// One observation, spread evenly.
+    /// Returns the prior of one observation, spread evenly.
     fn default() -> Self {
         Self { equivalent_sample_size: 1.0, cells: CellPrior::Uniform, allow_few_observations: false }
     }
 }
 
-/// The BDe score: the marginal likelihood of discrete networks under Dirichlet priors that come from one equivalent
-/// sample (Heckerman, Geiger and Chickering 1995).
+/// The BDe score: the marginal likelihood of discrete networks under Dirichlet priors derived from one
+/// equivalent sample (Heckerman, Geiger and Chickering 1995).
 ///
-/// With N_ck observations of value k under the parents' values c, and prior counts a_ck (N_c and a_c are their sums
-/// over k):
+/// Let N_ck be the number of observations with value k and parent values c, and a_ck the prior counts; N_c
+/// and a_c are their sums over k:
 ///
 /// ```text
 /// score(j | P) = sum_c [ log Gamma(a_c) - log Gamma(a_c + N_c) + sum_k log Gamma(a_ck + N_ck) - log Gamma(a_ck) ]
 /// ```
 ///
-/// BDeu has `a_ck = s / (q r)` for r values and q values of the parents. Rows in which a node was intervened on are
-/// left out of its own scores (Cooper and Yoo 1999).
+/// BDeu has `a_ck = s / (q r)` for an equivalent sample of s, r values of the node and q configurations of
+/// its parents. Rows with interventions on a node don't count for its own score (Cooper and Yoo 1999).
 ///
 /// ```
 /// use gfn_dags::{Bde, BdeConfig, DiscreteData, LocalScore, NodeSet};
@@ -71,11 +73,12 @@ pub struct Bde {
 }
 
 impl Bde {
-    /// The scores of some data.
+    /// Creates the score of a data set.
     ///
     /// # Errors
-    /// [`Error::Config`] for an equivalent sample that isn't above 0, probabilities that aren't those of the
-    /// variables' values, and fewer observations than variables (see [`BdeConfig::allow_few_observations`]).
+    /// [`Error::Config`] for an equivalent sample that isn't above 0, for marginals that don't fit the
+    /// variables' values, and for fewer observations than variables (see
+    /// [`BdeConfig::allow_few_observations`]).
     pub fn new(data: DiscreteData, config: BdeConfig) -> Result<Self> {
         let n = data.n_variables();
         let (sets, set_of) = rows_of_nodes(n, data.n_rows(), data.interventions());
@@ -97,7 +100,8 @@ impl Bde {
         Ok(Self { data, sample_size, cells: config.cells, sets, set_of })
     }
 
-    /// Counts of the values of a node under each configuration of its parents that occurs, with a row in which it does.
+    /// Counts the values of a node under each configuration of its parents that occurs; each comes with a row
+    /// that has the configuration.
     fn counts(&self, node: usize, parents: &[usize]) -> Vec<(usize, Vec<f64>)> {
         let values = self.data.n_values();
         let n_configurations = parents.iter().try_fold(1usize, |q, &parent| q.checked_mul(values[parent]));
@@ -135,7 +139,7 @@ impl LocalScore for Bde {
         let parents: Vec<usize> = parents.iter().collect();
         let values = self.data.n_values();
         let r = values[node];
-        // Configurations that don't occur add nothing.
+        // Configurations that don't occur contribute 0.
         let of_configuration = |(row, counts): &(usize, Vec<f64>)| {
             let cells = self.data.row(*row);
             let share: f64 = parents

@@ -8,14 +8,14 @@ use crate::data::ContinuousData;
 /// The normal-Wishart prior of a [`Bge`] score.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BgeConfig {
-    /// alpha_mu: how many observations the prior mean is worth; above 0.
+    /// alpha_mu: the number of observations that the prior mean is worth, above 0; 1 by default.
     pub alpha_mu: f64,
-    /// alpha_w: degrees of freedom of the Wishart prior, above `n + 1`; `None` for `n + 2`.
+    /// alpha_w: the degrees of freedom of the Wishart prior, above `n + 1`; `None` (the default) for `n + 2`.
     pub alpha_w: Option<f64>,
-    /// nu: the prior mean of each variable, in the units of the data; `None` for zeros.
+    /// nu: the prior mean of each variable, in the units of the data; `None` (the default) for zeros.
     pub nu: Option<Vec<f64>>,
-    /// Score data of fewer observations than variables, too (for some node, those of experiments on it left out): the
-    /// prior is proper, but says most.
+    /// `true` to allow fewer observations than variables (for each node, rows with interventions on it don't
+    /// count); `false` by default. The prior is proper, but then dominates the score.
     pub allow_few_observations: bool,
 }
 
@@ -28,8 +28,9 @@ impl Default for BgeConfig {
 
 /// The BGe score: the marginal likelihood of linear Gaussian networks under a normal-Wishart prior.
 ///
-/// Geiger and Heckerman (1994) as corrected by Kuipers, Moffa and Heckerman (2014), with a prior scale matrix T = t I,
-/// t = alpha_mu (alpha_w - n - 1) / (alpha_mu + 1), N observations of n variables and l parents:
+/// The formula is that of Geiger and Heckerman (1994) as corrected by Kuipers, Moffa and Heckerman (2014),
+/// with a prior scale matrix T = t I, t = alpha_mu (alpha_w - n - 1) / (alpha_mu + 1), for N observations of
+/// n variables and l parents:
 ///
 /// ```text
 /// R = t I + S + (N alpha_mu / (N + alpha_mu)) (mean - nu)(mean - nu)^T
@@ -38,12 +39,13 @@ impl Default for BgeConfig {
 ///     + (N + alpha_w - n + l)/2 log |R[P]| - (N + alpha_w - n + l + 1)/2 log |R[P + j]|
 /// ```
 ///
-/// The prior has mean 0 and the same scale for all variables, so the score depends on the data's units and origin: give
-/// [`standardised`](ContinuousData::standardised) data, or a prior mean in their units.
+/// The default prior has mean 0 and the same scale for all variables, so the score depends on the data's
+/// units and origin: pass [`standardised`](ContinuousData::standardised) data, or a prior mean in the data's
+/// units.
 ///
-/// Rows in which a node was intervened on don't show its dependence on its parents. They are left out of its own
-/// scores (Cooper and Yoo 1999), so it has an R and an N of its own. torchgfn and jax-dag-gflownet give a graph's
-/// score relative to the empty graph; see [`DagReward::relative_to`](crate::DagReward::relative_to).
+/// Rows with interventions on a node don't show its dependence on its parents. They don't count for its own
+/// score (Cooper and Yoo 1999), so each node has its own R and N. torchgfn and jax-dag-gflownet give scores
+/// relative to the empty graph; see [`DagReward::relative_to`](crate::DagReward::relative_to).
 ///
 /// ```
 /// use gfn_dags::{Bge, BgeConfig, ContinuousData, LocalScore, NodeSet};
@@ -59,23 +61,23 @@ pub struct Bge {
     group_of: Vec<usize>,
 }
 
-/// Statistics of the rows that count for some nodes.
+/// Statistics of the rows that count for a group of nodes.
 #[derive(Clone, Debug)]
 struct RowStatistics {
     r: Scatter,
     /// N + alpha_w - n.
     degrees: f64,
-    /// The terms without a determinant, by number of parents.
+    /// The terms without determinants, by number of parents.
     terms: Vec<f64>,
 }
 
 impl Bge {
-    /// The scores of some data.
+    /// Creates the score of a data set.
     ///
     /// # Errors
-    /// [`Error::Config`] for a prior that isn't one, for fewer observations than variables (see
-    /// [`BgeConfig::allow_few_observations`]), for a variable with one value in all of several rows, and for values
-    /// whose squares are no numbers; [`Error::Shape`] for a prior mean of another length.
+    /// [`Error::Config`] for an improper prior, for fewer observations than variables (see
+    /// [`BgeConfig::allow_few_observations`]), for a variable that is constant over several rows, and for
+    /// values whose squares overflow; [`Error::Shape`] for a prior mean of a wrong length.
     pub fn new(data: &ContinuousData, config: BgeConfig) -> Result<Self> {
         let n = data.n_variables();
         let (sets, group_of) = rows_of_nodes(n, data.n_rows(), data.interventions());
@@ -117,7 +119,7 @@ impl Bge {
         Ok(Self { n, groups: groups.collect::<Result<_>>()?, group_of })
     }
 
-    /// The matrix R of a node's scores, row by row.
+    /// Returns the matrix R of a node's score, row by row.
     ///
     /// # Panics
     /// If there is no such node.
@@ -138,7 +140,7 @@ impl LocalScore for Bge {
         let l = family.len() - 1;
         let (log_det, schur) = group.r.log_det_and_schur(&family);
         let degrees = group.degrees + l as f64;
-        // |R[P + j]| = |R[P]| times the Schur complement.
+        // |R[P + j]| is |R[P]| times the Schur complement.
         group.terms[l] - 0.5 * log_det - 0.5 * (degrees + 1.0) * schur.ln()
     }
 }

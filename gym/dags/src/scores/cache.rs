@@ -6,15 +6,15 @@ use rayon::prelude::*;
 
 use super::{LocalScore, NodeSet};
 
-/// Nodes up to which all scores fit in a table: 16 * 2^16 numbers, 8 MiB.
+/// The largest number of nodes whose scores are kept in a table: 16 * 2^16 numbers, 8 MiB.
 const MAX_TABLE_NODES: usize = 16;
-/// Scores that are computed ahead or remembered, at most: a few hundred megabytes.
+/// The largest number of scores that are precomputed or cached: a few hundred megabytes.
 const MAX_SCORES: usize = 1 << 22;
 
-/// A cache of scores: each node and parent set is computed once, whichever thread asks.
+/// A cache of scores, shared by all threads: each node and parent set is computed once.
 ///
-/// All scores of up to 16 nodes can be computed ahead, on all threads, and lie in a table; others in maps that threads share, up to 4
-/// million of them.
+/// Up to 16 nodes, [`ahead`](Self::ahead) computes all scores in parallel into a table; other scores are kept
+/// in maps, up to 4 million in all.
 ///
 /// ```
 /// use gfn_dags::{Bge, BgeConfig, CachedScores, ContinuousData, LocalScore, NodeSet};
@@ -28,25 +28,25 @@ const MAX_SCORES: usize = 1 << 22;
 #[derive(Debug)]
 pub struct CachedScores<S> {
     score: S,
-    /// By node and the bits of the parents; NaN where not computed ahead.
+    /// Scores by node and the bits of the parents; NaN if not computed ahead.
     table: Vec<f64>,
-    /// Those of each node by its parents.
+    /// The scores of each node by its parents.
     maps: Vec<RwLock<HashMap<NodeSet, f64>>>,
 }
 
 impl<S: LocalScore> CachedScores<S> {
-    /// An empty cache, filled as scores are asked for.
+    /// Creates an empty cache, which is filled when scores are requested.
     #[must_use]
     pub fn new(score: S) -> Self {
         let maps = (0..score.n_nodes()).map(|_| RwLock::default()).collect();
         Self { score, table: Vec::new(), maps }
     }
 
-    /// Computes the scores of all parent sets (of at most `max_parents`) ahead, on all threads.
+    /// Computes the scores of all parent sets (of at most `max_parents`) in advance, on all threads.
     ///
     /// # Errors
-    /// [`Error::Config`] for more than 4 million sets: 16 nodes without a limit come to half a million, 20 nodes of at most 5
-    /// parents to a third of one.
+    /// [`Error::Config`] for more than 4 million parent sets: 16 nodes without a limit have half a million,
+    /// 20 nodes with at most 5 parents a third of a million.
     pub fn ahead(score: S, max_parents: Option<usize>) -> Result<Self> {
         let n = score.n_nodes();
         let most = max_parents.unwrap_or(n).min(n.saturating_sub(1));
@@ -76,14 +76,14 @@ impl<S: LocalScore> CachedScores<S> {
         Ok(out)
     }
 
-    /// The number of scores that are remembered.
+    /// The number of cached scores.
     #[must_use]
     pub fn len(&self) -> usize {
         let in_maps = self.maps.iter().map(|map| map.read().unwrap_or_else(PoisonError::into_inner).len());
         in_maps.sum::<usize>() + self.table.iter().filter(|value| !value.is_nan()).count()
     }
 
-    /// `true` if nothing is remembered yet.
+    /// Returns `true` if no score is cached.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -111,7 +111,7 @@ impl<S: LocalScore> LocalScore for CachedScores<S> {
         }
         let known = self.maps[node].read().unwrap_or_else(PoisonError::into_inner).get(parents).copied();
         known.unwrap_or_else(|| {
-            // Two threads may compute the same score at once: cheaper than to wait.
+            // Two threads may compute the same score at once, which is cheaper than waiting.
             let value = self.score.local_score(node, parents);
             self.insert(node, *parents, value);
             value
@@ -119,7 +119,7 @@ impl<S: LocalScore> LocalScore for CachedScores<S> {
     }
 }
 
-/// All subsets of up to `most` of these nodes.
+/// Returns all subsets of at most `most` of these nodes.
 fn subsets(nodes: &[usize], most: usize) -> Vec<NodeSet> {
     let mut out = vec![NodeSet::EMPTY];
     let mut last = vec![(0, NodeSet::EMPTY)];

@@ -4,14 +4,16 @@ use super::scatter::{Scatter, family};
 use super::{LocalScore, NodeSet, rows_of_nodes};
 use crate::data::ContinuousData;
 
-/// A variable counts as a linear function of others if they leave less than this share of its variance.
+/// A variable counts as a linear function of others if its residual variance is below this share of its
+/// variance.
 const COLLINEAR: f64 = 1e-12;
 
-/// The Bayesian information criterion of linear Gaussian networks: the maximal log-likelihood of each node's regression on its
-/// parents, less half of log N for each of its `l + 2` parameters (coefficients, intercept, variance).
+/// The Bayesian information criterion of linear Gaussian networks: the maximal log-likelihood of each node's
+/// regression on its parents, minus half of log N for each of its `l + 2` parameters (l coefficients,
+/// intercept, variance).
 ///
-/// `score(j | P) = -N/2 (log(2 pi RSS / N) + 1) - (l + 2)/2 log N`, RSS the residual sum of squares. Rows in which a node was
-/// intervened on are left out of its own scores.
+/// `score(j | P) = -N/2 (log(2 pi RSS / N) + 1) - (l + 2)/2 log N`, with the residual sum of squares RSS.
+/// Rows with interventions on a node don't count for its own score.
 ///
 /// ```
 /// use gfn_dags::{ContinuousData, LinearGaussianBic, LocalScore, NodeSet};
@@ -28,11 +30,12 @@ pub struct LinearGaussianBic {
 }
 
 impl LinearGaussianBic {
-    /// The scores of some data.
+    /// Creates the score of a data set.
     ///
     /// # Errors
-    /// [`Error::Config`] unless every node has more observations than there are variables, for variables that are constant or depend on
-    /// others linearly, as their likelihood has no bound, and for values whose squares are no numbers.
+    /// [`Error::Config`] unless every node has more observations than there are variables; for variables that
+    /// are constant or a linear function of others, as their likelihood is unbounded; and for values whose
+    /// squares overflow.
     pub fn new(data: &ContinuousData) -> Result<Self> {
         let n = data.n_variables();
         let (sets, group_of) = rows_of_nodes(n, data.n_rows(), data.interventions());
@@ -49,7 +52,8 @@ impl LinearGaussianBic {
             data.check_varying(rows)?;
             groups.push((Scatter::of_rows(n, rows.iter().map(|&row| data.row(row)))?.0, rows.len() as f64));
         }
-        // In the rows of every group: a parent may be constant where its child wasn't intervened on.
+        // Every group of rows is checked: a parent may be constant in the rows without interventions on its
+        // child.
         for (scatter, _) in &groups {
             let collinear = |node: &usize| {
                 let (_, rest) = scatter.log_det_and_schur(&(0..=*node).collect::<Vec<_>>());

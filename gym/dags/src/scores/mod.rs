@@ -1,4 +1,4 @@
-//! Scores of graphs: sums over nodes of how well the node's parents explain its data.
+//! Scores of graphs: sums over nodes, whose terms measure how well a node's parents explain its data.
 //!
 //! | score | data | interventions | equal for Markov-equivalent graphs |
 //! |---|---|---|---|
@@ -26,27 +26,29 @@ use crate::NodeSet;
 use crate::env::parent_sets;
 use crate::reward::check_nodes;
 
-/// The logarithm of how well a node and its parents explain the data; a graph's score is the sum over its nodes.
+/// A score of a node given its parents: the logarithm of how well they explain the data. A graph's score is
+/// the sum over its nodes.
 ///
-/// Implement it for a score of your own; [`CachedScores`] caches its results.
+/// Implement it for a custom score; [`CachedScores`] caches its results.
 pub trait LocalScore: Send + Sync {
     /// The number of nodes.
     fn n_nodes(&self) -> usize;
 
-    /// The score of a node with these parents (natural logarithm); the node isn't one of them.
+    /// Computes the score of a node with these parents (a natural logarithm); the node isn't among its
+    /// parents.
     fn local_score(&self, node: usize, parents: &NodeSet) -> f64;
 
-    /// The score of a graph: the sum over its nodes.
+    /// Computes the score of a graph: the sum over its nodes.
     ///
     /// # Errors
-    /// [`Error::Shape`] for a graph of other nodes.
+    /// [`Error::Shape`] for a graph with another number of nodes.
     fn graph_score(&self, graph: &GraphState) -> Result<f64> {
         check_nodes(self, graph)?;
         Ok(parent_sets(graph).iter().enumerate().map(|(node, parents)| self.local_score(node, parents)).sum())
     }
 }
 
-/// A reference, a box or a shared score is one, too.
+/// Implements the trait for references, boxes and shared pointers to a score.
 impl<P: std::ops::Deref<Target: LocalScore> + Send + Sync> LocalScore for P {
     fn n_nodes(&self) -> usize {
         (**self).n_nodes()
@@ -56,7 +58,7 @@ impl<P: std::ops::Deref<Target: LocalScore> + Send + Sync> LocalScore for P {
     }
 }
 
-/// Rows in which each node was not intervened on: the distinct sets of rows, and which of them is each node's.
+/// Returns the distinct sets of rows without interventions on a node, and for each node the index of its set.
 fn rows_of_nodes(n_nodes: usize, n_rows: usize, targets: Option<&[NodeSet]>) -> (Vec<Vec<usize>>, Vec<usize>) {
     let Some(targets) = targets else {
         return (vec![(0..n_rows).collect()], vec![0; n_nodes]);
@@ -77,7 +79,7 @@ fn check_positive(setting: &'static str, value: f64) -> Result<()> {
     if value > 0.0 && value.is_finite() { Ok(()) } else { Err(Error::config(setting, value, "a number above 0")) }
 }
 
-/// Refuses fewer observations than variables, for any node, unless told that this is meant.
+/// Returns an error if a node has fewer observations than there are variables, unless `allow_few`.
 fn check_observations(sets: &[Vec<usize>], n_nodes: usize, allow_few: bool) -> Result<()> {
     match sets.iter().map(Vec::len).min() {
         Some(fewest) if fewest < n_nodes && !allow_few => Err(Error::config(

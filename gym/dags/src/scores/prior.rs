@@ -3,35 +3,36 @@ use libm::lgamma;
 
 use super::check_positive;
 
-/// A prior over structures by the number of parents of each node. It isn't normalised over acyclic graphs, and
-/// needn't be.
+/// A prior over structures by the number of parents of each node. It isn't normalised over acyclic graphs,
+/// which isn't needed.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum StructurePrior {
-    /// The same for all acyclic graphs: 0.
+    /// The uniform prior: 0 for all acyclic graphs.
     #[default]
     Uniform,
-    /// Each edge with some probability: `l log p + (n - 1 - l) log(1 - p)` for a node of `l` parents,
-    /// `p = edges_per_node n / (n (n - 1) / 2)`.
+    /// Independent edges: `l log p + (n - 1 - l) log(1 - p)` for a node of `l` parents, with the edge
+    /// probability `p = edges_per_node n / (n (n - 1) / 2)`.
     ///
-    /// torchgfn and jax-dag-gflownet have the same p; torchgfn fails at p = 1, here it is refused.
+    /// torchgfn and jax-dag-gflownet use the same p; p = 1, at which torchgfn fails, is refused here.
     ErdosRenyi {
-        /// The expected number of edges for each node; 1 is what the field uses.
+        /// The expected number of edges per node; 1 is common in the literature.
         edges_per_node: f64,
     },
-    /// `l log beta`: below 1, each edge costs.
+    /// A penalty for edges: `l log beta`. If beta is below 1, each edge lowers the prior.
     EdgePenalty {
         /// beta, above 0.
         beta: f64,
     },
-    /// `-log C(n, l)`: all parent sets of one size together have the same weight, whatever the size.
+    /// The fair prior: `-log C(n, l)`. All parent sets of one size together have about the same weight,
+    /// whatever the size.
     ///
-    /// With n, the number of nodes, as in torchgfn and jax-dag-gflownet; a node has only n - 1 candidates, so that
+    /// n is the number of nodes, as in torchgfn and jax-dag-gflownet. A node has only n - 1 candidates, so
     /// the weights of its sets of l parents sum to (n - l) / n, not to 1.
     Fair,
 }
 
 impl StructurePrior {
-    /// The terms of a node by its number of parents, for graphs of `n` nodes.
+    /// Returns the terms of a node by its number of parents, for graphs of `n` nodes.
     ///
     /// ```
     /// use gfn_dags::StructurePrior;
@@ -42,7 +43,7 @@ impl StructurePrior {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Config`] for an edge probability that isn't between 0 and 1, and a beta that isn't above 0.
+    /// [`Error::Config`] unless the edge probability is between 0 and 1 (both excluded) and beta is above 0.
     pub fn terms(self, n: usize) -> Result<Vec<f64>> {
         let nodes = n as f64;
         let p = match self {

@@ -1,11 +1,11 @@
-//! Determinants of parts of a symmetric matrix.
+//! Determinants of submatrices of a symmetric matrix.
 
 use gfn::{Error, Result};
 use smallvec::SmallVec;
 
 use super::NodeSet;
 
-/// Parts up to this size are computed on the stack.
+/// The largest submatrix that is factorised on the stack.
 const SMALL: usize = 12;
 
 /// A symmetric positive definite matrix, row by row.
@@ -16,10 +16,10 @@ pub(super) struct Scatter {
 }
 
 impl Scatter {
-    /// The sum over rows of the products of deviations from the mean, and the mean.
+    /// Computes the scatter matrix of rows (the sum of products of deviations from the mean), and the mean.
     ///
     /// # Errors
-    /// [`Error::Config`] where they are too large for a number.
+    /// [`Error::Config`] if a sum overflows.
     pub(super) fn of_rows<'a>(
         n: usize,
         rows: impl ExactSizeIterator<Item = &'a [f64]> + Clone,
@@ -56,9 +56,11 @@ impl Scatter {
         }
     }
 
-    /// log |M[P, P]| of all `part` but the last, and the Schur complement of its last: |M[part, part]| over the former.
+    /// Returns log |M[P, P]|, with P all of `part` but its last element, and the Schur complement of the last
+    /// element: |M[part, part]| / |M[P, P]|.
     ///
-    /// By Cholesky; not a number, or not positive, where the matrix isn't positive definite.
+    /// The method is Cholesky's. If the matrix isn't positive definite, results are NaN or the complement
+    /// isn't positive.
     pub(super) fn log_det_and_schur(&self, part: &[usize]) -> (f64, f64) {
         let m = part.len();
         if m <= SMALL {
@@ -90,7 +92,7 @@ impl Scatter {
     }
 }
 
-/// The parents of a node, followed by the node.
+/// Returns the parents of a node, followed by the node.
 pub(super) fn family(node: usize, parents: &NodeSet) -> SmallVec<[usize; SMALL]> {
     parents.iter().chain([node]).collect()
 }

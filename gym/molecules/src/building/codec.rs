@@ -8,17 +8,20 @@ use super::scaffold::Fixed;
 use crate::molecule::small_rings_span;
 use crate::{AtomSpec, Bond, BondOrder, Element, Molecule};
 
-/// The translation between graphs of a [`MoleculeEnv`](super::MoleculeEnv) and molecules; cheap to clone.
+/// Translates between graphs of a [`MoleculeEnv`](super::MoleculeEnv) and molecules; cheap to clone.
 ///
-/// A node's class is the place of its element in the configuration; its attributes are its charge (the place among the charges,
-/// from 1) and how many valences above the smallest it is set to, in this order, where the configuration has any. An edge has
-/// one attribute: 0 for a single bond, 1 for a double, 2 for a triple one. Atoms of a scaffold come first, in classes of their own
-/// ([`class_names`](MoleculeCodec::class_names)), and their aromatic bonds are 3. With [`stereo`](MoleculeConfig::stereo), a mark is 3 nodes (12 at
-/// a centre of four heavy neighbours, 2 at a double bond) of the next two classes, with edges of classes 1 to 4.
+/// - Nodes: the class is the index of the element in the configuration. The attributes are, if the
+///   configuration has any, the charge (its index among [`charges`](MoleculeCodec::charges)) and the number
+///   of valences above the smallest, in this order.
+/// - Edges: one attribute, 0 for a single, 1 for a double and 2 for a triple bond.
+/// - Scaffold: its atoms come first and have classes of their own
+///   ([`class_names`](MoleculeCodec::class_names)); its aromatic bonds have the attribute 3.
+/// - [Stereochemistry](MoleculeConfig::stereo): a mark is 3 nodes (12 at a centre with four heavy neighbours,
+///   2 at a double bond) of the next two classes, with edges of classes 1 to 4.
 #[derive(Clone, Debug)]
 pub struct MoleculeCodec(Arc<Rules>);
 
-/// What a configuration comes to.
+/// A configuration, and the settings derived from it.
 #[derive(Debug)]
 pub(super) struct Rules {
     pub(super) config: MoleculeConfig,
@@ -27,7 +30,7 @@ pub(super) struct Rules {
     pub(super) scaffold: Option<Fixed>,
 }
 
-/// What decides an atom's hydrogens.
+/// The state of an atom, which determines the number of its hydrogens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct AtomState {
     pub(super) class: usize,
@@ -52,20 +55,20 @@ impl MoleculeCodec {
         &self.0
     }
 
-    /// The settings that it was made from.
+    /// The configuration that the codec was created from.
     #[must_use]
     pub fn config(&self) -> &MoleculeConfig {
         &self.0.config
     }
 
-    /// The charges that an atom can have, by the value of its attribute: 0 first.
+    /// The charges that an atom can have, by the value of its attribute; 0 is first.
     #[must_use]
     pub fn charges(&self) -> &[i8] {
         &self.0.charges
     }
 
-    /// The names of the classes of nodes: the elements, then atoms of the scaffold, each kind of them once, or the two kinds of nodes that
-    /// marks of stereochemistry are.
+    /// Returns the names of the node classes: the elements, then each kind of scaffold atoms, or the two
+    /// kinds of nodes for marks of stereochemistry.
     #[must_use]
     pub fn class_names(&self) -> Vec<String> {
         let elements = self.0.config.elements.iter().map(|element| element.symbol().to_owned());
@@ -74,30 +77,34 @@ impl MoleculeCodec {
         elements.chain(self.0.scaffold.iter().flat_map(Fixed::class_names)).chain(marks).collect()
     }
 
-    /// The molecule that a state is.
+    /// Converts a state into a molecule.
     ///
     /// # Errors
-    /// [`Error::Config`] for a graph that isn't a molecule: the empty one, or one of another environment.
+    /// [`Error::Config`] for a graph that isn't a molecule: the empty graph, or a graph of another
+    /// environment.
     pub fn molecule(&self, graph: &GraphState) -> Result<Molecule> {
         Ok(self.marked_state(graph)?.molecule.normal())
     }
 
-    /// The molecule that a state without marks is.
+    /// Converts a state without marks into a molecule.
     pub(super) fn plain(&self, graph: &GraphState) -> Result<Molecule> {
         let rules = self.rules();
         let bonds: Vec<_> = graph.edges().map(|(a, b)| (a as usize, b as usize, rules.order(graph, a, b))).collect();
         Ok(Molecule::new(&rules.config.table, &rules.specs(graph)?, &bonds)?)
     }
 
-    /// The state that is this Kekule form of a molecule, its nodes in the order of the atoms, those of marks behind them.
+    /// Converts this Kekule form of a molecule into a state. Its nodes are in the order of the atoms,
+    /// followed by the nodes of marks.
     ///
     /// # Errors
-    /// [`Error::Config`] for a molecule that the environment doesn't build; for marks of stereochemistry where states have none.
+    /// [`Error::Config`] for a molecule outside of the environment's settings, and for marks of
+    /// stereochemistry if states have none.
     pub fn graph(&self, molecule: &Molecule) -> Result<GraphState> {
         self.graph_as_marked(&molecule.clone().completed())
     }
 
-    /// The same, of a molecule with marks of all elements or of those that are set.
+    /// Converts a molecule into a state as [`graph`](Self::graph) does, but with the marks as they are, even
+    /// if some elements have none.
     pub(super) fn graph_as_marked(&self, molecule: &Molecule) -> Result<GraphState> {
         let rules = self.rules();
         let config = &rules.config;
@@ -138,20 +145,20 @@ impl MoleculeCodec {
     }
 }
 
-/// The edge of a bond with this attribute: 0 for a single one.
+/// Returns the edge of a bond with this attribute (0 for a single bond).
 pub(super) fn bond_edge(attribute: u8) -> Edge {
     let mut edge = Edge::default();
     edge.attributes.set(0, attribute);
     edge
 }
 
-/// The attribute of the bond between two atoms.
+/// Returns the attribute of the bond between two atoms.
 pub(super) fn bond_attribute(graph: &GraphState, a: u32, b: u32) -> u8 {
     graph.edge(a, b).unwrap_or_default().attributes.get(0)
 }
 
 impl Rules {
-    /// The element and the charge of an atom.
+    /// Returns the element and the charge of an atom.
     pub(super) fn element(&self, state: AtomState) -> (Element, i8) {
         match self.scaffold.as_ref().and_then(|scaffold| scaffold.atom(state)) {
             Some(atom) => (atom.element, atom.charge),
@@ -159,13 +166,13 @@ impl Rules {
         }
     }
 
-    /// The order of the bond between two atoms.
+    /// Returns the order of the bond between two atoms.
     fn order(&self, graph: &GraphState, a: u32, b: u32) -> BondOrder {
         let fixed = self.scaffold.as_ref().and_then(|scaffold| scaffold.order(a, b));
         fixed.unwrap_or_else(|| BondOrder::from_attribute(bond_attribute(graph, a, b)))
     }
 
-    /// The atoms of a graph without marks; an error for one that isn't a molecule.
+    /// Returns the atoms of a graph without marks; an error if it isn't a molecule.
     pub(super) fn specs(&self, graph: &GraphState) -> Result<Vec<AtomSpec>> {
         let spec = |(node, state): (Node, AtomState)| {
             let Some(valence) = self.valence(state) else {
@@ -179,7 +186,7 @@ impl Rules {
         graph.nodes().zip(self.atoms(graph)).map(spec).collect()
     }
 
-    /// The node of an atom; the reason, if the environment doesn't build it.
+    /// Returns the node of an atom, or the reason why the environment doesn't build the atom.
     fn node(&self, molecule: &Molecule, a: usize) -> std::result::Result<Node, String> {
         let (atom, config) = (molecule.atoms()[a], &self.config);
         let (bonds, valence) = (molecule.bond_orders(a), molecule.valence(a));
@@ -211,7 +218,8 @@ impl Rules {
         Ok(node)
     }
 
-    /// The valences of an element with a charge, by the class and the place of the charge; none for an atom that isn't to be.
+    /// Returns the valences of an element with a charge, given the class and the charge's index; empty if the
+    /// atom isn't allowed.
     fn valences(&self, class: usize, charge: usize) -> &[u8] {
         match (self.config.elements.get(class), self.charges.get(charge)) {
             (Some(&element), Some(&charge)) if charge == 0 || self.config.charges.contains(&(element, charge)) => {
@@ -221,24 +229,25 @@ impl Rules {
         }
     }
 
-    /// The node attribute that is the charge.
+    /// Returns the index of the node attribute that holds the charge; `None` if atoms have no charges.
     pub(super) fn charge_place(&self) -> Option<usize> {
         (self.charges.len() > 1).then_some(0)
     }
 
-    /// The node attribute that is the valence above the smallest.
+    /// Returns the index of the node attribute that holds the valence above the smallest; `None` if there is
+    /// none.
     pub(super) fn step_place(&self) -> Option<usize> {
         (self.config.extra_valences > 0).then_some(usize::from(self.charges.len() > 1))
     }
 
-    /// How many values each node attribute can be set to.
+    /// Returns the largest value that each node attribute can be set to.
     pub(super) fn node_attributes(&self) -> Vec<u8> {
         let charges = self.charge_place().map(|_| (self.charges.len() - 1) as u8);
         let steps = self.step_place().map(|_| self.config.extra_valences);
         charges.into_iter().chain(steps).collect()
     }
 
-    /// What decides the hydrogens of each atom, in one pass over the bonds.
+    /// Returns the state of each atom, in one pass over the bonds.
     pub(super) fn atoms(&self, graph: &GraphState) -> Vec<AtomState> {
         let mut atoms: Vec<AtomState> = graph
             .nodes()
@@ -260,7 +269,8 @@ impl Rules {
         atoms
     }
 
-    /// The valence that an atom is filled up to; `None` for one that can't be.
+    /// Returns the valence that an atom is filled up to with hydrogens; `None` if its bonds exceed its
+    /// valences.
     pub(super) fn valence(&self, atom: AtomState) -> Option<u8> {
         if let Some(valence) = self.scaffold.as_ref().and_then(|scaffold| scaffold.valence(atom)) {
             return valence;
@@ -270,17 +280,17 @@ impl Rules {
         valences.get(smallest + atom.step).copied()
     }
 
-    /// `true` if an atom can have so many bonds more.
+    /// Returns `true` if an atom has room for `more` bond orders.
     pub(super) fn has_room(&self, atom: AtomState, more: u8) -> bool {
         self.valence(AtomState { bonds: atom.bonds + more, ..atom }).is_some()
     }
 
-    /// `true` if an atom without attributes can have one bond.
+    /// Returns `true` if an atom of this class, without attributes, can have a bond.
     pub(super) fn attaches(&self, class: usize) -> bool {
         self.valence(AtomState { class, charge: 0, step: 0, bonds: 1 }).is_some()
     }
 
-    /// `true` if an atom could be set to this value of this attribute.
+    /// Returns `true` if an attribute of an atom could be set to this value.
     pub(super) fn permits(&self, atom: AtomState, place: usize, value: usize) -> bool {
         if atom.class >= self.config.elements.len() {
             return false;
@@ -293,7 +303,7 @@ impl Rules {
         self.valence(changed).is_some()
     }
 
-    /// `true` if the rings are within the limits.
+    /// Returns `true` if the number and sizes of rings are within the limits.
     pub(super) fn rings_within(&self, graph: &GraphState) -> bool {
         let rings = (graph.n_edges() + usize::from(graph.n_nodes() > 0)).saturating_sub(graph.n_nodes());
         let few = self.config.max_rings.is_none_or(|most| rings <= most);

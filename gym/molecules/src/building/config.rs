@@ -4,7 +4,7 @@ use gfn::{Error, Result};
 use crate::fragments::Fragment;
 use crate::{BondOrder, Element, ValenceTable};
 
-/// The limits of a [`MoleculeEnv`](super::MoleculeEnv).
+/// The settings of a [`MoleculeEnv`](super::MoleculeEnv).
 ///
 /// ```
 /// use gfn_molecules::{Element, MoleculeConfig, MoleculeEnv};
@@ -22,38 +22,42 @@ use crate::{BondOrder, Element, ValenceTable};
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MoleculeConfig {
-    /// Elements of new atoms, in the order of their classes.
+    /// Elements of new atoms, in the order of their node classes; C, N, O, F, P, S, Cl and Br by default.
     pub elements: Vec<Element>,
-    /// Valences by element and charge.
+    /// Valences by element and charge; RDKit's by default.
     pub table: ValenceTable,
-    /// Charges that atoms can be given, once.
+    /// Charges that atoms can be set to, each listed once; N+ and O- by default.
     pub charges: Vec<(Element, i8)>,
-    /// The number of valences above the smallest one that an atom may be set to, the rest being hydrogens: 1 allows the two hydrogens of
-    /// `C[PH2]=O`, say. 0 for atoms that are filled up to the smallest valence only.
+    /// The number of valences above the smallest possible valence that an atom may be set to, filled with
+    /// hydrogens: 1 allows, for example, both hydrogens of `C[PH2]=O`. With 0, the default, atoms are filled
+    /// up to the smallest valence only.
     pub extra_valences: u8,
-    /// The highest order of bonds.
+    /// The highest bond order; triple by default.
     pub max_order: BondOrder,
-    /// The most heavy atoms.
+    /// The largest number of heavy atoms.
     pub max_atoms: usize,
-    /// The most independent rings; `None` for no limit.
+    /// The largest number of independent rings; `None` (the default) for no limit.
     pub max_rings: Option<usize>,
-    /// The most atoms of a ring in a smallest set of rings; `None` for no limit.
+    /// The largest number of atoms of a ring in a smallest set of rings; `None` (the default) for no limit.
     pub max_ring_size: Option<usize>,
-    /// `true` if states have signs of stereochemistry, each finished one being one stereoisomer. `false`: a molecule stands for all of
-    /// its stereoisomers.
+    /// `true` if states have marks of stereochemistry, so that each finished state is one stereoisomer. With
+    /// `false`, the default, a molecule stands for all of its stereoisomers.
     pub stereo: bool,
-    /// `true` if training corrects for symmetry.
+    /// `true` (the default) if training corrects for symmetry.
     pub corrects_symmetry: bool,
-    /// The molecule that growth starts from, with the atoms that something may be attached to, each as often as it is a stem; `None` for the
-    /// empty one. Its atoms and bonds stay, and no ring is closed over them.
+    /// The molecule that growth starts from, and the atoms that something may be attached to (each atom as
+    /// often as it is a stem); `None` (the default) to start from the empty graph. Its atoms and bonds stay,
+    /// and no ring is closed over them.
     pub scaffold: Option<Fragment>,
-    /// The treatment of its atoms: alike, if a symmetry of it takes one to the other, or each told apart.
+    /// The identity of the scaffold's atoms: equal if a symmetry of the scaffold exchanges them (the
+    /// default), or all distinguishable.
     pub scaffold_atoms: Scaffold,
 }
 
 impl MoleculeConfig {
-    /// C, N, O, F, P, S, Cl and Br with the usual valences, N+ and O-, bonds up to triple ones, any rings, at most `max_atoms` heavy
-    /// atoms, no stereochemistry; training corrects for symmetry.
+    /// Creates the default settings for at most `max_atoms` heavy atoms: C, N, O, F, P, S, Cl and Br with
+    /// their usual valences, N+ and O-, bonds up to triple bonds, any rings, no stereochemistry; training
+    /// corrects for symmetry.
     #[must_use]
     pub fn new(max_atoms: usize) -> Self {
         use Element::{Br, C, Cl, F, N, O, P, S};

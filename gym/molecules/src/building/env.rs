@@ -10,32 +10,36 @@ use super::{MoleculeCodec, MoleculeConfig};
 use crate::molecule::small_rings_span;
 use crate::{BondOrder, Molecule};
 
-/// Molecules that grow atom by atom, up to isomorphism.
+/// An environment of molecules that grow atom by atom, up to isomorphism.
 ///
-/// *States.* Connected undirected graphs of heavy atoms and bonds, each a Kekule form of a valid molecule; hydrogens are what fills
-/// the valences up. [`MoleculeCodec`] reads them.
-/// *Actions.* A first atom; an atom joined to one that is there by a single bond; a single bond that closes a ring; a charge (and,
-/// if allowed, a higher valence) of an atom; a bond made double or triple. Each attribute is set once, and any state but the empty
-/// one can be finished.
+/// *States.* Connected undirected graphs of heavy atoms and bonds, each a Kekule form of a valid molecule.
+/// Hydrogens are implied: they fill the valences up. [`MoleculeCodec`] converts states.
+/// *Actions.* Add the first atom; attach an atom to another by a single bond; close a ring by a single bond;
+/// set the charge (or, if allowed, a higher valence) of an atom; make a bond double or triple. Each attribute
+/// is set once. Every state but the empty one can be finished.
 /// *Limits.* Atoms, rings, and ring sizes: the rings of a smallest set have at most `max_ring_size` atoms.
 ///
-/// The masks are exact both ways: what they let exit is a valid molecule, and a molecule within the limits can be built in
-/// any order of its atoms. (recursionpharma/gflownet lets a bond of a ring be taken away with its order, though no
-/// action brings both back; its molecules are checked by RDKit when they are finished.)
+/// The masks are exact in both directions: every finished state is a valid molecule, and every molecule
+/// within the limits can be built in any order of its atoms. (recursionpharma/gflownet can remove a ring bond
+/// together with its order, although no action adds both; RDKit checks its finished molecules.)
 ///
-/// *Stereochemistry*, by choice ([`MoleculeConfig::stereo`]; without it a molecule stands for all of its stereoisomers). A molecule that has
-/// stereo elements isn't finished until all of them have a sign; signs are set last, one by one in any order, and once there is one, the
-/// molecule grows no more. So no mark is ever lost because neighbours become alike, and each finished state is one stereoisomer. A mark is a
-/// few nodes of the state, joined so that the symmetries of the graph are those of the marked molecule: |Aut| and the identity of
-/// states are exact. What can't exist for want of room (in, out isomers of small bicycles) is built, too.
+/// *Stereochemistry* is optional ([`MoleculeConfig::stereo`]; without it, a molecule stands for all of its
+/// stereoisomers). A molecule with stereo elements can only be finished once each of them has a sign. Signs
+/// are set last, one by one in any order; after the first sign the molecule can't grow. No mark is therefore
+/// lost because neighbours become equal, and each finished state is one stereoisomer. A mark is a few nodes
+/// of the state, joined so that the symmetries of the graph are those of the marked molecule: |Aut| and the
+/// identity of states are exact. Stereoisomers that are impossible for lack of space (in, out isomers of
+/// small bicycles) are built, too.
 ///
-/// A molecule with several Kekule forms (o-xylene has two) is several states. The environment's measure over states
-/// ([`Symmetry::log_multiplicity`](gfn::env::Symmetry::log_multiplicity)) gives each an equal share of the molecule's reward, whoever wrote that, so
-/// that molecules are sampled in proportion to it.
+/// *Kekule forms.* A molecule with several Kekule forms (o-xylene has two) is several states. The
+/// environment's measure over states ([`Symmetry::log_multiplicity`](gfn::env::Symmetry::log_multiplicity))
+/// gives each form an equal share of the molecule's reward, for any reward function, so molecules are sampled
+/// in proportion to their reward.
 ///
-/// *Scaffolds.* With [`MoleculeConfig::scaffold`] growth starts from a molecule, at its stems. Objects are its decorations: a molecule that
-/// has the scaffold in several places is several of them. Alike are decorations that a symmetry of the scaffold takes to each other, its
-/// aromatic bonds being of one kind. States aren't written from molecules then.
+/// *Scaffolds.* With [`MoleculeConfig::scaffold`], growth starts from a molecule, at its stems. Objects are
+/// then decorations of the scaffold: a molecule that contains the scaffold in several places is several
+/// objects. Decorations are equal if a symmetry of the scaffold maps one to the other; its aromatic bonds
+/// count as one kind. The codec can't convert molecules into states then.
 ///
 /// ```
 /// use gfn::{policy::UniformPolicy, rollout::Sampler, Rng};
@@ -54,14 +58,14 @@ pub struct MoleculeEnv {
     codec: MoleculeCodec,
 }
 
-/// The rules of valence, rings and signs.
+/// The environment's rules: valences, rings and signs.
 struct Chemistry {
     codec: MoleculeCodec,
-    /// The roles of the action types, in their order.
+    /// The role of each action type, in their order.
     roles: Vec<Role>,
 }
 
-/// The part that an action type has in growth.
+/// The role of an action type.
 #[derive(Clone, Copy)]
 enum Role {
     First,
@@ -73,11 +77,11 @@ enum Role {
 }
 
 impl MoleculeEnv {
-    /// An environment of this make.
+    /// Creates the environment of a configuration.
     ///
     /// # Errors
-    /// [`Error::Config`](gfn::Error::Config) for settings that make no sense: no atom, no element, an element or a charge without
-    /// a valence, rings of fewer than three atoms.
+    /// [`Error::Config`](gfn::Error::Config) for invalid settings: no atom, no element, an element or a
+    /// charge without a valence, rings of fewer than three atoms, a scaffold beyond the limits.
     pub fn new(config: MoleculeConfig) -> Result<Self> {
         config.check()?;
         let codec = MoleculeCodec::new(config);
@@ -128,7 +132,7 @@ impl MoleculeEnv {
         Ok(Self { env, codec })
     }
 
-    /// Returns the environment, as trainers and samplers take it.
+    /// Returns the environment that trainers and samplers take.
     #[must_use]
     pub fn env(&self) -> &GraphEnv {
         &self.env
@@ -140,13 +144,13 @@ impl MoleculeEnv {
         self.env
     }
 
-    /// Reads states as molecules and writes molecules as states.
+    /// Returns the codec, which converts states into molecules and molecules into states.
     #[must_use]
     pub fn codec(&self) -> &MoleculeCodec {
         &self.codec
     }
 
-    /// The settings that it was made from.
+    /// The configuration that the environment was created from.
     #[must_use]
     pub fn config(&self) -> &MoleculeConfig {
         self.codec.config()
@@ -154,7 +158,7 @@ impl MoleculeEnv {
 }
 
 impl Chemistry {
-    /// The molecule whose Kekule forms are the states that are one object.
+    /// Returns a molecule whose Kekule forms are the states that are one object.
     fn with_forms(&self, graph: &GraphState) -> Result<Molecule> {
         let rules = self.codec.rules();
         match &rules.scaffold {
@@ -163,13 +167,13 @@ impl Chemistry {
         }
     }
 
-    /// `true` for an atom of the scaffold.
+    /// Returns `true` if an atom is part of the scaffold.
     fn is_fixed(&self, atom: u32) -> bool {
         self.codec.rules().scaffold.as_ref().is_some_and(|scaffold| scaffold.has(atom))
     }
 
-    /// Returns the role of moves that have limits in a state. Moves that set signs have none beyond those of their type; all other moves are
-    /// forbidden here once a state has signs.
+    /// Returns the role of moves that have further limits in a state. Moves that set signs have none beyond
+    /// those of their type. All other moves are forbidden here if the state has signs.
     fn role(&self, graph: &GraphState, moves: &mut MoveMask<'_>) -> Option<Role> {
         let role = self.roles.get(moves.kind().0).copied().filter(|role| !matches!(role, Role::Sign))?;
         if self.codec.rules().is_marked(graph) {
@@ -185,7 +189,7 @@ impl Chemistry {
         rules.atoms(graph).into_iter().map(|atom| rules.has_room(atom, 1)).collect()
     }
 
-    /// Forbids bonds that an atom has no room for, or that close one ring too many or too large a one.
+    /// Forbids bonds that an atom has no room for, and bonds that close too many rings or too large a ring.
     fn restrict_closing(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
         let (rules, n) = (self.codec.rules(), graph.n_nodes());
         if let Some(scaffold) = rules.scaffold.as_ref().filter(|_| moves.any()) {
@@ -200,7 +204,7 @@ impl Chemistry {
             return;
         }
         let room = self.room(graph);
-        // What is near the first atom of the move, found once for all moves of that atom.
+        // The atoms near the first atom of a move, computed once for all moves of that atom.
         let mut near: Option<(u32, Vec<bool>)> = None;
         moves.retain(|action| {
             let (a, b) = (action.a as usize, action.b as usize);
@@ -215,7 +219,7 @@ impl Chemistry {
     }
 }
 
-/// For each node, `true` if it is at most `steps` edges away.
+/// Returns for each node `true` if it is at most `steps` edges away from `from`.
 fn within(graph: &GraphState, from: usize, steps: usize) -> Vec<bool> {
     let mut near = vec![false; graph.n_nodes()];
     near[from] = true;
@@ -227,7 +231,8 @@ fn within(graph: &GraphState, from: usize, steps: usize) -> Vec<bool> {
     near
 }
 
-/// `true` if double bonds could stand elsewhere: that takes a ring, and two of them.
+/// Returns `false` if the molecule surely has only one Kekule form: without a ring, or with fewer than two
+/// double bonds.
 fn may_have_other_forms(graph: &GraphState) -> bool {
     let bonds = graph.as_undirected().map_or(&[][..], |graph| graph.raw_edges());
     graph.n_nodes() > 0
@@ -276,15 +281,16 @@ impl GraphRules for Chemistry {
         let rules = self.codec.rules();
         let Some(role) = self.role(graph, moves) else { return };
         if rules.scaffold.is_some() && moves.any() {
-            // What was there before is taken back by no move. (Of moves of one atom, the other is the first one.)
+            // Backward moves can't remove parts of the scaffold. (Moves of one atom have the same atom
+            // twice.)
             moves.retain(|action| !(self.is_fixed(action.a) && self.is_fixed(action.b)));
         }
         match (role, rules.config.max_ring_size) {
-            // Without the bond, the rings are small still.
+            // The remaining rings must be small without the bond, too.
             (Role::Close, Some(size)) => {
                 moves.retain(|action| small_rings_span(graph, size, Some((action.a, action.b))));
             }
-            // Without the charge, the atom has no more bonds than it can have.
+            // The atom must have room for its bonds without the charge, too.
             (Role::NodeAttribute, _) if moves.any() => {
                 let atoms = rules.atoms(graph);
                 moves.retain(|action| rules.permits(atoms[action.a as usize], action.class as usize, 0));

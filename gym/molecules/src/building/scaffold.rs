@@ -1,4 +1,4 @@
-//! Growth from a scaffold: its atoms stay, and what grows hangs on its stems.
+//! Growth from a scaffold: its atoms stay, and new atoms are attached to its stems.
 
 use gfn::graph::{GraphKind, GraphState, Node, Scaffold};
 use gfn::{Error, Result};
@@ -8,29 +8,29 @@ use super::codec::{AtomState, Rules, bond_attribute, bond_edge};
 use crate::fragments::Fragment;
 use crate::{Atom, Bond, BondOrder, Molecule};
 
-/// The attribute of an aromatic bond of a scaffold, behind those of single, double and triple ones: it is of no fixed order, so that the
-/// scaffold has all of its symmetries.
+/// The attribute of an aromatic bond of a scaffold, after those of single, double and triple bonds. Its order
+/// isn't fixed, so that the scaffold has all of its symmetries.
 const AROMATIC: u8 = 3;
-/// The charges that mark atoms of a scaffold begin here: of such an atom no ring is aromatic.
+/// The first charge that marks atoms of a scaffold; rings of atoms with such charges aren't aromatic.
 const FIRST_MARK: usize = 8;
-/// Marks beside each other in one charge.
+/// The number of charges used for marks; further marks use hydrogen counts, too.
 const CHARGES: usize = 100;
 
-/// An atom of a scaffold as its class has it.
+/// A kind of scaffold atoms, which is a node class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Kind {
     atom: Atom,
     orders: u8,
-    /// The orders of bonds that it has room for.
+    /// The bond orders that it has room for.
     room: u8,
 }
 
-/// A scaffold as states have it: its atoms come first, in classes of their own behind those of the elements.
+/// A scaffold as part of states: its atoms come first, in classes of their own after those of the elements.
 #[derive(Debug)]
 pub(super) struct Fixed {
     molecule: Molecule,
     kinds: Vec<Kind>,
-    /// The kind of each atom, by its place.
+    /// The kind of each atom.
     of: Vec<usize>,
     n_elements: usize,
     treatment: Scaffold,
@@ -52,7 +52,7 @@ impl Fixed {
         Self { kinds, of, molecule, n_elements: config.elements.len(), treatment: config.scaffold_atoms }
     }
 
-    /// A name for each kind of its atoms.
+    /// Returns a name for each kind of its atoms.
     pub(super) fn class_names(&self) -> impl Iterator<Item = String> {
         self.kinds.iter().map(|Kind { atom, room, .. }| {
             let charge = if atom.charge == 0 { String::new() } else { format!("{:+}", atom.charge) };
@@ -61,17 +61,17 @@ impl Fixed {
         })
     }
 
-    /// The number of its atoms.
+    /// Returns the number of its atoms.
     pub(super) fn n_atoms(&self) -> usize {
         self.of.len()
     }
 
-    /// `true` for an atom of it.
+    /// Returns `true` if an atom is part of the scaffold.
     pub(super) fn has(&self, atom: u32) -> bool {
         (atom as usize) < self.of.len()
     }
 
-    /// The graph that growth starts from.
+    /// Returns the graph that growth starts from.
     pub(super) fn graph(&self) -> Result<GraphState> {
         let class = |kind: &usize| Node::of_class((self.n_elements + kind) as u16);
         let nodes: Vec<Node> = self.of.iter().map(class).collect();
@@ -83,8 +83,9 @@ impl Fixed {
         GraphState::from_parts(GraphKind::Undirected, &nodes, &edges)
     }
 
-    /// The parts that hang together without the scaffold, by the first of its atoms; `None` for atoms of the scaffold. A ring that is closed between two
-    /// of these would have an atom of the scaffold.
+    /// Returns for each atom its branch, a connected part of the graph without the scaffold, named by its
+    /// first atom; `None` for atoms of the scaffold. A ring closed between two branches would contain an atom
+    /// of the scaffold.
     pub(super) fn branches(&self, graph: &GraphState) -> Vec<Option<usize>> {
         let mut branch = vec![None; graph.n_nodes()];
         for first in self.n_atoms()..graph.n_nodes() {
@@ -101,25 +102,26 @@ impl Fixed {
         self.kinds.get(state.class.checked_sub(self.n_elements)?)
     }
 
-    /// The atom of a class of the scaffold's.
+    /// Returns the scaffold atom of a class; `None` for other classes.
     pub(super) fn atom(&self, state: AtomState) -> Option<Atom> {
         self.kind(state).map(|kind| kind.atom)
     }
 
-    /// The hydrogens of an atom of its own while nothing is attached, unless more is attached than there is room for; the outer `None` for
-    /// other atoms. Bonds of such an atom are those to what has grown.
+    /// Returns the hydrogens of a scaffold atom while nothing is attached; the inner `None` if more is
+    /// attached than it has room for, the outer `None` for other atoms. The bonds of `state` are those to
+    /// grown atoms.
     pub(super) fn valence(&self, state: AtomState) -> Option<Option<u8>> {
         self.kind(state).map(|kind| (state.bonds <= kind.room).then_some(kind.atom.hydrogens))
     }
 
-    /// The order of a bond between two of its atoms, in one Kekule form.
+    /// Returns the order of a bond between two of its atoms, in one Kekule form.
     pub(super) fn order(&self, a: u32, b: u32) -> Option<BondOrder> {
         let mut beside = self.has(a).then(|| self.molecule.neighbours(a as usize))?;
         beside.find(|(other, _)| *other == b as usize).map(|(_, bond)| bond.order)
     }
 
-    /// What a molecule must have so that its Kekule forms are the states that are one object: the scaffold's atoms are
-    /// marked by charges that none has, its bonds have orders that don't change.
+    /// Returns a molecule whose Kekule forms are the states that are one object. The scaffold's atoms are
+    /// marked by charges that no other atom has, and its bonds have orders that don't change.
     pub(super) fn molecule_with_marks(&self, rules: &Rules, graph: &GraphState) -> Result<Molecule> {
         let mut table = rules.config.table.clone();
         let mut atoms = rules.specs(graph)?;
@@ -139,7 +141,8 @@ impl Fixed {
         Ok(Molecule::new(&table, &atoms, &bonds)?)
     }
 
-    /// The same state with the bonds of a Kekule form of what was [marked](Self::marked).
+    /// Returns the state with the bonds of a Kekule form of
+    /// [`molecule_with_marks`](Self::molecule_with_marks).
     pub(super) fn with_form(&self, graph: &GraphState, form: &Molecule) -> Result<GraphState> {
         let mut out = graph.clone();
         for bond in form.bonds() {
@@ -155,7 +158,7 @@ impl Fixed {
 }
 
 impl MoleculeConfig {
-    /// Refuses a scaffold that isn't within the limits.
+    /// Returns an error if a scaffold is beyond the limits.
     pub(super) fn check_scaffold(&self, scaffold: &Fragment) -> Result<()> {
         let (molecule, smiles) = (scaffold.molecule(), scaffold.smiles());
         let refuse = |got: String, expected| Err(Error::config("scaffold", got, expected));

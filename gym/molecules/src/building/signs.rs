@@ -1,4 +1,4 @@
-//! Stereochemistry in states: marks as nodes, and the moves that set them.
+//! Stereochemistry in states: nodes for marks, and the actions that set signs.
 
 use gfn::env::Direction;
 use gfn::graph::{
@@ -11,29 +11,31 @@ use super::codec::Rules;
 use crate::molecule::{MarkNode, ranks};
 use crate::{Molecule, StereoElement, StereoMark};
 
-/// The most nodes that a mark has.
+/// The largest number of nodes of a mark.
 const MOST: usize = 12;
-/// Classes of these nodes, and those of their edges but for 0, which a bond has.
+/// The number of classes of these nodes, and the number of edge classes with class 0, which bonds have.
 const CLASSES: usize = 2;
 const EDGE_CLASSES: usize = 5;
 
 impl Rules {
-    /// `true` if a state has marks: it grows no more.
+    /// Returns `true` if a state has marks, so that it can't grow.
     pub(super) fn is_marked(&self, graph: &GraphState) -> bool {
         graph.nodes().any(|node| self.is_extra(node))
     }
 
-    /// A node of a mark; where states have none, classes behind those of the elements are a scaffold's.
+    /// Returns `true` for a node of a mark. If states have no marks, classes after those of the elements
+    /// belong to a scaffold.
     fn is_extra(&self, node: Node) -> bool {
         self.config.stereo && usize::from(node.class) >= self.config.elements.len()
     }
 
-    /// The nodes that are atoms, ascending.
+    /// Returns the nodes that are atoms, in ascending order.
     pub(super) fn atom_nodes(&self, graph: &GraphState) -> Vec<u32> {
         (0u32..).zip(graph.nodes()).filter(|(_, node)| !self.is_extra(*node)).map(|(a, _)| a).collect()
     }
 
-    /// The nodes that a mark is, each with its edges: to which nodes, and of which class.
+    /// Returns the nodes of a mark, each with its edges: their other ends and classes. `names` are the nodes
+    /// of the atoms.
     fn extra_nodes(&self, molecule: &Molecule, mark: StereoMark, names: &[u32]) -> Vec<MarkNode> {
         let first = self.config.elements.len() as u16;
         let named = |(class, edges): MarkNode| {
@@ -44,7 +46,7 @@ impl Rules {
         molecule.extra_nodes(mark).into_iter().map(named).collect()
     }
 
-    /// Adds the nodes of a mark; `names` are the atoms' nodes.
+    /// Adds the nodes of a mark; `names` are the nodes of the atoms.
     pub(super) fn add_mark(
         &self,
         graph: &mut GraphState,
@@ -62,9 +64,9 @@ impl Rules {
     }
 }
 
-/// A state as a molecule.
+/// A state converted into a molecule with marks.
 pub(super) struct MarkedState {
-    /// The molecule with its marks as they are set.
+    /// The molecule with the marks that are set.
     pub(super) molecule: Molecule,
     /// The nodes that are its atoms.
     pub(super) names: Vec<u32>,
@@ -73,14 +75,14 @@ pub(super) struct MarkedState {
 }
 
 impl MarkedState {
-    /// The number of nodes of its atoms and marks.
+    /// Returns the number of nodes of its atoms and marks.
     pub(super) fn n_nodes(&self) -> usize {
         self.names.len() + self.nodes.iter().map(Vec::len).sum::<usize>()
     }
 }
 
 impl MoleculeCodec {
-    /// The molecule that a state is with its marks as they are set.
+    /// Converts a state into a molecule with the marks that are set.
     pub(super) fn marked_state(&self, graph: &GraphState) -> Result<MarkedState> {
         let rules = self.rules();
         let (mut marks, mut nodes) = (Vec::new(), Vec::new());
@@ -111,10 +113,10 @@ impl MoleculeCodec {
     }
 }
 
-/// Sets the sign of a centre, or of a double bond; the way back takes it off.
+/// Sets the sign of a centre or of a double bond; backward moves remove it.
 ///
-/// A sign is relative to the order of the neighbours in the state's canonical order. Where a symmetry of the state makes that ambiguous,
-/// both signs lead to the same state up to isomorphism.
+/// A sign is relative to the order of the neighbours in the state's canonical order. If a symmetry of the
+/// state makes that order ambiguous, both signs lead to the same state up to isomorphism.
 #[derive(Clone, Debug)]
 pub(super) struct SetSign {
     pub(super) codec: MoleculeCodec,
@@ -122,7 +124,7 @@ pub(super) struct SetSign {
 }
 
 impl SetSign {
-    /// The element that a move is of, in a molecule whose atoms are these nodes.
+    /// Returns the stereo element of a move.
     fn element(&self, state: &MarkedState, action: Move) -> Result<StereoElement> {
         let molecule = &state.molecule;
         let atom = |a: u32| state.names.iter().position(|name| *name == a);
@@ -139,7 +141,7 @@ impl SetSign {
         found.ok_or_else(refuse)
     }
 
-    /// The sign that the first column stands for.
+    /// Returns the sign that the first column of an element stands for.
     fn first_sign(graph: &GraphState, molecule: &Molecule, names: &[u32], element: StereoElement) -> bool {
         let order = with_canonizer(|canonizer| canonizer.canonical(graph, 0)).order;
         let places = ranks(&order);
@@ -147,7 +149,8 @@ impl SetSign {
         molecule.sign_among(StereoMark { element, positive: true }, &rank)
     }
 
-    /// Returns the state and the place of the mark that a move takes off; `None` if the element has no mark.
+    /// Returns the state and the index of the mark that a backward move removes; `None` if the element has no
+    /// mark.
     fn set_sign(&self, graph: &GraphState, action: Move) -> Result<Option<(MarkedState, usize)>> {
         let state = self.codec.marked_state(graph)?;
         let element = self.element(&state, action)?;
@@ -155,7 +158,7 @@ impl SetSign {
         Ok(place.map(|place| (state, place)))
     }
 
-    /// Returns the nodes of the mark that a move takes off; none if the element has no mark.
+    /// Returns the nodes of the mark that a backward move removes; empty if the element has no mark.
     fn nodes_of_sign(&self, graph: &GraphState, action: Move) -> Result<Vec<u32>> {
         let set = self.set_sign(graph, action)?;
         Ok(set.map_or_else(Vec::new, |(mut state, place)| state.nodes.swap_remove(place)))
@@ -183,7 +186,7 @@ impl GraphActionType for SetSign {
         if graph.n_nodes() == 0 || (direction == Direction::Backward && !self.codec.rules().is_marked(&graph)) {
             return;
         }
-        // A graph that is no molecule has no signs to set.
+        // A graph that isn't a molecule has no signs to set.
         let Ok(MarkedState { molecule, names, .. }) = self.codec.marked_state(&graph) else { return };
         let open = |element: &StereoElement| molecule.sign(*element).is_none() == (direction == Direction::Forward);
         let width = if direction == Direction::Forward { 2 } else { 1 };

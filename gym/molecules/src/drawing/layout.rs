@@ -1,4 +1,5 @@
-//! Places of atoms in the plane: rings are regular polygons, chains are zigzags, and atoms that lie on each other are pushed apart.
+//! Layout of molecules: rings are regular polygons, chains are zigzags, and overlapping atoms are pushed
+//! apart.
 
 use std::f64::consts::{FRAC_PI_2, PI, TAU};
 
@@ -6,19 +7,19 @@ use super::place::{Place, angle, distance, minus, plus, towards, turned};
 use crate::Molecule;
 use crate::molecule::{ranks, smallest_rings};
 
-/// Atoms without a bond between them are pushed apart to this distance.
+/// The distance to which atoms without a bond between them are pushed apart.
 const APART: f64 = 0.6;
-/// Distances may be off by this much.
+/// The tolerance of distances.
 const TOLERANCE: f64 = 0.02;
-/// Rounds of pushing atoms apart.
+/// The largest number of rounds in which atoms are pushed apart.
 const ROUNDS: usize = 100;
 
 impl Molecule {
-    /// Returns the places of its atoms in a drawing, to the right and up, in bond lengths.
+    /// Returns the coordinates of the atoms in a drawing, to the right and up, in bond lengths.
     ///
-    /// Rings are regular polygons and chains are zigzags with angles of 120 degrees, with bonds of length 1. In bridged rings, and
-    /// where branches would lie on each other, atoms are pushed apart, which bends and stretches bonds. The same molecule has the
-    /// same places, whatever the order of its atoms and its Kekule form.
+    /// Rings are regular polygons and chains are zigzags with angles of 120 degrees; bonds have length 1. In
+    /// bridged rings, and if branches would overlap, atoms are pushed apart, which bends and stretches bonds.
+    /// The coordinates depend neither on the order of the atoms nor on the Kekule form.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -32,7 +33,7 @@ impl Molecule {
         let order = self.canonical().order;
         let rank = ranks(&order);
         let order: Vec<usize> = order.iter().map(|&a| a as usize).collect();
-        // In canonical order, so that equal molecules are drawn alike.
+        // Bonds are in canonical order, so that equal molecules have equal drawings.
         let mut bonds: Vec<_> = self.bonds().iter().map(|bond| (rank[bond.a], rank[bond.b], bond.in_ring)).collect();
         bonds.iter_mut().for_each(|bond| *bond = (bond.0.min(bond.1), bond.0.max(bond.1), bond.2));
         bonds.sort_unstable();
@@ -56,14 +57,15 @@ impl Molecule {
         places
     }
 
-    /// Returns `true` if an atom's two bonds lie on a line: next to a triple bond, or between two double ones.
+    /// Returns `true` if an atom's two bonds form a straight line: next to a triple bond, or between two
+    /// double bonds.
     fn is_straight(&self, a: usize) -> bool {
         let orders = self.neighbours(a).filter(|(_, bond)| !bond.aromatic).map(|(_, bond)| bond.order.value() - 1);
         self.neighbours(a).len() == 2 && orders.sum::<u8>() == 2
     }
 }
 
-/// The atoms of a molecule in canonical order, and where they are.
+/// The atoms of a molecule in canonical order, with their places so far.
 struct Layout {
     neighbours: Vec<Vec<usize>>,
     straight: Vec<bool>,
@@ -116,13 +118,13 @@ impl Layout {
         }
     }
 
-    /// Directions of the bonds of an atom that are drawn; down, for the first atom.
+    /// Returns the directions of an atom's bonds that are drawn; down, if it is the first atom.
     fn bond_directions(&self, a: usize, here: Place) -> Vec<f64> {
         let taken: Vec<f64> = self.neighbours[a].iter().filter_map(|&b| Some(angle(here, self.places[b]?))).collect();
         if taken.is_empty() { vec![-FRAC_PI_2] } else { taken }
     }
 
-    /// Directions for `n` more bonds of an atom.
+    /// Returns directions for `n` more bonds of an atom.
     fn directions(&self, a: usize, here: Place, n: usize) -> Vec<f64> {
         let taken = self.bond_directions(a, here);
         let (start, width) = widest(&taken);
@@ -131,11 +133,11 @@ impl Layout {
         }
         let crowd = |direction: f64| self.crowd(&[plus(here, 1.0, towards(direction))]);
         let sides = [start + TAU / 3.0, start - TAU / 3.0];
-        // Equal to the eye is equal: rounding must not decide.
+        // Differences below the tolerance are ties, so that rounding doesn't decide.
         vec![if crowd(sides[0]) <= crowd(sides[1]) + 1e-6 { sides[0] } else { sides[1] }]
     }
 
-    /// Returns a large number if points are near atoms that have a place.
+    /// Returns a number that is larger the nearer points are to atoms that have a place.
     fn crowd(&self, points: &[Place]) -> f64 {
         let atoms = || self.places.iter().flatten();
         points.iter().flat_map(|&p| atoms().map(move |&q| distance(p, q).max(0.05).powi(-4))).sum()
@@ -161,14 +163,15 @@ impl Layout {
         true
     }
 
-    /// Returns `n` points between two on an arc with bonds of length 1, on the emptier side.
+    /// Returns `n` points between two others on an arc with bonds of length 1, on the emptier side.
     fn arc(&self, p: Place, q: Place, n: usize) -> Vec<Place> {
         let bonds = (n + 1) as f64;
         let chord = distance(p, q);
         if chord >= bonds - 1e-6 {
             return (1..=n).map(|k| plus(p, k as f64 / bonds, minus(q, p))).collect();
         }
-        // Bisects half the angle of a bond seen from the centre: the chord over all bonds falls from `bonds` to 0.
+        // Bisects half the angle of a bond, as it is seen from the centre: the chord over all bonds falls
+        // from `bonds` to 0.
         let (mut low, mut high) = (1e-9, PI / bonds);
         for _ in 0..60 {
             let half = f64::midpoint(low, high);
@@ -184,7 +187,8 @@ impl Layout {
         if left <= right + 1e-6 { one } else { other }
     }
 
-    /// Moves atoms that lie on each other apart, and atoms with a bond to its length; `order` has the atom of each rank.
+    /// Pushes overlapping atoms apart, and pulls bonded atoms to the bond length; `order` has the atom of
+    /// each rank.
     fn push_apart(&self, order: &[usize], places: &mut [Place]) {
         for _ in 0..ROUNDS {
             let mut is_settled = true;
@@ -196,7 +200,7 @@ impl Layout {
                         continue;
                     }
                     is_settled = false;
-                    // Atoms at one place go in a direction of their own.
+                    // Atoms at the same place move in different directions.
                     let along = if apart < 1e-6 { towards(i as f64) } else { towards(angle(places[b], places[a])) };
                     places[a] = plus(places[a], (wanted - apart) / 4.0, along);
                     places[b] = plus(places[b], (apart - wanted) / 4.0, along);
@@ -209,12 +213,12 @@ impl Layout {
     }
 }
 
-/// Returns the widest gap between directions: where it starts, and how wide it is.
+/// Returns the widest gap between directions: its start and its width.
 fn widest(directions: &[f64]) -> (f64, f64) {
     let mut sorted: Vec<f64> = directions.iter().map(|angle| angle.rem_euclid(TAU)).collect();
     sorted.sort_by(f64::total_cmp);
     let n = sorted.len();
     let gaps = (0..n).map(|k| (sorted[k], (sorted[(k + 1) % n] - sorted[k] - 1e-9).rem_euclid(TAU) + 1e-9));
-    // Equal to the eye is equal.
+    // Differences below 1e-6 are ties.
     gaps.max_by_key(|gap| (gap.1 * 1e6).round() as i64).unwrap_or((0.0, TAU))
 }

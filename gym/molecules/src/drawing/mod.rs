@@ -1,4 +1,4 @@
-//! Molecules on paper: places of their atoms, molfiles, skeletal formulas.
+//! Drawings of molecules: coordinates, molfiles, skeletal formulas.
 
 mod layout;
 mod molfile;

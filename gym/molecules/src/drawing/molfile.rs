@@ -1,32 +1,35 @@
-//! Molfiles (V2000) and the records of SD files, as in BIOVIA's "CTfile formats".
+//! Molfiles (V2000) and records of SD files, as specified in BIOVIA's "CTfile formats".
 
 use std::fmt::Write;
 
 use super::wedges::Wedge;
 use crate::{Molecule, MoleculeError, ValenceTable};
 
-/// What the columns of a counts line hold.
+/// The largest number of atoms or bonds that a counts line can hold.
 const MOST: usize = 999;
-/// The length of a bond, in the units of the file: that of a carbon bond in angstrom.
+/// The length of a bond in the units of the file: that of a carbon bond in angstrom.
 const BOND: f64 = 1.5;
-/// "Either" as the stereochemistry of a double bond.
+/// The stereochemistry "either" of a double bond.
 const EITHER: u8 = 3;
-/// That of a bond that comes towards the reader, and of one that goes behind the paper; the centre comes first.
+/// The stereochemistry of a bond towards the reader (`UP`) and of a bond behind the paper (`DOWN`); the
+/// centre is the bond's first atom.
 const UP: u8 = 1;
 const DOWN: u8 = 6;
 /// The line after each record of an SD file.
 const RECORD_END: &str = "$$$$";
 impl Molecule {
-    /// The molecule as a molfile (V2000): atoms at their [`coordinates`](Self::coordinates) in units of 1.5, bonds of this
-    /// Kekule form, charges in `M  CHG` lines.
+    /// Returns the molecule as a molfile (V2000): atoms at their [`coordinates`](Self::coordinates) in units
+    /// of 1.5, bonds of this Kekule form, charges in `M  CHG` lines.
     ///
-    /// An atom whose hydrogens a reader would not guess has its valence written. Marked centres have a wedge, and marked double bonds are
-    /// drawn as they are; those that could be cis or trans and have no mark are written as either, as the drawing must not give them one.
+    /// An atom has its valence written if readers couldn't infer its hydrogens. Marked centres have a wedge,
+    /// and marked double bonds are drawn as they are. Double bonds that could be cis or trans but have no
+    /// mark are written as "either", so that the drawing doesn't give them a mark.
     ///
     /// # Errors
-    /// [`MoleculeError::Molfile`] for what can't be drawn flat (a double bond in trans in a ring; phosphorus with two neighbours, a hydrogen
-    /// and a lone pair), for more than 999 atoms or bonds, a title of more than 80 characters or one line,
-    /// or one that starts with `$$$$`: that ends a record of an SD file.
+    /// [`MoleculeError::Molfile`] for a molecule that can't be drawn flat (a trans double bond in a ring;
+    /// phosphorus with two neighbours, a hydrogen and a lone pair), for more than 999 atoms or bonds, and for
+    /// a title that has more than 80 characters or a line break, or starts with `$$$$`, which ends a record
+    /// of an SD file.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -56,16 +59,17 @@ impl Molecule {
             return refuse(format!("the double bond {k}, which is in trans in its ring: write SMILES"));
         }
         let table = ValenceTable::default();
-        // Initials, program, date (none: the same molecule is the same text) and dimension, in their columns.
+        // The line holds initials, program, date (left out, so that the text is reproducible) and dimension,
+        // in fixed columns.
         let mut out = format!("{title}\n  gfn-gym           2D\n\n{n:3}{m:3}  0  0  0  0  0  0  0  0999 V2000\n");
         for (a, (atom, &(x, y))) in self.atoms().iter().zip(&places).enumerate() {
             let valence = match self.valence(a) {
                 full if atom.charge == 0 && table.valences(atom.element, 0).first() == Some(&full) => 0,
-                // What is written for none.
+                // The format's code of valence 0.
                 0 => 15,
                 full => full,
             };
-            // Adding 0 makes a zero of -0.
+            // Adding 0 turns -0 into 0.
             let [x, y] = [x, y].map(|value| (BOND * value * 1e4).round() / 1e4 + 0.0);
             let symbol = atom.element.symbol();
             // Writing to a string can't fail.
@@ -91,12 +95,12 @@ impl Molecule {
         Ok(out)
     }
 
-    /// The molecule as a record of an SD file: its [`molfile`](Self::molfile), data by name, and `$$$$`. A file is its records one
-    /// after the other.
+    /// Returns the molecule as a record of an SD file: its [`molfile`](Self::molfile), data by name, and
+    /// `$$$$`. An SD file is its records, concatenated.
     ///
     /// # Errors
-    /// As for the molfile; [`MoleculeError::Molfile`] for a name that isn't letters, digits and underscores with a letter
-    /// first, or a value that isn't one line of text.
+    /// Errors of [`molfile`](Self::molfile); [`MoleculeError::Molfile`] for a name that isn't letters, digits
+    /// and underscores beginning with a letter, and for a value that isn't one line of text.
     ///
     /// ```
     /// use gfn_molecules::Molecule;

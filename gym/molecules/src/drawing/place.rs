@@ -1,6 +1,6 @@
-//! Points of the plane: to the right and up, in bond lengths.
+//! Points of the plane: coordinates to the right and up, in bond lengths.
 
-/// A point or a difference of two.
+/// A point, or the difference of two points.
 pub(super) type Place = (f64, f64);
 
 pub(super) fn minus(p: Place, q: Place) -> Place {
@@ -16,24 +16,24 @@ pub(super) fn distance(p: Place, q: Place) -> f64 {
     (p.0 - q.0).hypot(p.1 - q.1)
 }
 
-/// The direction of an angle.
+/// Returns the unit vector of an angle.
 pub(super) fn towards(angle: f64) -> Place {
     (angle.cos(), angle.sin())
 }
 
-/// The angle of the way from `p` to `q`.
+/// Returns the angle of the direction from `p` to `q`.
 pub(super) fn angle(p: Place, q: Place) -> f64 {
     (q.1 - p.1).atan2(q.0 - p.0)
 }
 
-/// Returns `p` turned about `about`.
+/// Rotates `p` about `about`, by an angle.
 pub(super) fn turned(p: Place, about: Place, by: f64) -> Place {
     let (x, y) = minus(p, about);
     let (sin, cos) = by.sin_cos();
     (about.0 + x * cos - y * sin, about.1 + x * sin + y * cos)
 }
 
-/// Returns `p` mirrored at the line through `a` and `b`.
+/// Reflects `p` in the line through `a` and `b`.
 pub(super) fn mirrored(p: Place, a: Place, b: Place) -> Place {
     let along = minus(b, a);
     let from = minus(p, a);
@@ -42,7 +42,7 @@ pub(super) fn mirrored(p: Place, a: Place, b: Place) -> Place {
     (2.0 * foot.0 - p.0, 2.0 * foot.1 - p.1)
 }
 
-/// Returns a positive number if `c` is to the left of the way from `a` to `b`.
+/// Returns a positive number if `c` is to the left of the line from `a` to `b`.
 pub(super) fn side(a: Place, b: Place, c: Place) -> f64 {
     (b.0 - a.0) * (c.1 - a.1) - (b.1 - a.1) * (c.0 - a.0)
 }

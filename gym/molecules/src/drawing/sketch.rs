@@ -6,23 +6,23 @@ use super::place::{Place, distance, minus, plus};
 use super::wedges::Wedge;
 use crate::{BondOrder, Element, Molecule};
 
-/// The length of a bond in units of the canvas, if there is room.
+/// The length of a bond in canvas units, if there is enough room.
 const UNIT: f64 = 30.0;
-/// The margin around the drawing, in units.
+/// The margin around the drawing, in canvas units.
 const MARGIN: f64 = 8.0;
-/// The height of an em of letters, in bond lengths.
+/// The font size, in bond lengths.
 const LETTERS: f64 = 0.5;
 /// The distance between the lines of a bond, in bond lengths.
 const SPREAD: f64 = 0.15;
 /// Half the width of a wedge, in bond lengths.
 const WEDGE: f64 = 0.12;
-/// The number of lines of a wedge that goes behind the paper.
+/// The number of lines of a wedge that points behind the paper.
 const HATCHES: u8 = 6;
 
 impl Molecule {
-    /// Returns its skeletal formula, no larger than `width` by `height` units: carbons are corners and ends of lines, other atoms are
-    /// written with their hydrogens and charges; double bonds are those of this Kekule form, and marked centres have wedges. (A double
-    /// bond in trans in a ring looks like one in cis.)
+    /// Draws the skeletal formula, no larger than `width` by `height` units. Carbons are corners and ends of
+    /// lines; other atoms are written with their hydrogens and charges. Double bonds are those of this Kekule
+    /// form, and marked centres have wedges. (A trans double bond in a ring looks like a cis one.)
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -37,7 +37,7 @@ impl Molecule {
     pub fn drawing(&self, width: f64, height: f64) -> Canvas {
         let upward = self.coordinates();
         let wedges = self.wedges(&upward).unwrap_or_default();
-        // Canvases count down the paper.
+        // The y axis of a canvas points down.
         let places: Vec<Place> = upward.into_iter().map(|(x, y)| (x, -y)).collect();
         let labels: Vec<Option<Label>> = (0..places.len()).map(|a| Label::new(self, &places, a)).collect();
         let corners = labels.iter().flatten().flat_map(|label| [label.low, label.high]);
@@ -72,7 +72,7 @@ impl Molecule {
             }
         }
         for Label { text, low, high } in labels.iter().flatten() {
-            // Hides the bonds below the letters.
+            // A white box hides the bonds below the letters.
             let [(left, top), (right, bottom)] = [*low, *high].map(on_canvas);
             canvas.area(vec![(left, top), (right, top), (right, bottom), (left, bottom)], Colour::WHITE);
             canvas.text((left, f64::midpoint(top, bottom)), text, LETTERS * unit, Colour::INK, TextAnchor::Left);
@@ -81,7 +81,7 @@ impl Molecule {
     }
 }
 
-/// The text at an atom, and the corners of its box, to the right and down in bond lengths.
+/// The text at an atom, and two corners of its box (to the right and down, in bond lengths).
 struct Label {
     text: String,
     low: Place,
@@ -89,7 +89,7 @@ struct Label {
 }
 
 impl Label {
-    /// Returns the label of an atom; `None` for a carbon that its bonds show.
+    /// Returns the label of an atom; `None` for a carbon that is shown by its bonds.
     fn new(molecule: &Molecule, places: &[Place], a: usize) -> Option<Self> {
         let atom = molecule.atoms()[a];
         let is_corner = molecule.neighbours(a).len() > 0 && molecule.atoms().len() > 2;
@@ -108,7 +108,7 @@ impl Label {
             1 => sign.to_string(),
             n => format!("{n}{sign}"),
         };
-        // Hydrogens are written on the side that has fewer bonds.
+        // Hydrogens are written on the side with fewer bonds.
         let to_the_right: f64 = molecule.neighbours(a).map(|(b, _)| places[b].0 - places[a].0).sum();
         let (before, after) = if to_the_right > 1e-6 { (hydrogens.as_str(), "") } else { ("", hydrogens.as_str()) };
         let width = |text: &str| Canvas::text_width(text, 100.0) * LETTERS / 100.0;
@@ -120,7 +120,7 @@ impl Label {
     }
 }
 
-/// Draws a wedge from its tip: filled if it comes towards the reader, otherwise of lines across.
+/// Draws a wedge from its tip: filled if it points towards the reader, hatched otherwise.
 fn draw_wedge(canvas: &mut Canvas, wedge: Wedge, [tip, end]: [Place; 2], unit: f64) {
     let along = minus(end, tip);
     let length = distance(tip, end).max(1e-9);

@@ -1,20 +1,20 @@
-//! Stereochemistry on paper: sides of double bonds, and wedges at centres.
+//! Stereochemistry in drawings: sides of double bonds, and wedges at centres.
 
 use super::place::{Place, angle, minus, mirrored, side};
 use crate::molecule::is_odd;
 use crate::{BondOrder, Molecule, StereoElement};
 
-/// A wedge, from a centre.
+/// A wedge at a centre.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Wedge {
-    /// The centre, at its tip.
+    /// The centre, at the tip of the wedge.
     pub(super) from: usize,
-    /// `true` where the bond comes towards the reader, `false` where it goes behind the paper.
+    /// `true` if the bond points towards the reader, `false` if it points behind the paper.
     pub(super) up: bool,
 }
 
 impl Molecule {
-    /// Turns what is beside marked double bonds, other than those of rings, to the side where it is.
+    /// Reflects branches at marked double bonds outside of rings to the side that the mark requires.
     pub(super) fn set_sides(&self, places: &mut [Place]) {
         for k in 0..self.bonds().len() {
             if self.bonds()[k].in_ring || self.shows_sign(places, k) {
@@ -28,7 +28,7 @@ impl Molecule {
         }
     }
 
-    /// `true` unless a double bond is marked as cis where the places of its neighbours have it trans, or the reverse.
+    /// Returns `false` if a double bond is marked as cis and drawn as trans, or the reverse.
     pub(super) fn shows_sign(&self, places: &[Place], k: usize) -> bool {
         let bond = self.bonds()[k];
         let first =
@@ -36,14 +36,18 @@ impl Molecule {
         self.double_bond_sign(k).is_none_or(|positive| positive == (first(bond.a) == first(bond.b)))
     }
 
-    /// For each bond, the wedge that it is drawn as, if it is one; a marked centre that can't have one, otherwise.
+    /// Returns for each bond its wedge, if it is drawn as a wedge.
+    ///
+    /// # Errors
+    /// The atom of the first marked centre that has no bond to be drawn as a wedge.
     pub(super) fn wedges(&self, places: &[Place]) -> Result<Vec<Option<Wedge>>, usize> {
         let mut out = vec![None; self.bonds().len()];
         for mark in self.marks() {
             let StereoElement::Centre(from) = mark.element else { continue };
             let single = |k: &&usize| self.bonds()[**k].order == BondOrder::Single && out[**k].is_none();
             let to = |k: usize| self.bonds()[k].other_end(from);
-            // Not in a ring, to an end of the molecule, not to another centre; the others well apart.
+            // The preferred bond spans a clear volume, isn't in a ring, leads to no other centre, and leads
+            // to an end of the molecule.
             let fitness = |&k: &usize| {
                 let is_centre = self.sign(StereoElement::Centre(to(k))).is_some();
                 let clear = self.volume(places, from, to(k)).abs() > 0.2;
@@ -57,7 +61,8 @@ impl Molecule {
         Ok(out)
     }
 
-    /// The area that the two other neighbours of a centre of three span; 1 with more.
+    /// Returns the cross product of the bonds to the two other neighbours of a centre with three neighbours;
+    /// 1 for a centre with four.
     fn volume(&self, places: &[Place], from: usize, to: usize) -> f64 {
         match self.heavy_neighbours(from).into_iter().filter(|&b| b != to).collect::<Vec<_>>()[..] {
             [b, c] => side(places[from], places[b], places[c]),
@@ -65,11 +70,13 @@ impl Molecule {
         }
     }
 
-    /// The sign of a centre whose bond to `to` comes towards the reader, the others being in the plane.
+    /// Returns the sign of a centre whose bond to `to` points towards the reader, the others being in the
+    /// plane.
     fn turns_with_wedge(&self, places: &[Place], from: usize, to: usize) -> bool {
         let mut others: Vec<usize> = self.heavy_neighbours(from).into_iter().filter(|&b| b != to).collect();
         if others.len() == 2 {
-            // Seen from the hydrogen or lone pair, behind the paper; it comes first in the order.
+            // The view is from the hydrogen or lone pair, which is behind the paper and comes first in the
+            // order.
             let turns = self.volume(places, from, to) > 0.0;
             return !(turns ^ is_odd(&[to, others[0], others[1]]));
         }
@@ -77,7 +84,7 @@ impl Molecule {
         let around =
             |b: usize| (angle((0.0, 0.0), minus(places[b], places[from])) - start).rem_euclid(std::f64::consts::TAU);
         others.sort_by(|&b, &c| around(b).total_cmp(&around(c)));
-        // Seen from above, the others turn counterclockwise.
+        // The other neighbours turn counterclockwise, seen from above.
         others.insert(0, to);
         !is_odd(&others)
     }

@@ -7,10 +7,12 @@ use super::library::Port;
 use super::normal::normalise;
 use super::tree::{Tree, arc};
 
-/// Attaches a new fragment, by one of its stems, to a stem of one that is there; the way back takes off a leaf with its bond.
+/// Attaches a new fragment, by one of its stems, to a stem of an existing fragment. The backward action
+/// removes a leaf with its bond.
 ///
-/// Columns of a node: the place of its stem, times the stems of the library, plus which of those the new fragment hangs by. The
-/// graph is in normal form before and after ([`normalise`]), so that trees that are the same have the same columns.
+/// The columns of a node are `k * n + p`: stem `k` of the node's fragment, and port `p` of the library's `n`
+/// ports (stems of new fragments). The graph is in normal form before and after ([`normalise`]), so that
+/// equal trees have the same columns.
 #[derive(Debug)]
 pub(super) struct Attach {
     pub(super) library: FragmentLibrary,
@@ -93,12 +95,12 @@ impl GraphActionType for Attach {
         if direction == Direction::Forward {
             return Move { a: before.n_nodes() as u32, ..Move::default() };
         }
-        // A node that is no leaf has no single link, and can't be taken off.
+        // A node that isn't a leaf has several links, and can't be removed.
         let links = Tree::of(before).links;
         let Some(&[link]) = links.get(action.a as usize).map(Vec::as_slice) else { return action };
         let (node, stem) = (link.to as u32, link.other_stem);
         let fragment = before.node(action.a).unwrap_or_default().class;
-        // The stem as it is called once the leaf is gone and what is left has been turned.
+        // The stem's number after the leaf is removed and the remaining tree is normalised.
         let left: Vec<u32> = (0..before.n_nodes() as u32).filter(|&a| a != action.a).collect();
         let mut parent = before.induced(&left);
         let turned = normalise(&self.library, &mut parent).ok().and_then(|turns| {
@@ -114,8 +116,9 @@ impl GraphActionType for Attach {
         if direction == Direction::Backward { vec![action.a] } else { Vec::new() }
     }
 
-    /// Two normal forms of one tree can have branches that are the same on each other's stems: what a stem is called in the other
-    /// is what the symmetry of the fragment makes of it that carries each neighbour's stem over.
+    /// Renames an action from one normal form of a tree to another, in which equal branches may have
+    /// exchanged stems. The stem is renamed by a symmetry of the fragment that maps the stem of each
+    /// neighbour correctly.
     fn rename(&self, direction: Direction, action: Move, names: &[u32], from: &GraphState, to: &GraphState) -> Move {
         let a = names.get(action.a as usize).copied().unwrap_or(action.a);
         if direction == Direction::Backward {

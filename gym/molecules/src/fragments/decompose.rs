@@ -1,4 +1,4 @@
-//! From molecules to the trees of fragments that they are.
+//! Decomposition of molecules into trees of fragments.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashSet};
@@ -13,19 +13,21 @@ use super::symmetry::MarkedFragment;
 use super::tree::arc;
 use crate::{Atom, Bond, BondOrder, Element, Molecule};
 
-/// An atom as it is whether or not its single bonds are cut: what it is, its charge, its valence, and if it is aromatic.
+/// The properties of an atom that don't depend on cut single bonds: element, charge, valence, and `true` if
+/// it is aromatic.
 type Kind = (Element, i8, u8, bool);
 
 impl FragmentLibrary {
-    /// The trees of fragments that a molecule is, each once, in the normal form of [`Fragments::state`](super::Fragments::state): all
-    /// of them, if there are at most `most`, else `most` of them. None for a molecule that these fragments don't make.
+    /// Returns the trees of fragments that a molecule can be decomposed into, each once, in the normal form
+    /// of [`Fragments::state`](super::Fragments::state): all trees, or `most` of them if there are more. The
+    /// list is empty if the molecule isn't made of these fragments.
     ///
-    /// Every atom is in one fragment; the bonds between fragments are single ones outside of rings, each between stems with room, in
-    /// place of a hydrogen of both. [`molecule`](Self::molecule) leads back.
+    /// Every atom is in one fragment. Bonds between fragments are single bonds outside of rings, each between
+    /// stems with room, and replace a hydrogen of both atoms. [`molecule`](Self::molecule) is the inverse.
     ///
-    /// The molecule falls into units at all such bonds, which make a tree. From its leaves up, the branches that hang on a bond
-    /// are listed, each once: the fragments that cover what is next to the bond, times the branches that hang on these. Only branches that
-    /// are complete are put together, so that no search runs into dead ends.
+    /// The molecule is cut at all such bonds into units, which form a tree. From its leaves up, the branches
+    /// behind each bond are listed, each once: the fragments that cover the unit at the bond, combined with
+    /// the branches behind these. Only complete branches are combined, so the search has no dead ends.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -39,12 +41,12 @@ impl FragmentLibrary {
     /// ```
     ///
     /// # Errors
-    /// None in practice: what is put together is a tree of fragments.
+    /// None in practice: every combination is a tree of fragments.
     pub fn trees(&self, molecule: &Molecule, most: usize) -> Result<Vec<GraphState>> {
         self.trees_within(molecule, usize::MAX, most)
     }
 
-    /// Those of at most so many fragments.
+    /// Returns the same trees as [`trees`](Self::trees), but only those of at most `max_fragments` fragments.
     pub(super) fn trees_within(
         &self,
         molecule: &Molecule,
@@ -68,22 +70,22 @@ impl FragmentLibrary {
     }
 }
 
-/// A bond that may be cut: a single one outside of rings.
+/// Returns `true` for a bond that may be cut: a single bond outside of rings.
 pub(super) fn is_cuttable(bond: &Bond) -> bool {
     bond.order == BondOrder::Single && !bond.in_ring && !bond.aromatic
 }
 
-/// Atoms that no bond between fragments can part, and the units behind them.
+/// A unit: atoms that no cut can separate, and the units behind it.
 #[derive(Default)]
 struct Unit {
     atoms: Vec<usize>,
-    /// The atom that is bonded to the unit before it, which is on the way to the first unit.
+    /// The atom that is bonded to the previous unit, on the path to the first unit.
     hangs_by: usize,
-    /// The bonds to units after it: the atom here, and the unit.
+    /// The bonds to the next units: the atom here, and the unit.
     next: Vec<(usize, usize)>,
 }
 
-/// The units of a molecule, from the one of atom 0 on, each before those that hang on it.
+/// Returns the units of a molecule, beginning with the unit of atom 0, each before the units that hang on it.
 fn units(molecule: &Molecule) -> Vec<Unit> {
     let mut out = vec![Unit::default()];
     let mut seen = vec![false; molecule.atoms().len()];
@@ -104,7 +106,8 @@ fn units(molecule: &Molecule) -> Vec<Unit> {
     out
 }
 
-/// The same for units that are the same, and for some that aren't: kinds of atoms, and the number of bonds.
+/// Returns the kinds of a unit's atoms and twice its number of bonds: equal for isomorphic units, and for
+/// some others.
 fn signature(molecule: &Molecule, unit: &Unit) -> (Vec<Kind>, usize) {
     let kind = |&a: &usize| {
         let Atom { element, charge, aromatic, .. } = molecule.atoms()[a];
@@ -116,16 +119,16 @@ fn signature(molecule: &Molecule, unit: &Unit) -> (Vec<Kind>, usize) {
     (kinds, ends.sum())
 }
 
-/// A tree of fragments by its root, which hangs on a stem or on nothing.
+/// A rooted tree of fragments; the root hangs on a stem of another fragment, or is free.
 struct Hanging {
     fragment: usize,
-    /// Its own stem that it hangs by.
+    /// The root's stem that it hangs by; `None` for a free root.
     root_stem: Option<u8>,
-    /// The branches that hang on it, by the stem.
+    /// The branches that hang on the root, with the root's stem.
     branches: Vec<(u8, Rc<Hanging>)>,
     /// The number of its fragments.
     size: usize,
-    /// The same for the same tree.
+    /// A code that is equal for equal trees.
     code: Vec<u16>,
 }
 
@@ -156,32 +159,33 @@ struct Search<'a> {
     library: &'a FragmentLibrary,
     molecule: &'a Molecule,
     units: Vec<Unit>,
-    /// The kind of each unit, by number.
+    /// The kind of each unit.
     kinds: Vec<usize>,
-    /// The numbers of units of each kind that the fragments have.
+    /// The number of units of each kind, per fragment.
     made_of: Vec<BTreeMap<usize, usize>>,
-    /// The fragments as what parts are compared with, made once one is.
+    /// The marked graph of each fragment, built when it is first needed.
     marked_fragments: Vec<OnceCell<MarkedFragment>>,
-    /// The branches that begin with a unit, those of the fewest fragments first.
+    /// The branches that begin with each unit, fewest fragments first.
     branches: Vec<Vec<Rc<Hanging>>>,
-    /// Larger trees, and branches, aren't listed.
+    /// The largest number of fragments of a tree or branch.
     max_fragments: usize,
-    /// More branches of a unit aren't needed. A tree is found from each of its fragments at most, so that these make `most` trees.
+    /// The largest number of branches per unit: `most` trees times the number of units. A tree can be found
+    /// from each of its fragments, so this is enough for `most` distinct trees.
     most: usize,
 }
 
-/// A connected part of the molecule in the making, as what a fragment may be.
+/// A connected part of the molecule that may be a fragment, while it grows.
 #[derive(Clone, Default)]
 struct Part {
     units: Vec<usize>,
-    /// Units next to it that it may take in, with the atom here that each hangs on.
+    /// Adjacent units that it may still include, with the atom here that each hangs on.
     open: Vec<(usize, usize)>,
-    /// Those that it leaves to others.
+    /// Units next to it that are left to other fragments, with the atom here that each hangs on.
     left: Vec<(usize, usize)>,
 }
 
 impl<'a> Search<'a> {
-    /// `None` for a molecule with a unit that no fragment has.
+    /// Prepares the search; `None` if the molecule has a unit that no fragment has.
     fn new(library: &'a FragmentLibrary, molecule: &'a Molecule, max_fragments: usize, most: usize) -> Option<Self> {
         let mut known = BTreeMap::new();
         let made_of = library.fragments().iter().map(|fragment| {
@@ -203,7 +207,8 @@ impl<'a> Search<'a> {
         Some(Self { library, molecule, kinds: kinds?, units, made_of, marked_fragments, branches, max_fragments, most })
     }
 
-    /// All trees that cover this unit and those behind it, each once: by the fragment that this unit is in.
+    /// Returns all trees that cover this unit and the units behind it, each tree once. The root of a tree is
+    /// the fragment that covers this unit.
     fn at(&self, unit: usize) -> Vec<Rc<Hanging>> {
         let (mut met, mut out) = (HashSet::new(), Vec::new());
         let has = |fragment: &usize| self.made_of[*fragment].contains_key(&self.kinds[unit]);
@@ -230,7 +235,7 @@ impl<'a> Search<'a> {
                 part.left.push((atom, next));
                 open.push((part, fragments));
             }
-            // Large fragments first: few make a tree.
+            // Large fragments come first, as they make few trees.
             if !larger.is_empty() {
                 with.units.push(next);
                 with.open.extend(&self.units[next].next);
@@ -240,10 +245,10 @@ impl<'a> Search<'a> {
         out
     }
 
-    /// Adds the trees whose root is this fragment, covering this part.
+    /// Adds the trees whose root is this fragment and covers this part.
     fn hang(&self, unit: usize, part: &Part, fragment: usize, met: &mut HashSet<Vec<u16>>, out: &mut Vec<Rc<Hanging>>) {
         let atoms: Vec<usize> = part.units.iter().flat_map(|&unit| self.units[unit].atoms.iter().copied()).collect();
-        // Where bonds are cut, by the place of the atom in the part: what the whole hangs by first.
+        // The places of the cut bonds' atoms in the part; the bond to the previous unit comes first.
         let place = |atom: usize| atoms.iter().position(|&a| a == atom).unwrap_or(0);
         let above = (unit > 0).then(|| place(self.units[unit].hangs_by));
         let cuts: Vec<usize> = above.into_iter().chain(part.left.iter().map(|(atom, _)| place(*atom))).collect();
@@ -265,7 +270,7 @@ impl<'a> Search<'a> {
                 fragment_of.stems().iter().position(|stem| stem.atom == atom).unwrap_or(0) as u8
             };
             let stems: Vec<u8> = cuts.iter().map(stem).collect();
-            // One of those that the fragment's symmetries make of each other.
+            // Only one of the choices that the fragment's symmetries make equal is used.
             let turned =
                 |symmetry: &Vec<u8>| stems.iter().map(|&stem| symmetry[usize::from(stem)]).collect::<Vec<u8>>();
             if known.insert(fragment_of.symmetries().iter().map(turned).min()) {
@@ -274,7 +279,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Adds the trees of a fragment with branches on these stems, the first being what it hangs by if it does.
+    /// Adds the trees of a fragment with branches on these stems. The first stem is the one that the fragment
+    /// hangs by, unless it is free.
     fn combine(
         &self,
         fragment: usize,
@@ -286,11 +292,12 @@ impl<'a> Search<'a> {
         let hangs = stems.len() - part.left.len();
         let (own, on) = (stems[..hangs].first().copied(), &stems[hangs..]);
         let lists: Vec<&[Rc<Hanging>]> = part.left.iter().map(|&(_, unit)| self.branches[unit].as_slice()).collect();
-        // Counts through all choices, the last list fastest.
+        // Iterates over all choices; the last list changes fastest.
         let mut choice = vec![0; lists.len()];
         while out.len() < self.most {
             let chosen = lists.iter().zip(&choice).map(|(list, &k)| &list[k]);
-            // Where it is too large, so it is with larger branches in place of the last one that isn't the smallest, or behind it.
+            // If a choice is too large, so is every choice with larger branches at or behind the last place
+            // that isn't minimal.
             let mut change = choice.iter().rposition(|&k| k > 0).unwrap_or(0);
             if chosen.clone().map(|branch| branch.size).sum::<usize>() < self.max_fragments {
                 change = lists.len();

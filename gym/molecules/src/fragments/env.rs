@@ -9,31 +9,34 @@ use super::normal::{Normal, normalise};
 use super::tree::Tree;
 use crate::Molecule;
 
-/// More fragments than this are refused: a tree is walked by recursion.
+/// The largest number of fragments; limited because trees are traversed by recursion.
 const MAX_FRAGMENTS: usize = 1_000;
 
-/// Junction trees: fragments of a library, joined by single bonds between their stems, one fragment at a time.
+/// An environment of junction trees: fragments of a library, joined by single bonds between their stems,
+/// added one at a time.
 ///
-/// The first fragment is any; each later one is attached, by one of its stems, to a stem with room of a fragment that is there.
-/// Any tree but the empty one can be finished, and every one is a valid molecule ([`FragmentLibrary::molecule`]). Going back, a
-/// leaf is taken off with its bond.
+/// The first fragment is any fragment of the library; each later fragment is attached, by one of its stems,
+/// to a stem with room. Every tree but the empty one can be finished, and every tree is a valid molecule
+/// ([`FragmentLibrary::molecule`]). A backward action removes a leaf with its bond.
 ///
-/// # What is the same
-/// Two trees are the same if a map of their fragments carries one into the other, each fragment being turned by a symmetry of
-/// its own: on benzene, two attachments to neighbouring atoms are one tree, whichever atoms these are, and others than two on
-/// opposite ones. States are kept in a normal form, so that each tree is one state up to isomorphism. **The target is over
-/// junction trees.** Two trees can be one molecule, where a molecule can be cut into fragments in several ways.
+/// # Identity of trees
+/// Two trees are the same if they are isomorphic up to symmetries of each fragment. For example, two
+/// attachments to neighbouring atoms of benzene are one tree, whichever atoms these are; two attachments to
+/// opposite atoms are another tree. States are kept in a normal form, so that each tree is one state up to
+/// isomorphism. **The target is a distribution over junction trees.** Several trees are the same molecule if
+/// the molecule can be cut into fragments in several ways.
 ///
 /// # Symmetry
-/// All stems are listed, equivalent or not. Then a tree is sampled in proportion to R(G) prod |Aut(F)| / |Aut(G)|, with
-/// the automorphisms of each of its fragments and of the whole; training corrects for that, unless
-/// [`GraphEnv::with_symmetry_correction`] says otherwise, with R(G) |Aut(G)| / prod |Aut(F)|
-/// (Kim et al., *Symmetry-Aware GFlowNets*, 2025, theorem for fragments). |Aut(G)| counts permutations of the fragments, with how
-/// each is turned.
+/// All stems are listed, equivalent or not. Sampling would therefore be in proportion to R(G) prod |Aut(F)| /
+/// |Aut(G)|, with the automorphisms of the fragments F and of the tree G. Training corrects for that with the
+/// factor |Aut(G)| / prod |Aut(F)| (Kim et al., *Symmetry-Aware GFlowNets*, 2025, theorem for fragments),
+/// unless [`GraphEnv::with_symmetry_correction`] disables it. |Aut(G)| counts permutations of the fragments
+/// together with their turns.
 ///
 /// # Graphs
-/// A node's class is the place of its fragment in the library. A bond is two opposite arcs, with the stems at source and
-/// target as attributes (from 1; 0 for unset): an undirected edge has one weight, which doesn't know the one end from the other.
+/// A node's class is the index of its fragment in the library. A bond is two opposite arcs, with the stems at
+/// source and target as attributes (from 1; 0 for unset). An undirected edge wouldn't do: its weight can't
+/// tell its ends apart.
 ///
 /// ```
 /// use gfn::env::{Direction, DiscreteEnv, Env};
@@ -52,7 +55,7 @@ pub struct Fragments {
     trees: Trees,
 }
 
-/// Trees of the fragments of a library.
+/// The rules: trees of at most `max_fragments` fragments of a library.
 #[derive(Clone, Debug)]
 struct Trees {
     library: FragmentLibrary,
@@ -60,10 +63,10 @@ struct Trees {
 }
 
 impl Fragments {
-    /// Trees of at most `max_fragments` fragments of a library.
+    /// Creates the environment of trees with at most `max_fragments` fragments of a library.
     ///
     /// # Errors
-    /// [`Error::Config`] for no fragment, or more than 1,000.
+    /// [`Error::Config`] for `max_fragments` of 0 or more than 1,000.
     pub fn new(library: &FragmentLibrary, max_fragments: usize) -> Result<Self> {
         if !(1..=MAX_FRAGMENTS).contains(&max_fragments) {
             let (setting, got) = ("max_fragments", max_fragments.to_string());
@@ -84,7 +87,7 @@ impl Fragments {
         Ok(Self { env: env.with_backward(BackwardRule::ByType), trees })
     }
 
-    /// Returns the environment, as trainers and samplers take it.
+    /// Returns the environment that trainers and samplers take.
     #[must_use]
     pub fn env(&self) -> &GraphEnv {
         &self.env
@@ -96,7 +99,8 @@ impl Fragments {
         self.env
     }
 
-    /// The state that a tree of fragments is: the tree in its normal form, with its nodes in the same order.
+    /// Converts a tree of fragments into a state: the tree in its normal form, with its nodes in the same
+    /// order.
     ///
     /// ```
     /// use gfn::graph::{Attributes, Edge, GraphKind, GraphRules, GraphState, Node};
@@ -113,14 +117,15 @@ impl Fragments {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Config`] for a graph that is neither empty nor a tree of fragments of the library, and for more fragments than trees
-    /// may have.
+    /// [`Error::Config`] for a graph that is neither empty nor a tree of fragments of the library, and for
+    /// more than `max_fragments` fragments.
     pub fn state(&self, graph: &GraphState) -> Result<GraphState> {
         self.trees.state(graph)
     }
 
-    /// The states that a molecule is: its trees of at most `max_fragments`, as [`FragmentLibrary::trees`] gives them. `most` bounds the
-    /// search, too: of a molecule with far more trees, those of few fragments are looked for first, and some may be missed.
+    /// Returns the states of a molecule: its trees of at most `max_fragments` fragments, as
+    /// [`FragmentLibrary::trees`] returns them. `most` limits the search, too: if the molecule has far more
+    /// trees, trees of few fragments are searched first, and some may be missed.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -132,18 +137,18 @@ impl Fragments {
     /// ```
     ///
     /// # Errors
-    /// None in practice: what is put together is a tree of fragments.
+    /// None in practice: every combination is a tree of fragments.
     pub fn trees(&self, molecule: &Molecule, most: usize) -> Result<Vec<GraphState>> {
         self.trees.library.trees_within(molecule, self.trees.max_fragments, most)
     }
 
-    /// The fragments that trees are made of.
+    /// The library of fragments.
     #[must_use]
     pub fn library(&self) -> &FragmentLibrary {
         &self.trees.library
     }
 
-    /// The most fragments that a tree may have.
+    /// The largest number of fragments of a tree.
     #[must_use]
     pub fn max_fragments(&self) -> usize {
         self.trees.max_fragments
@@ -167,7 +172,7 @@ impl Trees {
     }
 }
 
-/// `true` if a graph is where trees start from.
+/// Returns `true` for the empty directed graph, from which trees start.
 fn is_empty(graph: &GraphState) -> bool {
     graph.is_directed() && graph.n_nodes() == 0
 }
@@ -176,11 +181,11 @@ impl GraphRules for Trees {
     fn can_exit(&self, graph: &GraphState) -> bool {
         graph.n_nodes() > 0
     }
-    /// `true` if it is a state: a tree within the limit and in its normal form, which [`Fragments::state`] gives.
+    /// Returns `true` for a state: a tree within the limit, in the normal form of [`Fragments::state`].
     fn is_reachable(&self, graph: &GraphState) -> bool {
         self.state(graph).is_ok_and(|state| state == *graph)
     }
-    /// ln of |Aut(G)| / prod |Aut(F)|; [`Error::Config`] for a graph that is no tree of fragments.
+    /// Computes ln of |Aut(G)| / prod |Aut(F)|; [`Error::Config`] for a graph that isn't a tree of fragments.
     fn log_automorphisms(&self, graph: &GraphState, _: usize) -> Result<f64> {
         if is_empty(graph) {
             return Ok(0.0);

@@ -1,71 +1,71 @@
 use super::symmetry::matchings;
 use crate::{LeftOut, Molecule, MoleculeError, ValenceTable};
 
-/// More ways to turn a fragment than this are refused: each is tried for every fragment of every state.
+/// The largest number of symmetries of a fragment: each is tried for every fragment of every state.
 const MAX_SYMMETRIES: usize = 1_000;
-/// Stems of a fragment: their places are written into a byte, beside 0 for none.
+/// The largest number of stems of a fragment: their indices from 1 are stored in a byte, with 0 for none.
 const MAX_STEMS: usize = u8::MAX as usize - 1;
 
-/// An atom of a fragment that others can be attached to.
+/// An atom of a fragment that other fragments can be attached to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stem {
-    /// The atom, from 0, in the order in which the SMILES has them.
+    /// The index of the atom, from 0, in the order of the SMILES.
     pub atom: usize,
-    /// The number of attachments that it has room for: each takes one of its hydrogens.
+    /// The number of attachments that it has room for; each replaces a hydrogen.
     pub room: u8,
 }
 
-/// Why something isn't a fragment.
+/// An error that tells why a text or a molecule isn't a fragment.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FragmentError {
-    /// A text that is no molecule.
+    /// The text isn't a molecule.
     #[error(transparent)]
     Molecule(#[from] MoleculeError),
-    /// No stem: nothing could be attached.
+    /// The fragment has no stem, so nothing could be attached.
     #[error("{smiles} has no stem: name one or more atoms with a hydrogen")]
     NoStem {
-        /// The fragment.
+        /// The SMILES of the fragment.
         smiles: String,
     },
-    /// A stem that isn't an atom.
+    /// A stem isn't an atom of the fragment.
     #[error("{smiles} has {atoms} atoms, from 0 on, and no stem {stem}")]
     NoAtom {
-        /// The fragment.
+        /// The SMILES of the fragment.
         smiles: String,
-        /// The places that were asked for.
+        /// The index of the stem.
         stem: usize,
-        /// Its heavy atoms.
+        /// The number of its heavy atoms.
         atoms: usize,
     },
-    /// An atom that is listed more often than it has hydrogens.
+    /// An atom is listed as a stem more often than it has hydrogens.
     #[error("stem {stem} of {smiles} is listed {listed} times and has {hydrogens} hydrogens, one for each attachment")]
     Hydrogens {
-        /// The fragment.
+        /// The SMILES of the fragment.
         smiles: String,
         /// The atom.
         stem: usize,
         /// The number of times that it is listed.
         listed: usize,
-        /// Its hydrogens.
+        /// The number of its hydrogens.
         hydrogens: u8,
     },
-    /// A `*` that doesn't say where something is attached.
+    /// A `*` doesn't mark an attachment: it isn't joined to one atom by a single bond.
     #[error(
         "{smiles} has a `*` that isn't joined to one atom by a single bond: write [*:1] where something may be attached"
     )]
     Mark {
-        /// The text.
+        /// The SMILES with marks.
         smiles: String,
     },
-    /// More stems, or ways to turn the fragment, than can be handled.
+    /// The fragment has more stems or symmetries than can be handled.
     #[error("{smiles} has {got} {what}, of which at most {most} are handled: list fewer stems")]
     TooMany {
-        /// The fragment.
+        /// The SMILES of the fragment.
         smiles: String,
-        /// Stems, or symmetries.
+        /// The things that are too many: stems or symmetries.
         what: &'static str,
-        /// The least number of them.
+        /// A lower bound of their number.
         got: usize,
         /// The limit.
         most: usize,
@@ -85,7 +85,7 @@ impl From<FragmentError> for gfn::Error {
     }
 }
 
-/// A part of molecules: a molecule, the atoms that others are attached to, and its symmetries.
+/// A part of molecules: a molecule, the atoms that other fragments can be attached to, and its symmetries.
 ///
 /// ```
 /// use gfn_molecules::fragments::Fragment;
@@ -102,19 +102,20 @@ pub struct Fragment {
     molecule: Molecule,
     left_out: LeftOut,
     stems: Vec<Stem>,
-    /// Permutations of the stems, the identity first.
+    /// Permutations of the stems; the identity is first.
     symmetries: Vec<Vec<u8>>,
 }
 
 impl Fragment {
-    /// A fragment of a SMILES and its stems: atoms from 0, as written, each listed as often as it may have something attached,
-    /// which is at most once per hydrogen.
+    /// Creates a fragment from a SMILES and its stems: indices of atoms from 0, as written. Each atom is
+    /// listed once per attachment that it has room for, at most once per hydrogen.
     ///
     /// # Errors
-    /// [`FragmentError`]: no molecule, no stem, a stem that is no atom or has too few hydrogens, too many stems or symmetries.
+    /// [`FragmentError`] for a text that isn't a molecule, for no stem, for a stem that isn't an atom or has
+    /// too few hydrogens, and for too many stems or symmetries.
     pub fn new(smiles: &str, stems: &[usize]) -> Result<Self, FragmentError> {
         let (molecule, mut left_out) = Molecule::read_noting(&ValenceTable::default(), smiles)?;
-        // Attaching to an atom changes what its mark says.
+        // Attachments change the meaning of marks, so all marks are dropped.
         left_out.stereo += molecule.marks().len();
         let molecule = molecule.without_stereo();
         let smiles = smiles.to_owned();
@@ -145,50 +146,53 @@ impl Fragment {
         Ok(Self { smiles, molecule, left_out, stems: listed, symmetries })
     }
 
-    /// Its SMILES, as given.
+    /// Its SMILES, as it was passed.
     #[must_use]
     pub fn smiles(&self) -> &str {
         &self.smiles
     }
 
-    /// The molecule that it is by itself, all of its hydrogens in place.
+    /// The molecule of the fragment alone, with all of its hydrogens.
     #[must_use]
     pub fn molecule(&self) -> &Molecule {
         &self.molecule
     }
 
-    /// The stereochemistry that its SMILES says and the molecule doesn't: marks that say nothing, and centres and double bonds.
+    /// The stereochemistry of its SMILES that was dropped: meaningless marks, and the marks of centres and
+    /// double bonds.
     #[must_use]
     pub fn left_out(&self) -> LeftOut {
         self.left_out
     }
 
-    /// Where others can be attached, in the order of first listing.
+    /// Returns the atoms that other fragments can be attached to, in the order of first listing.
     #[must_use]
     pub fn stems(&self) -> &[Stem] {
         &self.stems
     }
 
-    /// |Aut|, as far as stems are concerned: permutations of the stems that come from permutations of the atoms which keep
-    /// elements, charges, hydrogens, bonds (aromatic ones being alike) and how often each atom is a stem.
+    /// The number of symmetries: permutations of the stems that extend to permutations of the atoms which
+    /// preserve elements, charges, hydrogens, bonds (aromatic bonds count as one kind), and the number of
+    /// times that each atom is a stem.
     #[must_use]
     pub fn n_symmetries(&self) -> usize {
         self.symmetries.len()
     }
 
-    /// Those permutations, the identity first: stem `k` goes to `symmetry[k]`.
+    /// Returns the permutations counted by [`n_symmetries`](Self::n_symmetries), the identity first: stem `k`
+    /// goes to `symmetry[k]`.
     pub(super) fn symmetries(&self) -> &[Vec<u8>] {
         &self.symmetries
     }
 
-    /// `true` if the other is the same with the same stems, however both are written.
+    /// Returns `true` if both fragments are isomorphic, with the same stems.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         !matchings((&self.molecule, &self.stems), (&other.molecule, &other.stems), 0).is_empty()
     }
 }
 
-/// As a line of a library's file.
+/// Writes the fragment as a line of a library's file.
 impl std::fmt::Display for Fragment {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let stems = self.stems.iter().flat_map(|stem| std::iter::repeat_n(stem.atom.to_string(), stem.room.into()));

@@ -5,21 +5,21 @@ use gfn::{Error, Result};
 
 use super::Fragment;
 
-/// Common rings and groups, one per line: `SMILES stem,stem,...`.
+/// A library of common rings and groups, one fragment per line: `SMILES stem,stem,...`.
 const STANDARD: &str = include_str!("standard.txt");
-/// The published fragments, in the same form.
+/// The published libraries of Bengio et al., in the same format.
 const BENGIO: &str = include_str!("bengio2021.txt");
 const BENGIO_REDUCED: &str = include_str!("bengio2021_18.txt");
-/// Lines that are named in an error.
+/// The largest number of lines named in an error.
 const NAMED: usize = 10;
-/// Fragments of a library, and their stems in all: both are columns of logits.
+/// The largest number of fragments, and of stems in all: both are columns of logits.
 const MAX_COLUMNS: usize = 4_096;
 
 fn refused(got: String, expected: &'static str) -> Error {
     Error::config("a library of fragments", got, expected)
 }
 
-/// The fragments that trees are made of; cheap to clone.
+/// A library of fragments that trees are made of; cheap to clone.
 ///
 /// ```
 /// use gfn_molecules::fragments::FragmentLibrary;
@@ -35,7 +35,7 @@ pub struct FragmentLibrary(Arc<Contents>);
 #[derive(PartialEq, Eq, Debug)]
 struct Contents {
     fragments: Vec<Fragment>,
-    /// Every stem of every fragment: what a new fragment can be attached by.
+    /// Every stem of every fragment, by which a new fragment can be attached.
     ports: Vec<Port>,
     max_stems: usize,
 }
@@ -48,10 +48,11 @@ pub(super) struct Port {
 }
 
 impl FragmentLibrary {
-    /// A library of these fragments.
+    /// Creates a library of these fragments.
     ///
     /// # Errors
-    /// [`Error::Config`] for none, more than 4,096, more than 4,096 stems in all, or two that are the same: one tree would be two.
+    /// [`Error::Config`] for no fragment, for more than 4,096, for more than 4,096 stems in all, and for two
+    /// equal fragments, as equal trees would then be different states.
     pub fn new(fragments: Vec<Fragment>) -> Result<Self> {
         let library = Self::of(fragments)?;
         let fragments = library.fragments();
@@ -64,7 +65,7 @@ impl FragmentLibrary {
         Ok(library)
     }
 
-    /// Of fragments that are known to differ.
+    /// Creates a library of fragments that are known to differ.
     fn of(fragments: Vec<Fragment>) -> Result<Self> {
         if !(1..=MAX_COLUMNS).contains(&fragments.len()) {
             return Err(refused(fragments.len().to_string(), "1 to 4,096 fragments"));
@@ -81,7 +82,8 @@ impl FragmentLibrary {
         Ok(Self(Arc::new(Contents { fragments, ports, max_stems })))
     }
 
-    /// Common rings and groups: benzene, pyridine and other aromatic rings, saturated ones, amide, ether, amine, halogens, ...
+    /// Returns common rings and groups: benzene, pyridine and other aromatic rings, saturated rings, amide,
+    /// ether, amine, halogens, ...
     ///
     /// # Errors
     /// None in practice: the list is tested.
@@ -89,9 +91,11 @@ impl FragmentLibrary {
         Self::parse(STANDARD)
     }
 
-    /// The 72 fragments of Bengio et al. (*Flow Network based Generative Models for Non-Iterative Diverse Candidate Generation*, NeurIPS 2021), with
-    /// the atoms that bonds are attached to, as recursionpharma/gflownet lists them: what `seh_frag` is made of, nine of them at most. Three of phosphorus and sulphur stand with the
-    /// hydrogens that RDKit gives them once something is attached, and one for that.
+    /// Returns the 72 fragments of Bengio et al. (*Flow Network based Generative Models for Non-Iterative
+    /// Diverse Candidate Generation*, NeurIPS 2021), with the attachment atoms that recursionpharma/gflownet
+    /// lists. The task `seh_frag` uses at most nine of them per molecule. Three fragments with phosphorus or
+    /// sulphur are written with the hydrogens that RDKit gives them after an attachment, plus one hydrogen
+    /// for the attachment.
     ///
     /// # Errors
     /// None in practice: the list is tested.
@@ -99,7 +103,7 @@ impl FragmentLibrary {
         Self::parse(BENGIO)
     }
 
-    /// The reduced list of 18 of these in recursionpharma/gflownet, each with one or two stems.
+    /// Returns recursionpharma/gflownet's reduced list of 18 of these fragments, each with one or two stems.
     ///
     /// # Errors
     /// None in practice: the list is tested.
@@ -107,16 +111,17 @@ impl FragmentLibrary {
         Self::parse(BENGIO_REDUCED)
     }
 
-    /// A library from text: on each line a SMILES, a blank, and the stems with commas between them, as [`Fragment::new`] takes
-    /// them. Empty lines and those that begin with `#` are read over.
+    /// Reads a library from text: on each line a SMILES, a blank, and the stems with commas between them, as
+    /// [`Fragment::new`] takes them. Empty lines and lines that begin with `#` are skipped.
     ///
-    /// Stems are atoms, counted from 0 as the SMILES has them, each listed as often as something may be attached there: an attachment
-    /// takes the place of a hydrogen, which is why `C 0,0,0` is a carbon with room for three and one hydrogen left.
+    /// Stems are indices of atoms from 0 in the order of the SMILES, each listed once per attachment that it
+    /// has room for. An attachment replaces a hydrogen, so `C 0,0,0` is a carbon with room for three
+    /// attachments and one hydrogen left.
     ///
     /// # Errors
-    /// [`Error::Parse`] with the lines (ten at most) and what is wrong there: no molecule, no stems, a stem that is no atom or is listed more often
-    /// than it has hydrogens, a fragment that is there already. [`Error::Config`] for no fragment, more than 4,096, or more than 4,096
-    /// stems in all.
+    /// [`Error::Parse`] with the bad lines (at most ten) and their problems: no molecule, no stems, a stem
+    /// that isn't an atom or is listed more often than the atom has hydrogens, a fragment that comes twice.
+    /// [`Error::Config`] for no fragment, for more than 4,096, and for more than 4,096 stems in all.
     pub fn parse(text: &str) -> Result<Self> {
         let mut fragments: Vec<Fragment> = Vec::new();
         let (mut lines, mut wrong) = (Vec::new(), Vec::new());
@@ -148,28 +153,28 @@ impl FragmentLibrary {
         Err(Error::parse(first, problem, "SMILES stem,stem,..."))
     }
 
-    /// A library from a file, written as [`parse`](Self::parse) takes it.
+    /// Reads a library from a file in the format of [`parse`](Self::parse).
     ///
     /// # Errors
-    /// [`Error::Io`], and those of [`parse`](Self::parse).
+    /// [`Error::Io`] if the file can't be read; errors of [`parse`](Self::parse).
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path).map_err(|source| Error::io(path, source))?;
         Self::parse(&text)
     }
 
-    /// The fragments; a node of a tree has the place of its fragment as its class.
+    /// The fragments; a node's class is the index of its fragment.
     #[must_use]
     pub fn fragments(&self) -> &[Fragment] {
         &self.0.fragments
     }
 
-    /// Every stem of every fragment.
+    /// The stems of all fragments.
     pub(super) fn ports(&self) -> &[Port] {
         &self.0.ports
     }
 
-    /// The most stems that a fragment has.
+    /// The largest number of stems of a fragment.
     #[must_use]
     pub fn max_stems(&self) -> usize {
         self.0.max_stems

@@ -1,15 +1,16 @@
-//! Fragments of molecules, and of SMILES that mark where something is attached.
+//! Fragments from molecules, and from SMILES that mark attachments.
 
 use super::{Fragment, FragmentError};
 use crate::molecule::ranks;
 use crate::{BondOrder, Element, Molecule};
 
-/// The stand-in for `*` while a text is read: an atom of one bond.
+/// The stand-in for `*` while a text is read: an element that has one bond.
 const MARK: char = 'I';
 
 impl Fragment {
-    /// A fragment of a molecule: its stems are atoms of it, each listed as often as it may have something attached. Its text is the
-    /// molecule's canonical SMILES, its stems are in the order of the atoms there.
+    /// Creates a fragment from a molecule; stems are indices of its atoms, each listed once per attachment
+    /// that it has room for. The fragment's SMILES is the molecule's canonical SMILES, and its stems are in
+    /// the order of the atoms there.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -22,14 +23,14 @@ impl Fragment {
     /// ```
     ///
     /// # Errors
-    /// Those of [`new`](Self::new).
+    /// Errors of [`new`](Self::new).
     pub fn of_molecule(molecule: &Molecule, stems: &[usize]) -> Result<Self, FragmentError> {
         let smiles = molecule.smiles();
         let atoms = molecule.atoms().len();
         if let Some(&stem) = stems.iter().find(|stem| **stem >= atoms) {
             return Err(FragmentError::NoAtom { smiles, stem, atoms });
         }
-        // The same molecule as its text has it: both have one canonical order.
+        // The canonical order is the same for both molecules, so it translates the indices of atoms.
         let written = Molecule::from_smiles(&smiles)?;
         let (rank, order) = (ranks(&molecule.canonical().order), written.canonical().order);
         let mut stems: Vec<usize> = stems.iter().map(|stem| order[rank[*stem]] as usize).collect();
@@ -37,9 +38,9 @@ impl Fragment {
         Self::new(&smiles, &stems)
     }
 
-    /// A fragment of a SMILES in which `*`, `[*]`, `[*:1]` or `[14*]` (the label of a BRICS piece) stands
-    /// wherever something may be attached: each is joined to an atom by a single bond, and makes it a stem,
-    /// once for each. Numbers aren't looked at.
+    /// Creates a fragment from a SMILES in which `*`, `[*]`, `[*:1]` or `[14*]` (a label of BRICS) marks each
+    /// attachment. A mark is joined to an atom by a single bond and makes that atom a stem. Numbers in marks
+    /// are ignored.
     ///
     /// ```
     /// use gfn_molecules::fragments::Fragment;
@@ -50,7 +51,8 @@ impl Fragment {
     /// ```
     ///
     /// # Errors
-    /// [`FragmentError::Mark`] for a `*` that isn't joined to one atom by a single bond; those of [`new`](Self::new).
+    /// [`FragmentError::Mark`] for a `*` that isn't joined to one atom by a single bond; errors of
+    /// [`new`](Self::new).
     pub fn from_marked(smiles: &str) -> Result<Self, FragmentError> {
         let (text, marks) = without_marks(smiles);
         let molecule = Molecule::from_smiles(&text)?;
@@ -69,7 +71,7 @@ impl Fragment {
     }
 }
 
-/// The text with an atom of one bond in place of each mark, and the places of these among all atoms.
+/// Replaces each mark in the text by an atom; returns the text and the indices of these atoms.
 fn without_marks(smiles: &str) -> (String, Vec<usize>) {
     let (mut out, mut marks, mut atom) = (String::new(), Vec::new(), 0);
     let mut rest = smiles;
@@ -86,7 +88,7 @@ fn without_marks(smiles: &str) -> (String, Vec<usize>) {
         let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
         let is_map = |text: &str| is_number(text.strip_prefix(':').unwrap_or(text));
         let is_mark = label.strip_prefix('*').is_some_and(is_map);
-        // A hydrogen is counted on its neighbour.
+        // A hydrogen isn't an atom of the molecule: its neighbour counts it.
         let is_hydrogen = inner.strip_prefix('H').is_some_and(|map| map.is_empty() || map.starts_with(':'));
         if is_mark {
             marks.push(atom);

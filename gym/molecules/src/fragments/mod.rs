@@ -1,17 +1,19 @@
-//! Molecules fragment by fragment: junction trees of rings and groups, joined at their attachment points.
+//! Molecules built fragment by fragment: junction trees of rings and groups, joined at their attachment
+//! points.
 //!
-//! | item | is |
+//! | item | description |
 //! |---|---|
 //! | [`Fragment`], [`Stem`] | a molecule, its attachment points, and its symmetries |
-//! | [`FragmentLibrary`] | the fragments to build with: a standard set, or a file; trees as molecules |
-//! | [`FragmentLibrary::trees`] | molecules as trees of fragments, all of them |
-//! | [`Vocabulary`], [`FragmentLibrary::from_data`] | fragments of one's own: the pieces that a data set falls into, with their numbers |
+//! | [`FragmentLibrary`] | the fragments to build with: a standard set, or a file; conversion of trees into molecules |
+//! | [`FragmentLibrary::trees`] | all decompositions of a molecule into a tree of fragments |
+//! | [`Vocabulary`], [`FragmentLibrary::from_data`] | custom fragments: the pieces of a data set's molecules, with their counts |
 //! | [`Fragments`] | growth by attaching fragments, up to isomorphism and the fragments' own symmetries |
-//! | [`FragmentReward`] | any [`MoleculeScore`](crate::MoleculeScore) as its reward |
+//! | [`FragmentReward`] | any [`MoleculeScore`](crate::MoleculeScore) as the environment's reward |
 //!
-//! The idea is that of recursionpharma/gflownet's `FragMolBuildingEnvContext`. There, a fragment comes first and the atoms that it is
-//! attached by are set in two further moves, so that most states can't be finished, and equivalent atoms make different states.
-//! Here a fragment comes with its bond, every state is a molecule, and symmetries are exact ([`Fragments`]).
+//! The idea is that of recursionpharma/gflownet's `FragMolBuildingEnvContext`. There, a fragment is added
+//! first, and two further actions choose its attachment atoms, so that most states can't be finished and
+//! equivalent atoms make different states. Here, a fragment is added with its bond, every state is a
+//! molecule, and symmetries are exact ([`Fragments`]).
 
 mod action;
 mod decompose;
@@ -31,9 +33,10 @@ pub use vocabulary::{CountedFragment, Vocabulary};
 
 use crate::MoleculeReward;
 
-/// A score of molecules as the reward of [`Fragments`]: that of the molecule that a tree is.
+/// A score of molecules as the reward of [`Fragments`]: the score of the molecule that a tree represents.
 ///
-/// The target is over trees: a molecule that is several trees is sampled in proportion to how many they are, times its score.
+/// The target is a distribution over trees: a molecule is sampled in proportion to its score times its number
+/// of trees.
 ///
 /// ```
 /// use gfn::{env::Reward, policy::UniformPolicy, rollout::Sampler, Rng};

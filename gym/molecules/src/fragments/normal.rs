@@ -1,4 +1,4 @@
-//! Trees up to the symmetries of their fragments: a normal form, and in how many ways a tree is itself.
+//! Normal form and automorphisms of trees up to the symmetries of their fragments.
 
 use gfn::Result;
 use gfn::graph::GraphState;
@@ -6,31 +6,34 @@ use gfn::graph::GraphState;
 use super::tree::{Tree, arc};
 use super::{Fragment, FragmentLibrary};
 
-/// A tree up to isomorphism and up to the symmetries of its fragments.
+/// The normal form of a tree, up to isomorphism and the symmetries of its fragments.
 pub(super) struct Normal {
-    /// The symmetry that each node's fragment is turned by, by its place.
+    /// The index of the symmetry that turns each node's fragment.
     pub(super) turns: Vec<usize>,
-    /// ln of the number of automorphisms: permutations of the nodes, each fragment being turned along.
+    /// ln of the number of automorphisms: permutations of the nodes together with turns of their fragments.
     log_automorphisms: f64,
 }
 
-/// A subtree that hangs on a stem of its root (or the whole tree), its root turned such that the code is the least.
+/// A subtree that hangs on a stem of its root (or the whole tree); the root is turned so that the code is the
+/// least.
 pub(super) struct Branch {
-    /// Equal for the same branch, different for others; its length follows from its beginning.
+    /// A code that is equal exactly for equal branches; no code is a proper prefix of another.
     pub(super) code: Vec<u16>,
-    /// The symmetry that its root is turned by, by its place.
+    /// The index of the symmetry that turns the root.
     turn: usize,
     log_automorphisms: f64,
 }
 
 impl Normal {
-    /// Of a tree that was [checked](Tree::check). Turns each fragment such that the tree, read from its centre, is the least.
+    /// Finds the normal form of a tree that was [checked](Tree::check): turns each fragment so that the
+    /// tree's code, read from its centre, is the least.
     ///
-    /// Centre outwards, as in the isomorphism of rooted trees by Aho, Hopcroft and Ullman (1974): the code of a branch is its
-    /// fragment, the stem that it hangs on, and its own branches with their stems in order; of the symmetries of the fragment the
-    /// one that makes the least code is taken. Automorphisms are those symmetries that give this code, times permutations of
-    /// branches that are the same on the same stem. A tree with two centres is read from the bond between them, so that nothing
-    /// depends on the order of the nodes.
+    /// The method is the isomorphism test of rooted trees by Aho, Hopcroft and Ullman (1974). The code of a
+    /// branch is its fragment, the stem that it hangs on, and its own branches with their stems in order;
+    /// among the symmetries of the fragment, one that gives the least code is taken. The number of
+    /// automorphisms is the number of symmetries that give this code, times the permutations of equal
+    /// branches on the same stem. A tree with two centres is read from the bond between them, so that the
+    /// result doesn't depend on the order of the nodes.
     pub(super) fn of(library: &FragmentLibrary, tree: &Tree) -> Self {
         let mut turns = vec![0; tree.fragments.len()];
         let mut branch = |node, parent| turned(library, tree, node, parent, &mut turns);
@@ -46,14 +49,15 @@ impl Normal {
         Self { turns, log_automorphisms }
     }
 
-    /// ln of |Aut| of the tree over the product of the fragments' own: what training corrects for.
+    /// Returns ln of |Aut| of the tree over the product of the fragments' |Aut|, which training corrects for.
     pub(super) fn log_symmetry(&self, library: &FragmentLibrary, tree: &Tree) -> f64 {
         let own = tree.fragments.iter().map(|&k| (library.fragments()[k].n_symmetries() as f64).ln());
         self.log_automorphisms - own.sum::<f64>()
     }
 }
 
-/// Turns the fragments of a graph into their normal places; gives the symmetry of each, by its place. Fails for what is no tree.
+/// Turns the fragments of a graph into the normal form; returns the index of each fragment's symmetry. Fails
+/// if the graph isn't a tree of fragments.
 pub(super) fn normalise(library: &FragmentLibrary, graph: &mut GraphState) -> Result<Vec<usize>> {
     let tree = Tree::of(graph);
     tree.check(library, graph)?;
@@ -71,7 +75,8 @@ pub(super) fn normalise(library: &FragmentLibrary, graph: &mut GraphState) -> Re
     Ok(turns)
 }
 
-/// The node, or both ends of the bond, that are left once leaves have been taken away again and again.
+/// Returns the centre of a tree: the node, or both ends of the bond, that remain after leaves are removed
+/// repeatedly.
 fn centre(tree: &Tree) -> Vec<usize> {
     let mut degree: Vec<usize> = tree.links.iter().map(Vec::len).collect();
     let mut left = degree.len();
@@ -81,7 +86,7 @@ fn centre(tree: &Tree) -> Vec<usize> {
         let mut next = Vec::new();
         for &leaf in &leaves {
             for link in &tree.links[leaf] {
-                // Leaves that went before have none left.
+                // Leaves that were removed before have no degree left.
                 degree[link.to] = degree[link.to].saturating_sub(1);
                 if degree[link.to] == 1 {
                     next.push(link.to);
@@ -114,8 +119,10 @@ fn turned(library: &FragmentLibrary, tree: &Tree, node: usize, parent: Option<us
 }
 
 impl Branch {
-    /// Of its root, a fragment with its place in the library, the stem that it hangs on, and its branches by stem and code, with ln of
-    /// the product of their numbers of automorphisms.
+    /// Creates a branch from its root and its subtrees.
+    ///
+    /// The root is a fragment with its place in the library and the stem that it hangs on. The subtrees are
+    /// given by stem and code; `log_automorphisms` is ln of the product of their numbers of automorphisms.
     pub(super) fn new(
         fragment: &Fragment,
         place: usize,
@@ -124,7 +131,7 @@ impl Branch {
         mut log_automorphisms: f64,
     ) -> Self {
         branches.sort_unstable();
-        // Branches by the place of their code among the distinct ones: small numbers to compare.
+        // Codes are replaced by their ranks among the distinct codes, which are small numbers to compare.
         let mut codes: Vec<&Vec<u16>> = branches.iter().map(|(_, code)| code).collect();
         codes.sort_unstable();
         codes.dedup();

@@ -1,20 +1,22 @@
-//! In how many ways a fragment is itself: permutations of its stems that its atoms and bonds allow.
+//! Symmetries of fragments: permutations of the stems that preserve atoms and bonds.
 
 use std::collections::VecDeque;
 
 use super::fragment::Stem;
 use crate::{Atom, Molecule};
 
-/// A ring's bond that is of no fixed order.
+/// The code of an aromatic bond, whose order isn't fixed.
 const AROMATIC: u8 = 4;
 
-/// A fragment, or a part of a molecule that may be one, as symmetries see it.
+/// A fragment, or a part of a molecule that may be one, prepared for the search of symmetries.
 pub(super) struct MarkedFragment {
-    /// The marks that tell atoms apart: the atom, its bonds of all orders, and how often it is a stem.
+    /// The marks that distinguish atoms: the atom, the sum of its bond orders, and the number of times that
+    /// it is a stem.
     pub(super) atoms: Vec<(Atom, u8, u8)>,
-    /// Bonds of every two atoms: 0 for none, the order, or [`AROMATIC`].
+    /// The bond of every two atoms: 0 for none, its order, or [`AROMATIC`].
     bonds: Vec<Vec<u8>>,
-    /// Bonds between every two atoms on the shortest way: stems that aren't bonded to each other keep theirs, too.
+    /// The number of bonds on the shortest path between every two atoms. It prunes the search for stems that
+    /// aren't bonded to each other.
     distances: Vec<Vec<usize>>,
 }
 
@@ -25,7 +27,7 @@ impl MarkedFragment {
         Self::of_part(molecule, &all, |a| (molecule.atoms()[a], molecule.bond_orders(a), room(a)))
     }
 
-    /// Of some of the atoms of a molecule, in this order, with the bonds among them.
+    /// Creates the marked graph of some atoms of a molecule, in this order, with the bonds among them.
     pub(super) fn of_part(molecule: &Molecule, part: &[usize], mark: impl Fn(usize) -> (Atom, u8, u8)) -> Self {
         let n = part.len();
         let mut place = vec![usize::MAX; molecule.atoms().len()];
@@ -41,7 +43,8 @@ impl MarkedFragment {
         Self { atoms: part.iter().map(|&a| mark(a)).collect(), bonds, distances }
     }
 
-    /// These atoms, then all others, each with a neighbour before it (so that it can go to few places).
+    /// Returns an order of all atoms: these atoms first, then the others, each behind one of its neighbours
+    /// (which leaves few possible images).
     fn order(&self, first: impl Iterator<Item = usize>) -> Vec<usize> {
         let mut order: Vec<usize> = first.collect();
         let mut next = 0;
@@ -54,14 +57,15 @@ impl MarkedFragment {
         order
     }
 
-    /// Where some atoms can go in another that is the same, atom by atom, with at least as much room at each: each way as the images.
-    /// As soon as there are more than `most` ways, those found so far.
+    /// Returns the embeddings of some atoms into an isomorphic fragment with at least as much room at each
+    /// atom, each as the list of images. The search stops as soon as it has found more than `most`
+    /// embeddings.
     pub(super) fn images(&self, atoms: &[usize], other: &Self, most: usize) -> Vec<Vec<usize>> {
         let n = self.atoms.len();
         if n != other.atoms.len() {
             return Vec::new();
         }
-        // With no atom to begin at, any will do, and one way is as good as another.
+        // The search can start at any atom if `atoms` is empty.
         let order = self.order(if atoms.is_empty() { vec![0] } else { atoms.to_vec() }.into_iter());
         let mut search = SymmetrySearch {
             from: self,
@@ -78,7 +82,7 @@ impl MarkedFragment {
     }
 }
 
-/// The number of bonds between an atom and each atom.
+/// Returns the number of bonds from an atom to each atom.
 fn distances(beside: &[Vec<usize>], from: usize) -> Vec<usize> {
     let mut out = vec![usize::MAX; beside.len()];
     out[from] = 0;
@@ -94,8 +98,9 @@ fn distances(beside: &[Vec<usize>], from: usize) -> Vec<usize> {
     out
 }
 
-/// Where the stems of one fragment can go in another that is the same, atom by atom: each way as the places of the images, in
-/// ascending order. None if they aren't the same; as soon as there are more than `most` ways, those found so far.
+/// Returns the ways to map the stems of one fragment to the stems of an isomorphic fragment, in ascending
+/// order, each as the places of the images. The list is empty if the fragments aren't isomorphic; the search
+/// stops as soon as it has found more than `most` ways.
 pub(super) fn matchings(one: (&Molecule, &[Stem]), other: (&Molecule, &[Stem]), most: usize) -> Vec<Vec<u8>> {
     let rooms = |stems: &[Stem]| stems.iter().map(|stem| usize::from(stem.room)).sum::<usize>();
     if one.1.len() != other.1.len() || rooms(one.1) != rooms(other.1) || one.0.bonds().len() != other.0.bonds().len() {
@@ -115,16 +120,17 @@ struct SymmetrySearch<'a> {
     to: &'a MarkedFragment,
     order: Vec<usize>,
     n_stems: usize,
-    /// Where the atoms that are placed have gone.
+    /// The image of each atom that is placed.
     image: Vec<usize>,
     is_image: Vec<bool>,
     most: usize,
-    /// Images of the stems.
+    /// The images of the stems found so far.
     images: Vec<Vec<usize>>,
 }
 
 impl SymmetrySearch<'_> {
-    /// Places atom number `k` and later ones in all ways that differ in the stems; whether there was one.
+    /// Places atom number `k` of the order and later atoms in all ways that differ at the stems; returns
+    /// `true` if there is one.
     fn place(&mut self, k: usize) -> bool {
         let Some(&a) = self.order.get(k) else {
             self.images.push(self.order[..self.n_stems].iter().map(|&stem| self.image[stem]).collect());
@@ -138,7 +144,7 @@ impl SymmetrySearch<'_> {
             (self.image[a], self.is_image[b]) = (b, true);
             any |= self.place(k + 1);
             self.is_image[b] = false;
-            // Beyond the stems one way is as good as another.
+            // Atoms after the stems need only one placement.
             if any && k >= self.n_stems || self.images.len() > self.most {
                 break;
             }
@@ -152,7 +158,7 @@ impl SymmetrySearch<'_> {
             self.from.bonds[a][c] == self.to.bonds[b][d] && self.from.distances[a][c] == self.to.distances[b][d]
         };
         let ((one, orders, room), (other, others, others_room)) = (self.from.atoms[a], self.to.atoms[b]);
-        // With as much room in all, no atom has more of it than its image.
+        // The sums of room are equal, so no atom has more room than its image in a complete map.
         (one, orders) == (other, others) && room <= others_room && self.order[..k].iter().all(same_way)
     }
 }

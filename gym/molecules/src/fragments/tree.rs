@@ -4,25 +4,26 @@ use gfn::{Error, Result};
 use super::FragmentLibrary;
 use crate::{AtomSpec, BondOrder, Molecule, ValenceTable};
 
-/// A bond between fragments, as one of them sees it.
+/// A bond between fragments, seen from one of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Link {
     /// The other fragment's node.
     pub(super) to: usize,
-    /// The stem at this end, by its place.
+    /// The index of the stem at this end.
     pub(super) stem: u8,
-    /// The stem at the other end.
+    /// The index of the stem at the other end.
     pub(super) other_stem: u8,
 }
 
-/// A junction tree, read from a graph: the fragment of each node, and its bonds.
+/// A junction tree read from a graph: the fragment of each node, and its bonds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Tree {
     pub(super) fragments: Vec<usize>,
     pub(super) links: Vec<Vec<Link>>,
 }
 
-/// The weight of the arc from a fragment to another: the stem at its source, then the one at its target, both from 1.
+/// Returns the weight of the arc between two fragments: the stem at its source, then the stem at its target,
+/// both from 1.
 pub(super) fn arc(stem: u8, other: u8) -> Edge {
     let mut edge = Edge::default();
     edge.attributes.set(0, stem + 1);
@@ -31,7 +32,7 @@ pub(super) fn arc(stem: u8, other: u8) -> Edge {
 }
 
 impl Tree {
-    /// Reads the arcs as they are: of a state, or of a state in the making.
+    /// Reads the arcs of a graph without checks; the graph may be incomplete.
     pub(super) fn of(graph: &GraphState) -> Self {
         let fragments: Vec<usize> = graph.nodes().map(|node| usize::from(node.class)).collect();
         let mut links = vec![Vec::new(); fragments.len()];
@@ -40,12 +41,13 @@ impl Tree {
             let (stem, other) = (stem(0), stem(1));
             links[edge.source().index()].push(Link { to: edge.target().index(), stem, other_stem: other });
         }
-        // The order in which arcs came means nothing.
+        // The order of the arcs has no meaning, so links are sorted.
         links.iter_mut().for_each(|links| links.sort_unstable_by_key(|link| link.to));
         Self { fragments, links }
     }
 
-    /// How many attachments each stem of a node has room for still; none for what isn't of the library.
+    /// Returns the number of attachments that each stem of a node still has room for; empty if the node's
+    /// class isn't in the library.
     pub(super) fn room(&self, library: &FragmentLibrary, node: usize) -> Vec<u8> {
         let fragment = self.fragments.get(node).and_then(|&k| library.fragments().get(k));
         let stems = fragment.map_or(&[][..], |fragment| fragment.stems());
@@ -58,7 +60,7 @@ impl Tree {
         room
     }
 
-    /// The problem that keeps the graph from being a tree of these fragments.
+    /// Describes why the graph isn't a tree of these fragments; `None` if it is.
     fn problem(&self, library: &FragmentLibrary, graph: &GraphState) -> Option<String> {
         let n = self.fragments.len();
         if n == 0 || graph.kind() != GraphKind::Directed || graph.n_edges() != 2 * (n - 1) {
@@ -96,7 +98,8 @@ impl Tree {
         (!connected).then(|| format!("a graph of {n} nodes in several parts"))
     }
 
-    /// Refuses a graph that is no tree of fragments, each stem within its room: the empty one, too.
+    /// Returns an error unless the graph is a tree of fragments with each stem within its room; the empty
+    /// graph is an error, too.
     pub(super) fn check(&self, library: &FragmentLibrary, graph: &GraphState) -> Result<()> {
         let expected = "a tree of fragments that the library has, bonded at stems with room";
         match self.problem(library, graph) {
@@ -107,11 +110,13 @@ impl Tree {
 }
 
 impl FragmentLibrary {
-    /// The molecule that a tree of fragments is: every bond of the tree is a single one between the atoms of two stems, in place of a
-    /// hydrogen of each. Atoms come fragment by fragment. It is always a valid molecule.
+    /// Converts a tree of fragments into a molecule: every bond of the tree is a single bond between the
+    /// atoms of two stems and replaces a hydrogen of both. Atoms come fragment by fragment. The molecule is
+    /// always valid.
     ///
     /// # Errors
-    /// [`Error::Config`] for a graph that is no such tree: the empty one, or one of another environment.
+    /// [`Error::Config`] for a graph that isn't such a tree: the empty graph, or a graph of another
+    /// environment.
     pub fn molecule(&self, graph: &GraphState) -> Result<Molecule> {
         let tree = Tree::of(graph);
         tree.check(self, graph)?;

@@ -1,4 +1,4 @@
-//! Fragments of one's own: the pieces that the molecules of a data set fall into.
+//! Custom fragments: the pieces that the molecules of a data set are cut into.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,22 +13,23 @@ use super::{Fragment, FragmentLibrary};
 use crate::molecule::ranks;
 use crate::{Bond, Cleanup, Molecule, MoleculeReader, ReadReport};
 
-/// A fragment with how often the molecules of a data set have it.
+/// A fragment and the number of its occurrences in a data set.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CountedFragment {
-    /// The fragment: its stems are all atoms that were cut anywhere, with those that symmetry makes the same, each with as much room as
-    /// was taken at once.
+    /// The fragment. Its stems are all atoms that were cut in any molecule, and their symmetric equivalents;
+    /// the room of each is the largest number of cuts at once.
     pub fragment: Fragment,
     /// The number of its occurrences.
     pub count: usize,
 }
 
-/// The pieces that molecules fall into when rings are cut from what is between them: ring systems, linkers and side chains, the most
-/// frequent first.
+/// The pieces that molecules are cut into by separating rings from the atoms between them: ring systems,
+/// linkers and side chains, the most frequent first.
 ///
-/// Cut are the single bonds outside of rings that have an atom of a ring at one end at least; a double bond on a ring stays with it (as in
-/// [`Molecule::scaffold`]). With all of the pieces as a library each molecule that was cut is a tree of them
-/// ([`FragmentLibrary::trees`]). What is never joined to anything is no fragment: a molecule without a ring is none.
+/// Single bonds outside of rings are cut if at least one end is in a ring; an atom joined to a ring by a
+/// double bond stays with it (as in [`Molecule::scaffold`]). With a library of all pieces, each molecule that
+/// was cut is a tree of fragments ([`FragmentLibrary::trees`]). A piece that is never joined to another isn't
+/// a fragment, so a molecule without a ring has none.
 ///
 /// ```
 /// use gfn_molecules::Molecule;
@@ -50,11 +51,12 @@ pub struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// That of a SMILES or SD file, read with all of [`Cleanup`]: without salts and isotopes, charges taken away.
+    /// Reads the vocabulary of a SMILES or SD file with [`Cleanup::ALL`]: salts and isotopes are removed,
+    /// charges are neutralised.
     ///
     /// # Errors
-    /// [`Error::Io`](gfn::Error::Io) for a file that can't be read, [`Error::File`](gfn::Error::File) for one
-    /// that isn't text or of which nothing is read. Lines that aren't read are in the
+    /// [`Error::Io`](gfn::Error::Io) for a file that can't be read; [`Error::File`](gfn::Error::File) for a
+    /// file that isn't text or has no readable molecule. Lines that can't be read are listed in the
     /// [`report`](Self::report).
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
         let mut reader = MoleculeReader::open(path)?.with_cleanup(Cleanup::ALL);
@@ -65,22 +67,22 @@ impl Vocabulary {
         Ok(Self { fragments: pieces.fragments(), report: reader.report().clone() })
     }
 
-    /// The fragments, the most frequent first; of equally frequent ones the smaller first.
+    /// The fragments, the most frequent first; equally frequent fragments are sorted by size.
     #[must_use]
     pub fn fragments(&self) -> &[CountedFragment] {
         &self.fragments
     }
 
-    /// The fate of the lines of the file.
+    /// The report on the lines of the file.
     #[must_use]
     pub fn report(&self) -> &ReadReport {
         &self.report
     }
 
-    /// The `n` most frequent fragments as a library; all, if there are fewer.
+    /// Returns a library of the `n` most frequent fragments, or of all if there are fewer.
     ///
     /// # Errors
-    /// Those of [`FragmentLibrary::new`]: none, or more than 4,096 fragments or stems.
+    /// Errors of [`FragmentLibrary::new`]: no fragment, or more than 4,096 fragments or stems.
     pub fn library(&self, n: usize) -> Result<FragmentLibrary> {
         FragmentLibrary::new(self.fragments.iter().take(n).map(|counted| counted.fragment.clone()).collect())
     }
@@ -99,26 +101,28 @@ impl<'a> FromIterator<&'a Molecule> for Vocabulary {
 }
 
 impl FragmentLibrary {
-    /// The `n` most frequent pieces of the molecules of a SMILES or SD file: [`Vocabulary::read`] and [`Vocabulary::library`].
+    /// Reads a library of the `n` most frequent pieces of the molecules in a SMILES or SD file:
+    /// [`Vocabulary::read`] and [`Vocabulary::library`].
     ///
     /// # Errors
-    /// Those of both.
+    /// Errors of [`Vocabulary::read`] and [`Vocabulary::library`].
     pub fn from_data(path: impl AsRef<Path>, n: usize) -> Result<Self> {
         Vocabulary::read(path)?.library(n)
     }
 }
 
-/// As the file that [`FragmentLibrary::parse`] takes, and Python's `gfn.Fragments(library=...)`.
+/// Writes the library in the format that [`FragmentLibrary::parse`] and Python's `gfn.Fragments(library=...)`
+/// read.
 impl fmt::Display for FragmentLibrary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.fragments().iter().try_for_each(|fragment| writeln!(f, "{fragment}"))
     }
 }
 
-/// A piece that was met.
+/// A piece found in the data.
 struct Piece {
     molecule: Molecule,
-    /// The most cuts at once of each atom, by its place in the canonical order.
+    /// The largest number of cuts at once of each atom, in canonical order.
     cuts: Vec<u8>,
     count: usize,
 }
@@ -127,7 +131,7 @@ struct Piece {
 struct Pieces(HashMap<CanonicalKey, Piece>);
 
 impl Pieces {
-    /// Cuts a molecule up.
+    /// Cuts a molecule into pieces, and counts them.
     fn add(&mut self, molecule: &Molecule) {
         let is_cut = |bond: &Bond| is_cuttable(bond) && (molecule.in_ring(bond.a) || molecule.in_ring(bond.b));
         let mut seen = vec![false; molecule.atoms().len()];
@@ -142,7 +146,7 @@ impl Pieces {
 
     fn count(&mut self, molecule: &Molecule, atoms: &[usize], is_cut: impl Fn(&Bond) -> bool) {
         let cuts = |a: usize| molecule.neighbours(a).filter(|(_, bond)| is_cut(bond)).count() as u8;
-        // Hydrogens take the place of single bonds: a piece of a molecule is one, too.
+        // Hydrogens replace the cut single bonds, so a piece of a molecule is a molecule.
         let Ok(piece) = molecule.part(atoms, |bond| !is_cut(bond)) else { return };
         let canonical = piece.canonical();
         let new = || Piece { cuts: vec![0; atoms.len()], molecule: piece, count: 0 };
@@ -166,7 +170,7 @@ impl Pieces {
 }
 
 impl Piece {
-    /// The fragment that it is; `None` without a stem, or with so many of these, or symmetries, that it isn't one.
+    /// Returns the piece as a fragment; `None` if it has no stem, or too many stems or symmetries.
     fn fragment(&self) -> Option<Fragment> {
         let (alike, rank) = (MarkedFragment::new(&self.molecule, &[]), ranks(&self.molecule.canonical().order));
         let mut stems = Vec::new();

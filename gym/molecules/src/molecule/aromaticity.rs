@@ -1,15 +1,17 @@
-//! Rings, and which of them are aromatic.
+//! Perception of rings and of aromaticity.
 //!
-//! The model is RDKit's: each atom of a ring gives 0, 1 or 2 electrons by its element, charge, neighbours and multiple bonds, and
-//! a ring of 4n + 2 electrons is aromatic. RDKit looks at a smallest set of rings and at unions of them; here it is every simple ring
-//! of candidate atoms, which no labelling can change, and the chords of an aromatic ring (the bond across azulene) are
-//! aromatic with it. As an atom's electrons don't depend on which of its ring bonds is the double one, all Kekule forms of an
-//! aromatic system come out alike. Atoms with triple bonds aren't candidates (RDKit takes benzyne for aromatic);
-//! oxygen and sulphur with two electrons to give are only in rings of up to 8 (oxonin isn't aromatic, as in RDKit).
+//! The model is RDKit's: each ring atom gives 0, 1 or 2 electrons, according to its element, charge,
+//! neighbours and multiple bonds, and a ring of 4n + 2 electrons is aromatic. RDKit considers a smallest set
+//! of rings and unions of them. Here every simple ring of candidate atoms is considered, so that the result
+//! doesn't depend on the numbering, and the chords of an aromatic ring (the central bond of azulene) are
+//! aromatic, too. An atom's electrons don't depend on which of its ring bonds is double, so all Kekule forms
+//! of an aromatic system give the same result. Atoms with triple bonds aren't candidates (RDKit treats
+//! benzyne as aromatic). Oxygen and sulphur atoms that give two electrons are only in rings of up to 8 atoms
+//! (oxonin isn't aromatic, as in RDKit).
 //!
-//! Each system of candidate atoms is looked at by itself. Rings of up to 24 atoms count; in a system with more than 10,000 of
-//! these those of up to 12, or, where these are too many as well, of up to 8: all of them in any case, so that the order of the
-//! atoms decides nothing.
+//! Each connected system of candidate atoms is processed separately. Rings of up to 24 atoms are considered;
+//! if a system has more than 10,000 of these, rings of up to 12 or, if these are too many as well, of up to 8
+//! atoms. Within each limit all rings are considered, so that the order of the atoms has no influence.
 
 use petgraph::algo::bridges::bridges;
 use petgraph::graph::{NodeIndex, UnGraph};
@@ -18,14 +20,15 @@ use smallvec::SmallVec;
 
 use super::{BondOrder, Element, Molecule, valence};
 
-/// The longest rings that are looked at, and the number beyond which only smaller ones are. A candidate has three neighbours at most, so
-/// the last ones are as many as there are atoms, give or take a factor.
+/// The limits on the size of rings, each with the number of rings beyond which the next limit is used. A
+/// candidate has at most three neighbours, so the number of rings under the last limit is proportional to the
+/// number of atoms.
 const RINGS: [(usize, usize); 3] = [(24, 10_000), (12, 10_000), (8, usize::MAX)];
 
-/// The largest rings to which oxygen and sulphur give two electrons.
+/// The size of the largest rings to which oxygen and sulphur give two electrons.
 const SMALL_RING: usize = 8;
 
-/// Which bonds of `n` atoms are in a ring: those without which their ends are joined still.
+/// Returns for each bond of `n` atoms `true` if it is in a ring: if its ends stay connected without it.
 pub(super) fn ring_bonds(n: usize, bonds: impl ExactSizeIterator<Item = (usize, usize)>) -> Vec<bool> {
     let mut in_ring = vec![true; bonds.len()];
     let mut graph = UnGraph::<(), ()>::with_capacity(n, bonds.len());
@@ -41,7 +44,7 @@ pub(super) fn ring_bonds(n: usize, bonds: impl ExactSizeIterator<Item = (usize, 
     in_ring
 }
 
-/// The electrons that an atom gives to an aromatic ring; `None` if it can't be in one.
+/// Returns the number of electrons that an atom gives to an aromatic ring; `None` if it can't be in one.
 fn electrons(molecule: &Molecule, a: usize) -> Option<u8> {
     let atom = molecule.atoms()[a];
     let usual = *valence::usual(atom.element, 0).first()?;
@@ -70,12 +73,13 @@ fn electrons(molecule: &Molecule, a: usize) -> Option<u8> {
     }
 }
 
-/// `true` if an atom keeps its two electrons: oxygen and sulphur in large rings only, as RDKit has it.
+/// Returns `true` if an atom doesn't give its two electrons: oxygen and sulphur that are only in large rings,
+/// as in RDKit.
 fn holds_back(molecule: &Molecule, a: usize) -> bool {
     if !matches!(molecule.atoms()[a].element, Element::O | Element::S) {
         return false;
     }
-    // Its neighbours in a ring of at most 8 are 6 bonds apart without it.
+    // Two ring neighbours of the atom in a ring of at most 8 are at most 6 bonds apart without the atom.
     let mut beside = molecule.neighbours(a).filter(|(_, bond)| bond.in_ring).map(|(b, _)| b);
     let Some(first) = beside.next() else { return true };
     let near = molecule.reach(first, SMALL_RING - 2, |k| {
@@ -85,8 +89,8 @@ fn holds_back(molecule: &Molecule, a: usize) -> bool {
     !beside.any(|b| near.contains(&b))
 }
 
-/// Returns the bonds with both ends on an aromatic ring, by number, each with `true` if it is nothing but the chord of such rings:
-/// then it isn't aromatic for RDKit.
+/// Returns the bonds with both ends on an aromatic ring, by number, each with `true` if it is a chord of all
+/// such rings; RDKit doesn't treat such chords as aromatic.
 pub(super) fn aromatic_bonds(molecule: &Molecule) -> Vec<(usize, bool)> {
     let n = molecule.atoms().len();
     if molecule.n_rings() == 0 {
@@ -97,7 +101,7 @@ pub(super) fn aromatic_bonds(molecule: &Molecule) -> Vec<(usize, bool)> {
         (given < 2 || !holds_back(molecule, a)).then_some(given)
     };
     let mut gives: Vec<Option<u8>> = (0..n).map(given).collect();
-    // An atom with fewer than two candidates beside it is in no ring of candidates.
+    // Atoms with fewer than two neighbouring candidates are in no ring of candidates.
     let mut is_candidate: Vec<bool> = gives.iter().map(Option::is_some).collect();
     molecule.prune(&mut is_candidate, |bond| bond.in_ring);
     gives.iter_mut().zip(is_candidate).for_each(|(given, is_candidate)| *given = given.filter(|_| is_candidate));
@@ -130,14 +134,15 @@ pub(super) fn aromatic_bonds(molecule: &Molecule) -> Vec<(usize, bool)> {
     is_chord.into_iter().enumerate().filter_map(|(k, is_chord)| Some((k, is_chord?))).collect()
 }
 
-/// All simple rings of candidate atoms.
+/// A search for all simple rings of candidate atoms.
 struct RingSearch<'a> {
     molecule: &'a Molecule,
     gives: &'a [Option<u8>],
     path: Vec<usize>,
-    /// Bonds to the first atom of the path, by candidates of no smaller number; `usize::MAX` for those too far away.
+    /// The number of bonds to the first atom of the path over candidates of no smaller number; `usize::MAX`
+    /// for atoms too far away.
     distance: Vec<usize>,
-    /// The longest ring that is looked for, and how many may be found.
+    /// The size of the longest rings searched for, and the largest number of rings.
     longest: usize,
     most: usize,
     rings: Vec<Vec<usize>>,
@@ -149,7 +154,7 @@ impl<'a> RingSearch<'a> {
         Self { molecule, gives, path: Vec::new(), distance, longest: 0, most: 0, rings: Vec::new() }
     }
 
-    /// The candidates that ring bonds join to `start`, in ascending order.
+    /// Returns the candidates connected to `start` by ring bonds, in ascending order.
     fn system(&self, start: usize) -> Vec<usize> {
         let mut system = self.molecule.reach(start, usize::MAX, |k| {
             let bond = self.molecule.bonds()[k];
@@ -159,7 +164,7 @@ impl<'a> RingSearch<'a> {
         system
     }
 
-    /// The rings of a system: the longer ones, too, unless they are too many.
+    /// Returns the rings of a system, under the first limit of [`RINGS`] that isn't exceeded.
     fn rings_of(&mut self, system: &[usize]) -> Vec<Vec<usize>> {
         for (longest, most) in RINGS {
             (self.longest, self.most) = (longest, most);
@@ -171,7 +176,7 @@ impl<'a> RingSearch<'a> {
         std::mem::take(&mut self.rings)
     }
 
-    /// Collects the rings whose first atom is `start`; false when there are too many.
+    /// Collects the rings whose smallest atom is `start`; returns `false` if there are too many.
     fn grow_from(&mut self, start: usize) -> bool {
         let near = self.measure(start);
         self.path.push(start);
@@ -181,7 +186,7 @@ impl<'a> RingSearch<'a> {
         complete
     }
 
-    /// Finds the distances of what can be on a ring with `start`; which atoms these are.
+    /// Computes the distances of the atoms that can be in a ring with `start`; returns these atoms.
     fn measure(&mut self, start: usize) -> Vec<usize> {
         self.distance[start] = 0;
         let mut near = vec![start];
@@ -209,7 +214,7 @@ impl<'a> RingSearch<'a> {
     fn grow(&mut self, start: usize) -> bool {
         let Some(&last) = self.path.last() else { return true };
         for b in self.candidates(last, start) {
-            // Each ring is met in both directions: one is enough.
+            // Each ring is found in both directions; only one is kept.
             if b == start && self.path.len() > 2 && self.path[1] < last {
                 self.rings.push(self.path.clone());
                 if self.rings.len() > self.most {
@@ -230,12 +235,12 @@ impl<'a> RingSearch<'a> {
     }
 }
 
-/// `true` if the atom has a double bond among its aromatic bonds.
+/// Returns `true` if the atom has a double bond among its aromatic bonds.
 pub(super) fn has_ring_double(molecule: &Molecule, a: usize) -> bool {
     molecule.neighbours(a).any(|(_, bond)| bond.aromatic && bond.order == BondOrder::Double)
 }
 
-/// `true` if an atom is in a ring of three.
+/// Returns `true` if an atom is in a ring of three.
 pub(crate) fn in_three_ring(molecule: &Molecule, a: usize) -> bool {
     let beside: Vec<usize> = molecule.neighbours(a).map(|(b, _)| b).collect();
     beside.iter().any(|&b| molecule.neighbours(b).any(|(c, _)| beside.contains(&c)))

@@ -1,4 +1,4 @@
-/// An element that a molecule can be made of, hydrogen apart (hydrogens are counts on the atoms that carry them).
+/// An element of heavy atoms (hydrogens are counts on the atoms that carry them).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Element {
     /// Boron.
@@ -27,20 +27,21 @@ pub enum Element {
     I,
 }
 
-/// Atomic weight of hydrogen.
+/// The atomic weight of hydrogen.
 pub(super) const HYDROGEN: f64 = 1.008;
 
-/// The symbols of all elements.
+/// The symbols of all elements, and those of aromatic atoms that [`Element`] doesn't have.
 const SYMBOLS: &str = " H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti V Cr Mn Fe Co Ni Cu Zn Ga Ge As Se Br Kr Rb Sr Y \
     Zr Nb Mo Tc Ru Rh Pd Ag Cd In Sn Sb Te I Xe Cs Ba La Ce Pr Nd Pm Sm Eu Gd Tb Dy Ho Er Tm Yb Lu Hf Ta W Re Os Ir Pt Au Hg Tl \
     Pb Bi Po At Rn Fr Ra Ac Th Pa U Np Pu Am Cm Bk Cf Es Fm Md No Lr Rf Db Sg Bh Hs Mt Ds Rg Cn Nh Fl Mc Lv Ts Og as te ";
 
-/// `true` if an element, known here or not, has this symbol in a SMILES.
+/// Returns `true` if the text is the symbol of an element in SMILES, whether or not [`Element`] has it.
 pub(super) fn is_symbol(text: &str) -> bool {
     SYMBOLS.split_whitespace().any(|symbol| symbol == text)
 }
 
-/// The properties of an element: its symbol, also as an aromatic atom, its atomic number and weight, and its outer electrons.
+/// A row of properties: the symbol, the symbol of an aromatic atom, the atomic number, the atomic weight, and
+/// the number of outer electrons.
 type ElementRow = (&'static str, Option<&'static str>, u8, f64, i8);
 
 /// The properties of [`Element::ALL`], in this order.
@@ -60,7 +61,7 @@ const FACTS: [ElementRow; 12] = [
 ];
 
 impl Element {
-    /// All of them, by atomic number.
+    /// All elements, by atomic number.
     pub const ALL: [Self; 12] = {
         use Element::{B, Br, C, Cl, F, I, N, O, P, S, Se, Si};
         [B, C, N, O, F, Si, P, S, Cl, Se, Br, I]
@@ -76,13 +77,13 @@ impl Element {
         self.row().0
     }
 
-    /// Its symbol as an aromatic atom of a SMILES; `None` for those that can't be aromatic.
+    /// Its symbol as an aromatic atom in SMILES; `None` if it can't be aromatic.
     #[must_use]
     pub fn aromatic_symbol(self) -> Option<&'static str> {
         self.row().1
     }
 
-    /// The element of a symbol, and whether it was written as an aromatic one.
+    /// Returns the element of a symbol, and `true` if the symbol is that of an aromatic atom.
     ///
     /// ```
     /// use gfn_molecules::Element;
@@ -104,25 +105,26 @@ impl Element {
         self.row().2
     }
 
-    /// Its standard atomic weight (natural isotopes), as RDKit has it.
+    /// Its standard atomic weight (natural isotopes), as in RDKit.
     #[must_use]
     pub fn weight(self) -> f64 {
         self.row().3
     }
 
-    /// Electrons of its outer shell.
+    /// The number of electrons in its outer shell.
     #[must_use]
     pub fn outer_electrons(self) -> i8 {
         self.row().4
     }
 
-    /// `true` if a SMILES can have it without brackets.
+    /// Returns `true` if SMILES can have it without brackets.
     #[must_use]
     pub fn in_organic_subset(self) -> bool {
         !matches!(self, Self::Si | Self::Se)
     }
 
-    /// `true` if it draws electrons from `other` in RDKit's model: more outer electrons, or as many in a smaller atom.
+    /// Returns `true` if it draws electrons from `other` in RDKit's model: it has more outer electrons, or
+    /// the same number and a smaller atomic number.
     pub(super) fn draws_from(self, other: Self) -> bool {
         let (own, others) = (self.outer_electrons(), other.outer_electrons());
         own > others || own == others && self.number() < other.number()

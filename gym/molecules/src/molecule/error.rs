@@ -1,33 +1,34 @@
 use super::Element;
 
-/// Why something isn't a molecule. Atoms are counted from 0, in the order in which they are written.
+/// An error that tells why a text isn't a molecule. Atoms are counted from 0, in the order in which they are
+/// written.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MoleculeError {
-    /// A text that is no SMILES, or has what isn't read.
+    /// The text isn't a SMILES, or has something that the reader doesn't support.
     #[error("{smiles:?} at character {position}: {problem}")]
     Syntax {
         /// The text.
         smiles: String,
-        /// Where reading stopped, from 0.
+        /// The character at which reading stopped, from 0.
         position: usize,
-        /// The mistake.
+        /// A description of the problem.
         problem: &'static str,
     },
-    /// A text with something that a [`Molecule`](super::Molecule) has no place for.
+    /// The text has something that a [`Molecule`](super::Molecule) can't hold.
     #[error("{smiles:?} at character {position} has {what}, which isn't read")]
     NotRead {
         /// The text.
         smiles: String,
-        /// Where it stands, from 0.
+        /// Its place in the text, from 0.
         position: usize,
-        /// The thing found.
+        /// The feature that can't be read.
         what: NotRead,
     },
-    /// More atoms than a molecule can have here.
+    /// The molecule has more than [`MAX_ATOMS`](super::Molecule::MAX_ATOMS) atoms.
     #[error("a molecule of more than {} atoms: give smaller ones", super::Molecule::MAX_ATOMS)]
     TooLarge,
-    /// An atom with more bonds and hydrogens than it can have, or (brackets fix the hydrogens) with too few.
+    /// The bonds and hydrogens of an atom exceed its valences or, if brackets fix its hydrogens, match none.
     #[error("atom {atom} ({}, charge {charge}) has valence {valence}, which isn't one of {allowed:?} or filled up to one", element.symbol())]
     Valence {
         /// The atom.
@@ -36,71 +37,71 @@ pub enum MoleculeError {
         element: Element,
         /// Its charge.
         charge: i8,
-        /// Bond orders and hydrogens.
+        /// The sum of its bond orders and hydrogens.
         valence: u8,
-        /// The values that are accepted.
+        /// The valences that are accepted.
         allowed: Vec<u8>,
     },
-    /// Aromatic atoms whose bonds can't be written as alternating single and double bonds.
+    /// The bonds of aromatic atoms can't be written as alternating single and double bonds.
     #[error(
         "the aromatic atoms {atoms:?} have no alternating single and double bonds: is a hydrogen missing, as in [nH]?"
     )]
     Kekulise {
-        /// Those left over.
+        /// The atoms left without a partner.
         atoms: Vec<usize>,
     },
-    /// An atom that is written as aromatic, outside of a ring.
+    /// An atom is written as aromatic, but isn't in a ring.
     #[error("atom {atom} is written as aromatic, but is in no ring")]
     NotInRing {
         /// The atom.
         atom: usize,
     },
-    /// A bond that is written as aromatic (`:`), outside of a ring.
+    /// A bond is written as aromatic (`:`), but isn't in a ring.
     #[error("the bond between atoms {a} and {b} is written as aromatic, but is in no ring")]
     AromaticBond {
-        /// An atom.
+        /// Its first atom.
         a: usize,
-        /// The other.
+        /// Its second atom.
         b: usize,
     },
-    /// A bond of an atom with itself, with an atom that there isn't, or a second one between two atoms.
+    /// A bond joins an atom with itself or with a missing atom, or is the second bond between two atoms.
     #[error(
         "the bond between atoms {a} and {b} is one of an atom with itself, a second one, or has an atom that there isn't"
     )]
     Bond {
-        /// An atom.
+        /// Its first atom.
         a: usize,
-        /// The other.
+        /// Its second atom.
         b: usize,
     },
-    /// No atom, or atoms that no bonds join to the first.
+    /// There is no atom, or there are atoms that no bonds connect to the first.
     #[error("a molecule is one or more atoms joined by bonds; atom {atom} is missing or joined to nothing before it")]
     Disconnected {
-        /// The first that isn't joined to atom 0.
+        /// The first atom that isn't connected to atom 0.
         atom: usize,
     },
-    /// Marks of stereochemistry that contradict each other, or are of what can't have any.
+    /// The marks of stereochemistry contradict each other, or belong to something that can't have any.
     #[error("a molecule can't have {problem}")]
     Stereo {
-        /// The marks.
+        /// A description of the marks.
         problem: String,
     },
-    /// A property that a molfile or an SD file has no room for.
+    /// The molecule has something that a molfile or an SD file can't hold.
     #[error("a molfile can't hold {problem}")]
     Molfile {
-        /// The thing that it can't hold, and those that it can.
+        /// A description of what it can't hold, and what it can.
         problem: String,
     },
 }
 
-/// Things that a SMILES can say and a [`Molecule`](super::Molecule) can't hold.
+/// A feature of SMILES that a [`Molecule`](super::Molecule) can't hold.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotRead {
-    /// Several parts without a bond between them (`.`), as of salts.
+    /// Several parts without a bond between them (`.`), as in salts.
     #[error("several parts (`.`)")]
     Parts,
-    /// An element beyond B C N O F Si P S Cl Se Br I: a metal, mostly.
+    /// An element other than B C N O F Si P S Cl Se Br I, usually a metal.
     #[error("an element beyond B C N O F Si P S Cl Se Br I")]
     Element,
     /// An isotope.
@@ -109,7 +110,7 @@ pub enum NotRead {
     /// A hydrogen that isn't joined to exactly one heavy atom, which could count it.
     #[error("a hydrogen without exactly one heavy neighbour")]
     HydrogenAtom,
-    /// An atom that may be any (`*`), such as the place of an attachment (`[*:1]`, `[14*]`).
+    /// An atom of unknown element (`*`), such as an attachment point (`[*:1]`, `[14*]`).
     #[error("an unknown atom (`*`)")]
     UnknownAtom,
     /// A quadruple bond (`$`).

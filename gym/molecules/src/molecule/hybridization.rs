@@ -3,23 +3,24 @@
 use super::valence::usual;
 use super::{BondOrder, Element, Molecule};
 
-/// The hybrid orbitals of an atom's bonds and lone pairs, as far as carbon's chemistry goes.
+/// The hybridisation of an atom's bonds and lone pairs, as far as it occurs for carbon.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Hybridization {
-    /// Linear: two bonded atoms and lone pairs together.
+    /// Linear: two bonded atoms and lone pairs in all.
     Sp,
-    /// Planar: three of them, or four with a conjugated bond.
+    /// Planar: three bonded atoms and lone pairs, or four with a conjugated bond.
     Sp2,
-    /// Tetrahedral: four of them.
+    /// Tetrahedral: four bonded atoms and lone pairs.
     Sp3,
-    /// A lone atom without pairs to place, or more than four bonds and pairs.
+    /// Any other number of bonded atoms and lone pairs.
     Other,
 }
 
 impl Molecule {
-    /// Returns the hybridization of each atom by RDKit's rules: by the number of its neighbours, hydrogens and lone pairs. Four of them are
-    /// sp2 if the atom has a conjugated bond and at most three neighbours, as the nitrogen of an amide.
+    /// Returns the hybridisation of each atom by RDKit's rules: by the number of its neighbours, hydrogens
+    /// and lone pairs. Four of them are sp2 if the atom has a conjugated bond and at most three neighbours,
+    /// such as the nitrogen of an amide.
     ///
     /// ```
     /// use gfn_molecules::{Hybridization, Molecule};
@@ -44,7 +45,8 @@ impl Molecule {
         (0..self.atoms().len()).map(hybridization).collect()
     }
 
-    /// For each atom, `true` if a bond of it is conjugated: aromatic, or beside a multiple bond, both ends being able to.
+    /// Returns for each atom `true` if it has a conjugated bond: an aromatic bond, or a bond next to a
+    /// multiple bond if both ends can conjugate.
     fn conjugated_atoms(&self) -> Vec<bool> {
         let n = self.atoms().len();
         let can: Vec<bool> = (0..n).map(|a| self.can_conjugate(a)).collect();
@@ -62,12 +64,12 @@ impl Molecule {
         out
     }
 
-    /// `true` if an atom has electrons that a conjugated system could use.
+    /// Returns `true` if an atom has electrons for a conjugated system.
     fn can_conjugate(&self, a: usize) -> bool {
         let atom = self.atoms()[a];
         let (least, outer) = (usual(atom.element, 0)[0], atom.element.outer_electrons());
         let stretched = atom.charge == 0 && self.valence(a) > least;
-        // Phosphorus and sulphur are no part of conjugated systems, but for the sulphur at the end of C=S.
+        // Phosphorus and sulphur aren't part of conjugated systems, except for the sulphur at the end of C=S.
         let row = atom.element.number() > Element::F.number() + 1;
         let heavy = row && (outer == 5 || outer == 6 && self.degree(a) > 1);
         if stretched || heavy || least <= 1 || self.degree(a) > 3 {

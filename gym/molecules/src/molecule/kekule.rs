@@ -1,4 +1,4 @@
-//! Keys, symmetry and Kekule forms: what makes two bond graphs one molecule.
+//! Keys, symmetries and Kekule forms: the identity of molecules.
 
 use std::collections::BTreeSet;
 
@@ -9,33 +9,34 @@ use super::aromaticity::has_ring_double;
 use super::placements::placements;
 use super::{Bond, BondOrder, Molecule};
 
-/// The edge class of an aromatic bond; others have their order less 1.
+/// The edge class of an aromatic bond; other bonds have their order minus 1.
 const AROMATIC: u8 = 3;
 
 impl Molecule {
-    /// An atom as a node of a graph: element, charge, hydrogens, and whether it has a double bond in an aromatic ring.
+    /// Returns an atom as a node of a graph: its element, charge, hydrogens, and whether it has a double bond
+    /// in an aromatic ring.
     fn node(&self, a: usize) -> Node {
         let atom = self.atoms()[a];
         let mut node = Node::of_class(atom.element as u16);
-        // Two's complement: 0 stays 0, and -1 is 255.
+        // The charge is stored in two's complement: 0 stays 0, and -1 is 255.
         node.attributes.set(0, atom.charge as u8);
         node.attributes.set(1, atom.hydrogens);
         node.attributes.set(2, u8::from(has_ring_double(self, a)));
         node
     }
 
-    /// The molecule as a graph; `class` says what a bond is.
+    /// Returns the molecule as a graph; `class` gives the edge class of each bond.
     pub(super) fn graph(&self, class: impl Fn(usize) -> u8) -> GraphState {
         let nodes: Vec<Node> = (0..self.atoms().len()).map(|a| self.node(a)).collect();
         let edge = |(k, bond): (usize, &Bond)| (bond.a as u32, bond.b as u32, Edge::of_class(class(k).into()));
         let edges: Vec<_> = self.bonds().iter().enumerate().map(edge).collect();
         let graph = GraphState::from_parts(GraphKind::Undirected, &nodes, &edges);
         debug_assert!(graph.is_ok());
-        // Neither loops nor parallel bonds: a molecule was checked when it was made.
+        // No error can occur: loops and parallel bonds were refused when the molecule was created.
         graph.unwrap_or_else(|_| GraphState::undirected(nodes.len()))
     }
 
-    /// The class of a bond: its order in a Kekule form, but for aromatic ones.
+    /// Returns the class of a bond: aromatic, or its order in a Kekule form minus 1.
     pub(super) fn class(&self, bond: usize) -> u8 {
         if self.bonds()[bond].aromatic { AROMATIC } else { self.kekule_class(bond) }
     }
@@ -44,21 +45,24 @@ impl Molecule {
         self.bonds()[bond].order.value() - 1
     }
 
-    /// The canonical form of the molecule with its aromatic bonds as such: the same for all Kekule forms.
+    /// Computes the canonical form of the molecule, with aromatic bonds as one kind, so that it is the same
+    /// for all Kekule forms.
     ///
-    /// Its key has a bit for each pair of atoms: 8 KB for 360 atoms, 62 KB for [`MAX_ATOMS`](Self::MAX_ATOMS).
+    /// Its key has a bit for each pair of atoms: 8 KB for 360 atoms, 62 KB for
+    /// [`MAX_ATOMS`](Self::MAX_ATOMS).
     #[must_use]
     pub fn canonical(&self) -> Canonical {
         self.canonical_marked(self.graph(|k| self.class(k)))
     }
 
-    /// The canonical form of this Kekule form.
+    /// Computes the canonical form of this Kekule form.
     pub(super) fn canonical_kekule(&self) -> Canonical {
         self.canonical_marked(self.graph(|k| self.kekule_class(k)))
     }
 
-    /// Equal for the same molecule, whatever its Kekule form and the order of its atoms; different for others, stereoisomers among them.
-    /// Two SMILES of different programs are compared by the keys of the molecules that they are read as.
+    /// Returns a key that is equal exactly for equal molecules, whatever their Kekule forms and the order of
+    /// their atoms; stereoisomers have different keys. To compare SMILES of different programs, read them and
+    /// compare the keys.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -76,16 +80,18 @@ impl Molecule {
         self.canonical().key
     }
 
-    /// |Aut| of the heavy atoms: permutations that keep elements, charges, hydrogens, bond orders and marks of stereochemistry, aromatic
-    /// bonds being of one order of their own. `None` beyond `u64`.
+    /// The number of automorphisms |Aut| of the heavy atoms: permutations that preserve elements, charges,
+    /// hydrogens, bond orders (aromatic bonds count as one kind) and marks of stereochemistry. `None` if it
+    /// exceeds `u64`.
     #[must_use]
     pub fn automorphisms(&self) -> Option<u64> {
         self.canonical().automorphisms
     }
 
-    /// The number of Kekule forms that are different as graphs of single, double and triple bonds (benzene 1, o-xylene 2).
+    /// Returns the number of Kekule forms that differ as graphs of single, double and triple bonds (benzene
+    /// 1, o-xylene 2).
     ///
-    /// `None` where [`kekule_forms`](Self::kekule_forms) is.
+    /// `None` if [`kekule_forms`](Self::kekule_forms) returns `None`.
     #[must_use]
     pub fn n_kekule_forms(&self) -> Option<usize> {
         if !self.bonds().iter().any(|bond| bond.aromatic) {
@@ -94,8 +100,8 @@ impl Molecule {
         self.kekule_forms().map(|forms| forms.len())
     }
 
-    /// Its Kekule forms, one of each that are the same graph; `None` where there are more than 65,536 ways to place the double bonds
-    /// of all its rings, or where the search for them is given up.
+    /// Returns its Kekule forms, one per class of isomorphic graphs. `None` if the double bonds of all its
+    /// rings can be placed in more than 65,536 ways, or if the search for placements takes too long.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -115,14 +121,14 @@ impl Molecule {
         };
         let mut seen = BTreeSet::new();
         let mut different = Vec::new();
-        // Not all at once: there may be 65,536 of a thousand atoms.
+        // The forms are processed in chunks, as there may be 65,536 of a thousand atoms each.
         for some in placements.chunks(1_024) {
             different.extend(forms(some).into_iter().filter_map(|(key, form)| seen.insert(key).then_some(form)));
         }
         Some(different)
     }
 
-    /// The same molecule with double bonds between these of its aromatic atoms.
+    /// Returns the molecule with double bonds between each aromatic atom and its mate.
     fn with_doubles(&self, mates: &[u32]) -> Self {
         let mut out = self.clone();
         for bond in out.bonds_mut().iter_mut().filter(|bond| bond.aromatic) {

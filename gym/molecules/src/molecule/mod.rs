@@ -1,4 +1,4 @@
-//! A molecule: its atoms and bonds, which of them are aromatic, its stereochemistry and symmetries, and SMILES in and out.
+//! Molecules: atoms and bonds, aromaticity, stereochemistry, symmetries, and SMILES.
 
 mod aromaticity;
 mod element;

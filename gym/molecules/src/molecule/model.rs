@@ -4,22 +4,22 @@ use super::{Element, MoleculeError, StereoMark, ValenceTable, aromaticity};
 /// The number of electron pairs of a bond, in a Kekule form.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum BondOrder {
-    /// One.
+    /// A single bond.
     Single = 1,
-    /// Two.
+    /// A double bond.
     Double,
-    /// Three.
+    /// A triple bond.
     Triple,
 }
 
 impl BondOrder {
-    /// 1, 2 or 3.
+    /// Returns 1, 2 or 3.
     #[must_use]
     pub fn value(self) -> u8 {
         self as u8
     }
 
-    /// Returns the order that an edge attribute of a molecule's graph stands for: 0 for a single bond.
+    /// Returns the bond order of an edge attribute in a molecule's graph: 0 for a single bond.
     pub(crate) fn from_attribute(attribute: u8) -> Self {
         match attribute {
             0 => Self::Single,
@@ -29,19 +29,19 @@ impl BondOrder {
     }
 }
 
-/// The description of an atom to be made.
+/// The specification of an atom to be created.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AtomSpec {
     /// Its element.
     pub element: Element,
     /// Its formal charge.
     pub charge: i8,
-    /// Its hydrogens; `None` fills it up to the smallest valence that its bonds leave.
+    /// The number of its hydrogens; `None` to fill it up to the smallest valence that its bonds allow.
     pub hydrogens: Option<u8>,
 }
 
 impl AtomSpec {
-    /// A neutral atom that is filled up with hydrogens.
+    /// Creates the specification of a neutral atom that is filled up with hydrogens.
     #[must_use]
     pub fn of(element: Element) -> Self {
         Self { element, charge: 0, hydrogens: None }
@@ -55,7 +55,7 @@ pub struct Atom {
     pub element: Element,
     /// Its formal charge.
     pub charge: i8,
-    /// All of its hydrogens.
+    /// The number of its hydrogens.
     pub hydrogens: u8,
     /// `true` if it is in an aromatic ring.
     pub aromatic: bool,
@@ -70,28 +70,29 @@ impl From<&Atom> for AtomSpec {
 /// A bond of a molecule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bond {
-    /// An atom.
+    /// The first atom.
     pub a: usize,
-    /// The other.
+    /// The second atom.
     pub b: usize,
     /// Its order in this Kekule form.
     pub order: BondOrder,
-    /// `true` if it is one of an aromatic ring.
+    /// `true` if it is part of an aromatic ring.
     pub aromatic: bool,
-    /// `true` if it is one of a ring.
+    /// `true` if it is part of a ring.
     pub in_ring: bool,
 }
 
 impl Bond {
-    /// The other end.
+    /// Returns the atom at the other end.
     #[must_use]
     pub fn other_end(&self, atom: usize) -> usize {
         self.a + self.b - atom
     }
 }
 
-/// A connected molecule of closed shells: heavy atoms with charges and hydrogens, and bonds in one of its Kekule forms, beside
-/// which stands what is aromatic; and [`marks`](Self::marks) that say which of its stereoisomers it is. No isotopes.
+/// A connected molecule with closed shells: heavy atoms with charges and hydrogens, bonds in one Kekule form,
+/// flags of aromatic atoms and bonds, and [`marks`](Self::marks) of stereochemistry. Isotopes aren't
+/// supported.
 ///
 /// ```
 /// use gfn_molecules::Molecule;
@@ -105,18 +106,19 @@ impl Bond {
 pub struct Molecule {
     atoms: Vec<Atom>,
     bonds: Vec<Bond>,
-    /// Bonds of each atom.
+    /// The bonds of each atom, by index.
     at: Vec<Vec<usize>>,
-    /// By element.
+    /// The marks of stereochemistry, in the order of their elements.
     pub(super) marks: Vec<StereoMark>,
 }
 
 impl Molecule {
-    /// A molecule of these atoms and bonds, without marks of stereochemistry; rings and aromaticity are found.
+    /// Creates a molecule from atoms and bonds, without marks of stereochemistry. Rings and aromaticity are
+    /// perceived.
     ///
     /// # Errors
-    /// [`MoleculeError::Valence`] for the first atom that the table doesn't permit, [`MoleculeError::Bond`],
-    /// [`MoleculeError::Disconnected`], [`MoleculeError::TooLarge`].
+    /// [`MoleculeError::Valence`] for the first atom that the table doesn't allow; [`MoleculeError::Bond`];
+    /// [`MoleculeError::Disconnected`]; [`MoleculeError::TooLarge`].
     pub fn new(
         table: &ValenceTable,
         atoms: &[AtomSpec],
@@ -158,8 +160,8 @@ impl Molecule {
         Ok(molecule)
     }
 
-    /// The molecule of these atoms and of those bonds among them that `keeps` is true of; hydrogens take the
-    /// place of the other bonds.
+    /// Returns the molecule of these atoms and of the bonds among them that `keeps` accepts; hydrogens
+    /// replace all other bonds.
     pub(crate) fn part(&self, atoms: &[usize], keeps: impl Fn(&Bond) -> bool) -> Result<Self, MoleculeError> {
         let mut place = vec![None; self.atoms.len()];
         atoms.iter().enumerate().for_each(|(k, &a)| place[a] = Some(k));
@@ -167,7 +169,7 @@ impl Molecule {
         let (mut table, mut specs) = (ValenceTable::default(), Vec::with_capacity(atoms.len()));
         for &a in atoms {
             let Atom { element, charge, hydrogens, .. } = self.atoms[a];
-            // The table that the molecule was read with may have more valences.
+            // The molecule may have been read with a table of more valences than the default.
             let mut valences = table.valences(element, charge).to_vec();
             valences.push(self.valence(a));
             table = table.with(element, charge, &valences);
@@ -188,7 +190,8 @@ impl Molecule {
         Err(MoleculeError::Disconnected { atom })
     }
 
-    /// Returns the atoms that paths of at most `steps` bonds lead to, the nearest first, over the bonds that `crosses` accepts by number.
+    /// Returns the atoms within `steps` bonds of `start`, the nearest first; only bonds that `crosses`
+    /// accepts, by index, count.
     pub(crate) fn reach(&self, start: usize, steps: usize, crosses: impl Fn(usize) -> bool) -> Vec<usize> {
         let mut seen = vec![false; self.atoms.len()];
         seen[start] = true;
@@ -213,7 +216,8 @@ impl Molecule {
         reached
     }
 
-    /// Takes atoms with fewer than two neighbours among the others off a set, until there is none, over the bonds that `links` accepts.
+    /// Removes atoms with fewer than two neighbours inside from a set, repeatedly, until none is left; only
+    /// bonds that `links` accepts count.
     pub(crate) fn prune(&self, inside: &mut [bool], links: impl Fn(&Bond) -> bool) {
         let mut open: Vec<usize> = (0..inside.len()).collect();
         while let Some(a) = open.pop() {
@@ -232,7 +236,7 @@ impl Molecule {
         &self.atoms
     }
 
-    /// Its bonds, hydrogens' apart.
+    /// Its bonds between heavy atoms.
     #[must_use]
     pub fn bonds(&self) -> &[Bond] {
         &self.bonds
@@ -242,28 +246,28 @@ impl Molecule {
         &mut self.bonds
     }
 
-    /// The heavy neighbours of an atom, with the bonds that lead there.
+    /// Iterates over the heavy neighbours of an atom, with the bonds to them.
     pub fn neighbours(&self, atom: usize) -> impl ExactSizeIterator<Item = (usize, &Bond)> {
         self.at[atom].iter().map(move |&k| (self.bonds[k].other_end(atom), &self.bonds[k]))
     }
 
-    /// The bonds of an atom, by number.
+    /// The bonds of an atom, by index.
     pub(crate) fn bonds_at(&self, atom: usize) -> &[usize] {
         &self.at[atom]
     }
 
-    /// Orders of an atom's bonds, hydrogens apart.
+    /// Returns the sum of the orders of an atom's bonds, without bonds to hydrogens.
     #[must_use]
     pub fn bond_orders(&self, atom: usize) -> u8 {
         self.neighbours(atom).map(|(_, bond)| bond.order.value()).sum()
     }
 
-    /// Returns the orders of an atom's bonds, hydrogens' among them.
+    /// Returns the sum of the orders of an atom's bonds, including bonds to hydrogens.
     pub(crate) fn valence(&self, atom: usize) -> u8 {
         self.bond_orders(atom) + self.atoms[atom].hydrogens
     }
 
-    /// Returns the number of an atom's neighbours, hydrogens among them.
+    /// Returns the number of an atom's neighbours, including hydrogens.
     pub(crate) fn degree(&self, atom: usize) -> u8 {
         self.at[atom].len() as u8 + self.atoms[atom].hydrogens
     }
@@ -273,8 +277,8 @@ impl Molecule {
         self.neighbours(atom).any(|(_, bond)| bond.in_ring)
     }
 
-    /// The formula as RDKit writes it: carbon, hydrogen, the others by symbol, then the charge. (Hill's order has hydrogen among the
-    /// others where there is no carbon.)
+    /// Returns the molecular formula in RDKit's format: carbon, hydrogen, other elements by symbol, then the
+    /// charge. (Hill's order differs if there is no carbon: hydrogen is then sorted among the others.)
     #[must_use]
     pub fn formula(&self) -> String {
         let count = |element| self.atoms.iter().filter(|atom| atom.element == element).count();
@@ -290,27 +294,27 @@ impl Molecule {
         text + &signed(self.charge())
     }
 
-    /// Its hydrogens, all together.
+    /// The number of its hydrogens.
     #[must_use]
     pub fn n_hydrogens(&self) -> usize {
         self.atoms.iter().map(|atom| usize::from(atom.hydrogens)).sum()
     }
 
-    /// Its charge.
+    /// Its total charge.
     #[must_use]
     pub fn charge(&self) -> i32 {
         self.atoms.iter().map(|atom| i32::from(atom.charge)).sum()
     }
 
-    /// Its weight in g/mol, with natural isotopes.
+    /// Its molecular weight in g/mol, with natural isotopes.
     #[must_use]
     pub fn weight(&self) -> f64 {
         let heavy: f64 = self.atoms.iter().map(|atom| atom.element.weight()).sum();
         heavy + self.n_hydrogens() as f64 * HYDROGEN
     }
 
-    /// Kinds of its bonds as RDKit has them: orders of a Kekule form, `None` for aromatic ones, which chords of aromatic rings (the bond across azulene)
-    /// aren't there.
+    /// Returns the kinds of its bonds as in RDKit: orders of a Kekule form, or `None` for aromatic bonds.
+    /// Chords of aromatic rings (the central bond of azulene) don't count as aromatic.
     pub(crate) fn bond_kinds(&self) -> Vec<Option<BondOrder>> {
         let mut kinds: Vec<Option<BondOrder>> = self.bonds.iter().map(|bond| Some(bond.order)).collect();
         if self.bonds.iter().any(|bond| bond.aromatic) {
@@ -321,17 +325,17 @@ impl Molecule {
         kinds
     }
 
-    /// Returns the number of independent rings: bonds less atoms, plus 1 (the cyclomatic number).
+    /// Returns the number of independent rings: bonds minus atoms plus 1 (the cyclomatic number).
     ///
-    /// It is the size of RDKit's `GetSSSR`. RDKit's `CalcNumRings` also counts further rings of the same size
-    /// in cages, of which adamantane has 4 for 3 independent ones, and cubane 6 for 5.
+    /// RDKit's `GetSSSR` has the same size. RDKit's `CalcNumRings` also counts further rings of the same size
+    /// in cages: 4 for adamantane, which has 3 independent rings, and 6 for cubane, which has 5.
     #[must_use]
     pub fn n_rings(&self) -> usize {
         self.bonds.len() + 1 - self.atoms.len()
     }
 }
 
-/// Returns a symbol with its count, which isn't written if it is 1.
+/// Returns a symbol with its count; a count of 1 isn't written.
 pub(crate) fn with_count(symbol: &str, count: usize) -> String {
     match count {
         0 => String::new(),
@@ -340,17 +344,17 @@ pub(crate) fn with_count(symbol: &str, count: usize) -> String {
     }
 }
 
-/// Returns a charge as formulas and SMILES write it: its sign, and its size if it isn't 1.
+/// Returns a charge as formulas and SMILES write it: its sign, then its size unless that is 1.
 pub(crate) fn signed(charge: i32) -> String {
     with_count(if charge > 0 { "+" } else { "-" }, charge.unsigned_abs() as usize)
 }
 
-/// Returns the bonds of a ring, as the pairs of atoms that follow each other.
+/// Returns the bonds of a ring as pairs of consecutive atoms.
 pub(crate) fn ring_edges(ring: &[usize]) -> impl Iterator<Item = (usize, usize)> {
     ring.iter().copied().zip(ring.iter().copied().cycle().skip(1))
 }
 
-/// Returns the place of each atom in an order of all of them.
+/// Returns the place of each atom in an order of all atoms.
 pub(crate) fn ranks(order: &[u32]) -> Vec<usize> {
     let mut rank = vec![0; order.len()];
     for (place, &atom) in order.iter().enumerate() {

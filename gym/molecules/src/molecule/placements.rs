@@ -1,19 +1,19 @@
-//! Where the double bonds of aromatic rings can be.
+//! Placements of the double bonds of aromatic rings.
 
 use super::Molecule;
 use super::aromaticity::has_ring_double;
 
-/// More ways to place double bonds aren't listed.
+/// The largest number of placements that are listed.
 const MAX_PLACEMENTS: usize = 1 << 16;
-/// Nor are these beyond so many partners in all.
+/// The largest number of partners in all placements together.
 const MAX_PARTNERS: usize = 1 << 24;
-/// Atoms that may be looked at before the search is given up: about half a second.
+/// The number of atoms examined before the search is given up: about half a second.
 const BUDGET: usize = 1 << 27;
 /// The partner of an atom that has no double bond in its rings.
 const NONE: u32 = u32::MAX;
 
-/// Returns every way to place the double bonds of aromatic bonds, one after the other, each as the partner of every atom; `None` if
-/// there are too many.
+/// Returns all placements of double bonds in aromatic rings, concatenated; each lists the partner of every
+/// atom. `None` if there are too many.
 pub(super) fn placements(molecule: &Molecule) -> Option<Vec<u32>> {
     let has_double: Vec<bool> = (0..molecule.atoms().len()).map(|a| has_ring_double(molecule, a)).collect();
     let beside = |a: usize| -> Vec<u32> {
@@ -39,11 +39,12 @@ struct MatchingSearch {
 }
 
 impl MatchingSearch {
-    /// The partners of all atoms, one matching after the other; without recursion, as there are as many levels as double bonds.
+    /// Returns the partners of all atoms, one matching after the other. There is no recursion, as its depth
+    /// would be the number of double bonds.
     fn all(mut self) -> Option<Vec<u32>> {
         let n = self.mate.len();
         let mut out = Vec::new();
-        // Atoms that were given a partner, and how many of their neighbours have been tried.
+        // Atoms that got a partner, and the number of their neighbours tried so far.
         let mut stack: Vec<(u32, usize)> = Vec::new();
         let mut next = self.fewest_choices()?;
         if next.is_none() {
@@ -75,8 +76,8 @@ impl MatchingSearch {
         }
     }
 
-    /// The atom without a partner that has the fewest neighbours left, so that dead ends are seen early; the outer `None` when the search
-    /// has taken too long.
+    /// Returns the unmatched atom with the fewest unmatched neighbours, so that dead ends are found early;
+    /// the inner `None` if all are matched, the outer `None` if the search has taken too long.
     fn fewest_choices(&mut self) -> Option<Option<u32>> {
         self.work += self.open.len();
         let free = |&&a: &&u32| self.mate[a as usize] == NONE;

@@ -2,8 +2,8 @@
 
 use gfn::graph::GraphState;
 
-/// A smallest set of smallest rings, each as its atoms in order (Horton, "A polynomial-time algorithm to find the shortest cycle
-/// basis of a graph", 1987); `bonds` are those in rings.
+/// Returns a smallest set of smallest rings, each as its atoms in order (Horton, "A polynomial-time algorithm
+/// to find the shortest cycle basis of a graph", 1987). `bonds` are the bonds in rings.
 pub(crate) fn smallest_rings(n: usize, bonds: &[(usize, usize)]) -> Vec<Vec<usize>> {
     let mut candidates: Vec<(Vec<usize>, Vec<usize>)> = Vec::new();
     for_each_ring(usize::MAX, n, bonds, |atoms, ring| {
@@ -16,8 +16,8 @@ pub(crate) fn smallest_rings(n: usize, bonds: &[(usize, usize)]) -> Vec<Vec<usiz
     candidates.into_iter().map(|(atoms, _)| atoms).collect()
 }
 
-/// Calls `found` with the atoms and the bonds of rings of at most `longest` atoms, among which are those of such a set, until it returns
-/// `false`.
+/// Calls `found` with the atoms and the bonds of candidate rings of at most `longest` atoms, until it returns
+/// `false`. The candidates include a smallest set of smallest rings.
 fn for_each_ring(
     longest: usize,
     n: usize,
@@ -30,16 +30,17 @@ fn for_each_ring(
         neighbours[b].push((a, k));
     }
     for root in (0..n).filter(|&a| !neighbours[a].is_empty()) {
-        // The tree of shortest ways to the root: the next atom and bond on it.
+        // The tree of shortest paths to the root: the next atom and bond.
         let mut back: Vec<Option<(usize, usize)>> = vec![None; n];
-        // Which atom beside the root that way comes by; nothing leads to other components.
+        // The root's neighbour on that path; `None` for atoms of other components.
         let mut branch: Vec<Option<usize>> = vec![None; n];
         branch[root] = Some(root);
         let mut order = vec![(root, 0)];
         let mut next = 0;
         while let Some(&(a, distance)) = order.get(next) {
             next += 1;
-            // The ring of a bond that is opposite to the root is as long as the ways of both ends, and 1.
+            // The length of a ring is the sum of both paths to the root, plus 1 for the bond opposite to the
+            // root.
             if 2 * distance >= longest {
                 break;
             }
@@ -61,8 +62,9 @@ fn for_each_ring(
             (atoms, on_way)
         };
         for (k, &(a, b)) in bonds.iter().enumerate() {
-            // A ring if the ways of both ends meet in the root only: if they come by different atoms beside it. All bonds of
-            // the root are part of the ways, as are others within a branch.
+            // The bond and the paths of its ends form a ring if the paths only meet in the root: if they
+            // begin with different neighbours of the root. Bonds of the root, and bonds within a branch, are
+            // skipped.
             if a == root || b == root || branch[a] == branch[b] || branch[a].is_none() || branch[b].is_none() {
                 continue;
             }
@@ -77,8 +79,8 @@ fn for_each_ring(
     }
 }
 
-/// Adds a ring to independent ones, unless it is a sum of them; returns `true` if it isn't. Rings are sets of bonds, reduced: each row
-/// has a leading bond that no later one has.
+/// Adds a ring to independent rings; returns `false` if it is a sum of them. Rings are sets of bonds, reduced
+/// so that the leading bond of a row is in no later row.
 fn is_independent(rows: &mut Vec<(usize, Vec<u64>)>, ring: &[usize], n_bonds: usize) -> bool {
     let mut row = vec![0u64; n_bonds.div_ceil(64)];
     for bond in ring {
@@ -95,11 +97,12 @@ fn is_independent(rows: &mut Vec<(usize, Vec<u64>)>, ring: &[usize], n_bonds: us
     true
 }
 
-/// Returns `true` if the rings of at most `size` nodes generate all others of a connected graph (the largest ring of a minimum cycle
-/// basis has at most `size` nodes), once the edge `without` is gone.
+/// Returns `true` if the rings of at most `size` nodes generate all cycles of a connected graph without the
+/// edge `without` (the largest ring of a minimum cycle basis then has at most `size` nodes).
 ///
-/// Closing a ring of at most `size` nodes keeps it so, and where it holds before and after an edge is removed, that edge
-/// closed such a ring: it is what graphs that grow by small rings have in common, in whatever order they grow.
+/// Closing a ring of at most `size` nodes preserves this property, and if it holds before and after an edge
+/// is removed, that edge closed such a ring. The property therefore characterises graphs that grow by closing
+/// small rings, whatever the order.
 pub(crate) fn small_rings_span(graph: &GraphState, size: usize, without: Option<(u32, u32)>) -> bool {
     let gone = without.map(|(a, b)| (a.min(b), a.max(b)));
     let left = graph.edges().filter(|edge| Some(*edge) != gone);

@@ -2,12 +2,13 @@ use std::collections::BTreeMap;
 
 use super::{Element, MoleculeError};
 
-/// The numbers of bonds that an atom can have, hydrogens and bond orders counted, by element and charge.
+/// A table of the valences that an atom can have, by element and charge. A valence is the sum of bond orders,
+/// including hydrogens.
 ///
-/// The default has RDKit's: B 3, C 4, N 3, O 2, halogens 1 (I 1, 3, 5), Si 4, P 3 and 5, S and Se 2, 4 and 6; a charged
-/// atom has the valences of the element with as many outer electrons (N+ those of C, O- those of F, O+ those of N, S+ 3 and 5),
-/// for charges of -2 to +2. What a molecule has beyond the bonds written is filled with hydrogens, up to the smallest valence
-/// that is large enough.
+/// The default is RDKit's: B 3, C 4, N 3, O 2, halogens 1 (I 1, 3, 5), Si 4, P 3 and 5, S and Se 2, 4 and 6.
+/// For charges from -2 to +2, a charged atom has the valences of the element with the same number of outer
+/// electrons (N+ those of C, O- those of F, O+ those of N, S+ 3 and 5). Atoms are filled with hydrogens up to
+/// the smallest valence that is large enough for their bonds.
 ///
 /// ```
 /// use gfn_molecules::{Element, Molecule, ValenceTable};
@@ -21,17 +22,18 @@ use super::{Element, MoleculeError};
 /// ```
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct ValenceTable(
-    /// The valences that aren't the usual ones.
+    /// The valences that differ from the usual ones.
     BTreeMap<(Element, i8), Vec<u8>>,
 );
 
-/// Charges that the default has valences for.
+/// The charges for which the default has valences.
 const CHARGES: std::ops::RangeInclusive<i8> = -2..=2;
 
-/// The usual valences of an element with a charge: those of a neutral atom with as many outer electrons, of its own row.
+/// Returns the usual valences of an element with a charge: those of a neutral atom in its row with the same
+/// number of outer electrons.
 pub(super) fn usual(element: Element, charge: i8) -> &'static [u8] {
     let electrons = element.outer_electrons() - charge;
-    // Beyond the second row more than an octet is possible, but neutral chlorine and bromine form one bond.
+    // Elements beyond the second row can exceed an octet, but neutral chlorine and bromine form one bond.
     let extends = element.number() > 10;
     let halogen = matches!(element, Element::Cl | Element::Br) && charge == 0;
     match (electrons, extends && !halogen) {
@@ -51,7 +53,7 @@ pub(super) fn usual(element: Element, charge: i8) -> &'static [u8] {
 }
 
 impl ValenceTable {
-    /// The same with other valences for an element with a charge; none for an atom that isn't to be.
+    /// Returns the table with other valences for an element with a charge; an empty list forbids the atom.
     #[must_use]
     pub fn with(mut self, element: Element, charge: i8, valences: &[u8]) -> Self {
         let mut valences = valences.to_vec();
@@ -61,7 +63,7 @@ impl ValenceTable {
         self
     }
 
-    /// The valences in ascending order; empty for an atom that isn't to be.
+    /// Returns the valences in ascending order; empty if the atom isn't allowed.
     #[must_use]
     pub fn valences(&self, element: Element, charge: i8) -> &[u8] {
         match self.0.get(&(element, charge)) {
@@ -71,7 +73,8 @@ impl ValenceTable {
         }
     }
 
-    /// Returns the valence of an atom with these bonds and hydrogens when it is filled up; with `exact`, nothing may be filled up.
+    /// Returns the valence of an atom with these bonds and hydrogens after filling it up; with `exact`, no
+    /// hydrogen may be added.
     pub(super) fn fill(
         &self,
         atom: usize,
@@ -85,7 +88,7 @@ impl ValenceTable {
         full.ok_or_else(|| MoleculeError::Valence { atom, element, charge, valence, allowed: allowed() })
     }
 
-    /// The smallest valence of at least `bonds`.
+    /// Returns the smallest valence of at least `bonds`.
     pub(crate) fn filled(&self, element: Element, charge: i8, bonds: u8) -> Option<u8> {
         self.valences(element, charge).iter().copied().find(|&valence| valence >= bonds)
     }

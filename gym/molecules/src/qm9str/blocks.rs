@@ -3,14 +3,14 @@ use gfn::{Error, Result};
 use super::env::LENGTH;
 use crate::{AtomSpec, BondOrder, Molecule, ValenceTable};
 
-/// A block: a small molecule with two atoms that neighbours are joined to, which can be the same.
+/// A block: a small molecule with two attachment atoms, which may be the same atom.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Block {
     /// Its SMILES.
     pub smiles: &'static str,
-    /// The atom that the block on its left is joined to.
+    /// The index of the atom that the block on its left is joined to.
     pub left: usize,
-    /// The atom that the block on its right is joined to.
+    /// The index of the atom that the block on its right is joined to.
     pub right: usize,
 }
 
@@ -33,7 +33,8 @@ pub const BLOCKS: [Block; 11] = [
     block("CCC", 0, 0),
 ];
 
-/// The molecule that blocks are joined to, from left to right, each to the one before by a single bond.
+/// Returns the molecule of a string of blocks: from left to right, each is joined to the previous block by a
+/// single bond.
 ///
 /// ```
 /// use gfn_molecules::qm9str::molecule;
@@ -42,7 +43,7 @@ pub const BLOCKS: [Block; 11] = [
 /// ```
 ///
 /// # Errors
-/// [`Error::Config`] for no block, more than five, or one that there isn't.
+/// [`Error::Config`] for no block, for more than five, and for an unknown block.
 pub fn molecule(blocks: &[u16]) -> Result<Molecule> {
     let known: Option<Vec<Block>> = blocks.iter().map(|&id| BLOCKS.get(usize::from(id)).copied()).collect();
     let known = known

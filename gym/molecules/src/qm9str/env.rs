@@ -4,33 +4,37 @@ use gfn_gym::sequence::filled;
 
 use super::BLOCKS;
 
-/// Blocks of a finished string.
+/// The number of blocks of a finished string.
 pub(super) const LENGTH: usize = 5;
 const N: usize = BLOCKS.len();
 
-/// Strings of up to five blocks that grow at both ends; `VectorEnv::new(Qm9Str)` is the environment.
+/// The rules of strings of up to five blocks that grow at both ends; `VectorEnv::new(Qm9Str)` is the
+/// environment.
 ///
-/// *States.* The blocks so far stand first: an entry is a block's number plus 1, and 0 behind the last; `KHot::new(5, 12)`.
-/// *Forward slots.* `0..11` append that block, `11..22` prepend it. *Backward slots.* 0 removes the last block, 1 the first. Of a string
-/// of one block, or of equal blocks, both lead to one parent, by as many moves as lead on.
-/// *End.* No exit action: the fifth block ends the trajectory.
+/// *States.* An entry is a block's number plus 1; entries behind the last block are 0. Features:
+/// `KHot::new(5, 12)`.
+/// *Forward slots.* `0..11` append that block, `11..22` prepend it. *Backward slots.* 0 removes the last
+/// block, 1 the first. For a string of one block, or of equal blocks only, both lead to the same parent, from
+/// which two forward slots lead back.
+/// *End.* There is no exit action: the fifth block ends the trajectory.
 ///
-/// A string and its reverse are different objects, whatever their molecules: the target is over strings, as the score is.
+/// A string and its reverse are different objects, whatever their molecules: the target is a distribution
+/// over strings, as the scores are those of strings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Qm9Str;
 
 impl Qm9Str {
-    /// Entries of a state.
+    /// The number of entries of a state.
     pub const ENTRIES: usize = LENGTH;
-    /// Values of an entry: the blocks, and "empty".
+    /// The number of values of an entry: the blocks, and "empty".
     pub const VALUES: usize = N + 1;
-    /// Finished strings.
+    /// The number of finished strings.
     pub const N_TERMINAL: usize = N.pow(LENGTH as u32);
 
-    /// The states of these strings of blocks.
+    /// Converts strings of blocks into states.
     ///
     /// # Errors
-    /// [`Error::Config`] for more than five blocks, or one that there isn't.
+    /// [`Error::Config`] for more than five blocks, and for an unknown block.
     pub fn states_of<B: AsRef<[u16]>>(&self, strings: &[B]) -> Result<VectorStates> {
         let mut entries = Vec::with_capacity(strings.len() * LENGTH);
         for (i, blocks) in strings.iter().map(AsRef::as_ref).enumerate() {
@@ -44,7 +48,7 @@ impl Qm9Str {
         VectorStates::from_flat(LENGTH, entries)
     }
 
-    /// The blocks of a state.
+    /// Returns the blocks of a state.
     #[must_use]
     pub fn blocks(row: &[u16]) -> Vec<u16> {
         row[..filled(row)].iter().map(|entry| entry - 1).collect()

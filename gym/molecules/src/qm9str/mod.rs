@@ -1,7 +1,8 @@
-//! QM9str: molecules as strings of five blocks, joined stem to stem (Shen et al. 2023).
+//! QM9str: molecules as strings of five blocks, joined by their attachment atoms (Shen et al. 2023).
 //!
-//! 11 blocks of QM9, 5 of them in a row: 161,051 finished strings, each with a score in a table (a proxy for the HOMO-LUMO gap). Blocks
-//! are added at either end, so that a string has 16 paths to it, and the distribution of a policy is exact.
+//! Each of the 161,051 finished strings of 5 out of 11 blocks of QM9 has a score in a table (a proxy of the
+//! HOMO-LUMO gap). Blocks are added at either end, so that 16 paths lead to each string. The distribution of
+//! a policy can be computed exactly.
 //!
 //! ```
 //! use gfn::env::{EnumerableEnv, Env, Reward};

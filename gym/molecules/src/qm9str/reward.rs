@@ -7,30 +7,32 @@ use gfn_gym::rewards;
 
 use super::{BLOCKS, Qm9Str};
 
-/// The score of every finished string, least significant block last: `data/qm9str_rewards.f32`.
+/// The scores of all finished strings as 32-bit floats, the last block changing fastest:
+/// `data/qm9str_rewards.f32`.
 const SCORES: &[u8] = include_bytes!("../../data/qm9str_rewards.f32");
-/// Scores below it count as this one (some are negative).
+/// The smallest score that is used; lower scores (some are negative) are raised to it.
 const LOWEST: f64 = 1e-3;
 /// The largest reward.
 const LARGEST: f64 = 100.0;
 
-/// R = max(score, 1e-3)^exponent, scaled so that the largest reward is 100.
+/// The reward R = max(score, 1e-3)^exponent, scaled so that the largest reward is 100.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Qm9StrReward {
     log_rewards: Arc<[f64]>,
 }
 
 impl Qm9StrReward {
-    /// The usual exponent, 5.
+    /// Creates the reward with the usual exponent, 5.
     #[must_use]
     pub fn standard() -> Self {
         Self::of(5.0)
     }
 
-    /// Another exponent: the higher, the more is asked of the best strings.
+    /// Creates the reward with another exponent. The higher it is, the more the reward favours the best
+    /// strings.
     ///
     /// # Errors
-    /// [`Error::Config`](gfn::Error::Config) unless it is above 0 and finite.
+    /// [`Error::Config`](gfn::Error::Config) unless the exponent is above 0 and finite.
     pub fn with_exponent(exponent: f64) -> Result<Self> {
         Ok(Self::of(rewards::positive("the reward exponent", exponent)?))
     }
@@ -41,20 +43,20 @@ impl Qm9StrReward {
         Self { log_rewards: logs.iter().map(|log| exponent * (log - most) + LARGEST.ln()).collect() }
     }
 
-    /// log R of every finished string, the first block most significant.
+    /// log R of every finished string, the last block changing fastest.
     #[must_use]
     pub fn log_rewards(&self) -> &[f64] {
         &self.log_rewards
     }
 
-    /// The true log Z.
+    /// Computes the true log Z.
     #[must_use]
     pub fn log_z(&self) -> f64 {
         log_sum_exp(self.log_rewards.iter().copied())
     }
 }
 
-/// The scores as the table has them.
+/// Iterates over the scores of the table.
 fn scores() -> impl Iterator<Item = f64> {
     SCORES.as_chunks::<4>().0.iter().map(|bytes| f64::from(f32::from_le_bytes(*bytes)))
 }

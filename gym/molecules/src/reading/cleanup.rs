@@ -1,7 +1,7 @@
 use crate::{LeftOut, Molecule, MoleculeError, ValenceTable};
 
-/// The changes that are made to a text of a data set before it is read as a molecule. None by default: then salts and isotopes are
-/// refused, as by [`Molecule::read`].
+/// The changes made to a SMILES of a data set before it is converted into a molecule. There are none by
+/// default: salts and isotopes are refused, as by [`Molecule::read`].
 ///
 /// ```
 /// use gfn_molecules::Cleanup;
@@ -13,27 +13,28 @@ use crate::{LeftOut, Molecule, MoleculeError, ValenceTable};
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Cleanup {
-    /// `true` if of several parts (`.`), such as those of a salt, the largest is kept: that of most atoms with hydrogens, then of most
-    /// weight, then of the first canonical SMILES. (RDKit's `LargestFragmentChooser` breaks the last tie by its own canonical SMILES.)
+    /// `true` if only the largest of several parts (`.`), such as those of a salt, is kept: the part with
+    /// most atoms including hydrogens; ties are broken by larger weight, then by the first canonical SMILES.
+    /// (RDKit's `LargestFragmentChooser` breaks the last tie by RDKit's canonical SMILES.)
     pub largest_part: bool,
     /// `true` if an isotope is read as its element. Deuterium becomes a hydrogen, which is counted on its
     /// neighbour.
     pub without_isotopes: bool,
-    /// `true` if charges that are a matter of protons are taken away, as RDKit's `Uncharger` does: acids and
-    /// other anions get their proton (nitrate and chlorate, too), cations lose theirs. As many anions stay as
-    /// there are cations without a proton, those of acids rather than others (all get one where there are
-    /// fewer). Charges beside opposite ones stay (nitro groups, N-oxides).
+    /// `true` if charges that protons can neutralise are removed, as by RDKit's `Uncharger`: acids and other
+    /// anions gain a proton (nitrate and chlorate, too), and cations lose theirs. The number of anions that
+    /// stay is the number of cations without a proton, preferably anions of acids (if there are fewer anions,
+    /// all of them gain a proton). Charges next to opposite charges stay (nitro groups, N-oxides).
     pub neutral: bool,
 }
 
-/// A molecule, and what was changed to get it.
+/// A molecule, and the changes made to read it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cleaned {
     /// The molecule.
     pub molecule: Molecule,
-    /// Things that it has no place for.
+    /// The parts of the SMILES that were ignored.
     pub left_out: LeftOut,
-    /// The number of other parts.
+    /// The number of parts that were removed.
     pub parts: usize,
     /// The number of isotopes that were read as their elements.
     pub isotopes: usize,
@@ -42,14 +43,14 @@ pub struct Cleaned {
 }
 
 impl Cleanup {
-    /// All of them.
+    /// All of these changes.
     pub const ALL: Self = Self { largest_part: true, without_isotopes: true, neutral: true };
 
     /// Reads a SMILES with these changes.
     ///
     /// # Errors
-    /// Those of [`Molecule::read`]. Of several parts the largest is kept only if all others are molecules or
-    /// single atoms (metal ions), or hydrogen: a large part that isn't read must not make way for a small
+    /// Errors of [`Molecule::read`]. The largest of several parts is kept only if all others can be read, are
+    /// single atoms (metal ions), or are hydrogen: an unreadable large part must not be replaced by a small
     /// one.
     pub fn read(&self, smiles: &str) -> Result<Cleaned, MoleculeError> {
         let (without, isotopes) = if self.without_isotopes { without_isotopes(smiles) } else { (smiles.to_owned(), 0) };
@@ -64,7 +65,7 @@ impl Cleanup {
     }
 }
 
-/// The text without the numbers that stand first in brackets, and how many these were.
+/// Removes the numbers at the beginning of brackets; returns the text and their number.
 fn without_isotopes(smiles: &str) -> (String, usize) {
     let (mut out, mut count) = (String::with_capacity(smiles.len()), 0);
     let mut pieces = smiles.split('[');
@@ -80,7 +81,7 @@ fn without_isotopes(smiles: &str) -> (String, usize) {
 
 fn largest(table: &ValenceTable, smiles: &str) -> Result<(Molecule, LeftOut), MoleculeError> {
     let mut best: Option<(Molecule, LeftOut)> = None;
-    // A text has a part at least: another error takes the place of this one.
+    // The initial value is never returned, as a text has at least one part, whose error replaces it.
     let mut refused = MoleculeError::Disconnected { atom: 0 };
     for part in smiles.split('.') {
         match Molecule::read_noting(table, part) {

@@ -1,4 +1,5 @@
-//! Molecules from files: SMILES and SD files as streams, with what was changed and what was skipped, and why.
+//! Reading of molecules from files: streams of SMILES and SD files, with a report on changes and skipped
+//! lines.
 
 mod cleanup;
 mod neutral;

@@ -1,10 +1,11 @@
-//! Charges that are a matter of protons.
+//! Neutralisation of charges by adding and removing protons.
 
 use crate::molecule::ranks;
 use crate::{Atom, AtomSpec, BondOrder, Element, Molecule, MoleculeError, ValenceTable};
 
 impl Molecule {
-    /// Takes away the charges that protons can, as RDKit's `Uncharger` does; gives the number of atoms that were changed.
+    /// Removes the charges that protons can neutralise, as RDKit's `Uncharger` does; returns the number of
+    /// changed atoms.
     pub(super) fn neutralise(&mut self) -> Result<usize, MoleculeError> {
         let atoms = self.atoms();
         let beside = |a: usize, charges: std::ops::RangeInclusive<i8>| {
@@ -14,7 +15,7 @@ impl Molecule {
         let (with, without): (Vec<usize>, Vec<usize>) =
             (0..atoms.len()).filter(cation).partition(|&a| atoms[a].hydrogens > 0);
         let table = ValenceTable::default();
-        // Boron with four neighbours has no room for one.
+        // Boron with four neighbours has no room for a proton.
         let takes_proton = |a: usize| table.valences(atoms[a].element, 0).contains(&(self.valence(a) + 1));
         let anion = |&a: &usize| atoms[a].charge == -1 && !beside(a, 1..=4) && takes_proton(a);
         let mut anions: Vec<usize> = (0..atoms.len()).filter(anion).collect();
@@ -24,7 +25,8 @@ impl Molecule {
         if with.is_empty() && anions.is_empty() {
             return Ok(0);
         }
-        // As many as there are cations without protons stay, those of acids rather than others; with fewer anions none stays, as in RDKit.
+        // Anions that balance cations without protons stay, preferably anions of acids; if there are fewer
+        // anions than such cations, none stays, as in RDKit.
         if (1..=anions.len()).contains(&without.len()) {
             let rank = ranks(&self.canonical().order);
             anions.sort_by_cached_key(|&a| (self.is_acid(a), rank[a]));
@@ -44,8 +46,8 @@ impl Molecule {
         Ok(anions.len() + with.len())
     }
 
-    /// The atom that gets the proton of a single negative charge in nitrate, chlorate and their like, whose
-    /// centre has charges, too.
+    /// Returns the atom that gains a proton in an anion of charge -1 such as nitrate or chlorate, whose
+    /// central atom is charged, too.
     fn oxoacid(&self) -> Option<usize> {
         let atoms = self.atoms();
         let is_centre = |atom: &Atom| {
@@ -61,7 +63,7 @@ impl Molecule {
         oxo.into_iter().filter(|&a| atoms[a].charge == -1).min_by_key(|&a| atoms[a].element)
     }
 
-    /// `true` for the anion of an oxygen acid of C, P or S (or of one with sulphur for oxygen), and of a
+    /// Returns `true` for the anion of an oxygen acid of C, P or S (sulphur may replace oxygen), and of a
     /// tetrazole.
     fn is_acid(&self, a: usize) -> bool {
         let element = |b: usize| self.atoms()[b].element;
@@ -73,7 +75,7 @@ impl Molecule {
                 .neighbours(a)
                 .any(|(b, _)| matches!(element(b), Element::C | Element::P | Element::S) && has_double(b));
         }
-        // A ring of five with four nitrogens.
+        // A tetrazole is an aromatic ring of five with four nitrogens.
         let is_tetrazole = |ring: &Vec<usize>| {
             let nitrogens = ring.iter().filter(|&&b| element(b) == Element::N).count();
             ring.len() == 5 && nitrogens == 4 && ring.contains(&a) && ring.iter().all(|&b| self.atoms()[b].aromatic)

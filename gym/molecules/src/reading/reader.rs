@@ -10,13 +10,14 @@ use super::table::{Table, TableRecord};
 use super::{Cleanup, ReadReport, SkipReason, SkippedLine};
 use crate::{Molecule, MoleculeError};
 
-/// The most bytes of a line that are kept: a molecule of [`Molecule::MAX_ATOMS`] atoms has fewer.
+/// The largest number of bytes of a line that are kept; a molecule of [`Molecule::MAX_ATOMS`] atoms needs
+/// fewer.
 const MAX_LINE: usize = 1 << 16;
 
 /// The first bytes of a gzipped file.
 const GZIP: &[u8] = &[0x1f, 0x8b];
 
-/// First bytes of files that aren't text, and what these are.
+/// The first bytes of files that aren't text, with descriptions for messages.
 const NOT_TEXT: [(&[u8], &str); 8] = [
     (GZIP, "is compressed by gzip"),
     (b"PK\x03\x04", "is a zip archive, such as a workbook (.xlsx)"),
@@ -28,18 +29,19 @@ const NOT_TEXT: [(&[u8], &str); 8] = [
     (b"\xfe\xff", "is text in UTF-16"),
 ];
 
-/// Formats of files of molecules.
+/// A format of molecule files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MoleculeFormat {
-    /// A SMILES per line, or a table with a column of them, as [`MoleculeReader`] says; empty lines are
-    /// passed over.
+    /// A SMILES per line, or a table with a column of SMILES (see [`MoleculeReader`]). Empty lines are
+    /// skipped.
     Smiles,
-    /// An SD file: V2000 molfiles, each with data and `$$$$` behind it. Data are passed over.
+    /// An SD file: V2000 molfiles, each followed by data and `$$$$`. Data are ignored.
     Sd,
 }
 
 impl MoleculeFormat {
-    /// The format that a file's name ends in: `.sdf`, `.sd` and `.mol` for SD files, with or without `.gz`.
+    /// Returns the format of a file name: `.sdf`, `.sd` and `.mol` (also with `.gz`) are SD files, all others
+    /// SMILES.
     #[must_use]
     pub fn of(path: &Path) -> Self {
         let name = path.to_string_lossy().to_ascii_lowercase();
@@ -49,13 +51,14 @@ impl MoleculeFormat {
     }
 }
 
-/// A stream of molecules from a file: one line or record is held at a time. What isn't read is skipped and noted in the
-/// [`report`](Self::report). A stream of which nothing at all is read ends in an error.
+/// A stream of molecules from a file; one line or record is in memory at a time. Lines that can't be read are
+/// skipped and noted in the [`report`](Self::report). The stream ends with an error if no molecule could be
+/// read.
 ///
-/// A file of SMILES is a table if its first line has a column called `smiles` or, failing that, one whose
-/// name ends in it (`canonical_smiles`), in any case, or the column of [`with_column`](Self::with_column).
-/// Fields are separated by tabs, `;`, `,`, `|` or blanks and may be quoted. Any other file has a SMILES at
-/// the start of each line, up to one of these.
+/// A file of SMILES is read as a table if its first line has a column named `smiles` or, failing that, a
+/// column whose name ends in `smiles` (`canonical_smiles`), in upper or lower case, or the column of
+/// [`with_column`](Self::with_column). Fields are separated by tabs, `;`, `,`, `|` or blanks, and may be
+/// quoted. In any other file each line begins with a SMILES, which one of these separators ends.
 ///
 /// ```
 /// use gfn_molecules::{Cleanup, Molecule, MoleculeFormat, MoleculeReader};
@@ -75,25 +78,26 @@ pub struct MoleculeReader<R> {
     path: PathBuf,
     format: MoleculeFormat,
     cleanup: Cleanup,
-    /// The name of the column that was asked for.
+    /// The name of the column set by [`with_column`](Self::with_column).
     column: Option<String>,
-    /// `None` before the first line.
+    /// The layout of the file; `None` before the first line.
     table: Option<Table>,
-    /// Lines that were taken.
+    /// The number of lines taken so far.
     line: usize,
     report: ReadReport,
     is_at_end: bool,
 }
 
-/// The SMILES of a record or what stands in its place, the mistake of a record that has none, and the number of its wedges.
+/// A record: its SMILES (or the text that stands for it), the error if it has none, and the number of its
+/// wedges.
 type Record = (String, Option<MoleculeError>, usize);
 
 impl MoleculeReader<Box<dyn BufRead + Send>> {
-    /// A stream of a file, of the format that its name ends in ([`MoleculeFormat::of`]). A gzipped file is
-    /// unpacked on the way.
+    /// Opens a file, whose format is that of its name ([`MoleculeFormat::of`]). A gzipped file is
+    /// decompressed while it is read.
     ///
     /// # Errors
-    /// [`Error::Io`] for a file that can't be opened.
+    /// [`Error::Io`] if the file can't be opened.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let failed = |source| Error::io(path, source);
@@ -106,31 +110,31 @@ impl MoleculeReader<Box<dyn BufRead + Send>> {
 }
 
 impl<R: BufRead> MoleculeReader<R> {
-    /// A stream of some input.
+    /// Creates a stream from any buffered reader.
     pub fn new(input: R, format: MoleculeFormat) -> Self {
         let (path, cleanup, report) = (PathBuf::from("molecules"), Cleanup::default(), ReadReport::default());
         Self { input, path, format, cleanup, column: None, table: None, line: 0, report, is_at_end: false }
     }
 
-    /// The same, of a table with the SMILES in the column of this name, as the first line writes it.
+    /// Selects the column of SMILES in a table, by the exact name in the first line.
     #[must_use]
     pub fn with_column(self, name: impl Into<String>) -> Self {
         Self { column: Some(name.into()), ..self }
     }
 
-    /// The same, with these changes made to each line.
+    /// Sets the changes made to each SMILES; none by default.
     #[must_use]
     pub fn with_cleanup(self, cleanup: Cleanup) -> Self {
         Self { cleanup, ..self }
     }
 
-    /// The fate of the lines so far.
+    /// The report on the lines read so far.
     #[must_use]
     pub fn report(&self) -> &ReadReport {
         &self.report
     }
 
-    /// Reads up to the next molecule; `None` at the end.
+    /// Reads the next molecule; `None` at the end.
     fn read_next(&mut self) -> Result<Option<Molecule>> {
         if self.line == 0 {
             self.check_start()?;
@@ -161,7 +165,7 @@ impl<R: BufRead> MoleculeReader<R> {
         if self.report.read == 0 { Err(self.nothing_read()) } else { Ok(None) }
     }
 
-    /// Reads a record of an SD file; `None` for an empty one.
+    /// Reads a record of an SD file; `None` for an empty record.
     fn sd_record(&mut self, first: String) -> Result<Option<Record>> {
         let mut record = SdRecord::default();
         let mut next = Some(first);
@@ -179,7 +183,7 @@ impl<R: BufRead> MoleculeReader<R> {
         Ok(Some((smiles, mistake, n_wedges)).filter(|_| !is_empty))
     }
 
-    /// Reads a line, or a record of a table; `None` for an empty one and for a header.
+    /// Reads a line, or a record of a table; `None` for an empty line and for a header.
     fn table_record(&mut self, first: &str) -> Result<Option<Record>> {
         if first.trim().is_empty() {
             return Ok(None);
@@ -202,7 +206,7 @@ impl<R: BufRead> MoleculeReader<R> {
         Ok(Some((smiles, mistake, 0)))
     }
 
-    /// Refuses what isn't text, and a column of an SD file.
+    /// Returns an error for a file that isn't text, and for a column name with an SD file.
     fn check_start(&mut self) -> Result<()> {
         let start = self.input.fill_buf().map_err(|source| Error::io(&self.path, source))?;
         if let Some((_, what)) = NOT_TEXT.iter().find(|(bytes, _)| start.starts_with(bytes)) {
@@ -217,7 +221,7 @@ impl<R: BufRead> MoleculeReader<R> {
         Ok(())
     }
 
-    /// The parts of a line, or `None` for a header, which is no record.
+    /// Returns the layout of a line; `None` for a header, which isn't a record.
     fn table_of(&mut self, text: &str) -> Result<Option<Table>> {
         if self.table.is_some() || text.starts_with('#') {
             return Ok(self.table.or(Some(Table::LINES)));
@@ -232,7 +236,7 @@ impl<R: BufRead> MoleculeReader<R> {
         Ok(self.table.filter(|_| header.is_none()))
     }
 
-    /// The error of a stream that has no molecule.
+    /// Returns the error of a stream without a molecule.
     fn nothing_read(&self) -> Error {
         let problem = self.report.first_skipped().map_or("it has no molecule".to_owned(), |first| {
             format!("none of its {} lines or records is read as a molecule; {first}", self.report.n_skipped())
@@ -242,7 +246,7 @@ impl<R: BufRead> MoleculeReader<R> {
         Error::file(&self.path, problem, remedy)
     }
 
-    /// Returns the next line without its end, cut off after [`MAX_LINE`] bytes; what isn't UTF-8 is replaced.
+    /// Returns the next line without its end, cut off after [`MAX_LINE`] bytes; invalid UTF-8 is replaced.
     fn next_line(&mut self) -> Result<Option<String>> {
         let failed = |source| Error::io(&self.path, source);
         let mut kept = Vec::new();
@@ -255,7 +259,7 @@ impl<R: BufRead> MoleculeReader<R> {
         }
         self.line += 1;
         let text = String::from_utf8_lossy(&kept);
-        // Some programs mark a file as UTF-8.
+        // Byte-order marks are removed.
         let text = if self.line == 1 { text.trim_start_matches('\u{feff}') } else { &text };
         Ok(Some(text.trim_end_matches('\r').to_owned()))
     }
@@ -264,8 +268,8 @@ impl<R: BufRead> MoleculeReader<R> {
 impl<R: BufRead> Iterator for MoleculeReader<R> {
     type Item = Result<Molecule>;
 
-    /// The next molecule. An error ends the stream: [`Error::Io`] if the input can't be read, [`Error::File`]
-    /// if it isn't text, has no such column, or has ended without a molecule.
+    /// Returns the next molecule. An error ends the stream: [`Error::Io`] if the input can't be read;
+    /// [`Error::File`] if it isn't text, has no such column, or has ended without a molecule.
     fn next(&mut self) -> Option<Self::Item> {
         if self.is_at_end {
             return None;

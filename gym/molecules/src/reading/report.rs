@@ -4,14 +4,14 @@ use std::fmt;
 use super::Cleaned;
 use crate::{Molecule, MoleculeError, NotRead};
 
-/// How many lines of a kind a report shows.
+/// The number of example lines that a report keeps per reason.
 const EXAMPLES: usize = 3;
 
-/// Why a line of a file isn't a molecule here.
+/// The reason why a line of a file isn't read as a molecule.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SkipReason {
-    /// It has what a molecule has no place for: a salt's parts, a metal, an isotope.
+    /// The line has something that a molecule can't hold: several parts of a salt, a metal, an isotope.
     #[error("{0}")]
     NotRead(NotRead),
     /// An atom has fewer bonds and hydrogens than it needs: a radical.
@@ -23,13 +23,14 @@ pub enum SkipReason {
     /// Its aromatic atoms have no alternating single and double bonds, or are in no ring.
     #[error("aromatic atoms or bonds that can't be")]
     Aromaticity,
-    /// It has more than [`Molecule::MAX_ATOMS`] atoms, or a longer line than such a molecule needs.
+    /// The molecule has more than [`Molecule::MAX_ATOMS`] atoms, or the line is longer than such a molecule
+    /// needs.
     #[error("too many atoms")]
     TooLarge,
-    /// It is no SMILES, such as the names of a table's columns.
+    /// The text is no SMILES, such as the names of a table's columns.
     #[error("no SMILES")]
     Syntax,
-    /// A record of an SD file that is damaged, or of the format V3000.
+    /// The record of an SD file is damaged, or has the format V3000.
     #[error("a record that is damaged or not V2000")]
     Record,
 }
@@ -51,21 +52,21 @@ impl SkipReason {
     }
 }
 
-/// Lines of a file that were skipped for one reason.
+/// The lines of a file that were skipped for one reason.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Skipped {
-    /// The number.
+    /// The number of these lines.
     pub count: usize,
-    /// The first of them, three at most.
+    /// The first of these lines, at most three.
     pub examples: Vec<SkippedLine>,
 }
 
 /// A line that was skipped.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SkippedLine {
-    /// Its number, from 1; the first one of a record of an SD file.
+    /// Its number, from 1; for a record of an SD file, the number of its first line.
     pub line: usize,
-    /// Its SMILES; of a record of an SD file one that says the same, or the line that isn't read.
+    /// Its SMILES; for a record of an SD file, an equivalent SMILES or the line that couldn't be read.
     pub smiles: String,
     /// The reason.
     pub error: MoleculeError,
@@ -77,20 +78,21 @@ impl fmt::Display for SkippedLine {
     }
 }
 
-/// The fate of the lines of a file, or of its records.
+/// A report on the lines of a file or, for SD files, its records.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct ReadReport {
-    /// Lines that were read as molecules.
+    /// The number of lines that were read as molecules.
     pub read: usize,
-    /// Those of them with marks of stereochemistry that say nothing, or (of an SD file) with wedges, which aren't read.
+    /// The number of molecules whose marks of stereochemistry were left out: meaningless marks and, in SD
+    /// files, wedges.
     pub without_stereo: usize,
-    /// Those of which the largest of several parts was kept.
+    /// The number of molecules read from lines of several parts, of which the largest was kept.
     pub without_parts: usize,
-    /// Those whose isotopes were read as elements.
+    /// The number of molecules read with isotopes as their elements.
     pub without_isotopes: usize,
-    /// Those whose charges were changed.
+    /// The number of molecules whose charges were changed.
     pub neutralised: usize,
-    /// The others, by reason.
+    /// Skipped lines by reason.
     pub skipped: BTreeMap<SkipReason, Skipped>,
 }
 

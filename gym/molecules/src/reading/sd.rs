@@ -1,4 +1,4 @@
-//! Records of SD files: V2000 molfiles, of 999 atoms at most, as SMILES that say the same.
+//! Records of SD files (V2000 molfiles, at most 999 atoms), translated into equivalent SMILES.
 
 use crate::molecule::{TextTree, signed, with_count};
 use crate::{Element, ValenceTable};
@@ -6,16 +6,16 @@ use crate::{Element, ValenceTable};
 /// The bond type of an aromatic bond.
 const AROMATIC: u8 = 4;
 
-/// An atom as a molfile has it.
+/// An atom of a molfile.
 #[derive(Clone, Default, Debug)]
 struct BlockAtom {
     symbol: String,
-    /// Mass less the usual one, or, of `M  ISO`, the mass itself; 0 for the natural mixture.
+    /// The difference to the usual mass or, from `M  ISO`, the mass itself; 0 for the natural mixture.
     isotope: i32,
     charge: i32,
-    /// Unpaired electrons.
+    /// The number of unpaired electrons.
     unpaired: u8,
-    /// Its valence, where the molfile says so.
+    /// Its valence, if the molfile has one.
     valence: Option<u8>,
 }
 
@@ -26,7 +26,7 @@ struct BlockBond {
     kind: u8,
 }
 
-/// A record in the making.
+/// A record while its lines are read.
 #[derive(Default, Debug)]
 pub(super) struct SdRecord {
     line: usize,
@@ -34,18 +34,18 @@ pub(super) struct SdRecord {
     n_bonds: usize,
     atoms: Vec<BlockAtom>,
     bonds: Vec<BlockBond>,
-    /// The number of bonds that are drawn as wedges: stereochemistry that isn't read.
+    /// The number of bonds drawn as wedges, whose stereochemistry isn't read.
     pub(super) n_wedges: usize,
-    /// `true` once a line `M  CHG` or `M  RAD` has replaced the charges of the atoms' own lines.
+    /// `true` after the first line `M  CHG` or `M  RAD`, which replaces the charges of the atom lines.
     charged: bool,
-    /// `true` behind `M  END`.
+    /// `true` after `M  END`.
     is_at_end: bool,
-    /// The first line that isn't read, and the problem.
+    /// The first line that can't be read, and the problem.
     problem: Option<(String, &'static str)>,
 }
 
 impl SdRecord {
-    /// Takes a line; `false` for the last one, `$$$$`.
+    /// Takes a line; returns `false` for the last line, `$$$$`.
     pub(super) fn take(&mut self, text: &str) -> bool {
         if text.starts_with("$$$$") {
             return false;
@@ -85,14 +85,14 @@ impl SdRecord {
         if !known {
             return Err("an atom of no symbol, or one of a query");
         }
-        // A code of the charge; 4 is a radical.
+        // The field is a charge code, in which 4 is a radical.
         let (charge, unpaired) = match field(text, 36, 3).unwrap_or(0u8) {
             0 => (0, 0),
             4 => (0, 1),
             code @ 1..=7 => (4 - i32::from(code), 0),
             _ => return Err("an atom with a charge code beyond 7"),
         };
-        // 15 stands for none.
+        // The value 15 stands for a valence of 0.
         let valence = field(text, 48, 3).filter(|&valence: &u8| valence > 0).map(|valence| valence % 15);
         let isotope = field(text, 34, 2).unwrap_or(0);
         self.atoms.push(BlockAtom { symbol, isotope, charge, unpaired, valence });
@@ -131,7 +131,7 @@ impl SdRecord {
                     let atom = atom.checked_sub(1).and_then(|a| self.atoms.get_mut(a)).ok_or(damaged)?;
                     match kind {
                         "M  CHG" => atom.charge = value,
-                        // 2 is a doublet, 1 and 3 have two unpaired electrons.
+                        // The value 2 is a doublet; 1 and 3 have two unpaired electrons.
                         "M  RAD" => atom.unpaired = [0, 2, 1, 2][value.clamp(0, 3) as usize],
                         _ => atom.isotope = value,
                     }
@@ -142,7 +142,8 @@ impl SdRecord {
         Ok(())
     }
 
-    /// A SMILES that says the same, without stereochemistry; the line that isn't read, and why, for a damaged record.
+    /// Returns an equivalent SMILES without stereochemistry; for a damaged record, the bad line and the
+    /// problem.
     pub(super) fn smiles(self) -> (String, Option<&'static str>) {
         if let Some((line, problem)) = self.problem {
             return (line, Some(problem));
@@ -154,7 +155,7 @@ impl SdRecord {
     }
 }
 
-/// So many characters of a line from a place on.
+/// Returns `count` characters of a line from a place on, or fewer at its end.
 fn columns(text: &str, from: usize, count: usize) -> &str {
     let from = from.min(text.len());
     text.get(from..(from + count).min(text.len())).unwrap_or_default()
@@ -164,7 +165,7 @@ fn field<T: std::str::FromStr>(text: &str, from: usize, count: usize) -> Option<
     columns(text, from, count).trim().parse().ok()
 }
 
-/// A bond of an atom: its number, the other end, and its type.
+/// A bond of an atom: its index, the atom at the other end, and its type.
 type Beside = (usize, usize, u8);
 
 /// Writes atoms and bonds as SMILES.
@@ -174,7 +175,7 @@ fn write_smiles(atoms: &[BlockAtom], bonds: &[BlockBond]) -> String {
         beside[bond.a].push((k, bond.b, bond.kind));
         beside[bond.b].push((k, bond.a, bond.kind));
     }
-    // A hydrogen isn't the root of what it is joined to: nothing branches off it.
+    // Hydrogens are the last choice as roots: nothing may branch off a hydrogen.
     let mut roots: Vec<usize> = (0..atoms.len()).collect();
     roots.sort_by_key(|&a| ["H", "D", "T"].contains(&atoms[a].symbol.as_str()));
     let steps = |a: usize| beside[a].iter().map(|&(k, b, _)| (k, b)).collect();
@@ -183,7 +184,7 @@ fn write_smiles(atoms: &[BlockAtom], bonds: &[BlockBond]) -> String {
 }
 
 impl BlockAtom {
-    /// Its text in a SMILES, beside these bonds.
+    /// Returns the text of the atom in a SMILES, given its bonds.
     fn smiles(&self, beside: &[Beside]) -> String {
         let (symbol, isotope) = match self.symbol.as_str() {
             "D" => ("H", 2),
@@ -191,7 +192,7 @@ impl BlockAtom {
             symbol => (symbol, self.isotope),
         };
         let element = Element::from_symbol(symbol).filter(|(_, lower)| !lower).map(|(element, _)| element);
-        // Of two aromatic bonds one stands for a double one, unless the atom has no room for it.
+        // An aromatic bond of an atom counts as double (at most one), unless the atom has no room for that.
         let orders = beside.iter().map(|&(.., kind)| if kind == AROMATIC { 1 } else { kind });
         let is_aromatic = beside.iter().any(|&(.., kind)| kind == AROMATIC);
         let bonds = orders.fold(u8::from(is_aromatic), u8::saturating_add);
@@ -208,7 +209,7 @@ impl BlockAtom {
         }
         let mass = match element {
             _ if isotope == 0 => String::new(),
-            // From the atom's line a difference of masses, which are no more than named here.
+            // Atom lines hold a difference of masses, which is always small.
             Some(element) if isotope < 5 => (element.weight().round() as i32 + isotope).abs().to_string(),
             _ => isotope.abs().to_string(),
         };

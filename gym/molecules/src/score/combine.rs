@@ -3,7 +3,7 @@ use gfn::{Error, Result};
 use super::{MoleculeScore, check_logs, checked_logs};
 use crate::Molecule;
 
-/// A score that is changed molecule by molecule: [`MoleculeScore::to_the`], [`MoleculeScore::clamped`].
+/// A score with a function applied to each value: [`MoleculeScore::to_the`], [`MoleculeScore::clamped`].
 #[derive(Clone, Copy, Debug)]
 pub struct TransformedScore<S> {
     score: S,
@@ -37,7 +37,7 @@ impl<S> TransformedScore<S> {
 impl<S: MoleculeScore> MoleculeScore for TransformedScore<S> {
     fn log_scores(&self, molecules: &[Molecule]) -> Result<Vec<f64>> {
         let change = |log: f64| match self.transform {
-            // Anything to the power 0 is 1, including 0.
+            // The power 0 is 1 for every base, including 0.
             Transform::Power(exponent) => {
                 if exponent == 0.0 {
                     0.0
@@ -52,7 +52,7 @@ impl<S: MoleculeScore> MoleculeScore for TransformedScore<S> {
     }
 }
 
-/// The product of scores; of none, 1.
+/// A product of scores; without factors it is 1.
 ///
 /// ```
 /// use gfn_molecules::{Molecule, MoleculeScore, Product};
@@ -73,13 +73,13 @@ impl std::fmt::Debug for Product {
 }
 
 impl Product {
-    /// A product without factors.
+    /// Creates a product without factors.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same with a factor more.
+    /// Returns the product with one more factor.
     #[must_use]
     pub fn times(mut self, score: impl MoleculeScore + 'static) -> Self {
         self.0.push(Box::new(score));

@@ -1,4 +1,4 @@
-//! Scores that a file can say: products of powers of properties.
+//! Scores that are defined by a configuration file: products of powers of properties.
 
 use gfn::runtime::Threads;
 use gfn::{Error, Result};
@@ -8,16 +8,16 @@ use super::property::{Measure, Property, Subject};
 use super::{MoleculeScore, Shape};
 use crate::Molecule;
 
-/// A factor of a score: a property, the shape that makes a number of 0 or more of it, and a power.
+/// A factor of a score: a property, a shape that maps it to a number of at least 0, and a power.
 #[derive(Serialize, Deserialize, Clone, PartialEq, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Factor {
     /// The property.
     pub property: Property,
-    /// The shape; the property's own value by default.
+    /// The shape; by default the property itself.
     #[serde(default)]
     pub shape: Shape,
-    /// The exponent; 1 by default.
+    /// The exponent of the factor; 1 by default.
     #[serde(default = "default_power")]
     pub power: f64,
 }
@@ -27,14 +27,14 @@ fn default_power() -> f64 {
 }
 
 impl Factor {
-    /// A property's own value.
+    /// Creates a factor with the property's own value and the power 1.
     #[must_use]
     pub fn of(property: Property) -> Self {
         Self { property, shape: Shape::Value, power: default_power() }
     }
 }
 
-/// A score as a file says it: the product of its factors; of none, 1.
+/// A score defined by a configuration: the product of its factors, 1 if there are none.
 ///
 /// ```
 /// use gfn_molecules::{Molecule, MoleculeScore, ScoreConfig};
@@ -59,7 +59,7 @@ impl Factor {
 /// # Ok::<(), gfn::Error>(())
 /// ```
 ///
-/// With the feature `descriptors` a file may say more:
+/// Further properties are available with the feature `descriptors`:
 ///
 /// ```toml
 /// [[factors]]
@@ -79,16 +79,21 @@ impl Factor {
 #[derive(Serialize, Deserialize, Clone, PartialEq, Debug, Default)]
 #[serde(deny_unknown_fields)]
 pub struct ScoreConfig {
-    /// Its factors.
+    /// The factors.
     pub factors: Vec<Factor>,
 }
 
 impl ScoreConfig {
-    /// The names of [`named`](Self::named).
+    /// The names that [`from_name`](Self::from_name) knows.
     pub const NAMES: [&'static str; 5] = ["constant", "heteroatoms", "rings", "hydrogen_bonds", "drug_like"];
 
-    /// A score by its name: every molecule alike; 0.1 and the share of atoms that aren't carbon; exp(rings); exp(donors + acceptors); or a
-    /// weight of 100 to 300 and a polar surface of 40 to 90. `None` for another name.
+    /// Returns a predefined score; `None` for an unknown name.
+    ///
+    /// - `constant`: 1 for every molecule
+    /// - `heteroatoms`: 0.1 plus the share of heavy atoms that aren't carbon
+    /// - `rings`: exp(rings)
+    /// - `hydrogen_bonds`: exp(donors + acceptors)
+    /// - `drug_like`: the product of windows for a weight of 100 to 300 and a polar surface of 40 to 90
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         let shaped = |property, shape| Factor { shape, ..Factor::of(property) };
@@ -107,11 +112,12 @@ impl ScoreConfig {
         Some(Self { factors })
     }
 
-    /// The score; files that it names are read.
+    /// Builds the score, and reads the files that it names.
     ///
     /// # Errors
-    /// [`Error::Config`] for a shape or a power without sense, for a negative power of a factor that can be 0, for a reference or a pattern that isn't read, and for a property that the library was
-    /// built without; [`Error::Io`] and [`Error::File`] for files.
+    /// [`Error::Config`] for an invalid shape or power, for a negative power of a factor that can be 0, for a
+    /// reference or a pattern that can't be read, and for a property that the library was built without;
+    /// [`Error::Io`] and [`Error::File`] for files.
     pub fn build(&self) -> Result<FactoredScore> {
         let built = |factor: &Factor| {
             let Factor { property, shape, power } = factor;
@@ -130,7 +136,7 @@ impl ScoreConfig {
     }
 }
 
-/// The score of a [`ScoreConfig`]: molecules are shared among threads.
+/// The score of a [`ScoreConfig`]; it evaluates molecules on several threads.
 pub struct FactoredScore(Vec<(Factor, Measure)>);
 
 impl std::fmt::Debug for FactoredScore {
@@ -139,11 +145,12 @@ impl std::fmt::Debug for FactoredScore {
     }
 }
 
-/// Fewer molecules than that stay on one thread.
+/// The smallest number of molecules per thread.
 const MIN_PER_THREAD: usize = 4;
 
 impl FactoredScore {
-    /// The names of its properties, in the order of the factors; the second one of a name has a number: `substructures_2`.
+    /// Returns the names of its properties, in the order of the factors. Repeated names are numbered:
+    /// `substructures_2`.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
         let of = |k: usize| self.0[k].0.property.name();
@@ -154,10 +161,10 @@ impl FactoredScore {
         (0..self.0.len()).map(name).collect()
     }
 
-    /// The properties of each molecule, by factor: the numbers that shapes and powers are applied to.
+    /// Returns the properties of each molecule, by factor, before shapes and powers are applied.
     ///
     /// # Errors
-    /// `PatternError::GivenUp`, as [`Error::Config`], for a substructure that is searched for too long.
+    /// `PatternError::GivenUp`, as [`Error::Config`], if the search for a substructure takes too long.
     pub fn properties(&self, molecules: &[Molecule]) -> Result<Vec<Vec<f64>>> {
         let of = |molecule: &Molecule| {
             let subject = Subject::of(molecule);
@@ -187,7 +194,7 @@ impl MoleculeScore for FactoredScore {
                     let remedy = "give the property another shape, such as a window: as it is, it must be 0 or more";
                     return Err(Error::non_finite(name, row, value, remedy));
                 }
-                // Anything to the power 0 is 1, including 0.
+                // The power 0 is 1 for every base, including 0.
                 let log = if factor.power == 0.0 { 0.0 } else { factor.shape.log(value) * factor.power };
                 sum += log;
                 if log == f64::INFINITY || sum.is_nan() || sum == f64::INFINITY {

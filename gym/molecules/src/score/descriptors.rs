@@ -1,10 +1,11 @@
-//! What can be read off a molecule: polar surface, hydrogen bonds, heteroatoms, rings.
+//! Descriptors computed from the graph of a molecule: polar surface, hydrogen bonds, heteroatoms, rings.
 
 use crate::molecule::in_three_ring;
 use crate::{Atom, BondOrder, Element, Molecule};
 
 impl Molecule {
-    /// The topological polar surface area of nitrogen and oxygen, in square angstrom (Ertl, Rohde and Selzer, J. Med. Chem. 43, 2000).
+    /// Computes the topological polar surface area of nitrogen and oxygen, in square angstrom (Ertl, Rohde
+    /// and Selzer, J. Med. Chem. 43, 2000).
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -13,7 +14,7 @@ impl Molecule {
     /// ```
     #[must_use]
     pub fn polar_surface(&self) -> f64 {
-        // Adding 0 makes a zero of the empty sum's -0.
+        // Adding 0 turns the empty sum -0 into 0.
         (0..self.atoms().len()).map(|a| self.contribution(a)).sum::<f64>() + 0.0
     }
 
@@ -24,7 +25,7 @@ impl Molecule {
             Element::O => (28.5, 8.6),
             _ => return 0.0,
         };
-        // Hydrogens, charge, and the number of single, double, triple and aromatic bonds.
+        // Hydrogens, charge, and the numbers of single, double, triple and aromatic bonds.
         let mut look = [atom.hydrogens as i8, atom.charge, 0, 0, 0, 0];
         for (_, bond) in self.neighbours(a) {
             look[if bond.aromatic { 5 } else { 1 + usize::from(bond.order.value()) }] += 1;
@@ -32,12 +33,12 @@ impl Molecule {
         let fits = |row: &&(Element, bool, [i8; 6], f64)| {
             row.0 == atom.element && row.2 == look && (!row.1 || in_three_ring(self, a))
         };
-        // Ertl's rule for what isn't in the table.
+        // Ertl's rule for atoms that aren't in the table.
         let other = base - per_neighbour * self.neighbours(a).len() as f64 + 1.5 * f64::from(atom.hydrogens);
         POLAR_SURFACES.iter().find(fits).map_or(other.max(0.0), |row| row.3)
     }
 
-    /// Hydrogen bond donors, as RDKit counts them: atoms N, O and S with hydrogens.
+    /// Returns the number of hydrogen bond donors, as RDKit counts them: N, O and S atoms with hydrogens.
     #[must_use]
     pub fn n_donors(&self) -> usize {
         let donates = |(a, atom): (usize, &Atom)| {
@@ -53,7 +54,8 @@ impl Molecule {
         self.atoms().iter().enumerate().filter(|pair| donates(*pair)).count()
     }
 
-    /// Hydrogen bond acceptors, as RDKit counts them: N, O and S with a lone pair that is free.
+    /// Returns the number of hydrogen bond acceptors, as RDKit counts them: N, O and S atoms with an
+    /// available lone pair.
     #[must_use]
     pub fn n_acceptors(&self) -> usize {
         (0..self.atoms().len()).filter(|&a| self.accepts(a)).count()
@@ -66,7 +68,7 @@ impl Molecule {
             self.neighbours(a).filter(|(_, bond)| !bond.aromatic && bond.order == BondOrder::Single).map(|(b, _)| b);
         match (atom.element, atom.aromatic) {
             (Element::O | Element::S, false) if valence == 2 && atom.hydrogens == 0 || atom.charge == -1 => true,
-            // A hydroxyl that isn't one of an acid.
+            // A hydroxyl group that isn't part of an acid.
             (Element::O | Element::S, false) => {
                 valence == 2 && atom.hydrogens == 1 && single.any(|b| !self.has_polar_double(b, false))
             }
@@ -77,7 +79,8 @@ impl Molecule {
         }
     }
 
-    /// `true` if atom `b` has a double bond, not an aromatic one, to N, O, P or S outside of aromatic rings.
+    /// Returns `true` if atom `b` has a non-aromatic double bond to a non-aromatic N, O, P or S; with
+    /// `chain_only`, only bonds outside of rings count.
     fn has_polar_double(&self, b: usize, chain_only: bool) -> bool {
         self.neighbours(b).any(|(c, bond)| {
             let other = self.atoms()[c];
@@ -86,22 +89,22 @@ impl Molecule {
         })
     }
 
-    /// The share of heavy atoms that aren't carbon.
+    /// Returns the share of heavy atoms that aren't carbon.
     #[must_use]
     pub fn heteroatom_share(&self) -> f64 {
         let others = self.atoms().iter().filter(|atom| atom.element != Element::C).count();
         others as f64 / self.atoms().len() as f64
     }
 
-    /// The number of atoms in aromatic rings.
+    /// Returns the number of atoms in aromatic rings.
     #[must_use]
     pub fn n_aromatic_atoms(&self) -> usize {
         self.atoms().iter().filter(|atom| atom.aromatic).count()
     }
 }
 
-/// Ertl's table: the element, `true` if the row is for an atom in a ring of three only, hydrogens, charge, the number of single, double,
-/// triple and aromatic bonds, and the surface.
+/// Ertl's table. A row has the element, `true` if it only applies to atoms in rings of three, the hydrogens,
+/// the charge, the numbers of single, double, triple and aromatic bonds, and the surface.
 const POLAR_SURFACES: [(Element, bool, [i8; 6], f64); 32] = [
     (Element::N, false, [0, 0, 0, 0, 1, 0], 23.79),
     (Element::N, false, [1, 0, 0, 1, 0, 0], 23.85),

@@ -1,4 +1,4 @@
-//! Scores of molecules: functions of a molecule, descriptors, an external program, and what is made of them.
+//! Scores of molecules: functions, descriptors, external programs, networks, and combinations of these.
 
 mod combine;
 mod config;
@@ -30,9 +30,10 @@ use gfn::{Error, Result};
 
 use super::Molecule;
 
-/// A score of molecules, in logs: rewards are products, sums and powers of such scores.
+/// A score of molecules, as a natural logarithm. Rewards are made from products and powers of scores.
 ///
-/// A closure `Fn(&Molecule) -> f64` is one, by what it returns, which is 0 or more; 0 has the log minus infinity.
+/// A closure `Fn(&Molecule) -> f64` is a score; it must return 0 or more. The logarithm of 0 is minus
+/// infinity.
 ///
 /// ```
 /// use gfn_molecules::{Molecule, MoleculeScore};
@@ -42,17 +43,19 @@ use super::Molecule;
 /// # Ok::<(), gfn::Error>(())
 /// ```
 pub trait MoleculeScore: Send + Sync {
-    /// Returns the natural logarithm of the score of each molecule: a finite number, or minus infinity for a score of 0, never plus infinity
-    /// or NaN.
+    /// Returns the natural logarithm of the score of each molecule: a finite number, or minus infinity for a
+    /// score of 0; never plus infinity or NaN.
     ///
     /// # Errors
-    /// [`Error::NonFinite`] for a molecule whose logarithm would be plus infinity or NaN, and whatever else prevents a result.
+    /// [`Error::NonFinite`] for a molecule whose logarithm would be plus infinity or NaN; further errors of
+    /// the implementation.
     fn log_scores(&self, molecules: &[Molecule]) -> Result<Vec<f64>>;
 
-    /// The score to a power (a reward exponent, an inverse temperature): the log times `exponent`.
+    /// Raises the score to a power (a reward exponent, an inverse temperature): the logarithm is multiplied
+    /// by `exponent`.
     ///
     /// # Errors
-    /// [`Error::Config`] unless it is finite.
+    /// [`Error::Config`] unless the exponent is finite.
     fn to_the(self, exponent: f64) -> Result<TransformedScore<Self>>
     where
         Self: Sized,
@@ -60,7 +63,7 @@ pub trait MoleculeScore: Send + Sync {
         TransformedScore::power(self, exponent)
     }
 
-    /// The score, but at least `least` and at most `most`.
+    /// Clamps the score to at least `least` and at most `most`.
     ///
     /// # Errors
     /// [`Error::Config`] unless `0 <= least <= most` and `most` is finite and above 0.
@@ -85,7 +88,8 @@ impl MoleculeScore for Box<dyn MoleculeScore> {
     }
 }
 
-/// A score that is a reward's and is asked elsewhere, too: an [`ExternalScorer`] for what it has done, say.
+/// Implements the trait for shared scores, for example an [`ExternalScorer`] that is used by a reward and
+/// directly.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -103,7 +107,7 @@ impl<S: MoleculeScore + ?Sized> MoleculeScore for Arc<S> {
     }
 }
 
-/// Refuses the first of these numbers that isn't `sound`; `what` names them in the error.
+/// Returns an error for the first number that isn't `sound`; `what` names the numbers in the error.
 pub(crate) fn check_all(
     what: &'static str,
     numbers: &[f64],
@@ -116,7 +120,7 @@ pub(crate) fn check_all(
     }
 }
 
-/// Checks that no logarithm is plus infinity or NaN; `what` names the score in the error.
+/// Returns an error if a logarithm is plus infinity or NaN; `what` names the score in the error.
 fn check_logs(what: &'static str, logs: Vec<f64>) -> Result<Vec<f64>> {
     let remedy = "the logarithm of a score must be a finite number, or minus infinity for a score of 0: \
                   keep scores finite, and above 0 before a negative power";
@@ -124,7 +128,8 @@ fn check_logs(what: &'static str, logs: Vec<f64>) -> Result<Vec<f64>> {
     Ok(logs)
 }
 
-/// Returns the logarithms that a score gives, after checking that there is one for each molecule and that none is plus infinity or NaN.
+/// Computes the logarithms of a score, and checks that there is one for each molecule and that none is plus
+/// infinity or NaN.
 fn checked_logs(score: &impl MoleculeScore, molecules: &[Molecule]) -> Result<Vec<f64>> {
     let logs = score.log_scores(molecules)?;
     let (n, got) = (molecules.len() as i64, logs.len() as i64);
@@ -134,7 +139,7 @@ fn checked_logs(score: &impl MoleculeScore, molecules: &[Molecule]) -> Result<Ve
     check_logs("the logarithm of a score", logs)
 }
 
-/// The logs of scores, which are 0 or more.
+/// Returns the logarithms of scores, after checking that they are finite and 0 or more.
 fn logs(scores: &[f64]) -> Result<Vec<f64>> {
     let remedy = "give a finite score of 0 or more: shift it, or take its exponential";
     check_all("the score of a molecule", scores, |score| score >= 0.0 && score.is_finite(), remedy)?;

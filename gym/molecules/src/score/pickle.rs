@@ -1,4 +1,4 @@
-//! Gzipped pickles, which other programs publish weights and tables as.
+//! Gzipped pickles, in which other programs publish weights and tables.
 
 use std::io::Read;
 
@@ -7,14 +7,15 @@ use serde_pickle::{DeOptions, Value};
 
 /// The first bytes of a gzipped file.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
-/// Bytes of a pickle that are read at most.
+/// The largest number of bytes of a pickle that are read.
 const MOST: u64 = 64 << 20;
 
 pub(super) fn is_gzipped(bytes: &[u8]) -> bool {
     bytes.starts_with(&GZIP)
 }
 
-/// The value of a gzipped pickle, or what is wrong with it. No class is made of what it names: an object is what it would be made from.
+/// Reads a gzipped pickle; the error describes the problem. No class named in it is instantiated: an object
+/// is represented by its constructor's arguments.
 pub(super) fn unpickled(bytes: &[u8]) -> Result<Value, String> {
     let mut pickle = Vec::new();
     GzDecoder::new(bytes).take(MOST).read_to_end(&mut pickle).map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! Properties of molecules by name.
+//! Properties of molecules, selected by name.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use crate::{Fingerprint, Molecule};
 #[cfg(not(feature = "descriptors"))]
 type Translations = ();
 
-/// A molecule that is asked for its properties.
+/// A molecule whose properties are computed.
 pub(crate) struct Subject<'a> {
     pub(crate) molecule: &'a Molecule,
     #[cfg_attr(not(feature = "descriptors"), expect(dead_code, reason = "descriptors alone need translations"))]
@@ -28,72 +28,73 @@ impl<'a> Subject<'a> {
 
 type OfEach = Box<dyn Fn(&Subject<'_>) -> Result<f64> + Send + Sync>;
 
-/// The function that a property is.
+/// The function that computes a property.
 pub(super) enum Measure {
     Each(OfEach),
-    /// A network, which is asked about all molecules at once.
+    /// A network, which evaluates all molecules at once.
     All(SehProxy),
 }
 
-/// A number that a molecule has. Those from [`Qed`](Self::Qed) to [`Substructures`](Self::Substructures) need the feature `descriptors`.
+/// A numerical property of a molecule. The variants from [`Qed`](Self::Qed) to
+/// [`Substructures`](Self::Substructures) need the feature `descriptors`.
 #[derive(Serialize, Deserialize, Clone, PartialEq, Debug)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum Property {
-    /// Its weight, in g/mol: [`Molecule::weight`].
+    /// The molecular weight, in g/mol: [`Molecule::weight`].
     Weight,
-    /// The number of its heavy atoms.
+    /// The number of heavy atoms.
     HeavyAtoms,
     /// The share of heavy atoms that aren't carbon.
     HeteroatomShare,
     /// The number of atoms in aromatic rings.
     AromaticAtoms,
-    /// The number of independent rings, [`Molecule::n_rings`]; RDKit counts more in cages.
+    /// The number of independent rings: [`Molecule::n_rings`]. RDKit counts more rings in cages.
     Rings,
     /// The topological polar surface area, in square angstrom: [`Molecule::polar_surface`].
     PolarSurface,
-    /// The number of donors of hydrogen bonds.
+    /// The number of hydrogen bond donors: [`Molecule::n_donors`].
     Donors,
-    /// The number of acceptors of hydrogen bonds.
+    /// The number of hydrogen bond acceptors: [`Molecule::n_acceptors`].
     Acceptors,
     /// The Tanimoto similarity to a reference, from 0 to 1: [`Fingerprint::tanimoto`].
     Similarity {
         /// The SMILES of the reference.
         to: String,
     },
-    /// The output of the proxy of binding to sEH, about -1 to 10, the higher the better: [`SehProxy`].
+    /// The output of the proxy of binding to sEH, about -1 to 10; higher is better: [`SehProxy`].
     Seh {
-        /// The file of its weights.
+        /// The file of the proxy's weights.
         weights: PathBuf,
     },
     /// The quantitative estimate of drug-likeness, from 0 to 1: `Molecule::qed`.
     Qed,
-    /// The logarithm of the partition coefficient between octanol and water: `Molecule::log_p`.
+    /// The decimal logarithm of the partition coefficient between octanol and water: `Molecule::log_p`.
     LogP,
     /// The molar refractivity, in cm³/mol.
     MolarRefractivity,
-    /// The number of bonds that turn freely.
+    /// The number of rotatable bonds.
     RotatableBonds,
-    /// The number of Lipinski's four rules that it breaks: `Molecule::n_lipinski_violations`.
+    /// The number of Lipinski's four rules that the molecule breaks: `Molecule::n_lipinski_violations`.
     LipinskiViolations,
     /// The synthetic accessibility, from 1 (easy) to 10 (hard): `Molecule::synthetic_accessibility`.
     SyntheticAccessibility {
         /// The file of an `AccessibilityTable`.
         table: PathBuf,
     },
-    /// The number of different substructures found in it, of a list and a file: `Patterns`.
+    /// The number of different substructures found, from a list and a file: `Patterns`.
     Substructures {
-        /// Their SMARTS.
+        /// The SMARTS of substructures; none by default.
         #[serde(default)]
         smarts: Vec<String>,
-        /// A file that `Patterns::read` reads.
+        /// A file for `Patterns::read`; none by default.
         #[serde(default)]
         file: Option<PathBuf>,
     },
 }
 
 impl Property {
-    /// Its name, as a file has it.
+    /// Returns its name in configuration files.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -169,7 +170,7 @@ impl Property {
                 }
                 Ok(Measure::Each(Box::new(move |subject| Ok(patterns.matches(subject)?.len() as f64))))
             }
-            // All others are read off without it.
+            // All other properties are computed by `measure`.
             _ => Err(Error::config("the property of a score", self.name(), "one that is computed")),
         }
     }

@@ -8,24 +8,25 @@ use tch::{CModule, Device, Kind, Tensor};
 use super::MoleculeScore;
 use crate::Molecule;
 
-/// The meaning of a proxy's numbers.
+/// The meaning of a proxy's output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ProxyOutput {
-    /// Scores of 0 or more, of which the log is taken.
+    /// Scores of 0 or more; the logarithm is taken.
     Score,
-    /// Logs of scores, taken as they are; minus infinity is a score of 0.
+    /// Natural logarithms of scores, used unchanged; minus infinity is a score of 0.
     LogScore,
 }
 
-/// Returns the error of a proxy that gives something else than scores.
+/// Returns the error of a proxy whose output isn't one score per molecule.
 fn refused(detail: impl ToString) -> Error {
     Error::contract("a proxy gives each molecule one score", detail)
 }
 
-/// A network from a TorchScript file (`torch.jit.save`) as a score: molecules as one sparse batch, like the graphs of policies.
+/// A network in a TorchScript file (`torch.jit.save`) as a score. Molecules are passed as one sparse batch,
+/// like the graphs of policies.
 ///
-/// For B molecules with N heavy atoms in all and E bonds, each in both directions, its `forward` gets four tensors of 64-bit integers,
-/// in this order, and gives floating-point numbers `[B]`:
+/// For B molecules with N heavy atoms and E bonds in all, its `forward` gets four tensors of 64-bit integers,
+/// in this order, and returns floating-point numbers `[B]`. Each bond is listed in both directions:
 ///
 /// | input | shape | is |
 /// |---|---|---|
@@ -34,9 +35,10 @@ fn refused(detail: impl ToString) -> Error {
 /// | `bond_types` | `[2 E]` | 1 single, 2 double, 3 triple, 4 aromatic |
 /// | `batch` | `[N]` | the molecule of each atom, from 0 to B - 1, ascending; every molecule has atoms |
 ///
-/// Aromatic bonds are told as such: all Kekule forms of a molecule are the same but for the order of atoms, which the proxy must not
-/// depend on. RDKit gives the same numbers (`GetAtomicNum`, `GetFormalCharge`, `GetTotalNumHs`; its own bond type for aromatic is 12, and
-/// its perception isn't quite [ours](crate::Molecule)).
+/// Aromatic bonds have a type of their own, so all Kekule forms of a molecule give the same input, except for
+/// the order of atoms, on which the output must not depend. RDKit gives the same numbers (`GetAtomicNum`,
+/// `GetFormalCharge`, `GetTotalNumHs`; its type of aromatic bonds is 12, and its perception of aromaticity
+/// differs slightly from [ours](crate::Molecule)).
 ///
 /// ```no_run
 /// use gfn_molecules::{MoleculeConfig, MoleculeEnv, MoleculeReward, ProxyOutput, TorchScriptProxy};
@@ -47,21 +49,22 @@ fn refused(detail: impl ToString) -> Error {
 /// ```
 #[derive(Debug)]
 pub struct TorchScriptProxy {
-    /// Asked from one thread at a time.
+    /// The network, used by one thread at a time.
     script: Mutex<CModule>,
     output: ProxyOutput,
     device: Device,
 }
 
-/// What a proxy is tried on: as many atoms as molecules is what no batch of theirs has.
+/// The molecules that a proxy is tried on. Their numbers of atoms and of molecules differ, so that one output
+/// per atom is detected.
 const TRIED: [&str; 2] = ["CCO", "c1ccccc1"];
 
 impl TorchScriptProxy {
-    /// Loads a file, puts it into evaluation mode (no dropout), and tries it on ethanol and benzene.
+    /// Loads a file, switches it to evaluation mode (no dropout), and tries it on ethanol and benzene.
     ///
     /// # Errors
-    /// [`Error::File`] for a file that isn't there or isn't TorchScript, [`Error::Torch`] for one that can't take the inputs, and
-    /// [`Error::Contract`] for one that gives something else than one number per molecule.
+    /// [`Error::File`] for a file that is missing or isn't TorchScript; [`Error::Torch`] if it can't process
+    /// the inputs; [`Error::Contract`] if it doesn't return one number per molecule.
     pub fn load(path: &Path, output: ProxyOutput, device: Device) -> Result<Self> {
         let proxy = Self { script: Mutex::new(load_torch_script(path, device)?), output, device };
         let [ethanol, benzene] = TRIED.map(Molecule::from_smiles);
@@ -69,7 +72,7 @@ impl TorchScriptProxy {
         Ok(proxy)
     }
 
-    /// The network's numbers.
+    /// Returns the network's output for each molecule.
     fn ask(&self, molecules: &[Molecule]) -> Result<Vec<f64>> {
         let inputs = encode(molecules).map(|tensor| tensor.to_device(self.device));
         let script = self.script.lock().unwrap_or_else(PoisonError::into_inner);
@@ -87,7 +90,7 @@ impl TorchScriptProxy {
     }
 }
 
-/// The four tensors that stand for molecules.
+/// Encodes molecules as the four input tensors.
 fn encode(molecules: &[Molecule]) -> [Tensor; 4] {
     const AROMATIC: i64 = 4;
     let (mut atoms, mut batch, mut from, mut to, mut types) = (vec![], vec![], vec![], vec![], vec![]);

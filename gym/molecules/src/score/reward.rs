@@ -7,12 +7,12 @@ use super::{MoleculeScore, checked_logs};
 use crate::fragments::FragmentLibrary;
 use crate::{Molecule, MoleculeCodec};
 
-/// The reading of states as molecules.
+/// A conversion of states into molecules.
 pub trait GraphReader: Clone + Send + Sync {
-    /// Returns the molecule that a state is.
+    /// Converts a state into a molecule.
     ///
     /// # Errors
-    /// [`Error::Config`](gfn::Error::Config) for a graph that isn't one.
+    /// [`Error::Config`](gfn::Error::Config) for a graph that isn't a molecule.
     fn molecule(&self, graph: &GraphState) -> Result<Molecule>;
 }
 
@@ -28,8 +28,8 @@ impl GraphReader for FragmentLibrary {
     }
 }
 
-/// A score as the reward of a [`MoleculeEnv`](crate::MoleculeEnv): the molecule's, whichever of its Kekule forms a state is. The
-/// environment divides it among them, as it does with any reward.
+/// A molecule score as the reward of a [`MoleculeEnv`](crate::MoleculeEnv). All Kekule forms of a molecule
+/// get its score; the environment divides the reward among them, as it does with any reward.
 ///
 /// ```
 /// use gfn::env::Reward;
@@ -47,7 +47,8 @@ pub struct MoleculeReward<S, C = MoleculeCodec> {
 }
 
 impl<S: MoleculeScore, C: GraphReader> MoleculeReward<S, C> {
-    /// The reward that this score is, in the environment of the codec, or in environments of the library of fragments.
+    /// Creates the reward of a score for the codec's environment, or for environments of a library of
+    /// fragments.
     pub fn new(codec: &C, score: S) -> Self {
         Self { codec: codec.clone(), score }
     }
@@ -58,7 +59,7 @@ impl<S: MoleculeScore, C: GraphReader> MoleculeReward<S, C> {
     }
 }
 
-/// Fewer molecules than that stay on one thread.
+/// The smallest number of molecules per thread.
 const MIN_PER_THREAD: usize = 32;
 
 impl<S: MoleculeScore, C: GraphReader> Reward<GraphStates> for MoleculeReward<S, C> {

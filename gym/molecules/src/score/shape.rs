@@ -1,9 +1,9 @@
-//! The ways from a property to a factor of a score.
+//! Maps from a property to a factor of a score.
 
 use gfn::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// The way from a property to a factor of a score, which is 0 or more.
+/// The map from a property to a factor of a score, which is 0 or more.
 #[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Debug, Default)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
@@ -11,25 +11,26 @@ pub enum Shape {
     /// The property itself, which must be 0 or more.
     #[default]
     Value,
-    /// Its exponential.
+    /// The exponential of the property.
     Exponential,
-    /// 1 from `least` to `most`, and outside falling by `exp(-distance / width)`.
+    /// A window: 1 from `least` to `most`, and `exp(-distance / width)` outside.
     Window {
         /// The lower end.
         least: f64,
         /// The upper end.
         most: f64,
-        /// The distance over which it falls to 1 / e, above 0.
+        /// The distance outside over which the factor falls to 1 / e, above 0.
         width: f64,
     },
-    /// A straight line, 0 at one value of the property and 1 at another, and never below 0.
+    /// A straight line through 0 at one value of the property and 1 at another, clamped to at least 0.
     Linear {
         /// The value that gives 0.
         zero: f64,
         /// The value that gives 1.
         one: f64,
     },
-    /// 1 from `least` to `most`, ends included, and `otherwise` outside: a filter. With 0, what doesn't pass has no reward; with more, it has less.
+    /// A filter: 1 from `least` to `most` (included), and `otherwise` outside. With `otherwise = 0`,
+    /// molecules outside have no reward.
     Limit {
         /// The lower end; none by default.
         #[serde(default)]
@@ -37,7 +38,7 @@ pub enum Shape {
         /// The upper end; none by default.
         #[serde(default)]
         most: Option<f64>,
-        /// The factor outside, 0 by default.
+        /// The factor outside; 0 by default.
         #[serde(default)]
         otherwise: f64,
     },
@@ -63,7 +64,7 @@ impl Shape {
         if is_sound { Ok(()) } else { Err(Error::config("the shape of a factor", format!("{self:?}"), expected)) }
     }
 
-    /// Returns `true` if a whole range of property values gives the factor 0.
+    /// Returns `true` if the factor is 0 for a whole range of property values.
     pub(super) fn has_zeros(self) -> bool {
         match self {
             Self::Linear { .. } => true,
@@ -72,12 +73,12 @@ impl Shape {
         }
     }
 
-    /// The logarithm of the factor.
+    /// Returns the natural logarithm of the factor.
     pub(super) fn log(self, value: f64) -> f64 {
         match self {
             Self::Value => value.ln(),
             Self::Exponential => value,
-            // Subtracting from 0 keeps a zero from being -0.
+            // Subtracting from 0 avoids -0.
             Self::Window { least, most, width } => 0.0 - (value - value.clamp(least, most)).abs() / width,
             Self::Linear { zero, one } => ((value - zero) / (one - zero)).max(0.0).ln(),
             Self::Limit { least, most, otherwise } => {

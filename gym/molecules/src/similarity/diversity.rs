@@ -3,10 +3,11 @@ use gfn::{Error, Result};
 use super::Fingerprint;
 use crate::score::check_all;
 
-/// One less the mean Tanimoto similarity of two different members of a set: 0 for copies of one molecule, near 1 for molecules that have
-/// nothing in common.
+/// Computes the internal diversity of a set: 1 minus the mean Tanimoto similarity of its pairs. It is 0 for
+/// copies of one molecule and near 1 for molecules that have nothing in common.
 ///
-/// Pairs of one molecule with itself aren't counted (MOSES counts them, which lowers it by a share of 1 / n).
+/// Pairs of a molecule with itself don't count (MOSES counts them, which lowers the value by a share of 1 /
+/// n).
 ///
 /// ```
 /// use gfn_molecules::{Fingerprint, Molecule, internal_diversity};
@@ -17,7 +18,7 @@ use crate::score::check_all;
 /// ```
 ///
 /// # Errors
-/// [`Error::Config`] for fewer than two.
+/// [`Error::Config`] for fewer than two fingerprints.
 pub fn internal_diversity(fingerprints: &[Fingerprint]) -> Result<f64> {
     let n = fingerprints.len();
     if n < 2 {
@@ -29,13 +30,13 @@ pub fn internal_diversity(fingerprints: &[Fingerprint]) -> Result<f64> {
     Ok(1.0 - total / (n * (n - 1) / 2) as f64)
 }
 
-/// Refuses scores that aren't numbers: molecules can't be ranked by them.
+/// Returns an error for scores that are NaN, by which molecules can't be ranked.
 pub(crate) fn check_ranked(what: &'static str, scores: &[f64]) -> Result<()> {
     check_all(what, scores, |score| !score.is_nan(), "check the score: molecules can't be ranked by it")
 }
 
-/// The best `k` molecules none of which is as similar as `similarity` to a better one that was taken, the best first; fewer where there aren't as
-/// many. Of equal scores the earlier is the better.
+/// Returns the indices of the best `k` molecules whose similarity to all better molecules taken is below
+/// `similarity`, the best first; fewer if there aren't enough. Of equal scores the earlier ranks higher.
 ///
 /// ```
 /// use gfn_molecules::{Fingerprint, Molecule, diverse_top_k};
@@ -47,8 +48,8 @@ pub(crate) fn check_ranked(what: &'static str, scores: &[f64]) -> Result<()> {
 /// ```
 ///
 /// # Errors
-/// [`Error::Shape`] unless there is a fingerprint for each score, [`Error::NonFinite`] for a score that isn't a number, [`Error::Config`] unless
-/// the similarity is above 0 and at most 1.
+/// [`Error::Shape`] unless there is a fingerprint for each score; [`Error::NonFinite`] for a score that is
+/// NaN; [`Error::Config`] unless the similarity is above 0 and at most 1.
 pub fn diverse_top_k(scores: &[f64], fingerprints: &[Fingerprint], k: usize, similarity: f64) -> Result<Vec<usize>> {
     let (n, got) = (scores.len() as i64, fingerprints.len() as i64);
     if n != got {
@@ -78,8 +79,8 @@ pub fn diverse_top_k(scores: &[f64], fingerprints: &[Fingerprint], k: usize, sim
     Ok(taken)
 }
 
-/// The number of modes: molecules with a score of at least `least`, of which, the best first, each is less similar than `similarity` to all that were
-/// counted before (Bengio et al. 2021 take 0.7).
+/// Returns the number of modes: among molecules with a score of at least `least`, the best first, those whose
+/// similarity to all modes counted before is below `similarity` (0.7 in Bengio et al. 2021).
 ///
 /// ```
 /// use gfn_molecules::{Fingerprint, Molecule, n_modes};
@@ -91,9 +92,9 @@ pub fn diverse_top_k(scores: &[f64], fingerprints: &[Fingerprint], k: usize, sim
 /// ```
 ///
 /// # Errors
-/// As for [`diverse_top_k`].
+/// Errors of [`diverse_top_k`].
 pub fn n_modes(scores: &[f64], fingerprints: &[Fingerprint], least: f64, similarity: f64) -> Result<usize> {
-    // What is below comes after all that isn't, and doesn't change what was taken before.
+    // Molecules with lower scores come last, so they don't change which molecules were taken before.
     let taken = diverse_top_k(scores, fingerprints, scores.len(), similarity)?;
     Ok(taken.into_iter().filter(|&i| scores[i] >= least).count())
 }

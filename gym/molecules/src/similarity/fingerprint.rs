@@ -2,16 +2,18 @@ use std::collections::BTreeSet;
 
 use crate::Molecule;
 
-/// Words of 64 bits.
+/// The number of 64-bit words.
 const WORDS: usize = 32;
 
-/// A circular fingerprint of 2,048 bits: one for each environment of up to two bonds around an atom (Rogers and Hahn,
-/// *Extended-Connectivity Fingerprints*, 2010: ECFP4, or Morgan's with radius 2).
+/// A circular fingerprint of 2,048 bits, with a bit for each environment of up to two bonds around an atom
+/// (Rogers and Hahn, *Extended-Connectivity Fingerprints*, 2010: ECFP4, or Morgan fingerprints of radius 2).
 ///
-/// An environment is what [`Molecule::environments`] says; its bit is its number modulo 2,048. The numbers are our own hashes, so the bits
-/// aren't RDKit's; similarities are those of RDKit's generator with `includeRedundantEnvironments`, but for environments that share a bit. By
-/// default RDKit leaves out environments of the same bonds as another, which ones depends on its hashes: similarities then differ, of small
-/// molecules by a tenth and more (ethane and propane 0.125 here, 0.2 there), so thresholds from the literature are a guide only.
+/// Environments are those of [`Molecule::environments`]; the bit of an environment is its number modulo
+/// 2,048. The numbers are this library's hashes, so bits differ from RDKit's. Similarities equal those of
+/// RDKit's generator with `includeRedundantEnvironments`, except for environments that share a bit. By
+/// default, RDKit leaves out environments that cover the same bonds as another, chosen by its hashes.
+/// Similarities then differ, for small molecules by 0.1 and more (ethane and propane: 0.125 here, 0.2 in
+/// RDKit), so thresholds from the literature are only a guide.
 ///
 /// ```
 /// use gfn_molecules::{Fingerprint, Molecule};
@@ -28,13 +30,13 @@ impl Fingerprint {
     /// The number of bits.
     pub const BITS: usize = 64 * WORDS;
 
-    /// Of environments of up to two bonds.
+    /// Computes the fingerprint of environments of up to two bonds.
     #[must_use]
     pub fn of(molecule: &Molecule) -> Self {
         Self::with_radius(molecule, 2)
     }
 
-    /// Of environments of up to `radius` bonds.
+    /// Computes the fingerprint of environments of up to `radius` bonds.
     #[must_use]
     pub fn with_radius(molecule: &Molecule, radius: usize) -> Self {
         let mut words = [0; WORDS];
@@ -51,22 +53,26 @@ impl Fingerprint {
         self.0.iter().map(|word| word.count_ones()).sum()
     }
 
-    /// The Tanimoto (Jaccard) similarity, from 0 to 1: bits that both have, over bits that either has.
+    /// Computes the Tanimoto (Jaccard) similarity, from 0 to 1: the number of bits set in both, divided by
+    /// the number of bits set in at least one.
     #[must_use]
     pub fn tanimoto(&self, other: &Self) -> f64 {
         let both: u32 = self.0.iter().zip(&other.0).map(|(a, b)| (a & b).count_ones()).sum();
-        // An atom is an environment: a molecule has one bit at least.
+        // The denominator is above 0: each atom is an environment, so at least one bit is set.
         f64::from(both) / f64::from(self.count() + other.count() - both)
     }
 }
 
 impl Molecule {
-    /// Numbers of the environments around its atoms, in ascending order: of each atom by itself, and of what is within 1 to `radius` bonds.
+    /// Returns the numbers of the environments around its atoms, in ascending order: each atom alone, and its
+    /// surroundings within 1 to `radius` bonds.
     ///
-    /// An atom by itself is its element, charge, hydrogens, heavy neighbours, and whether it is in a ring; a step further it is what it was
-    /// with what its neighbours were and the bonds that lead there, aromatic ones being of one kind. Equal environments have equal
-    /// numbers in all molecules and on all machines. These are RDKit's environments of `GetMorganGenerator` with
-    /// `includeRedundantEnvironments`; without, RDKit leaves one out that covers the same bonds as another.
+    /// An atom alone is described by its element, charge, hydrogens, number of heavy neighbours, and whether
+    /// it is in a ring. Each further step combines the atom's previous number with the numbers of its
+    /// neighbours and the bonds to them; aromatic bonds are one kind. Equal environments have equal numbers
+    /// in all molecules and on all machines. The environments are those of RDKit's `GetMorganGenerator` with
+    /// `includeRedundantEnvironments`; by default RDKit leaves out an environment that covers the same bonds
+    /// as another.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -83,7 +89,7 @@ impl Molecule {
         };
         let mut numbers: Vec<u64> = self.atoms().iter().enumerate().map(alone).collect();
         let mut found: BTreeSet<u64> = numbers.iter().copied().collect();
-        // A single atom has nothing around it.
+        // A single atom has no surroundings.
         let layers = if self.bonds().is_empty() { 0 } else { radius as u64 };
         for layer in 1..=layers {
             let around = |a: usize| {
@@ -99,7 +105,8 @@ impl Molecule {
     }
 }
 
-/// One number for several: each is mixed in as in `SplitMix64`, so that one bit changes half of the others.
+/// Hashes numbers into one: each is mixed in as in `SplitMix64`, so that changing one bit changes half of the
+/// others.
 fn mixed(numbers: impl IntoIterator<Item = u64>) -> u64 {
     numbers.into_iter().fold(0, |hash: u64, number| {
         gfn::Rng::mix64((hash.rotate_left(23) ^ number).wrapping_add(0x9e37_79b9_7f4a_7c15))

@@ -1,4 +1,4 @@
-//! How alike molecules are: fingerprints, scaffolds, and what sets of molecules look like.
+//! Similarity of molecules: fingerprints, scaffolds, and statistics of sets of molecules.
 
 mod diversity;
 mod fingerprint;

@@ -7,7 +7,7 @@ use gfn::{Error, Result};
 use crate::Molecule;
 use crate::reading::{MoleculeReader, ReadReport};
 
-/// The share of different molecules among these.
+/// Computes the share of distinct molecules.
 ///
 /// ```
 /// use gfn_molecules::{Molecule, uniqueness};
@@ -17,7 +17,7 @@ use crate::reading::{MoleculeReader, ReadReport};
 /// ```
 ///
 /// # Errors
-/// [`Error::Config`] for none.
+/// [`Error::Config`] if there are no molecules.
 pub fn uniqueness(molecules: &[Molecule]) -> Result<f64> {
     check_some(molecules)?;
     let distinct: BTreeSet<CanonicalKey> = molecules.iter().map(Molecule::key).collect();
@@ -28,7 +28,8 @@ fn check_some(molecules: &[Molecule]) -> Result<()> {
     if molecules.is_empty() { Err(Error::config("molecules to be measured", "none", "at least one")) } else { Ok(()) }
 }
 
-/// Molecules that were known before, such as a training set: what isn't among them is novel. Stereoisomers are one molecule here.
+/// A set of known molecules, such as a training set; molecules outside are novel. Stereoisomers count as one
+/// molecule.
 ///
 /// ```
 /// use gfn_molecules::{KnownMolecules, Molecule};
@@ -41,7 +42,7 @@ fn check_some(molecules: &[Molecule]) -> Result<()> {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct KnownMolecules(BTreeSet<CanonicalKey>);
 
-/// The key of all stereoisomers of a molecule.
+/// Returns a key that is equal for all stereoisomers of a molecule.
 fn flat_key(molecule: &Molecule) -> CanonicalKey {
     molecule.without_stereo().key()
 }
@@ -53,12 +54,12 @@ impl<'a> FromIterator<&'a Molecule> for KnownMolecules {
 }
 
 impl KnownMolecules {
-    /// Reads the molecules of a file of SMILES, a table or an SD file, as [`MoleculeReader`] does. A line
-    /// that isn't read is an error; [`read_some`](Self::read_some) skips such lines.
+    /// Reads the molecules of a SMILES file, a table or an SD file, as [`MoleculeReader`] does. A line that
+    /// can't be read is an error; [`read_some`](Self::read_some) skips such lines.
     ///
     /// # Errors
-    /// [`Error::Io`] for a file that can't be read, [`Error::File`] for one that isn't text or has no
-    /// molecule, and for a line that is no molecule.
+    /// [`Error::Io`] for a file that can't be read; [`Error::File`] for a file that isn't text or has no
+    /// molecule, and for a line that isn't a molecule.
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
         let (known, report) = Self::read_some(&path)?;
         report.first_skipped().map_or(Ok(known), |first| {
@@ -67,7 +68,8 @@ impl KnownMolecules {
         })
     }
 
-    /// Those of a file, as [`read`](Self::read) has them, without the lines that aren't read; and which these were.
+    /// Reads the molecules of a file as [`read`](Self::read) does, but skips lines that can't be read; the
+    /// report lists them.
     ///
     /// ```no_run
     /// use gfn_molecules::{KnownMolecules, NotRead, SkipReason};
@@ -80,8 +82,8 @@ impl KnownMolecules {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Io`] for a file that can't be read, [`Error::File`] for one that isn't text or of which no
-    /// line is read.
+    /// [`Error::Io`] for a file that can't be read; [`Error::File`] for a file that isn't text, or if no line
+    /// can be read.
     pub fn read_some(path: impl AsRef<Path>) -> Result<(Self, ReadReport)> {
         let mut reader = MoleculeReader::open(path)?;
         let known: BTreeSet<CanonicalKey> =
@@ -89,28 +91,28 @@ impl KnownMolecules {
         Ok((Self(known), reader.report().clone()))
     }
 
-    /// The number of different ones.
+    /// The number of distinct molecules.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// `true` if there are none.
+    /// Returns `true` if there are no molecules.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// `true` if a molecule is one of them.
+    /// Returns `true` if a molecule is in the set.
     #[must_use]
     pub fn contains(&self, molecule: &Molecule) -> bool {
         self.0.contains(&flat_key(molecule))
     }
 
-    /// The share of the different molecules among these that aren't known.
+    /// Computes the share of the distinct molecules that aren't in the set.
     ///
     /// # Errors
-    /// [`Error::Config`] for none.
+    /// [`Error::Config`] if there are no molecules.
     pub fn novelty(&self, molecules: &[Molecule]) -> Result<f64> {
         check_some(molecules)?;
         let distinct: BTreeSet<CanonicalKey> = molecules.iter().map(flat_key).collect();

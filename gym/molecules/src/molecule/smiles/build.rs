@@ -6,28 +6,28 @@ use crate::molecule::{AtomSpec, BondOrder, Element, Molecule, MoleculeError, Val
 
 type Result<T> = std::result::Result<T, MoleculeError>;
 
-/// A bond as it is written.
+/// The mark of a bond in a SMILES.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Mark {
     Order(BondOrder),
     Aromatic,
 }
 
-/// An atom as it is written.
+/// An atom as written in a SMILES.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RawAtom {
     pub(super) element: Element,
-    /// In lower case.
+    /// `true` if its symbol is in lower case.
     pub(super) aromatic: bool,
     pub(super) charge: i8,
-    /// What brackets fix.
+    /// The number of hydrogens in the brackets; `None` without brackets.
     pub(super) hydrogens: Option<u8>,
     /// The number of its hydrogens that are written as atoms.
     pub(super) hydrogen_atoms: u8,
 }
 
 impl RawAtom {
-    /// The number of its hydrogens that the text says.
+    /// The number of its hydrogens that the text gives explicitly.
     fn written_hydrogens(&self) -> u8 {
         self.hydrogens.unwrap_or(0).saturating_add(self.hydrogen_atoms)
     }
@@ -41,7 +41,7 @@ pub(super) struct RawBond {
 }
 
 impl RawBond {
-    /// Its order, where one is written; aromatic bonds have single ones at least.
+    /// Its written order; unmarked and aromatic bonds count as single.
     fn order(&self) -> BondOrder {
         match self.mark {
             Some(Mark::Order(order)) => order,
@@ -50,14 +50,14 @@ impl RawBond {
     }
 }
 
-/// Gives neutral nitrogen of five bonds the charges that RDKit gives it, for nitro groups, N-oxides and
-/// azides of old files: an oxygen on a double bond, or a nitrogen on a triple one, takes an electron pair.
+/// Gives neutral nitrogen with five bonds the charges that RDKit gives it, for nitro groups, N-oxides and
+/// azides of old files: an oxygen on a double bond, or a nitrogen on a triple bond, takes an electron pair.
 /// Nothing changes if the table has nitrogen of valence 5.
 pub(super) fn separate_charges(table: &ValenceTable, atoms: &mut [RawAtom], bonds: &mut [RawBond]) {
     if table.filled(Element::N, 0, 5).is_some() {
         return;
     }
-    // Twice the valences: an aromatic bond counts one and a half.
+    // Valences are doubled, as an aromatic bond counts one and a half.
     let mut halves: Vec<usize> = atoms.iter().map(|atom| 2 * usize::from(atom.written_hydrogens())).collect();
     for bond in bonds.iter() {
         let value = match bond.mark {
@@ -83,7 +83,7 @@ pub(super) fn separate_charges(table: &ValenceTable, atoms: &mut [RawAtom], bond
     }
 }
 
-/// Gives the aromatic bonds their orders, and makes the molecule.
+/// Assigns orders to aromatic bonds, and builds the molecule.
 pub(super) fn build(table: &ValenceTable, atoms: &[RawAtom], raw: &[RawBond]) -> Result<Molecule> {
     let aromatic = aromatic_bonds(atoms, raw)?;
     let (needs, specs): (Vec<bool>, Vec<AtomSpec>) = needs_double(table, atoms, raw, &aromatic)?.into_iter().unzip();
@@ -98,7 +98,8 @@ pub(super) fn build(table: &ValenceTable, atoms: &[RawAtom], raw: &[RawBond]) ->
     let mut molecule = Molecule::new(table, &specs, &bonds)?;
     let is_aromatic = |k: usize| molecule.bonds()[k].aromatic;
     if candidates.iter().any(|&k| mates[raw[k].a] == Some(raw[k].b) && !is_aromatic(k)) {
-        // The double bonds of aromatic rings first: which rings these are doesn't depend on where the double bonds stand.
+        // Double bonds are placed in aromatic rings first. The set of aromatic rings doesn't depend on the
+        // placement.
         let mut mates = partners(atoms.len(), raw, candidates.iter().copied().filter(|&k| is_aromatic(k)));
         let free = |&k: &usize| mates[raw[k].a].is_none() && mates[raw[k].b].is_none();
         let others = partners(atoms.len(), raw, candidates.iter().copied().filter(|k| !is_aromatic(*k) && free(k)));
@@ -112,7 +113,7 @@ pub(super) fn build(table: &ValenceTable, atoms: &[RawAtom], raw: &[RawBond]) ->
     Ok(molecule)
 }
 
-/// The atoms that share a double bond, where as many as can be do: a largest matching of these bonds.
+/// Returns each atom's partner in a double bond, for a maximum matching of these bonds.
 fn partners(n: usize, raw: &[RawBond], bonds: impl Iterator<Item = usize>) -> Vec<Option<usize>> {
     let mut graph = UnGraph::<(), (), u32>::default();
     (0..n).for_each(|_| _ = graph.add_node(()));
@@ -125,7 +126,8 @@ fn order(bond: &RawBond, mates: &[Option<usize>]) -> BondOrder {
     if mates[bond.a] == Some(bond.b) { BondOrder::Double } else { bond.order() }
 }
 
-/// For each bond, `true` if it is written as aromatic: those with `:`, and those without a mark between lower-case atoms of a ring.
+/// Returns for each bond `true` if it is written as aromatic: with `:`, or without a mark between lower-case
+/// atoms of a ring.
 fn aromatic_bonds(atoms: &[RawAtom], raw: &[RawBond]) -> Result<Vec<bool>> {
     let in_ring = ring_bonds(atoms.len(), raw.iter().map(|bond| (bond.a, bond.b)));
     let mut ringed = vec![false; atoms.len()];
@@ -143,7 +145,8 @@ fn aromatic_bonds(atoms: &[RawAtom], raw: &[RawBond]) -> Result<Vec<bool>> {
     raw.iter().zip(in_ring).map(one).collect()
 }
 
-/// For each atom, `true` if it has a double bond among its aromatic ones, and what it is made from.
+/// Returns for each atom `true` if it needs a double bond among its aromatic bonds, and the specification to
+/// build it from.
 fn needs_double(
     table: &ValenceTable,
     atoms: &[RawAtom],
@@ -151,7 +154,7 @@ fn needs_double(
     aromatic: &[bool],
 ) -> Result<Vec<(bool, AtomSpec)>> {
     let mut sigma = vec![0u8; atoms.len()];
-    // An upper-case atom with a bond `:` is as good as a lower-case one.
+    // An upper-case atom with a bond `:` counts as aromatic.
     let mut conjugated: Vec<bool> = atoms.iter().map(|atom| atom.aromatic).collect();
     for (bond, &aromatic) in raw.iter().zip(aromatic) {
         for a in [bond.a, bond.b] {
@@ -164,7 +167,7 @@ fn needs_double(
         let valence = sigma[i].saturating_add(atom.written_hydrogens());
         let full = table.fill(i, element, charge, valence, false)?;
         let needs = conjugated[i] && full > valence;
-        // Brackets fix the hydrogens, other atoms are filled up.
+        // Hydrogens in brackets are fixed; other atoms are filled up.
         let filled = full - sigma[i] - u8::from(needs);
         let hydrogens = Some(atom.hydrogens.map_or(filled, |_| atom.written_hydrogens()));
         Ok((needs, AtomSpec { element, charge, hydrogens }))

@@ -1,17 +1,18 @@
-//! Directions of single bonds, which say how the double bonds beside them are.
+//! Directions of single bonds, which determine the signs of the double bonds next to them.
 
 use crate::molecule::{Molecule, StereoElement};
 
-/// A bond beside an end of a double bond.
+/// A bond next to a double bond, at one of its ends.
 pub(super) struct SideBond {
     pub(super) bond: usize,
     /// The atom at its other end.
     pub(super) atom: usize,
-    /// `true` if the first neighbour of the end, in ascending order, is below the end when this bond goes up from its first atom.
+    /// `true` if, when this bond goes up from its first atom, the end's first neighbour (in ascending order)
+    /// is below the end.
     pub(super) turns: bool,
 }
 
-/// The bonds of an end of a double bond to its other neighbours, in ascending order of these.
+/// Returns the bonds from an end of a double bond to its other neighbours, in ascending order of these.
 pub(super) fn side_bonds(molecule: &Molecule, end: usize, double: usize) -> Vec<SideBond> {
     let first = molecule.beside(end, double).first().copied();
     let side = |&bond: &usize| {
@@ -23,12 +24,12 @@ pub(super) fn side_bonds(molecule: &Molecule, end: usize, double: usize) -> Vec<
     out
 }
 
-/// For each bond, `true` where its second atom is above its first; `None` where nothing is to be written.
+/// Returns for each bond `true` if its second atom is above its first; `None` if no direction is written.
 ///
-/// `rank` are places in an order of the atoms, in which the double bonds are gone through.
+/// `rank` holds the place of each atom in the order in which double bonds are visited.
 pub(super) fn directions(molecule: &Molecule, rank: &[usize]) -> Vec<Option<bool>> {
     let n_bonds = molecule.bonds().len();
-    // The ends of each marked double bond, that of lower rank first.
+    // Marked double bonds with their ends; the end of lower rank is first.
     let mut marked: Vec<(usize, [usize; 2])> = Vec::new();
     for mark in molecule.marks() {
         if let StereoElement::DoubleBond(k) = mark.element {
@@ -41,7 +42,7 @@ pub(super) fn directions(molecule: &Molecule, rank: &[usize]) -> Vec<Option<bool
     let mut up: Vec<Option<bool>> = vec![None; n_bonds];
     let mut done = vec![false; n_bonds];
     for &(start, _) in &marked {
-        // One double bond after the other, from those beside bonds that have a direction.
+        // Double bonds are visited one after another, continuing from bonds that have a direction.
         let mut open = vec![start];
         while let Some(k) = open.pop() {
             let Some(&(_, [mut near, mut far])) = marked.iter().find(|(other, _)| *other == k) else { continue };
@@ -76,12 +77,12 @@ pub(super) fn directions(molecule: &Molecule, rank: &[usize]) -> Vec<Option<bool
     up.into_iter().zip(written).map(|(up, written)| up.filter(|_| written)).collect()
 }
 
-/// `true` if the first neighbour is above an end of a double bond, where that is known.
+/// Returns `true` if the first neighbour is above an end of a double bond; `None` if that isn't known.
 fn first_is_up(molecule: &Molecule, up: &[Option<bool>], end: usize, double: usize) -> Option<bool> {
     side_bonds(molecule, end, double).into_iter().find_map(|side| Some(up[side.bond]? ^ side.turns))
 }
 
-/// The sign that makes the bond to the neighbour of lowest rank go up from the lower rank to the higher one.
+/// Returns the sign for which the bond to the neighbour of lowest rank goes up from lower to higher rank.
 fn first_sign(molecule: &Molecule, end: usize, double: usize, rank: &[usize]) -> bool {
     let beside = molecule.beside(end, double);
     let lowest = beside.iter().enumerate().min_by_key(|(_, b)| rank[**b]);

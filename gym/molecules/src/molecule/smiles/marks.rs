@@ -1,44 +1,44 @@
-//! Marks of stereochemistry as a SMILES writes them: turns in the order of the text, and directions of bonds.
+//! Stereochemistry as written in a SMILES: turns in the order of the text, and directions of bonds.
 
 use std::collections::BTreeMap;
 
 use super::directions::side_bonds;
 use crate::molecule::{Bond, BondOrder, Molecule, MoleculeError, StereoElement, StereoMark, is_odd};
 
-/// A neighbour of a centre that comes with the end of a ring.
+/// The placeholder of a centre's neighbour behind an open ring number.
 const OPEN: usize = usize::MAX;
-/// A hydrogen among the neighbours of a centre that is written as an atom.
+/// The placeholder of a hydrogen that is written as an atom.
 const HYDROGEN: usize = usize::MAX - 1;
 
-/// An atom as it is written: what its stereochemistry depends on.
+/// The order of an atom's neighbours in the text, and its mark.
 #[derive(Default)]
 pub(super) struct RawCentre {
     /// `true` for `@`, `false` for `@@`.
     pub(super) counterclockwise: Option<bool>,
     /// Its neighbours in the order of the text.
     pub(super) around: Vec<usize>,
-    /// `true` if one of them comes before it.
+    /// `true` if one of its neighbours comes before it.
     pub(super) has_before: bool,
-    /// The number of them that come by ring numbers.
+    /// The number of its neighbours that are joined by ring numbers.
     pub(super) closures: usize,
-    /// `true` if its hydrogen, written as an atom, is above it.
+    /// `true` if its hydrogen, written as an atom, is above it; `None` without a direction.
     pub(super) up_hydrogen: Option<bool>,
 }
 
 impl RawCentre {
-    /// Returns `true` if its neighbours in the order of the text, counted hydrogens and lone pairs among them, are an odd permutation of
-    /// their ascending order.
+    /// Returns `true` if its neighbours in the order of the text, including counted hydrogens and lone pairs,
+    /// are an odd permutation of their ascending order.
     pub(super) fn is_odd(&self, molecule: &Molecule, atom: usize) -> bool {
         let written = self.around.iter().filter(|b| **b == HYDROGEN).count();
         let is_single = |(_, bond): (usize, &Bond)| bond.order == BondOrder::Single;
-        // Counted hydrogens come behind the atom before this one. A lone pair by itself comes second as RDKit has it, and third if the atom
-        // has single bonds only and one of them closes a ring.
+        // Counted hydrogens come right after the neighbour before the atom. A lone pair comes second, as in
+        // RDKit, or third if the atom has single bonds only and exactly one of them closes a ring.
         let place = match usize::from(molecule.atoms()[atom].hydrogens).saturating_sub(written) {
             0 if self.closures == 1 && molecule.neighbours(atom).all(is_single) => 2,
             0 => 1,
             _ => usize::from(self.has_before),
         };
-        // Hydrogens and lone pairs have the first numbers.
+        // Hydrogens and lone pairs have the smallest numbers.
         let number = |&b: &usize| if b == HYDROGEN { 0 } else { b + 4 };
         let mut order: Vec<usize> = self.around.iter().map(number).collect();
         order.splice(place..place, written..written + 4 - self.around.len());
@@ -46,55 +46,55 @@ impl RawCentre {
     }
 }
 
-/// Stereochemistry, as a text says it.
+/// The stereochemistry written in a SMILES.
 #[derive(Default)]
 pub(super) struct RawMarks {
     atoms: Vec<RawCentre>,
-    /// By bond, `true` where its second atom is above its first.
+    /// Directions by bond: `true` if its second atom is above its first.
     up: BTreeMap<usize, bool>,
 }
 
 impl RawMarks {
-    /// The atom that comes next, behind another atom or not.
+    /// Adds the next atom; `has_before` is `true` if an atom comes before it.
     pub(super) fn add(&mut self, counterclockwise: Option<bool>, has_before: bool) {
         self.atoms.push(RawCentre { counterclockwise, has_before, ..RawCentre::default() });
     }
 
-    /// A bond from `a` to `b`, at its place among the neighbours of `a`.
+    /// Adds a bond from `a` to `b` to the neighbours of `a`.
     pub(super) fn meet(&mut self, a: usize, b: usize) {
         self.atoms[a].around.push(b);
     }
 
-    /// A hydrogen that is written as an atom, at its place among the neighbours; `up` is `true` if it is
-    /// above the atom.
+    /// Adds a hydrogen that is written as an atom; `up` is `true` if it is above the atom.
     pub(super) fn meet_hydrogen(&mut self, atom: usize, up: Option<bool>) {
         self.meet(atom, HYDROGEN);
         self.atoms[atom].up_hydrogen = up.or(self.atoms[atom].up_hydrogen);
     }
 
-    /// Leaves a place for the end of a ring; which one.
+    /// Reserves a place for the other end of a ring; returns the place.
     pub(super) fn reserve(&mut self, atom: usize) -> usize {
         self.meet_by_number(atom, OPEN);
         self.atoms[atom].around.len() - 1
     }
 
-    /// A bond that closes a ring.
+    /// Adds a bond that closes a ring to the neighbours of `a`.
     pub(super) fn meet_by_number(&mut self, a: usize, b: usize) {
         self.meet(a, b);
         self.atoms[a].closures += 1;
     }
 
-    /// Puts the end of a ring in its place.
+    /// Puts the other end of a ring in its reserved place.
     pub(super) fn close(&mut self, atom: usize, place: usize, other: usize) {
         self.atoms[atom].around[place] = other;
     }
 
-    /// The direction of a bond.
+    /// Sets the direction of a bond, if it has one.
     pub(super) fn direct(&mut self, bond: usize, up: Option<bool>) {
         self.up.extend(up.map(|up| (bond, up)));
     }
 
-    /// The number of marks that were written; `counts` says which of atoms and of bonds do.
+    /// Returns the number of written marks; `counts` selects turns by atom, directions by bond, and
+    /// directions of hydrogens by atom.
     fn count(&self, counts: [&dyn Fn(usize) -> bool; 3]) -> usize {
         let [turns, bonds, hydrogens] = counts;
         let atoms = || self.atoms.iter().enumerate();
@@ -103,7 +103,7 @@ impl RawMarks {
         n_turns + n_hydrogens + self.up.keys().filter(|k| bonds(**k)).count()
     }
 
-    /// The molecule with these marks, and the number of them that say nothing.
+    /// Returns the molecule with these marks, and the number of meaningless marks.
     pub(super) fn set(&self, molecule: Molecule) -> Result<(Molecule, usize), MoleculeError> {
         let written = self.count([&|_| true; 3]);
         if written == 0 {
@@ -135,12 +135,13 @@ impl RawMarks {
         Ok((marked, left_out))
     }
 
-    /// `true` if the first other neighbour of an end of a double bond is above it; `None` where nothing says so.
+    /// Returns `true` if the first other neighbour of an end of a double bond is above it; `None` if no
+    /// direction is written.
     fn first_is_up(&self, molecule: &Molecule, end: usize, bond: usize) -> Result<Option<bool>, MoleculeError> {
         if molecule.bonds()[bond].order != BondOrder::Double {
             return Ok(None);
         }
-        // A hydrogen is on the other side than the neighbour beside it.
+        // The end's neighbour is on the opposite side of its hydrogen.
         let mut found = self.atoms[end].up_hydrogen.map(|up| !up);
         for side in side_bonds(molecule, end, bond) {
             let Some(up) = self.up.get(&side.bond).map(|up| up ^ side.turns) else { continue };

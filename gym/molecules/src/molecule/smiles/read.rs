@@ -8,24 +8,26 @@ use crate::molecule::{BondOrder, Element, Molecule, MoleculeError, NotRead, Vale
 
 type Result<T> = std::result::Result<T, MoleculeError>;
 
-/// Things that a SMILES says and a [`Molecule`] has no place for, and that reading it has left out.
+/// The parts of a SMILES that were ignored, because they are meaningless or a [`Molecule`] can't hold them.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct LeftOut {
-    /// Marks of stereochemistry that say nothing: `@` or `@@` at atoms, `/` and `\\` at bonds, that are none of a centre's or double
-    /// bond's that can be two ways (two methyls, a ring of six), or not enough of them (one end of a double bond).
+    /// The number of meaningless marks of stereochemistry: `@` or `@@` at atoms, or `/` and `\\` at bonds,
+    /// that belong to no stereo element (two methyls, a ring of six) or are incomplete (one end of a double
+    /// bond).
     pub stereo: usize,
-    /// Numbers that map atoms, as in `[CH3:1]`.
+    /// The number of atom-map numbers, as in `[CH3:1]`.
     pub atom_maps: usize,
 }
 
 impl Molecule {
-    /// More atoms aren't read or made: a molfile has room for 999, and a key has a bit for each pair.
+    /// The largest number of heavy atoms. A molfile has room for 999, and a key has a bit for each pair of
+    /// atoms.
     pub const MAX_ATOMS: usize = 1_000;
 
-    /// Reads a SMILES with the default valences: [`read`](Self::read).
+    /// Reads a SMILES with the default valences; see [`read`](Self::read).
     ///
     /// # Errors
-    /// Those of [`read`](Self::read).
+    /// Errors of [`read`](Self::read).
     pub fn from_smiles(smiles: &str) -> Result<Self> {
         Self::read(&ValenceTable::default(), smiles)
     }
@@ -34,22 +36,23 @@ impl Molecule {
     /// and aromatic atoms (lower case) and bonds (`:`), which get single and double bonds. Isotopes, `*`,
     /// `$`, dative bonds and several components (`.`) are refused.
     ///
-    /// As in RDKit, a hydrogen that is written as an atom (`[H]C`) is counted on its heavy neighbour, which
-    /// keeps its stereochemistry. Atoms are therefore numbered without hydrogens. A hydrogen without exactly
-    /// one heavy neighbour is refused (`[H][H]`, `[H+]`).
+    /// *Hydrogens.* As in RDKit, a hydrogen written as an atom (`[H]C`) is counted on its heavy neighbour,
+    /// which keeps its stereochemistry. Atoms are therefore numbered without hydrogens. A hydrogen without
+    /// exactly one heavy neighbour is refused (`[H][H]`, `[H+]`).
     ///
-    /// As in RDKit, too, neutral nitrogen of five bonds gets charges: `CN(=O)=O` is read as `C[N+](=O)[O-]`,
-    /// and `CN=N#N` as `CN=[N+]=[N-]`, unless `table` has the valence 5.
+    /// *Nitrogen.* As in RDKit, neutral nitrogen with five bonds gets charges: `CN(=O)=O` is read as
+    /// `C[N+](=O)[O-]`, and `CN=N#N` as `CN=[N+]=[N-]`, unless `table` has the valence 5.
     ///
-    /// Stereochemistry is read: `@` and `@@` at tetrahedral centres, `/` and `\` beside double bonds ([`marks`](Self::marks)); marks that
-    /// say nothing are left out, and [`read_noting`](Self::read_noting) counts them. [`without_stereo`](Self::without_stereo) makes one
-    /// molecule of all stereoisomers.
+    /// *Stereochemistry.* `@` and `@@` at tetrahedral centres and `/` and `\` next to double bonds are read
+    /// as [`marks`](Self::marks). Meaningless marks are ignored; [`read_noting`](Self::read_noting) counts
+    /// them. [`without_stereo`](Self::without_stereo) maps all stereoisomers to one molecule.
     ///
-    /// Double bonds are placed where rings come out aromatic: in `c1ccc2c(c1)c1ccccc12`, biphenylene, not between the two rings of six.
-    /// Lower-case atoms of rings that aren't aromatic (`c1ccccccc1`) have them where some fit; such a text doesn't say which of two
-    /// molecules it is, if they would be different.
+    /// *Aromatic atoms.* Double bonds are placed so that rings become aromatic: in biphenylene,
+    /// `c1ccc2c(c1)c1ccccc12`, no double bond joins the rings of six. Lower-case atoms of rings that aren't
+    /// aromatic (`c1ccccccc1`) get any placement that fits; if placements are different molecules, the text
+    /// is ambiguous.
     ///
-    /// The time grows with the length of the text.
+    /// The time is linear in the length of the text.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -64,25 +67,26 @@ impl Molecule {
     /// ```
     ///
     /// # Errors
-    /// Each error says the place in the text or the atom:
+    /// Each error gives the position in the text, or the atom:
     ///
-    /// * [`MoleculeError::Syntax`]: the text is no SMILES.
-    /// * [`NotRead`](MoleculeError::NotRead): it has one of the things that are refused, or an element beyond
+    /// * [`MoleculeError::Syntax`]: the text isn't a SMILES.
+    /// * [`NotRead`](MoleculeError::NotRead): the text has a refused feature, or an element that isn't in
     ///   [`Element::ALL`].
     /// * [`Valence`](MoleculeError::Valence): `table` doesn't have the valence of an atom.
     /// * [`NotInRing`](MoleculeError::NotInRing), [`AromaticBond`](MoleculeError::AromaticBond): an aromatic
-    ///   atom or bond is in no ring.
+    ///   atom or bond isn't in a ring.
     /// * [`Kekulise`](MoleculeError::Kekulise): aromatic atoms have no alternating single and double bonds.
     /// * [`Bond`](MoleculeError::Bond): a ring number makes a second bond between two atoms, or a bond of an
     ///   atom with itself (`C11`).
     /// * [`Stereo`](MoleculeError::Stereo): directions of bonds contradict each other.
     /// * [`Disconnected`](MoleculeError::Disconnected): the text is empty.
-    /// * [`TooLarge`](MoleculeError::TooLarge): it has more than [`MAX_ATOMS`](Self::MAX_ATOMS) heavy atoms.
+    /// * [`TooLarge`](MoleculeError::TooLarge): the molecule has more than [`MAX_ATOMS`](Self::MAX_ATOMS)
+    ///   heavy atoms.
     pub fn read(table: &ValenceTable, smiles: &str) -> Result<Self> {
         Ok(Self::read_noting(table, smiles)?.0)
     }
 
-    /// The same as [`read`](Self::read), with what was left out.
+    /// Reads a SMILES as [`read`](Self::read) does; also returns what was ignored.
     ///
     /// ```
     /// use gfn_molecules::{Molecule, ValenceTable};
@@ -94,7 +98,7 @@ impl Molecule {
     /// ```
     ///
     /// # Errors
-    /// Those of [`read`](Self::read).
+    /// Errors of [`read`](Self::read).
     pub fn read_noting(table: &ValenceTable, smiles: &str) -> Result<(Self, LeftOut)> {
         let mut reader = Reader { text: smiles.as_bytes(), smiles, ..Reader::default() };
         reader.read()?;
@@ -105,15 +109,15 @@ impl Molecule {
     }
 }
 
-/// Atoms that are written without brackets; of two symbols with one beginning the longer comes first.
+/// Atoms that may be written without brackets; two-letter symbols come first, so that they are matched first.
 const ORGANIC: [&str; 16] = ["Cl", "Br", "B", "C", "N", "O", "P", "S", "F", "I", "b", "c", "n", "o", "p", "s"];
 
-/// A ring number that came once.
+/// A ring number whose other end hasn't come yet.
 struct OpenRing {
     atom: usize,
     mark: Option<Mark>,
     up: Option<bool>,
-    /// Where the other end comes among the neighbours of the atom.
+    /// The place of the ring's other end among the neighbours of the atom.
     place: usize,
 }
 
@@ -124,14 +128,14 @@ struct Reader<'a> {
     at: usize,
     atoms: Vec<RawAtom>,
     bonds: Vec<RawBond>,
-    /// The atom that the next one is joined to.
+    /// The atom that the next atom is joined to.
     last: Option<usize>,
-    /// `true` if a hydrogen stands before the first atom, which it is joined to.
+    /// `true` if a hydrogen stands before the first atom and will be joined to it.
     starts_with_hydrogen: bool,
     /// The bond written before the next atom or ring number.
     mark: Option<Mark>,
     branches: Vec<usize>,
-    /// The direction of that bond, `true` for `/`.
+    /// The direction of that bond; `true` for `/`.
     up: Option<bool>,
     rings: BTreeMap<u32, OpenRing>,
     marks: RawMarks,
@@ -247,7 +251,7 @@ impl Reader<'_> {
         if open.mark.is_some() && mark.is_some() && open.mark != mark {
             return self.fail("the ends of a ring have different bonds");
         }
-        // The other end sees the bond from the other side.
+        // The direction is reversed, as seen from the other end.
         let seen = up.map(|up| !up);
         if open.up.is_some() && seen.is_some() && open.up != seen {
             return self.fail("the ends of a ring have bonds in opposite directions");
@@ -259,7 +263,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The number that follows on `%`: two digits, or up to five in parentheses.
+    /// Reads the number after `%`: two digits, or up to five in parentheses.
     fn long_ring_number(&mut self) -> Result<u32> {
         let (mut number, mut digits) = (0, 0);
         let bracketed = self.take(b'(');
@@ -292,7 +296,7 @@ impl Reader<'_> {
         let has_before = self.last.is_some() || self.starts_with_hydrogen;
         self.marks.add(counterclockwise, has_before);
         if std::mem::take(&mut self.starts_with_hydrogen) {
-            // Where the bond goes up to the atom, the hydrogen is below.
+            // The hydrogen is below the atom if the bond goes up to the atom.
             let up = self.up.take().map(|up| !up);
             self.add_hydrogen(new, up)?;
         }

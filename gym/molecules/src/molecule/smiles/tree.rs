@@ -1,4 +1,5 @@
-//! Text of a graph: depth first, with branches in parentheses and a number for each bond that closes a ring.
+//! SMILES-like text of a graph: depth first, with branches in parentheses and a number for each bond that
+//! closes a ring.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -6,17 +7,19 @@ use std::collections::{BinaryHeap, HashMap};
 /// A bond, and the atom that it leads to.
 pub(crate) type Step = (usize, usize);
 
-/// The steps from each atom, in the order in which they are written.
+/// The spanning tree of a text: the steps from each atom, in the order of writing.
 pub(crate) struct TextTree {
     roots: Vec<usize>,
-    /// Ring bonds that are written as numbers, at the atom where they are met first and at the other one.
+    /// Ring bonds written as numbers: at the atom that is visited first (`opens`) and at the other atom
+    /// (`closes`).
     pub(super) opens: Vec<Vec<Step>>,
     pub(super) closes: Vec<Vec<Step>>,
     pub(super) children: Vec<Vec<Step>>,
 }
 
 impl TextTree {
-    /// Walks depth first from each of the roots that no earlier one leads to; `steps` lists the steps from an atom.
+    /// Traverses the graph depth first from each root that hasn't been visited; `steps` lists the steps from
+    /// an atom.
     pub(crate) fn new(n_atoms: usize, n_bonds: usize, roots: &[usize], steps: impl Fn(usize) -> Vec<Step>) -> Self {
         let empty = || vec![Vec::new(); n_atoms];
         let mut tree = Self { roots: Vec::new(), opens: empty(), closes: empty(), children: empty() };
@@ -38,7 +41,8 @@ impl TextTree {
                     continue;
                 }
                 if std::mem::replace(&mut seen[b], true) {
-                    // In depth-first order an edge that isn't of the tree leads back to an ancestor.
+                    // An edge that isn't in the tree leads back to an ancestor, as the traversal is depth
+                    // first.
                     tree.opens[b].push((k, a));
                     tree.closes[a].push((k, b));
                 } else {
@@ -50,14 +54,14 @@ impl TextTree {
         tree
     }
 
-    /// Writes the tree: `atom` gives the text of an atom, `bond` that of a bond that leaves an atom.
+    /// Writes the tree; `atom` gives the text of an atom, `bond` the text of a bond that leaves an atom.
     pub(crate) fn write(&self, atom: impl Fn(usize) -> String, bond: impl Fn(usize, usize) -> &'static str) -> String {
         enum Piece {
             Atom(usize),
             Text(&'static str),
         }
         let mut out = String::new();
-        // The smallest number that is free comes next.
+        // The smallest free ring number is used next.
         let (mut free, mut used) = (BinaryHeap::new(), 0);
         let mut numbers = HashMap::new();
         let mut stack: Vec<Piece> = Vec::new();

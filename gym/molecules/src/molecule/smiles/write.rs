@@ -5,13 +5,13 @@ use crate::molecule::aromaticity::has_ring_double;
 use crate::molecule::{BondOrder, Molecule, StereoElement, ValenceTable, ranks, signed, with_count};
 
 impl Molecule {
-    /// Its canonical SMILES: the same text for the same molecule. Aromatic rings are in lower case; centres and double bonds that are
-    /// marked have `@` and `/`.
+    /// Returns the canonical SMILES: the same text for the same molecule. Aromatic rings are in lower case;
+    /// marked centres and double bonds have `@` and `/`.
     ///
-    /// The text isn't RDKit's canonical SMILES, nor another program's: the order of the atoms is this
-    /// library's own, and atoms with triple bonds are never aromatic (benzyne is for RDKit). To compare
-    /// molecules with those of another program, read its SMILES by [`from_smiles`](Self::from_smiles) and
-    /// compare [`key`](Self::key)s.
+    /// The text differs from the canonical SMILES of RDKit and other programs: the order of the atoms is
+    /// specific to this library, and atoms with triple bonds are never aromatic (in RDKit, benzyne is). To
+    /// compare molecules with those of another program, read its SMILES by [`from_smiles`](Self::from_smiles)
+    /// and compare [`key`](Self::key)s.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -26,7 +26,8 @@ impl Molecule {
         Writer::new(self, &self.canonical().order, true).write()
     }
 
-    /// The canonical SMILES of this Kekule form, with single, double and triple bonds only: the same text for the same form.
+    /// Returns the canonical SMILES of this Kekule form, with single, double and triple bonds only: the same
+    /// text for the same form.
     #[must_use]
     pub fn kekule_smiles(&self) -> String {
         Writer::new(self, &self.canonical_kekule().order, false).write()
@@ -37,9 +38,9 @@ struct Writer<'a> {
     molecule: &'a Molecule,
     aromatic: bool,
     table: ValenceTable,
-    /// Places in the canonical order.
+    /// The rank of each atom in the canonical order.
     rank: Vec<usize>,
-    /// Directions of bonds.
+    /// Directions of bonds, by bond.
     up: Vec<Option<bool>>,
 }
 
@@ -51,7 +52,7 @@ impl<'a> Writer<'a> {
 
     fn write(&self) -> String {
         let molecule = self.molecule;
-        // An end of a chain, if there is one, makes fewer brackets.
+        // Starting at an end of a chain, if there is one, needs fewer parentheses.
         let start = (0..self.rank.len()).min_by_key(|&a| (molecule.bonds_at(a).len() > 1, self.rank[a]));
         let steps = |a: usize| {
             let mut steps: Vec<(usize, usize)> =
@@ -63,7 +64,7 @@ impl<'a> Writer<'a> {
         tree.write(|a| self.atom(a, self.turn(a, &tree)), |k, a| self.bond(k, a))
     }
 
-    /// Writes a bond that leaves `a`.
+    /// Returns the text of a bond that leaves `a`.
     fn bond(&self, k: usize, a: usize) -> &'static str {
         let bond = self.molecule.bonds()[k];
         let lower = |a: usize| self.aromatic && self.molecule.atoms()[a].aromatic;
@@ -78,7 +79,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The turn of a centre, as its neighbours are written.
+    /// Returns the turn of a centre, given the order in which its neighbours are written.
     fn turn(&self, a: usize, tree: &TextTree) -> &'static str {
         let Some(positive) = self.molecule.sign(StereoElement::Centre(a)) else { return "" };
         let steps = tree.closes[a].iter().chain(&tree.opens[a]).chain(&tree.children[a]);
@@ -105,7 +106,8 @@ impl<'a> Writer<'a> {
         format!("[{symbol}{turn}{hydrogens}{}]", signed(atom.charge.into()))
     }
 
-    /// The hydrogens that a reader gives the atom without brackets; `None` if it would place the double bonds otherwise.
+    /// Returns the number of hydrogens that a reader gives the atom without brackets; `None` if it would
+    /// place double bonds differently.
     fn implied(&self, a: usize, lower: bool) -> Option<u8> {
         let element = self.molecule.atoms()[a].element;
         if !lower {

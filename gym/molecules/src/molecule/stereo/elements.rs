@@ -1,4 +1,4 @@
-//! Which atoms and bonds can be one of two ways, by their own neighbours.
+//! Atoms and bonds that can be stereo elements, judged by their direct neighbours.
 
 use std::collections::BTreeMap;
 
@@ -6,29 +6,30 @@ use super::StereoElement;
 use crate::molecule::aromaticity::ring_bonds;
 use crate::molecule::{Atom, Bond, BondOrder, Element, Molecule, in_three_ring, ring_edges, smallest_rings};
 
-/// Rings of fewer atoms have their double bonds in cis.
+/// The size of the smallest rings whose double bonds can be trans.
 const TRANS_RING: usize = 8;
 
 impl Molecule {
-    /// The heavy neighbours of an atom, ascending.
+    /// Returns the heavy neighbours of an atom, in ascending order.
     pub(crate) fn heavy_neighbours(&self, a: usize) -> Vec<usize> {
         let mut out: Vec<usize> = self.neighbours(a).map(|(b, _)| b).collect();
         out.sort_unstable();
         out
     }
 
-    /// The neighbours of an end of a double bond but for the other end, ascending.
+    /// Returns the neighbours of an end of a double bond without the other end, in ascending order.
     pub(crate) fn beside(&self, end: usize, bond: usize) -> Vec<usize> {
         let other = self.bonds()[bond].other_end(end);
         self.heavy_neighbours(end).into_iter().filter(|&b| b != other).collect()
     }
 
-    /// Atoms and double bonds that can be one of two ways, as RDKit has them; equal neighbours aren't looked at.
+    /// Returns the atoms and double bonds that can be stereo elements, as in RDKit, whether or not they have
+    /// equal neighbours.
     pub(super) fn candidates(&self) -> Vec<StereoElement> {
         let centres = (0..self.atoms().len()).filter(|&a| self.is_centre(a)).map(StereoElement::Centre);
         let open: Vec<bool> = (0..self.bonds().len()).map(|k| self.is_open(k)).collect();
-        // Around a ring of double and single bonds in turn, directions of the single ones would have to fit together: SMILES can't
-        // write all that there is, so there these have no marks.
+        // Double bonds in a ring of alternating double and single bonds are left out: the directions of the
+        // single bonds would have to agree around the ring, so SMILES can't express all combinations.
         let mut is_end = vec![false; self.atoms().len()];
         for bond in self.bonds().iter().zip(&open).filter(|(_, open)| **open).map(|(bond, _)| bond) {
             is_end[bond.a] = true;
@@ -43,15 +44,16 @@ impl Molecule {
         centres.chain(free.map(|((k, _), _)| StereoElement::DoubleBond(*k))).collect()
     }
 
-    /// `true` if an atom has four neighbours at the corners of a tetrahedron, a hydrogen or a lone pair among them.
+    /// Returns `true` if an atom has four neighbours at the corners of a tetrahedron, including a hydrogen or
+    /// lone pair.
     fn is_centre(&self, a: usize) -> bool {
         let atom = self.atoms()[a];
         let valence = self.valence(a);
-        // Beside a multiple bond of an element of its own row nitrogen is flat.
+        // Nitrogen next to a multiple bond of a second-row element is flat.
         let is_multiple = |bond: &Bond| bond.order != BondOrder::Single || bond.aromatic;
         let flattens =
             |b: usize| self.atoms()[b].element.number() < 10 && self.neighbours(b).any(|(_, bond)| is_multiple(bond));
-        // Nor are atoms of triple bonds and aromatic ones at the centre of a tetrahedron.
+        // Atoms with triple bonds and aromatic atoms aren't tetrahedral either.
         if atom.aromatic || self.neighbours(a).any(|(_, bond)| bond.order == BondOrder::Triple) {
             return false;
         }
@@ -65,7 +67,8 @@ impl Molecule {
         }
     }
 
-    /// `true` if an atom is in two rings of a smallest set that share two bonds: it can't turn itself inside out.
+    /// Returns `true` if an atom is in two rings of a smallest set that share two bonds, so that it can't
+    /// invert.
     fn is_bridgehead(&self, a: usize) -> bool {
         if self.neighbours(a).filter(|(_, bond)| bond.in_ring).count() < 3 {
             return false;
@@ -88,7 +91,7 @@ impl Molecule {
         smallest_rings(self.atoms().len(), &bonds)
     }
 
-    /// `true` if a double bond has a neighbour at each end that can be on either side.
+    /// Returns `true` if a double bond has a neighbour at each end that can be on either side.
     pub(crate) fn is_open(&self, k: usize) -> bool {
         let bond = self.bonds()[k];
         let end = |a: usize| {
@@ -105,8 +108,8 @@ impl Molecule {
             && !(bond.in_ring && self.reach(bond.a, TRANS_RING - 2, |other| other != k).contains(&bond.b))
     }
 
-    /// Returns the topological symmetry class of each atom, marks apart: by refinement of its element, charge and hydrogens by the bonds to
-    /// its neighbours and their classes.
+    /// Returns the topological symmetry class of each atom, ignoring marks. Classes begin with element,
+    /// charge and hydrogens, and are refined by the bonds to neighbours and the neighbours' classes.
     pub(super) fn classes(&self) -> Vec<usize> {
         let look = |atom: &Atom| {
             let charge = (i32::from(atom.charge) + 128) as usize;
@@ -137,7 +140,8 @@ impl Molecule {
         }
     }
 
-    /// The sets of neighbours of an element of which no two may be alike: all of a centre's, those of each end of a double bond.
+    /// Returns the sets of neighbours of an element, no two of which may be equal: all neighbours of a
+    /// centre, or the neighbours of each end of a double bond.
     pub(super) fn ligands(&self, element: StereoElement) -> Vec<Vec<usize>> {
         match element {
             StereoElement::Centre(a) => vec![self.heavy_neighbours(a)],
@@ -146,7 +150,8 @@ impl Molecule {
     }
 }
 
-/// Numbers equal lists alike, in ascending order; the second value is the number of different ones.
+/// Numbers lists in ascending order, with equal numbers for equal lists; also returns the number of different
+/// lists.
 fn numbered(looks: Vec<Vec<usize>>) -> (Vec<usize>, usize) {
     let mut places: BTreeMap<&Vec<usize>, usize> = looks.iter().map(|look| (look, 0)).collect();
     places.values_mut().enumerate().for_each(|(k, place)| *place = k);

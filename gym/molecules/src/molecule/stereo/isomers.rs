@@ -1,4 +1,4 @@
-//! Marks that say something, and the stereoisomers of a molecule.
+//! Meaningful marks, and the stereoisomers of a molecule.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,19 @@ use gfn::graph::CanonicalKey;
 use super::{StereoElement, StereoMark};
 use crate::molecule::{Molecule, ranks};
 
-/// More settings of the elements aren't tried.
+/// The largest number of elements whose settings are enumerated.
 const MAX_SETTINGS: u32 = 16;
 
 impl Molecule {
-    /// The atoms and double bonds that make stereoisomers, in ascending order, whether they are marked or not: those that can be one
-    /// of two ways (carbon with four neighbours, one hydrogen at most; quaternary nitrogen, sulphoxides, phosphorus and so on; double
-    /// bonds, in rings of eight and more), without those that a symmetry turns which keeps all others as they are (two methyls that
-    /// change places). All of them marked, a molecule is one stereoisomer; two settings may be the same one.
+    /// Returns the atoms and double bonds that make stereoisomers, in ascending order, marked or not. An
+    /// element is a carbon with four neighbours (at most one hydrogen), quaternary nitrogen, sulphoxide,
+    /// phosphorus and so on, or a double bond (in rings: of eight and more atoms). Elements are left out if a
+    /// symmetry inverts them while it keeps all others as they are (two methyls that change places). If all
+    /// elements are marked, a molecule is one stereoisomer; two settings may be the same stereoisomer.
     ///
-    /// As in RDKit, nitrogen of three neighbours is one in rings of three and at bridgeheads unless it is conjugated, and cumulenes and atropisomers aren't.
-    /// In a ring of double and single bonds in turn double bonds aren't, as SMILES has no way to write them all.
+    /// As in RDKit, nitrogen with three neighbours counts in rings of three and at bridgeheads unless it is
+    /// conjugated; cumulenes and atropisomers don't count. Double bonds in a ring of alternating double and
+    /// single bonds don't count, as SMILES can't express all of their settings.
     ///
     /// ```
     /// use gfn_molecules::{Molecule, StereoElement};
@@ -33,8 +35,9 @@ impl Molecule {
         fixed
     }
 
-    /// The stereo elements, without those that all symmetries make useless: those whose signs no symmetry changes or exchanges, each of which
-    /// doubles the isomers, and the others.
+    /// Returns the stereo elements in two groups. No symmetry changes or exchanges the signs of the first
+    /// group, so each of its elements doubles the number of isomers. Elements whose marks are meaningless
+    /// because of a symmetry are left out.
     fn elements(&self) -> (Vec<StereoElement>, Vec<StereoElement>) {
         let classes = self.classes();
         let mut count = BTreeMap::new();
@@ -45,7 +48,7 @@ impl Molecule {
         let (sure, mut others): (Vec<_>, Vec<_>) = candidates.partition(|element| self.is_told(*element, &classes));
         let graph = self.graph(|k| self.class(k));
         while let Some(place) = (0..others.len()).find(|&place| {
-            // What belongs to the other elements is held in place.
+            // The atoms of all other elements are held fixed by distinct attributes.
             let rest = sure.iter().chain(&others).filter(|other| **other != others[place]);
             let mut held = graph.clone();
             for (a, number) in rest.flat_map(|other| self.atoms_of(*other)).zip(1u16..) {
@@ -64,28 +67,28 @@ impl Molecule {
         (fixed, others)
     }
 
-    /// An element's atoms and their neighbours.
+    /// Returns an element's atoms and their neighbours.
     fn atoms_of(&self, element: StereoElement) -> Vec<usize> {
         self.ends(element).into_iter().chain(self.ligands(element).concat()).collect()
     }
 
-    /// Returns `true` if any two neighbours of an element that `alike` accepts could change places.
+    /// Returns `true` if `alike` accepts any pair of neighbours that would change places.
     fn any_pair(&self, element: StereoElement, alike: impl Fn(usize, usize) -> bool) -> bool {
         let any = |atoms: &Vec<usize>| (1..atoms.len()).any(|k| atoms[..k].iter().any(|&a| alike(a, atoms[k])));
         self.ligands(element).iter().any(any)
     }
 
-    /// `true` if no symmetry exchanges neighbours of an element.
+    /// Returns `true` if no symmetry exchanges neighbours of an element.
     fn is_told(&self, element: StereoElement, classes: &[usize]) -> bool {
         !self.any_pair(element, |a, b| classes[a] == classes[b])
     }
 
-    /// `true` if two neighbours of an element that are ends of the molecule are alike.
+    /// Returns `true` if two neighbours of an element are terminal atoms of the same class.
     fn has_equal_ends(&self, element: StereoElement, classes: &[usize]) -> bool {
         self.any_pair(element, |a, b| classes[a] == classes[b] && self.neighbours(a).len() == 1)
     }
 
-    /// The molecule without the marks that say nothing.
+    /// Returns the molecule without its meaningless marks.
     pub(crate) fn normal(mut self) -> Self {
         if self.marks().is_empty() {
             return self;
@@ -98,8 +101,9 @@ impl Molecule {
             let doubted =
                 self.marks().iter().map(|mark| mark.element).filter(|&element| !self.is_told(element, &classes));
             let turned: Vec<_> = doubted.filter(|&element| self.is_turned(element)).collect();
-            // Two marks that could each be turned may say something together (those of the two methyls on one side of
-            // 1,2,3-trimethylcyclopropane): a mark goes if it could be turned without the others, too.
+            // Two marks that could each be inverted may carry information together (those of two methyls on
+            // one side of 1,2,3-trimethylcyclopropane). A mark is removed only if it could be inverted
+            // without the others, too.
             let alone = |&element: &StereoElement| {
                 let gone = |mark: &StereoMark| mark.element == element || !turned.contains(&mark.element);
                 self.keeping(gone).is_turned(element)
@@ -126,19 +130,20 @@ impl Molecule {
         }
     }
 
-    /// The molecule with those of its marks only that `keeps` accepts.
+    /// Returns the molecule with only those of its marks that `keeps` accepts.
     fn keeping(&self, keeps: impl Fn(&StereoMark) -> bool) -> Self {
         self.with_stereo_marks(self.marks().iter().copied().filter(keeps).collect())
     }
 
-    /// The molecule with these marks more.
+    /// Returns the molecule with additional marks.
     fn with_more(&self, more: impl Iterator<Item = StereoMark>) -> Self {
         let mut marks: Vec<StereoMark> = self.marks().iter().copied().chain(more).collect();
         marks.sort_unstable();
         self.with_stereo_marks(marks)
     }
 
-    /// A marked molecule with signs for the elements that have none because they would say nothing.
+    /// Returns a marked molecule with signs added to the elements that have none because their signs would be
+    /// meaningless.
     pub(crate) fn completed(mut self) -> Self {
         if self.marks().is_empty() {
             return self;
@@ -154,13 +159,14 @@ impl Molecule {
         self
     }
 
-    /// `true` if a symmetry takes the molecule to itself with the mark of this element turned.
+    /// Returns `true` if a symmetry maps the molecule to itself with the mark of this element inverted.
     fn is_turned(&self, element: StereoElement) -> bool {
         let turn = |mark: &StereoMark| StereoMark { positive: mark.positive ^ (mark.element == element), ..*mark };
         self.key() == self.with_stereo_marks(self.marks().iter().map(turn).collect()).key()
     }
 
-    /// A double bond without a mark between two that have one: what is written of those would say how it is, too.
+    /// Returns a double bond without a mark between two marked ones, if there is one: SMILES can't write it,
+    /// as the directions of the others would imply its sign.
     pub(super) fn unwritable(&self) -> Option<usize> {
         let shown = |end: usize, bond: usize| {
             let marked = |k: &usize| *k != bond && self.double_bond_sign(*k).is_some();
@@ -174,8 +180,8 @@ impl Molecule {
         .find(|&k| shown(self.bonds()[k].a, k) && shown(self.bonds()[k].b, k))
     }
 
-    /// The number of its stereoisomers that agree with its marks; `None` where more than 16 elements that symmetries exchange have
-    /// none, or the number is beyond `u64`.
+    /// Returns the number of its stereoisomers that agree with its marks. `None` if more than 16 elements
+    /// that symmetries exchange have no mark, or if the number exceeds `u64`.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -195,8 +201,8 @@ impl Molecule {
         u32::try_from(free).ok().and_then(|free| 2u64.checked_pow(free)).and_then(|many| many.checked_mul(others))
     }
 
-    /// Its stereoisomers that agree with its marks, each once and with all marks that say something; `None` where there are more than
-    /// 65,536 settings of its elements.
+    /// Returns its stereoisomers that agree with its marks, each once and with all meaningful marks. `None`
+    /// if more than 16 elements have no mark (65,536 settings).
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -212,7 +218,8 @@ impl Molecule {
         Some(isomers.into_values().map(Self::normal).collect())
     }
 
-    /// One molecule for each class of settings of those of these elements that have no mark.
+    /// Returns one molecule for each class of equivalent settings of the given elements that have no mark;
+    /// `None` if more than 16 of them have none.
     fn settings(&self, elements: &[StereoElement]) -> Option<BTreeMap<CanonicalKey, Self>> {
         let open: Vec<_> = elements.iter().copied().filter(|element| self.sign(*element).is_none()).collect();
         let n = u32::try_from(open.len()).ok().filter(|n| *n <= MAX_SETTINGS)?;

@@ -1,13 +1,14 @@
 //! Stereochemistry: the signs of tetrahedral centres and of double bonds.
 //!
-//! A mark is a sign relative to the numbers of the atoms around it; a permutation of the atoms acts on marks by moving them and by the
-//! parity of what it does to these numbers. Two marked molecules are the same where a permutation that keeps atoms and bonds takes the
-//! marks of one to those of the other. A mark is dropped where such a permutation takes the molecule to itself with that sign turned
-//! (an isopropyl group, a centre between ends that have become alike, one mark of 1,4-dimethylcyclohexane without the other), so that
-//! what is left depends on no order of atoms.
+//! A mark is a sign relative to the numbers of the atoms around it. A permutation of the atoms acts on marks:
+//! it moves them, and inverts them by the parity of its effect on these numbers. Two marked molecules are the
+//! same if a permutation that preserves atoms and bonds maps the marks of one to those of the other. A mark
+//! is meaningless, and dropped, if such a permutation maps the molecule to itself with that sign inverted (an
+//! isopropyl group, a centre whose branches have become equal, one mark of 1,4-dimethylcyclohexane without
+//! the other), so that the result doesn't depend on the order of atoms.
 //!
-//! Permutations aren't listed: a marked molecule is written as a graph with a few nodes more ([`oriented`]), whose canonical form and
-//! symmetries are those of the marked molecule.
+//! Permutations aren't enumerated: a marked molecule is written as a graph with a few additional nodes
+//! ([`oriented`]), whose canonical form and symmetries are those of the marked molecule.
 
 mod elements;
 mod isomers;
@@ -17,29 +18,32 @@ pub(crate) use oriented::MarkNode;
 
 use super::{Molecule, MoleculeError};
 
-/// A part of a molecule that can be one of two ways.
+/// A part of a molecule that can have two configurations.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum StereoElement {
-    /// An atom whose neighbours stand at the corners of a tetrahedron, its hydrogen or lone pair among them.
+    /// An atom whose neighbours are at the corners of a tetrahedron, including its hydrogen or lone pair.
     Centre(usize),
-    /// A double bond, by its place among the bonds.
+    /// A double bond, by its index among the bonds.
     DoubleBond(usize),
 }
 
-/// The way that a stereo element is.
+/// The configuration of a stereo element.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct StereoMark {
     /// The element.
     pub element: StereoElement,
-    /// Of a centre `true` where its neighbours in ascending order, seen from the first, turn counterclockwise; a hydrogen or lone pair
-    /// comes first (`@` of SMILES, for atoms in the order of the text). Of a double bond `true` where, of the other neighbours of each
-    /// end, the first ones are on the same side.
+    /// The sign.
+    ///
+    /// - Centre: `true` if its neighbours in ascending order, seen from the first, turn counterclockwise; a
+    ///   hydrogen or lone pair comes first (`@` of SMILES, for atoms in the order of the text).
+    /// - Double bond: `true` if the first neighbours of both ends (the other end apart) are on the same side.
     pub positive: bool,
 }
 
 impl Molecule {
-    /// The marks that say which of its stereoisomers a molecule is, in ascending order; those that would say nothing aren't among them.
-    /// A molecule without marks stands for all of its stereoisomers, one with some for those that agree.
+    /// Returns the marks of a molecule in ascending order, without meaningless marks. A molecule without
+    /// marks stands for all of its stereoisomers; a molecule with some marks stands for all stereoisomers
+    /// that agree with them.
     ///
     /// ```
     /// use gfn_molecules::{Molecule, StereoElement};
@@ -55,17 +59,17 @@ impl Molecule {
         &self.marks
     }
 
-    /// The molecule without its marks: all of its stereoisomers.
+    /// Returns the molecule without its marks, which stands for all of its stereoisomers.
     #[must_use]
     pub fn without_stereo(&self) -> Self {
         self.with_stereo_marks(Vec::new())
     }
 
-    /// The molecule with these marks in place of its own; those that say nothing are dropped.
+    /// Returns the molecule with these marks instead of its own; meaningless marks are dropped.
     ///
     /// # Errors
-    /// [`MoleculeError::Stereo`] for an element that isn't one, or has two marks; for marks of double bonds on both sides of one that
-    /// has none, which SMILES can't write.
+    /// [`MoleculeError::Stereo`] for a mark of something that can't be a stereo element, for two marks of one
+    /// element, and for marks on both sides of a double bond that has none, which SMILES can't write.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -98,26 +102,26 @@ impl Molecule {
         }
     }
 
-    /// The molecule with these marks, in ascending order, as they are.
+    /// Returns the molecule with these marks, which must be in ascending order; none is dropped.
     pub(crate) fn with_stereo_marks(&self, marks: Vec<StereoMark>) -> Self {
         let mut out = self.clone();
         out.marks = marks;
         out
     }
 
-    /// The sign of a double bond, if it is marked.
+    /// Returns the sign of a double bond, if it is marked.
     pub(crate) fn double_bond_sign(&self, bond: usize) -> Option<bool> {
         self.sign(StereoElement::DoubleBond(bond))
     }
 
-    /// The sign of an element, if it is marked.
+    /// Returns the sign of an element, if it is marked.
     pub(crate) fn sign(&self, element: StereoElement) -> Option<bool> {
         let place = self.marks.binary_search_by_key(&element, |mark| mark.element).ok()?;
         Some(self.marks[place].positive)
     }
 }
 
-/// `true` if the permutation that sorts these numbers is odd.
+/// Returns `true` if the permutation that sorts these numbers is odd.
 pub(crate) fn is_odd(order: &[usize]) -> bool {
     let inversions = (0..order.len()).map(|i| order[i + 1..].iter().filter(|&&later| later < order[i]).count());
     inversions.sum::<usize>() % 2 == 1

@@ -1,32 +1,34 @@
-//! A marked molecule as a graph: its canonical form and symmetries are those of the molecule with its marks.
+//! Graphs of marked molecules, whose canonical form and symmetries are those of the molecule with its marks.
 
 use gfn::graph::{Canonical, Edge, GraphState, Node, labelled_key, with_canonizer};
 
 use super::{StereoElement, StereoMark, is_odd};
 use crate::molecule::{Molecule, ranks};
 
-/// The class of the first kind of these nodes, and of their edges; those of atoms and bonds are smaller.
+/// The smallest class of additional nodes, and of their edges; classes of atoms and bonds are smaller.
 const FIRST_CLASS: u16 = 1_000;
 const FIRST_EDGE_CLASS: u16 = 4;
-/// A step from one neighbour of a centre to the next, and a side of a double bond.
+/// The kinds of nodes: a step from one neighbour of a centre to the next, and a side of a double bond.
 const TURN: u16 = 0;
 const SIDE: u16 = 1;
-/// Edges to the atom that a step leaves (or that is on a side), to the one that it comes to, to the one that it is seen from, to the
-/// centre or the ends of the double bond.
+/// The kinds of edges: to the atom that a step leaves (or that is on a side), to the atom that it arrives at,
+/// to the atom that it is seen from, and to the centre or the ends of the double bond.
 const LEAVES: u16 = 0;
 const ARRIVES: u16 = 1;
 const SEEN_FROM: u16 = 2;
 const OWN: u16 = 3;
 
-/// A node that a mark adds to the graph of a molecule: which of two kinds it is of, and the atoms that it is joined to, each with which of
-/// four kinds of edges.
+/// A node that a mark adds to the graph of a molecule: its kind, and the atoms that it is joined to, each
+/// with the kind of its edge.
 pub(crate) type MarkNode = (u16, Vec<(usize, u16)>);
 
-/// The steps around a centre, as places among its neighbours in ascending order, hydrogen and lone pair first: counterclockwise seen from
-/// the first of these or, where neighbours are atoms all, from each.
+/// Returns the steps around a centre as `(seen from, leaves, arrives)`, places among its neighbours in
+/// ascending order, with hydrogen and lone pair first. The steps are counterclockwise for a positive sign,
+/// seen from the first of these or, if all neighbours are heavy atoms, from each.
 ///
-/// Seen from any corner of a tetrahedron, the other three turn the same way or, for every other corner in an order of them, the
-/// opposite one; all twelve steps together are kept by even permutations of the four, and by no odd one.
+/// Seen from any corner of a tetrahedron, the other three are in the same rotational order or, for every
+/// other corner, in the opposite one. Even permutations of the four corners preserve the set of all twelve
+/// steps; odd permutations don't.
 fn turns(n_heavy: usize, positive: bool) -> Vec<(usize, usize, usize)> {
     let implicit = 4 - n_heavy;
     let from = if implicit > 0 { 0..1 } else { 0..4 };
@@ -43,7 +45,8 @@ fn turns(n_heavy: usize, positive: bool) -> Vec<(usize, usize, usize)> {
 }
 
 impl Molecule {
-    /// The nodes that a mark adds to the graph of the molecule: permutations of the atoms that keep them are those that keep the mark.
+    /// Returns the nodes that a mark adds to the graph of the molecule. Permutations of the atoms preserve
+    /// these nodes exactly if they preserve the mark.
     pub(crate) fn extra_nodes(&self, mark: StereoMark) -> Vec<MarkNode> {
         match mark.element {
             StereoElement::Centre(a) => {
@@ -77,14 +80,14 @@ impl Molecule {
         for (class, edges) in marks.iter().flat_map(|mark| self.extra_nodes(*mark)) {
             let node = graph.add_node(Node::of_class(FIRST_CLASS + class));
             for (a, class) in edges {
-                // The node is new, and the atoms are different ones.
+                // No error can occur: the node is new, and its atoms differ from each other.
                 let added = graph.add_edge(node, a as u32, Edge::of_class(FIRST_EDGE_CLASS + class));
                 debug_assert!(added.is_ok());
             }
         }
     }
 
-    /// The canonical form of a molecule with its marks, whose graph without them this is.
+    /// Computes the canonical form of the molecule with its marks; `graph` is its graph without marks.
     pub(in crate::molecule) fn canonical_marked(&self, mut graph: GraphState) -> Canonical {
         if self.marks().is_empty() {
             return with_canonizer(|canonizer| canonizer.canonical(&graph, 0));
@@ -97,7 +100,7 @@ impl Molecule {
         let rank = ranks(&found.order);
         for mark in self.marks() {
             let value = 1 + u8::from(self.sign_among(*mark, &rank));
-            // Neither a node nor an edge that isn't there: they are the molecule's.
+            // No error can occur: nodes and edges are those of the molecule.
             let set = match mark.element {
                 StereoElement::Centre(a) => {
                     let mut node = graph.node(a as u32).unwrap_or_default();
@@ -117,13 +120,14 @@ impl Molecule {
         found
     }
 
-    /// The sign of a mark in another order of the atoms: `rank` is the place of each.
+    /// Returns the sign of a mark in another order of the atoms; `rank` is the place of each.
     pub(crate) fn sign_among(&self, mark: StereoMark, rank: &[usize]) -> bool {
         let turned = |atoms: Vec<usize>| is_odd(&atoms.into_iter().map(|a| rank[a]).collect::<Vec<_>>());
         self.ligands(mark.element).into_iter().fold(mark.positive, |sign, atoms| sign ^ turned(atoms))
     }
 
-    /// `true` if two settings of an element can't be told apart, in a graph of the molecule in which some nodes are.
+    /// Returns `true` if both settings of an element are equivalent in a graph of the molecule, in which some
+    /// nodes may be distinguished.
     pub(super) fn turns_in(&self, graph: &GraphState, element: StereoElement) -> bool {
         let [one, other] = [true, false].map(|positive| {
             let mut graph = graph.clone();

@@ -10,8 +10,8 @@ use super::{Subject, morgan};
 use crate::Molecule;
 use crate::score::pickle::{is_gzipped, unpickled};
 
-/// The table of how common fragments are among known molecules, which synthetic accessibility is read from: RDKit's
-/// `Contrib/SA_Score/fpscores.pkl.gz`, or text.
+/// The frequencies of fragments in known molecules, from which synthetic accessibility is computed: RDKit's
+/// `Contrib/SA_Score/fpscores.pkl.gz`, or a text file.
 ///
 /// ```no_run
 /// use gfn_molecules::{AccessibilityTable, Molecule};
@@ -23,20 +23,21 @@ use crate::score::pickle::{is_gzipped, unpickled};
 #[derive(Clone, PartialEq, Debug)]
 pub struct AccessibilityTable(BTreeMap<u32, f64>);
 
-/// The contribution of a fragment that the table hasn't.
+/// The contribution of a fragment that isn't in the table.
 const UNKNOWN: f64 = -4.0;
-/// The sums that become 10 and 1.
+/// The sums that correspond to the scores 10 and 1.
 const LEAST: f64 = -4.0;
 const MOST: f64 = 2.5;
-/// Rings of more atoms are macrocycles.
+/// The largest size of rings that aren't macrocycles.
 const MACROCYCLE: usize = 8;
 
 impl AccessibilityTable {
-    /// The table of a file: RDKit's gzipped pickle, or text, on each line a contribution and the numbers of the fragments that have it, apart
-    /// by blanks.
+    /// Reads a table: RDKit's gzipped pickle, or a text file. Each line of text has a contribution and the
+    /// numbers of the fragments with this contribution, separated by blanks.
     ///
     /// # Errors
-    /// [`Error::Io`] for a file that can't be read, [`Error::File`] for one that is something else, or has no fragments.
+    /// [`Error::Io`] for a file that can't be read; [`Error::File`] for a file of another format or without
+    /// fragments.
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let bytes = std::fs::read(path).map_err(|source| Error::io(path, source))?;
@@ -51,18 +52,18 @@ impl AccessibilityTable {
         self.0.len()
     }
 
-    /// `true` if there are none; a file without any is refused.
+    /// Returns `true` if the table has no fragments, which [`read`](Self::read) refuses.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// The remedy for a file that is no table.
+/// The remedy in errors for files that aren't tables.
 const EXPECTED: &str =
     "give `Contrib/SA_Score/fpscores.pkl.gz` of RDKit, or text, on each line a contribution and its fragments";
 
-/// The table of RDKit's pickle: lists of a contribution and its fragments.
+/// Reads RDKit's pickle: lists of a contribution and its fragments.
 fn pickled(bytes: &[u8]) -> std::result::Result<BTreeMap<u32, f64>, String> {
     let Value::List(rows) = unpickled(bytes)? else { return Err("a pickle that is no list".to_owned()) };
     let mut table = BTreeMap::new();
@@ -81,7 +82,7 @@ fn pickled(bytes: &[u8]) -> std::result::Result<BTreeMap<u32, f64>, String> {
     Ok(table)
 }
 
-/// The table of a text.
+/// Reads a table from text.
 fn parse_text(bytes: &[u8]) -> std::result::Result<BTreeMap<u32, f64>, String> {
     let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
     let mut table = BTreeMap::new();
@@ -115,7 +116,8 @@ impl Subject<'_> {
         penalty += log_of(chematic_chem::num_spiro_atoms(plain)) + log_of(chematic_chem::num_bridgehead_atoms(plain));
         let large = self.molecule.rings().iter().any(|ring| ring.len() > MACROCYCLE);
         penalty += log_of(usize::from(large));
-        // Symmetrical molecules are easier to make: few different environments for many atoms.
+        // Symmetrical molecules are easier to make: they have few different environments for their number of
+        // atoms.
         let different = counts.len() as f64;
         let symmetry = if n > different { (n / different).ln() / 2.0 } else { 0.0 };
         let raw = sum / total - penalty + symmetry;
@@ -126,11 +128,12 @@ impl Subject<'_> {
 }
 
 impl Molecule {
-    /// The synthetic accessibility, from 1 (easy) to 10 (hard), by RDKit's formula: how common its fragments are, less penalties for size,
-    /// stereocentres, spiro and bridgehead atoms and macrocycles (Ertl and Schuffenhauer, J. Cheminform. 1, 2009). Needs the feature
+    /// Computes the synthetic accessibility, from 1 (easy) to 10 (hard), by RDKit's formula: the mean
+    /// frequency contribution of its fragments minus penalties for size, stereocentres, spiro and bridgehead
+    /// atoms and macrocycles (Ertl and Schuffenhauer, J. Cheminform. 1, 2009). It needs the feature
     /// `descriptors`.
     ///
-    /// Atoms that could be stereocentres count as such: a molecule here doesn't say which of them are.
+    /// Atoms that could be stereocentres count as stereocentres, as marks of stereochemistry are ignored.
     #[must_use]
     pub fn synthetic_accessibility(&self, table: &AccessibilityTable) -> f64 {
         Subject::of(self).synthetic_accessibility(table)

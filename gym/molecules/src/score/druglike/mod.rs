@@ -1,4 +1,4 @@
-//! Descriptors of drug-likeness and substructures, as RDKit has them; most are computed by chematic.
+//! Descriptors of drug-likeness, and substructures, as in RDKit; most are computed by chematic.
 
 mod accessibility;
 mod morgan;
@@ -27,8 +27,8 @@ impl Subject<'_> {
 
 /// Descriptors that need the feature `descriptors`.
 impl Molecule {
-    /// The quantitative estimate of drug-likeness, from 0 to 1, with its mean weights (Bickerton et al., "Quantifying the chemical beauty of
-    /// drugs", Nature Chemistry 4, 2012).
+    /// Computes the quantitative estimate of drug-likeness (QED), from 0 to 1, with the mean weights
+    /// (Bickerton et al., "Quantifying the chemical beauty of drugs", Nature Chemistry 4, 2012).
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -41,8 +41,8 @@ impl Molecule {
         chematic_chem::qed(Subject::of(self).plain())
     }
 
-    /// The logarithm, to base 10, of the partition coefficient between octanol and water, as a sum over atoms (Wildman and Crippen, J. Chem. Inf.
-    /// Comput. Sci. 39, 1999).
+    /// Computes log P, the decimal logarithm of the partition coefficient between octanol and water, as a sum
+    /// over atoms (Wildman and Crippen, J. Chem. Inf. Comput. Sci. 39, 1999).
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -54,9 +54,10 @@ impl Molecule {
         chematic_chem::logp_crippen(Subject::of(self).plain())
     }
 
-    /// The number of Lipinski's rules that it breaks: a weight of at most 500, a log P of at most 5, at most 5 donors and 10 acceptors of
-    /// hydrogen bonds (Lipinski et al., Adv. Drug Deliv. Rev. 23, 1997); donors and acceptors as [`n_donors`](Self::n_donors) and
-    /// [`n_acceptors`](Self::n_acceptors) count them.
+    /// Returns the number of Lipinski's rules that the molecule breaks: a weight of at most 500, a log P of
+    /// at most 5, at most 5 hydrogen bond donors and at most 10 acceptors (Lipinski et al., Adv. Drug Deliv.
+    /// Rev. 23, 1997). Donors and acceptors are those of [`n_donors`](Self::n_donors) and
+    /// [`n_acceptors`](Self::n_acceptors).
     #[must_use]
     pub fn n_lipinski_violations(&self) -> usize {
         Subject::of(self).n_lipinski_violations()

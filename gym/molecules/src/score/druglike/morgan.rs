@@ -1,10 +1,10 @@
-//! RDKit's numbers of circular environments, which tables that were made with it are keyed by.
+//! RDKit's identifiers of circular environments, the keys of tables made with RDKit.
 
 use std::collections::BTreeMap;
 
 use super::Subject;
 
-/// Boost's `hash_combine`, of 32 bits.
+/// Boost's 32-bit `hash_combine`.
 fn combined(hash: u32, value: u32) -> u32 {
     hash ^ value.wrapping_add(0x9e37_79b9).wrapping_add(hash << 6).wrapping_add(hash >> 2)
 }
@@ -13,22 +13,22 @@ fn hash(values: impl IntoIterator<Item = u32>) -> u32 {
     values.into_iter().fold(0, combined)
 }
 
-/// The number of times that each environment of up to `radius` bonds occurs, by the number that RDKit's `GetMorganGenerator` gives it: one that covers the
-/// same bonds as another is left out.
+/// Counts the environments of up to `radius` bonds by the identifiers of RDKit's `GetMorganGenerator`. An
+/// environment that covers the same bonds as another is left out.
 pub(super) fn environments(subject: &Subject<'_>, radius: usize) -> BTreeMap<u32, u32> {
     let molecule = subject.molecule;
     let (n, words) = (molecule.atoms().len(), molecule.bonds().len().div_ceil(64));
     let alone = |a: usize| {
         let atom = molecule.atoms()[a];
         let [number, degree, hydrogens] = [atom.element.number(), molecule.degree(a), atom.hydrogens].map(u32::from);
-        // No isotopes: the mass differs from the element's by nothing.
+        // The last value is the isotope's mass difference, which is always 0.
         hash([number, degree, hydrogens, atom.charge as u32, 0].into_iter().chain(molecule.in_ring(a).then_some(1)))
     };
-    // As RDKit counts kinds of bonds.
+    // RDKit's numbers of bond types.
     let kind = |k: usize| if subject.is_aromatic(k) { 12 } else { u32::from(molecule.bonds()[k].order.value()) };
     let at = |a: usize| molecule.bonds_at(a).iter().map(move |&k| (k, molecule.bonds()[k].other_end(a)));
     let mut numbers: Vec<u32> = (0..n).map(alone).collect();
-    // The bonds of each environment, as bits, the highest word first: in RDKit's order.
+    // The bonds of each environment as bits, the highest word first, so that sorting gives RDKit's order.
     let mut covered = vec![vec![0u64; words]; n];
     let mut seen: Vec<Vec<u64>> = Vec::new();
     let mut done: Vec<bool> = (0..n).map(|a| molecule.bonds_at(a).is_empty()).collect();

@@ -1,4 +1,4 @@
-//! Substructures by SMARTS.
+//! Substructure search with SMARTS.
 
 use std::path::Path;
 
@@ -11,25 +11,25 @@ use gfn::{Error, Result};
 use super::Subject;
 use crate::Molecule;
 
-/// The length of a SMARTS, and how deep its brackets may nest and its negations follow each other.
+/// The limits of a SMARTS: its length, and the depth of nested brackets and of consecutive negations.
 const MAX_LENGTH: usize = 2_000;
 const MAX_DEPTH: usize = 40;
-/// The steps that a search for one pattern in one molecule may take: some seconds.
+/// The largest number of steps of a search for one pattern in one molecule: some seconds.
 const MAX_STEPS: u64 = 5_000_000;
 
-/// A mistake of a SMARTS, or a search that was given up.
+/// An error in a SMARTS, or a search that was given up.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PatternError {
-    /// No SMARTS, or one with something that isn't read.
+    /// The text isn't a SMARTS, or has something that isn't supported.
     #[error("{smarts:?}: {problem}")]
     Syntax {
         /// The text.
         smarts: String,
-        /// The mistake.
+        /// A description of the problem.
         problem: String,
     },
-    /// A text longer, or nested deeper, than is read.
+    /// The text is too long, or nested too deeply.
     #[error(
         "a SMARTS of {length} characters, nested {depth} deep ({start:?}...): at most {MAX_LENGTH} and {MAX_DEPTH} are read"
     )]
@@ -38,15 +38,15 @@ pub enum PatternError {
         start: String,
         /// Its length, in bytes.
         length: usize,
-        /// The most brackets that are open at once, or negations that follow each other.
+        /// The depth of nested brackets, or the number of consecutive negations.
         depth: usize,
     },
-    /// A search that took too long to say whether the pattern is there.
+    /// The search took too long to tell whether the pattern is present.
     #[error("the search for {smarts:?} in {smiles} was given up ({why}): make the pattern more specific")]
     GivenUp {
-        /// The pattern.
+        /// The SMARTS of the pattern.
         smarts: String,
-        /// The molecule.
+        /// The SMILES of the molecule.
         smiles: String,
         /// The limit that was reached.
         why: String,
@@ -60,12 +60,13 @@ impl From<PatternError> for Error {
     }
 }
 
-/// Substructures by their SMARTS, each with a name: alerts that molecules are to be free of, or groups that they are to have.
+/// A list of named substructures, defined by SMARTS: alerts to avoid, or groups to require.
 ///
-/// They are what RDKit's are: `c` is an aromatic carbon whichever Kekule form a molecule is in, and a bond that isn't written is single or
-/// aromatic. Hydrogens as atoms at the ends of a pattern, as in many of the PAINS, are so many that its atoms must have at least (RDKit's
-/// `MolFromSmarts` with `mergeHs`); a pattern that names others (`[#1,#6]`) is looked for in the molecule with its hydrogens as atoms (RDKit's
-/// `AddHs`). A molecule has no stereochemistry here, and `@` in a pattern doesn't count.
+/// Patterns match as in RDKit. `c` is an aromatic carbon in every Kekule form of a molecule, and an unwritten
+/// bond is single or aromatic. A hydrogen written as an atom at the end of a pattern, as in many PAINS
+/// patterns, raises the smallest number of hydrogens of its neighbour (RDKit's `MolFromSmarts` with
+/// `mergeHs`). A pattern with other hydrogen atoms (`[#1,#6]`) is searched in the molecule with its hydrogens
+/// as atoms (RDKit's `AddHs`). Stereochemistry is ignored: `@` in a pattern has no effect.
 ///
 /// ```
 /// use gfn_molecules::{Molecule, Patterns};
@@ -82,15 +83,15 @@ struct Pattern {
     name: String,
     smarts: String,
     query: QueryMolecule,
-    /// `true` if it names hydrogens as atoms.
+    /// `true` if the pattern has hydrogens as atoms.
     hydrogens: bool,
 }
 
 impl Patterns {
-    /// Patterns of these names and SMARTS.
+    /// Creates patterns from names and SMARTS.
     ///
     /// # Errors
-    /// [`PatternError::Syntax`] and [`PatternError::TooLarge`] for the first that is none.
+    /// [`PatternError::Syntax`] and [`PatternError::TooLarge`] for the first invalid pattern.
     pub fn new<N: Into<String>, S: AsRef<str>>(
         named: impl IntoIterator<Item = (N, S)>,
     ) -> std::result::Result<Self, PatternError> {
@@ -98,11 +99,13 @@ impl Patterns {
         named.into_iter().map(read).collect::<std::result::Result<_, _>>().map(Self)
     }
 
-    /// The patterns of a file: on each line a SMARTS, and behind blanks its name, if it has one; lines that start with `#` are comments. Lines
-    /// of a CSV file with both in quotes are read, too, as RDKit's `Data/Pains/wehi_pains.csv` has them.
+    /// Reads the patterns of a file: on each line a SMARTS and, after blanks, an optional name. Lines that
+    /// begin with `#` are comments. CSV lines with both in quotes, as in RDKit's `Data/Pains/wehi_pains.csv`,
+    /// are read, too.
     ///
     /// # Errors
-    /// [`Error::Io`] for a file that can't be read, [`Error::File`] for a line that is no pattern, and for a file without any.
+    /// [`Error::Io`] for a file that can't be read; [`Error::File`] for a line that isn't a pattern, and for
+    /// a file without patterns.
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path).map_err(|source| Error::io(path, source))?;
@@ -129,21 +132,21 @@ impl Patterns {
         self.0.len()
     }
 
-    /// `true` if there are none.
+    /// Returns `true` if there are no patterns.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Adds patterns behind these.
+    /// Appends further patterns.
     pub(crate) fn extend(&mut self, more: Option<Self>) {
         self.0.extend(more.into_iter().flat_map(|more| more.0));
     }
 
-    /// The names of those that are found in a molecule, in their order.
+    /// Returns the names of the patterns found in a molecule, in the order of the list.
     ///
     /// # Errors
-    /// [`PatternError::GivenUp`] for a search that takes too long.
+    /// [`PatternError::GivenUp`] if a search takes too long.
     pub fn found_in(&self, molecule: &Molecule) -> std::result::Result<Vec<&str>, PatternError> {
         self.matches(&Subject::of(molecule))
     }
@@ -198,7 +201,8 @@ impl Pattern {
     }
 }
 
-/// The most brackets that are open at once, or negations that follow each other: the reader calls itself for each.
+/// Returns the depth of nested brackets or the number of consecutive negations, whichever is larger; the
+/// parser recurses once for each.
 fn depth(smarts: &str) -> usize {
     let (mut open, mut negations, mut most) = (0usize, 0usize, 0usize);
     for byte in smarts.bytes() {
@@ -213,7 +217,8 @@ fn depth(smarts: &str) -> usize {
     most
 }
 
-/// The same pattern without hydrogens at its ends: what they are bound to has at least so many.
+/// Returns the pattern without hydrogens at its ends: their neighbours require at least that number of
+/// hydrogens.
 fn folded(query: &QueryMolecule) -> QueryMolecule {
     let end = |a: usize| match (&query.atoms[a], &query.adj[a][..]) {
         (atom, &[(bond, beside)]) if atom.atom_map.is_none() && is_hydrogen(&atom.query) => {
@@ -241,7 +246,7 @@ fn folded(query: &QueryMolecule) -> QueryMolecule {
     out
 }
 
-/// The same for the patterns within what is asked of an atom.
+/// Folds hydrogens in the recursive patterns of an atom's query.
 fn folded_within(query: &AtomQuery) -> AtomQuery {
     let within = |query: &AtomQuery| Box::new(folded_within(query));
     match query {
@@ -255,7 +260,7 @@ fn folded_within(query: &AtomQuery) -> AtomQuery {
     }
 }
 
-/// `true` for `[#1]` and `[H]`, and nothing more.
+/// Returns `true` for the queries `[#1]` and `[H]`.
 fn is_hydrogen(query: &AtomQuery) -> bool {
     match query {
         AtomQuery::Primitive(AtomPrimitive::AtomicNum(number)) => *number == 1,
@@ -267,7 +272,7 @@ fn is_hydrogen(query: &AtomQuery) -> bool {
     }
 }
 
-/// `true` if an atom of it, or of a pattern within, may be a hydrogen by name.
+/// Returns `true` if an atom of the pattern, or of a recursive pattern in it, may match a hydrogen atom.
 fn names_hydrogen(query: &QueryMolecule) -> bool {
     query.atoms.iter().any(|atom| may_be_hydrogen(&atom.query))
 }
@@ -279,7 +284,8 @@ fn may_be_hydrogen(query: &AtomQuery) -> bool {
         AtomQuery::Primitive(AtomPrimitive::Recursive(inner)) => names_hydrogen(inner),
         AtomQuery::Primitive(_) => false,
         AtomQuery::And(a, b) | AtomQuery::Or(a, b) => may_be_hydrogen(a) || may_be_hydrogen(b),
-        // What is no hydrogen is so with and without them. A pattern within may name one even so.
+        // The negation of an atom query matches heavy atoms alike with and without hydrogen atoms. A
+        // recursive pattern inside may still need them.
         AtomQuery::Not(inner) => match &**inner {
             AtomQuery::Primitive(AtomPrimitive::Recursive(inner)) => names_hydrogen(inner),
             AtomQuery::Primitive(_) => false,

@@ -1,4 +1,4 @@
-//! A molecule as chematic has it.
+//! Translations of molecules into those of the crate chematic.
 
 use std::cell::OnceCell;
 
@@ -8,7 +8,7 @@ use chematic_smarts::perceived::with_perceived_target;
 use crate::score::property::Subject;
 use crate::{BondOrder, Molecule};
 
-/// The translations of a molecule, each made when it is first asked for: they keep what was found out about them.
+/// The translations of a molecule, each created when first needed; chematic caches its results in them.
 #[derive(Default)]
 pub(crate) struct Translations {
     plain: OnceCell<Other>,
@@ -16,29 +16,30 @@ pub(crate) struct Translations {
 }
 
 impl Subject<'_> {
-    /// Its heavy atoms; hydrogens are counts on these.
+    /// Returns the heavy atoms, with hydrogens as counts.
     pub(crate) fn plain(&self) -> &Other {
         self.translations.plain.get_or_init(|| translated(self.molecule, false))
     }
 
-    /// `true` if RDKit has the bond of this number as aromatic.
+    /// Returns `true` if RDKit perceives the bond of this number as aromatic.
     pub(super) fn is_aromatic(&self, bond: usize) -> bool {
         self.plain().bond(BondIdx(bond as u32)).order == Order::Aromatic
     }
 
-    /// The same with each hydrogen as an atom.
+    /// Returns the molecule with each hydrogen as an atom.
     pub(crate) fn with_hydrogens(&self) -> &Other {
         self.translations.with_hydrogens.get_or_init(|| translated(self.molecule, true))
     }
 }
 
-/// The same atoms and bonds in the same order; behind them, if they are to be atoms, the hydrogens. What is aromatic is found there: a bond
-/// that two rings share is so as RDKit has it, which differs from ours where neither ring is aromatic by itself, as in azulene.
+/// Translates a molecule, with atoms and bonds in the same order; hydrogens, if they are atoms, come last.
+/// chematic perceives aromaticity: a bond shared by two rings is aromatic as in RDKit, which differs from our
+/// model if neither ring is aromatic alone, as in azulene.
 fn translated(molecule: &Molecule, hydrogens: bool) -> Other {
     let mut out = MoleculeBuilder::with_capacity(molecule.atoms().len(), molecule.bonds().len());
     let index = |a: usize| AtomIdx(a as u32);
     for atom in molecule.atoms() {
-        // Every element here has a number there.
+        // Every element of this library has a number in chematic.
         let element = Element::from_atomic_number(atom.element.number()).unwrap_or(Element::C);
         let count = if hydrogens { 0 } else { atom.hydrogens };
         out.add_atom(Atom { charge: atom.charge, hydrogen_count: Some(count), ..Atom::new(element) });
@@ -49,7 +50,7 @@ fn translated(molecule: &Molecule, hydrogens: bool) -> Other {
             BondOrder::Double => Order::Double,
             BondOrder::Triple => Order::Triple,
         };
-        // A molecule has its atoms, and one bond between two of them: there is nothing to refuse.
+        // No error can occur: the atoms exist, and two atoms have at most one bond.
         let _ = out.add_bond(index(bond.a), index(bond.b), order);
     }
     if hydrogens {

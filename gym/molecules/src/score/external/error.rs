@@ -1,65 +1,67 @@
 use gfn::Error;
 
-/// A mistake of an external program.
+/// An error of an external program.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScorerError {
-    /// It can't be started.
+    /// The program can't be started.
     #[error("{command:?} can't be started: {reason}")]
     Start {
         /// The program and its arguments.
         command: Vec<String>,
-        /// The system's word.
+        /// The operating system's message.
         reason: String,
     },
-    /// It ended without an answer.
+    /// The program ended without an answer.
     #[error("the program ended instead of scoring {smiles}: run it by hand on this molecule")]
     Crashed {
-        /// The molecule.
+        /// The SMILES of the molecule.
         smiles: String,
     },
-    /// It gave no answer in time.
+    /// The program gave no answer in time.
     #[error("the program gave no line for {smiles} within {seconds} s: does it flush each line? Or raise the timeout")]
     TimedOut {
-        /// The molecule.
+        /// The SMILES of the molecule.
         smiles: String,
-        /// The longest wait.
+        /// The timeout in seconds.
         seconds: f64,
     },
-    /// A line that is no number.
+    /// The program wrote a line that isn't a number.
     #[error(
         "the program answered {line:?} for {smiles}, where a number was expected: nothing else may go to its standard output"
     )]
     NoNumber {
-        /// The molecule.
+        /// The SMILES of the molecule.
         smiles: String,
-        /// The answer.
+        /// The line that the program wrote.
         line: String,
     },
-    /// NaN or an infinity.
+    /// The program wrote NaN or an infinity.
     #[error("the program answered {value} for {smiles}: give every molecule a finite score")]
     NonFinite {
-        /// The molecule.
+        /// The SMILES of the molecule.
         smiles: String,
-        /// The answer.
+        /// The number that the program wrote.
         value: f64,
     },
-    /// A text that isn't one line, so that answers and texts would shift against each other. The program was given nothing.
+    /// A text contains a line break or another control character, which would shift answers against texts.
+    /// Nothing was sent to the program.
     #[error(
         "text {row} ({text:?}) has the character {character:?}: a scorer is given one text per line, without control characters"
     )]
     Control {
-        /// The place of the text among those given, from 0.
+        /// The index of the text among those passed, from 0.
         row: usize,
         /// The text.
         text: String,
-        /// The first character of this kind.
+        /// Its first such character.
         character: char,
     },
-    /// A line that no molecule asked for: answers and molecules may have shifted against each other.
+    /// The program wrote a line that no molecule asked for, so answers and molecules may have shifted against
+    /// each other.
     #[error("the program wrote the line {line:?} that no molecule asked for: one line per molecule, no more")]
     Unasked {
-        /// The answer.
+        /// The superfluous line.
         line: String,
     },
 }

@@ -15,20 +15,22 @@ use process::Process;
 use super::{MoleculeScore, logs};
 use crate::Molecule;
 
-/// A program that scores molecules: it reads one SMILES per line and writes one number per line, in the same order, and flushes it.
+/// A score by an external program, which reads one SMILES per line and, in the same order, writes and flushes
+/// one number per line.
 ///
-/// It is started when it is first needed and stays. Molecules are known by their canonical SMILES, and a score is asked for once:
-/// answers are kept for as long as the scorer lives.
+/// The program is started at the first request and keeps running. Molecules are identified by their canonical
+/// SMILES; each score is requested once and cached for the lifetime of the scorer.
 ///
-/// *Failures.* A program that ends, gives no line in time, or writes anything but a finite number is an error, and so is a line that
-/// no molecule asked for. What was answered before an error is kept, except after an unasked line: then answers and molecules may have
-/// shifted, and all answers are forgotten. The next call starts the program anew. An unasked line is found before the next call, if it
-/// has come through the pipe by then.
+/// *Failures.* It is an error if the program ends, writes no line in time, writes anything but a finite
+/// number, or writes a line that no molecule asked for. Answers before the error stay cached, except after an
+/// unasked line: then answers may have shifted, and the cache is cleared. The next call restarts the program.
+/// An unasked line is detected before the next call if it has arrived by then.
 ///
-/// *Processes.* The program may be a script that starts others: on Unix it is a process group, which ends as a whole after an error
-/// and when the scorer is dropped. Ctrl-C in a terminal doesn't reach it; if this process is killed, its input ends.
+/// *Processes.* The program may be a script that starts other programs: on Unix they form a process group,
+/// which is killed after an error and when the scorer is dropped. Ctrl-C in a terminal doesn't reach it; if
+/// this process is killed, the program's input ends.
 ///
-/// As a [`MoleculeScore`] its numbers are scores of 0 or more, of which the log is taken.
+/// As a [`MoleculeScore`], it takes the logarithm of the program's numbers, which must be 0 or more.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -44,14 +46,14 @@ pub struct ExternalScorer {
     state: Mutex<State>,
 }
 
-/// The running program, and the answers so far.
+/// The running program, and the cached answers.
 #[derive(Default, Debug)]
 struct State {
     process: Option<Process>,
     cache: HashMap<String, f64>,
 }
 
-/// Refuses texts that a program might take for more than one line.
+/// Returns an error for texts that a program could read as more than one line.
 fn check_lines(texts: &[String]) -> std::result::Result<(), ScorerError> {
     let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
     for (row, text) in texts.iter().enumerate() {
@@ -63,8 +65,8 @@ fn check_lines(texts: &[String]) -> std::result::Result<(), ScorerError> {
 }
 
 impl ExternalScorer {
-    /// A scorer that runs this program with these arguments; nothing is started yet. `timeout` is the longest wait for the next
-    /// line, start-up included.
+    /// Creates a scorer that runs this program with these arguments; it isn't started yet. `timeout` is the
+    /// longest wait for the next line, including start-up.
     ///
     /// # Errors
     /// [`Error::Config`] for an empty command or a timeout of zero.
@@ -79,20 +81,21 @@ impl ExternalScorer {
         Ok(Self { command, timeout, state: Mutex::default() })
     }
 
-    /// The number of molecules whose score is known: each was given to the program once.
+    /// The number of molecules with a cached score.
     #[must_use]
     pub fn n_cached(&self) -> usize {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).cache.len()
     }
 
-    /// The program's number for each SMILES, which should be canonical.
+    /// Returns the program's number for each SMILES, which should be canonical.
     ///
     /// # Errors
-    /// [`ScorerError`]; what was answered before is kept. [`ScorerError::Control`] for a text with a line break or another control
-    /// character, before the program is given anything.
+    /// [`ScorerError`]; answers before the error stay cached. [`ScorerError::Control`] for a text with a line
+    /// break or another control character, before anything is sent to the program.
     pub fn scores(&self, smiles: &[String]) -> std::result::Result<Vec<f64>, ScorerError> {
         check_lines(smiles)?;
-        // What the lock guards is right at every moment, even if a thread that held it panicked.
+        // The state is consistent at every moment, so it can be used even if a thread that held the lock
+        // panicked.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut seen = HashSet::new();
         let missing: Vec<&String> =
@@ -100,14 +103,14 @@ impl ExternalScorer {
         if !missing.is_empty()
             && let Err(error) = self.ask(&mut state, &missing)
         {
-            // Lines of the rest may be on their way: the next call gets a new process.
+            // Further answers may still arrive, so the next call starts a new process.
             state.process = None;
             return Err(error);
         }
         Ok(smiles.iter().filter_map(|smiles| state.cache.get(smiles).copied()).collect())
     }
 
-    /// Asks the program, started if need be, for these scores, and keeps them.
+    /// Starts the program if necessary, requests these scores, and caches them.
     fn ask(&self, state: &mut State, missing: &[&String]) -> std::result::Result<(), ScorerError> {
         let State { process, cache } = state;
         let running = match process {
@@ -141,7 +144,8 @@ impl ExternalScorer {
     }
 }
 
-/// Finds a line that no molecule asked for. Which one it was isn't known, so no answer can be trusted.
+/// Returns an error if the program wrote a line that no molecule asked for. It is unknown which line was
+/// superfluous, so the cache is cleared.
 fn check_silent(process: &Process, cache: &mut HashMap<String, f64>) -> std::result::Result<(), ScorerError> {
     let Ok(line) = process.answers.try_recv() else { return Ok(()) };
     cache.clear();

@@ -6,16 +6,16 @@ use std::thread;
 #[cfg(unix)]
 use rustix::process::{Pid, Signal};
 
-/// Longer answers are cut: no number is that long.
+/// The largest number of bytes of an answer; longer lines are cut and aren't numbers anyway.
 const LONGEST_LINE: u64 = 4096;
 
-/// A running program with a thread that writes to it and one that reads from it, so that neither a full pipe nor a program that
-/// hangs can block the caller. Both end with the program.
+/// A running program with a thread that writes to it and a thread that reads from it, so that neither a full
+/// pipe nor a hanging program blocks the caller. Both threads end with the program.
 #[derive(Debug)]
 pub(super) struct Process {
     child: Child,
     requests: Sender<String>,
-    /// Its lines, one by one.
+    /// The lines written by the program.
     pub(super) answers: Receiver<String>,
 }
 
@@ -24,7 +24,7 @@ impl Process {
         let missing = || std::io::Error::from(std::io::ErrorKind::InvalidInput);
         let (program, arguments) = command.split_first().ok_or_else(missing)?;
         let mut command = Command::new(program);
-        // What the program starts is in its group, and ends with it.
+        // Processes started by the program are in its group, and are killed with it.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
@@ -45,7 +45,8 @@ impl Process {
                 let mut line = Vec::new();
                 let length = reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line).unwrap_or(0);
                 if line.last() != Some(&b'\n') {
-                    // The beginning of a number is none: that of a line without end, or of one that a crash cut off.
+                    // A line without an end is discarded: it may be the beginning of a number that a crash
+                    // cut off.
                     if length < LONGEST_LINE as usize {
                         break;
                     }
@@ -59,7 +60,7 @@ impl Process {
         Ok(Self { child, requests, answers })
     }
 
-    /// Hands lines over; a program that has gone is found by its missing answers.
+    /// Sends lines to the program. If it has ended, the missing answers show that.
     pub(super) fn send(&self, lines: String) {
         let _ = self.requests.send(lines);
     }
@@ -67,7 +68,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Not yet waited for, so that its number is still its own.
+        // The process hasn't been waited for yet, so its id still belongs to it.
         #[cfg(unix)]
         let _ = rustix::process::kill_process_group(Pid::from_child(&self.child), Signal::KILL);
         let _ = self.child.kill();

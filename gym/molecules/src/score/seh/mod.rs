@@ -1,4 +1,4 @@
-//! The proxy of binding to soluble epoxide hydrolase that Bengio et al. 2021 published.
+//! The proxy of binding to soluble epoxide hydrolase published by Bengio et al. 2021.
 
 mod weights;
 
@@ -14,23 +14,26 @@ use super::{MoleculeScore, check_all};
 use crate::Molecule;
 use crate::molecule::Hybridization;
 
-/// Features of an atom, width of the network, rounds of message passing and of pooling.
+/// The number of features of an atom, the width of the network, and the numbers of rounds of message passing
+/// and of pooling.
 const FEATURES: i64 = 71;
 const WIDTH: i64 = 64;
 const ROUNDS: usize = 12;
 const POOLING: usize = 3;
-/// Kinds of bonds: single, double, triple, aromatic, and the loop that an atom by itself has.
+/// The number of bond kinds: single, double, triple, aromatic, and the loop of a molecule with a single atom.
 const KINDS: usize = 5;
 const AROMATIC_BOND: usize = 3;
 const LOOP: usize = 4;
-/// Columns of an atom's features: its element among H, C, N, O, F and the others; then aromatic, sp, sp2, sp3, hydrogens, atomic number from 1.
+/// Columns of an atom's features: its element (H, C, N, O, F, others), then aromatic, sp, sp2, sp3, the
+/// number of hydrogens, and the atomic number from 1.
 const OTHER: usize = 5;
 const AROMATIC: usize = 9;
 const SP: usize = 10;
 const HYDROGENS: usize = 13;
 const NUMBER: usize = 13;
 
-/// The published arrays that are used, by place, with their shapes; the others are heads for building molecules.
+/// The published arrays that are used, by index, with their shapes; the others belong to heads for building
+/// molecules.
 const SHAPES: [(usize, &[i64]); 18] = [
     (0, &[WIDTH, FEATURES]),
     (1, &[WIDTH]),
@@ -52,28 +55,32 @@ const SHAPES: [(usize, &[i64]); 18] = [
     (21, &[1]),
 ];
 
-/// The weights, arranged for use.
+/// The weights, rearranged for inference.
 #[derive(Debug)]
 struct Weights {
-    /// The published arrays, by place.
+    /// The published arrays, by index.
     arrays: Vec<Tensor>,
-    /// `[W, W]` each: what a bond of each kind makes of a neighbour.
+    /// The matrix `[W, W]` of each bond kind, which is applied to neighbours.
     kinds: Vec<Tensor>,
-    /// `[W, (1 + 3) W]`: the atom's own part of a message, the GRU's part of the state.
+    /// The weights `[W, (1 + 3) W]` applied to the state: the atom's own part of a message, and the GRU's
+    /// three gates.
     state: Tensor,
-    /// `[W, 3 W]`: the GRU's part of the message.
+    /// The weights `[W, 3 W]` of the GRU's three gates, applied to the message.
     message: Tensor,
 }
 
-/// The proxy of the affinity to soluble epoxide hydrolase (sEH) by Bengio et al. (*Flow Network based Generative Models for Non-Iterative
-/// Diverse Candidate Generation*, NeurIPS 2021), on which GFlowNets on molecules are compared: 12 rounds of message passing with a network of the bond
-/// (`NNConv`, mean) and a GRU, then Set2Set of three rounds.
+/// The proxy of the affinity to soluble epoxide hydrolase (sEH) by Bengio et al. (*Flow Network based
+/// Generative Models for Non-Iterative Diverse Candidate Generation*, NeurIPS 2021), a common benchmark of
+/// GFlowNets on molecules. It has 12 rounds of message passing with bond-dependent weights (`NNConv`, mean)
+/// and a GRU, then three rounds of Set2Set.
 ///
-/// The weights aren't part of this library: they are `mols/data/pretrained_proxy/best_params.pkl.gz` of `github.com/GFNOrg/gflownet` (MIT; MD5
-/// `ed07c7524344c7abeb3b853530625b83`).
+/// The weights aren't part of this library. They are `mols/data/pretrained_proxy/best_params.pkl.gz` of
+/// `github.com/GFNOrg/gflownet` (MIT; MD5 `ed07c7524344c7abeb3b853530625b83`).
 ///
-/// As a [`MoleculeScore`] it is the reward of recursionpharma/gflownet's `seh_frag`: the output over 8, between 1e-4 and 100. As there, an atom's own part
-/// of a message is multiplied by the transpose of what was trained (the layer's format had changed in between), so that figures can be compared.
+/// As a [`MoleculeScore`], it is the reward of recursionpharma/gflownet's `seh_frag`: the output divided by
+/// 8, clamped to 1e-4 to 100. As in that library, the atom's own part of a message is multiplied by the
+/// transpose of the trained matrix (the layer's format had changed in the meantime), so that results can be
+/// compared.
 ///
 /// ```no_run
 /// use gfn_molecules::{Molecule, SehProxy};
@@ -83,20 +90,20 @@ struct Weights {
 /// ```
 #[derive(Debug)]
 pub struct SehProxy {
-    /// Asked from one thread at a time.
+    /// The weights, used by one thread at a time.
     weights: Mutex<Weights>,
     device: Device,
 }
 
 impl SehProxy {
-    /// The divisor that makes a reward of the output, and its bounds.
+    /// The divisor of the output in the reward, and the reward's bounds.
     const SCALE: f64 = 8.0;
     const BOUNDS: [f64; 2] = [1e-4, 100.0];
 
-    /// Loads the published file, or its 22 arrays in an `.npz` (`p00` to `p21`, in the published order).
+    /// Loads the published file, or its 22 arrays in an `.npz` file (`p00` to `p21`, in the published order).
     ///
     /// # Errors
-    /// [`Error::Io`] for a file that can't be read, [`Error::File`] for one with other arrays.
+    /// [`Error::Io`] for a file that can't be read; [`Error::File`] for a file with other arrays.
     pub fn load(path: impl AsRef<Path>, device: Device) -> Result<Self> {
         let path = path.as_ref();
         let arrays = read_arrays(path)?;
@@ -117,10 +124,10 @@ impl SehProxy {
         Ok(Self { weights: Mutex::new(Weights::new(arrays)), device })
     }
 
-    /// The network's output for each molecule; about -1 to 10, the higher the better.
+    /// Returns the network's output for each molecule: about -1 to 10; higher is better.
     ///
     /// # Errors
-    /// [`Error::NonFinite`] where it is no number, which no molecule should lead to.
+    /// [`Error::NonFinite`] if an output isn't finite, which no molecule should cause.
     pub fn outputs(&self, molecules: &[Molecule]) -> Result<Vec<f64>> {
         if molecules.is_empty() {
             return Ok(Vec::new());
@@ -142,17 +149,17 @@ impl MoleculeScore for SehProxy {
     }
 }
 
-/// Molecules as one graph. The arrows to an atom come one behind the other.
+/// Molecules as one graph. Arrows (directed bonds) are grouped by their target atom.
 struct Batch {
-    /// `[N, 71]`.
+    /// The features of the atoms, `[N, 71]`.
     features: Tensor,
-    /// The atoms that have a bond of each kind.
+    /// The source atoms of each bond kind.
     of_kind: Vec<Tensor>,
-    /// For each arrow, the neighbour's place among these, one kind behind the other.
+    /// The row of each arrow's neighbour among the messages, which are grouped by kind of bond.
     sources: Tensor,
-    /// Where the arrows of each atom begin.
+    /// The index of the first arrow of each atom.
     arrows: Tensor,
-    /// The atoms in order, and where those of each molecule begin.
+    /// The indices of all atoms, and the index of each molecule's first atom.
     atoms: Tensor,
     first: Tensor,
     /// The molecule of each atom.
@@ -163,7 +170,7 @@ struct Batch {
 impl Batch {
     fn new(molecules: &[Molecule], device: Device) -> Self {
         let (mut features, mut arrows, mut of, mut firsts) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        // For each arrow, the kind of its bond and the neighbour.
+        // The bond kind and the source atom of each arrow.
         let mut links: Vec<(usize, i64)> = Vec::new();
         for (nth, molecule) in molecules.iter().enumerate() {
             let (first, kinds) = (of.len(), molecule.bond_kinds());
@@ -200,7 +207,7 @@ impl Batch {
     }
 }
 
-/// The features of an atom.
+/// Returns the features of an atom.
 fn row(molecule: &Molecule, a: usize, hybridization: Hybridization) -> [f32; FEATURES as usize] {
     let atom = molecule.atoms()[a];
     let number = usize::from(atom.element.number());
@@ -218,7 +225,7 @@ fn row(molecule: &Molecule, a: usize, hybridization: Hybridization) -> [f32; FEA
     row
 }
 
-/// The pooling of the rows of a bag, by libtorch's number.
+/// The pooling mode of `embedding_bag`, with libtorch's numbers.
 #[derive(Clone, Copy)]
 enum Pool {
     Sum = 0,
@@ -226,20 +233,20 @@ enum Pool {
     Max = 2,
 }
 
-/// Rows of bags that begin at these places of `members`, which are rows of `rows`.
+/// Pools rows over bags: bag `k` begins at `first[k]` of `members`, which are indices of `rows`.
 fn bags(rows: &Tensor, members: &Tensor, first: &Tensor, pool: Pool) -> Tensor {
     Tensor::embedding_bag(rows, members, first, false, pool as i64, false, None::<&Tensor>, false).0
 }
 
 fn leaky(x: &Tensor) -> Tensor {
-    // The slope of PyTorch's LeakyReLU.
+    // The slope is that of PyTorch's LeakyReLU.
     x.maximum(&(x * 0.01))
 }
 
 impl Weights {
     fn new(arrays: Vec<Tensor>) -> Self {
         let turned = |place: usize| arrays[place].transpose(0, 1);
-        // One column for each kind of bond; none for the loop.
+        // Each bond kind has a column; the loop has zeros.
         let columns = Tensor::cat(&[&arrays[4], &arrays[5].zeros_like().unsqueeze(1)], 1);
         let kinds = leaky(&(columns.transpose(0, 1) + &arrays[5])).matmul(&turned(6)) + &arrays[7];
         let kinds = kinds.view([KINDS as i64, WIDTH, WIDTH]).unbind(0);
@@ -266,7 +273,8 @@ impl Weights {
         self.pooled(&state, batch).linear(&self.arrays[20], Some(&self.arrays[21])).squeeze_dim(1)
     }
 
-    /// Set2Set (Vinyals et al. 2016): an LSTM asks, and attention to the atoms of each molecule answers.
+    /// Pools the atoms of each molecule by Set2Set (Vinyals et al. 2016): an LSTM makes queries, attention
+    /// answers them.
     fn pooled(&self, state: &Tensor, batch: &Batch) -> Tensor {
         let options = (Kind::Float, state.device());
         let none = || Tensor::zeros([batch.n, WIDTH], options);

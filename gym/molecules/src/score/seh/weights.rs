@@ -1,4 +1,4 @@
-//! Arrays of floating-point numbers from the files that they are published in.
+//! Arrays of floating-point numbers from published files.
 
 use std::path::Path;
 
@@ -8,7 +8,8 @@ use tch::Tensor;
 
 use crate::score::pickle::{is_gzipped, unpickled};
 
-/// The arrays of an `.npz` in the order of their names, or of a gzipped pickle of a list of them in its order.
+/// Reads the arrays of an `.npz` file in the order of their names, or those of a gzipped pickled list in its
+/// order.
 pub(super) fn read_arrays(path: &Path) -> Result<Vec<Tensor>> {
     let bytes = std::fs::read(path).map_err(|source| Error::io(path, source))?;
     let wrong = |problem: String| Error::file(path, problem, "give an `.npz`, or a gzipped pickle, of 32-bit arrays");
@@ -26,7 +27,7 @@ pub(super) fn read_arrays(path: &Path) -> Result<Vec<Tensor>> {
     }
 }
 
-/// An array from numpy's state: version, shape, type, order, bytes.
+/// Converts numpy's state of an array: version, shape, type, order, bytes.
 fn array(value: &Value) -> Option<Tensor> {
     let Value::Tuple(state) = value else { return None };
     let [_, Value::Tuple(shape), _, Value::Bool(false), Value::Bytes(bytes)] = state.as_slice() else { return None };

@@ -1,4 +1,4 @@
-//! Atoms in brackets, hydrogens as atoms among them.
+//! Atoms in brackets, including hydrogens written as atoms.
 
 use super::{BondOrder, Element, Mark, NotRead, RawAtom, Reader, Result};
 use crate::molecule::element::is_symbol;
@@ -15,7 +15,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A hydrogen as an atom, behind its neighbour or before the first atom.
+    /// Reads a hydrogen atom, after its neighbour or before the first atom.
     fn hydrogen(&mut self) -> Result<()> {
         self.at += 1;
         self.atom_map();
@@ -32,7 +32,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Passes over the number of an atom in a map.
+    /// Skips the atom-map number.
     fn atom_map(&mut self) {
         if self.take(b':') && self.digit().is_some() {
             self.left_out.atom_maps += 1;
@@ -65,7 +65,7 @@ impl Reader<'_> {
         )
     }
 
-    /// The element of a bracket, and whether it is in lower case.
+    /// Reads the element in a bracket, and whether it is in lower case.
     fn symbol(&mut self) -> Result<(Element, bool)> {
         let mut symbols = [2, 1].into_iter().filter_map(|len| self.smiles.get(self.at..self.at + len));
         let known = symbols.find(|text| *text == "*" || is_symbol(text) || Element::from_symbol(text).is_some());

@@ -113,7 +113,7 @@ pub trait Policy<E: Env> {
     /// `[states, C]`.
     ///
     /// # Errors
-    /// [`Error::Shape`](crate::Error::Shape) if a network's output doesn't fit the states.
+    /// [`Error::Shape`] if a network's output doesn't fit the states.
     fn evaluate(
         &self,
         env: &E,

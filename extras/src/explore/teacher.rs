@@ -52,9 +52,10 @@ impl TeacherConfig {
     }
 }
 
-/// Returns the teacher's log-reward of each trajectory's object: `log(epsilon + (1 + C [delta > 0]) delta^2)
-/// + alpha log R` with `delta = log R + sum log P_B - log Z - sum log P_F` of the student. The student
-/// samples an object too rarely if `delta > 0`.
+/// Returns the teacher's log-reward of each trajectory's object:
+/// `log(epsilon + (1 + C [delta > 0]) delta^2) + alpha log R` with
+/// `delta = log R + sum log P_B - log Z - sum log P_F` of the student. The student samples an object too rarely if
+/// `delta > 0`.
 ///
 /// ```
 /// use gfn::objective::{Quantity, Scores};

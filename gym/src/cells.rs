@@ -2,8 +2,8 @@
 
 use gfn::env::{Direction, VectorRules};
 
-/// The moves: an entry is 0 while it is empty, and its value plus 1 afterwards. Backward slots are the entry to be
-/// emptied. The last entry ends the trajectory.
+/// The actions: an entry is 0 while it is empty, and its value plus 1 afterwards. A backward slot is the
+/// index of the entry to be emptied. Setting the last entry ends the trajectory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Cells {
     pub(crate) n: usize,

@@ -13,15 +13,16 @@ use crate::rewards::positive;
 /// Settings of a [`Mala`].
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct MalaConfig {
-    /// Steps of each chain.
+    /// The number of steps of each chain.
     pub steps: usize,
-    /// Steps before the first point is kept; the step size is adapted during them, and stays as it is afterwards.
+    /// The number of steps before the first point is kept; the step size is adapted during them, and fixed
+    /// afterwards.
     pub burn_in: usize,
     /// The number of steps from one kept point to the next.
     pub thin: usize,
     /// The step size to start from.
     pub step_size: f64,
-    /// The share of accepted proposals that the step size is adapted to.
+    /// The share of accepted proposals that the step size is adapted to reach.
     pub acceptance: f64,
 }
 
@@ -36,12 +37,12 @@ impl Default for MalaConfig {
 /// proposals `x + h grad log R + sqrt(2 h) e`, accepted by the Metropolis-Hastings rule, which leaves the target's
 /// distribution as it is.
 ///
-/// One step size serves all chains of a search, and is adapted to an acceptance of 0.574 (Roberts and Rosenthal
-/// 1998). After the burn-in it is fixed, as detailed balance requires (peers go on adapting it). A proposal of
-/// density 0 or NaN is never accepted.
+/// A single step size serves all chains of a search, and is adapted to an acceptance of 0.574 (Roberts and
+/// Rosenthal 1998). After the burn-in it is fixed, as detailed balance requires (other libraries continue to
+/// adapt it). A proposal of density 0 or NaN is never accepted.
 ///
-/// The chains follow the target's density. What is recorded with the points that they find is the trainer's reward,
-/// whatever that makes of the density; both count as reward calls.
+/// The chains follow the target's density. The points that they find are recorded with the trainer's reward,
+/// which may be another function of the density. Evaluations of both count as reward calls.
 ///
 /// ```
 /// use gfn_gym::diffusion::{DiffusionSampling, Mala, MalaConfig, Mixture, Process, ProcessKind};
@@ -66,7 +67,7 @@ impl std::fmt::Debug for Mala {
 const ADAPTATION: f64 = 0.2;
 
 impl Mala {
-    /// A search on a target, whose gradient it follows.
+    /// Builds a search on a target, whose gradient it follows.
     ///
     /// # Errors
     /// [`Error::Config`] for a target of another dimension than the environment's, no kept point, a step size that
@@ -88,8 +89,8 @@ impl Mala {
         Ok(Self { target, config })
     }
 
-    /// Chains from these points: the points kept, their log-densities, and the share of proposals accepted after the
-    /// burn-in.
+    /// Runs chains from these points. Returns the points kept, their log-densities, and the share of
+    /// proposals accepted after the burn-in.
     ///
     /// # Errors
     /// The errors of the target, and [`Error::Contract`] for a start whose density or gradient isn't finite.
@@ -113,7 +114,7 @@ impl Mala {
             let mut accepted = 0usize;
             for i in 0..n {
                 let u = rng.uniform();
-                // The squared distance from the end of a step along the gradient, over 4 h.
+                // The squared distance between a point and the end of a gradient step, over 4 h.
                 let apart = |to: &[f64], from: &[f64], g: &[f64]| -> f64 {
                     to.iter().zip(from).zip(g).map(|((a, b), g)| (a - b - h * g).powi(2)).sum::<f64>() / (4.0 * h)
                 };

@@ -14,7 +14,7 @@ pub enum ProcessKind {
     PinnedBrownian,
     /// Ornstein-Uhlenbeck: `dx = -rate x dt + sigma dW`, which ends in N(0, sigma^2 (1 - exp(-2 rate)) / (2 rate)).
     OrnsteinUhlenbeck {
-        /// The rate at which it forgets, per unit of time.
+        /// The rate at which the process forgets its state, per unit of time.
         rate: f64,
     },
     /// Variance-preserving (Vargas et al., *Denoising Diffusion Samplers*, 2023): the first step draws from N(0,
@@ -23,7 +23,7 @@ pub enum ProcessKind {
     VariancePreserving {
         /// beta of the last step, the one into the data.
         beta_min: f64,
-        /// beta of the second step; the first draws afresh.
+        /// beta of the second step; the first step draws from N(0, sigma^2).
         beta_max: f64,
     },
 }
@@ -59,8 +59,8 @@ pub struct BackwardKernel {
 /// Without drift, forwards and backwards balance for the target N(0, v_T): log Z is then that of the target, on every
 /// path.
 ///
-/// torchgfn scales the forward kernel by `sqrt(t_scale)` and not the bridge, so that the two are no longer each
-/// other's reversal. Here the scale is part of sigma.
+/// torchgfn scales the forward kernel by `sqrt(t_scale)` but not the bridge, so that its backward kernel
+/// isn't the reversal of its forward kernel. Here the scale is part of sigma.
 ///
 /// ```
 /// use gfn_gym::diffusion::{Process, ProcessKind};
@@ -79,7 +79,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// A process of a kind in `steps` steps.
+    /// Builds a process of this kind with `steps` steps.
     ///
     /// # Errors
     /// [`Error::Config`] for no step, a sigma or a rate that isn't positive and finite, and betas outside `(0, 1)` or

@@ -1,4 +1,4 @@
-//! Policies without parameters: the process itself, and the exact one of a Gaussian target.
+//! Policies without parameters: the process itself, and the exact policy of a Gaussian target.
 
 use gfn::env::{Direction, Rows};
 use gfn::objective::Quantities;
@@ -8,7 +8,7 @@ use tch::Tensor;
 
 use super::{BackwardKernel, DiffusionSampling, DiffusionStates, ForwardKernel, GaussianSteps, Process};
 
-/// A kernel per row: `mean = shrink x + shift`, and a standard deviation.
+/// Builds a kernel per row: `mean = shrink x + shift`, and a standard deviation.
 fn steps(
     env: &DiffusionSampling,
     direction: Direction,
@@ -19,14 +19,14 @@ fn steps(
     let mut sds = Vec::with_capacity(states.len());
     for (&step, point) in states.steps.iter().zip(states.points.rows()) {
         let (shrink, shift, sd) = kernel(step as usize);
-        // Adding a shift of 0 makes 0 of -0.
+        // Adding a shift of 0 turns -0 into 0.
         mean.extend(point.iter().map(|x| shrink * x + shift));
         sds.push(sd);
     }
     GaussianSteps::new(env.dim(), direction, mean, sds)
 }
 
-/// The process without drift. A finished object has no further step and keeps its place.
+/// Returns steps of the process without drift. A finished object has no further step and keeps its place.
 pub(super) fn forward_steps(env: &DiffusionSampling, states: &DiffusionStates) -> GaussianSteps {
     steps(env, Direction::Forward, states, |step| {
         let ForwardKernel { decay, sd, .. } = env.process().forward(step);
@@ -34,7 +34,7 @@ pub(super) fn forward_steps(env: &DiffusionSampling, states: &DiffusionStates) -
     })
 }
 
-/// The process reversed; the origin stays in place.
+/// Returns steps of the reversed process; the origin stays in place.
 pub(super) fn backward_steps(env: &DiffusionSampling, states: &DiffusionStates) -> GaussianSteps {
     steps(env, Direction::Backward, states, |step| {
         let BackwardKernel { shrink, sd } = env.process().backward(step);
@@ -89,7 +89,7 @@ pub struct OptimalGaussian {
 }
 
 impl OptimalGaussian {
-    /// The policy for coordinates of this mean and standard deviation.
+    /// Builds the policy for coordinates of this mean and standard deviation.
     ///
     /// # Errors
     /// [`Error::Config`] unless the mean is finite and the standard deviation positive.

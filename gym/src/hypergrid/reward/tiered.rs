@@ -1,4 +1,4 @@
-//! Rewards that grow with the tiers of conditions that a point passes, and the three families of conditions.
+//! Rewards that grow with the tiers of conditions that a point passes, and three families of conditions.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::{self, Debug, Formatter};
@@ -9,10 +9,10 @@ use super::linear_system::{LinearSystem, parity};
 use super::{GridReward, PointReward, RewardKind, floored, power};
 use crate::hypergrid::HyperGrid;
 
-/// The number of steps up to which points are counted by dynamic programming: a few seconds.
+/// The largest number of steps of counting points by dynamic programming: a few seconds.
 const MAX_STEPS: usize = 1 << 24;
 
-/// The number of draws among which checks are searched that don't follow from the tiers.
+/// The number of attempts to draw checks that don't follow from the tiers.
 const TRIES: usize = 64;
 
 /// The conditions of a table of tiers, and the counts of points that meet them.
@@ -29,17 +29,17 @@ trait Conditions: Debug + Send + Sync {
     /// Returns `true` if a point with this rule meets the condition of a tier.
     fn is_met(&self, tier: usize, rule: usize, point: &[u16]) -> bool;
 
-    /// Returns the number of points that meet all these tiers, by rule, with all unconstrained dimensions at 0.
-    /// `None` if only visiting all points would count them.
+    /// Returns the number of points that meet all these tiers, by rule, with all unconstrained dimensions at
+    /// 0; `None` if points could only be counted by visiting all of them.
     fn counts(&self, tiers: &[usize]) -> Option<Vec<u64>>;
 }
 
-/// A table of tiers. The reward grows with each tier that a point passes, and a point passes a tier only with all
-/// before it: `R = r0 + sum_t w_t [x meets the conditions of tiers 0..=t]`.
+/// A table of tiers. The reward grows with each tier that a point passes, and a point passes a tier only with
+/// all tiers before it: `R = r0 + sum_t w_t [x meets the conditions of tiers 0..=t]`.
 ///
-/// [`BitwiseXor`], [`MultiplicativeCoprime`] and [`ConditionalMultiscale`] fill the table; [`GridReward::tiered`]
-/// returns it. With `n_t` the points that pass the tiers up to `t`, `Z = r0 H^D + sum_t w_t n_t`. A *mode* passes the
-/// first `mode_tiers` tiers, for most families all.
+/// [`BitwiseXor`], [`MultiplicativeCoprime`] and [`ConditionalMultiscale`] fill the table;
+/// [`GridReward::tiered`] returns it. With `n_t` the number of points that pass the tiers up to `t`, `Z = r0
+/// H^D + sum_t w_t n_t`. A *mode* passes the first `mode_tiers` tiers, which are all tiers for most families.
 ///
 /// ```
 /// use gfn_gym::hypergrid::{BitwiseXor, HyperGrid};
@@ -73,16 +73,16 @@ impl TieredReward {
     /// Returns the rule of a point of the grid, below [`n_rules`](Self::n_rules).
     ///
     /// # Panics
-    /// May panic if the point isn't of the grid.
+    /// May panic if the point lies outside the grid.
     #[must_use]
     pub fn rule(&self, point: &[u16]) -> usize {
         self.conditions.rule(point)
     }
 
-    /// Returns the set of tiers whose conditions a point of the grid meets, each judged alone.
+    /// Returns the set of tiers whose conditions a point of the grid meets, independently of the other tiers.
     ///
     /// # Panics
-    /// May panic if the point isn't of the grid.
+    /// May panic if the point lies outside the grid.
     #[must_use]
     pub fn passed_tiers(&self, point: &[u16]) -> u32 {
         let rule = self.rule(point);
@@ -95,7 +95,7 @@ impl TieredReward {
         self.values[self.leading(tiers)]
     }
 
-    /// Returns `true` if meeting the conditions of these tiers makes a mode.
+    /// Returns `true` if a point that meets the conditions of these tiers is a mode.
     pub(super) fn is_mode_of(&self, tiers: u32) -> bool {
         self.leading(tiers) >= self.mode_tiers
     }
@@ -104,8 +104,8 @@ impl TieredReward {
         (tiers.trailing_ones() as usize).min(self.weights.len())
     }
 
-    /// Returns the numbers of points that meet the conditions of a set of tiers, by rule, if they are known without
-    /// visiting all points.
+    /// Returns the number of points of each rule that meet the conditions of a set of tiers; `None` if it
+    /// isn't known without visiting all points.
     #[must_use]
     pub fn counts_of_tiers(&self, tiers: u32) -> Option<Vec<u64>> {
         let tiers: Vec<usize> = (0..self.weights.len()).filter(|t| tiers >> t & 1 == 1).collect();
@@ -113,8 +113,8 @@ impl TieredReward {
         Some(self.conditions.counts(&tiers)?.into_iter().map(|count| count * free).collect())
     }
 
-    /// Returns the numbers of points that pass the first `n` tiers, by rule, if they are known without visiting all
-    /// points.
+    /// Returns the number of points of each rule that pass the first `n` tiers; `None` if it isn't known
+    /// without visiting all points.
     #[must_use]
     pub fn counts(&self, n: usize) -> Option<Vec<u64>> {
         self.counts_of_tiers(u32::MAX.checked_shr(32 - n.min(self.weights.len()) as u32).unwrap_or(0))
@@ -150,8 +150,8 @@ impl PointReward for TieredReward {
 /// Builds the reward of a table whose conditions constrain some dimensions of the grid.
 ///
 /// # Errors
-/// [`Error::Config`] unless there are 1 to 32 tiers with finite and positive weights, at least one and at most all of
-/// them for a mode, and `r0` is finite and not negative.
+/// [`Error::Config`] unless there are 1 to 32 tiers with finite and positive weights, a mode needs at least
+/// one and at most all of them, and `r0` is finite and not negative.
 fn build_table(
     kind: RewardKind,
     grid: &HyperGrid,
@@ -180,7 +180,7 @@ fn build_table(
     Ok(GridReward::new(kind, grid, base, mode_threshold, points))
 }
 
-/// Refuses dimensions that the grid lacks or that are named twice.
+/// Refuses dimensions that the grid lacks or that are listed twice.
 fn check_dims(grid: &HyperGrid, dims: &[usize]) -> Result<()> {
     let has_duplicate = dims.iter().enumerate().any(|(i, dim)| dims[..i].contains(dim));
     if dims.is_empty() || has_duplicate || dims.iter().any(|&dim| dim >= grid.ndim()) {
@@ -193,16 +193,16 @@ fn check_dims(grid: &HyperGrid, dims: &[usize]) -> Result<()> {
     Ok(())
 }
 
-/// Returns the bits that a coordinate covers under a tier and a rule, all bits if the tier needs none, or `None` if the
+/// The bits that a coordinate covers under a tier and a rule: all bits if the tier needs none, `None` if the
 /// coordinate isn't allowed. The arguments are the tier, the rule and the coordinate.
 type Cover = Box<dyn Fn(usize, usize, usize) -> Option<u64> + Send + Sync>;
 
-/// Conditions on coordinates that tables describe: a point meets a tier if all its constrained coordinates are
-/// allowed, together cover all 64 bits, add up to a multiple of the tier's modulus, and share no factor if they are a
-/// coprime pair.
+/// Conditions on coordinates in the form of tables: a point meets a tier if all its constrained coordinates
+/// are allowed, together cover all 64 bits, and add up to a multiple of the tier's modulus, and if the
+/// coordinates of each coprime pair share no factor.
 ///
-/// A point is judged dimension by dimension, and points with the same state so far are counted together. A state has,
-/// for each tier, the covered bits; for each tier, the sum; the sum of the selector; and for each dimension, the
+/// Counting goes dimension by dimension, and points in the same state are counted together. A state has, for
+/// each tier, the covered bits; for each tier, the sum; the sum of the selector; and for each dimension, the
 /// factors of the coordinate if it has a partner in a later dimension.
 struct CoordinateConditions {
     dims: Vec<usize>,
@@ -212,11 +212,12 @@ struct CoordinateConditions {
     sums: Vec<(Vec<u64>, u64)>,
     /// The prime factors of each coordinate, as bits.
     factors: Vec<u64>,
-    /// Pairs of places in `dims` that share no factor, from the tier `pairs_from` on.
+    /// Pairs of indices into `dims` whose coordinates must share no factor, from the tier `pairs_from` on.
     pairs: Vec<(usize, usize)>,
     pairs_from: usize,
     n_rules: usize,
-    /// The rule is the sum of these numbers of the coordinates, times the places of their dimensions, modulo `n_rules`.
+    /// The numbers of the coordinates that select the rule: the sum of each number times the dimension's
+    /// entry in `places`, modulo `n_rules`.
     selector: Vec<u64>,
     places: Vec<u64>,
 }
@@ -342,17 +343,18 @@ impl Conditions for CoordinateConditions {
 
 /// Tiers of conditions on the prime factors of the coordinates.
 ///
-/// With `v = x + 1`, tier `t` needs that every constrained `v` is a product of the allowed primes, each with an
-/// exponent of at most the tier's cap; from [`pairs_from`](Self::pairs_from) on, that the `v` of the given pairs have
-/// no allowed prime in common; and that the least common multiple of all constrained `v` is the tier's target, if it
-/// has one. Modes pass all tiers.
+/// With `v = x + 1`, tier `t` has three conditions. Every constrained `v` is a product of the allowed primes,
+/// each with an exponent of at most the tier's cap. From [`pairs_from`](Self::pairs_from) on, the `v` of the
+/// given pairs have no allowed prime in common. The least common multiple of all constrained `v` is the
+/// tier's target, if it has one. Modes pass all tiers.
 ///
-/// With [`rules`](Self::rules), the last tier also needs the least common multiple of the point's rule, which is the
-/// sum of the constrained `v` modulo the number of rules.
+/// If there are several [`rules`](Self::rules), the last tier also needs the least common multiple of the
+/// point's rule. The rule is the sum of the constrained `v` modulo the number of rules.
 ///
-/// Primes above the height are left out, and caps are cut to the greatest exponent that all remaining primes reach
-/// within the height. log Z and the number of modes are counted exactly by dynamic programming over the dimensions;
-/// it takes too many steps only with many primes and targets, or pairs of dimensions far apart.
+/// Primes above the height are left out, and caps are cut to the largest exponent that all remaining primes
+/// reach within the height. log Z and the number of modes are counted exactly by dynamic programming over the
+/// dimensions, unless there are many primes and targets, or pairs of dimensions far apart: that takes too
+/// many steps.
 ///
 /// ```
 /// use gfn_gym::hypergrid::{HyperGrid, MultiplicativeCoprime, Preset};
@@ -371,12 +373,12 @@ pub struct MultiplicativeCoprime {
     pub primes: Vec<u32>,
     /// The tiers.
     pub tiers: Vec<CoprimeTier>,
-    /// Pairs of constrained dimensions that must be coprime, by their places in [`dims`](Self::dims).
+    /// The pairs of constrained dimensions that must be coprime, by their indices into [`dims`](Self::dims).
     pub pairs: Vec<(usize, usize)>,
     /// The first tier that needs coprime pairs.
     pub pairs_from: usize,
-    /// The least common multiple that the last tier needs for each rule, if any; no rules is the same as one without
-    /// a target.
+    /// The least common multiple that the last tier needs for each rule, if any; an empty list is equal to
+    /// one rule without a target.
     pub rules: Vec<Option<u64>>,
 }
 
@@ -385,7 +387,7 @@ pub struct MultiplicativeCoprime {
 pub struct CoprimeTier {
     /// The reward that the tier adds.
     pub weight: f64,
-    /// The greatest exponent of a prime.
+    /// The largest exponent of a prime.
     pub cap: u32,
     /// The least common multiple of the constrained coordinates.
     pub lcm: LcmTarget,
@@ -394,24 +396,24 @@ pub struct CoprimeTier {
 /// The least common multiple that a tier needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LcmTarget {
-    /// Any.
+    /// Any least common multiple.
     Any,
     /// The product of all allowed primes, each to the power of the tier's cap.
     Full,
-    /// This number.
+    /// This least common multiple.
     Of(u64),
 }
 
 impl MultiplicativeCoprime {
-    /// All dimensions, the primes 2, 3 and 5, three tiers of weights 1, 10 and 100, all of cap 2 and without further
-    /// conditions.
+    /// Returns all dimensions, the primes 2, 3 and 5, three tiers of weights 1, 10 and 100, all of cap 2 and
+    /// without further conditions.
     #[must_use]
     pub fn standard(grid: &HyperGrid) -> Self {
         Self { pairs: Vec::new(), ..Self::chain(grid, grid.ndim(), 3, &[2; 3], LcmTarget::Any) }
     }
 
-    /// The first `n_dims` dimensions and `n_primes` primes, a tier of weight `10^t` for each cap, neighbouring
-    /// dimensions coprime from the third tier on, and a target of the last tier.
+    /// Returns the first `n_dims` dimensions and `n_primes` primes, a tier of weight `10^t` for each cap,
+    /// neighbouring dimensions coprime from the third tier on, and a target of the last tier.
     pub(super) fn chain(grid: &HyperGrid, n_dims: usize, n_primes: usize, caps: &[u32], last: LcmTarget) -> Self {
         let n_dims = grid.ndim().min(n_dims);
         let lcm = |t| if t + 1 == caps.len() { last } else { LcmTarget::Any };
@@ -431,8 +433,8 @@ impl MultiplicativeCoprime {
     /// to the last tier's cap.
     ///
     /// # Errors
-    /// [`Error::Config`] if there are fewer such products than rules, for more than 1,024 rules, and for what
-    /// [`build`](Self::build) refuses of primes.
+    /// [`Error::Config`] if there are fewer such products than rules, for more than 1,024 rules, and for
+    /// primes that [`build`](Self::build) refuses.
     pub fn with_random_rules(mut self, grid: &HyperGrid, n_rules: usize, seed: u64) -> Result<Self> {
         let primes = self.primes_within(grid)?;
         let cap = self.tiers.last().map_or(0, |tier| cut(tier.cap, &primes, grid));
@@ -460,9 +462,9 @@ impl MultiplicativeCoprime {
     /// Builds the reward on the points of a grid.
     ///
     /// # Errors
-    /// [`Error::Config`] for dimensions that the grid lacks, for pairs beyond the constrained dimensions, for a
-    /// number among the primes that is not prime or repeated, if none or more than 32 of them are left, for a target
-    /// with other prime factors than the allowed ones, unless there are 1 to 32 tiers with finite and positive
+    /// [`Error::Config`] for dimensions that the grid lacks, for pairs beyond the constrained dimensions, for
+    /// a prime that is not prime or repeated, if none or more than 32 primes are left, for a target with
+    /// other prime factors than the allowed ones, unless there are 1 to 32 tiers with finite and positive
     /// weights, and for an `r0` that is negative or not finite.
     pub fn build(&self, grid: &HyperGrid) -> Result<GridReward> {
         check_dims(grid, &self.dims)?;
@@ -522,7 +524,7 @@ impl MultiplicativeCoprime {
         build_table(kind, grid, self.r0, n, weights, mode_tiers, conditions)
     }
 
-    /// Returns the primes that a coordinate of this grid can be a multiple of.
+    /// Returns the allowed primes that have a multiple among the values of a coordinate of this grid.
     fn primes_within(&self, grid: &HyperGrid) -> Result<Vec<u32>> {
         let within: Vec<u32> = self.primes.iter().copied().filter(|&p| p as usize <= grid.height()).collect();
         let is_prime = |&p: &u32| p >= 2 && (2..).take_while(|d| d * d <= p).all(|d| p % d != 0);
@@ -556,8 +558,8 @@ fn exponents(number: u64, primes: &[u32]) -> Option<Vec<u32>> {
     (rest == 1).then_some(out)
 }
 
-/// Returns all bits but those of the primes of which a number has less than the target, or `None` if it doesn't
-/// divide the target.
+/// Returns all bits except those of primes whose exponent in the number is below the target's; `None` if the
+/// number doesn't divide the target.
 fn covered_primes(number: &[u32], target: Option<&Vec<u32>>) -> Option<u64> {
     let mut missing = 0;
     for (p, (exponent, most)) in number.iter().zip(target.into_iter().flatten()).enumerate() {
@@ -569,19 +571,19 @@ fn covered_primes(number: &[u32], target: Option<&Vec<u32>>) -> Option<u64> {
     Some(!missing)
 }
 
-/// Tiers of digits, from coarse to fine; the condition on a digit depends on the coarser ones.
+/// Tiers of digits, from coarse to fine; the condition on a digit depends on the coarser digits.
 ///
-/// Coordinates are written in base `b` with `L` digits, `H = b^L`; `d_t` is the `(t+1)`-th most significant one. Tier
-/// `t` needs for every constrained coordinate `(d_t + s_t + sum_{k<t} a_tk d_k) mod b < f`, with a shift `s_t`, a
-/// filter width `f` and coefficients `a`; and, if it has a `cross_mod` m, that the `d_t` of all constrained
-/// coordinates add up to 0 modulo m.
+/// Coordinates are written in base `b` with `L` digits, `H = b^L`; `d_t` is the `(t+1)`-th most significant
+/// digit. Tier `t` needs for every constrained coordinate `(d_t + s_t + sum_{k<t} a_tk d_k) mod b < f`, with
+/// a shift `s_t`, a filter width `f` and coefficients `a`. If it has a `cross_mod` m, the `d_t` of all
+/// constrained coordinates must also add up to 0 modulo m.
 ///
-/// There may be several rules, each with its coefficients. The rule is `sum_i u_i f^i` modulo their number, with
-/// `u_i` the number `(d_0 + s_0) mod b mod f` of the `i`-th constrained coordinate.
+/// There may be several rules, each with its coefficients. The rule is `sum_i u_i f^i` modulo the number of
+/// rules, with `u_i` the number `(d_0 + s_0) mod b mod f` of the `i`-th constrained coordinate.
 ///
-/// A *mode* passes enough tiers that `(f / b)^(tiers x dims)` falls below a tenth, or all of them. log Z and the
-/// number of modes are counted exactly by dynamic programming over the dimensions. (torchgfn's closed form is wrong
-/// if a `cross_mod` doesn't divide the base.)
+/// A *mode* passes enough tiers that `(f / b)^(tiers x dims)` is below a tenth, or all of them. log Z and the
+/// number of modes are counted exactly by dynamic programming over the dimensions. (torchgfn's closed form is
+/// wrong if a `cross_mod` doesn't divide the base.)
 ///
 /// ```
 /// use gfn_gym::hypergrid::{ConditionalMultiscale, HyperGrid, Preset};
@@ -601,9 +603,9 @@ pub struct ConditionalMultiscale {
     pub base: u32,
     /// The width f of the filter.
     pub filter_width: u32,
-    /// The tiers, at most as many as there are digits.
+    /// The tiers, at most one per digit.
     pub tiers: Vec<MultiscaleTier>,
-    /// The coefficients a of each rule: `t` of them for tier `t`.
+    /// The coefficients a of each rule, by tier: tier `t` has `t` coefficients.
     pub coefficients: Vec<Vec<Vec<u32>>>,
 }
 
@@ -614,12 +616,13 @@ pub struct MultiscaleTier {
     pub weight: f64,
     /// The shift of its filter.
     pub shift: u32,
-    /// A number that the sum over dimensions of its digits is a multiple of, if any.
+    /// The modulus that divides the sum of the tier's digits over the dimensions; `None` for no such
+    /// condition.
     pub cross_mod: Option<u32>,
 }
 
 impl MultiscaleTier {
-    /// A tier with neither shift nor cross-dimensional condition.
+    /// Builds a tier with neither shift nor cross-dimensional condition.
     #[must_use]
     pub fn new(weight: f64) -> Self {
         Self { weight, shift: 0, cross_mod: None }
@@ -627,15 +630,15 @@ impl MultiscaleTier {
 }
 
 impl ConditionalMultiscale {
-    /// All dimensions in base 4 with a filter of width 2, weights 1, 10 and 100 (fewer, if the height has fewer
-    /// digits), and coefficients from seed 42.
+    /// Returns all dimensions in base 4 with a filter of width 2, weights 1, 10 and 100 (fewer, if the height
+    /// has fewer digits), and coefficients from seed 42.
     #[must_use]
     pub fn standard(grid: &HyperGrid) -> Self {
         Self::random(grid, grid.ndim(), 2, &[1.0, 10.0, 100.0].map(MultiscaleTier::new), 1, 42)
     }
 
-    /// The first `n_dims` dimensions in base 4, the first of these tiers that the height has digits for, and random
-    /// coefficients. The first rules of a seed are the same for any number of rules.
+    /// Returns the first `n_dims` dimensions in base 4, the first of these tiers that the height has digits
+    /// for, and random coefficients. The first rules of a seed are equal for any number of rules.
     #[must_use]
     pub fn random(
         grid: &HyperGrid,
@@ -663,10 +666,11 @@ impl ConditionalMultiscale {
     /// Builds the reward on the points of a grid.
     ///
     /// # Errors
-    /// [`Error::Config`] for dimensions that the grid lacks, a height that is no power of the base, more tiers than
-    /// digits, a filter width outside `1..=base`, coefficients that don't fit the tiers, a cross-dimensional modulus
-    /// outside `2..=65536`, more rules than the filter leaves patterns for, a rule that no point of the first tier
-    /// has, weights that aren't finite and positive, and an `r0` that is negative or not finite.
+    /// [`Error::Config`] for dimensions that the grid lacks, a height that is no power of the base, more
+    /// tiers than digits, a filter width outside `1..=base`, coefficients that don't fit the tiers, a
+    /// cross-dimensional modulus outside `2..=65536`, more rules than the filter leaves patterns for, a rule
+    /// without a point in the first tier, weights that aren't finite and positive, and an `r0` that is
+    /// negative or not finite.
     pub fn build(&self, grid: &HyperGrid) -> Result<GridReward> {
         check_dims(grid, &self.dims)?;
         let n_digits = self.check(grid)?;
@@ -758,18 +762,18 @@ impl ConditionalMultiscale {
 
 /// Tiers of parity checks on the bits of the coordinates: equations over GF(2), the field of two elements.
 ///
-/// Each tier lays its checks on every bit-plane of its range: at bit `b`, the bits of the constrained coordinates
-/// that a check names add up to an odd or an even number. Modes pass all tiers. They are spread over the whole grid:
-/// the structure to learn is algebra, not a place.
+/// Each tier applies its checks to every bit-plane of its range: at bit `b`, the bits of the coordinates that
+/// a check lists add up to an odd or an even number. Modes pass all tiers. They are spread over the whole
+/// grid: a sampler must learn equations, not a region.
 ///
-/// There may be several rules: parities of a point's bits, the [`selector`](Self::selector), choose one, and a tier
-/// may have other checks for each.
+/// There may be several rules: the parities of a point's bits under the [`selector`](Self::selector) choose a
+/// rule, and a tier may have other checks for each rule.
 ///
-/// If the height is a power of 2, a consistent system of rank `r` on `M` coordinates of `B` bits has `2^(M B - r)`
-/// solutions, so that log Z and the number of modes are known on any grid. At other heights they aren't: part of the
-/// solutions lies outside the grid. (torchgfn counts those as well, and with a number of rules that is no power of 2
-/// leaves some points of rules out. There the checks of rules aren't a tier, so that [`GridReward::with_corruption`]
-/// drops them.)
+/// If the height is a power of 2, a consistent system of rank `r` on `M` coordinates of `B` bits has `2^(M B
+/// - r)` solutions, so that log Z and the number of modes are known on any grid. At other heights they are
+/// unknown, because part of the solutions lies outside the grid. (torchgfn counts these as well, and assigns
+/// some points no rule if the number of rules is no power of 2. Its checks of rules aren't a tier, so that
+/// its corruption drops them.)
 ///
 /// ```
 /// use gfn_gym::hypergrid::{BitwiseXor, HyperGrid, Preset};
@@ -786,9 +790,9 @@ pub struct BitwiseXor {
     pub dims: Vec<usize>,
     /// The tiers.
     pub tiers: Vec<ParityTier>,
-    /// Sets of bits whose parities, lowest first, are the binary digits of a number; modulo the number of rules it is
-    /// the rule. Bit `b` of the `i`-th constrained coordinate is `i * B + b`, with `B` the bits that the height needs
-    /// (4 at height 16).
+    /// The sets of bits whose parities, lowest first, are the binary digits of a number; modulo the number of
+    /// rules it is the rule. Bit `b` of the `i`-th constrained coordinate has index `i * B + b`, with `B` the
+    /// number of bits that the height needs (4 at height 16).
     pub selector: Vec<u128>,
 }
 
@@ -797,23 +801,23 @@ pub struct BitwiseXor {
 pub struct ParityTier {
     /// The reward that the tier adds.
     pub weight: f64,
-    /// The lowest and the highest bit-plane checked; cut to the bits that the height needs.
+    /// The lowest and the highest bit-plane checked; clipped to the bits that the height needs.
     pub bits: (u32, u32),
-    /// The checks on these planes for each rule, or one list for all rules. Without a check, all points pass.
+    /// The checks on these planes for each rule, or one list for all rules. All points pass an empty list.
     pub checks: Vec<Vec<ParityCheck>>,
 }
 
 /// A parity check on the bit-planes of a tier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ParityCheck {
-    /// The coordinates that take part: bit `i` stands for the `i`-th of [`BitwiseXor::dims`].
+    /// The coordinates that the check lists: bit `i` stands for the `i`-th of [`BitwiseXor::dims`].
     pub of: u64,
-    /// The planes on which their bits add up to an odd number: bit `b` stands for plane `b`.
+    /// The planes on which their bits must add up to an odd number: bit `b` stands for plane `b`.
     pub odd: u32,
 }
 
 impl BitwiseXor {
-    /// Even parity of all dimensions, on the bits 0 to 5, to 7 and to 9, with weights 1, 10 and 100.
+    /// Returns even parity of all dimensions, on the bits 0 to 5, to 7 and to 9, with weights 1, 10 and 100.
     #[must_use]
     pub fn standard(grid: &HyperGrid) -> Self {
         let even = ParityCheck { of: lowest_bits(grid.ndim()), odd: 0 };
@@ -822,12 +826,12 @@ impl BitwiseXor {
         Self { r0: 0.0, dims: (0..grid.ndim()).collect(), tiers, selector: Vec::new() }
     }
 
-    /// The first `n_dims` dimensions, with random checks on all bit-planes: `n_checks[t]` for tier `t` of weight
-    /// `10^t`.
+    /// Returns the first `n_dims` dimensions, with random checks on all bit-planes: `n_checks[t]` for tier
+    /// `t` of weight `10^t`.
     ///
-    /// Checks are drawn independent of each other, tier upon tier, as long as one dimension stays free; later tiers
-    /// then get fewer or none. So there always are modes. (torchgfn draws each tier alone, and tiers may contradict
-    /// each other.)
+    /// Checks are drawn independent of each other, tier after tier, as long as one dimension stays free;
+    /// later tiers then get fewer or none. So there always are modes. (torchgfn draws each tier separately,
+    /// and its tiers may contradict each other.)
     ///
     /// # Errors
     /// [`Error::Config`] for no dimension, or more than the grid has.
@@ -849,18 +853,18 @@ impl BitwiseXor {
         Ok(Self { r0: 0.0, dims, tiers, selector: Vec::new() })
     }
 
-    /// Adds random rules and a tier of this weight with other checks for each.
+    /// Adds random rules and a tier of this weight with different checks for each rule.
     ///
-    /// The selector is drawn independent of the tiers so far, so that each selected number has an equal part of the
-    /// points that pass them. All rules check the same `n_checks` sets of coordinates on the planes `bits`, with
-    /// right-hand sides read off a random point that passes the tiers and has this rule: every rule can be met (at
-    /// heights that are a power of 2). If the tiers leave room, the checks follow neither from them nor from the
-    /// rule's number.
+    /// The selector is drawn independent of the tiers so far, so that each selected number has an equal share
+    /// of the points that pass them. All rules check the same `n_checks` sets of coordinates on the planes
+    /// `bits`. Their right-hand sides are those of a random point that passes the tiers and has this rule, so
+    /// that every rule can be met (at heights that are a power of 2). If the tiers leave room, the checks
+    /// follow neither from them nor from the rule's number.
     ///
     /// # Errors
-    /// [`Error::Config`] for no rule or more than 65,536, for planes that the height lacks, for no check or more than
-    /// constrained dimensions, for tiers that contradict each other, if the tiers leave too few bits free to select
-    /// by, and for what [`build`](Self::build) refuses of dimensions and checks.
+    /// [`Error::Config`] for no rule or more than 65,536, for planes that the height lacks, for no check or
+    /// more checks than constrained dimensions, for tiers that contradict each other, if the tiers leave too
+    /// few free bits for the selector, and for dimensions and checks that [`build`](Self::build) refuses.
     pub fn with_random_rules(
         mut self,
         grid: &HyperGrid,
@@ -904,7 +908,7 @@ impl BitwiseXor {
         for rule in 0..n_rules {
             let of_rule = trunk.with(digits(&self.selector, rule));
             let free = random_bits(width, &mut rng);
-            // Consistent, because the selector is independent of the tiers.
+            // The system is consistent, because the selector is independent of the tiers.
             let point = of_rule.solution(free).unwrap_or(free);
             let is_odd = |of: u128, plane: u32| u32::from(parity(on_plane(of, n_bits, plane) & point));
             let odd = |of: u128| (bits.0..=bits.1).fold(0, |odd, plane| odd | is_odd(of, plane) << plane);
@@ -918,9 +922,9 @@ impl BitwiseXor {
     ///
     /// # Errors
     /// [`Error::Config`] for dimensions that the grid lacks, checks or a selector on coordinates beyond the
-    /// constrained ones, a tier with neither one list of checks nor one for each rule, rules that the selector can't
-    /// choose, unless there are 1 to 32 tiers with finite and positive weights, and for an `r0` that is negative or
-    /// not finite.
+    /// constrained ones, a tier with neither one list of checks nor one per rule, rules that the selector
+    /// can't choose, unless there are 1 to 32 tiers with finite and positive weights, and for an `r0` that is
+    /// negative or not finite.
     pub fn build(&self, grid: &HyperGrid) -> Result<GridReward> {
         check_dims(grid, &self.dims)?;
         let systems = self.systems(grid)?;
@@ -991,12 +995,12 @@ fn random_bits(width: usize, rng: &mut Rng) -> u128 {
     (0..width).fold(0, |mask, bit| mask | (rng.below(2) as u128) << bit)
 }
 
-/// Draws `n` masks of `width` bits that are independent of the system's rows and of each other, and adds them to it
-/// (with right sides of 0); the width is above the system's rank by at least `n`.
+/// Draws `n` masks of `width` bits that are independent of the system's rows and of each other, and adds them
+/// to the system (with right-hand sides of 0). Needs a `width` of at least the system's rank plus `n`.
 fn independent_rows(system: &mut LinearSystem, n: usize, width: usize, rng: &mut Rng) -> Vec<u128> {
     let mut rows = Vec::new();
     while rows.len() < n {
-        // At least half of all masks are independent of a system that doesn't span everything.
+        // Half or more of all masks are independent of a system whose rank is below the width.
         let mask = random_bits(width, rng);
         if system.add(mask, false) {
             rows.push(mask);
@@ -1005,7 +1009,7 @@ fn independent_rows(system: &mut LinearSystem, n: usize, width: usize, rng: &mut
     rows
 }
 
-/// Returns the equations under which the selector has a value.
+/// Returns the equations under which the selector has the value `number`.
 fn digits(selector: &[u128], number: usize) -> impl Iterator<Item = (u128, bool)> {
     selector.iter().enumerate().map(move |(i, &mask)| (mask, number >> i & 1 == 1))
 }
@@ -1015,9 +1019,9 @@ fn digits(selector: &[u128], number: usize) -> impl Iterator<Item = (u128, bool)
 struct ParityConditions {
     dims: Vec<usize>,
     n_bits: u32,
-    /// `true` if every combination of bits is a coordinate.
+    /// `true` if every combination of bits is a coordinate, that is, if the height is a power of 2.
     fills_bits: bool,
-    /// The equations of each tier, by rule or once for all rules.
+    /// The equations of each tier, by rule or one system for all rules.
     systems: Vec<Vec<LinearSystem>>,
     selector: Vec<u128>,
     n_rules: usize,

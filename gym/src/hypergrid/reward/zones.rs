@@ -6,7 +6,7 @@ use gfn::{Error, Result};
 use super::{GridReward, PointReward, RewardKind, floored, power};
 use crate::hypergrid::HyperGrid;
 
-/// The place of a coordinate, by `a = |x / (height - 1) - 1/2|`.
+/// The zone of a coordinate, by `a = |x / (height - 1) - 1/2|`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Zone {
     Inner,
@@ -51,7 +51,7 @@ impl ZoneReward {
         point.iter().map(|&x| self.zones[usize::from(x)]).min().unwrap_or(Zone::Inner)
     }
 
-    /// The number of points in this zone or a higher one.
+    /// Returns the number of points in this zone or a higher one.
     fn n_at_least(&self, zone: Zone) -> u64 {
         power(self.zones.iter().filter(|z| **z >= zone).count() as u64, self.ndim)
     }
@@ -78,7 +78,7 @@ impl PointReward for ZoneReward {
     }
 }
 
-/// Returns the base reward raised to the floor, after a check of all three numbers.
+/// Returns the base reward, raised to the floor, after a check of all three numbers.
 fn checked(r0: f64, r1: f64, r2: f64) -> Result<f64> {
     if !(r0 >= 0.0 && r1 >= 0.0 && r2 >= 0.0 && (r0 + r1 + r2).is_finite()) {
         return Err(Error::config("r0, r1, r2", format!("{r0}, {r1}, {r2}"), "finite numbers of at least 0"));
@@ -87,13 +87,14 @@ fn checked(r0: f64, r1: f64, r2: f64) -> Result<f64> {
 }
 
 impl GridReward {
-    /// The deceptive reward of Kim et al. (*Adaptive Teachers for Amortized Samplers*, 2025): `r1` draws towards the
-    /// middle, away from the bands.
+    /// Builds the deceptive reward of Kim et al. (*Adaptive Teachers for Amortized Samplers*, 2025): `r1`
+    /// attracts towards the middle, away from the bands.
     ///
-    /// With `a_d = |x_d / (height - 1) - 1/2|`, `R = r0 + r1 - r1 [all a_d > 0.1] + r2 [all 0.3 < a_d < 0.4]`, as in
-    /// the authors' program (the paper's equation 9 differs). A *mode* is a point with all coordinates in the band,
-    /// worth `r0 + r2`; with `r1 >= r2` the middle is worth as much and the name no longer fits. Thresholds are
-    /// compared in integers. An `r0` below [`REWARD_FLOOR`](super::REWARD_FLOOR) stands for that floor.
+    /// With `a_d = |x_d / (height - 1) - 1/2|`, `R = r0 + r1 - r1 [all a_d > 0.1] + r2 [all 0.3 < a_d <
+    /// 0.4]`, as in the authors' program (the paper's equation 9 differs). A *mode* is a point with all
+    /// coordinates in the band, worth `r0 + r2`; with `r1 >= r2` the middle is worth at least as much and the
+    /// reward isn't deceptive. Thresholds are compared in integers. An `r0` below
+    /// [`REWARD_FLOOR`](super::REWARD_FLOOR) is replaced by that floor.
     ///
     /// # Errors
     /// [`Error::Config`] unless all three are finite and not negative.
@@ -140,7 +141,8 @@ pub struct OriginalReward {
 }
 
 impl OriginalReward {
-    /// The reward on the points of a grid. An `r0` below [`REWARD_FLOOR`](super::REWARD_FLOOR) stands for that floor.
+    /// Builds the reward on the points of a grid. An `r0` below [`REWARD_FLOOR`](super::REWARD_FLOOR) is
+    /// replaced by that floor.
     ///
     /// # Errors
     /// [`Error::Config`] unless all three are finite and not negative.
@@ -152,10 +154,10 @@ impl OriginalReward {
         Ok(Self { reward, log_z, n_modes })
     }
 
-    /// `r0` = 0.1, `r1` = 0.5, `r2` = 2.
+    /// Builds the reward with `r0` = 0.1, `r1` = 0.5, `r2` = 2.
     ///
     /// # Errors
-    /// None of those of [`new`](Self::new) arises.
+    /// Returns none, because these numbers are valid.
     pub fn standard(grid: &HyperGrid) -> Result<Self> {
         Self::new(grid, 0.1, 0.5, 2.0)
     }
@@ -185,7 +187,7 @@ impl OriginalReward {
         self.reward.reward(states)
     }
 
-    /// Returns it as one of the rewards that [`RewardKind`] names.
+    /// Returns the reward as a [`GridReward`], which [`RewardKind`] names.
     #[must_use]
     pub fn grid_reward(&self) -> &GridReward {
         &self.reward

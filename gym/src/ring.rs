@@ -15,9 +15,10 @@ const MAX_NODES_LISTED: usize = 8;
 /// Graphs on `n` labelled nodes, built from the empty graph by adding one edge at a time; any of them can be
 /// finished.
 ///
-/// A *ring* is a graph that is exactly one cycle through all nodes: directed, `n` edges that form one directed cycle;
-/// undirected, `n` edges that form one cycle. All graphs on the nodes are states: `2^(n (n - 1))` directed ones,
-/// `2^(n (n - 1) / 2)` undirected ones. The task is that of torchgfn's `train_graph_ring.py`.
+/// A *ring* is a graph that is exactly one cycle through all nodes: directed, `n` edges that form one
+/// directed cycle; undirected, `n` edges that form one cycle. All graphs on the nodes are states: `2^(n (n -
+/// 1))` directed ones, `2^(n (n - 1) / 2)` undirected ones. The task is that of torchgfn's
+/// `train_graph_ring.py`.
 ///
 /// ```
 /// use gfn::graph::GraphKind;
@@ -87,8 +88,8 @@ impl Ring {
         }
     }
 
-    /// The number of states, a power of two, which `f64` holds exactly: `2^(n (n - 1))` directed, `2^(n (n - 1) / 2)`
-    /// undirected.
+    /// The number of states, a power of two, which `f64` holds exactly: `2^(n (n - 1))` directed, `2^(n (n -
+    /// 1) / 2)` undirected.
     #[must_use]
     pub fn n_states(&self) -> f64 {
         let pairs = self.n * (self.n - 1);
@@ -130,8 +131,8 @@ impl Ring {
         let (n_left, after_first) = left.fold((0, 0), |(n, after), node| (n + 1, after + u64::from(node > first)));
         match self.kind {
             GraphKind::Directed => factorial(n_left),
-            // Both directions are the same ring: the direction whose second node is smaller than its last
-            // stands for both.
+            // A ring has two directions: the direction whose second node is smaller than its last stands for
+            // both.
             GraphKind::Undirected if n_left > 0 => after_first * factorial(n_left - 1),
             GraphKind::Undirected => 1,
         }

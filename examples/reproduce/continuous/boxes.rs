@@ -1,4 +1,5 @@
-//! The unit box and the line: continuous environments under the same sampler, losses and trainer as the graphs.
+//! The unit box and the line: continuous environments under the same sampler, losses and trainer as the
+//! graphs.
 
 use gfn::metrics::Cumulative;
 use gfn::rollout::{ReplayEnv, Walks};

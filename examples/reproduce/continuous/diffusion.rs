@@ -1,5 +1,5 @@
-//! Sampling from densities by a controlled diffusion: trajectory balance and its kin on pinned Brownian motion,
-//! off-policy by flag; and relative trajectory balance, which fine-tunes a prior to a posterior.
+//! Sampling from densities by a controlled diffusion: trajectory balance and its kin on pinned Brownian
+//! motion, off-policy by flag; and relative trajectory balance, which fine-tunes a prior to a posterior.
 
 use gfn::metrics::{LogZEstimate, estimate_log_z, eubo, importance_log_z};
 use gfn::objective::{MaximumLikelihood, RelativeLogPartitionVariance, RelativeTrajectoryBalance, score};

@@ -42,7 +42,8 @@ impl Small {
         Ok(Self { env: GraphProblem::for_size(problem, graphs)?.into_env(), reward, condition, any_beta, sizes })
     }
 
-    /// Returns the distances of the policy from the target on one graph under a condition, and the true log Z.
+    /// Returns the distances of the policy from the target on one graph under a condition, and the true log
+    /// Z.
     fn measure(
         &self,
         space: &StateGraph<GraphEnv>,
@@ -145,8 +146,8 @@ fn mean(numbers: impl Iterator<Item = Option<f64>>) -> Option<f64> {
 
 /// A kind of RB graphs, and the branches of the exact search if they aren't the flag's.
 type Larger = (&'static str, fn() -> RbModel, Option<u64>);
-/// Larger graphs that a policy is measured on: the ones that Zhang et al. call large, too, on which no exact search
-/// ends.
+/// Larger graphs that a policy is measured on: the ones that Zhang et al. call large, too, on which no exact
+/// search ends.
 const LARGER: [Larger; 2] = [("200 to 300 nodes", RbModel::large, None), ("800 to 1,200 nodes", largest, Some(0))];
 
 fn largest() -> RbModel {

@@ -64,8 +64,8 @@ pub(crate) fn has_graph6(text: &str) -> bool {
     text.lines().any(|line| Graph6.read(line.trim().as_bytes()).is_ok_and(|graphs| !graphs.is_empty()))
 }
 
-/// Reads the names and sequences of an alignment in FASTA. A name is the whole title; lines that begin with `;`
-/// are comments.
+/// Reads the names and sequences of an alignment in FASTA. A name is the whole title; lines that begin with
+/// `;` are comments.
 ///
 /// # Errors
 /// [`Error::File`] for a text of another format, which the message names, and for a title that is empty or

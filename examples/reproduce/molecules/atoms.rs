@@ -1,5 +1,5 @@
-//! Molecules atom by atom and fragment by fragment, up to isomorphism: in proportion to a descriptor, or to the
-//! score of a program.
+//! Molecules atom by atom and fragment by fragment, up to isomorphism: in proportion to a descriptor, or to
+//! the score of a program.
 
 use std::time::Duration;
 

@@ -6,7 +6,8 @@ use gfn_molecules::{Fingerprint, internal_diversity};
 
 use crate::prelude::*;
 
-/// The molecules that were sampled under all conditions, their objectives, and a row of figures per condition.
+/// The molecules that were sampled under all conditions, their objectives, and a row of figures per
+/// condition.
 pub(super) struct ConditionSamples {
     pub(super) molecules: Vec<Molecule>,
     pub(super) objectives: Reals,
@@ -24,8 +25,8 @@ pub(super) struct ConditionSampler<'a> {
 }
 
 impl ConditionSampler<'_> {
-    /// Samples under each direction. `measure` returns the row of a direction from its condition, its objectives
-    /// and its molecules.
+    /// Samples under each direction. `measure` returns the row of a direction from its condition, its
+    /// objectives and its molecules.
     pub(super) fn sample(
         &self,
         trainer: &Trainer<GraphEnv>,

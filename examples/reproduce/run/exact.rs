@@ -98,8 +98,8 @@ pub(crate) fn log_z<E: TrainEnv>(trainer: &Trainer<E>, condition: &Tensor) -> Op
 }
 
 impl Run<'_> {
-    /// Trains, measures exact distances if states can be listed or estimates by samples if not, and prints the
-    /// report, to which `add` adds. `objects` is the title of the panel of exact probabilities.
+    /// Trains, measures exact distances if states can be listed or estimates by samples if not, and prints
+    /// the report, to which `add` adds. `objects` is the title of the panel of exact probabilities.
     pub(crate) fn learn<E: EnumerableEnv + TrainEnv>(
         &self,
         trainer: Trainer<E>,

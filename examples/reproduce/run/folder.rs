@@ -47,11 +47,13 @@ impl RunFolder {
         self.0.join("checkpoint")
     }
 
-    /// Takes the folder for a run with these flags: a new one, or one that stopped before its end. `resume` is the checkpoint that
-    /// `--resume` names; with the folder's own checkpoint its run resumes under other settings.
+    /// Takes the folder for a run with these flags: a new one, or one that stopped before its end. `resume`
+    /// is the checkpoint that `--resume` names; with the folder's own checkpoint its run resumes under other
+    /// settings.
     ///
     /// # Errors
-    /// [`Error::Io`] if nothing can be written, [`Error::File`] for a folder with other files, another run or a finished one.
+    /// [`Error::Io`] if nothing can be written, [`Error::File`] for a folder with other files, another run or
+    /// a finished one.
     pub(crate) fn claim(&self, flags: &TaskFlags, resume: Option<&Path>) -> Result<()> {
         fs::create_dir_all(&self.0).map_err(|source| Error::io(&self.0, source))?;
         if !self.is_free()? {

@@ -88,7 +88,8 @@ impl StepRecord {
     }
 }
 
-/// Reads the steps of a file of metrics, up to that of a checkpoint; none if there is no file, and without an incomplete last one.
+/// Reads the steps of a file of metrics, up to that of a checkpoint; none if there is no file, and without an
+/// incomplete last one.
 ///
 /// # Errors
 /// [`Error::File`] for a line without a figure that every step has.

@@ -53,7 +53,8 @@ pub(crate) fn example() -> String {
     OF_PROCESS.get().map(|(all, _)| all.task.replace('-', "_")).unwrap_or_default()
 }
 
-/// Returns the task of this process and the flags that were given and change results: the title of its pictures.
+/// Returns the task of this process and the flags that were given and change results: the title of its
+/// pictures.
 pub(crate) fn command() -> String {
     let Some((all, given)) = OF_PROCESS.get() else { return String::new() };
     let mut words = vec![all.task.clone()];

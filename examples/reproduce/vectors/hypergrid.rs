@@ -1,5 +1,5 @@
-//! Grids: with every reward, with local search around what is found, with means of exploration where the reward
-//! is 0 almost everywhere, and one policy for a family of rewards.
+//! Grids: with every reward, with local search around what is found, with means of exploration where the
+//! reward is 0 almost everywhere, and one policy for a family of rewards.
 
 use gfn::metrics::modes_covered;
 use gfn::objective::{AugmentedDetailedBalance, AugmentedTrajectoryBalance};

@@ -93,8 +93,8 @@ impl Task for PeakSearch {
 }
 
 impl PeakSearch {
-    /// Runs chains until as many rewards are computed as training would. Each round makes a proposal for each chain,
-    /// then exchanges the points of every other pair of neighbours on a ladder of powers of R.
+    /// Runs chains until as many rewards are computed as training would. Each round makes a proposal for each
+    /// chain, then exchanges the points of every other pair of neighbours on a ladder of powers of R.
     fn search(&self, run: &Run<'_>, peaks: &Peaks, n_powers: usize, mut found: ModeTracker<usize>) -> Result<()> {
         // Another stream than the run's, which with seed 0 places the peaks: chains would begin at their
         // tops.

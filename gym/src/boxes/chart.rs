@@ -70,7 +70,7 @@ impl BoxEnv {
             // Unit coordinates are fractions of this length, so it must not round to 0 if a step is
             // permitted.
             Geometry::Cartesian => state.iter().all(|&x| room(x) - delta > 0.0),
-            // Beside a side of the box the whole arc is short, so any positive length counts.
+            // The whole arc is short beside a side of the box, so any positive length counts.
             Geometry::Polar => Arc::new(room(state[0]), room(state[1]), delta).length() > 0.0,
         }
     }
@@ -188,8 +188,8 @@ pub(super) fn is_source(state: &[f64]) -> bool {
 
 /// The angles at which a step of length `delta` stays within the room that is left along each axis.
 ///
-/// Angles are taken from whichever axis is nearer: beside a side an arc may be shorter than the rounding of an angle
-/// near pi/2.
+/// Angles are taken from whichever axis is nearer: beside a side an arc may be shorter than the rounding of
+/// an angle near pi/2.
 struct Arc {
     /// The largest angle from the first axis.
     from_x: f64,

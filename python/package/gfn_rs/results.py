@@ -50,8 +50,8 @@ class Distances(_Result):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Exact(Distances):
-    """The exact distribution of a policy, and the target. It is not an estimate: every state is evaluated.
-    Its own distances are those between distributions over states.
+    """The exact distribution of a policy, and the target, not an estimate: every state is evaluated. Its own
+    distances are those between distributions over states.
     """
 
     states: Any
@@ -84,8 +84,8 @@ class Exact(Distances):
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Certificate(_Result):
     """Findings about a policy from samples. Values named `at_least` and `at_most` are bounds, with a known
-    risk of being false. All others are estimates, whose intervals are meant to hold for 95 % of policies that
-    miss nothing. Printed, it is a table.
+    risk of being false. All others are estimates, whose intervals hold for 95 % of policies whose samples miss
+    no part of the target. Printed, it is a table.
     """
 
     text: str
@@ -118,7 +118,7 @@ class Certificate(_Result):
 
     @property
     def is_clean(self) -> bool:
-        """True if nothing was found against the policy."""
+        """True if there is no finding against the policy."""
         return not self.findings
 
     def __str__(self) -> str:
@@ -131,8 +131,8 @@ class Certificate(_Result):
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Judgement(_Result):
     """Findings about a sampler from its samples and the exact target. `tv`, `jsd` and the floors have an
-    `estimate`, `low` and `high`: for the samples' own distance the interval is the sampler's, for a floor it
-    is the range of 95 % of perfect samples.
+    `estimate`, `low` and `high`. For the samples' own distance the interval is that of the sampler; for a floor
+    it is the range of 95 % of perfect samples.
     """
 
     samples: int
@@ -259,7 +259,7 @@ class SampleEvaluation(_Result):
         return float(np.mean(self.lengths))
 
     def _first(self) -> _Integers:
-        """Returns the index of the first of each group of equal objects."""
+        """Returns the index of the first object of each group of equal objects."""
         return np.flatnonzero(self.groups == np.arange(len(self)))
 
     def top_k(self, k: int, distance: Callable[[Any], Any] | None = None) -> TopK:
@@ -344,7 +344,7 @@ class ObjectEvaluation(_Result):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NoiseFloor(_Result):
-    """Distances between samples of a perfect sampler and the target: the yardstick for distances that are
+    """Distances between samples of a perfect sampler and the target, to compare with distances that are
     estimated from samples."""
 
     tv: float
@@ -360,7 +360,7 @@ class NoiseFloor(_Result):
         return f"NoiseFloor(tv={self.tv:.6f} +- {self.tv_sd:.6f}, jsd={self.jsd:.6f} +- {self.jsd_sd:.6f})"
 
 
-# Where values are results themselves, the extension gives theirs by name.
+# The results nested in other results; the extension returns their values by name.
 _NESTED: dict[str, type[Distances] | type[Estimate] | type[Correlation]] = {
     "of_objects": Distances,
     "elbo": Estimate,

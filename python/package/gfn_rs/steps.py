@@ -46,7 +46,7 @@ class Moves:
 
     @property
     def graph(self) -> Whole:
-        """`state`, in environments of graphs."""
+        """The array `state`, under its name in environments of graphs."""
         return self.state
 
     @property
@@ -56,7 +56,7 @@ class Moves:
         return np.isin(self.kind, exits)
 
     def of(self, state: int) -> Moves:
-        """Those of one state of the batch."""
+        """Returns the moves of one state of the batch."""
         return self[self.state == count(state, "state")]
 
     def draw(self, rng: np.random.Generator) -> Moves:
@@ -91,7 +91,7 @@ class Moves:
 
 @dataclass(frozen=True, eq=False)
 class Masks:
-    """Legal moves: those of state k are `legal[ptr[k]:ptr[k + 1]]`, indexed by slot."""
+    """Legal moves: `legal[ptr[k]:ptr[k + 1]]` are the flags of state k, indexed by slot."""
 
     ptr: Whole
     """The first slot of each state, `[n + 1]`."""
@@ -104,7 +104,7 @@ class Masks:
         return len(self.ptr) - 1
 
     def of(self, state: int) -> Flags:
-        """Those of one state."""
+        """Returns the flags of one state."""
         row = int(chosen(count(state, "state"), len(self), "states")[0])
         return self.legal[self.ptr[row] : self.ptr[row + 1]]
 
@@ -156,11 +156,11 @@ class Walkable:
         return self._moves(self._env.moves(states, _flag(backward), None), backward)
 
     def masks(self, states: Any, backward: bool = False) -> Masks:
-        """Returns which slots are legal."""
+        """Returns the flags of legal slots."""
         return Masks(*self._env.masks(states, _flag(backward)))
 
     def step(self, states: Any, moves: Moves | npt.ArrayLike) -> Step:
-        """Takes one move per state. `moves` has one per state, in order, or their slots. An illegal move is a
+        """Takes one move per state. `moves` has a move per state, in order, or its slot. An illegal move is a
         `ValueError`."""
         return self._step(states, moves, False)
 
@@ -169,7 +169,7 @@ class Walkable:
         return self._step(states, moves, True)
 
     def is_initial(self, states: Any) -> Flags:
-        """True for each initial state."""
+        """Returns True for each initial state."""
         return self._env.is_initial(states)
 
     def keys(self, states: Any) -> list[bytes]:

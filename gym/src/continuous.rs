@@ -185,8 +185,8 @@ pub(crate) fn check_width(states: &Reals, width: usize) -> Result<()> {
     }
 }
 
-/// Checks the arguments of a distribution over `n` states: rows below `n`, and for each row an action of the right
-/// width.
+/// Checks the arguments of a distribution over `n` states: rows below `n`, and for each row an action of the
+/// right width.
 pub(crate) fn check_rows(n: usize, rows: &[usize], actions: Option<(&Reals, usize)>) -> Result<()> {
     if let Some((actions, width)) =
         actions.filter(|(actions, width)| (actions.len(), actions.width()) != (rows.len(), *width))

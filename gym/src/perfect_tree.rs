@@ -7,7 +7,8 @@ use gfn::{Error, Result};
 use crate::rewards;
 use crate::sequence::TokenSequence;
 
-/// A perfect binary tree: node `i` has the children `2 i + 1` and `2 i + 2`, trajectories go from the root 0 to a leaf.
+/// A perfect binary tree: node `i` has the children `2 i + 1` and `2 i + 2`, trajectories go from the root 0
+/// to a leaf.
 ///
 /// *States.* The path from the root: entry `d` is 0 below the node's depth, else 1 for left and 2 for right;
 /// `KHot::new(env.depth(), 3)`. torchgfn's state is the node's index, which [`node`](Self::node) returns; a

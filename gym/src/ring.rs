@@ -15,9 +15,10 @@ const MAX_NODES_LISTED: usize = 8;
 /// Graphs on `n` labelled nodes, built from the empty graph by adding one edge at a time; any of them can be
 /// finished.
 ///
-/// A *ring* is a graph that is exactly one cycle through all nodes: directed, `n` edges that form one directed cycle;
-/// undirected, `n` edges that form one cycle. All graphs on the nodes are states: `2^(n (n - 1))` directed ones,
-/// `2^(n (n - 1) / 2)` undirected ones. The task is that of torchgfn's `train_graph_ring.py`.
+/// A *ring* is a graph that is exactly one cycle through all nodes: directed, `n` edges that form one
+/// directed cycle; undirected, `n` edges that form one cycle. All graphs on the nodes are states: `2^(n (n -
+/// 1))` directed ones, `2^(n (n - 1) / 2)` undirected ones. The task is that of torchgfn's
+/// `train_graph_ring.py`.
 ///
 /// ```
 /// use gfn::graph::GraphKind;
@@ -87,8 +88,8 @@ impl Ring {
         }
     }
 
-    /// The number of states, a power of two, which `f64` holds exactly: `2^(n (n - 1))` directed, `2^(n (n - 1) / 2)`
-    /// undirected.
+    /// The number of states, a power of two, which `f64` holds exactly: `2^(n (n - 1))` directed, `2^(n (n -
+    /// 1) / 2)` undirected.
     #[must_use]
     pub fn n_states(&self) -> f64 {
         let pairs = self.n * (self.n - 1);

@@ -66,8 +66,8 @@ impl SetAddition {
         if self.fixed_length { self.max_items..=self.max_items } else { 0..=self.max_items }
     }
 
-    /// The number of states, `sum of C(n_items, k)` for `k` up to `max_items`; `None` if it passes `u64`. (torchgfn
-    /// counts sets that can't be reached, too.)
+    /// The number of states, `sum of C(n_items, k)` for `k` up to `max_items`; `None` if it passes `u64`.
+    /// (torchgfn counts sets that can't be reached, too.)
     #[must_use]
     pub fn n_states(&self) -> Option<u64> {
         self.n_sets(0..=self.max_items)

@@ -16,8 +16,9 @@ use crate::rewards;
 ///
 /// Several paths lead to s3, s8 and s9; s0, s1, s2, s5 and s7 can't be the end.
 ///
-/// *States.* One entry, the state's number: `KHot::new(1, 11)`. *Forward slots.* 0 to the first of the children
-/// above, 1 to the second, 2 exits. *Backward slots.* 0 to the parent with the lowest number, 1 to the other.
+/// *States.* One entry, the state's number: `KHot::new(1, 11)`. *Forward slots.* 0 to the first of the
+/// children above, 1 to the second, 2 exits. *Backward slots.* 0 to the parent with the lowest number, 1 to
+/// the other.
 ///
 /// ```
 /// use gfn::env::{Direction, DiscreteEnv, Env, Slots};

@@ -9,8 +9,8 @@ use crate::levels::Levels;
 /// The largest number of colours for which the exact counts are whole numbers in f64.
 const MAX_CLASSES: u16 = 1000;
 
-/// Graphs of at most three nodes of some classes, grown from the empty graph by adding a node or an edge; any can be
-/// finished.
+/// Graphs of at most three nodes of some classes, grown from the empty graph by adding a node or an edge; any
+/// can be finished.
 ///
 /// The task is that of torchgfn's `train_graph_triangle.py` (undirected, 5 classes). Nodes of a class can't
 /// be told apart, so states are graphs up to isomorphism, training corrects for symmetry, and any isolated

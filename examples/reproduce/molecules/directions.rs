@@ -63,7 +63,7 @@ pub(super) fn read_all(states: &GraphStates, read: impl Fn(&GraphState) -> Resul
     states.graphs().iter().map(read).collect()
 }
 
-/// Returns the mean distance of molecules.
+/// Returns the mean distance between two of the molecules.
 pub(super) fn diversity(molecules: &[Molecule]) -> Result<f64> {
     internal_diversity(&molecules.iter().map(Fingerprint::of).collect::<Vec<_>>())
 }

@@ -1,5 +1,5 @@
-//! Molecules under two rewards that pull apart, hydrogen bonds and a small polar surface: one policy for
-//! every preference and temperature.
+//! Molecules under two conflicting rewards, hydrogen bonds and a small polar surface: one policy for every
+//! preference and temperature.
 
 use gfn_extras::condition::{Directions, FocusInHindsight};
 use gfn_extras::pareto::{hypervolume, pareto_front, simplex_grid};
@@ -19,7 +19,7 @@ pub(crate) struct MultiObjective {
     /// Reward only molecules within a cone of objectives, of this cosine
     #[arg(long)]
     focus: Option<f64>,
-    /// Share of replayed molecules whose focus is turned to where they are
+    /// Share of replayed molecules whose focus is set to the direction of their own objectives
     #[arg(long, requires_all = ["focus", "replay"])]
     hindsight: Option<f64>,
     /// Molecules that are sampled under each preference
@@ -31,7 +31,7 @@ pub(crate) struct MultiObjective {
 
 /// The smallest reward, so that its log is finite.
 const LEAST: f64 = 0.01;
-/// The least and the largest reward exponent; samples in the end are of the largest.
+/// The smallest and the largest reward exponent; the final samples use the largest.
 const BETAS: (f64, f64) = (1.0, 8.0);
 /// The number of steps between the two extreme preferences that are compared.
 const PREFERENCE_STEPS: usize = 4;

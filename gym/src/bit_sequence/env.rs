@@ -7,8 +7,8 @@ use crate::sequence::{TokenSequence, filled};
 
 /// Sequences of bits, written word by word from left to right: a tree.
 ///
-/// *States.* Entry `i` is 0 while word `i` is empty, and the word plus 1 afterwards: `KHot::new(words.n_words(),
-/// words.values())`.
+/// *States.* Entry `i` is 0 while word `i` is empty, and the word plus 1 afterwards:
+/// `KHot::new(words.n_words(), words.values())`.
 /// *Forward slots.* `0..2^word_size` append that word. *Backward slots.* 0 removes the last word.
 /// *End.* No exit action: the last word ends the trajectory (torchgfn has a forced exit on top).
 ///
@@ -61,10 +61,10 @@ impl BitSequence {
 
 /// Sequences of bits whose words are set in any order.
 ///
-/// *States.* Entry `i` is 0 while word `i` is empty, and the word plus 1 afterwards: `KHot::new(words.n_words(),
-/// words.values())`.
-/// *Forward slots.* `position * 2^word_size + word` sets an empty position. *Backward slots.* The position to be
-/// emptied.
+/// *States.* Entry `i` is 0 while word `i` is empty, and the word plus 1 afterwards:
+/// `KHot::new(words.n_words(), words.values())`.
+/// *Forward slots.* `position * 2^word_size + word` sets an empty position. *Backward slots.* The position to
+/// be emptied.
 /// *End.* No exit action: the last word ends the trajectory (torchgfn has a forced exit on top).
 ///
 /// ```

@@ -7,7 +7,8 @@ use gfn::{Error, Result};
 use super::Words;
 use crate::rewards;
 
-/// A reward for being near a mode: `log R = -scale * min over modes of the Hamming distance`, over the bits of complete sequences.
+/// A reward for being near a mode: `log R = -scale * min over modes of the Hamming distance`, over the bits
+/// of complete sequences.
 ///
 /// It is undefined for unfinished sequences: the nearest mode depends on all bits.
 ///
@@ -36,8 +37,8 @@ impl HammingReward {
     /// Builds the reward `log R = -distance / temperature` (Malkin et al. 2022).
     ///
     /// # Errors
-    /// [`Error::Config`] for no mode and unless the temperature is above 0 and finite; [`Error::Shape`] for a mode of another
-    /// length.
+    /// [`Error::Config`] for no mode and unless the temperature is above 0 and finite; [`Error::Shape`] for a
+    /// mode of another length.
     pub fn with_temperature<B: AsRef<[bool]>>(words: &Words, modes: &[B], temperature: f64) -> Result<Self> {
         Self::scaled(words, modes, 1.0 / rewards::positive("the temperature", temperature)?)
     }
@@ -46,7 +47,8 @@ impl HammingReward {
     /// `NonAutoregressiveBitSequence`, which computes it in single precision).
     ///
     /// # Errors
-    /// [`Error::Config`] for no mode and unless the exponent is above 0 and finite; [`Error::Shape`] for a mode of another length.
+    /// [`Error::Config`] for no mode and unless the exponent is above 0 and finite; [`Error::Shape`] for a
+    /// mode of another length.
     pub fn with_exponent<B: AsRef<[bool]>>(words: &Words, modes: &[B], exponent: f64) -> Result<Self> {
         Self::scaled(words, modes, rewards::positive("the reward exponent", exponent)? / words.seq_size() as f64)
     }

@@ -1,8 +1,8 @@
 use gfn::env::VectorStates;
 use gfn::{Error, Result};
 
-/// The layout of sequences of bits as words: entry `i` of a state is 0 while position `i` is empty, else the word
-/// plus 1. The first bit of a word is its highest.
+/// The layout of sequences of bits as words: entry `i` of a state is 0 while position `i` is empty, else the
+/// word plus 1. The first bit of a word is its highest.
 ///
 /// ```
 /// use gfn_gym::bit_sequence::Words;
@@ -22,8 +22,8 @@ impl Words {
     /// Builds the layout of sequences of `seq_size` bits in words of `word_size`.
     ///
     /// # Errors
-    /// [`Error::Config`] for a word of no bit or more than 15, and unless `seq_size` is a multiple of `word_size`, at
-    /// least one.
+    /// [`Error::Config`] for a word of no bit or more than 15, and unless `seq_size` is a multiple of
+    /// `word_size`, at least one.
     pub fn new(word_size: usize, seq_size: usize) -> Result<Self> {
         if !(1..=15).contains(&word_size) {
             return Err(Error::config("word_size", word_size, "1 to 15 bits"));

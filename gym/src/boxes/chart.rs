@@ -188,8 +188,8 @@ pub(super) fn is_source(state: &[f64]) -> bool {
 
 /// The angles at which a step of length `delta` stays within the room that is left along each axis.
 ///
-/// Angles are taken from whichever axis is nearer: beside a side an arc may be shorter than the rounding of an angle
-/// near pi/2.
+/// Angles are taken from whichever axis is nearer: beside a side an arc may be shorter than the rounding of
+/// an angle near pi/2.
 struct Arc {
     /// The largest angle from the first axis.
     from_x: f64,

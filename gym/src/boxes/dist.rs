@@ -23,8 +23,8 @@ pub enum Coupling {
     PerAxis,
 }
 
-/// Mixtures of Beta distributions on the unit coordinates of a step, and the probability of the exit (backwards: of
-/// the way back to the source).
+/// Mixtures of Beta distributions on the unit coordinates of a step, and the probability of the exit
+/// (backwards: of the way back to the source).
 ///
 /// A network gives `1 + (1 + 2 n) K` numbers for each state if the axes are joined: a logit of the exit, `K`
 /// logits of the components, then for each of `n` axes `K` raw numbers for alpha and `K` for beta. With
@@ -268,7 +268,8 @@ impl Distribution for BoxDist {
                 .collect();
             return Ok(Tensor::from_slice(&values));
         };
-        // Steps that use the same axes are scored together: along an arc only the angle's mixture is computed.
+        // Steps that use the same axes are scored together: along an arc only the angle's mixture is
+        // computed.
         let mut groups: BTreeMap<usize, (Axes, Vec<ScoredStep<'_>>)> = BTreeMap::new();
         for (at, ((step, unit), &row)) in steps.iter().zip(units.rows()).zip(rows).enumerate() {
             let axes = self.env.axes(self.direction, self.states.row(row));

@@ -22,7 +22,8 @@ pub enum Geometry {
 /// The unit box, crossed from the origin in steps that never decrease a coordinate (Lahlou et al., *A Theory
 /// of Continuous Generative Flow Networks*, 2023).
 ///
-/// A state is a point of `[0, 1]^n`, the source is the origin, and every other point can be left by the exit action.
+/// A state is a point of `[0, 1]^n`, the source is the origin, and every other point can be left by the exit
+/// action.
 ///
 /// | | [Cartesian](Self::cartesian), n axes | [polar](Self::polar), 2 axes |
 /// |---|---|---|
@@ -103,8 +104,8 @@ impl BoxEnv {
     /// Checks that each action can be taken in its state.
     ///
     /// # Errors
-    /// [`Error::Shape`] for states or actions of another width; [`Error::Contract`] for states outside the box;
-    /// [`Error::IllegalStep`] for the first step that isn't permitted, NaN included.
+    /// [`Error::Shape`] for states or actions of another width; [`Error::Contract`] for states outside the
+    /// box; [`Error::IllegalStep`] for the first step that isn't permitted, NaN included.
     pub fn check(&self, direction: Direction, states: &Reals, actions: &Reals) -> Result<()> {
         check_widths(states, actions, [self.ndim, self.ndim + 1])?;
         let mut unit = vec![0.0; self.ndim];

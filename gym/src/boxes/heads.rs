@@ -1,4 +1,5 @@
-//! A network's outputs for the states of a box, and the log-probabilities that follow from them, with derivatives.
+//! A network's outputs for the states of a box, and the log-probabilities that follow from them, with
+//! derivatives.
 
 use std::cell::OnceCell;
 use std::ops::Range;

@@ -43,8 +43,8 @@ impl Policy<BoxEnv> for BoxUniform {
 pub type BoxPolicyConfig = MixturePolicyConfig<BetaMixtures>;
 
 impl Default for BoxPolicyConfig {
-    /// Four hidden layers of 128 with ReLU, P_F and P_B on one torso, 32 joint components with concentrations from
-    /// 0.6 to 1000, no flow head, log Z from 0.
+    /// Four hidden layers of 128 with ReLU, P_F and P_B on one torso, 32 joint components with concentrations
+    /// from 0.6 to 1000, no flow head, log Z from 0.
     fn default() -> Self {
         Self {
             mlp: MlpConfig { hidden: vec![128; 4], activation: Activation::Relu, ..MlpConfig::default() },
@@ -84,8 +84,8 @@ pub struct BoxPolicy {
     networks: Perceptrons,
     /// Initial outputs of a mixture, which are added to the network's outputs.
     start: Vec<f64>,
-    /// The axes along which steps are taken from states other than the source. Outputs of other axes are computed for
-    /// the source alone.
+    /// The axes along which steps are taken from states other than the source. Outputs of other axes are
+    /// computed for the source alone.
     axes: Axes,
     /// The outputs for these axes.
     columns: Vec<i64>,

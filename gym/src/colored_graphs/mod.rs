@@ -1,4 +1,5 @@
-//! Connected graphs of two-coloured nodes, with three rewards: the basic graph task of recursionpharma/gflownet.
+//! Connected graphs of two-coloured nodes, with three rewards: the basic graph task of
+//! recursionpharma/gflownet.
 
 mod cliques;
 
@@ -10,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use self::cliques::{maximal_cliques, neighbours};
 
-/// The numbers of connected graphs of 1, 2, ... two-coloured nodes, up to isomorphism (Burnside and inverse Euler
-/// transform).
+/// The numbers of connected graphs of 1, 2, ... two-coloured nodes, up to isomorphism (Burnside and inverse
+/// Euler transform).
 const CONNECTED: [u64; 9] = [2, 3, 10, 50, 354, 3_883, 67_994, 2_038_236, 109_141_344];
 /// The largest number of nodes that fits the reward's bit sets.
 const MAX_NODES: usize = 64;
@@ -116,11 +117,11 @@ pub enum ColoredGraphReward {
     /// log R = -10/4 |n0 + n1/2 - 3|, with n0 and n1 nodes of the two colours. The default.
     #[default]
     Count,
-    /// log R = 10/7 (e - n) for more than 3 nodes, else -50/7, with e the nodes whose number of neighbours of the other
-    /// colour is even and not zero.
+    /// log R = 10/7 (e - n) for more than 3 nodes, else -50/7, with e the nodes whose number of neighbours of
+    /// the other colour is even and not zero.
     Even,
-    /// log R = max(m - s + n - 1, -10), with s the sum of the sizes of all maximal cliques and m the number of those
-    /// of size 4, each counted 1 if at least 3 of its nodes share a colour and 1/2 otherwise.
+    /// log R = max(m - s + n - 1, -10), with s the sum of the sizes of all maximal cliques and m the number
+    /// of those of size 4, each counted 1 if at least 3 of its nodes share a colour and 1/2 otherwise.
     Clique,
 }
 

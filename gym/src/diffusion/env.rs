@@ -7,8 +7,8 @@ use tch::{Device, Kind, Tensor};
 use super::{DiffusionStates, GaussianSteps, Process, ReferencePolicy};
 use crate::continuous::read_actions;
 
-/// Sampling from a density on R^d by a controlled diffusion (Lahlou et al. 2023; Sendera et al. 2024): the origin is
-/// the initial state, `steps` Gaussian steps lead to the object.
+/// Sampling from a density on R^d by a controlled diffusion (Lahlou et al. 2023; Sendera et al. 2024): the
+/// origin is the initial state, `steps` Gaussian steps lead to the object.
 ///
 /// *States.* A point and the number of steps made. *Actions.* The next point (forwards) or the previous point
 /// (backwards), both absolute, so that a recorded trajectory is repeated bit for bit. There is no exit

@@ -20,9 +20,9 @@ pub(super) struct Steering {
 /// An isotropic or diagonal Gaussian over the next point for each row of states; a point mass if its standard
 /// deviation is 0.
 ///
-/// Exploration adds its [`noise`](Exploration::noise) to the standard deviation in quadrature, as Sendera et al. (2024) do, and a
-/// temperature multiplies the variance. There is no uniform distribution over all points and no exit to be biased: both are
-/// refused. A point mass stays one.
+/// Exploration adds its [`noise`](Exploration::noise) to the standard deviation in quadrature, as Sendera et
+/// al. (2024) do, and a temperature multiplies the variance. There is no uniform distribution over all points
+/// and no exit to be biased: both are refused. A point mass stays one.
 #[derive(Debug)]
 pub struct GaussianSteps {
     dim: usize,
@@ -98,8 +98,8 @@ impl GaussianSteps {
         Err(Error::IllegalStep { row, direction: self.direction, detail })
     }
 
-    /// Each row's standardised distance from the unsteered mean `[d]`, what a unit of drift takes from it, the constant of its
-    /// log-density, and 0 for a point mass, else 1: one flat row of `d + 3` numbers each.
+    /// Each row's standardised distance from the unsteered mean `[d]`, what a unit of drift takes from it,
+    /// the constant of its log-density, and 0 for a point mass, else 1: one flat row of `d + 3` numbers each.
     fn standardise(&self, rows: &[usize], actions: &Reals) -> Result<Vec<f64>> {
         let half_log_tau = 0.5 * std::f64::consts::TAU.ln();
         let mut out = Vec::with_capacity(rows.len() * (self.dim + 3));

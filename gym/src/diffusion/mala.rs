@@ -27,15 +27,16 @@ pub struct MalaConfig {
 }
 
 impl Default for MalaConfig {
-    /// 200 steps, half of them burn-in, of which every tenth point is kept; acceptance 0.574, from a step size of 0.01.
+    /// 200 steps, half of them burn-in, of which every tenth point is kept; acceptance 0.574, from a step
+    /// size of 0.01.
     fn default() -> Self {
         Self { steps: 200, burn_in: 100, thin: 10, step_size: 0.01, acceptance: 0.574 }
     }
 }
 
-/// The Metropolis-adjusted Langevin algorithm as a local search (Sendera et al. 2024): from each object a chain of
-/// proposals `x + h grad log R + sqrt(2 h) e`, accepted by the Metropolis-Hastings rule, which leaves the target's
-/// distribution as it is.
+/// The Metropolis-adjusted Langevin algorithm as a local search (Sendera et al. 2024): from each object a
+/// chain of proposals `x + h grad log R + sqrt(2 h) e`, accepted by the Metropolis-Hastings rule, which
+/// leaves the target's distribution as it is.
 ///
 /// A single step size serves all chains of a search, and is adapted to an acceptance of 0.574 (Roberts and
 /// Rosenthal 1998). After the burn-in it is fixed, as detailed balance requires (other libraries continue to
@@ -70,8 +71,8 @@ impl Mala {
     /// Builds a search on a target, whose gradient it follows.
     ///
     /// # Errors
-    /// [`Error::Config`] for a target of another dimension than the environment's, no kept point, a step size that
-    /// isn't positive and an acceptance outside (0, 1).
+    /// [`Error::Config`] for a target of another dimension than the environment's, no kept point, a step size
+    /// that isn't positive and an acceptance outside (0, 1).
     pub fn new(env: &DiffusionSampling, target: Arc<dyn Target>, config: MalaConfig) -> Result<Self> {
         check_dim(env, target.as_ref())?;
         let MalaConfig { steps, burn_in, thin, step_size, acceptance } = config;
@@ -153,7 +154,8 @@ impl ObjectSearch<DiffusionSampling> for Mala {
         rng: &mut Rng,
     ) -> Result<SearchResults<DiffusionStates>> {
         let found = env.terminal(self.run(&objects.points, rng)?.0);
-        // The trainer's reward, not the log-density of the chains: a clipped or tempered reward differs from it.
+        // The trainer's reward, not the log-density of the chains: a clipped or tempered reward differs from
+        // it.
         let log_rewards = log_rewards(reward, &found, None)?;
         let reward_calls = objects.len() * (self.config.steps + 1) + found.len();
         Ok(SearchResults { objects: found, log_rewards, reward_calls })

@@ -63,7 +63,8 @@ pub struct DiffusionPolicyConfig {
 }
 
 impl Default for DiffusionPolicyConfig {
-    /// torchgfn's network, no learned variance, no Langevin parametrisation, a fixed P_B, no state flow, log Z from 0.
+    /// torchgfn's network, no learned variance, no Langevin parametrisation, a fixed P_B, no state flow, log
+    /// Z from 0.
     fn default() -> Self {
         Self {
             network: GradNetConfig::default(),
@@ -76,11 +77,11 @@ impl Default for DiffusionPolicyConfig {
     }
 }
 
-/// Gaussian steps whose drift is a network of point and time (PIS-GradNet; Zhang and Chen, *Path Integral Sampler*,
-/// 2022).
+/// Gaussian steps whose drift is a network of point and time (PIS-GradNet; Zhang and Chen, *Path Integral
+/// Sampler*, 2022).
 ///
-/// P_F is `N(a x + g u(x, t), b^2)`, a, g and b being the [process's](super::Process) of that step. All points of a
-/// batch are evaluated at once, and each time is embedded once.
+/// P_F is `N(a x + g u(x, t), b^2)`, a, g and b being the [process's](super::Process) of that step. All
+/// points of a batch are evaluated at once, and each time is embedded once.
 ///
 /// ```
 /// use gfn::{objective::TrajectoryBalance, train::{Trainer, TrainerConfig}, Rng};
@@ -121,8 +122,8 @@ impl DiffusionPolicy {
     /// the target.
     ///
     /// # Errors
-    /// [`Error::Config`] for sizes below 1, clips and ranges that aren't positive, and a target of another dimension;
-    /// [`Error::Missing`] for the Langevin parametrisation without a target.
+    /// [`Error::Config`] for sizes below 1, clips and ranges that aren't positive, and a target of another
+    /// dimension; [`Error::Missing`] for the Langevin parametrisation without a target.
     pub fn new(
         env: &DiffusionSampling,
         config: DiffusionPolicyConfig,

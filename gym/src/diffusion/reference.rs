@@ -42,8 +42,8 @@ pub(super) fn backward_steps(env: &DiffusionSampling, states: &DiffusionStates) 
     })
 }
 
-/// The process itself, without drift. It is exact for the target N(0, v), with v the variance at the end of the
-/// process. For other targets it fills buffers and builds bridges to data.
+/// The process itself, without drift. It is exact for the target N(0, v), with v the variance at the end of
+/// the process. For other targets it fills buffers and builds bridges to data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ReferencePolicy;
 
@@ -63,13 +63,13 @@ impl Policy<DiffusionSampling> for ReferencePolicy {
     }
 }
 
-/// The exact policy for a target with independent coordinates N(mean, sd^2): the result that training should find if
-/// P_F has a free variance.
+/// The exact policy for a target with independent coordinates N(mean, sd^2): the result that training should
+/// find if P_F has a free variance.
 ///
-/// From the target the reversed process leads to N(m_k, s_k^2) after k steps, so P_F from k to k + 1 is the Gaussian
-/// `N(m_{k+1} + c s_{k+1}^2 / s_k^2 (x - m_k), s_{k+1}^2 sd^2 / s_k^2)`, c and sd being the backward kernel's. On
-/// every path the trajectory balance residual is then log Z - log of the target's normaliser: this is the check of
-/// the kernels.
+/// From the target the reversed process leads to N(m_k, s_k^2) after k steps, so P_F from k to k + 1 is the
+/// Gaussian `N(m_{k+1} + c s_{k+1}^2 / s_k^2 (x - m_k), s_{k+1}^2 sd^2 / s_k^2)`, c and sd being the backward
+/// kernel's. On every path the trajectory balance residual is then log Z - log of the target's normaliser:
+/// this is the check of the kernels.
 ///
 /// ```
 /// use gfn::{metrics::estimate_log_z, Rng};

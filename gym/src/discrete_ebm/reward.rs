@@ -4,7 +4,8 @@ use gfn::{Error, Result};
 use super::lattice;
 use crate::rewards;
 
-/// The Ising model: `log R = alpha * sum over i, j of J_ij s_i s_j` with spins `s = 2 x - 1`, the energy being `-s^T J s`.
+/// The Ising model: `log R = alpha * sum over i, j of J_ij s_i s_j` with spins `s = 2 x - 1`, the energy
+/// being `-s^T J s`.
 ///
 /// The sum is over ordered pairs: with a symmetric `J` each bond counts twice, and the diagonal adds a
 /// constant. The reward of partial states is computed from the set coordinates, an unset spin being 0

@@ -11,7 +11,8 @@ use gfn::{Error, Result};
 /// The largest number of nodes for which all graphs are listed: 12,346 graphs of 8 nodes.
 const MAX_NODES_LISTED: usize = 8;
 
-/// Input graphs, the instances of a [`GraphProblem`](super::GraphProblem): undirected, without classes and attributes.
+/// Input graphs, the instances of a [`GraphProblem`](super::GraphProblem): undirected, without classes and
+/// attributes.
 ///
 /// A policy that sees no labels can't tell isomorphic graphs apart: [`distinct`](Self::distinct) drops
 /// repetitions, and [`without`](Self::without) drops graphs of another list, such as the graphs that a policy

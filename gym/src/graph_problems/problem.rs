@@ -34,8 +34,8 @@ impl Problem {
         (0..).zip(state.nodes()).filter(|&(_, node)| counts(node)).map(|(a, _)| a).collect()
     }
 
-    /// Returns the state of [`GraphProblem`](super::GraphProblem) whose [`solution`](Self::solution) so far are these
-    /// nodes: the graph with the marks that follow from them.
+    /// Returns the state of [`GraphProblem`](super::GraphProblem) whose [`solution`](Self::solution) so far
+    /// are these nodes: the graph with the marks that follow from them.
     ///
     /// # Errors
     /// [`Error::Contract`] for a node that the graph doesn't have.

@@ -1,8 +1,8 @@
 use gfn::env::{Direction, VectorEnv, VectorRules, VectorStates};
 use gfn::{Error, Result};
 
-/// The integer points `0..height` in `ndim` dimensions, reached from the origin one step along one axis at a time; any point can
-/// be finished.
+/// The integer points `0..height` in `ndim` dimensions, reached from the origin one step along one axis at a
+/// time; any point can be finished.
 ///
 /// Forward slots: `0..ndim` raise that coordinate by one, `ndim` exits. Backward slots: `0..ndim` lower that
 /// coordinate. Keys are indices in lexicographic order, the last coordinate fastest: `sum x_d height^(ndim -

@@ -57,8 +57,8 @@ impl Line {
     /// Checks that each action can be taken in its state.
     ///
     /// # Errors
-    /// [`Error::Shape`] for states or actions of another width; [`Error::IllegalStep`] for the first step that isn't
-    /// permitted.
+    /// [`Error::Shape`] for states or actions of another width; [`Error::IllegalStep`] for the first step
+    /// that isn't permitted.
     pub fn check(&self, direction: Direction, states: &Reals, actions: &Reals) -> Result<()> {
         check_widths(states, actions, [2, 1])?;
         for (row, (state, action)) in states.rows().zip(actions.rows()).enumerate() {

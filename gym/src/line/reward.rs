@@ -4,7 +4,8 @@ use gfn::env::{Reals, Reward};
 use gfn::tensor::log_sum_exp;
 use gfn::{Error, Result};
 
-/// A sum of Gaussian densities, each of weight 1: R(x) = sum_i N(x; mean_i, std_i), so Z is the number of modes.
+/// A sum of Gaussian densities, each of weight 1: R(x) = sum_i N(x; mean_i, std_i), so Z is the number of
+/// modes.
 ///
 /// ```
 /// use gfn_gym::line::LineReward;

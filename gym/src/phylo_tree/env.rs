@@ -11,8 +11,8 @@ use gfn::{Error, Result};
 /// *States.* `2 n - 1` entries, `n` values (`KHot::new(env.entries(), env.n())`): the parent of each of the
 /// species `0..n`, then of each of the inner nodes `1..n`, by the parent's name; 0 for a root, and for an
 /// inner node that doesn't exist.
-/// *Forward slots.* `b (b - 1) / 2 + a` joins the trees of the smallest species `a < b`. *Backward slots.* `0..n`
-/// split the root of the tree of that smallest species.
+/// *Forward slots.* `b (b - 1) / 2 + a` joins the trees of the smallest species `a < b`. *Backward slots.*
+/// `0..n` split the root of the tree of that smallest species.
 /// *End.* No exit action: the last join ends the trajectory.
 ///
 /// gfnx keeps the order of joins in its states' node numbers; here all orders that lead to one forest lead to
@@ -63,8 +63,8 @@ impl PhyloTree {
         2 * self.n - 1
     }
 
-    /// The number of states, `sum over k < n of (n - 1 + k)! / ((n - 1 - k)! k! 2^k)` (OEIS A001515); `None` if it
-    /// passes `u64`.
+    /// The number of states, `sum over k < n of (n - 1 + k)! / ((n - 1 - k)! k! 2^k)` (OEIS A001515); `None`
+    /// if it passes `u64`.
     #[must_use]
     pub fn n_states(&self) -> Option<u64> {
         // y(m) = (2 m - 1) y(m - 1) + y(m - 2).

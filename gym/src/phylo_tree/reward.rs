@@ -6,8 +6,8 @@ use gfn::{Error, Result};
 use super::PhyloTree;
 use crate::rewards;
 
-/// `log R = (offset - parsimony) / temperature`, the parsimony being the fewest mutations by which a tree explains
-/// its species' sequences (Fitch, *Toward Defining the Course of Evolution*, 1971).
+/// `log R = (offset - parsimony) / temperature`, the parsimony being the fewest mutations by which a tree
+/// explains its species' sequences (Fitch, *Toward Defining the Course of Evolution*, 1971).
 ///
 /// A forest's parsimony is the sum over its trees, so that partial states have a reward, too
 /// ([`partial_log_reward`](Reward::partial_log_reward)): each join adds the mutations at its root.

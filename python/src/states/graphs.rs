@@ -279,8 +279,8 @@ impl Graphs {
         table(py, ends, 2)
     }
 
-    /// The ends of each edge, `[2, E]`, int64, nodes numbered through the batch: PyTorch Geometric's `edge_index`, each undirected edge
-    /// once.
+    /// The ends of each edge, `[2, E]`, int64, nodes numbered through the batch: PyTorch Geometric's
+    /// `edge_index`, each undirected edge once.
     #[getter]
     fn edge_index<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let edges = &self.arrays().edges;

@@ -8,8 +8,8 @@ use crate::hypergrid::HyperGrid;
 /// A reward between a flat one and that of Bengio et al. (2021), by a condition `c` in `[0, 1]` of each
 /// trajectory.
 ///
-/// `R(x | c) = (1 - c) (r0 + r1 + r2) + c R_original(x)`: at 0 every point is worth as much as a mode, at 1 the
-/// reward is the [`OriginalReward`]. Conditions are a tensor `[n, 1]` beside the `n` points.
+/// `R(x | c) = (1 - c) (r0 + r1 + r2) + c R_original(x)`: at 0 every point is worth as much as a mode, at 1
+/// the reward is the [`OriginalReward`]. Conditions are a tensor `[n, 1]` beside the `n` points.
 ///
 /// ```
 /// use gfn::env::{Reward, VectorStates};

@@ -61,8 +61,9 @@ trait PointReward: Debug + Send + Sync {
 
 /// A reward on the points of a [`HyperGrid`], with the totals that are known exactly.
 ///
-/// [`RewardKind::preset`] and the constructors here build it. Every point can be the end of a trajectory, so that
-/// [`Reward::partial_log_reward`] of any point is its log-reward. A clone shares the tables of the reward.
+/// [`RewardKind::preset`] and the constructors here build it. Every point can be the end of a trajectory, so
+/// that [`Reward::partial_log_reward`] of any point is its log-reward. A clone shares the tables of the
+/// reward.
 ///
 /// ```
 /// use gfn::env::VectorStates;

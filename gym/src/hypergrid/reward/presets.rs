@@ -36,8 +36,8 @@ impl RewardKind {
         }
     }
 
-    /// Returns the reward of a preset of torchgfn. Seeds are fixed, but the numbers drawn from them differ from
-    /// torchgfn's.
+    /// Returns the reward of a preset of torchgfn. Seeds are fixed, but the numbers drawn from them differ
+    /// from torchgfn's.
     ///
     /// | reward | sets | easy | medium | hard | challenging | impossible |
     /// |---|---|---|---|---|---|---|
@@ -121,7 +121,8 @@ impl MultiplicativeCoprime {
     /// rule). Matched presets sort points by rules that all have an equal target.
     ///
     /// # Errors
-    /// [`Error::Config`] for `k64` without matching, or a `k` preset on fewer than 6 dimensions (matched: 10).
+    /// [`Error::Config`] for `k64` without matching, or a `k` preset on fewer than 6 dimensions (matched:
+    /// 10).
     pub fn preset(grid: &HyperGrid, preset: Preset) -> Result<Self> {
         let kind = RewardKind::MultiplicativeCoprime;
         let of = |n_dims, n_primes, caps: &[u32], last| Self::chain(grid, n_dims, n_primes, caps, last);

@@ -165,8 +165,8 @@ impl GridReward {
     /// modulo 2^31 - 1 in single precision; its modes differ.)
     ///
     /// # Errors
-    /// [`Error::Config`] unless `r0` is finite and not negative, the bonus finite and positive, and the probability in
-    /// `(0, 1)`.
+    /// [`Error::Config`] unless `r0` is finite and not negative, the bonus finite and positive, and the
+    /// probability in `(0, 1)`.
     ///
     /// ```
     /// use gfn_gym::hypergrid::{GridReward, HyperGrid};

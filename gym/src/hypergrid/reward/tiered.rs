@@ -17,8 +17,8 @@ const TRIES: usize = 64;
 
 /// The conditions of a table of tiers, and the counts of points that meet them.
 ///
-/// Tiers are numbered from 0 and sets of them are bits, tier `t` the bit `1 << t`. A family with several *rules*
-/// sorts the points by a selector, and some tiers have another condition for each rule.
+/// Tiers are numbered from 0 and sets of them are bits, tier `t` the bit `1 << t`. A family with several
+/// *rules* sorts the points by a selector, and some tiers have another condition for each rule.
 trait Conditions: Debug + Send + Sync {
     /// Returns the number of rules.
     fn n_rules(&self) -> usize;
@@ -229,8 +229,8 @@ impl Debug for CoordinateConditions {
 }
 
 impl CoordinateConditions {
-    /// Returns the state after the coordinate `x` alone, in the `d`-th constrained dimension; `None` if it isn't
-    /// allowed.
+    /// Returns the state after the coordinate `x` alone, in the `d`-th constrained dimension; `None` if it
+    /// isn't allowed.
     fn state_of(&self, tiers: &[usize], rule: usize, d: usize, x: usize) -> Option<Vec<u64>> {
         let mut state = tiers.iter().map(|&t| (self.cover)(t, rule, x)).collect::<Option<Vec<u64>>>()?;
         state.extend(tiers.iter().map(|&t| self.sums[t].0[x] % self.sums[t].1));
@@ -240,8 +240,8 @@ impl CoordinateConditions {
         Some(state)
     }
 
-    /// Returns the state after dimension `d` from the states of the earlier dimensions and of this one; `None` if a
-    /// coprime pair shares a factor.
+    /// Returns the state after dimension `d` from the states of the earlier dimensions and of this one;
+    /// `None` if a coprime pair shares a factor.
     fn join(&self, tiers: &[usize], d: usize, before: &[u64], here: &[u64]) -> Option<Vec<u64>> {
         let n = tiers.len();
         let mut state: Vec<u64> = before.iter().zip(here).map(|(a, b)| a | b).collect();
@@ -267,8 +267,8 @@ impl CoordinateConditions {
         covered.iter().all(|bits| *bits == u64::MAX) && rest[..tiers.len()].iter().all(|sum| *sum == 0)
     }
 
-    /// Counts the points that meet the tiers, by the rule that the selector gives, from the number of coordinates
-    /// with each state in each dimension.
+    /// Counts the points that meet the tiers, by the rule that the selector gives, from the number of
+    /// coordinates with each state in each dimension.
     fn count(&self, tiers: &[usize], dimensions: &[BTreeMap<Vec<u64>, u64>]) -> Option<Vec<u64>> {
         let mut out = vec![0; self.n_rules];
         for t in 0..tiers.len() {
@@ -429,8 +429,8 @@ impl MultiplicativeCoprime {
         }
     }
 
-    /// Adds rules: `n_rules` different targets, drawn from the products of all allowed primes with exponents from 1
-    /// to the last tier's cap.
+    /// Adds rules: `n_rules` different targets, drawn from the products of all allowed primes with exponents
+    /// from 1 to the last tier's cap.
     ///
     /// # Errors
     /// [`Error::Config`] if there are fewer such products than rules, for more than 1,024 rules, and for
@@ -986,7 +986,8 @@ fn lowest_bits(n: usize) -> u64 {
     u64::MAX.checked_shr(64 - n as u32).unwrap_or(0)
 }
 
-/// Returns the bits of a set of coordinates on one bit-plane, among the joint bits (coordinate by coordinate).
+/// Returns the bits of a set of coordinates on one bit-plane, among the joint bits (coordinate by
+/// coordinate).
 fn on_plane(of: u128, n_bits: u32, plane: u32) -> u128 {
     (0..64).filter(|d| of >> d & 1 == 1).fold(0, |mask, d| mask | 1 << (d * n_bits + plane))
 }

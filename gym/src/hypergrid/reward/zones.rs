@@ -18,8 +18,8 @@ enum Zone {
 
 /// A reward by zone. A point lies in the lowest zone of its coordinates.
 ///
-/// Thresholds are compared in integers: in floating point `0.3 < a` depends on rounding, and a grid of height 16
-/// would have 9 modes instead of 4.
+/// Thresholds are compared in integers: in floating point `0.3 < a` depends on rounding, and a grid of height
+/// 16 would have 9 modes instead of 4.
 #[derive(Debug)]
 struct ZoneReward {
     ndim: usize,
@@ -115,11 +115,12 @@ impl GridReward {
     }
 }
 
-/// The reward of Bengio et al. (2021): a flat `r0`, a plateau `r1` in the corners, a band `r2` inside each corner.
+/// The reward of Bengio et al. (2021): a flat `r0`, a plateau `r1` in the corners, a band `r2` inside each
+/// corner.
 ///
-/// With `a_d = |x_d / (height - 1) - 1/2|`, `R = r0 + r1 [all a_d > 0.25] + r2 [all 0.3 < a_d < 0.4]`. The thresholds
-/// are compared in integers: in floating point `0.3 < a` depends on rounding, and a grid of height 16 would have 9
-/// modes instead of 4.
+/// With `a_d = |x_d / (height - 1) - 1/2|`, `R = r0 + r1 [all a_d > 0.25] + r2 [all 0.3 < a_d < 0.4]`. The
+/// thresholds are compared in integers: in floating point `0.3 < a` depends on rounding, and a grid of height
+/// 16 would have 9 modes instead of 4.
 ///
 /// A *mode* is a point with all three terms.
 ///
@@ -169,7 +170,8 @@ impl OriginalReward {
         self.log_z
     }
 
-    /// Returns the number of modes, `b^D`. It is 0 if no coordinate lies in the band (heights of 6 and below, and 11).
+    /// Returns the number of modes, `b^D`. It is 0 if no coordinate lies in the band (heights of 6 and below,
+    /// and 11).
     #[must_use]
     pub fn n_modes(&self) -> u64 {
         self.n_modes

@@ -35,7 +35,7 @@ const LEAST: f64 = 0.01;
 const BETAS: (f64, f64) = (1.0, 8.0);
 /// The number of steps between the two extreme preferences that are compared.
 const PREFERENCE_STEPS: usize = 4;
-/// The point that the hypervolume is above.
+/// The reference point above which the hypervolume is measured.
 const REFERENCE: [f64; 2] = [0.0, 0.0];
 
 /// Returns donors and acceptors of hydrogen bonds, as a share of 4.
@@ -106,7 +106,7 @@ impl Task for MultiObjective {
             trainer = trainer.with_hindsight(FocusInHindsight(reward.clone()), share)?;
         }
         run.finish(trainer, unmeasured, Vec::new(), |trainer, report| {
-            // Evenly spread preferences, and a focus of the same direction.
+            // The conditions are evenly spread preferences, with a focus of the same direction.
             let tested: Vec<Vec<f64>> = simplex_grid(2, PREFERENCE_STEPS)?.rows().map(<[f64]>::to_vec).collect();
             let (read, samples, mut distances) = (|graph: &GraphState| codec.molecule(graph), self.samples, Vec::new());
             let sampler = ConditionSampler { reward: &reward, beta: BETAS.1, focus: self.focus, samples, read: &read };

@@ -14,7 +14,8 @@ pub(crate) struct Ebm {
 
 impl Task for Ebm {
     fn run(&self) -> Result<()> {
-        // Actions are uniform at the start, so that isolated vectors of high reward are found, too.
+        // Half of the actions are uniform at the start, so that isolated vectors of high reward are found,
+        // too.
         let recipe =
             Recipe { steps: 1_000, batch: 16, epsilon: 0.5, lr: 1e-3, exact_up_to: 60_000, ..Recipe::default() };
         let run = Run::begin(&self.common, recipe)?;

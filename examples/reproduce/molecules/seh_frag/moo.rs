@@ -36,7 +36,7 @@ pub(crate) struct SehObjectives {
 /// The number of steps between 0 and 1 of the compared preferences. With --focus an equal number of
 /// directions is compared.
 const PREFERENCE_STEPS: usize = 2;
-/// The objectives, each with its bounds.
+/// The objectives, and the smallest value of each.
 const NAMES: [&str; 4] = ["seh", "qed", "sa", "weight"];
 const LEAST: f64 = 1e-4;
 /// The share of replayed molecules whose focus is set to the direction of their own objectives.

@@ -66,8 +66,8 @@ mod _gfn {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         gfn::runtime::differentiate_by(crate::tensors::backward);
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        // `gfn_rs/__init__.py` searches the file for this text, before it loads the module beside a torch of
-        // another version.
+        // `gfn_rs/__init__.py` searches the file for this text before it loads the module, to refuse a torch
+        // of another version.
         module.add("__torch__", concat!("gfn-rs is linked to torch ", env!("GFN_TORCH"), ";"))
     }
 }

@@ -131,7 +131,7 @@ impl GraphProblems {
         Ok([train.distinct().without(&held_out), held_out])
     }
 
-    /// Refuses flags that would have no effect beside the others.
+    /// Refuses flags that have no effect in combination with the others.
     fn check(&self) -> Result<()> {
         if self.held_out == Some(0) || self.best_of == 0 {
             let expected = "at least one graph to measure on, and one sample of it";

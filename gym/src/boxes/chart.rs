@@ -8,7 +8,7 @@ use super::{BoxEnv, Geometry};
 
 /// Tolerance for rounding: how far a point may lie outside the set of points that a step can lead to.
 const TOLERANCE: f64 = 1e-9;
-/// Unit coordinates keep away from 0 and 1, where a Beta density may be infinite.
+/// The margin of unit coordinates from 0 and 1, at which a Beta density may be infinite.
 const MARGIN: f64 = 1e-9;
 /// The margin of the radius of a first step into the disk: nearer to the source, rounding would decide
 /// whether the next point is one step away from the source or two.
@@ -70,7 +70,7 @@ impl BoxEnv {
             // Unit coordinates are fractions of this length, so it must not round to 0 if a step is
             // permitted.
             Geometry::Cartesian => state.iter().all(|&x| room(x) - delta > 0.0),
-            // The whole arc is short beside a side of the box, so any positive length counts.
+            // The whole arc is short near a side of the box, so any positive length counts.
             Geometry::Polar => Arc::new(room(state[0]), room(state[1]), delta).length() > 0.0,
         }
     }
@@ -188,7 +188,7 @@ pub(super) fn is_source(state: &[f64]) -> bool {
 
 /// The angles at which a step of length `delta` stays within the room that is left along each axis.
 ///
-/// Angles are taken from whichever axis is nearer: beside a side an arc may be shorter than the rounding of
+/// Angles are measured from the nearer axis, because an arc near a side may be shorter than the rounding of
 /// an angle near pi/2.
 struct Arc {
     /// The largest angle from the first axis.

@@ -98,8 +98,9 @@ impl GaussianSteps {
         Err(Error::IllegalStep { row, direction: self.direction, detail })
     }
 
-    /// Each row's standardised distance from the unsteered mean `[d]`, what a unit of drift takes from it,
-    /// the constant of its log-density, and 0 for a point mass, else 1: one flat row of `d + 3` numbers each.
+    /// Returns, for each row, the standardised distance from the unsteered mean `[d]`, the amount that a unit
+    /// of drift subtracts from it, the constant of the log-density, and 1, or 0 for a point mass: flat rows
+    /// of `d + 3` numbers.
     fn standardise(&self, rows: &[usize], actions: &Reals) -> Result<Vec<f64>> {
         let half_log_tau = 0.5 * std::f64::consts::TAU.ln();
         let mut out = Vec::with_capacity(rows.len() * (self.dim + 3));

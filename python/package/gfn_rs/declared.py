@@ -25,7 +25,7 @@ class ActionType(Settings):
     _part: ClassVar[str]
     """The part of a graph that actions add or set."""
     _reversed: ClassVar[bool] = False
-    """True if they take the part away, or clear it."""
+    """True if the actions remove the part, or clear it."""
 
     def _json(self) -> Any:
         return {"name": type(self).__name__, "part": self._part, "reversed": self._reversed, **self._values()}
@@ -185,9 +185,9 @@ class VectorMoves:
 
     def __init__(self, state: npt.NDArray[np.int64], number: npt.NDArray[np.int64]) -> None:
         self.state = state
-        """The place in the batch of the vector that each is a move of."""
+        """The index in the batch of the vector of each move."""
         self.number = number
-        """The number of each among the environment's moves."""
+        """The number of each move among the environment's moves."""
 
     def __len__(self) -> int:
         return len(self.state)

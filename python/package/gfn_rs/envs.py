@@ -22,7 +22,7 @@ class Coverage(NamedTuple):
     visited: int
     """The number of distinct states that random walks visited."""
     states: int | None
-    """The number of these and of all states that backward moves lead to; None if they are too many, so that
+    """The number of these and of all states that backward moves lead to; None if there are too many, so that
     backward walks were sampled."""
 
 

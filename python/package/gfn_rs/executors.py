@@ -101,7 +101,7 @@ class ParallelReward:
         check(on_failure, "on_failure", float | None)
         self.timeout, self.on_failure = timeout, on_failure
         self.failed = 0
-        """Objects that got `on_failure`, so far."""
+        """The number of objects that got `on_failure` so far."""
         self._calls = itertools.count()
 
     @property

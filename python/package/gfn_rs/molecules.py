@@ -20,7 +20,7 @@ class MoleculesRead(NamedTuple):
     """The molecules of a file."""
 
     smiles: list[str]
-    """The SMILES of those that could be read, canonical, in their order."""
+    """The canonical SMILES of the molecules that could be read, in order."""
     report: str
     """The changed and skipped lines: the number for each reason, and the first of them."""
 

@@ -25,7 +25,7 @@ class Progress:
     seconds: float
     """Seconds since the start."""
     size: int
-    """The number of its nodes, or of cut edges."""
+    """The number of nodes of the solution, or of cut edges."""
     origin: str
     """The origin, "sample" (of the policy) or "search"."""
 
@@ -35,11 +35,11 @@ class Solution(_Result):
     """The best solution that was found."""
 
     nodes: list[Any]
-    """The nodes: those of the networkx graph, or numbers."""
+    """The nodes: those of the networkx graph, or their indices."""
     size: int
-    """The number of its nodes, or of cut edges."""
+    """The number of nodes of the solution, or of cut edges."""
     history: list[Progress]
-    """Each solution that was better than all before; the last one is the best."""
+    """Each solution that was better than all solutions before it; the last one is the best."""
     samples: int
     """The number of samples of the policy."""
 

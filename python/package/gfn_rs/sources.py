@@ -190,11 +190,11 @@ class BatchRequest:
     """The request of a trainer to a `FreshSource` for a number of objects."""
 
     min: int
-    """The smallest number; 0 if the replay buffer can fill the batch instead."""
+    """The smallest number of objects; 0 if the replay buffer can fill the batch instead."""
     max: int
-    """The number that enters the batch."""
+    """The number of objects that enter the batch."""
     allow_more: bool
-    """True if there may be more than `max`: the first ones enter the replay buffer only."""
+    """True if there may be more than `max` objects: the first ones enter the replay buffer only."""
 
 
 @dataclass(frozen=True, eq=False)

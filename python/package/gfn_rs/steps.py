@@ -25,24 +25,23 @@ class Moves:
     state: Whole
     """The index of each move's state in the batch."""
     slot: Whole | None
-    """The number of each among all moves of its state, legal or not: a network gives a logit for each. None
-    where rules are asked, which names say enough to."""
+    """The number of each move among all moves of its state, legal or not: a network gives a logit for each. None
+    in the moves that rules get, which need only the names."""
     kind: Whole
     """The index of the type in `types`; `AddNode(attached=True)` is two types, one for the first node and one
     for the others."""
     a: Whole
     """The node, or the first node of an edge, in environments of graphs."""
     b: Whole
-    """The second node of an edge; 0 for others."""
+    """The second node of an edge; 0 for moves without one."""
     column: Whole
-    """The number of each among the type's moves there: the class of the node or the edge that is added; of an
-    attached node its class times the number of edge classes, plus the class of its edge; of an attribute that
-    is set the value minus 1, plus the numbers of values of all attributes before it. Of vectors it is the
-    slot."""
+    """The number of each move among the type's moves there. It is the class of an added node or edge; for an attached
+    node, its class times the number of edge classes, plus the class of its edge; for an attribute, the value
+    minus 1, plus the numbers of values of all attributes before it; for vectors, the slot."""
     types: tuple[str, ...]
-    """Returns the moves of one state of the batch."""
+    """The names of the types of moves; `kind` is an index into them."""
     backward: bool = False
-    """True for moves that lead back."""
+    """True for backward moves."""
 
     @property
     def graph(self) -> Whole:
@@ -116,12 +115,12 @@ class Step:
     states: Any
     """The states after the step; an exit doesn't change a state."""
     reverse: Whole
-    """The slot of the move that undoes it, among the moves of the other direction of the state after it; -1
-    for exits, which nothing undoes."""
+    """The slot of the move that undoes each move, among the moves of the other direction of the state after it; -1
+    for exits, which no move undoes."""
     exit: Flags
     """True if the exit was taken."""
     done: Flags
-    """True if no step follows in this direction."""
+    """True if no further step is possible in this direction."""
 
 
 class Walkable:

@@ -71,11 +71,11 @@ class BufferContents(NamedTuple):
     """The contents of a replay buffer."""
 
     objects: States
-    """The objects, as `Trainer.sample` returns them."""
+    """The objects, in the form that `Trainer.sample` returns."""
     log_rewards: npt.NDArray[np.float64]
-    """log R of each."""
+    """log R of each object."""
     conditions: torch.Tensor | None
-    """The condition of each, `[n, C]`; None without conditions."""
+    """The condition of each object, `[n, C]`; None without conditions."""
 
 
 def _numbered_device(device: str) -> torch.device:

@@ -244,7 +244,7 @@ class Transitions:
     trajectories: Trajectories
     """The trajectories that contain them."""
     rows: Whole
-    """The index of each among the transitions of `trajectories`, `[T]`."""
+    """The index of each transition among those of `trajectories`, `[T]`."""
     is_last: Flags
     """True for the last transition of each trajectory, `[T]`."""
     log_rewards: npt.NDArray[np.float64]

@@ -1,5 +1,5 @@
-//! All published figures, one subcommand per task: `cargo run --release --example reproduce -- ring --nodes 4
-//! --directed`.
+//! All published figures, one subcommand per task:
+//! `cargo run --release --example reproduce -- ring --nodes 4 --directed`.
 //!
 //! `reproduce --help` lists the tasks, `reproduce TASK --help` the flags of one; with `--json` the last line
 //! is for programs. A task is a struct of flags that implements [`Task`], and a row of [`TASKS`]. To learn

@@ -8,8 +8,8 @@ use gfn::env::{Direction, VectorRules};
 pub(crate) struct Cells {
     pub(crate) n: usize,
     pub(crate) n_values: usize,
-    /// The forward slot of an entry and a value is `value * n + entry` if `true`, else `entry * n_values +
-    /// value`.
+    /// The forward slot of an entry and a value is `value * n + entry` if `true`, else
+    /// `entry * n_values + value`.
     pub(crate) by_value: bool,
 }
 

@@ -16,8 +16,8 @@ const MAX_NODES_LISTED: usize = 8;
 /// finished.
 ///
 /// A *ring* is a graph that is exactly one cycle through all nodes: directed, `n` edges that form one
-/// directed cycle; undirected, `n` edges that form one cycle. All graphs on the nodes are states: `2^(n (n -
-/// 1))` directed ones, `2^(n (n - 1) / 2)` undirected ones. The task is that of torchgfn's
+/// directed cycle; undirected, `n` edges that form one cycle. All graphs on the nodes are states:
+/// `2^(n (n - 1))` directed ones, `2^(n (n - 1) / 2)` undirected ones. The task is that of torchgfn's
 /// `train_graph_ring.py`.
 ///
 /// ```
@@ -88,8 +88,8 @@ impl Ring {
         }
     }
 
-    /// The number of states, a power of two, which `f64` holds exactly: `2^(n (n - 1))` directed, `2^(n (n -
-    /// 1) / 2)` undirected.
+    /// The number of states, a power of two, which `f64` holds exactly: `2^(n (n - 1))` directed,
+    /// `2^(n (n - 1) / 2)` undirected.
     #[must_use]
     pub fn n_states(&self) -> f64 {
         let pairs = self.n * (self.n - 1);
@@ -209,8 +209,9 @@ fn cycle(graph: &GraphState) -> Option<Vec<u32>> {
 
 /// A reward for graphs that are one cycle through all of their nodes, a floor for every other graph.
 ///
-/// The defaults are 100 and 1e-6. The floor carries mass, too: with `m` possible edges Z is `100 rings + 1e-6
-/// (2^m - rings)`, so that from 6 directed nodes on the floor of 1e-6 has more mass than the rings.
+/// The defaults are 100 and 1e-6. The floor carries mass, too: with `m` possible edges Z is
+/// `100 rings + 1e-6 (2^m - rings)`, so that from 6 directed nodes on the floor of 1e-6 has more mass than
+/// the rings.
 ///
 /// ```
 /// use gfn::graph::GraphKind;

@@ -181,8 +181,8 @@ impl WeightReward {
         (self.base + weights.sum::<f64>()).ln()
     }
 
-    /// The true log Z: each of the `C(n, k)` sets of size `k` is worth `base`, and an item is in `C(n - 1, k
-    /// - 1)` of them.
+    /// The true log Z: each of the `C(n, k)` sets of size `k` is worth `base`, and an item is in
+    /// `C(n - 1, k - 1)` of them.
     #[must_use]
     pub fn log_z(&self) -> f64 {
         let n = self.env.n_items() as f64;

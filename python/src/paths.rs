@@ -22,8 +22,8 @@ use crate::tensors::PyTensor;
 /// A batch of trajectories of one environment.
 pub(crate) struct PathBatch<E: PyEnv> {
     pub(crate) batch: Batch<E>,
-    /// log P_F and log P_B of each transition under the policy that sampled it, without exploration, `[2,
-    /// T]`.
+    /// log P_F and log P_B of each transition under the policy that sampled it, without exploration,
+    /// `[2, T]`.
     log_probs: Option<Tensor>,
     env: E,
     border: Arc<dyn Border<E::States>>,

@@ -11,8 +11,8 @@ use super::log_gamma::LogGamma;
 /// Number of distributions that are computed together in vector registers.
 const BLOCK: usize = 32;
 
-/// Beta distributions side by side: the log-density at u is `(alpha - 1) ln u + (beta - 1) ln(1 - u) +
-/// log_norm`.
+/// Beta distributions side by side: the log-density at u is
+/// `(alpha - 1) ln u + (beta - 1) ln(1 - u) + log_norm`.
 pub(super) struct Betas {
     /// alpha and beta.
     pub(super) concentrations: [Vec<f64>; 2],

@@ -28,8 +28,8 @@ pub enum Coupling {
 ///
 /// A network gives `1 + (1 + 2 n) K` numbers for each state if the axes are joined: a logit of the exit, `K`
 /// logits of the components, then for each of `n` axes `K` raw numbers for alpha and `K` for beta. With
-/// components per axis it gives `1 + 3 n K`: `K` logits for each axis. A concentration is `min + (max - min)
-/// sigmoid(raw)`. On an arc the second axis is the angle and the first is not used.
+/// components per axis it gives `1 + 3 n K`: `K` logits for each axis. A concentration is
+/// `min + (max - min) sigmoid(raw)`. On an arc the second axis is the angle and the first is not used.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct BetaMixtures {
     /// The way in which the components cover the axes.

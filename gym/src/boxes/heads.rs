@@ -111,8 +111,8 @@ pub(super) struct ScoredStep<'a> {
     pub(super) unit: Option<&'a [f64]>,
 }
 
-/// The log-probabilities, and their derivatives with respect to the numbers of their rows, `[actions,
-/// width]`.
+/// The log-probabilities, and their derivatives with respect to the numbers of their rows,
+/// `[actions, width]`.
 struct Scores {
     values: Vec<f64>,
     by_numbers: Vec<f64>,

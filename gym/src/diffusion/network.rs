@@ -40,8 +40,8 @@ impl GradNetConfig {
     }
 }
 
-/// Returns sine and cosine of `2 pi k t` for each step's time t and the first harmonics k, `[steps + 1, 2
-/// harmonics]`; constant.
+/// Returns sine and cosine of `2 pi k t` for each step's time t and the first harmonics k,
+/// `[steps + 1, 2 harmonics]`; constant.
 pub(super) fn harmonics(scope: &Scope<'_>, n: i64, steps: usize) -> Tensor {
     let mut values = Vec::with_capacity((steps + 1) * 2 * n as usize);
     for step in 0..=steps {

@@ -24,17 +24,17 @@ pub enum BackwardSteps {
     /// The reversed process: nothing is learned.
     #[default]
     Fixed,
-    /// A learned correction of the reversed process with standard deviation s: the mean is shifted by `range
-    /// s tanh(m)` and the standard deviation becomes `s exp(range tanh(v))`, m and v being outputs of a
-    /// network. The step into the origin stays a point mass.
+    /// A learned correction of the reversed process with standard deviation s: the mean is shifted by
+    /// `range s tanh(m)` and the standard deviation becomes `s exp(range tanh(v))`, m and v being outputs of
+    /// a network. The step into the origin stays a point mass.
     Learned {
         /// The largest shift of the mean in units of s, and the largest change of the log standard deviation.
         range: f64,
     },
-    /// torchgfn's learned kernel: the mean is shifted by `-scale m` and the standard deviation is `sqrt(s^2 +
-    /// exp(scale v)^2)`, m and v being squeezed into (-1, 1) and (-4, 4). With its scale of 0.1 it adds a
-    /// standard deviation of 0.67 to 1.5 however small s is (with v >= -1, 0.9). P_F can't match that, so use
-    /// it for comparison only. Unlike torchgfn's, the step into the origin stays a point mass.
+    /// torchgfn's learned kernel: the mean is shifted by `-scale m` and the standard deviation is
+    /// `sqrt(s^2 + exp(scale v)^2)`, m and v being squeezed into (-1, 1) and (-4, 4). With its scale of 0.1
+    /// it adds a standard deviation of 0.67 to 1.5 however small s is (with v >= -1, 0.9). P_F can't match
+    /// that, so use it for comparison only. Unlike torchgfn's, the step into the origin stays a point mass.
     Torchgfn {
         /// The scale of the correction: torchgfn's `pb_scale_range`.
         scale: f64,

@@ -52,10 +52,10 @@ pub struct BackwardKernel {
 
 /// A linear diffusion from the origin in a number of steps, forwards and in reverse.
 ///
-/// With `x' = a_k x + b_k e` from step k to k + 1, and v_k the variance after k steps (`v_0 = 0`, `v_{k+1} =
-/// a_k^2 v_k + b_k^2`), the reversal is `x | x' ~ N(a_k v_k / v_{k+1} x', v_k b_k^2 / v_{k+1})`. For the
-/// pinned Brownian motion that is the bridge of variance `sigma^2 dt (t - dt) / t` around `x' (t - dt) / t`.
-/// A drift counts `b_k^2 / sigma^2` per step, which is dt there.
+/// With `x' = a_k x + b_k e` from step k to k + 1, and v_k the variance after k steps (`v_0 = 0`,
+/// `v_{k+1} = a_k^2 v_k + b_k^2`), the reversal is `x | x' ~ N(a_k v_k / v_{k+1} x', v_k b_k^2 / v_{k+1})`.
+/// For the pinned Brownian motion that is the bridge of variance `sigma^2 dt (t - dt) / t` around
+/// `x' (t - dt) / t`. A drift counts `b_k^2 / sigma^2` per step, which is dt there.
 ///
 /// Without drift, forwards and backwards balance for the target N(0, v_T): log Z is then that of the target,
 /// on every path.

@@ -10,8 +10,8 @@ use crate::cells::Cells;
 /// (spin +1): `KHot::new(env.n(), 3)`; `Scaled::new(env.n(), 3)` maps them to -1, 0, 1.
 /// *Forward slots.* `i` sets coordinate `i` to 0, `n + i` sets it to 1. *Backward slots.* The coordinate to
 /// be unset.
-/// *End.* No exit action: the last coordinate ends the trajectory. torchgfn has a forced exit on top (slot `2
-/// n`), so that the state flow before the exit must first be learned to equal the reward.
+/// *End.* No exit action: the last coordinate ends the trajectory. torchgfn has a forced exit on top (slot
+/// `2 n`), so that the state flow before the exit must first be learned to equal the reward.
 ///
 /// ```
 /// use gfn::env::{Direction, Env, Slots};

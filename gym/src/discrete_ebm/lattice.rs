@@ -20,9 +20,10 @@ pub(super) fn bonds(side: usize) -> Vec<(usize, usize)> {
 /// Computes log Z of a lattice with a side of at least 3, in which each bond adds `strength * s_a s_b` to log
 /// R.
 ///
-/// The computation is row by row: `Z = trace(T^side)` with `T(s, t) = exp(strength * (bonds within s + bonds
-/// between s and t))`, `2^side` wide. The bonds between two rows are summed spin by spin, and in logarithms:
-/// on a frustrated lattice the rows that matter are too improbable for a sum of plain numbers.
+/// The computation is row by row: `Z = trace(T^side)` with
+/// `T(s, t) = exp(strength * (bonds within s + bonds between s and t))`, `2^side` wide. The bonds between two
+/// rows are summed spin by spin, and in logarithms: on a frustrated lattice the rows that matter are too
+/// improbable for a sum of plain numbers.
 pub(super) fn log_z(side: usize, strength: f64) -> f64 {
     let n = 1usize << side;
     let spins = side as f64;

@@ -24,8 +24,8 @@ use crate::rewards;
 pub struct IsingReward {
     n: usize,
     alpha: f64,
-    /// The couplings of each spin with later spins and with itself, without zeros: (the other spin, `J_ij +
-    /// J_ji` or `J_ii`).
+    /// The couplings of each spin with later spins and with itself, without zeros: (the other spin,
+    /// `J_ij + J_ji` or `J_ii`).
     couplings: Vec<Vec<(usize, f64)>>,
     /// The side and the coupling of a lattice; `None` for other couplings.
     lattice: Option<(usize, f64)>,
@@ -64,8 +64,8 @@ impl IsingReward {
         Ok(Self { n, alpha, couplings: (0..n).map(of_spin).collect(), lattice: None })
     }
 
-    /// Builds the reward with all couplings 1, the default of torchgfn's `DiscreteEBM`: `log R = alpha * (sum
-    /// of spins)^2`.
+    /// Builds the reward with all couplings 1, the default of torchgfn's `DiscreteEBM`:
+    /// `log R = alpha * (sum of spins)^2`.
     ///
     /// # Errors
     /// The errors of [`new`](Self::new).
@@ -73,8 +73,8 @@ impl IsingReward {
         Self::new(n, &vec![1.0; n.saturating_mul(n)], alpha)
     }
 
-    /// Builds a periodic square lattice of `side * side` spins, spin `side * row + column`, with `J_ij =
-    /// coupling` between neighbours (in both orders, so that a bond counts `2 * coupling`).
+    /// Builds a periodic square lattice of `side * side` spins, spin `side * row + column`, with
+    /// `J_ij = coupling` between neighbours (in both orders, so that a bond counts `2 * coupling`).
     ///
     /// On a side of 2 the two bonds between a pair of neighbours count once, as in torchgfn.
     ///

@@ -5,8 +5,8 @@ use gfn::{Error, Result};
 /// time; any point can be finished.
 ///
 /// Forward slots: `0..ndim` raise that coordinate by one, `ndim` exits. Backward slots: `0..ndim` lower that
-/// coordinate. Keys are indices in lexicographic order, the last coordinate fastest: `sum x_d height^(ndim -
-/// 1 - d)`.
+/// coordinate. Keys are indices in lexicographic order, the last coordinate fastest:
+/// `sum x_d height^(ndim - 1 - d)`.
 ///
 /// ```
 /// use gfn::env::{Direction, DiscreteEnv, Env, Slots};

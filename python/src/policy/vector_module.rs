@@ -18,8 +18,8 @@ use crate::tensors;
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Inputs {
-    /// The one-hot encoding: for each entry a block of numbers, 1 at its value and otherwise 0, `[n, entries
-    /// * values]`.
+    /// The one-hot encoding: for each entry a block of numbers, 1 at its value and otherwise 0,
+    /// `[n, entries * values]`.
     OneHot,
     /// The entries, `[n, entries]`.
     Entries,

@@ -4,8 +4,8 @@ use gfn::{Error, Result, Rng};
 use super::Target;
 use crate::diffusion::kernel::Normals;
 
-/// A product of d / 2 independent double wells (Noe et al. 2019; Midgley et al. 2023): `log p = sum over
-/// pairs (-a^4 + 6 a^2 + a / 2 - b^2 / 2)`, with 2^(d/2) modes.
+/// A product of d / 2 independent double wells (Noe et al. 2019; Midgley et al. 2023):
+/// `log p = sum over pairs (-a^4 + 6 a^2 + a / 2 - b^2 / 2)`, with 2^(d/2) modes.
 ///
 /// log Z is `d / 2 * log(c sqrt(2 pi))`, with c the integral of `exp(-a^4 + 6 a^2 + a / 2)`, by quadrature
 /// 11784.50927 (published rounded). Exact samples invert the distribution function of a.

@@ -58,9 +58,9 @@ pub trait Target: Send + Sync {
 
 /// The reward of a target: log R = log density, under the environment's dimension.
 ///
-/// The reward of unfinished states, for forward-looking objectives, is `t log density + (1 - t) log N(x; 0,
-/// v_t)` with the process's variance v_t, as in Sendera et al. (2024); it needs the process
-/// ([`along`](Self::along)). The origin has a partial log-reward of 0.
+/// The reward of unfinished states, for forward-looking objectives, is
+/// `t log density + (1 - t) log N(x; 0, v_t)` with the process's variance v_t, as in Sendera et al. (2024);
+/// it needs the process ([`along`](Self::along)). The origin has a partial log-reward of 0.
 ///
 /// ```
 /// use gfn::env::{Reals, Reward};

@@ -38,8 +38,9 @@ trait Conditions: Debug + Send + Sync {
 /// all tiers before it: `R = r0 + sum_t w_t [x meets the conditions of tiers 0..=t]`.
 ///
 /// [`BitwiseXor`], [`MultiplicativeCoprime`] and [`ConditionalMultiscale`] fill the table;
-/// [`GridReward::tiered`] returns it. With `n_t` the number of points that pass the tiers up to `t`, `Z = r0
-/// H^D + sum_t w_t n_t`. A *mode* passes the first `mode_tiers` tiers, which are all tiers for most families.
+/// [`GridReward::tiered`] returns it. With `n_t` the number of points that pass the tiers up to `t`,
+/// `Z = r0 H^D + sum_t w_t n_t`. A *mode* passes the first `mode_tiers` tiers, which are all tiers for most
+/// families.
 ///
 /// ```
 /// use gfn_gym::hypergrid::{BitwiseXor, HyperGrid};
@@ -769,11 +770,11 @@ impl ConditionalMultiscale {
 /// There may be several rules: the parities of a point's bits under the [`selector`](Self::selector) choose a
 /// rule, and a tier may have other checks for each rule.
 ///
-/// If the height is a power of 2, a consistent system of rank `r` on `M` coordinates of `B` bits has `2^(M B
-/// - r)` solutions, so that log Z and the number of modes are known on any grid. At other heights they are
-/// unknown, because part of the solutions lies outside the grid. (torchgfn counts these as well, and assigns
-/// some points no rule if the number of rules is no power of 2. Its checks of rules aren't a tier, so that
-/// its corruption drops them.)
+/// If the height is a power of 2, a consistent system of rank `r` on `M` coordinates of `B` bits has
+/// `2^(M B - r)` solutions, so that log Z and the number of modes are known on any grid. At other heights
+/// they are unknown, because part of the solutions lies outside the grid. (torchgfn counts these as well, and
+/// assigns some points no rule if the number of rules is no power of 2. Its checks of rules aren't a tier, so
+/// that its corruption drops them.)
 ///
 /// ```
 /// use gfn_gym::hypergrid::{BitwiseXor, HyperGrid, Preset};

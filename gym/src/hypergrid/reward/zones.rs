@@ -90,11 +90,11 @@ impl GridReward {
     /// Builds the deceptive reward of Kim et al. (*Adaptive Teachers for Amortized Samplers*, 2025): `r1`
     /// attracts towards the middle, away from the bands.
     ///
-    /// With `a_d = |x_d / (height - 1) - 1/2|`, `R = r0 + r1 - r1 [all a_d > 0.1] + r2 [all 0.3 < a_d <
-    /// 0.4]`, as in the authors' program (the paper's equation 9 differs). A *mode* is a point with all
-    /// coordinates in the band, worth `r0 + r2`; with `r1 >= r2` the middle is worth at least as much and the
-    /// reward isn't deceptive. Thresholds are compared in integers. An `r0` below
-    /// [`REWARD_FLOOR`](super::REWARD_FLOOR) is replaced by that floor.
+    /// With `a_d = |x_d / (height - 1) - 1/2|`,
+    /// `R = r0 + r1 - r1 [all a_d > 0.1] + r2 [all 0.3 < a_d < 0.4]`, as in the authors' program (the paper's
+    /// equation 9 differs). A *mode* is a point with all coordinates in the band, worth `r0 + r2`; with
+    /// `r1 >= r2` the middle is worth at least as much and the reward isn't deceptive. Thresholds are
+    /// compared in integers. An `r0` below [`REWARD_FLOOR`](super::REWARD_FLOOR) is replaced by that floor.
     ///
     /// # Errors
     /// [`Error::Config`] unless all three are finite and not negative.

@@ -11,7 +11,7 @@ use crate::prelude::*;
 /// Train a perceptron to sample the points of the unit square
 #[derive(Args)]
 pub(crate) struct Boxes {
-    /// Least length of a step along each axis; with --polar the radius of a step
+    /// Smallest length of a step along each axis; with --polar the radius of a step
     #[arg(long, default_value_t = 0.25)]
     delta: f64,
     /// Steps along quarter-circles
@@ -20,10 +20,10 @@ pub(crate) struct Boxes {
     /// Components of each mixture of Beta distributions
     #[arg(long, default_value_t = BoxPolicyConfig::default().mixtures.components)]
     components: usize,
-    /// Largest alpha and beta of a Beta distribution; the least is 0.6
+    /// Largest alpha and beta of a Beta distribution; the smallest is 0.6
     #[arg(long, default_value_t = BoxPolicyConfig::default().mixtures.max_concentration)]
     max_concentration: f64,
-    /// A mixture for each axis instead of one of products
+    /// Mixture for each axis instead of a mixture of products
     #[arg(long)]
     per_axis: bool,
     #[command(flatten)]

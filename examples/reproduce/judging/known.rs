@@ -19,8 +19,9 @@ pub(super) struct TaskArgs {
     /// The task
     #[arg(value_enum)]
     task: TaskName,
-    /// Points along each dimension of a grid (by default 8), nodes of a ring (4), most nodes of a coloured
-    /// graph (5), most atoms of a molecule (4), variables of a structure (5), species of a tree (7)
+    /// Points along each dimension of a grid (by default 8), nodes of a ring (4), largest number of nodes of
+    /// a coloured graph (5) or of atoms of a molecule (4), variables of a structure (5), species of a tree
+    /// (7)
     #[arg(long)]
     size: Option<usize>,
     /// Dimensions of a grid

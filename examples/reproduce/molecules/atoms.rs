@@ -13,7 +13,7 @@ use crate::prelude::*;
 /// The flags of tasks that build atom by atom.
 #[derive(Args)]
 struct AtomArgs {
-    /// Most heavy atoms
+    /// Largest number of heavy atoms
     #[arg(long, default_value_t = 4)]
     max_atoms: usize,
     /// Elements of atoms, without charges
@@ -146,7 +146,7 @@ pub(crate) struct FragmentTrees {
     /// The library's standard set of common rings and groups, instead of the eight that are exact
     #[arg(long, conflicts_with = "library")]
     all_fragments: bool,
-    /// Most fragments
+    /// Largest number of fragments
     #[arg(long, default_value_t = 3)]
     max_fragments: usize,
     #[command(flatten)]

@@ -13,7 +13,7 @@ use crate::prelude::*;
 /// Train a GNN policy that takes temperature and preferences as input
 #[derive(Args)]
 pub(crate) struct MultiObjective {
-    /// Most heavy atoms
+    /// Largest number of heavy atoms
     #[arg(long, default_value_t = 4)]
     max_atoms: usize,
     /// Reward only molecules within a cone of objectives, of this cosine

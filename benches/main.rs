@@ -1,5 +1,5 @@
 //! Benchmarks on one thread: `cargo bench --bench main`, or `cargo bench --bench main -- categorical` for
-//! some of them.
+//! those whose id contains a word.
 //!
 //! In a benchmark's id, `params` is the number of trained scalars of the network.
 

@@ -27,9 +27,9 @@ use gfn_gym::ring::{Ring, RingReward};
 use gfn_molecules::{MoleculeConfig, MoleculeEnv};
 use tch::{Device, Kind};
 
-/// Steps before timing starts.
+/// The number of steps before timing starts.
 const WARM: usize = 10;
-/// Rounds per number of replicas; the median is reported.
+/// The number of rounds per number of replicas; the median is reported.
 const ROUNDS: usize = 7;
 
 fn main() {
@@ -69,7 +69,7 @@ fn compare(task: &str, steps: usize, sizes: &[usize], run: Run) {
     }
 }
 
-/// Times the steps of one trainer per replica.
+/// Measures the seconds of training steps, with one trainer per replica.
 fn timed<E: TrainEnv + 'static>(
     replicas: usize,
     steps: usize,

@@ -27,7 +27,8 @@ import check_python
 
 ROOT = check_python.ROOT
 PYTHONS = ["python3.%d" % minor for minor in range(10, 15)]
-# The platform of torch's own wheels, and the newest symbols that it provides. A wheel that needs newer ones isn't of that platform.
+# The platform of torch's own wheels, with the newest symbols that it provides. A wheel that needs newer symbols isn't
+# for that platform.
 PLATFORM = "manylinux_2_28"
 SYMBOLS = {"GLIBC": (2, 28), "GLIBCXX": (3, 4, 24)}
 SMOKE = """
@@ -51,13 +52,13 @@ def run(what, *command, **settings):
 
 
 def minors():
-    """The supported minor versions of torch, as listed in the build backend."""
+    """Returns the supported minor versions of torch, as listed in the build backend."""
     found = re.search(r"^MINORS = \((.*)\)$", (ROOT / "python" / "build_backend.py").read_text(), re.MULTILINE)
     return re.findall(r"\d+\.\d+", found.group(1))
 
 
 def interpreters(names):
-    """Paths of the interpreters that can be run, by name. Some of pyenv's commands only print that there is no such version."""
+    """Returns the paths of the interpreters that can be run, by name. Some of pyenv's commands only print that a version is missing."""
     found = {}
     for name in names or PYTHONS:
         try:
@@ -70,7 +71,7 @@ def interpreters(names):
 
 
 def newest_symbols(wheel):
-    """The newest symbol version that the extension needs from each system library."""
+    """Returns the newest symbol version that the extension needs from each system library."""
     with zipfile.ZipFile(str(wheel)) as archive, tempfile.TemporaryDirectory() as folder:
         name = next(name for name in archive.namelist() if re.fullmatch(r"gfn_rs/_gfn[^/]*\.so", name))
         listed = run("objdump", "objdump", "-T", archive.extract(name, folder))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Trains on every enumerable gym environment with default settings, and compares the exact total variation with a bound, to notice
+"""Trains on every enumerable gym environment with default settings, and compares the exact total variation with a bound, to detect
 defaults that stop working.
 
   check_defaults.py [NAME ...]     these rows, or all; --steps N instead of 2,000
@@ -22,7 +22,7 @@ def edges(graphs):
 
 
 def turns(nodes):
-    """Log-rewards of paths in the binary tree: half of the number of left turns."""
+    """Returns log-rewards of paths in the binary tree: half of the number of left turns."""
     return 0.5 * (nodes == 1).sum(axis=1)
 
 
@@ -32,7 +32,7 @@ def couplings(n):
 
 
 def samples(n):
-    """Observations of a chain of Gaussians."""
+    """Returns observations of a chain of Gaussians."""
     noise = np.random.default_rng(0).normal(size=(100, n))
     return np.cumsum(noise, axis=1)
 
@@ -40,7 +40,8 @@ def samples(n):
 SPECIES = ["ACGTAC", "ACGTTC", "TCGTTC", "TCGAAC", "GCGAAC"]
 BITS = ["00001111", "11110000"]
 
-# Environment, reward, network with default settings, and the bound on total variation after 2,000 steps, if it is known.
+# Environment, reward, network with default settings, and the bound on total variation after 2,000 steps, None if it is
+# unknown.
 ROWS = {
     "ring": (gfn.Ring(3), gfn.RingReward(), gfn.GraphNet(), None),
     "triangle": (gfn.Triangle(3), gfn.TriangleReward(), gfn.GraphNet(), None),

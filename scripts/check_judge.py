@@ -38,7 +38,7 @@ def distance(p, q):
 
 
 def consistency(target, shares, drawn):
-    """The mean distance on subsets, half of which are drawn from the target and half from the samples."""
+    """Returns the mean distance on subsets, half of which are drawn from the target and half from the samples."""
     names, weights, total = list(target), list(target.values()), 0.0
     for _ in range(SUBSETS):
         subset = sorted({*random.choices(names, weights, k=SUBSET_SIZE // 2), *random.choices(drawn, k=SUBSET_SIZE // 2)})

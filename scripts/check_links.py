@@ -23,7 +23,7 @@ def prose(path):
 
 
 def anchors(path):
-    """The anchors of a file's headings, as GitHub and mdBook form them: lower case, hyphens between words, -1 for a repeated heading."""
+    """Returns the anchors of a file's headings, as GitHub and mdBook form them: lower case, hyphens between words, -1 for a repeated heading."""
     found, counts = set(), {}
     text = re.sub(r"^(```+|~~~+).*?^\1[^\n]*$", "", path.read_text(), flags=re.M | re.S)
     for heading in re.findall(r"^#{1,6}\s+(.+?)\s*#*$", text, re.M):

@@ -57,7 +57,7 @@ def main():
             wrong += [f"{name} would hold {file}" for file in listed if file and not BELONGS.fullmatch(file)]
             wrong += [f"{name} would lack {file}" for file in ("src/lib.rs", "README.md", "LICENSE-MIT", "LICENSE-APACHE") if file not in listed]
 
-        # All in one call, because they depend on each other and none is published yet.
+        # All packages go in one call, because they depend on each other and none is published yet.
         chosen = [argument for name in names for argument in ("-p", name)]
         packed = cargo(clone, environment, "package", "--no-verify", *chosen)
         warnings = re.findall(r"^warning: (.+)$", packed.stderr, re.M)
@@ -68,7 +68,7 @@ def main():
             if size > LARGEST:
                 wrong.append(f"{package['name']} has {size:,} bytes packed, at most {LARGEST:,}")
 
-        # Nothing is run, so procedural macros needn't be optimized.
+        # No program is run, so procedural macros needn't be optimized.
         quick = ["--config", 'profile.dev.package."*".opt-level=0']
         documented = {**environment, "RUSTDOCFLAGS": "-Dwarnings"}
         for name in names:

@@ -19,13 +19,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 LIBTORCH = ROOT / ".libtorch" / "torch"
 PINS = ROOT / "scripts" / "libtorch.txt"
-# Packages that torch imports, and those that the package and the tests need.
+# The packages that torch imports, and those that the package and the tests need.
 NEEDED = "numpy filelock fsspec jinja2 networkx sympy typing_extensions pandas psutil pytest pytest-xdist mypy".split()
 # torch_geometric and the packages that it imports: a test trains one of its networks.
 GEOMETRIC = "torch_geometric tqdm aiohttp requests pyparsing xxhash".split()
 # Packages for the examples, the notebooks and the guide's page.
 EXAMPLES = "rdkit matplotlib nbclient nbformat ipykernel".split()
-# Libraries of the system, which are always present.
+# The libraries of the system, which are always present.
 SYSTEM = re.compile(r"lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+|util|gomp)\.so|ld-linux")
 
 
@@ -78,7 +78,7 @@ def check(folder, slow):
     run(*pip, "--no-deps", torch)
     run(*pip, *NEEDED, *GEOMETRIC, *EXAMPLES)
     stub_cuda(Path(output_of(python, "-c", "import sysconfig; print(sysconfig.get_path('platlib'))").strip()))
-    # The libtorch of all other builds, so that torch-sys isn't compiled again.
+    # The build uses the libtorch of all other builds, so that torch-sys isn't compiled again.
     settings = dict(os.environ, LIBTORCH=os.environ.get("LIBTORCH", str(LIBTORCH)), PYO3_PYTHON=str(python))
     run("cargo", "clippy", "--profile", "ci", "-p", "gfn-python", "--", "-D", "warnings", cwd=ROOT, env=settings)
     run(*pip, "--no-deps", "-C", "build-args=--profile ci", ROOT / "python", env=settings)

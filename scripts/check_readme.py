@@ -36,7 +36,7 @@ def expect_one(found, what):
 
 
 def check_packages(manifest):
-    """Checks the paths of the optional packages, which are comments that cargo doesn't read."""
+    """Checks the paths of the optional packages, which are in comments and therefore not checked by cargo."""
     lines = re.findall(r'^# (gfn-\w+) = \{ path = "/path/to/gfn/([\w/]+)" \}$', manifest, re.M)
     if not lines:
         sys.exit("docs/setup.md's Cargo.toml has no lines for the optional packages")
@@ -72,15 +72,15 @@ def main():
         if shared:
             shutil.copy(ROOT / "Cargo.lock", folder)
             profiles = re.findall(r"^\[profile\..*?(?=^\[|\Z)", (ROOT / "Cargo.toml").read_text(), re.M | re.S)
-            # Profiles that docs/setup.md has, too, must not be repeated.
+            # Profiles that docs/setup.md also contains must not be repeated.
             profiles = [profile for profile in profiles if profile.split("\n")[0] not in written["Cargo.toml"]]
             with open(folder / "Cargo.toml", "a") as manifest:
                 manifest.write("\n" + "".join(profiles))
-                # The settings that gfn has in the workspace, so that its build is reused.
+                # The settings are those of gfn in the workspace, so that its build is reused.
                 manifest.write("\n[profile.ci.package.gfn]\nopt-level = 1\n\n[profile.ci.package.own]\nopt-level = 0\n")
         environment = dict(os.environ, CARGO_TARGET_DIR=str(target))
         subprocess.run(["cargo", "run", "--profile", "ci" if shared else "dev"], cwd=folder, env=environment, check=True)
-        # Run directly, without variables that say where libtorch is.
+        # The program is run directly, without variables that name libtorch.
         environment = {name: value for name, value in os.environ.items() if "LIBTORCH" not in name and name != "LD_LIBRARY_PATH"}
         subprocess.run([target / ("ci" if shared else "debug") / "own"], cwd=folder, env=environment, check=True)
     print("The README's example builds and runs in a crate of its own.")

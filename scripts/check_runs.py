@@ -46,7 +46,8 @@ def main(program, folder):
     assert settings["seed"] == 0 and settings["device"] == "cpu" and settings["version"] and settings["steps"] == 6
     assert len(rows(run)) == 6 and any("jsd" in row for row in rows(run)), rows(run)
 
-    # A folder takes one run: it is refused for the same run, for another run, beside other files, and if it can't be written.
+    # A folder holds one run: another start is refused for the same run, for another run, beside other files, and if it
+    # can't be written.
     for words, arguments in {
         "finished": [*GRID, "--steps", 6, "--run", run],
         "`seed` is 0 there, 1 here": [*GRID, "--steps", 6, "--run", run, "--seed", 1],
@@ -92,12 +93,12 @@ def main(program, folder):
     errors = call(*long, "--run", folder / "whole", code=1).stderr
     assert "line 800 isn't a line of metrics (missing field `reward_calls`" in errors, errors
     assert not (folder / "whole/result.json").exists()
-    # Lines after the checkpoint's step are dropped, because these steps are run again.
+    # Lines after the checkpoint's step are dropped, because these steps are repeated.
     metrics.write_text(kept + '{"step":801}\n')
     call(*long, "--run", folder / "whole")
     assert metrics.read_text() == kept and result(folder / "whole")["loss"] == before["loss"]
 
-    # Compares runs of different lengths and tasks, one of them unfinished.
+    # Runs of different lengths and tasks, one of them unfinished, can be compared.
     call("line", "--steps", 4, "--samples", 100, "--run", folder / "line")
     (folder / "line/result.json").unlink()
     compared = runs("compare", run, folder / "whole", folder / "line").stdout
@@ -158,7 +159,7 @@ def lines_of(path):
 
 
 def step(run):
-    """The last step with a complete line."""
+    """Returns the last step with a complete line."""
     path = run / "metrics.jsonl"
     whole = [line for line in lines_of(path) if line.endswith("\n")] if path.exists() else []
     return json.loads(whole[-1])["step"] if whole else 0
@@ -173,7 +174,7 @@ def wait_until(holds, what):
 
 
 def rows(run):
-    """The lines of metrics, one per step."""
+    """Returns the lines of metrics, one per step."""
     return [json.loads(line) for line in lines_of(run / "metrics.jsonl")]
 
 

@@ -68,7 +68,7 @@ def libtorch():
 
 
 def cuda():
-    """Describes GPU and CUDA; always fine, because CUDA is optional."""
+    """Describes GPU and CUDA; never a failure, because CUDA is optional."""
     gpu = output("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")
     built = (folder() / "lib" / "libtorch_cuda.so").is_file()
     if gpu is None:

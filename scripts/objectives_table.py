@@ -13,7 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BATCH, SEEDS = 16, (0, 1, 2)
 ENVIRONMENTS = {"grid": "5 x 5 grid, original reward", "dag": "The toy DAG of 11 states"}
 STEPS = 1000
-# Steps of slower pairs of environment and objective.
+# The numbers of steps of slower pairs of environment and objective.
 SLOW = {("grid", "subtb-geometric"): 2000}
 
 

@@ -32,9 +32,10 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 STORE, EARLIER = ROOT / "docs/results/runs.jsonl", ROOT / "docs/results/earlier.md"
 RESULTS, README = ROOT / "docs/results.md", ROOT / "README.md"
 BLOCK = ("<!-- results: written by scripts/results.py -->", "<!-- end of results -->")
-# Sources of the program; none may be edited, so that a result belongs to a commit.
+# The sources of the program; none may have changes, so that a result belongs to a commit.
 SOURCES = ["src", "gym", "judge", "extras", "examples", "build.rs", "Cargo.toml", "Cargo.lock"]
-# Seconds that a run may take, and the load average of a quiet machine, to which the previous run contributes 1.
+# The number of seconds that a run may take, and the load average of a quiet machine, to which the previous run
+# contributes 1.
 LIMIT, QUIET = 900, 1.3
 
 
@@ -202,7 +203,7 @@ def run(args):
         try:
             runs[command, seed] = check_run(rows()[name][0], {**measure(binary, command, seed), **machine})
         except ResultsError as wrong:
-            # The other runs go on.
+            # The failure of a run doesn't stop the others.
             failed.append(name)
             print(f"{place} of {len(remaining)}: {name}: error: {wrong}", file=sys.stderr, flush=True)
             continue

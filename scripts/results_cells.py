@@ -4,7 +4,7 @@ import math
 import re
 import statistics
 
-# The most characters in a cell.
+# The largest number of characters in a cell.
 MAX_WIDTH = 60
 
 

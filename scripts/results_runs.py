@@ -216,8 +216,8 @@ TABLES = [
     },
 ]
 
-# Rows of the README: a description, a cell of a row above, and a comparison: a text, a text around a cell of another row, or a text
-# around figures that must occur in docs/results/earlier.md.
+# The rows of the README: a description, a cell of a row above, and a comparison: a text, a text around a cell of
+# another row, or a text around figures that must occur in docs/results/earlier.md.
 HEADLINES = [
     {
         "what": "rings, 5 nodes, directed: exact Jensen-Shannon divergence over 2^20 graphs",

@@ -21,9 +21,9 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# Flags that don't change what a run computes.
+# The flags that don't change the computation of a run.
 NOT_COMPARED = {"run", "resume", "checkpoint-every", "tensorboard", "config", "json"}
-# Numbers that describe a run, not its result.
+# The numbers that describe a run, not its result.
 SIZES = {"seed", "steps", "batch", "threads", "members", "params", "samples", "evaluated_samples"}
 INTERRUPTED = 130
 
@@ -72,10 +72,11 @@ def sweep(options, flags):
         while missing and len(running) < options.jobs and not ended:
             seed = missing.pop(0)
             log = open(runs / f"seed-{seed}.log", "w")
-            # A new session, because Ctrl-C at the terminal would reach the run twice, and a second signal ends it without a checkpoint.
+            # The new session keeps Ctrl-C at the terminal from reaching the run twice: a second signal ends it without
+            # a checkpoint.
             running[seed] = subprocess.Popen(command(seed), stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True)
         if ended and not terminated:
-            # Only once, because a second signal would end the runs without a checkpoint.
+            # The signal is sent only once, because a second one would end the runs without a checkpoint.
             terminated, missing = True, []
             [program.terminate() for program in running.values()]
         time.sleep(0.02)

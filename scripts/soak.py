@@ -26,26 +26,27 @@ import sys
 import time
 
 LONG = "hypergrid --ndim 1 --height 4 --batch 2 --embedding 4 --layers 1 --replay 100 --checkpoint-every 10000"
-# Allowed growth of memory. The smallest allocation has 32 bytes, so a leak of one per step is 3.2 MB in 100,000 steps.
+# The allowed growth of memory. The smallest allocation has 32 bytes, so a leak of one per step is 3.2 MB in 100,000
+# steps.
 GROWTH_MB, GROWTH_STEPS = 2, 100_000
-# The least speed of the last tenth relative to the second one. Speeds are steps per processor time of a fixed piece of work, because
-# other programs slow both. Work that grows with the number of steps makes a far larger difference.
+# The smallest speed of the last tenth relative to the second one. Speeds are steps per processor time of a fixed piece
+# of work, because other programs slow both. Work that grows with the number of steps makes a much larger difference.
 SPEED = 0.8
 SHORTEST = 20_000
 
 GRID = "hypergrid --ndim 2 --height 8 --batch 4 --embedding 16 --layers 1 --replay 100"
 RING = "ring --nodes 4 --directed --batch 4 --embedding 8 --layers 1 --replay 50 --threads 2 --threads-for replicas"
-# Runs of a few seconds, each killed about ten times.
+# The runs, of a few seconds each, which are killed about ten times.
 KILLED_RUNS = {"grid": f"{GRID} --steps 5000 --checkpoint-every 100", "ring": f"{RING} --steps 1500 --checkpoint-every 25"}
 SIGNALS = {signal.SIGKILL: 6, signal.SIGTERM: 2, signal.SIGINT: 2}
 PHASES = ["starting", "training", "saving", "ending"]
-# The exit code after a signal in training, and the seconds that a run may take.
+# The exit code after a signal in training, and the number of seconds that a run may take.
 INTERRUPTED, PATIENCE = 130, 300
 TIMES = {"train_s", "its_per_s", "states_per_s", "phases_ms"}
 
 SHORT = f"{GRID} --steps 400 --checkpoint-every 20"
 FULL, READ_ONLY, TOO_LARGE, NO_FOLDER = "No space left", "Read-only file system", "File too large", "doesn't exist|No such file"
-# Limits memory in case a program reads an endless device.
+# The limit of memory, in case a program reads an endless device.
 MEMORY = 4 * 2**30
 
 
@@ -86,13 +87,13 @@ def start(program, flags, log, before=lambda: None, **more):
     """Starts a run that writes its output to a file."""
 
     def prepare():
-        # A program started in the background ignores SIGINT, and its children inherit that.
+        # A program that is started in the background ignores SIGINT, and its children inherit that.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         before()
 
     with open(log, "w") as file:
         child = subprocess.Popen([program, *flags], stdin=subprocess.DEVNULL, **{"stdout": file, "stderr": file, **more}, preexec_fn=prepare)
-    # Ends the run together with this script.
+    # The run ends together with this script.
     atexit.register(child.kill)
     return child
 
@@ -228,7 +229,7 @@ def attack(program, flags, run, rng, target, count):
         if (run / "result.json").exists():
             # The run was complete.
             return problems
-        # Once, produces the state after a kill between the two renames of a save, which random kills seldom hit.
+        # A single kill imitates the state between the two renames of a save, which random kills rarely hit.
         if count["moved"] == 0 and saved > every and (run / "checkpoint").exists() and not (run / ".checkpoint.previous").exists():
             shutil.copytree(run / "checkpoint", run / ".checkpoint.partial", dirs_exist_ok=True)
             (run / "checkpoint").rename(run / ".checkpoint.previous")

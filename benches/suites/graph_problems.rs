@@ -1,5 +1,5 @@
-//! Roll-outs on input graphs, with the whole graph as the policy's input, and with the reduced graph that the
-//! future depends on.
+//! Roll-outs on input graphs, with the whole graph as the policy's input, and with the reduced graph that
+//! determines the future of a state.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, RbModel};
 
 use super::{elements, slow_group};
 
-/// Solutions per batch.
+/// The number of solutions per batch.
 const BATCH: usize = 8;
 
-/// The problem's rules without reduced graphs: the policy gets whole graphs.
+/// The problem's rules without reduced graphs, so that the policy gets whole graphs.
 struct Whole(Arc<dyn GraphRules>);
 
 impl GraphRules for Whole {

@@ -24,9 +24,9 @@ use gfn::policy::GraphPolicy;
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig, Growth};
 
-/// Numbers of graphs in a batch.
+/// The numbers of graphs in a batch.
 pub(crate) const BATCHES: [usize; 3] = [64, 256, 1024];
-/// Approximate numbers of nodes of a graph.
+/// The approximate numbers of nodes of a graph.
 pub(crate) const NODES: [usize; 2] = [10, 30];
 
 /// Starts a group of benchmarks, after limiting the process to one thread.
@@ -48,7 +48,7 @@ pub(crate) fn elements(group: &mut BenchmarkGroup<'_, WallTime>, n: usize) {
     group.throughput(Throughput::Elements(n as u64));
 }
 
-/// Environment with `n` labelled nodes to which edges are added in any order.
+/// Builds an environment with `n` labelled nodes to which edges are added in any order.
 pub(crate) fn fixed_nodes(kind: GraphKind, n: usize) -> GraphEnv {
     let actions = ActionSet::new(gfn::graph::Semantics::Labelled).with(AddEdge::new(1));
     let env = GraphEnv::new(Free, actions, GraphState::with_nodes(kind, n));
@@ -87,8 +87,8 @@ pub(crate) fn random_moves<E: DiscreteEnv>(env: &E, direction: Direction, states
     Slots((0..masks.len()).map(pick).collect())
 }
 
-/// Environment of undirected graphs that grow by attachment, up to isomorphism, with at most `n` nodes and 3
-/// n / 2 edges.
+/// Builds an environment of undirected graphs that grow by attachment, up to isomorphism, with at most `n`
+/// nodes and 3 n / 2 edges.
 pub(crate) fn growth(n: usize) -> GraphEnv {
     let config = GraphBuildingConfig {
         growth: Growth::Attached,
@@ -99,12 +99,12 @@ pub(crate) fn growth(n: usize) -> GraphEnv {
     GraphBuilding::new(config).expect("settings that make sense").into_env()
 }
 
-/// Network for growing graphs: two convolutions, embeddings of 64.
+/// Builds a network for growing graphs: two convolutions, embeddings of 64.
 pub(crate) fn network(env: &GraphEnv) -> GraphPolicy<GraphNet> {
     let config = GraphNetConfig { embedding: 64, ..GraphNetConfig::default() };
     let net = GraphNet::new(env, config, tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0));
     GraphPolicy(net.expect("a network"))
 }
 
-/// Bias of the exit's logit that makes trajectories end only when graphs are about as large as possible.
+/// The bias of the exit's logit, with which trajectories end only when graphs are about as large as possible.
 pub(crate) const EXIT_BIAS: f64 = -10.0;

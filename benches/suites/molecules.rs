@@ -10,7 +10,7 @@ use gfn_molecules::{Molecule, MoleculeConfig, MoleculeEnv};
 
 use super::{elements, group};
 
-/// Number of molecules in a batch.
+/// The number of molecules in a batch.
 const BATCH: usize = 1024;
 const ATOMS: usize = 20;
 

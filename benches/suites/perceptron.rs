@@ -7,7 +7,7 @@ use tch::{Device, Kind, Tensor};
 
 use super::{elements, group};
 
-/// Layers 256, 256 and 9, as after the first layer of a hyper-grid's network.
+/// Measures layers of 256, 256 and 9, as they follow the first layer of a hyper-grid's network.
 pub(crate) fn bench(criterion: &mut Criterion) {
     const WIDTH: usize = 256;
     let mut parameters = Parameters::new(Device::Cpu, Kind::Float);

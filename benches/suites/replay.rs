@@ -1,5 +1,5 @@
-//! Replay buffer of a million objects: adding a batch to a full buffer, and drawing a batch. Draws don't
-//! depend on whether the buffer keeps objects distinct or diverse, so that only adding is measured there.
+//! A replay buffer of a million objects: adding a batch to a full buffer, and drawing a batch. Only adding is
+//! measured for buffers of distinct or diverse objects, because draws don't depend on it.
 
 use criterion::{BatchSize, Criterion};
 use gfn::env::{VectorEnv, VectorStates};
@@ -83,7 +83,7 @@ pub(crate) fn bench(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Feature vectors of words: the numbers of their letters.
+/// The feature vectors of words: the numbers of their letters.
 struct Letters;
 
 impl StateFeatures<VectorStates> for Letters {

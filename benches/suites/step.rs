@@ -14,7 +14,8 @@ pub(crate) fn bench(criterion: &mut Criterion) {
             let states = random_graphs(GraphKind::Directed, batch, n, 0.5);
             let add = random_moves(&env, Direction::Forward, &states);
             elements(&mut group, batch);
-            // Adds and removes the edge once, so that memory for it is allocated, as is usual in a roll-out.
+            // The edge is added and removed once before timing, so that its memory is allocated, as is usual
+            // in a roll-out.
             let with_room = || {
                 let mut warm = states.clone();
                 let step = env.step(Direction::Forward, &mut warm, &add).expect("a legal step");

@@ -1,9 +1,9 @@
-//! Every published figure, one subcommand per task: `cargo run --release --example reproduce -- ring --nodes
-//! 4 --directed`.
+//! All published figures, one subcommand per task:
+//! `cargo run --release --example reproduce -- ring --nodes 4 --directed`.
 //!
 //! `reproduce --help` lists the tasks, `reproduce TASK --help` the flags of one; with `--json` the last line
-//! is for programs. A task is a struct of flags that implements [`Task`], and a row of [`TASKS`]. The
-//! examples beside this folder are the ones to learn from.
+//! is for programs. A task is a struct of flags that implements [`Task`], and a row of [`TASKS`]. To learn
+//! the library, read the examples beside this folder instead.
 
 mod continuous;
 mod flags;
@@ -22,9 +22,9 @@ use gfn_plot as plot;
 
 use prelude::*;
 
-/// A task: its flags are its fields, and its documentation is its help.
+/// A task: its fields are its flags, and its documentation is its help.
 pub(crate) trait Task: Args {
-    /// Does the task, and prints its result.
+    /// Runs the task, and prints its result.
     fn run(&self) -> Result<()>;
 }
 

@@ -2,13 +2,14 @@
 
 use gfn::env::{Direction, VectorRules};
 
-/// The moves: an entry is 0 while it is empty, and its value plus 1 afterwards. Backward slots are the entry to be
-/// emptied. The last entry ends the trajectory.
+/// The actions: an entry is 0 while it is empty, and its value plus 1 afterwards. A backward slot is the
+/// index of the entry to be emptied. Setting the last entry ends the trajectory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Cells {
     pub(crate) n: usize,
     pub(crate) n_values: usize,
-    /// The forward slot of an entry and a value is `value * n + entry` if `true`, else `entry * n_values + value`.
+    /// The forward slot of an entry and a value is `value * n + entry` if `true`, else
+    /// `entry * n_values + value`.
     pub(crate) by_value: bool,
 }
 

@@ -23,7 +23,7 @@ pub struct MixturePolicyConfig<M> {
     pub estimators: EstimatorsConfig,
 }
 
-/// Outputs of a network for one direction.
+/// The outputs of a network for one direction.
 pub(crate) struct Outputs<'a> {
     /// The requested columns, `[states, columns]`.
     pub(crate) values: Tensor,
@@ -34,7 +34,7 @@ pub(crate) struct Outputs<'a> {
 }
 
 impl Outputs<'_> {
-    /// All columns of this direction for one state, `[1, width]`. They are computed anew.
+    /// Computes all columns of this direction for one state anew, `[1, width]`.
     pub(crate) fn row(&self, row: usize) -> Tensor {
         let columns = Tensor::arange_start(self.all.start, self.all.end, (Kind::Int64, self.hidden.device()));
         self.network.outputs(&self.hidden.narrow(0, row as i64, 1), Some(&columns))
@@ -42,7 +42,7 @@ impl Outputs<'_> {
 }
 
 /// The networks of a policy on points. The torso gives P_F, the state flow, and P_B if it shares the torso; a
-/// separate P_B has another network.
+/// separate P_B has a second network.
 #[derive(Debug)]
 pub(crate) struct Perceptrons {
     width: i64,
@@ -79,8 +79,8 @@ impl Perceptrons {
         Ok(Self { width, shared_pb, flow, torso, separate, estimators, parameters })
     }
 
-    /// Evaluates the states whose inputs are `x`. `dist` makes a distribution of a network's outputs; it gets `None`
-    /// if there is no network, for a uniform one.
+    /// Evaluates the states whose inputs are `x`. `dist` builds a distribution from a network's outputs, or a
+    /// uniform distribution if it gets `None`, when there is no network.
     ///
     /// `columns` names the outputs of one direction that are needed; `None` for all.
     pub(crate) fn evaluate<D>(
@@ -94,7 +94,7 @@ impl Perceptrons {
         let (width, log_flow) = (self.width, wants.has(Quantity::LogFlow) && self.flow);
         let shared_pb = wants.has(Quantity::LogPb) && self.shared_pb;
         let hidden = (wants.has(Quantity::LogPf) || log_flow || shared_pb).then(|| self.torso.hidden(x));
-        // One product gives P_F, P_B and log F side by side.
+        // A single matrix product gives P_F, P_B and log F side by side.
         let taken = columns.map_or(width, |columns| columns.len() as i64);
         let some = columns.map(|columns| {
             let pf = wants.has(Quantity::LogPf).then_some(0);
@@ -134,13 +134,13 @@ impl Perceptrons {
         Ok(out)
     }
 
-    /// All outputs for P_F, `[states, width]`.
+    /// Returns all outputs for P_F, `[states, width]`.
     pub(crate) fn forward(&self, x: &Tensor) -> Tensor {
         self.torso.forward(x).narrow(1, 0, self.width)
     }
 
-    /// A copy on the host of the network for a direction, with these of its outputs; `None` if there is no network or
-    /// no such copy.
+    /// Copies the network of a direction to the host, restricted to these outputs; `None` if there is no
+    /// network or it can't be copied.
     pub(crate) fn on_host(&self, direction: Direction, columns: &[i64]) -> Option<HostMlp> {
         let (network, start) = match (direction, &self.separate) {
             (Direction::Forward, _) => (&self.torso, 0),
@@ -185,8 +185,8 @@ pub(crate) fn check_width(states: &Reals, width: usize) -> Result<()> {
     }
 }
 
-/// Checks the arguments of a distribution over `n` states: rows below `n`, and for each row an action of the right
-/// width.
+/// Checks the arguments of a distribution over `n` states: rows below `n`, and for each row an action of the
+/// right width.
 pub(crate) fn check_rows(n: usize, rows: &[usize], actions: Option<(&Reals, usize)>) -> Result<()> {
     if let Some((actions, width)) =
         actions.filter(|(actions, width)| (actions.len(), actions.width()) != (rows.len(), *width))
@@ -219,7 +219,7 @@ pub(crate) fn check_widths(states: &Reals, actions: &Reals, widths: [usize; 2]) 
     ))
 }
 
-/// Reads actions that were written as rows of doubles.
+/// Reads actions from a tensor that holds them as rows of doubles.
 pub(crate) fn read_actions(tensor: &Tensor, width: usize) -> Result<Reals> {
     match (tensor.kind(), tensor.size().as_slice()) {
         (Kind::Double, [_, columns]) if *columns == width as i64 => Reals::from_tensor(tensor),

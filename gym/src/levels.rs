@@ -1,4 +1,4 @@
-//! Rewards of two values: one for the objects that are sought, a floor for the rest.
+//! Rewards of two values: one for the sought objects, a floor for the rest.
 
 use gfn::{Error, Result};
 
@@ -31,7 +31,7 @@ impl Levels {
         if sought { self.high.ln() } else { self.floor.ln() }
     }
 
-    /// log Z of `n_sought` objects among `n_all`, exact counts as f64.
+    /// Computes log Z of `n_sought` objects among `n_all`, exact counts as f64.
     pub(crate) fn log_z(&self, n_sought: f64, n_all: f64) -> f64 {
         (self.high * n_sought + self.floor * (n_all - n_sought)).ln()
     }

@@ -21,15 +21,15 @@
 //! | [`boxes::BoxEnv`] | points of the unit box, Cartesian in any dimension or polar in the plane | the grid's original one; partial states too | closed form | four regions of the square | each point is one object | continuous |
 //! | [`line::Line`] | a position after a fixed number of steps | a sum of Gaussians | closed form | given | each position is one object | continuous |
 //!
-//! Molecules are in the package `gfn-molecules`, structures of Bayesian networks in `gfn-dags`, distances between
-//! sets of points in `gfn-extras`.
+//! Molecules are in the package `gfn-molecules`, structures of Bayesian networks in `gfn-dags`, distances
+//! between sets of points in `gfn-extras`.
 //!
-//! Where the end is forced (a sequence is full, one tree is left, all steps of a line are made) there is no exit
-//! action: the last move ends the trajectory. Sequences of variable length, sets of variable size, the toy DAG, the
-//! grid, the box and the graphs have one.
+//! If the end is forced (a sequence is full, one tree is left, all steps of a line are made) there is no exit
+//! action: the last action ends the trajectory. Sequences of variable length, sets of variable size, the toy
+//! DAG, the grid, the box and the graphs have an exit action.
 //!
-//! An environment and its reward are apart, so either can be exchanged: a reward is anything that implements
-//! [`gfn::env::Reward`] for the environment's states, closures included.
+//! An environment and its reward are separate, so either can be replaced: a reward is anything that
+//! implements [`gfn::env::Reward`] for the environment's states, closures included.
 //!
 //! ```
 //! use gfn::{env::Reward, policy::UniformPolicy, rollout::Sampler, Rng};

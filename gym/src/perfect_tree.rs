@@ -1,4 +1,4 @@
-//! A perfect binary tree, walked from the root to a leaf.
+//! A perfect binary tree, descended from the root to a leaf.
 
 use gfn::env::{Reward, VectorEnv, VectorStates};
 use gfn::tensor::log_sum_exp;
@@ -7,11 +7,12 @@ use gfn::{Error, Result};
 use crate::rewards;
 use crate::sequence::TokenSequence;
 
-/// A perfect binary tree: node `i` has the children `2 i + 1` and `2 i + 2`, trajectories go from the root 0 to a leaf.
+/// A perfect binary tree: node `i` has the children `2 i + 1` and `2 i + 2`, trajectories go from the root 0
+/// to a leaf.
 ///
-/// *States.* The way from the root: entry `d` is 0 below the node's depth, else 1 for left and 2 for right;
-/// `KHot::new(env.depth(), 3)`. torchgfn's state is the node's index, which [`node`](Self::node) gives: as an entry
-/// it would leave a network an entry of `2^(depth + 1)` values, or a number.
+/// *States.* The path from the root: entry `d` is 0 below the node's depth, else 1 for left and 2 for right;
+/// `KHot::new(env.depth(), 3)`. torchgfn's state is the node's index, which [`node`](Self::node) returns; a
+/// network would need an entry of `2^(depth + 1)` values for it, or a plain number.
 /// *Forward slots.* 0 left, 1 right. *Backward slots.* 0 up.
 /// *End.* No exit action: a leaf ends the trajectory (torchgfn has a forced exit on top).
 ///
@@ -33,7 +34,7 @@ pub struct PerfectBinaryTree {
 }
 
 impl PerfectBinaryTree {
-    /// A tree of `2^depth` leaves.
+    /// Builds a tree of `2^depth` leaves.
     ///
     /// # Errors
     /// [`Error::Config`] for a depth outside `1..=62`: a node's index is a `u64`.
@@ -44,7 +45,7 @@ impl PerfectBinaryTree {
         Ok(Self { path: TokenSequence::fixed(2, depth)? })
     }
 
-    /// Edges from the root to a leaf.
+    /// The number of edges from the root to a leaf.
     #[must_use]
     pub fn depth(&self) -> usize {
         self.path.entries()
@@ -62,13 +63,13 @@ impl PerfectBinaryTree {
         (1 << self.depth()) - 1..=self.n_states() - 1
     }
 
-    /// The index of the node that a state is.
+    /// Returns the index of the node that a state stands for.
     #[must_use]
     pub fn node(row: &[u16]) -> u64 {
         row.iter().take_while(|&&x| x > 0).fold(0, |node, &x| 2 * node + u64::from(x))
     }
 
-    /// The states of these nodes.
+    /// Returns the states of these nodes.
     ///
     /// # Errors
     /// [`Error::Config`] for a node that the tree lacks.
@@ -111,7 +112,7 @@ impl PerfectBinaryTree {
 pub struct PerNode<F>(pub F);
 
 impl PerNode<fn(u64) -> f64> {
-    /// `R = sqrt(node + 1)`, a smooth reward to try things with.
+    /// The reward `R = sqrt(node + 1)`, smooth, for first experiments.
     pub const SQRT: Self = Self(|node| 0.5 * (node as f64 + 1.0).ln());
 }
 

@@ -1,10 +1,10 @@
-//! Shared parts of rewards: a reward for each finished vector, sums in logarithms, checks of settings.
+//! Shared parts of rewards: per-row rewards of finished vectors, sums in logarithms, checks of settings.
 
 use gfn::env::{Rows, VectorStates};
 use gfn::{Error, Result};
 
-/// log R of each state of `width` entries. `log_reward` gives `None` for a vector that no trajectory ends in, which
-/// is an error here.
+/// Computes log R of each state of `width` entries. `log_reward` returns `None` for a vector that no
+/// trajectory ends in, which is an error here.
 ///
 /// # Errors
 /// [`Error::Shape`] for states of another width, [`Error::Config`] for a vector without a reward.

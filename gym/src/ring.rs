@@ -7,16 +7,18 @@ use gfn::{Error, Result};
 
 use crate::levels::Levels;
 
-/// The most nodes for which the number of rings fits in a `u64`.
+/// The largest number of nodes for which the number of rings fits in a `u64`.
 const MAX_NODES: usize = 20;
-/// The most nodes for which all rings are listed: 5,040 directed ones.
+/// The largest number of nodes for which all rings are listed: 5,040 directed ones.
 const MAX_NODES_LISTED: usize = 8;
 
-/// Graphs on `n` labelled nodes, built from no edge by adding one at a time; any of them can be finished.
+/// Graphs on `n` labelled nodes, built from the empty graph by adding one edge at a time; any of them can be
+/// finished.
 ///
-/// A *ring* is a graph that is exactly one cycle through all nodes: directed, `n` edges that form one directed cycle;
-/// undirected, `n` edges that form one cycle. All graphs on the nodes are states: `2^(n (n - 1))` directed ones,
-/// `2^(n (n - 1) / 2)` undirected ones. The task is that of torchgfn's `train_graph_ring.py`.
+/// A *ring* is a graph that is exactly one cycle through all nodes: directed, `n` edges that form one
+/// directed cycle; undirected, `n` edges that form one cycle. All graphs on the nodes are states:
+/// `2^(n (n - 1))` directed ones, `2^(n (n - 1) / 2)` undirected ones. The task is that of torchgfn's
+/// `train_graph_ring.py`.
 ///
 /// ```
 /// use gfn::graph::GraphKind;
@@ -34,7 +36,7 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// Rings of `n` nodes.
+    /// Builds the environment of graphs on `n` nodes.
     ///
     /// # Errors
     /// [`Error::Config`] for fewer nodes than a ring needs (2 directed, 3 undirected), and for more than 20.
@@ -70,7 +72,7 @@ impl Ring {
         self.n
     }
 
-    /// Directed or undirected.
+    /// The kind of the graphs: directed or undirected.
     #[must_use]
     pub fn kind(&self) -> GraphKind {
         self.kind
@@ -86,8 +88,8 @@ impl Ring {
         }
     }
 
-    /// The number of states, a power of two, which `f64` holds exactly: `2^(n (n - 1))` directed, `2^(n (n - 1) / 2)`
-    /// undirected.
+    /// The number of states, a power of two, which `f64` holds exactly: `2^(n (n - 1))` directed,
+    /// `2^(n (n - 1) / 2)` undirected.
     #[must_use]
     pub fn n_states(&self) -> f64 {
         let pairs = self.n * (self.n - 1);
@@ -95,14 +97,14 @@ impl Ring {
         2f64.powi(edges as i32)
     }
 
-    /// `true` if the graph is a ring of this environment.
+    /// Returns `true` if the graph is a ring of this environment.
     #[must_use]
     pub fn is_ring(&self, graph: &GraphState) -> bool {
         graph.n_nodes() == self.n && graph.kind() == self.kind && is_ring(graph)
     }
 
-    /// The number of the ring that the graph is: `0..n_rings`, in the order of [`rings`](Self::rings); `None` for a
-    /// graph that isn't a ring.
+    /// Returns the index of the ring that the graph is, `0..n_rings`, in the order of [`rings`](Self::rings);
+    /// `None` for a graph that isn't a ring.
     #[must_use]
     pub fn ring_index(&self, graph: &GraphState) -> Option<usize> {
         if graph.n_nodes() != self.n || graph.kind() != self.kind {
@@ -123,19 +125,20 @@ impl Ring {
         usize::try_from(index).ok()
     }
 
-    /// The number of rings that begin with some nodes of which the second in the ring is `first`, and go on with
-    /// `left`.
+    /// The number of rings that begin with some nodes, `first` being the second node of the ring, and
+    /// continue with the nodes `left`.
     fn completions(&self, first: u32, left: impl Iterator<Item = u32>) -> u64 {
         let (n_left, after_first) = left.fold((0, 0), |(n, after), node| (n + 1, after + u64::from(node > first)));
         match self.kind {
             GraphKind::Directed => factorial(n_left),
-            // Either way round is the same ring: the one whose second node is smaller than its last stands for both.
+            // A ring has two directions: the direction whose second node is smaller than its last stands for
+            // both.
             GraphKind::Undirected if n_left > 0 => after_first * factorial(n_left - 1),
             GraphKind::Undirected => 1,
         }
     }
 
-    /// All rings, in ascending order of the nodes that they pass, starting from node 0.
+    /// Lists all rings, in ascending order of their node sequences, starting from node 0.
     ///
     /// # Errors
     /// [`Error::Config`] for more than 8 nodes.
@@ -178,12 +181,13 @@ fn factorial(n: usize) -> u64 {
     (1..=n as u64).product()
 }
 
-/// `true` if a graph is exactly one cycle through all of its nodes.
+/// Returns `true` if a graph is exactly one cycle through all of its nodes.
 fn is_ring(graph: &GraphState) -> bool {
     graph.n_edges() == graph.n_nodes() && cycle(graph).is_some()
 }
 
-/// The nodes of a ring from node 0 on; undirected, towards the smaller of its neighbours. `None` if it isn't a ring.
+/// Returns the nodes of a ring from node 0 on; undirected, towards the smaller of its neighbours. `None` if
+/// the graph isn't a ring.
 fn cycle(graph: &GraphState) -> Option<Vec<u32>> {
     let n = graph.n_nodes();
     let (least, degree) = if graph.is_directed() { (2, 1) } else { (3, 2) };
@@ -205,8 +209,9 @@ fn cycle(graph: &GraphState) -> Option<Vec<u32>> {
 
 /// A reward for graphs that are one cycle through all of their nodes, a floor for every other graph.
 ///
-/// By default 100 and 1e-6. The floor carries mass too: with `m` possible edges Z is
-/// `100 rings + 1e-6 (2^m - rings)`, so that from 6 directed nodes on a floor of 1e-6 drowns the rings.
+/// The defaults are 100 and 1e-6. The floor carries mass, too: with `m` possible edges Z is
+/// `100 rings + 1e-6 (2^m - rings)`, so that from 6 directed nodes on the floor of 1e-6 has more mass than
+/// the rings.
 ///
 /// ```
 /// use gfn::graph::GraphKind;
@@ -221,7 +226,7 @@ fn cycle(graph: &GraphState) -> Option<Vec<u32>> {
 pub struct RingReward(Levels);
 
 impl RingReward {
-    /// R = `ring` for rings, `floor` for all other graphs.
+    /// Builds the reward R = `ring` for rings and `floor` for all other graphs.
     ///
     /// # Errors
     /// [`Error::Config`] unless `0 < floor < ring`, both finite.

@@ -1,4 +1,4 @@
-//! Sets that items are added to, one by one.
+//! Sets that grow by one item at a time.
 
 use gfn::env::{Direction, Reward, VectorEnv, VectorRules, VectorStates};
 use gfn::tensor::log_sum_exp;
@@ -9,11 +9,11 @@ use crate::rewards;
 /// Subsets of `n_items` items, of at most (or exactly) `max_items` items, added one at a time.
 ///
 /// *States.* Entry `i` is 1 if item `i` is in the set: `KHot::new(env.n_items(), 2)`.
-/// *Forward slots.* `0..n_items` add that item; if any size can be finished, slot `n_items` exits. *Backward
-/// slots.* The item to be taken out.
-/// *End.* With `fixed_length` there is no exit action: the last item ends the trajectory (torchgfn has a forced exit
-/// on top). Otherwise every set can be finished by the exit, the empty one too, and at `max_items` nothing else is
-/// legal.
+/// *Forward slots.* `0..n_items` add that item; slot `n_items` exits, if any size can be finished. *Backward
+/// slots.* The item to be removed.
+/// *End.* With `fixed_length` there is no exit action: the last item ends the trajectory (torchgfn has a
+/// forced exit on top). Otherwise every set can be finished by the exit, including the empty set, and at
+/// `max_items` the exit is the only legal action.
 ///
 /// ```
 /// use gfn::env::{Direction, DiscreteEnv, Env, Slots};
@@ -33,7 +33,7 @@ pub struct SetAddition {
 }
 
 impl SetAddition {
-    /// Sets of at most `max_items` of `n_items` items; with `fixed_length`, of exactly `max_items`.
+    /// Builds sets of at most `max_items` of `n_items` items; with `fixed_length`, of exactly `max_items`.
     ///
     /// # Errors
     /// [`Error::Config`] unless `1 <= max_items <= n_items`.
@@ -66,8 +66,8 @@ impl SetAddition {
         if self.fixed_length { self.max_items..=self.max_items } else { 0..=self.max_items }
     }
 
-    /// The number of states, `sum of C(n_items, k)` for `k` up to `max_items`; `None` if it passes `u64`. (torchgfn
-    /// counts sets that can't be reached, too.)
+    /// The number of states, `sum of C(n_items, k)` for `k` up to `max_items`; `None` if it passes `u64`.
+    /// (torchgfn counts sets that can't be reached, too.)
     #[must_use]
     pub fn n_states(&self) -> Option<u64> {
         self.n_sets(0..=self.max_items)
@@ -137,7 +137,7 @@ impl VectorRules for SetAddition {
     }
 }
 
-/// `R = base + sum of the weights of the items in the set`; the same of partial sets
+/// A reward `R = base + sum of the weights of the items in the set`; partial sets have the same formula
 /// ([`partial_log_reward`](Reward::partial_log_reward)).
 ///
 /// ```
@@ -156,11 +156,11 @@ pub struct WeightReward {
 }
 
 impl WeightReward {
-    /// The reward on the sets of an environment.
+    /// Builds the reward on the sets of an environment.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there is a weight per item; [`Error::Config`] unless `base` is above 0 (the empty set
-    /// has no finite log-reward without it), no weight is below 0, and all are finite.
+    /// [`Error::Shape`] unless there is a weight per item; [`Error::Config`] unless `base` is above 0
+    /// (otherwise the empty set has no finite log-reward), no weight is below 0, and all are finite.
     pub fn new(env: &SetAddition, base: f64, weights: &[f64]) -> Result<Self> {
         if weights.len() != env.n_items() {
             return Err(Error::shape(
@@ -181,13 +181,13 @@ impl WeightReward {
         (self.base + weights.sum::<f64>()).ln()
     }
 
-    /// The true log Z: each of the `C(n, k)` sets of size `k` is worth `base`, and an item is in `C(n - 1, k - 1)` of
-    /// them.
+    /// The true log Z: each of the `C(n, k)` sets of size `k` is worth `base`, and an item is in
+    /// `C(n - 1, k - 1)` of them.
     #[must_use]
     pub fn log_z(&self) -> f64 {
         let n = self.env.n_items() as f64;
         let total: f64 = self.weights.iter().sum();
-        // log C(n, k); a share k / n of the sets has an item.
+        // The log of C(n, k); a share k / n of these sets has a given item.
         let mut log_count = 0.0;
         let mut terms = Vec::new();
         for k in 0..=self.env.max_items() {

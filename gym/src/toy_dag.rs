@@ -1,12 +1,13 @@
-//! The toy DAG of Bengio et al., *GFlowNet Foundations* (JMLR 2023), figure 2: 11 states in plain sight.
+//! The toy DAG of Bengio et al., *GFlowNet Foundations* (JMLR 2023), figure 2: 11 states that are easy to
+//! inspect.
 
 use gfn::Result;
 use gfn::env::{Direction, Reward, VectorEnv, VectorRules, VectorStates};
 
 use crate::rewards;
 
-/// The 11 states of figure 2 of Bengio et al. (JMLR 2023), with the edges as alexhernandezgarcia/gflownet's `Toy` has
-/// them.
+/// The 11 states of figure 2 of Bengio et al. (JMLR 2023), with the edges of `Toy` in
+/// alexhernandezgarcia/gflownet.
 ///
 /// ```text
 /// s0 -> s1 s2    s1 -> s3    s2 -> s3 s4    s3 -> s5    s4 -> s6    s5 -> s7 s8
@@ -15,8 +16,9 @@ use crate::rewards;
 ///
 /// Several paths lead to s3, s8 and s9; s0, s1, s2, s5 and s7 can't be the end.
 ///
-/// *States.* One entry, the state's number: `KHot::new(1, 11)`. *Forward slots.* 0 to the first of the children
-/// above, 1 to the second, 2 exits. *Backward slots.* 0 to the parent with the lowest number, 1 to the other.
+/// *States.* One entry, the state's number: `KHot::new(1, 11)`. *Forward slots.* 0 to the first of the
+/// children above, 1 to the second, 2 exits. *Backward slots.* 0 to the parent with the lowest number, 1 to
+/// the other.
 ///
 /// ```
 /// use gfn::env::{Direction, DiscreteEnv, Env, Slots};
@@ -43,13 +45,13 @@ impl ToyDag {
     /// The states that trajectories can end in.
     pub const TERMINATING: [u16; 6] = [3, 4, 6, 8, 9, 10];
 
-    /// The children of a state, ascending; none of a state that there isn't.
+    /// Returns the children of a state, ascending; none if the state doesn't exist.
     #[must_use]
     pub fn children(state: u16) -> &'static [u16] {
         CHILDREN.get(usize::from(state)).copied().unwrap_or(&[])
     }
 
-    /// The parents of a state, ascending.
+    /// Returns the parents of a state, ascending.
     pub fn parents(state: u16) -> impl Iterator<Item = u16> {
         (0..Self::N_STATES as u16).filter(move |&parent| Self::children(parent).contains(&state))
     }
@@ -107,7 +109,7 @@ impl VectorRules for ToyDag {
 pub struct ToyReward([f64; 6]);
 
 impl ToyReward {
-    /// R of s3, s4, s6, s8, s9 and s10.
+    /// Builds the reward from R of s3, s4, s6, s8, s9 and s10.
     ///
     /// # Errors
     /// [`Error::Config`](gfn::Error::Config) unless all are above 0 and finite.
@@ -126,7 +128,7 @@ impl ToyReward {
 }
 
 impl Default for ToyReward {
-    /// 30, 14, 23, 10, 30, 5: the scores of alexhernandezgarcia/gflownet, 112 in all.
+    /// Returns the scores of alexhernandezgarcia/gflownet: 30, 14, 23, 10, 30, 5, which add up to 112.
     fn default() -> Self {
         Self([30.0, 14.0, 23.0, 10.0, 30.0, 5.0])
     }

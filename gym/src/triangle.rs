@@ -6,16 +6,16 @@ use gfn::{Error, Result};
 
 use crate::levels::Levels;
 
-/// The most colours for which the exact counts are whole numbers in f64.
+/// The largest number of colours for which the exact counts are whole numbers in f64.
 const MAX_CLASSES: u16 = 1000;
 
-/// Graphs of at most three nodes of some classes, grown from the empty graph by adding a node or an edge; any can be
-/// finished.
+/// Graphs of at most three nodes of some classes, grown from the empty graph by adding a node or an edge; any
+/// can be finished.
 ///
-/// The task of torchgfn's `train_graph_triangle.py` (undirected, 5 classes there). Nodes of a class can't be told
-/// apart, so states are graphs up to isomorphism, training corrects for symmetry, and any isolated node may have been
-/// the last to come. A *triangle* has three nodes and exactly three edges: all three undirected ones, or a directed
-/// cycle.
+/// The task is that of torchgfn's `train_graph_triangle.py` (undirected, 5 classes). Nodes of a class can't
+/// be told apart, so states are graphs up to isomorphism, training corrects for symmetry, and any isolated
+/// node may be the last one added. A *triangle* has three nodes and exactly three edges: all three undirected
+/// edges, or a directed cycle.
 ///
 /// ```
 /// use gfn::graph::GraphKind;
@@ -32,10 +32,10 @@ pub struct Triangle {
 }
 
 impl Triangle {
-    /// Triangles of nodes of `classes` classes.
+    /// Builds the environment of nodes of `classes` classes.
     ///
     /// # Errors
-    /// [`Error::Config`] for no class, or more than 1,000.
+    /// [`Error::Config`] for 0 classes, or more than 1,000.
     pub fn new(kind: GraphKind, classes: u16) -> Result<Self> {
         if !(1..=MAX_CLASSES).contains(&classes) {
             return Err(Error::config("node classes", classes, "1 to 1,000 classes"));
@@ -62,7 +62,8 @@ impl Triangle {
     #[must_use]
     pub fn n_states(&self) -> f64 {
         let c = f64::from(self.classes);
-        // Per permutation of the nodes: colourings of its cycles times choices for its cycles of pairs.
+        // Each permutation of the nodes contributes the colourings of its cycles times the choices for its
+        // cycles of pairs.
         match self.kind {
             GraphKind::Undirected => {
                 1.0 + c + (2.0 * c * c + 2.0 * c) / 2.0 + (8.0 * c.powi(3) + 3.0 * 4.0 * c * c + 2.0 * 2.0 * c) / 6.0
@@ -86,7 +87,7 @@ impl Triangle {
 
 /// A reward for triangles, a floor for every other graph; by default 100 and 1e-6.
 ///
-/// Directed, a triangle is a directed cycle of three nodes.
+/// A directed triangle is a directed cycle of three nodes.
 ///
 /// ```
 /// use gfn::{env::Reward, graph::{Edge, GraphKind, GraphState, GraphStates}};
@@ -103,7 +104,7 @@ impl Triangle {
 pub struct TriangleReward(Levels);
 
 impl TriangleReward {
-    /// R = `triangle` for triangles, `floor` for all other graphs.
+    /// Builds the reward R = `triangle` for triangles and `floor` for all other graphs.
     ///
     /// # Errors
     /// [`Error::Config`] unless `0 < floor < triangle`, both finite.
@@ -117,11 +118,12 @@ impl TriangleReward {
         self.0.log_z(env.n_triangles(), env.n_states())
     }
 
-    /// `true` if the graph is a triangle.
+    /// Returns `true` if the graph is a triangle.
     #[must_use]
     pub fn is_triangle(graph: &GraphState) -> bool {
         let each = if graph.is_directed() { 1 } else { 2 };
-        // A directed 3-cycle is the only graph with three edges in which each node has one edge out and one in.
+        // A directed 3-cycle is the only graph with three edges in which each node has one outgoing and one
+        // incoming edge.
         graph.n_nodes() == 3
             && graph.n_edges() == 3
             && (0..3).all(|a| graph.out_degree(a) == each && graph.in_degree(a) == each)

@@ -17,7 +17,7 @@ use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use gfn_gym::toy_dag::{ToyDag, ToyReward};
 use tch::{Device, Kind, Tensor};
 
-/// Differs between states, and is 0 in some.
+/// Returns a novelty that differs between states, and is 0 in some.
 fn novelty_table(states: &VectorStates) -> Result<Vec<f64>> {
     Ok(states.rows().map(|row| row.iter().map(|&x| f64::from(x)).sum::<f64>() * 0.3 % 1.0).collect())
 }
@@ -116,7 +116,7 @@ where
     E: EnumerableEnv<States = VectorStates> + TrainEnv + Clone + 'static,
     R: Reward<VectorStates> + Clone + 'static,
 {
-    // Edge-based, state-based, joint.
+    // The coefficients are edge-based, state-based, and joint.
     for coefficients in [(0.4, 0.0), (0.0, 0.3), (0.4, 0.3)] {
         let tb = |training| loss(env, reward, AugmentedTrajectoryBalance, (coefficients, training));
         let db = |training| loss(env, reward, AugmentedDetailedBalance, (coefficients, training));
@@ -125,12 +125,12 @@ where
         // Negative control: the same flows without intrinsic rewards.
         assert!(tb((0.0, 0.0)) > 1e-5 && db((0.0, 0.0)) > 1e-5, "{} {}", tb((0.0, 0.0)), db((0.0, 0.0)));
     }
-    // Without intrinsic rewards the flows are those of the reward.
+    // The flows are those of the reward if there are no intrinsic rewards.
     let graph = StateGraph::build(env, 1_000).unwrap();
     let exact = ExactPolicy::new(&graph, env, &UniformPolicy, reward).unwrap();
     let policy = table(env);
     assert!((fill(env, &policy, reward, (0.0, 0.0)) - exact.flows().log_z).abs() < 1e-9);
-    // With intrinsic rewards the target differs.
+    // The target differs with intrinsic rewards.
     let target = graph.target_distribution(reward, None).unwrap();
     let tv = |policy: &MlpPolicy<ByIndex<E>>| {
         let sampled = graph.terminating_distribution(env, policy, None).unwrap();
@@ -227,7 +227,7 @@ fn novelty_shrinks_with_visits_and_survives_a_checkpoint() {
     std::fs::remove_dir_all(&folder).ok();
 }
 
-/// Visits make a state familiar, but not a distant one.
+/// Visits make a state familiar, but not distant states.
 #[test]
 fn unvisited_states_stay_novel() {
     let mut novelty = distillation(0);

@@ -1,4 +1,4 @@
-//! Backward policies trained by separate objectives: the one of maximum entropy is known in closed form on a
+//! Backward policies trained by separate objectives; the maximum-entropy one is known in closed form on a
 //! grid.
 
 use gfn::Rng;
@@ -46,7 +46,7 @@ fn train_backward_policy(backward: impl Objective + 'static) -> Vec<(f64, f64, f
     both.map(|(k, row)| (f64::from(row[0]), f64::from(row[1]), log_probs[pb.legal_offsets()[k]].exp())).collect()
 }
 
-/// Among all paths to (x, y), the share x / (x + y) comes from (x - 1, y).
+/// The share x / (x + y) of all paths to (x, y) comes from (x - 1, y).
 #[test]
 fn most_entropy_makes_all_paths_alike() {
     for (x, y, p) in train_backward_policy(MaximumEntropyBackward) {
@@ -54,7 +54,7 @@ fn most_entropy_makes_all_paths_alike() {
     }
 }
 
-/// Negative control: likelihood settles on some other P_B.
+/// Negative control: the likelihood objective converges to another P_B.
 #[test]
 fn likelihood_does_not() {
     let largest =

@@ -143,7 +143,7 @@ fn a_target_network_catches_up_when_it_is_due() {
     let own = || trainer_by(ModifiedDetailedBalance::default(), 3, 1, 100);
     let losses = |mut trainer: GridTrainer| steps(&mut trainer, 6).into_iter().map(|bits| bits[0]).collect::<Vec<_>>();
     let (never, always) = (losses(target_network(3, 100, 100)), losses(target_network(3, 100, 1)));
-    // Before the first update a copy equals the policy; later an old copy differs from a new one.
+    // A copy equals the policy before the first update; later an old copy differs from a new one.
     assert_eq!(losses(own())[0], never[0]);
     assert_eq!(never[0], always[0]);
     assert_ne!(never[1], always[1]);
@@ -179,7 +179,7 @@ fn a_teacher_samples_where_the_student_is_wrong() {
     let estimators = EstimatorsConfig { initial_log_z: Some(0.0), ..EstimatorsConfig::default() };
     let config = MlpPolicyConfig { backward: BackwardPolicy::Uniform, estimators, ..MlpPolicyConfig::default() };
     let table = || MlpPolicy::tabular(&env, ByNumber::new(3, 4), config.clone(), Device::Cpu, Kind::Float).unwrap();
-    // Far from the uniform student at some words only, in both directions.
+    // The reward is far from the uniform student's at some words only, in both directions.
     let log_r = |row: &[u16]| row.iter().map(|&x| f64::from(x)).sum::<f64>().sin() * 2.0;
     let reward =
         move |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(states.rows().map(log_r).collect()) };
@@ -265,7 +265,7 @@ fn a_teacher_learns_in_chunks() {
         (weights, teacher.most.get())
     };
     let ((whole, all), (chunked, most)) = (train_teacher(None), train_teacher(Some(1)));
-    // One trajectory at a time: ten moves, the exit and the object.
+    // A chunk holds one trajectory: ten moves, the exit and the object.
     assert!(most <= 12 && all > 12, "{most} states at once in chunks, {all} without");
     assert!(whole.iter().zip(&chunked).all(|(a, b)| (a - b).abs().max().double_value(&[]) < 1e-5));
 }

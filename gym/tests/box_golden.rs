@@ -149,7 +149,7 @@ fn polar_densities_are_the_golden_ones() {
         for item in items(&case) {
             let angle = of(item);
             let mixtures = mixtures(angle[0].len());
-            // On an arc the radius is fixed, so that its mixture isn't used.
+            // The radius is fixed on an arc, so its mixture isn't used.
             let unused = ["mixture_logits", "beta", "alpha"].map(|key| numbers(&item[key]));
             let logit = 0.7;
             let outputs = outputs(mixtures, logit, [unused, angle]);

@@ -1,4 +1,5 @@
-//! The network of the box: derivatives of densities, the form for roll-outs, and the check of its box.
+//! The network of the box: derivatives of densities, the host form for roll-outs, and the check of its
+//! environment.
 
 use gfn::distribution::{Distribution, Exploration};
 use gfn::env::{Direction, Env, Reals, Rows};
@@ -44,7 +45,7 @@ fn derivatives_are_those_of_the_densities() {
             let rng = &mut Rng::seeded(5);
             let values: Vec<f64> = (0..n * width).map(|_| rng.normal()).collect();
             let outputs = Tensor::from_slice(&values).view([n, width]).set_requires_grad(true);
-            // Some states occur twice, out of order.
+            // The rows repeat some states, out of order.
             let rows: Vec<usize> = (0..states.len()).rev().chain([0, 1]).collect();
             let weights: Vec<f64> = rows.iter().map(|_| rng.normal()).collect();
             let chosen = actions.select(&rows);
@@ -97,7 +98,7 @@ fn roll_outs_ask_the_same_policy() {
                 let (states, actions) = steps(&env, direction);
                 let rows: Vec<usize> = (0..states.len()).collect();
                 let frozen = policy.on_host(direction).unwrap().distribution(&env, &states).unwrap();
-                // Alone, and together with the other direction.
+                // The direction is evaluated alone, and together with the other one.
                 for wants in [wants, Quantities::PF | Quantity::LogPb | Quantity::LogFlow] {
                     let evaluation = policy.evaluate(&env, &states, None, wants).unwrap();
                     let dist = if direction == Direction::Forward { evaluation.pf } else { evaluation.pb };
@@ -113,7 +114,7 @@ fn roll_outs_ask_the_same_policy() {
     }
 }
 
-/// Every output that matters has a gradient, although most states skip some outputs.
+/// Every used output has a gradient, although most states skip some outputs.
 #[test]
 fn every_part_of_the_network_learns() {
     for env in boxes() {

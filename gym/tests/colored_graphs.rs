@@ -6,7 +6,7 @@ use gfn::graph::{Edge, GraphEnv, GraphKind, GraphState, Node};
 use gfn_gym::colored_graphs::{ColoredGraphReward, ColoredGraphs};
 use proptest::prelude::*;
 
-// A private part of gfn-gym, compiled into this program.
+// The module is a private part of gfn-gym, compiled into this program.
 #[path = "../src/colored_graphs/cliques.rs"]
 mod cliques;
 
@@ -63,7 +63,7 @@ fn even_by_hand() {
     // A square of alternating colours: each node has two neighbours of the other colour.
     let square = [(0, 1), (1, 2), (2, 3), (0, 3)];
     close(ColoredGraphReward::Even, &graph(&[0, 1, 0, 1], &square), 0.0);
-    // One colour: no neighbour of another colour, which doesn't count.
+    // The square has one colour: no node has a neighbour of another colour, and 0 doesn't count as even.
     close(ColoredGraphReward::Even, &graph(&[0; 4], &square), -40.0 / 7.0);
     // A path 0-1-0-0: nodes have 1, 2, 1, 0 such neighbours.
     close(ColoredGraphReward::Even, &graph(&[0, 1, 0, 0], &[(0, 1), (1, 2), (2, 3)]), -30.0 / 7.0);
@@ -71,11 +71,11 @@ fn even_by_hand() {
 
 #[test]
 fn cliques_by_hand() {
-    // One maximal clique of size 4: 1 - 4 + 4 - 1, and half the bonus for two and two.
+    // The graph is a maximal clique of size 4: 1 - 4 + 4 - 1, and half the bonus for two and two.
     close(ColoredGraphReward::Clique, &graph(&[0, 0, 0, 0], &COMPLETE), 0.0);
     close(ColoredGraphReward::Clique, &graph(&[0, 1, 1, 1], &COMPLETE), 0.0);
     close(ColoredGraphReward::Clique, &graph(&[0, 0, 1, 1], &COMPLETE), -0.5);
-    // One node: 0 - 1 + 1 - 1; an edge: 0 - 2 + 2 - 1; a path of three: 0 - 4 + 3 - 1.
+    // A node has 0 - 1 + 1 - 1; an edge 0 - 2 + 2 - 1; a path of three 0 - 4 + 3 - 1.
     close(ColoredGraphReward::Clique, &graph(&[0], &[]), -1.0);
     close(ColoredGraphReward::Clique, &graph(&[0, 1], &[(0, 1)]), -1.0);
     close(ColoredGraphReward::Clique, &graph(&[0, 1, 0], &[(0, 1), (1, 2)]), -2.0);

@@ -1,4 +1,4 @@
-//! The conditional reward: from a flat reward to the original one, and refused conditions.
+//! The conditional reward between a flat reward and the original one, and refused conditions.
 
 use gfn::Rng;
 use gfn::env::StateGraph;

@@ -49,7 +49,7 @@ fn cartesian_densities_are_normalised() {
             let total = total(&dist, &points, &vec![cell; n * n], atom.as_ref());
             assert!((total - 1.0).abs() < 1e-4, "{direction} from {state:?}: {total}");
         }
-        // Without other actions the atom has probability 1.
+        // The atom has probability 1 if there are no other actions.
         for (direction, state, atom) in
             [(Direction::Forward, [0.95, 0.5], [0.95, 0.5, 1.0]), (Direction::Backward, [0.05, 0.5], [0.0, 0.0, 0.0])]
         {

@@ -14,8 +14,8 @@ use gfn_gym::boxes::{BetaMixtures, BoxDist, BoxEnv, BoxPolicyConfig, BoxReward, 
 use gfn_gym::line::{Line, LineDist, LinePolicy, LinePolicyConfig};
 use tch::{Device, Kind, Tensor};
 
-/// Backward trajectories from points with very short arcs reach the source through its disk, and all steps
-/// can be scored.
+/// Backward trajectories from points with very short arcs reach the source through its disk, and all their
+/// steps can be scored.
 #[test]
 fn ways_back_beside_a_side_can_be_scored() {
     for delta in [0.001, 0.1, 0.25, 0.9] {
@@ -112,7 +112,7 @@ fn noise_widens_gaussian_steps_and_is_refused_by_betas() {
 
     let line = Line::new(3).unwrap();
     let mixtures = LinePolicyConfig::default().mixtures;
-    // Both components have mean 0 and the least standard deviation, 0.1.
+    // The two components have mean 0 and the smallest standard deviation, 0.1.
     let outputs = Tensor::from_slice(&[0.0, 0.0, 0.0, 0.0, -40.0, -40.0]).unsqueeze(0);
     let dist = LineDist::new(line, Direction::Forward, line.initial(&[0]), mixtures, outputs).unwrap();
     let deviation = |exploration: &Exploration| {

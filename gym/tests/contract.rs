@@ -115,7 +115,7 @@ fn graph_building_reaches_every_graph_within_its_limits() {
         (attached(undirected), 1 + 1 + 1 + 2 + 6),
         // Node 1 joins node 0; node 2 joins one of them, or both.
         (GraphBuildingConfig { max_nodes: 3, semantics: Semantics::Labelled, ..attached(undirected) }, 1 + 1 + 1 + 3),
-        // At most two edges, so no triangle.
+        // Graphs with at most two edges have no triangle.
         (GraphBuildingConfig { max_edges: Some(2), ..free(undirected, Semantics::UpToIsomorphism) }, 1 + 1 + 2 + 3),
         (GraphBuildingConfig { node_classes: 2, max_nodes: 2, ..free(undirected, Semantics::Labelled) }, 1 + 2 + 4 * 2),
         (GraphBuildingConfig { edge_classes: 2, max_nodes: 2, ..free(undirected, Semantics::Labelled) }, 1 + 1 + 3),

@@ -98,7 +98,7 @@ fn discrete_ebms() {
         let spin = |x: usize, i: usize| if x >> i & 1 == 1 { 1.0 } else { -1.0 };
         let energy = |x: usize| (0..n * n).map(|k| 0.5 * j[k] * spin(x, k / n) * spin(x, k % n)).sum::<f64>();
         let log_z = log_sum((0..1 << n).map(energy));
-        // For each of the 3^(n - 1) settings of the other coordinates a coordinate can be set in two ways.
+        // Each coordinate can be set in two ways for each of the 3^(n - 1) settings of the other coordinates.
         let moves = 2 * n as u64 * 3u64.pow(n as u32 - 1);
         check(&env, &reward, (n, 3), (3u64.pow(n as u32), moves, log_z));
         assert_eq!(ebm.n_states(), Some(3u64.pow(n as u32)));
@@ -221,7 +221,7 @@ fn set_additions() {
         let worth = |set: &u32| 0.2 + (0..5).filter(|i| set >> i & 1 == 1).map(|i| weights[i]).sum::<f64>();
         let log_z = sets.iter().filter(finished).map(worth).sum::<f64>().ln();
         let exits = if fixed_length { 0 } else { sets.len() };
-        // Every item of a set can have been added last.
+        // Every item of a set may be the last one added.
         let moves = sets.iter().map(|set| u64::from(set.count_ones())).sum::<u64>() + exits as u64;
         check(&env, &reward, (5, 2), (sets.len() as u64, moves, log_z));
         assert_eq!(rules.n_states(), Some(sets.len() as u64));
@@ -248,7 +248,7 @@ fn costs_of_trees(species: u32, sequences: &[&str]) -> Vec<Vec<[u64; 4]>> {
         return vec![sites.map(|c| ['A', 'C', 'G', 'T'].map(|base| if base == c { 0 } else { 1 << 20 })).collect()];
     }
     let mut trees = Vec::new();
-    // The part with the lowest species, and the rest.
+    // The subtree with the lowest species, and the rest.
     for left in (1..species).filter(|left| left & !species == 0 && left & lowest > 0) {
         let rights = costs_of_trees(species & !left, sequences);
         for a in costs_of_trees(left, sequences) {

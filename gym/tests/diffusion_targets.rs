@@ -147,7 +147,7 @@ fn exact_samples_have_the_moments_of_their_target() {
 fn cox_process_has_its_formula() {
     let target = CoxProcess::generated(3, &mut Rng::seeded(2)).unwrap();
     assert!(target.counts().iter().all(|&y| y >= 0.0 && y.fract() == 0.0));
-    // Compared with the density of a multivariate normal, by a solve instead of an inverse.
+    // The density is compared with that of a multivariate normal, by a solve instead of an inverse.
     let (n, mean) = (9, 126f64.ln() - 0.5 * 1.91);
     let at = |cell: usize| ((cell % 3) as f64, (cell / 3) as f64);
     let covariance: Vec<f64> = (0..n * n)

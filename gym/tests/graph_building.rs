@@ -85,7 +85,7 @@ fn forward_and_backward_agree() {
                 assert!(env.rules().is_reachable(&state.graphs()[0]));
             }
         }
-        // From each finished graph back to the start.
+        // Trajectories lead backwards from each finished graph to the start.
         let mut rng = Rng::seeded(4);
         for graph in walked.terminal_states().graphs() {
             let mut state = GraphStates::from(vec![graph.clone()]);

@@ -233,7 +233,7 @@ fn a_solver_gives_the_best_that_was_found_and_says_how() {
         assert_eq!((reported[reported.len() - 1].size, reported[0].origin), (solved.size, Origin::Search));
         let again = solver.solve(&graph, &mut Rng::seeded(1), |_| ()).unwrap();
         assert_eq!(again.nodes, solved.nodes);
-        // With a limit of time it ends soon after.
+        // The search ends soon after its time limit.
         let solved = Solver::new(&trained, &UniformPolicy).seconds(0.2).solve(&graph, &mut rng, |_| ()).unwrap();
         assert!(solved.samples > 0 && solved.seconds < 5.0, "{}", solved.seconds);
         assert_eq!(problem.check(&graph, &solved.nodes).unwrap(), solved.size);

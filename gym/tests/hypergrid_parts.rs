@@ -1,6 +1,5 @@
 //! The hash of points and the linear systems of hypergrid rewards: private parts of gfn-gym, compiled into
-//! this
-//! program.
+//! this program.
 
 #![allow(dead_code, reason = "tests call less of them than gfn-gym does")]
 

@@ -72,7 +72,7 @@ fn walks_go_both_ways() {
     let back = sampler.backward(walked.terminal_states(), &mut Rng::seeded(1)).unwrap();
     assert_eq!(back.terminal_states(), walked.terminal_states());
     for (i, ends) in back.offsets().windows(2).enumerate() {
-        // One step per unit of each coordinate, and the exit.
+        // A trajectory has one step per unit of each coordinate, and the exit.
         let length: usize = back.terminal_states().row(i).iter().map(|&x| usize::from(x)).sum();
         assert_eq!(ends[1] - ends[0], length + 1);
     }

@@ -1,5 +1,4 @@
-//! Closed forms of the hyper-grid's rewards compared with an enumeration of points; rules, presets and
-//! bad
+//! Closed forms of the hyper-grid's rewards compared with an enumeration of points; rules, presets and bad
 //! input.
 
 use gfn::Error;
@@ -59,7 +58,7 @@ proptest! {
         prop_assert_eq!(cosine.n_modes().is_some(), cosine.totals(1 << 16).unwrap().n_modes == 0);
     }
 
-    /// Independent random checks always leave modes; rules are all met, whatever their number.
+    /// Independent random checks always leave modes; rules are all met, for any number of rules.
     #[test]
     fn parity(ndim in 2usize..5, log_height in 1u32..4, n_dims in 1usize..5, n_rules in 1usize..7, seed in any::<u64>()) {
         let grid = grid(ndim, 1 << log_height);
@@ -243,7 +242,7 @@ fn a_reward_without_a_mode_is_a_typed_error() {
     GridReward::uniform_random(&grid(10, 64), 0.1, 2.0, 1e-3, 0).unwrap().check_modes().unwrap();
 }
 
-/// The first rules of a seed are the same for any number of rules, so that rewards can be compared.
+/// The first rules of a seed are equal for any number of rules, so that rewards can be compared.
 #[test]
 fn first_rules_are_shared() {
     let grid = grid(6, 64);
@@ -254,7 +253,8 @@ fn first_rules_are_shared() {
     assert_eq!(targets(Preset::K1)[..], targets(Preset::K16)[..1]);
 }
 
-/// A rate of 0 changes nothing; otherwise about that share of each tier moves, and the number of modes stays.
+/// A rate of 0 changes nothing; otherwise about a share `rate` of each tier moves, and the number of modes
+/// stays.
 #[test]
 fn corruption_moves_the_share_it_says() {
     let grid = grid(4, 16);
@@ -276,19 +276,19 @@ fn corruption_moves_the_share_it_says() {
         assert_ne!(other.is_mode(&states), after);
         (kept / n_before, n_after / n_before)
     };
-    // One tier: 90 % stay (of 4,096 modes, within five standard errors), and the same number of new modes
-    // appears.
+    // A single tier: 90 % stay (of 4,096 modes, within five standard errors), and an equal number of new
+    // modes appears.
     let one = BitwiseXor::random(&grid, 4, &[1], 0).unwrap().build(&grid).unwrap();
     assert_eq!(one.n_modes(), Some(4096));
     let (kept, total) = tenth(&one);
     assert!((kept - 0.9).abs() < 5.0 * (0.09f64 / 4096.0).sqrt(), "{kept}");
     assert!((total - 1.0).abs() < 0.05, "{total}");
-    // Without tiers the modes are the tier.
+    // The tier of a reward without tiers is being a mode.
     let random = GridReward::uniform_random(&grid, 0.1, 2.0, 0.1, 4).unwrap();
     let (kept, total) = tenth(&random);
     assert!((kept - 0.9).abs() < 5.0 * (0.09f64 / 6553.0).sqrt(), "{kept}");
     assert!((total - 1.0).abs() < 0.05, "{total}");
-    // Two tiers: a mode stays if both do.
+    // A mode of two tiers stays if both tiers do.
     let (kept, _) = tenth(&base);
     assert!((kept - 0.81).abs() < 5.0 * (0.154f64 / 4096.0).sqrt(), "{kept}");
 }

@@ -40,7 +40,7 @@ fn train(objective: impl Objective + 'static, config: MlpPolicyConfig, steps: us
     (distances(&env, trainer.policy(), &reward).l1, (log_z - reward.log_z()).abs())
 }
 
-/// 32,000 trajectories.
+/// The training uses 32,000 trajectories.
 #[test]
 fn trajectory_balance_reaches_the_target() {
     let (l1, log_z_error) = train(TrajectoryBalance, MlpPolicyConfig::default(), 2000);

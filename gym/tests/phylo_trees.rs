@@ -135,7 +135,7 @@ fn fitch_equals_brute_force() {
     let mut states = rules.all_trees().unwrap();
     let log_rewards = reward.log_reward(&states, None).unwrap();
     assert_eq!(reward.partial_log_reward(&states, None).unwrap().unwrap(), log_rewards);
-    // Also a forest: species 0 and 2 below inner node 2.
+    // The states include a forest: species 0 and 2 below inner node 2.
     states.append(VectorStates::from_rows([[2, 0, 2, 0, 0, 0, 0]]));
     let parsimony = reward.parsimony(&states).unwrap();
     for (row, &mutations) in states.rows().zip(&parsimony) {

@@ -100,7 +100,7 @@ fn policies_say_of_states_what_networks_say_of_reduced_graphs() -> Result<()> {
         let config =
             GraphNetConfig { identity: false, conv: ConvKind::GinVirtual, estimators, ..GraphNetConfig::default() };
         let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0))?;
-        // Without training its logits would be nearly equal.
+        // The noise replaces training: without it logits would be nearly equal.
         let noise = |of: &Tensor| Tensor::randn_like(of) * 0.2;
         tch::manual_seed(0);
         for parameter in net.parameters() {

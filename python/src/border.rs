@@ -1,4 +1,4 @@
-//! States on their way to Python and back: `Graphs`, or numpy arrays.
+//! The conversion of states to and from Python: `Graphs`, or numpy arrays.
 
 use gfn::env::{Reals, Rows, VectorStates};
 use gfn::graph::{GraphSchema, GraphStates};
@@ -18,15 +18,15 @@ use crate::errors::{call_python, to_exception};
 use crate::molecules::{Reading, graphs_of, lines};
 use crate::states::{Graphs, entries, table};
 
-/// Shows states of one environment to Python, reads them, and encodes them as vectors.
+/// Converts states of one environment to Python and back, and encodes them as vectors.
 pub(crate) trait Border<S>: Send + Sync {
-    /// Shows states to Python.
+    /// Converts states to an object of Python.
     fn show<'py>(&self, py: Python<'py>, states: &S) -> PyResult<Bound<'py, PyAny>>;
 
-    /// Reads states of Python; `who` names them in errors.
+    /// Reads states from an object of Python; `who` names the caller in errors.
     fn read(&self, states: &Bound<'_, PyAny>, who: &str) -> PyResult<S>;
 
-    /// The vector of each state; None for states without vectors of one width.
+    /// Returns the encoding of states as vectors; None if states have no vectors of a fixed width.
     fn features(&self) -> Option<Box<dyn StateFeatures<S>>> {
         None
     }
@@ -34,7 +34,7 @@ pub(crate) trait Border<S>: Send + Sync {
 
 type Show = Box<dyn for<'py> FnOnce(Python<'py>) -> PyResult<Bound<'py, PyAny>> + Send>;
 
-/// A batch of states, to be shown once the interpreter is attached.
+/// A batch of states that is converted once the interpreter is attached.
 pub(crate) struct DeferredObject(Show);
 
 impl<'py> IntoPyObject<'py> for DeferredObject {
@@ -48,7 +48,7 @@ impl<'py> IntoPyObject<'py> for DeferredObject {
 }
 
 impl<S: Send + 'static> dyn Border<S> {
-    /// Shows states later.
+    /// Defers the conversion of states until the interpreter is attached.
     pub(crate) fn defer(self: &std::sync::Arc<Self>, states: S) -> DeferredObject {
         let border = self.clone();
         DeferredObject(Box::new(move |py| border.show(py, &states)))
@@ -59,7 +59,7 @@ impl<S: Send + 'static> dyn Border<S> {
         call_python(who, |py| self.read(states.bind(py), who))
     }
 
-    /// Reads objects, at least one.
+    /// Reads objects, and refuses an empty batch.
     pub(crate) fn read_some(&self, objects: &Py<PyAny>, who: &'static str) -> Result<S>
     where
         S: Rows,
@@ -72,7 +72,7 @@ impl<S: Send + 'static> dyn Border<S> {
     }
 }
 
-/// Graphs, which may stand for molecules: then SMILES are read, and molecules of RDKit.
+/// The conversion of graphs. If they stand for molecules, SMILES and molecules of RDKit are read, too.
 pub(crate) struct GraphBorder {
     pub(crate) reading: Option<Reading>,
     pub(crate) schema: GraphSchema,
@@ -98,7 +98,7 @@ impl Border<GraphStates> for GraphBorder {
     }
 }
 
-/// Acyclic graphs as a bool array of adjacency matrices, `[states, from, to]`.
+/// The conversion of acyclic graphs to a bool array of adjacency matrices, `[states, from, to]`.
 pub(crate) struct StructureBorder {
     pub(crate) n_nodes: usize,
     pub(crate) features: AdjacencyFeatures,
@@ -131,7 +131,7 @@ impl Border<GraphStates> for StructureBorder {
     }
 }
 
-/// Vectors of small integers as an int64 array, a row per state.
+/// The conversion of vectors of small integers to an int64 array, a row per state.
 pub(crate) struct VectorBorder {
     pub(crate) width: usize,
     /// The number of values of an entry.
@@ -165,7 +165,8 @@ impl Border<VectorStates> for VectorBorder {
     }
 }
 
-/// Points of so many coordinates as a float64 array, a row per state. They are their own vectors.
+/// The conversion of points, with the given number of coordinates, to a float64 array, a row per state.
+/// Points are their own vectors.
 pub(crate) struct PointBorder(pub(crate) usize);
 
 impl Border<Reals> for PointBorder {
@@ -183,7 +184,8 @@ impl Border<Reals> for PointBorder {
     }
 }
 
-/// Points on their way through a diffusion: shown without their time, and read as points at the end.
+/// The conversion of points on their way through a diffusion: shown without their time, and read as points at
+/// the end.
 pub(crate) struct DiffusionBorder(pub(crate) DiffusionSampling);
 
 impl DiffusionBorder {
@@ -206,7 +208,7 @@ impl Border<DiffusionStates> for DiffusionBorder {
     }
 }
 
-/// The coordinates of the points that states have.
+/// The encoding of states as the coordinates of their points.
 struct Coordinates<S> {
     width: usize,
     points: fn(&S) -> &Reals,
@@ -221,7 +223,7 @@ impl<S> StateFeatures<S> for Coordinates<S> {
     }
 }
 
-/// A rectangular array of numbers, as `gfn_rs._objects` makes one.
+/// Builds a rectangular array of numbers, as `gfn_rs._objects` does.
 fn array<'py, T: Element, D: Dimension>(
     states: &Bound<'py, PyAny>,
     who: &str,
@@ -232,7 +234,8 @@ fn array<'py, T: Element, D: Dimension>(
     rows.extract()
 }
 
-/// Draws a uniform random path to each object; that there is one shows that they are finished objects of the environment.
+/// Draws a uniform random path to each object, which proves that the objects are finished objects of the
+/// environment.
 pub(crate) fn walks_to<E: TrainEnv>(env: &E, objects: &E::States, rng: &mut Rng) -> Result<Walks<E>> {
     if let Some(row) = env.is_initial(objects).iter().position(|initial| *initial)
         && env.exit_actions(&objects.select(&[row])).is_none()
@@ -246,7 +249,7 @@ pub(crate) fn walks_to<E: TrainEnv>(env: &E, objects: &E::States, rng: &mut Rng)
     }
     let uniform = env.uniform();
     let walks = Sampler::new(env, &uniform).backward(objects, rng)?.walks(env)?;
-    // Backward steps don't check the state that they begin at: steps from the start check each.
+    // Backward steps don't check the state that they begin at, but forward steps check every state.
     walks.replay(env)?;
     Ok(walks)
 }

@@ -1,4 +1,5 @@
-//! Conditions of trajectories: the library draws them, or a function of Python; and their encoding for networks.
+//! Conditions of trajectories, drawn by the library or by a function of Python, and their encoding for
+//! networks.
 
 use gfn::condition::ConditionSource;
 use gfn::env::Env;
@@ -17,7 +18,7 @@ use crate::reward::class_name;
 use crate::settings::Settings;
 use crate::tensors::PyTensor;
 
-/// The settings, as Python writes them; a part that doesn't vary has no marks.
+/// The settings as Python writes them; a constant part has no marks.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Spec {
@@ -27,7 +28,7 @@ struct Spec {
     focus: Option<FocusSpec>,
 }
 
-/// A distribution, and the marks of its thermometer, if it is written as one.
+/// A distribution, and the number of marks of its thermometer encoding, if it has one.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WithBins<T> {
@@ -68,7 +69,7 @@ impl Spec {
     }
 }
 
-/// beta, preferences and direction of focus of a condition.
+/// A condition as beta, preferences and direction of focus.
 type Plain = (f64, Vec<f64>, Option<Vec<f64>>);
 
 /// A distribution of conditions and their encoding.
@@ -82,19 +83,19 @@ impl Conditioner {
         Ok(Self(settings.0.build()?))
     }
 
-    /// Numbers of a condition's vector.
+    /// The width of a condition's vector.
     #[getter]
     fn width(&self) -> usize {
         self.0.width()
     }
 
-    /// Vectors of `n` conditions, `[n, width]`.
+    /// Draws `n` conditions as vectors, `[n, width]`.
     fn draw(&self, py: Python<'_>, n: usize, seed: u64) -> Outcome<PyTensor> {
         let _inside = Inside::enter(py)?;
         Ok(PyTensor(self.0.draw(n, &mut Rng::seeded(seed))?))
     }
 
-    /// The vectors of conditions.
+    /// Encodes conditions as vectors.
     fn encode(&self, py: Python<'_>, conditions: Vec<Plain>) -> Outcome<PyTensor> {
         let one = |(beta, preferences, focus)| Condition { beta, preferences, focus };
         let conditions: Vec<Condition> = conditions.into_iter().map(one).collect();
@@ -102,7 +103,7 @@ impl Conditioner {
         Ok(PyTensor(self.0.encode(&conditions)?))
     }
 
-    /// The conditions of vectors.
+    /// Decodes conditions from vectors.
     fn decode(&self, py: Python<'_>, vectors: PyTensor) -> Outcome<Vec<Plain>> {
         let _inside = Inside::enter(py)?;
         self.0.check(&vectors.0)?;
@@ -111,7 +112,7 @@ impl Conditioner {
     }
 }
 
-/// The source of conditions, as Python gives it.
+/// The source of conditions, as Python passes it.
 #[derive(FromPyObject)]
 pub(crate) enum ConditionSettings {
     Encoded(Py<Conditioner>),
@@ -124,14 +125,15 @@ pub(crate) enum Conditions {
     Uniform(usize),
     /// A function of a number n and a random generator of numpy that returns conditions, `[n, width]`.
     ///
-    /// Each batch has a new generator, with a seed from the trainer's stream, so that a resumed run draws what it would have drawn.
+    /// Each batch gets a new generator, seeded from the trainer's stream, so that a resumed run draws the
+    /// same conditions as an uninterrupted one.
     Function(Object, usize),
     /// Temperatures, preferences and directions of focus.
     Encoded(Box<Conditioning>),
 }
 
 impl Conditions {
-    /// Returns a source of conditions; None without conditions.
+    /// Returns a source of conditions; None if there are no conditions.
     pub(crate) fn new(source: Option<ConditionSettings>, width: usize, references: &References) -> Option<Self> {
         match source {
             None => (width > 0).then_some(Self::Uniform(width)),
@@ -140,7 +142,7 @@ impl Conditions {
         }
     }
 
-    /// The width of a condition.
+    /// Returns the width of a condition.
     pub(crate) fn width(&self) -> usize {
         match self {
             Self::Uniform(width) | Self::Function(_, width) => *width,
@@ -148,7 +150,7 @@ impl Conditions {
         }
     }
 
-    /// The rule by which rewards depend on conditions; None if each reward takes them itself.
+    /// Returns the rule by which rewards depend on conditions; None if each reward takes conditions itself.
     pub(crate) fn conditioning(&self) -> Option<&Conditioning> {
         match self {
             Self::Encoded(conditioning) => Some(conditioning),

@@ -1,4 +1,5 @@
-//! Errors of the library as Python exceptions of a fitting type, with their message; what Python code raised comes back as it was.
+//! Errors of the library as Python exceptions of a fitting type, with their message; exceptions of Python
+//! code are raised unchanged.
 
 use gfn::{Error, Result};
 use pyo3::exceptions::{PyFloatingPointError, PyIndexError, PyOSError, PyRuntimeError, PyValueError};
@@ -6,10 +7,10 @@ use pyo3::prelude::*;
 
 use crate::wording::in_python;
 
-/// An exception on its way to Python; `?` makes one of an error of the library, too.
+/// An exception to be raised in Python; `?` also converts an error of the library into it.
 pub(crate) struct PythonError(PyErr);
 
-/// The result of what Python calls, by which both kinds of errors are passed on.
+/// The result of functions that Python calls; `?` passes on both kinds of errors.
 pub(crate) type Outcome<T> = std::result::Result<T, PythonError>;
 
 impl From<Error> for PythonError {
@@ -30,7 +31,7 @@ impl From<PythonError> for PyErr {
     }
 }
 
-/// The exception for an error.
+/// Returns the exception for an error.
 pub(crate) fn to_exception(error: Error) -> PyErr {
     let message = in_python(&error.to_string());
     match error {
@@ -38,7 +39,7 @@ pub(crate) fn to_exception(error: Error) -> PyErr {
             Ok(exception) => *exception,
             Err(_) => PyRuntimeError::new_err(message),
         },
-        // OSError finds its subclass (FileNotFoundError, PermissionError) by the number.
+        // OSError picks its subclass (FileNotFoundError, PermissionError) by the error number.
         Error::Io { path, source } => match source.raw_os_error() {
             Some(number) => PyOSError::new_err((number, source.to_string(), path)),
             None => PyOSError::new_err(message),
@@ -57,7 +58,8 @@ pub(crate) fn to_exception(error: Error) -> PyErr {
     }
 }
 
-/// Calls Python for the library, which carries an exception through as an error. `who` names the code that is called.
+/// Calls Python for the library; an exception passes through the library as an error. `who` names the called
+/// code.
 pub(crate) fn call_python<T>(who: &'static str, call: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T> {
     Python::attach(call).map_err(|exception| Error::external(who, exception))
 }

@@ -1,4 +1,5 @@
-//! Molecules of files and lists as data: what is read and what isn't, and the fragments that they fall into.
+//! Molecules of files and lists as data: the molecules that were read, the lines that weren't, and the
+//! fragments of molecules.
 
 use std::io::BufRead;
 use std::path::PathBuf;
@@ -12,11 +13,11 @@ use crate::errors::Outcome;
 use crate::inside::Inside;
 use crate::molecules::{lines, rows_of, warn_of_rows};
 
-/// The SMILES of what could be read, and a text of what couldn't.
+/// The SMILES that could be read, and a text about lines that couldn't.
 type Read = (Vec<String>, String);
 
-/// The molecules of a file, or of a list as of a file of these lines; of a table the column of this name, if
-/// there is one.
+/// Reads the molecules of a file, or of a list in the same way as of a file with these lines; for a table,
+/// the column of this name, if one is given.
 #[pyfunction]
 pub(crate) fn read_molecules(
     py: Python<'_>,
@@ -47,7 +48,7 @@ fn all(reader: MoleculeReader<impl BufRead>, cleanup: Cleanup, column: Option<St
     Ok((smiles, report))
 }
 
-/// The most frequent pieces of molecules, as the file of a library.
+/// Returns the most frequent fragments of molecules, in the file format of a fragment library.
 #[pyfunction]
 pub(crate) fn fragments_of(py: Python<'_>, molecules: &Bound<'_, PyAny>, n: usize) -> Outcome<String> {
     let _inside = Inside::enter(py)?;

@@ -1,4 +1,4 @@
-//! Threads of Python inside of the library, and its own.
+//! The threads of Python that are inside the library, and the library's own threads.
 
 use std::cell::Cell;
 use std::sync::Once;
@@ -12,28 +12,29 @@ use pyo3::prelude::*;
 use crate::errors::Outcome;
 use crate::tensors::Clean;
 
-/// Whether the interpreter is about to end.
+/// `true` once the interpreter is about to end.
 static ENDING: AtomicBool = AtomicBool::new(false);
-/// Whether this process was forked from one that may have had threads, of which none is here.
+/// `true` if this process was forked from a process that may have had threads, none of which exist here.
 static FORKED: AtomicBool = AtomicBool::new(false);
-/// Calls of the library that haven't returned.
+/// The number of calls of the library that haven't returned.
 static CALLS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// Calls of this thread.
+    /// The number of these calls made by this thread.
     static OWN_CALLS: Cell<usize> = const { Cell::new(0) };
-    /// Whether this thread has a pool of its own.
+    /// `true` if this thread is a rayon pool by itself.
     static ALONE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A call of the library: whatever works for long, or calls Python, holds one. It is made and dropped by a thread that has the interpreter.
+/// A guard of a call of the library that takes long or calls Python. It is created and dropped by a thread
+/// that holds the interpreter.
 pub(crate) struct Inside {
     _clean: Clean,
 }
 
 impl Inside {
     /// # Errors
-    /// `SystemExit`, which ends a thread quietly, where the interpreter is about to end.
+    /// `SystemExit`, which ends a thread quietly, if the interpreter is about to end.
     pub(crate) fn enter(py: Python<'_>) -> PyResult<Self> {
         if ENDING.load(SeqCst) {
             return Err(exit_error());
@@ -59,7 +60,8 @@ fn exit_error() -> PyErr {
     PySystemExit::new_err("Python is about to end")
 }
 
-/// Ends what a daemon thread does once the interpreter is about to end: a thread that comes back to it later ends the process by an abort.
+/// Returns an error once the interpreter is about to end, so that a daemon thread stops: if it returned to
+/// the interpreter later, the process would abort.
 pub(crate) fn check_ending() -> Result<()> {
     if ENDING.load(SeqCst) {
         return Err(Error::external("the end of Python", exit_error()));
@@ -67,50 +69,52 @@ pub(crate) fn check_ending() -> Result<()> {
     Ok(())
 }
 
-/// Has all calls end soon, and lets no other begin.
+/// Makes all calls end soon, and prevents new ones.
 #[pyfunction]
 pub(crate) fn end() {
     ENDING.store(true, SeqCst);
 }
 
-/// Calls that haven't ended yet.
+/// Returns the number of calls that haven't ended yet.
 #[pyfunction]
 pub(crate) fn calls() -> usize {
     CALLS.load(SeqCst)
 }
 
-/// Says that this process was forked: the one thread that it has works alone.
+/// Records that this process was forked: its single thread works alone.
 #[pyfunction]
 pub(crate) fn forked() {
     FORKED.store(true, SeqCst);
     CALLS.store(OWN_CALLS.get(), SeqCst);
 }
 
-/// Makes this thread a pool of rayon's: the one that there was has no threads in this process, and who waits for it waits for ever.
+/// Makes this thread a rayon pool: the parent's pool has no threads in this process, so waiting for it would
+/// never end.
 fn alone() {
     static TORCH: Once = Once::new();
     TORCH.call_once(|| tch::set_num_threads(1));
     if !ALONE.replace(true) {
-        // A thread that is a pool's already, one of a program around Python say, has it.
+        // Fails if the thread already belongs to a pool, for example of a program around Python, which is
+        // then used.
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread().build();
         std::mem::forget(pool);
     }
 }
 
-/// One thread for what the library does itself, as torch gets one for small networks, unless another number was chosen: a step is so
-/// short that a second one costs more than it does.
+/// Sets one thread for the library's own work, as torch gets one for small networks, unless the user chose
+/// another number: a step is so short that a second thread costs more than it saves.
 pub(crate) fn prepare_threads() {
     static PREPARED: Once = Once::new();
     PREPARED.call_once(|| {
         if std::env::var_os("RAYON_NUM_THREADS").is_none() {
-            // It fails where a number was chosen before, which then holds.
+            // Fails if a number was chosen before, which then stays in effect.
             let _ = rayon::ThreadPoolBuilder::new().num_threads(1).build_global();
         }
     });
 }
 
-/// Gives the library and torch so many threads, for the rest of the process; before its first trainer. A process that is forked from it has
-/// one: the others aren't there.
+/// Sets the number of threads of the library and of torch for the rest of the process; call it before the
+/// first trainer. A process forked from this one has a single thread, because threads aren't copied.
 #[pyfunction]
 pub(crate) fn set_threads(n: &Bound<'_, PyAny>) -> Outcome<()> {
     let n = n.py().import("gfn_rs._checks")?.call_method1("count", (n, "threads", 1))?.extract()?;

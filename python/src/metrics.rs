@@ -1,4 +1,4 @@
-//! Figures of samples and of objectives that need no trainer.
+//! Metrics of samples and of objectives that need no trainer.
 
 use gfn::env::Reals;
 use gfn::metrics::NoiseFloor;
@@ -11,7 +11,7 @@ use crate::errors::Outcome;
 use crate::inside::Inside;
 use crate::watch::Watch;
 
-/// Points, a row each, that `gfn_rs.metrics` has looked at.
+/// Points, a row each, that `gfn_rs.metrics` has checked.
 type Points<'py> = PyReadonlyArray2<'py, f64>;
 
 fn points(rows: &Points<'_>) -> Result<Reals> {
@@ -19,7 +19,7 @@ fn points(rows: &Points<'_>) -> Result<Reals> {
     Reals::from_flat(rows.ncols(), rows.iter().copied().collect())
 }
 
-/// The 2-Wasserstein distance between two sets of points.
+/// Returns the 2-Wasserstein distance between two sets of points.
 #[pyfunction]
 pub(crate) fn wasserstein2(py: Python<'_>, a: Points<'_>, b: Points<'_>) -> Outcome<f64> {
     let (a, b) = (points(&a)?, points(&b)?);
@@ -27,7 +27,7 @@ pub(crate) fn wasserstein2(py: Python<'_>, a: Points<'_>, b: Points<'_>) -> Outc
     Ok(py.detach(|| transport::wasserstein2_watched(&a, &b, &mut || watch.look()))?)
 }
 
-/// The squared maximum mean discrepancy between two sets of points.
+/// Returns the squared maximum mean discrepancy between two sets of points.
 #[pyfunction]
 pub(crate) fn maximum_mean_discrepancy(py: Python<'_>, a: Points<'_>, b: Points<'_>) -> Outcome<f64> {
     let (a, b) = (points(&a)?, points(&b)?);
@@ -35,13 +35,13 @@ pub(crate) fn maximum_mean_discrepancy(py: Python<'_>, a: Points<'_>, b: Points<
     Ok(py.detach(|| transport::maximum_mean_discrepancy(&a, &b))?)
 }
 
-/// The rows that no other one is better than.
+/// Returns the indices of the rows that no other row dominates.
 #[pyfunction]
 pub(crate) fn pareto_front(objectives: Points<'_>) -> Outcome<Vec<usize>> {
     Ok(pareto::pareto_front(&points(&objectives)?)?)
 }
 
-/// The volume that vectors of objectives dominate, above a reference.
+/// Returns the volume that vectors of objectives dominate, above a reference.
 #[pyfunction]
 pub(crate) fn hypervolume(
     py: Python<'_>,
@@ -53,7 +53,7 @@ pub(crate) fn hypervolume(
     Ok(py.detach(|| pareto::hypervolume(&objectives, &reference))?)
 }
 
-/// The distance of the samples of a perfect sampler from the target.
+/// Returns the distance between the samples of a perfect sampler and the target.
 #[pyfunction]
 pub(crate) fn noise_floor(
     py: Python<'_>,

@@ -1,4 +1,4 @@
-//! Graphs that stand for molecules: atoms and bonds, or fragments that are joined.
+//! Graphs that stand for molecules: atoms and bonds, or fragments joined to each other.
 
 use std::sync::Arc;
 
@@ -16,23 +16,23 @@ use crate::errors::Outcome;
 use crate::kinds::{ByKind, GraphDetails, Space};
 use crate::settings::read;
 
-/// The names of classes of nodes, of values of their attributes, and the same of edges.
+/// The names of node classes, of values of node attributes, of edge classes and of values of edge attributes.
 pub(crate) type Encoding = (Vec<String>, Vec<Vec<String>>, Vec<String>, Vec<Vec<String>>);
 
-/// Rows that are named in an error.
+/// The number of rows that an error names.
 const NAMED: usize = 3;
-/// Trees of a molecule that are looked at.
+/// The largest number of trees of a molecule that are checked.
 const LISTED: usize = 1_000;
 
-/// Reads graphs as molecules.
+/// The reading of graphs as molecules.
 #[derive(Clone)]
 pub(crate) struct Reading {
     codec: MoleculeCodecs,
-    /// The environment's settings, of which another process builds it.
+    /// The environment's settings, from which another process rebuilds it.
     pub(crate) settings: Arc<Value>,
 }
 
-/// The meaning of nodes: atoms or fragments.
+/// The meaning of nodes, as atoms or as fragments.
 #[derive(Clone)]
 pub(crate) enum MoleculeCodecs {
     Atoms(MoleculeCodec),
@@ -40,13 +40,13 @@ pub(crate) enum MoleculeCodecs {
 }
 
 impl Reading {
-    /// The reading of an environment of these settings.
+    /// Builds the reading for an environment of these settings.
     pub(crate) fn new(settings: &EnvSpec, codec: MoleculeCodecs) -> Result<Self> {
         let settings = serde_json::to_value(settings).map_err(|error| Error::external("settings", error))?;
         Ok(Self { codec, settings: Arc::new(settings) })
     }
 
-    /// The reading of an environment of settings of Python.
+    /// Reads the settings of an environment from Python, and builds its reading.
     pub(crate) fn read(settings: &Bound<'_, PyAny>) -> Outcome<Self> {
         let spec: EnvSpec = read("an environment", settings)?;
         match spec.build(None, None, &Failures::default())? {
@@ -55,7 +55,7 @@ impl Reading {
         }
     }
 
-    /// The names of classes and attributes in graphs of this schema.
+    /// Returns the names of classes and attributes in graphs of this schema.
     pub(crate) fn encoding(&self, schema: &GraphSchema) -> Encoding {
         let mut edges = vec!["bond".to_owned()];
         match &self.codec {
@@ -89,7 +89,7 @@ impl Reading {
         }
     }
 
-    /// The molecule that a graph is.
+    /// Returns the molecule that a graph stands for.
     pub(crate) fn molecule(&self, graph: &GraphState) -> Result<Molecule> {
         match &self.codec {
             MoleculeCodecs::Atoms(codec) => codec.molecule(graph),
@@ -97,24 +97,25 @@ impl Reading {
         }
     }
 
-    /// The SMILES of a graph; none of the start, which has no atoms.
+    /// Returns the SMILES of a graph; an empty text for the start, which has no atoms.
     pub(crate) fn smiles(&self, graph: &GraphState) -> Result<String> {
         if graph.n_nodes() == 0 { Ok(String::new()) } else { Ok(self.molecule(graph)?.smiles()) }
     }
 
-    /// The molecule that a line says, a SMILES and whatever stands behind a blank; and what of it is left out.
+    /// Reads a line of a SMILES, with any text after a blank. Returns the molecule, and the parts that were
+    /// left out.
     fn read_line(&self, line: &str) -> Result<(Molecule, LeftOut)> {
         let smiles = line.split_whitespace().next().unwrap_or_default();
         let (molecule, mut left_out) = Molecule::read_noting(&ValenceTable::default(), smiles)?;
         if matches!(&self.codec, MoleculeCodecs::Atoms(codec) if codec.config().stereo) {
-            // A mark that says nothing is no loss.
+            // A mark that carries no information is no loss.
             return Ok((molecule, LeftOut { stereo: 0, ..left_out }));
         }
         left_out.stereo += molecule.marks().len();
         Ok((molecule.without_stereo(), left_out))
     }
 
-    /// The states that a molecule is: one of atoms, of fragments all trees that it is, `most` at most.
+    /// Returns the states of a molecule: a single state of atoms, or all trees of fragments, `most` at most.
     fn states(&self, molecule: &Molecule, most: usize) -> Result<Vec<GraphState>> {
         let refuse =
             |got: String, expected| Err(Error::config("a molecule", format!("{}, {got}", molecule.smiles()), expected));
@@ -144,7 +145,7 @@ impl Reading {
         }
     }
 
-    /// Warns of fragments of its library that were read without their stereochemistry.
+    /// Warns of fragments of the library that were read without their stereochemistry.
     pub(crate) fn warn_of_fragments(&self, py: Python<'_>) -> PyResult<()> {
         let MoleculeCodecs::Fragments(env) = &self.codec else { return Ok(()) };
         let fragments = env.library().fragments().iter();
@@ -152,7 +153,7 @@ impl Reading {
         warn_of_stereo(py, lost, |_, smiles| format!("the fragment {smiles:?}"))
     }
 
-    /// A score of molecules as a reward of graphs.
+    /// Turns a score of molecules into a reward of graphs.
     pub(crate) fn reward(&self, score: impl MoleculeScore + 'static) -> Box<dyn Reward<GraphStates>> {
         match &self.codec {
             MoleculeCodecs::Atoms(codec) => Box::new(MoleculeReward::new(codec, score)),
@@ -161,12 +162,12 @@ impl Reading {
     }
 }
 
-/// SMILES, each with a name behind it perhaps, or molecules of RDKit, as text.
+/// Returns SMILES, each with an optional name after it, or molecules of RDKit, as lines of text.
 pub(crate) fn lines(molecules: &Bound<'_, PyAny>, who: &str) -> PyResult<Vec<String>> {
     molecules.py().import("gfn_rs._objects")?.call_method1("lines", (molecules, who))?.extract()
 }
 
-/// The reason for which each line isn't read, if it isn't.
+/// Returns the reason why each line can't be read; None if it can.
 pub(crate) fn refusals(reading: &Reading, lines: &[String]) -> Vec<Option<String>> {
     let read = |line: &String| reading.states(&reading.read_line(line)?.0, 1);
     lines.iter().map(|line| read(line).err().map(|error| error.to_string())).collect()
@@ -195,7 +196,7 @@ pub(crate) fn rows_of<T: Send>(
     Err(PyValueError::new_err(format!("{n} of {of} rows of {who} can't be taken ({remedy}): {first}{more}")))
 }
 
-/// The states of each line, of atoms one, with a warning of stereochemistry that they lose.
+/// Returns the states of each line (a single state of atoms), and warns of stereochemistry that they lose.
 pub(crate) fn states_of(
     py: Python<'_>,
     reading: &Reading,
@@ -235,12 +236,12 @@ fn warn_of_stereo<T>(
     warn(py, &format!("{}: {what} {marks}", name(row, first)))
 }
 
-/// Gives a `UserWarning`.
+/// Issues a `UserWarning`.
 pub(crate) fn warn(py: Python<'_>, text: &str) -> PyResult<()> {
     PyErr::warn(py, &py.get_type::<PyUserWarning>(), &std::ffi::CString::new(text)?, 2)
 }
 
-/// The graph of each line.
+/// Returns the graph of each line.
 pub(crate) fn graphs_of(py: Python<'_>, reading: &Reading, lines: &[String], who: &str) -> PyResult<Vec<GraphState>> {
     if let MoleculeCodecs::Fragments(_) = &reading.codec {
         let expected =

@@ -1,4 +1,5 @@
-//! Objectives by their settings, and functions of Python of the log-probabilities of a batch.
+//! Objectives built from settings, and objectives that are functions of Python of a batch's
+//! log-probabilities.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -22,7 +23,7 @@ use crate::references::{Object, References};
 use crate::settings::Settings;
 use crate::tensors;
 
-/// Their settings, by the name of the class in Python.
+/// The settings of objectives, by the name of the class in Python.
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 enum Spec {
@@ -55,7 +56,7 @@ fn flow(forward_looking: bool) -> StateFlow {
     if forward_looking { StateFlow::ForwardLooking } else { StateFlow::Whole }
 }
 
-/// An objective of P_F, with one of P_B beside it if it has one of its own.
+/// Boxes an objective of P_F, combined with an objective of P_B if one is given.
 fn with_backward(objective: impl Objective + 'static, backward: Option<Backward>) -> Box<dyn Objective> {
     match backward {
         None => Box::new(objective),
@@ -64,7 +65,7 @@ fn with_backward(objective: impl Objective + 'static, backward: Option<Backward>
     }
 }
 
-/// An objective as Python gives it: `{class: settings}`, and its function, if it is one.
+/// An objective as Python passes it: `{class: settings}`, and its function, if it is one.
 #[derive(FromPyObject)]
 pub(crate) struct ObjectiveSettings(Settings<Spec>, Option<Py<PyAny>>);
 
@@ -107,8 +108,8 @@ fn build(spec: Spec, function: Option<Object>) -> Result<Box<dyn Objective>> {
     })
 }
 
-/// What an objective sees of a batch of B trajectories with T transitions in all: tensors of torch with gradients, and where each
-/// trajectory's transitions begin and end.
+/// The scores of a batch of B trajectories with T transitions in all, which an objective gets: tensors of
+/// torch with gradients, and the offsets of each trajectory's transitions.
 #[pyclass(frozen, module = "gfn_rs", name = "Scores")]
 pub(crate) struct Scores {
     /// log P_F of each transition, `[T]`.
@@ -117,33 +118,35 @@ pub(crate) struct Scores {
     /// log P_B of each transition, `[T]`.
     #[pyo3(get)]
     log_pb: Py<PyAny>,
-    /// log R of each trajectory's object, `[B]`, with the correction for symmetry, if there is one.
+    /// log R of each trajectory's object, `[B]`, including the correction for symmetry, if there is one.
     #[pyo3(get)]
     log_reward: Py<PyAny>,
-    /// log Z for each trajectory, `[B]`; None unless asked for.
+    /// log Z for each trajectory, `[B]`; None unless requested.
     #[pyo3(get)]
     log_z: Option<Py<PyAny>>,
-    /// log F of each state that isn't the last of its trajectory, `[T]`; None unless asked for.
+    /// log F of each state that isn't the last of its trajectory, `[T]`; None unless requested.
     #[pyo3(get)]
     log_flow: Option<Py<PyAny>>,
-    /// The transitions of trajectory k are those from `offsets[k]` to below `offsets[k + 1]`, `[B + 1]`, an array of numpy.
+    /// The offsets of transitions, `[B + 1]`, an array of numpy: trajectory k has the transitions from
+    /// `offsets[k]` to below `offsets[k + 1]`.
     #[pyo3(get)]
     offsets: Py<PyAny>,
-    /// The trajectory of each transition, `[T]`, a tensor.
+    /// The index of the trajectory of each transition, `[T]`, a tensor.
     #[pyo3(get)]
     trajectory: Py<PyAny>,
-    /// The scores that a trainer computes its loss of, if a trainer scored the batch.
+    /// The scores from which a trainer computes its loss, if a trainer scored the batch.
     batch: Option<Mutex<BatchScores>>,
 }
 
 impl Scores {
-    /// Scores of a batch, as a trainer gives them: with all estimates that there are.
+    /// Builds the scores of a batch for Python, with all estimates that exist.
     pub(crate) fn from_batch(py: Python<'_>, scores: BatchScores) -> PyResult<Self> {
         let shown = Self::new(py, scores.whole(), true, true)?;
         Ok(Self { batch: Some(Mutex::new(scores)), ..shown })
     }
 
-    /// The scores that a trainer computes its loss of; None for scores that an objective was called with.
+    /// Returns the scores from which a trainer computes its loss; None for scores that an objective was
+    /// called with.
     pub(crate) fn batch(&self) -> Option<MutexGuard<'_, BatchScores>> {
         self.batch.as_ref().map(|scores| scores.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -175,11 +178,11 @@ impl Scores {
     }
 }
 
-/// A function of Python, as an objective.
+/// A function of Python as an objective.
 #[derive(Debug)]
 struct PyObjective {
     function: Object,
-    /// The name in checkpoints: a run resumes only with the objective of the same name.
+    /// The name in checkpoints: a run resumes only with an objective of the same name.
     name: String,
     log_z: bool,
     flow: bool,

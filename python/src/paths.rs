@@ -1,4 +1,4 @@
-//! Trajectories that Python has: of any environment, with the log-probabilities of their transitions.
+//! Trajectories in Python, of any environment, with the log-probabilities of their transitions.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
@@ -22,14 +22,15 @@ use crate::tensors::PyTensor;
 /// A batch of trajectories of one environment.
 pub(crate) struct PathBatch<E: PyEnv> {
     pub(crate) batch: Batch<E>,
-    /// log P_F and log P_B of each transition under the policy that drew it, without exploration, `[2, T]`.
+    /// log P_F and log P_B of each transition under the policy that sampled it, without exploration,
+    /// `[2, T]`.
     log_probs: Option<Tensor>,
     env: E,
     border: Arc<dyn Border<E::States>>,
 }
 
 impl AnyPaths {
-    /// The trajectories of an environment that is equal to this one.
+    /// Returns the trajectories if their environment is equal to this one.
     pub(crate) fn of_env<E: PyEnv>(&mut self, env: &E) -> Result<&mut PathBatch<E>> {
         let paths: Option<&mut PathBatch<E>> = each!(self, paths => (paths as &mut dyn Any).downcast_mut());
         match paths {
@@ -81,7 +82,7 @@ impl<E: PyEnv> PathBatch<E> {
     }
 }
 
-/// log P_F and log P_B of transitions, as Python has them.
+/// log P_F and log P_B of transitions, as tensors of Python.
 type PyScored = (PyTensor, PyTensor);
 
 /// Replays trajectories from outside from the initial state, which checks each step.
@@ -122,7 +123,8 @@ impl Paths {
         Self(Mutex::new(paths))
     }
 
-    /// Locks them for one caller. Any other waits a moment, and gets an error instead of a deadlock. To be called without the interpreter.
+    /// Locks the trajectories for one caller. Another caller waits a moment and then gets an error instead of
+    /// a deadlock. Call it without the interpreter.
     pub(crate) fn lock(&self) -> Result<MutexGuard<'_, AnyPaths>> {
         for _ in 0..N_TRIES {
             match self.0.try_lock() {
@@ -137,20 +139,20 @@ impl Paths {
         ))
     }
 
-    /// Reads them without the interpreter. A panic is an error.
+    /// Reads the trajectories without the interpreter. A panic becomes an error.
     fn read<T: Send>(&self, py: Python<'_>, read: impl FnOnce(&mut AnyPaths) -> Result<T> + Send) -> PyResult<T> {
         let _inside = Inside::enter(py)?;
         py.detach(|| catch_panic(|| read(&mut *self.lock()?)))?.map_err(to_exception)
     }
 }
 
-/// Attempts to lock trajectories that are in use, and the time between two.
+/// The number of attempts to lock trajectories that are in use, and the time between two attempts.
 const N_TRIES: usize = 100;
 const PAUSE: Duration = Duration::from_millis(1);
 
 #[pymethods]
 impl Paths {
-    /// The beginning of the transitions of each trajectory, `[n + 1]`.
+    /// Returns the offset of the transitions of each trajectory, `[n + 1]`.
     fn offsets(&self, py: Python<'_>) -> PyResult<Array<i64>> {
         self.read(py, |paths| Ok(each!(paths, paths => whole(paths.trajectories().offsets().iter().copied()))))
     }
@@ -163,7 +165,7 @@ impl Paths {
         self.read(py, |paths| Ok(each!(paths, paths => Array(paths.trajectories().is_exit().to_vec()))))
     }
 
-    /// Forward actions, or those that undo them: slots `[T]`, or rows of numbers.
+    /// Returns forward actions, or the actions that undo them: slots `[T]`, or rows of numbers.
     fn actions(&self, py: Python<'_>, reverse: bool) -> PyResult<PyTensor> {
         self.read(py, |paths| {
             Ok(each!(paths, paths => {
@@ -173,7 +175,7 @@ impl Paths {
         })
     }
 
-    /// Forward actions in the form in which they can be replayed from the initial state.
+    /// Returns forward actions in a form that can be replayed from the initial state.
     fn walked(&self, py: Python<'_>) -> PyResult<PyTensor> {
         self.read(py, |paths| {
             each!(paths, paths => {
@@ -193,7 +195,7 @@ impl Paths {
         self.read(py, |paths| Ok(each!(paths, paths => paths.trajectories().recorded_log_rewards().map(copy))))
     }
 
-    /// log P_F and log P_B of each transition, if they were computed.
+    /// Returns log P_F and log P_B of each transition, if they were computed.
     fn log_probs(&self, py: Python<'_>) -> PyResult<Option<PyScored>> {
         let split = |log_probs: &Tensor| (PyTensor(log_probs.get(0)), PyTensor(log_probs.get(1)));
         self.read(py, |paths| Ok(each!(paths, paths => paths.log_probs.as_ref().map(split))))
@@ -222,19 +224,19 @@ impl Paths {
         })
     }
 
-    /// Some of them; rows are below their number.
+    /// Returns these rows, which are below the number of trajectories.
     fn select(&self, py: Python<'_>, rows: Vec<usize>) -> PyResult<Self> {
         self.read(py, |paths| Ok(Self::new(map_each!(paths, paths => paths.select(&rows)?))))
     }
 
-    /// The same with log R of each.
+    /// Returns the trajectories with log R of each.
     fn with_log_rewards(&self, py: Python<'_>, log_rewards: Vec<f64>) -> PyResult<Self> {
         self.read(py, |paths| Ok(Self::new(map_each!(paths, paths => paths.with_log_rewards(log_rewards)?))))
     }
 
-    /// These, and then others of the same environment.
+    /// Returns these trajectories, followed by others of the same environment.
     fn join(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
-        // Both may be one object, which can't be locked twice.
+        // `self` and `other` may be one object, which can't be locked twice.
         let mut copy = other.read(py, |paths| {
             let all = each!(paths, paths => (0..paths.trajectories().len()).collect::<Vec<_>>());
             Ok(map_each!(paths, paths => paths.select(&all)?))

@@ -14,7 +14,7 @@ use crate::molecules::{lines, warn};
 use crate::settings::Settings;
 use crate::states::Array;
 
-/// A score of the library's: one by its name, or factors.
+/// Builds a score of the library, by its name or from factors.
 pub(crate) fn molecule_score(settings: serde_json::Value) -> gfn::Result<FactoredScore> {
     if let Some(name) = settings.as_str() {
         let unknown = || Error::config("score", name, "one of the names of `MoleculeReward`");
@@ -24,7 +24,7 @@ pub(crate) fn molecule_score(settings: serde_json::Value) -> gfn::Result<Factore
     config.map_err(|error| Error::config("factors of a score", error, "those of `MoleculeScore`"))?.build()
 }
 
-/// The molecules of SMILES, or of molecules of RDKit.
+/// Reads molecules from SMILES, or from molecules of RDKit.
 fn molecules(objects: &Bound<'_, PyAny>) -> PyResult<Vec<Molecule>> {
     let read = |(row, line): (usize, String)| {
         let smiles = line.split_whitespace().next().unwrap_or_default();
@@ -34,7 +34,7 @@ fn molecules(objects: &Bound<'_, PyAny>) -> PyResult<Vec<Molecule>> {
     lines(objects, "molecules")?.into_iter().enumerate().map(read).collect()
 }
 
-/// A score that factors make.
+/// A score that is a product of factors.
 #[pyclass(frozen, module = "gfn_rs._gfn")]
 pub(crate) struct Score(FactoredScore);
 
@@ -64,7 +64,7 @@ impl Score {
     }
 }
 
-/// Different molecules, the best first.
+/// Distinct molecules, the best first.
 #[pyclass(frozen, module = "gfn_rs._gfn")]
 pub(crate) struct Ranking(gfn_molecules::Ranking);
 
@@ -78,7 +78,7 @@ impl Ranking {
     ) -> Outcome<Self> {
         let molecules = self::molecules(molecules)?;
         let ranking = gfn_molecules::Ranking::new(&molecules, &log_scores.as_array().to_vec())?;
-        // A ranking has each molecule once: the columns are those of its first row.
+        // A ranking lists each molecule once: its columns come from the molecule's first row.
         let mut rows = std::collections::BTreeMap::new();
         for (row, molecule) in molecules.iter().enumerate() {
             rows.entry(molecule.key()).or_insert(row);
@@ -115,7 +115,7 @@ impl Ranking {
         self.column(|entry| entry.log_score)
     }
 
-    /// The name and the values of each column.
+    /// Returns the name and the values of each column.
     fn columns(&self) -> Vec<(String, Array<f64>)> {
         let names = self.0.columns().iter().cloned().enumerate();
         names.map(|(k, name)| (name, self.column(|entry| entry.values[k]))).collect()

@@ -10,8 +10,9 @@ pub(crate) type Object = Arc<Py<PyAny>>;
 
 /// All objects that the parts of a trainer refer to.
 ///
-/// Python's collector finds a cycle, such as a trainer whose reward is a method of an object that holds the trainer, if it learns of each
-/// reference of the trainer once. So this list owns them, and the parts share them.
+/// Python's garbage collector finds a cycle, such as a trainer whose reward is a method of an object that
+/// holds the trainer, only if each reference of the trainer is reported exactly once. So this list owns the
+/// references, and the parts share them.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct References(Arc<Mutex<Vec<Object>>>);
 
@@ -23,7 +24,8 @@ impl References {
         object
     }
 
-    /// Tells the collector of the objects. It may not wait; an object that it doesn't learn of counts as in use.
+    /// Reports the objects to the garbage collector without waiting for a lock; an object that isn't reported
+    /// counts as in use.
     pub(crate) fn visit(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         match self.0.try_lock() {
             Ok(objects) => objects.iter().try_for_each(|object| visit.call(object.as_ref())),

@@ -1,4 +1,4 @@
-//! The reward of a trainer: of the library, or a function of Python; cached, or weighed by conditions.
+//! The reward of a trainer: of the library, or a function of Python; cached, or weighted by conditions.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,7 +20,8 @@ use crate::references::{Object, References};
 use crate::settings::Settings;
 use crate::tensors;
 
-/// A reward as Python gives it: `{class: settings}` or a function, and the number of answers that are cached.
+/// A reward as Python passes it: `{class: settings}` or a function, and the number of answers that are
+/// cached.
 #[derive(FromPyObject)]
 pub(crate) struct RewardSettings(Option<Settings<Value>>, Option<Py<PyAny>>, Option<usize>);
 
@@ -50,13 +51,14 @@ impl RewardSettings {
 /// A trainer's reward.
 pub(crate) struct BuiltReward<S> {
     pub(crate) reward: Box<dyn Reward<S>>,
-    /// The same, if conditions are temperatures, preferences and directions of focus.
+    /// The reward as a function of conditions, if these are temperatures, preferences and directions of
+    /// focus.
     pub(crate) conditioned: Option<ConditionedReward<S>>,
     /// The density of a diffusion, if the reward is one of the library's.
     pub(crate) target: Option<Arc<dyn Target>>,
 }
 
-/// Builds a trainer's reward of one, or of several that conditions weigh.
+/// Builds a trainer's reward from one reward, or from several that conditions weight.
 pub(crate) fn build<E: PyEnv>(
     space: &Space<E>,
     all: &[RewardSettings],
@@ -96,7 +98,7 @@ pub(crate) fn build<E: PyEnv>(
     Ok(BuiltReward { reward: rewards.remove(0), conditioned: None, target })
 }
 
-/// A reward that one thread at a time asks.
+/// A reward that one thread at a time may call.
 pub(crate) struct Locked<S>(Mutex<Box<dyn Reward<S>>>);
 
 impl<S> Locked<S> {
@@ -115,17 +117,17 @@ impl<S> Reward<S> for Locked<S> {
     }
 }
 
-/// The class of settings `{class: settings}`.
+/// Returns the class name of settings `{class: settings}`.
 pub(crate) fn class_name(settings: &Value) -> &str {
     settings.as_object().and_then(|object| object.keys().next()).map_or("none", String::as_str)
 }
 
-/// The method for states that aren't finished.
+/// The name of the method for states that aren't finished.
 const PARTIAL: &str = "partial_log_reward";
 
-/// A function of a batch of states that returns log R of each; with conditions, a function of states and conditions.
+/// A function of a batch of states, and of conditions if there are any, that returns log R of each state.
 ///
-/// The method `partial_log_reward` of an object returns the same for states that aren't finished.
+/// The method `partial_log_reward` of an object returns the log-rewards of states that aren't finished.
 struct PyReward<S> {
     function: Object,
     has_partial: bool,
@@ -145,7 +147,7 @@ impl<S: Rows + 'static> PyReward<S> {
         Ok(Self { function, has_partial, border })
     }
 
-    /// Calls a method of the function.
+    /// Calls a method of the function's object.
     fn call(&self, method: &str, states: &S, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
         let call = |py: Python<'_>| {
             let (function, shown) = (self.function.bind(py), self.border.show(py, states)?);
@@ -155,12 +157,13 @@ impl<S: Rows + 'static> PyReward<S> {
             };
             numbers(&answer, states.len(), "the reward", "log R")
         };
-        // A reward isn't differentiated.
+        // Rewards need no gradients.
         tch::no_grad(|| call_python("the reward", call))
     }
 }
 
-/// One float64 for each of `n` states, from whatever numpy makes an array of. `who` and `what` name them in errors.
+/// Reads a float64 for each of `n` states from any object that numpy converts to an array. `who` and `what`
+/// name the object in errors.
 pub(crate) fn numbers(answer: &Bound<'_, PyAny>, n: usize, who: &str, what: &str) -> PyResult<Vec<f64>> {
     let checks = answer.py().import("gfn_rs._checks")?;
     let values: PyReadonlyArray1<'_, f64> = checks.call_method1("numbers", (answer, n, who, what))?.extract()?;

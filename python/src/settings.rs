@@ -1,4 +1,4 @@
-//! Settings: dictionaries that the classes of `gfn_rs` make of themselves.
+//! Settings: dictionaries that the classes of `gfn_rs` create from themselves.
 
 use gfn::{Error, Result};
 use pyo3::exceptions::PyValueError;
@@ -25,7 +25,7 @@ impl<'py, T: DeserializeOwned> FromPyObject<'_, 'py> for Settings<T> {
     }
 }
 
-/// Returns the defaults of some settings, with these values instead; groups of settings are merged name by name.
+/// Returns the defaults of settings, overridden by these values; groups of settings are merged name by name.
 pub(crate) fn over_defaults<T>(what: &'static str, values: &Map<String, Value>) -> Result<T>
 where
     T: Default + Serialize + DeserializeOwned,

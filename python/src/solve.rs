@@ -1,4 +1,4 @@
-//! The best solution of a problem on one graph.
+//! The search for the best solution of a problem on one graph.
 
 use gfn::{Error, Result, Rng};
 use gfn_gym::graph_problems::{GraphProblem, Instances, Problem};
@@ -12,10 +12,12 @@ use crate::settings::Settings;
 use crate::states::Graphs;
 use crate::watch::Watch;
 
-/// Nodes, each better solution's second, size and origin, and the number of samples.
+/// The nodes of the best solution, the second, size and origin of each improvement, and the number of
+/// samples.
 type Answer = (Vec<u32>, Vec<(f64, usize, &'static str)>, usize);
 
-/// Local search on the first of these graphs, from what `draw` gives of a number and a seed: finished states of the problem.
+/// Runs local search on the first of these graphs, from the results of `draw` for a number and a seed:
+/// finished states of the problem.
 #[pyfunction]
 pub(crate) fn solve(
     py: Python<'_>,
@@ -30,7 +32,7 @@ pub(crate) fn solve(
     let instances = Instances::new(graphs.states().graphs().to_vec())?;
     let Settings(problem) = problem;
     let job = || -> Result<Answer> {
-        // Checks the graph.
+        // Building the environment checks the graph.
         GraphProblem::new(problem, &instances)?;
         let [graph] = instances.graphs() else {
             return Err(Error::config("graphs to solve", instances.graphs().len(), "one"));

@@ -1,7 +1,8 @@
-//! Tensors between tch and the Python package torch, memory and gradients shared.
+//! The exchange of tensors between tch and the Python package torch, with shared memory and gradients.
 //!
-//! The only unsafe code of the package. Both sides are linked to one libtorch (`gfn_rs/__init__.py` refuses any other), so a handle of
-//! one is a handle of the other. The interpreter is attached at each call, as the `Python` token says.
+//! The only unsafe code of the package. Both sides are linked to one libtorch (`gfn_rs/__init__.py` refuses
+//! any other), so a handle of one side is a handle of the other. The interpreter is attached at each call, as
+//! the `Python` token proves.
 #![allow(unsafe_code)]
 
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
@@ -20,14 +21,15 @@ unsafe extern "C" {
     fn gfn_state_leave(state: *mut std::ffi::c_void);
 }
 
-/// This thread with torch's state of a new one, until it is dropped: what the caller is inside of (autocast, `no_grad`, inference, modes,
-/// hooks of saved tensors) is its own business, and would change or end what the library computes. What the library calls is inside of
-/// it, too.
+/// A guard that gives this thread the torch state of a new thread, until it is dropped. The caller's state
+/// (autocast, `no_grad`, inference, modes, hooks of saved tensors) must not affect the library's
+/// computations. Python code that the library calls gets the clean state, too.
 pub(crate) struct Clean(*mut std::ffi::c_void);
 
 impl Clean {
     pub(crate) fn enter(_: Python<'_>) -> PyResult<Self> {
-        // SAFETY: it takes nothing; what comes back is null, or what `gfn_state_leave` takes once, on this thread: a pointer isn't `Send`.
+        // SAFETY: the function takes no arguments. It returns null, or a pointer for one call of
+        // `gfn_state_leave` on this thread: a pointer isn't `Send`.
         let state = unsafe { gfn_state_enter() };
         if state.is_null() {
             return Err(PyRuntimeError::new_err("torch did not give a clean state of this thread"));
@@ -38,21 +40,22 @@ impl Clean {
 
 impl Drop for Clean {
     fn drop(&mut self) {
-        // SAFETY: as above.
+        // SAFETY: the pointer comes from `gfn_state_enter` on this thread, and is used once.
         unsafe { gfn_state_leave(self.0) }
     }
 }
 
-/// The `torch.Tensor` of a tensor.
+/// Returns the `torch.Tensor` of a tensor.
 pub(crate) fn to_python<'py>(py: Python<'py>, tensor: &Tensor) -> PyResult<Bound<'py, PyAny>> {
-    // SAFETY: the pointer is of a live tensor, and only read; what comes back is null with an error set, or a new reference.
+    // SAFETY: the pointer is of a live tensor, and only read; the result is null with an error set, or a new
+    // reference.
     unsafe { Bound::from_owned_ptr_or_err(py, gfn_tensor_to_python(tensor.as_ptr().cast_mut())) }
 }
 
-/// A tensor that Python gets or gives as a `torch.Tensor`.
+/// A tensor that is passed from or to Python as a `torch.Tensor`.
 pub(crate) struct PyTensor(pub(crate) Tensor);
 
-/// The tensor that Python gave, if it gave one.
+/// Returns the tensor that Python passed, if it passed one.
 pub(crate) fn optional(tensor: &Option<PyTensor>) -> Option<&Tensor> {
     tensor.as_ref().map(|tensor| &tensor.0)
 }
@@ -75,15 +78,16 @@ impl<'py> IntoPyObject<'py> for PyTensor {
     }
 }
 
-/// The tensor of a `torch.Tensor`.
+/// Returns the tensor of a `torch.Tensor`.
 pub(crate) fn from_python(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    // SAFETY: the object is alive while it is borrowed; what comes back is null, or a handle that nobody else owns.
+    // SAFETY: the object is alive while it is borrowed; the result is null, or a handle without another
+    // owner.
     let handle = unsafe { gfn_tensor_from_python(object.as_ptr()) };
     if handle.is_null() {
         let kind = object.get_type().name()?;
         return Err(PyTypeError::new_err(format!("expected a torch.Tensor, got {kind}")));
     }
-    // SAFETY: as above; from here on the tensor owns it.
+    // SAFETY: the handle isn't null and has no other owner; from now on the tensor owns it.
     let tensor = unsafe { Tensor::from_ptr(handle) };
     if is_whole(&tensor) {
         Ok(tensor)
@@ -95,21 +99,22 @@ pub(crate) fn from_python(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     }
 }
 
-/// Whether a tensor's memory is as long as its sizes say. Whoever has a tensor of torch's can resize its storage, and to read what isn't
-/// there ends the process.
+/// Returns `true` if a tensor's memory is large enough for its sizes. Python code can resize the storage of a
+/// tensor, and reading beyond it ends the process.
 pub(crate) fn is_whole(tensor: &Tensor) -> bool {
     // SAFETY: the pointer is of a live tensor, and only read.
     unsafe { gfn_tensor_is_whole(tensor.as_ptr()) != 0 }
 }
 
-/// Whether two handles are of one tensor.
+/// Returns `true` if two handles are of one tensor.
 pub(crate) fn is_same(tensor: &Tensor, other: &Tensor) -> bool {
     // SAFETY: the pointers are of live tensors, and only read.
     unsafe { gfn_tensor_is_same(tensor.as_ptr(), other.as_ptr()) != 0 }
 }
 
-/// Adds the gradients of a sum to what it depends on, by torch's own call, which hands on what Python code raises in it: a hook, a function
-/// of autograd. libtorch's C++ would keep no more of it than a text.
+/// Adds the gradients of a sum to the tensors that it depends on, by torch's own call, which keeps the
+/// exception that Python code raises in it, such as a hook or a function of autograd. libtorch's C++ call
+/// would keep only its text.
 pub(crate) fn backward(sum: &Tensor) -> gfn::Result<()> {
     call_python("a backward pass", |py| to_python(py, sum)?.call_method0("backward").map(drop))
 }

@@ -1,4 +1,4 @@
-//! Looks for Ctrl-C in the middle of what takes long.
+//! Checks for Ctrl-C during long work.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,10 +13,10 @@ use tch::Tensor;
 use crate::errors::call_python;
 use crate::inside::check_ending;
 
-/// The longest time that Ctrl-C waits.
+/// The longest delay of Ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// When signals were last looked at.
+/// The time of the last check for signals.
 pub(crate) struct Watch(Mutex<Instant>);
 
 impl Watch {
@@ -24,7 +24,8 @@ impl Watch {
         Self(Mutex::new(Instant::now()))
     }
 
-    /// Looks at signals, unless that was just done; an error where one of them raises something.
+    /// Checks for signals, unless that was just done. Returns an error if a signal handler raises an
+    /// exception.
     pub(crate) fn look(&self) -> Result<()> {
         check_ending()?;
         {
@@ -37,13 +38,13 @@ impl Watch {
         call_python("a signal", |py| py.check_signals())
     }
 
-    /// A policy that looks whenever it is asked.
+    /// Wraps a policy so that each call checks for signals.
     pub(crate) fn over<'a, E: Env>(&'a self, policy: &'a dyn Policy<E>) -> Watched<'a, E> {
         Watched { of: policy, watch: self }
     }
 }
 
-/// A policy that looks at signals before each answer.
+/// A policy that checks for signals before each evaluation.
 pub(crate) struct Watched<'a, E> {
     of: &'a dyn Policy<E>,
     watch: &'a Watch,
@@ -79,7 +80,7 @@ impl<E: Env> Policy<E> for Watched<'_, E> {
     }
 }
 
-/// A policy's form on the host, which looks at signals before each answer.
+/// A policy's form on the host, which checks for signals before each evaluation.
 struct WatchedHost<'a, E> {
     of: Box<dyn HostPolicy<E> + 'a>,
     watch: &'a Watch,

@@ -1,6 +1,6 @@
 //! Messages of the library, with the names of Python instead of those of Rust.
 
-/// Phrases of the library's, and what stands for them in `gfn_rs`; the longer ones first.
+/// Phrases of the library, and their replacements in `gfn_rs`; longer phrases first.
 const PHRASES: &[(&str, &str)] = &[
     (
         "(graphs whose backward moves are derived: let `is_reachable` be false of what no forward move builds; by type: use action \
@@ -63,7 +63,7 @@ const PHRASES: &[(&str, &str)] = &[
     ("`tch::no_grad`", "`torch.no_grad`"),
 ];
 
-/// A message as who writes Python reads it.
+/// Rewrites a message for users of Python.
 pub(crate) fn in_python(message: &str) -> String {
     PHRASES.iter().fold(message.to_owned(), |text, (rust, python)| text.replace(rust, python))
 }

@@ -1,4 +1,4 @@
-"""What the tests share."""
+"""Shared parts of the tests."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 @pytest.fixture(scope="session")
 def reproduce():
-    """Runs a task of `reproduce`, the program in Rust, and gives its line of JSON."""
+    """Runs a task of `reproduce`, the program in Rust, and returns its line of JSON."""
     import json
 
     built = os.environ.get("GFN_REPRODUCE")

@@ -1,4 +1,4 @@
-"""What the tests of bad input share."""
+"""Shared parts of the tests of bad input."""
 
 import gfn_rs as gfn
 import numpy as np
@@ -26,8 +26,8 @@ def ints(*values):
 def refused(call, kind, message):
     with pytest.raises(kind, match=message) as caught:
         call()
-    # pyo3's panics are no Exceptions, so that `except Exception` would miss them.
+    # pyo3's panics don't derive from Exception, so `except Exception` would miss them.
     assert isinstance(caught.value, Exception) and type(caught.value).__name__ != "PanicException"
-    # Names of Rust say nothing to who writes Python.
+    # Names of Rust mean nothing to users of Python.
     text = str(caught.value)
     assert "::" not in text and "`with_" not in text, text

@@ -1,4 +1,4 @@
-"""Bad input: an exception of a fitting type that says what was wrong, never a panic, an abort, a hang or silence."""
+"""Bad input raises an exception of a fitting type that names the mistake, and never a panic, an abort, a hang or silence."""
 
 import copy
 import pickle
@@ -167,7 +167,7 @@ def test_graphs_that_are_none(call, kind, message):
 
 
 class Network(torch.nn.Module):
-    """Sums of embeddings, with something done to them."""
+    """Sums embeddings, and changes the result."""
 
     def __init__(self, change=lambda batch, x, g: (x, g)):
         super().__init__()
@@ -302,7 +302,7 @@ def test_checkpoints_that_are_damaged(name, harm, message, tmp_path):
 
 @pytest.mark.parametrize("use", [lambda t: t.fit(50), lambda t: t.exact(), lambda t: t.sample(50), lambda t: t.loss(), lambda t: t.steps_done])
 def test_a_trainer_in_many_threads_is_refused_or_served(use):
-    """Each thread gets its answer or hears that the trainer is at work, whatever the order."""
+    """Each thread gets its answer or the error that the trainer is at work, in any order."""
     it, answers = trainer(reward=lambda states: (time.sleep(0.001), zero(states))[1]), []
 
     def ask():

@@ -1,4 +1,4 @@
-"""Bad settings: an exception of a fitting type that names the value and says what is expected."""
+"""Bad settings raise an exception of a fitting type that names the value and the expected values."""
 
 import dataclasses
 import os
@@ -10,7 +10,7 @@ import torch
 from refusals import INF, NAN, graph_trainer, refused, trainer, zero
 
 WRONG = (TypeError, ValueError)
-# One good set of values for each class of settings, and the names of the whole numbers, numbers, choices and lists in it.
+# Valid values for each class of settings, and the names of its whole numbers, numbers, choices and lists.
 GOOD = {
     gfn.Ring: {"n_nodes": 3},
     gfn.Triangle: {},
@@ -112,7 +112,7 @@ def settings_cases():
                 )
                 fits = field.type.startswith(hint) or (hint == "Literal" and choice)
                 for value in values if fits else []:
-                    # Lines are another way to give a file.
+                    # A list of lines replaces a file.
                     if value is None and "None" in field.type or hint == "str" and isinstance(value, list) and "Sequence[str]" in field.type:
                         continue
                     yield pytest.param(kind, {**good, field.name: value}, field.name, id=f"{kind.__name__}-{field.name}-{value!r:.20}")
@@ -123,7 +123,7 @@ def test_settings_name_the_value_that_is_wrong(kind, values, name):
     refused(lambda: kind(**values), WRONG, rf"(?s){kind.__name__}\.{name} is .*: expected")
 
 
-# What the settings ask for that can't be: (call, kind, what the message says).
+# Impossible settings: (call, kind, text of the message).
 ENVIRONMENTS = [
     (lambda: gfn.Ring(), TypeError, "n_nodes"),
     (lambda: gfn.Ring(3, True, 4), TypeError, "positional"),

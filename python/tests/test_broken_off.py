@@ -1,4 +1,4 @@
-"""What the library has no answer for must not end the process, or come as something that `except Exception` doesn't catch."""
+"""Panics and other failures of the library must not end the process, or raise an exception that `except Exception` doesn't catch."""
 
 import gfn_rs as gfn
 import numpy as np
@@ -19,7 +19,7 @@ from test_modules import Messages, module_trainer
 def test_parameters_of_another_form_are_named(change, message):
     it = gfn.Trainer(gfn.Ring(3), gfn.RingReward(), gfn.GraphNet(embedding=8), batch=4).fit(1)
     for parameter in it.parameters():
-        # Nobody is stopped from doing this to a tensor of torch's.
+        # torch lets anybody replace the data of a parameter.
         parameter.data = change(parameter.data)
     for use in (lambda: it.fit(2), lambda: it.sample(1), it.exact, it.loss):
         refused(use, ValueError, message)

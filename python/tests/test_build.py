@@ -1,4 +1,4 @@
-"""Which libtorch a wheel is built with, and how `scripts/build_wheels.py` names it."""
+"""The libtorch that a wheel is built with, and its name by `scripts/build_wheels.py`."""
 
 import base64
 import hashlib
@@ -31,14 +31,14 @@ def backend(monkeypatch):
         setattr(fake, name, None)
     monkeypatch.setitem(sys.modules, "maturin", fake)
     for name in ("LIBTORCH", "LIBTORCH_BYPASS_VERSION_CHECK", "CXXFLAGS", "CC_SHELL_ESCAPED_FLAGS"):
-        # Set before it is deleted, so that it is as it was when the test ends, whatever is written in between.
+        # The variable is set before it is deleted, so that monkeypatch restores it after the test in any case.
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
     return loaded(ROOT / "python" / "build_backend.py", monkeypatch)
 
 
 def installed(backend, version, folder, monkeypatch):
-    """Lets the backend find a torch of a version, or none, in a folder where nothing else is."""
+    """Lets the backend find a torch of a given version, or none, in an otherwise empty folder."""
     monkeypatch.setattr(backend, "HERE", folder / "python")
     monkeypatch.setattr(backend.sysconfig, "get_path", lambda name: str(folder))
     if version:

@@ -59,7 +59,7 @@ def test_walks_end_and_lead_back_step_by_step(env):
             back = env.backward_step(step.states[inner], step.reverse[inner])
             assert env.keys(back.states) == env.keys(before[inner])
             assert np.array_equal(back.done, env.is_initial(before[inner]))
-            # What undoes a step is one of the moves back.
+            # The reverse of a step is a legal backward move.
             legal = env.masks(step.states[inner], backward=True)
             assert all(legal.of(k)[slot] for k, slot in enumerate(step.reverse[inner]))
         assert (step.reverse[step.exit] == -1).all()
@@ -69,7 +69,7 @@ def test_walks_end_and_lead_back_step_by_step(env):
 
 
 def replaced(states, rows, others):
-    """The states with some of them replaced."""
+    """Replaces some of the states."""
     if isinstance(states, np.ndarray):
         states = states.copy()
         states[rows] = others
@@ -80,7 +80,7 @@ def replaced(states, rows, others):
 
 
 def listed(env):
-    """All states, found by walking on from what is known."""
+    """Lists all states by breadth-first search from the initial one."""
     states = env.initial(1)
     known, frontier = {env.keys(states)[0]}, states
     while len(frontier):
@@ -111,7 +111,7 @@ def test_automorphisms_are_counted():
     graphs = gfn.Graphs.from_networkx([graph for graph in nx.graph_atlas_g() if 1 <= len(graph) <= 5])
     counted = [sum(nx.is_isomorphic(g, g) and all(g.has_edge(p[a], p[b]) for a, b in g.edges) for p in itertools.permutations(range(len(g)))) for g in graphs.networkx()]
     assert np.allclose(env.log_automorphisms(graphs), np.log(counted))
-    # Where labels mean something, nothing else is the same.
+    # Labelled graphs have no automorphisms that count.
     assert (gfn.Ring(4, directed=False).log_automorphisms(gfn.Ring(4, directed=False).initial(2)) == 0).all()
 
 
@@ -127,12 +127,12 @@ def test_moves_have_names():
     env = gfn.GraphEnv([gfn.AddNode(attached=True), gfn.AddEdge()], 4, node_classes=3, edge_classes=2)
     first, attached, edge, exit_ = env.move_types
     moves = env.moves(env.initial(1))
-    # The first node comes alone, of any class.
+    # The first node comes without an edge, and may have any class.
     assert [name for name in moves.describe() if name.startswith(first)] == [f"{first}(0, 0, {k})" for k in range(3)] and exit_ == "exit"
     grown = env.step(env.initial(1), [moves[0].slot[0]]).states
     after = env.moves(grown)
     more = after[after.kind == env.move_types.index(attached)]
-    # A class of the node times two, plus that of its edge.
+    # The column is twice the class of the node plus the class of its edge.
     assert more.column.tolist() == list(range(6)) and (more.a == 0).all()
     pair = env.step(grown, more[5:]).states
     assert pair.node_classes.tolist() == [0, 2] and pair.edge_classes.tolist() == [1]
@@ -145,7 +145,7 @@ def test_moves_are_chosen_from_as_arrays_are():
     assert len(moves) == 9 and moves[2] == moves[[2]] and moves[-1] == moves[8:] and moves[moves.is_exit].slot.tolist() == [2, 2, 2]
     assert moves.of(1).state.tolist() == [1, 1, 1] and moves != moves[:3] and "9 moves of 3 states" in repr(moves)
     drawn = np.array([moves.draw(np.random.default_rng(seed)).slot for seed in range(600)])
-    # Each of three moves a third of the time: within five deviations.
+    # Each of three moves has frequency 1/3, within five standard deviations.
     for slot in range(3):
         assert abs((drawn == slot).mean() - 1 / 3) < 5 * math.sqrt(2 / 9 / drawn.size)
 

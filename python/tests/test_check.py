@@ -1,4 +1,4 @@
-"""Environments that are looked at before anything is trained on them."""
+"""Checks of environments before training."""
 
 import gfn_rs as gfn
 import numpy as np
@@ -15,7 +15,7 @@ import pytest
         (gfn.Molecules(3, elements=["C", "N"], charges=False), None),
         (gfn.VectorEnv(2, 3, [(axis, value, value + 1) for axis in range(2) for value in range(2)]), 9),
         (gfn.GraphEnv([gfn.AddEdge()], 3, start=3, labelled=True), 8),
-        # Nodes of the start are alike: by their number of edges.
+        # Nodes of the start are equal, so graphs differ only by their number of edges.
         (gfn.GraphEnv([gfn.AddEdge()], 3, start=3), 4),
     ],
     ids=lambda part: type(part).__name__,
@@ -24,12 +24,12 @@ def test_sound_environments_pass(env, states):
     seen = env.check(walks=200)
     assert seen.visited > 3
     if states is not None:
-        # Ways back lead to all that is below what was visited: all of so small an environment.
+        # Backward moves reach all states below the visited ones, which are all states of such a small environment.
         assert seen.states == states
 
 
 class SecondNeedsFirst(gfn.GraphRules):
-    """The edge between nodes 1 and 2 only after that between 0 and 1."""
+    """Allows the edge between nodes 1 and 2 only after that between 0 and 1."""
 
     def restrict(self, graphs, moves):
         first = np.array([[0, 1] in graph.edges.tolist() for graph in (graphs[k] for k in range(len(graphs)))])
@@ -38,7 +38,7 @@ class SecondNeedsFirst(gfn.GraphRules):
 
 
 class Told(SecondNeedsFirst):
-    """The same, which says what can't be built."""
+    """Adds the method that names the unreachable graphs."""
 
     def is_reachable(self, graphs):
         edges = (graphs[k].edges.tolist() for k in range(len(graphs)))
@@ -49,7 +49,7 @@ def test_moves_back_that_lead_nowhere_are_found():
     make = lambda rules: gfn.GraphEnv([gfn.AddEdge()], 3, start=3, labelled=True, rules=rules)  # noqa: E731
     with pytest.raises(ValueError, match="(?i)back|reach|initial"):
         make(SecondNeedsFirst()).check()
-    # The control.
+    # The control with `is_reachable` passes.
     assert make(Told()).check().states == 6
 
 
@@ -73,5 +73,5 @@ def test_what_cannot_be_checked_is_said():
     for seed, error in (("a", TypeError), (1.0, TypeError), (-1, ValueError), (2**64, ValueError)):
         with pytest.raises(error, match="seed is"):
             gfn.Ring(3).check(seed=seed)
-    # Each seed of the library's is one.
+    # Any seed of the library is accepted.
     assert gfn.Ring(3).check(seed=2**64 - 1).states == 64 == gfn.Ring(3).check(seed=np.uint64(2**63)).states

@@ -50,7 +50,7 @@ def test_vectors_are_those_of_conditions():
     told = marked.decode(marked.draw(200))
     assert {tuple(each.preferences) for each in told} == {(0.25, 0.75), (1.0, 0.0)}
     assert all(1 <= each.beta <= 64 and np.hypot(*each.focus) == pytest.approx(1) for each in told)
-    # Nothing that is constant is told.
+    # Constant parts aren't encoded.
     assert gfn.Conditioning(2, 4.0, gfn.Dirichlet()).decode([[0.5, 0.5]]) == [gfn.Condition(4.0, [0.5, 0.5])]
     assert TWO.encode([gfn.Condition(1.0)]).tolist() == [[1.0, 0.5, 0.5]]
 
@@ -91,7 +91,7 @@ def test_a_focus_in_hindsight_is_replayed():
     ).fit(5)
     again = learner(of, **{**settings, "sources": [*settings["sources"], gfn.FocusInHindsight(1.0)]}).fit(5)
     assert plain.history["loss"].tolist() != other.history["loss"].tolist() == again.history["loss"].tolist()
-    # Of an object's own direction the reward is never that of outside: losses are smaller.
+    # The focus is the object's own direction, so that the reward is never that outside of the cone: losses are smaller.
     assert other.history["loss"][2:].mean() < plain.history["loss"][2:].mean()
 
 

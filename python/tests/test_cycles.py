@@ -1,4 +1,4 @@
-"""What refers to a trainer of which it is a part is collected, as any cycle of Python's is."""
+"""Objects that refer to a trainer of which they are a part are garbage collected, as any cycle of Python is."""
 
 import gc
 import weakref
@@ -10,7 +10,7 @@ from test_modules import Messages, module_trainer
 
 
 class Holder:
-    """Holds what it is a part of."""
+    """Holds the object that it is a part of."""
 
     held = None
 
@@ -37,7 +37,7 @@ class Holder:
 
 
 class Rewarding(Holder):
-    """The same as an object that is called, with rewards of partial states."""
+    """A callable object with a method for rewards of partial states."""
 
     def __call__(self, states):
         return self.reward(states)
@@ -150,7 +150,7 @@ def rules_of_an_environment():
 
 def with_module():
     module = Messages()
-    # Not as an attribute that a module would look into.
+    # A list hides the trainer from the module, which registers plain attributes.
     module.held = [module_trainer(module).fit(2)]
     return module
 
@@ -189,7 +189,7 @@ def test_a_cycle_is_collected(make):
 
 @pytest.mark.parametrize("make", CYCLES, ids=lambda make: make.__name__)
 def test_what_is_in_use_is_not(make):
-    """The negative control: a reference that the collector were told twice would be taken from what still uses it."""
+    """The negative control: if a reference were reported twice, the collector would free an object that is still in use."""
     holder = make()
     held = holder.held
     kind = weakref.ref(holder)
@@ -204,7 +204,7 @@ def test_what_is_in_use_is_not(make):
 
 
 def test_it_is_collected_while_it_works():
-    """A reward that collects: the trainer is in use, and stays whole."""
+    """A reward runs the garbage collector: the trainer is in use, and must survive."""
 
     def reward(states):
         gc.collect()

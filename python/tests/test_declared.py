@@ -1,4 +1,4 @@
-"""Environments and objectives that are declared in Python."""
+"""Environments and objectives declared in Python."""
 
 import math
 import pickle
@@ -14,7 +14,7 @@ def count_edges(graphs):
 
 
 class Thin(gfn.GraphRules):
-    """At most two edges at a node, and no graph of one edge is finished."""
+    """Allows at most two edges at a node, and finishes no graph of one edge."""
 
     def restrict(self, graphs, moves):
         degrees = np.bincount(graphs.edge_index.ravel(), minlength=graphs.node_ptr[-1])
@@ -33,7 +33,8 @@ def test_a_declared_environment_has_the_states_that_its_rules_allow():
     exact = gfn.Trainer(thin(), count_edges, gfn.GraphNet(embedding=16)).exact()
     graphs = exact.states
     degrees = [max((d for _, d in g.degree), default=0) for g in graphs.networkx()]
-    # Labelled graphs of four nodes and degrees of at most two: 1 + 6 + 15 (two edges) + 16 (three) + 3 (four).
+    # The number of labelled graphs of four nodes with degrees of at most two: 1 + 6 + 15 (two edges) + 16 (three) + 3
+    # (four).
     assert exact.n_states == 41 and max(degrees) == 2
     ends = np.isfinite(exact.log_rewards)
     assert (ends == (graphs.n_edges != 1)).all()
@@ -56,7 +57,7 @@ def test_a_declared_environment_is_learned_exactly():
 
 
 def test_a_declared_environment_is_its_twin_of_the_library():
-    """The ring's, without rules: the same run, bit for bit."""
+    """The environment equals that of the ring without rules: the runs are equal bit for bit."""
     own = gfn.GraphEnv([gfn.AddEdge()], 3, directed=True, start=3, labelled=True)
     runs = [
         gfn.Trainer(env, gfn.RingReward(), gfn.GraphNet(embedding=16), batch=16, seed=7).fit(10).history["loss"].tolist()
@@ -118,7 +119,8 @@ def test_mistakes_in_rules_are_raised(answer, kind, message, method):
         return answer(n) if broken["now"] else np.ones(n, dtype=bool)
 
     setattr(Broken, method, asked)
-    # So many graphs that each step comes upon new ones, and P_B is learned, so that moves back are asked about, too.
+    # The graphs are so many that each step meets new ones, and P_B is learned, so that the rules are called about
+    # backward moves, too.
     env = gfn.GraphEnv([gfn.AddEdge()], 8, start=8, labelled=True, rules=Broken())
     trainer = gfn.Trainer(env, count_edges, gfn.GraphNet(embedding=8, backward="shared_torso"), batch=4).fit(1)
     broken["now"] = True
@@ -153,9 +155,9 @@ def test_rules_are_asked_once_about_each_graph():
     assert trainer.exact().n_states == 41
     for method, questions in asked.items():
         assert len(set(questions)) == len(questions) > 0, method
-    # No more than there are graphs, and all that can be reached.
+    # Each reachable graph is asked about once.
     assert len(asked["can_exit"]) == 41
-    # The answers are the right ones: moves along with them.
+    # The answers are right, too, including those about moves: a run without counting is equal.
     assert trainer.history["loss"].tolist() == run(Thin()).history["loss"].tolist()
 
 
@@ -170,7 +172,7 @@ def test_answers_of_rules_that_failed_are_not_kept():
 
     rules = Once()
     rules.fails = False
-    # The laws are checked on a few of 1,858 graphs, whose answers are cached.
+    # The construction checks a few of 1,858 graphs, whose answers are cached.
     env = gfn.GraphEnv([gfn.AddEdge()], 6, start=6, labelled=True, rules=rules)
     trainer = gfn.Trainer(env, count_edges, gfn.Uniform(), gfn.LogPartitionVariance())
     rules.fails = True
@@ -185,7 +187,7 @@ def test_misspelt_methods_of_rules_are_refused(name, meant):
     wrong = type("Rules", (gfn.GraphRules,), {name: lambda self, graphs: np.ones(len(graphs), dtype=bool)})
     with pytest.raises(TypeError, match=f"`{name}`.*`{meant}`"):
         gfn.GraphEnv([gfn.AddEdge()], 4, start=4, rules=wrong())
-    # One's own are one's own.
+    # Additional methods of the user are allowed.
     own = type("Rules", (gfn.GraphRules,), {f"_{name}": None, "planar": lambda self, graph: True, "restricted": 3})
     assert gfn.GraphEnv([gfn.AddEdge()], 4, start=4, labelled=True, rules=own()).max_nodes == 4
     vectors = type("Rules", (gfn.VectorRules,), {"can_exit": lambda self, states: np.ones(len(states), dtype=bool)})
@@ -205,7 +207,8 @@ def test_moves_have_the_columns_that_their_docs_tell():
     env = gfn.GraphEnv(types, 3, node_classes=2, edge_classes=3, node_attributes=[2, 3], labelled=True, rules=Look())
     gfn.Trainer(env, count_edges, gfn.Uniform(), gfn.LogPartitionVariance()).sample(50)
     columns = {name: sorted(column for of, column in seen if of == name) for name, _ in seen}
-    # Of nodes 2 classes; of attached ones 2 times 3 of their edges; of two attributes 2 and 3 values.
+    # A first node has 2 classes; an attached node has 2 times the 3 classes of its edge; two attributes have 2 and 3
+    # values.
     assert columns == {"add_first_node": [0, 1], "add_attached_node": list(range(6)), "set_node_attr": list(range(5))}
     only = gfn.GraphEnv(types, 2, node_classes=2, edge_classes=3, node_attributes=[2, 3], labelled=True, rules=Only())
     graphs = gfn.Trainer(only, count_edges, gfn.Uniform(), gfn.LogPartitionVariance()).sample(50)
@@ -215,7 +218,7 @@ def test_moves_have_the_columns_that_their_docs_tell():
 
 
 class Only(gfn.GraphRules):
-    """Nodes of class 1 on edges of class 2, column 1 * 3 + 2; value 3 of the second attribute, column 2 + 3 - 1."""
+    """Allows nodes of class 1 on edges of class 2 (column 1 * 3 + 2) and value 3 of the second attribute (column 2 + 3 - 1)."""
 
     def restrict(self, graphs, moves):
         wanted = {"add_first_node": 0, "add_attached_node": 5, "set_node_attr": 4}
@@ -236,7 +239,7 @@ def test_rules_that_allow_nothing_are_named():
 
 
 def trajectory_balance(scores):
-    """The library's own, written in Python."""
+    """The library's own objective, written in Python."""
     b = len(scores.log_reward)
     difference = torch.zeros(b).index_add(0, scores.trajectory, scores.log_pf - scores.log_pb)
     return (scores.log_z + difference - scores.log_reward).square().mean()
@@ -300,7 +303,7 @@ def test_what_is_declared_wrongly_is_refused():
 
 
 class Once(gfn.GraphRules):
-    """Raises in one of its calls."""
+    """Raises an exception in one of its calls."""
 
     def __init__(self, error, at):
         self.error, self.left = error, at
@@ -315,7 +318,7 @@ class Once(gfn.GraphRules):
 @pytest.mark.parametrize("error", [LookupError("mine"), KeyboardInterrupt()])
 def test_a_rule_that_raises_ends_its_step_before_anything_is_learned(error):
     rules = Once(error, -1)
-    # So many graphs that each step comes upon new ones, which are asked about.
+    # The graphs are so many that each step meets new ones, which the rules are called about.
     env = gfn.GraphEnv([gfn.AddEdge(max_edges=3)], 12, start=12, labelled=True, rules=rules)
     trainer = gfn.Trainer(env, count_edges, gfn.GraphNet(embedding=8), batch=4).fit(2)
     rules.left = 20
@@ -329,7 +332,7 @@ def test_a_rule_that_raises_ends_its_step_before_anything_is_learned(error):
         trainer.fit(100, callback=look, every=1)
     done = trainer.steps_done
     assert 2 < done < 20 and len(trainer.history["loss"]) == done
-    # Nothing was learned from masks that nobody gave.
+    # Parameters didn't change in the step whose masks are missing.
     assert all(torch.equal(before[name], tensor) for name, tensor in trainer.named_parameters())
     rules.left = 20
     with pytest.raises(type(error)):
@@ -357,7 +360,7 @@ def test_trainers_of_one_environment_raise_their_own():
         rules.broken = False
         return count_edges(graphs)
 
-    # What the inner one raised is no business of the outer one's.
+    # The outer trainer isn't affected by the exception of the inner one.
     assert gfn.Trainer(env, reward, gfn.GraphNet(embedding=8), batch=4).fit(2).steps_done == 2
 
 
@@ -383,7 +386,7 @@ def test_graphs_that_grow_attached_are_learned():
         batch=64,
         adam=gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 300)),
     )
-    # None, one node, two joined ones, a path, a triangle.
+    # The states: no node, one node, two joined nodes, a path, a triangle.
     exact = trainer.fit(300).exact()
     assert exact.n_states == 5 and exact.tv < 0.03
 

@@ -1,4 +1,4 @@
-"""Graphs that are taken apart, several to start from, scaffolds, molecules under rules, and problems on input graphs."""
+"""Graphs that lose parts, several starts, scaffolds, molecules under rules, and problems on input graphs."""
 
 import itertools
 import math
@@ -33,7 +33,7 @@ def complete(n):
     return graphs_of(nx.complete_graph(n))
 
 
-# Graphs of n nodes up to isomorphism (OEIS A000088).
+# The numbers of graphs of n nodes up to isomorphism (OEIS A000088).
 @pytest.mark.parametrize("n, count", [(2, 2), (3, 4), (4, 11), (5, 34)])
 def test_removing_edges_of_the_complete_graph_comes_to_all_graphs(n, count):
     env = gfn.GraphEnv([gfn.RemoveEdge()], n, start=complete(n), scaffold="alike")
@@ -47,20 +47,20 @@ def test_nodes_of_the_start_are_told_apart_or_not():
     edges = math.comb(4, 2)
     for settings in (dict(), dict(scaffold="distinct"), dict(labelled=True), dict(labelled=True, scaffold="alike")):
         assert exact(gfn.GraphEnv([gfn.RemoveEdge()], 4, start=complete(4), **settings)).n_states == 2**edges
-    # Equal nodes without edges are alike where nothing else is said.
+    # The default for equal nodes without edges is that they are alike.
     assert exact(gfn.GraphEnv([gfn.AddEdge()], 4, start=4)).n_states == 11
     assert exact(gfn.GraphEnv([gfn.AddEdge()], 4, start=4, scaffold="distinct")).n_states == 2**edges
 
 
 def test_what_was_never_there_is_not_put_back():
-    """A path of three nodes has two edges to lose; the third pair of nodes never had one."""
+    """A path of three nodes has two edges to lose; the third pair of nodes never had an edge."""
     assert exact(gfn.GraphEnv([gfn.RemoveEdge()], 3, start=graphs_of(nx.path_graph(3)), labelled=True)).n_states == 4
     path = gfn.Graphs.of([3], [[0, 1], [1, 2]], [0, 2], directed=False, edge_classes=[0, 1])
     env = gfn.GraphEnv([gfn.RemoveEdge()], 3, start=path, edge_classes=2)
     assert env.check() == (4, 4) and exact(env).n_states == 4
     both = graphs_of(nx.path_graph(4), nx.cycle_graph(4)) + graphs_of(nx.star_graph(3))
     env = gfn.GraphEnv([gfn.RemoveEdge()], 4, start=both, labelled=True)
-    # Both come to the graph without edges.
+    # The two instances both reach the graph without edges.
     refused(lambda: gfn.Trainer(env, flat, NET, gfn.DetailedBalance()).fit(1), ValueError, "no two instances lead to the same graph")
 
 
@@ -78,7 +78,7 @@ def test_graphs_that_are_taken_apart_are_learned():
 
 
 def orbits(graphs, ring):
-    """How many graphs there are up to isomorphisms that take the ring to itself."""
+    """Returns the number of graphs up to isomorphisms that map the ring to itself."""
     classes = []
     for graph in graphs.networkx():
         nx.set_node_attributes(graph, {a: a < ring for a in graph}, "ring")
@@ -90,7 +90,7 @@ def orbits(graphs, ring):
 
 @pytest.mark.parametrize("grown, n_distinct", [(1, 7), (2, None)])
 def test_decorations_of_a_ring_are_counted_by_its_symmetries(grown, n_distinct):
-    """No edge joins nodes of the ring later, so an isomorphism of rings is a symmetry of the start."""
+    """No later edge joins nodes of the ring, so an isomorphism of rings is a symmetry of the start."""
 
     def env(scaffold):
         return gfn.GraphEnv([gfn.AddNode(attached=True)], 6 + grown, start=graphs_of(nx.cycle_graph(6)), scaffold=scaffold)
@@ -98,7 +98,7 @@ def test_decorations_of_a_ring_are_counted_by_its_symmetries(grown, n_distinct):
     apart, alike = exact(env("distinct")), exact(env("alike"))
     assert n_distinct in (None, apart.n_states)
     assert alike.n_states == orbits(apart.states, 6) < apart.n_states
-    # Objects are what is sampled alike: as many in both.
+    # Objects have equal probability, so Z is their number.
     assert alike.log_z == pytest.approx(math.log(alike.n_states))
 
 
@@ -109,7 +109,7 @@ def test_attributes_are_unset_and_nodes_removed():
     assert exact(gfn.GraphEnv([gfn.ClearNodeAttribute()], 2, **sizes)).n_states == 4
     assert exact(gfn.GraphEnv([gfn.ClearEdgeAttribute()], 2, **sizes)).n_states == 2
     both = exact(gfn.GraphEnv([gfn.ClearNodeAttribute(), gfn.ClearEdgeAttribute(), gfn.RemoveEdge()], 2, **sizes))
-    # An edge goes without its attribute alone.
+    # An edge can be removed only without its attribute.
     assert both.n_states == 4 * 3
     assert exact(gfn.GraphEnv([gfn.RemoveNode()], 3, start=3, labelled=True)).n_states == 4
     path = graphs_of(nx.path_graph(3))
@@ -141,7 +141,7 @@ def test_rules_that_let_walks_come_round_are_refused():
 
 
 def coloured(*classes):
-    """Graphs without edges, of such nodes."""
+    """Returns graphs of these nodes, without edges."""
     n = [len(each) for each in classes]
     none = np.zeros((0, 2), dtype=int)
     return gfn.Graphs.of(n, none, np.zeros(len(n) + 1, dtype=int), directed=False, node_classes=np.concatenate(classes))
@@ -212,7 +212,7 @@ def test_starts_that_meet_are_refused(labelled):
 
 
 class Acyclic(gfn.GraphRules):
-    """No bond closes a ring."""
+    """Forbids bonds that close a ring."""
 
     def restrict(self, graphs, moves):
         return np.array(moves.types)[moves.kind] != "add_edge"
@@ -222,7 +222,7 @@ SMALL = ("C", "O", "CC")
 
 
 class Larger(gfn.GraphRules):
-    """The smallest molecules aren't finished."""
+    """Refuses to finish the smallest molecules."""
 
     def can_exit(self, graphs):
         return ~np.isin(graphs.smiles, SMALL)
@@ -241,7 +241,7 @@ def test_molecules_under_rules_are_those_of_the_setting_that_says_so():
     larger = states_of(gfn.Molecules(**sizes, rules=Larger()))
     ends = np.isfinite(larger.log_rewards)
     assert ends.tolist() == [smiles not in ("", *SMALL) for smiles in larger.states.smiles] and larger.n_states == free.n_states
-    # Kekule forms are counted as before.
+    # The correction for Kekule forms is the same with rules.
     assert states_of(gfn.Molecules(6, elements=["C"], rules=gfn.GraphRules())).log_z == pytest.approx(states_of(gfn.Molecules(6, elements=["C"])).log_z)
 
 
@@ -264,7 +264,7 @@ def test_molecules_under_rules_are_looked_at_and_learned():
 def test_fragments_under_rules(tmp_path):
     class OneRing(gfn.GraphRules):
         def restrict(self, graphs, moves):
-            # The column of the first fragment is its class.
+            # The column of the move that adds the first fragment is its class.
             rings = np.array([smiles.count("c1") for smiles in graphs.smiles])
             return (rings[moves.graph] == 0) | (moves.column < 0)
 
@@ -381,7 +381,7 @@ def test_rewards_and_environments_of_others_are_told_apart():
 
 
 def test_graphs_of_several_starts_know_theirs_wherever_they_go():
-    """A path and a ring of three: what grows on one may be equal to what grows on the other, and is another state."""
+    """A path and a ring of three: graphs that grow from them may be equal, and are still different states."""
     env = gfn.GraphEnv([gfn.AddNode(attached=True)], 5, start=graphs_of(nx.path_graph(3), nx.cycle_graph(3)))
     starts = env.initial(4, [0, 1, 1, 0])
     sent = pickle.loads(pickle.dumps(starts))

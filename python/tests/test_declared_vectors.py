@@ -1,4 +1,4 @@
-"""Environments of vectors that are declared in Python."""
+"""Environments of vectors declared in Python."""
 
 import math
 
@@ -11,7 +11,7 @@ GRID = [(axis, value, value + 1) for axis in range(2) for value in range(2)]
 
 
 class OffDiagonal(gfn.VectorRules):
-    """Never onto the diagonal beyond the origin; sums of 1 are no ends."""
+    """Forbids the diagonal beyond the origin; vectors of sum 1 can't be the end."""
 
     def restrict(self, states, moves):
         after = states[moves.state].copy()
@@ -116,18 +116,18 @@ def test_mistakes_in_rules_are_raised(method):
 
 
 class Never(gfn.VectorRules):
-    """No move to 1."""
+    """Forbids moves to 1."""
 
     def restrict(self, states, moves):
         return moves.number != 2
 
 
 def test_moves_back_that_lead_nowhere_are_found():
-    """Rules keep walks from 1, so a move back to it would take half of P_B for nothing."""
+    """Rules forbid moves to 1, so a backward move to it would waste half of P_B."""
     moves = [(0, 0, 2), (0, 1, 2), (0, 0, 1)]
     with pytest.raises(ValueError, match="back"):
         gfn.VectorEnv(1, 3, moves, Never())
-    # What no move leads to needs no rules.
+    # A value that no move leads to needs no rules.
     assert gfn.VectorEnv(1, 3, moves[:2]).check() == (2, 2)
     assert gfn.VectorEnv(2, 4, [(0, k, k + 1) for k in range(3)] + [(1, k + 1, k) for k in range(3)], start=[1, 2]).check() == (9, 9)
 
@@ -153,7 +153,7 @@ def test_environments_of_arrays_can_be_compared():
 
 
 def test_moves_lead_up_and_down():
-    """One entry rises from 0, by one or by two; the other falls from 2."""
+    """The first entry rises from 0, by one or by two; the second falls from 2."""
     moves = [(0, 0, 1), (0, 1, 2), (0, 0, 2), (1, 2, 1), (1, 1, 0)]
     env = gfn.VectorEnv(2, 3, moves, start=[0, 2])
     assert env.check() == (9, 9)
@@ -166,7 +166,8 @@ def test_moves_lead_up_and_down():
     assert trainer.fit(400).exact().tv < 0.03 < exact.tv
 
 
-# Between 14 and 15, where one of 16,384 walks comes; from 15, and from all before, a move leads to the end.
+# A cycle between 14 and 15, which one of 16,384 walks reaches; a move leads to the end from 15 and from all values
+# before 14.
 RARE = [(0, value, value + 1) for value in range(16)] + [(0, value, 16) for value in range(14)] + [(0, 15, 14)]
 
 

@@ -1,4 +1,4 @@
-"""The examples in docstrings do what they show."""
+"""The examples in docstrings give the results that they show."""
 
 import doctest
 import importlib

@@ -1,4 +1,4 @@
-"""Estimates from samples and of given objects, against exact distributions."""
+"""Estimates from samples and on given objects, compared with exact distributions."""
 
 import math
 import os
@@ -35,7 +35,7 @@ def test_bounds_enclose_the_true_log_z(learned):
         sampled = it.evaluate(4000)
         low, high = sampled.interval
         assert low < exact.log_z + 0.01 and high > exact.log_z - 0.01 and low < sampled.log_z < high
-        # Objects that are drawn from the target give a bound on the other side.
+        # Objects that are sampled from the target give a bound on the other side.
         rng = np.random.default_rng(0)
         objects = exact.states[rng.choice(len(exact.target), size=500, p=exact.target)]
         above = it.evaluate_on(objects, paths=4).upper_bound
@@ -63,7 +63,7 @@ def test_symmetric_objects_have_the_probability_of_their_class():
         assert it.evaluate_on(exact.states[k], paths=400).log_probs[0] == pytest.approx(math.log(exact.probs[k]), abs=0.05)
     sampled = it.evaluate(2000)
     assert sampled.interval[0] < exact.log_z < sampled.interval[1]
-    # Isomorphic graphs are one object, whatever their labels.
+    # Isomorphic graphs are one object, for any labels.
     assert sampled.n_distinct == len(ends) == 4
     assert sampled.modes(lambda graphs: graphs.n_edges == 3) == 1
 
@@ -99,7 +99,7 @@ def test_the_best_objects_and_their_diversity(learned):
     assert top.mean_log_reward == pytest.approx(sampled.log_rewards[order].mean())
     assert top.mean_reward == pytest.approx(np.exp(sampled.log_rewards[order]).mean())
     assert top.diversity == pytest.approx(apart(sampled.states[order]).sum() / (7 * 6))
-    # An object's distance to itself doesn't count.
+    # The distance of an object to itself isn't counted.
     assert sampled.top_k(2, lambda points: np.full((2, 2), 3.0)).diversity == 3.0
     assert sampled.top_k(7).diversity is None and math.copysign(1, sampled.top_k(1, apart).diversity) == 1 and sampled.top_k(1, apart).diversity == 0
 
@@ -121,7 +121,7 @@ def test_estimates_under_conditions():
 
 
 def test_an_upper_bound_has_the_error_of_its_mean():
-    """With one path to each object log w is log R less log p."""
+    """The weight of an object with one path is log w = log R - log p."""
     it = gfn.Trainer(gfn.HyperGrid(1, 4), lambda points: 1.5 * points[:, 0], gfn.Mlp((8,)), batch=8, double=True).fit(3)
     tested = it.evaluate_on([[0], [1], [3]], paths=1)
     weights = tested.log_rewards - tested.log_probs
@@ -233,7 +233,7 @@ REFUSED = "terminal state|no legal backward action|not legal|no such step|lie in
 @pytest.mark.parametrize(
     "env, policy, good, bad",
     [
-        # What isn't finished, and what can't be reached.
+        # Unfinished objects, and unreachable ones.
         (gfn.SetAddition(4, 2, fixed_length=True), gfn.Mlp((8,)), [1, 1, 0, 0], [[1, 0, 0, 0], [1, 1, 1, 0]]),
         (gfn.TokenSequence(3, 3), gfn.SequenceNet(width=8), [1, 2, 3], [[1, 2, 0], [1, 0, 2]]),
         (gfn.BitSequence(1, 4), gfn.SequenceNet(width=8), [1, 1, 2, 1], [[1, 1, 2, 0], [0, 1, 1, 1]]),
@@ -252,7 +252,7 @@ def test_what_is_no_finished_object_is_refused(env, policy, good, bad):
     assert len(it.evaluate_on([good])) == 1
     for row in bad:
         refused(lambda: it.evaluate_on([row]), ValueError, REFUSED)
-    # Beside a good one, too; and the trainer goes on.
+    # A valid object beside it doesn't help; and the trainer still works.
     refused(lambda: it.evaluate_on([good, bad[0]]), ValueError, "trajectory 1|state [01]|row 1")
     assert it.fit(1).steps_done == 1
 

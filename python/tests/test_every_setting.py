@@ -1,7 +1,7 @@
-"""Every setting of every class of settings changes something, or is refused: none is taken and left alone.
+"""Every setting of every class of settings changes something, or is refused: none is accepted and ignored.
 
-Each case is a class, what a run of it is, its settings, and for every one of them another value. A run is what two or more steps make of
-parameters, losses and objects, or the message of what refuses it.
+Each case is a class, a function that runs it, its settings, and another value for every setting. The outcome of a run is the parameters,
+losses and objects after two or more steps, or the message of a refusal.
 """
 
 import copy
@@ -20,7 +20,7 @@ def zero(states):
 
 
 class Differing:
-    """A reward that tells states of numbers apart, with one of partial states."""
+    """A reward that differs between states, with a reward of partial states."""
 
     def __call__(self, states):
         return 0.3 * np.asarray(states, dtype=float).reshape(len(states), -1).sum(axis=1)
@@ -36,7 +36,7 @@ def told(states):
 
 
 def run(env, reward, policy, objective=None, steps=2, **settings):
-    """What a few steps are like."""
+    """Returns the outcome of a few steps."""
     trainer = gfn.Trainer(
         env, reward, policy, objective, **{"batch": 8, "adam": gfn.Adam(lr=0.01), **settings}
     )
@@ -72,7 +72,7 @@ def of_policy(env, reward=zero, **settings):
 
 
 def anew(env, **settings):
-    """A module is trained, and each run begins anew."""
+    """Builds a new module for each run, because a run trains it."""
     return lambda policy: of_policy(env, **settings)(dataclasses.replace(policy, module=copy.deepcopy(policy.module)))
 
 
@@ -117,7 +117,7 @@ class Torso(torch.nn.Module):
 
 
 class Rows(torch.nn.Module):
-    """A layer on the first numbers of rows."""
+    """A layer on the first numbers of each row."""
 
     def __init__(self, inputs, width=8, shape=lambda x: x):
         super().__init__()
@@ -153,7 +153,7 @@ def loss_of(scores):
 
 
 class Spread(gfn.EnvRules):
-    """Steps of one along an axis, from a start."""
+    """Steps by one along an axis, from a start."""
 
     def __init__(self, start=0):
         self.start = start
@@ -205,7 +205,7 @@ RELATIVE = dict(policy=gfn.Mlp((8,)), exploration=gfn.Exploration(epsilon=0.0))
 DIFFUSION = gfn.Diffusion(1, steps=4)
 GAUSSIAN = gfn.GaussianTarget([0.5], 0.7)
 
-# The class, its run, what it is made with, and another value for each setting.
+# The class, its run, its settings, and another value for each setting.
 CASES = [
     (gfn.Ring, of_env("graphs"), dict(n_nodes=3), dict(n_nodes=4, directed=False)),
     (gfn.Triangle, of_env("graphs"), dict(colors=2), dict(colors=3, directed=True)),
@@ -619,7 +619,7 @@ CASES = [
     (gfn.InverseRoot, of_updates("schedule"), dict(from_=1.0, steps=1), dict(from_=2.0, steps=3)),
 ]
 
-# What changes nothing that a run shows, and why.
+# The settings that change nothing that a run shows, and the reason.
 ALONE = {
     ("OwnObjective", "name"): "it names a run",
     ("CachedReward", "reward"): "test_rewards.py has it: a reward that is kept is the same",
@@ -631,7 +631,7 @@ ALONE = {
 }
 
 
-# Those that are refused as they are set here, and what the refusal says: any other error is one.
+# The settings that are refused with the values used here, and the text of the refusal: any other error fails the test.
 REFUSED = {
     ("Adam", "transitions"): "whole trajectories",
     ("Env", "width"): "`initial` gave an array of int64 and shape (2,)",
@@ -686,7 +686,7 @@ REFUSED = {
 
 
 def refused_as_expected(error, key):
-    """Raises what isn't the refusal of this setting."""
+    """Raises errors that aren't the refusal of this setting."""
     if REFUSED.get(key, "no refusal") not in str(error):
         raise error
 
@@ -720,7 +720,7 @@ def test_every_setting_changes_something_or_is_refused(case, files):
     kind, outcome, base, others = case
     made = lambda values: kind(**{name: files.get(value, value) if isinstance(value, str) else value for name, value in values.items()})
     expected = outcome(made(base))
-    # Else nothing would be compared.
+    # The comparison is meaningful only if equal settings give equal outcomes.
     assert outcome(made(base)) == expected
     for name, value in others.items():
         try:
@@ -731,7 +731,7 @@ def test_every_setting_changes_something_or_is_refused(case, files):
         assert got != expected, f"{kind.__name__}.{name} = {value!r} changes nothing"
 
 
-# What the library gives, and nobody sets.
+# Classes that the library returns, and that users don't build.
 GIVEN = (gfn.Moves, gfn.Masks, gfn.Step, gfn.Transitions)
 
 
@@ -762,7 +762,7 @@ TRAINER = dict(
     device="cuda:99",
     double=True,
 )
-# Each source that a trainer has beside a buffer, and what refuses it without one.
+# Each source that a trainer has without a buffer, and the refusal if it needs one.
 SOURCES = {
     gfn.Data(POINTS): None,
     gfn.Source(lambda n, rng: np.ones((n, 2), int)): None,
@@ -794,7 +794,7 @@ def test_every_setting_of_a_trainer_changes_something_or_is_refused():
             continue
         assert ("Trainer", name) not in REFUSED, f"{name} = {value!r} is taken"
         assert got != expected, f"{name} = {value!r} changes nothing"
-    # Scored in parts, a batch is the same but for rounding: `chunk` is of memory, and is checked.
+    # A batch that is scored in chunks is equal except for rounding: `chunk` saves memory, and is checked.
     chunked = run(GRID, Differing(), SMALL, steps=4, adam=gfn.Adam(lr=0.01, chunk=3))
     assert chunked[1] == pytest.approx(expected[1], rel=1e-4)
     with pytest.raises(ValueError, match="chunk"):

@@ -1,4 +1,4 @@
-"""The examples run: scripts with few steps, notebooks as they are, to the claims at their ends."""
+"""The examples run to their last claims: scripts with few steps, notebooks unchanged."""
 
 import os
 import re
@@ -13,7 +13,7 @@ import pytest
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 SCRIPTS = sorted(path.name for path in EXAMPLES.glob("*.py"))
-# What each prints at its end: that it got there.
+# The last output of each example, which shows that it reached its end.
 ENDS = {
     "continuous.py": "standard deviation",
     "executors.py": "total variation after 5 steps",
@@ -31,7 +31,7 @@ def test_each_script_is_run():
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_scripts_run(name, tmp_path):
-    # In a folder of its own, as pictures are written; one thread, as other tests run at the same time.
+    # A separate folder holds the pictures; one thread, because other tests run at the same time.
     done = subprocess.run(
         [sys.executable, EXAMPLES / name, "--steps", "5"],
         cwd=tmp_path,
@@ -56,7 +56,7 @@ NOTEBOOKS = sorted(path.stem for path in (EXAMPLES / "notebooks").glob("*.ipynb"
 
 
 def executed(name, folder, monkeypatch, **changes):
-    """The cells of code of a notebook that was run in a folder, with some of its numbers changed."""
+    """Runs the code cells of a notebook in a folder, with some of its numbers changed."""
     notebook = nbformat.read(EXAMPLES / "notebooks" / f"{name}.ipynb", as_version=4)
     nbformat.validate(notebook)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
@@ -67,7 +67,7 @@ def executed(name, folder, monkeypatch, **changes):
             cell.source = re.sub(rf"^{number} = \S+", f"{number} = {value}", cell.source, flags=re.MULTILINE)
     for data in (EXAMPLES / "notebooks").glob("*.csv"):
         shutil.copy(data, folder)
-    # One thread, as other tests run at the same time.
+    # OMP_NUM_THREADS is 1 because other tests run at the same time.
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     nbclient.NotebookClient(notebook, timeout=240, resources={"metadata": {"path": str(folder)}}).execute()
     return code
@@ -81,7 +81,7 @@ def test_there_are_six_notebooks_and_their_links_lead_somewhere():
         assert links and all((path.parent / link).exists() for link in links), f"{name}: {links}"
 
 
-# One of them runs in every check; all of them take minutes.
+# A single notebook runs in every check, because all of them take minutes.
 @pytest.mark.parametrize("name", [name if name == "first_graphs" else pytest.param(name, marks=pytest.mark.slow) for name in NOTEBOOKS])
 def test_notebooks_run_and_their_claims_hold(name, tmp_path, monkeypatch):
     code = executed(name, tmp_path, monkeypatch)

@@ -1,4 +1,4 @@
-"""Rewards on executors: what comes out, what fails, and how long it takes."""
+"""Rewards on executors: results, failures, and times."""
 
 import multiprocessing
 import os
@@ -71,7 +71,7 @@ class Partial:
 
 
 def pool(n):
-    # Threads of libtorch don't live through a fork.
+    # Threads of libtorch don't survive a fork.
     return ProcessPoolExecutor(n, mp_context=multiprocessing.get_context("spawn"))
 
 
@@ -167,7 +167,7 @@ def test_an_object_is_asked_for_again(threads):
 
 def test_an_object_is_asked_for_again_by_engines_that_keep_answers():
     class Pure(Executor):
-        """Gives one answer for equal calls, as Dask does."""
+        """Returns one answer for equal calls, as Dask does."""
 
         def __init__(self):
             self.known = {}
@@ -194,7 +194,7 @@ def test_what_takes_too_long_is_interrupted(processes):
     assert time.monotonic() - began < 20
     with pytest.raises(RuntimeError, match="TimeoutError: it took longer than 0.2 s"):
         gfn.ParallelReward(hangs_at_three, processes, timeout=0.2)(POINTS)
-    # The workers go on.
+    # The workers continue.
     assert gfn.ParallelReward(reward, processes, timeout=0.2)(POINTS).tolist() == reward(POINTS).tolist()
 
 
@@ -243,7 +243,7 @@ def test_control_c_ends_a_slow_batch(threads):
     with pytest.raises(KeyboardInterrupt):
         trainer.fit(100)
     assert time.monotonic() - began < 3
-    # What hadn't begun is cancelled.
+    # Calls that hadn't begun are cancelled.
     time.sleep(0.5)
     assert len(asked) < 16
 
@@ -295,7 +295,7 @@ def test_what_is_refused(threads, make, kind, words):
 def test_a_function_that_no_process_can_have_says_so(processes):
     with pytest.raises(RuntimeError, match=r"object \d+ of 16 failed with .*(pickle|local)"):
         gfn.ParallelReward(lambda points: reward(points), processes)(POINTS)
-    # With a log R for failures it would be a constant reward without a word.
+    # A log R for failures would silently turn this into a constant reward.
     with pytest.raises(RuntimeError, match="(pickle|local)"):
         gfn.ParallelReward(lambda points: reward(points), processes, on_failure=-1.0)(POINTS)
 
@@ -362,7 +362,7 @@ def test_actors_on_processes_train_to_the_distribution_of_one_process(processes)
     untrained = make(0).exact().tv
     assert alone.exact().tv < 0.02 and it.exact().tv < 0.02 < 0.1 < untrained
     assert it.steps_done == 1500
-    # No object is used more often than it may be, but for what waits.
+    # No object is used more often than `max_reuse` allows, except for waiting ones.
     assert actors.used * 8 >= 1500 * 16 and actors.received >= actors.used
     assert actors.lost == 0
 
@@ -382,7 +382,7 @@ def test_actors_draw_under_the_conditions_of_the_trainer(processes):
     for beta in (0.5, 2.0):
         exact = it.exact(condition=torch.tensor([beta]))
         other = it.exact(condition=torch.tensor([2.5 - beta]))
-        # It tells them apart.
+        # The policy distinguishes the conditions.
         assert exact.tv < 0.05 < 0.5 * np.abs(exact.probs - other.target).sum()
     assert learner(gfn.Actors(make_tempered, processes, tasks=2, batch=5), make_tempered).fit(10).steps_done == 10
 
@@ -402,7 +402,7 @@ def test_actors_draw_with_the_parameters_of_the_trainer(threads):
     actors = gfn.Actors(sharp, threads, tasks=1, batch=64)
     it = learner(actors)
     with torch.no_grad():
-        # Nothing but the exit is left to draw.
+        # The exit is the only action with any probability left.
         for name, tensor in it.named_parameters():
             if tensor.numel() == 5:
                 tensor[:3] = torch.tensor([-50.0, -50.0, 50.0])
@@ -414,7 +414,7 @@ def test_actors_draw_with_the_parameters_of_the_trainer(threads):
 
 def test_what_is_too_old_is_dropped():
     class Late(Executor):
-        """Gives each answer, once it is told to."""
+        """Returns each answer only when the test releases it."""
 
         def __init__(self):
             self.asked = []
@@ -437,17 +437,17 @@ def test_what_is_too_old_is_dropped():
     late.answer()
     assert len(ask().objects) == 4
     late.answer()
-    # Drawn in step 2, used in step 3.
+    # Sampled in step 2, used in step 3.
     assert len(ask().objects) == 4 and actors.stale == 0
     assert ask() is None and ask() is None
     late.answer()
-    # Drawn in step 3, too old in step 6.
+    # Sampled in step 3, too old in step 6.
     assert ask() is None and actors.stale == 4
     assert (actors.received, actors.used, actors.lost) == (12, 8, 0)
 
 
 class Losing(ThreadPoolExecutor):
-    """Loses some calls, as an engine does whose machine has gone."""
+    """Loses some calls, like an executor that lost a machine."""
 
     def __init__(self, which):
         super().__init__(2)
@@ -478,22 +478,22 @@ def test_an_actor_that_fails_can_be_mended(threads):
         it.fit(1)
     actors.make = make
     assert it.fit(3).steps_done == 3 and actors.lost == 0
-    # Nor is an object left out because its reward fails.
+    # An object whose reward fails isn't silently dropped.
     failing = gfn.Actors(make_failing, threads, tasks=1, batch=64)
     with pytest.raises(RuntimeError, match="three is not in the table"):
         learner(failing).fit(20)
 
 
 def test_no_object_is_used_more_often_than_it_may_be_and_none_is_drawn_in_vain(threads):
-    # Workers that are slower than the trainer.
+    # The workers are slower than the trainer.
     actors = gfn.Actors(make_slow, threads, tasks=2, max_reuse=2.0)
     it = make(0, sources=[gfn.FreshSource(actors), gfn.Replay(2000, share=0.9, after=2)]).fit(20)
     assert it.steps_done == 20 and actors.used >= 20 * 16 / 2
-    # A trainer that is slower than they are takes all that there is.
+    # The trainer is slower than the workers, and takes all finished objects.
     idle = gfn.Actors(make, threads, tasks=2)
     learner(idle).fit(60, callback=lambda *_: time.sleep(0.02), every=1)
     assert idle.stale == 0 and idle.received == idle.used
-    # Without a buffer nothing takes more than a batch: they wait.
+    # Workers wait if there is no buffer, because a step takes only one batch.
     alone = gfn.Actors(make, threads, tasks=2)
     make(0, sources=[gfn.FreshSource(alone)]).fit(40, callback=lambda *_: time.sleep(0.02), every=1)
     assert alone.used == 640 and alone.stale == 0 and alone.received <= 640 + 16 + 4 * 16
@@ -556,7 +556,7 @@ def test_eight_workers_do_eight_times_the_work():
         parallel = gfn.ParallelReward(slow, executor)
         parallel(points)
         best = min(timed(parallel, points) for _ in range(3))
-    # 128 objects of 10 ms; 0.16 s by eight, if nothing else ran here.
+    # The time of 128 objects of 10 ms is 0.16 s on eight workers, if the machine is idle.
     assert best < 1.28 / 3
 
 
@@ -567,7 +567,7 @@ def timed(function, points):
 
 
 class Here(Executor):
-    """Makes each call at once, in this thread."""
+    """Runs each call immediately, in this thread."""
 
     def __init__(self, change=lambda answer: answer):
         self.change = change
@@ -586,7 +586,7 @@ def test_actors_send_the_way_that_they_took():
     before = trainer.rewarded(drawn).log_rewards
     assert np.allclose(before, drawn.log_rewards)
     batch = trainer.batch()
-    # What the trainer learns from is what came, move by move.
+    # The trainer learns from the actions that arrived.
     assert batch.n_fresh == len(batch) == 16 and batch.log_rewards is not None
 
 
@@ -598,7 +598,7 @@ def test_some_calls_explore_more_than_others():
             for name, values in trainer.named_parameters():
                 values.zero_()
                 if values.shape == (5,):
-                    # A policy that exits at once.
+                    # The policy exits immediately.
                     values[2] = 50.0
         ask = lambda: actors(gfn.BatchRequest(200, 200, False), np.random.default_rng(0)).objects.lengths.mean()  # noqa: E731
         return [ask() for _ in range(calls)]

@@ -16,7 +16,7 @@ def trainer(reward, **settings):
 
 
 def program(tmp_path, body):
-    """A program whose lines see `line`."""
+    """A program that runs `line` for each input line."""
     path = tmp_path / "scorer.py"
     lines = "\n    ".join(body.splitlines())
     path.write_text(f"import sys, time\nfor line in sys.stdin:\n    line = line.strip()\n    {lines}\n    sys.stdout.flush()\n")
@@ -24,7 +24,7 @@ def program(tmp_path, body):
 
 
 def test_a_program_is_the_same_reward_as_the_library_s():
-    """It gives the share of atoms that aren't carbon to six digits and more: the runs are equal to rounding, and their targets, too."""
+    """The program writes the share of atoms that aren't carbon with six or more digits: runs and targets are equal up to rounding."""
     ours = trainer(gfn.MoleculeReward(beta=2.0), seed=3).fit(10)
     program = trainer(gfn.ExternalReward([sys.executable, str(SCORER)], beta=2.0), seed=3).fit(10)
     assert np.allclose(program.history["loss"], ours.history["loss"], rtol=1e-6)

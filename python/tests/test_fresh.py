@@ -1,4 +1,4 @@
-"""Fresh objects from elsewhere, and buffers that draw by a rule of one's own."""
+"""Fresh objects from other sources, and buffers that draw by a custom rule."""
 
 import math
 
@@ -32,7 +32,7 @@ def test_what_is_wanted_is_told():
 
     def given(wanted, rng):
         seen.append(wanted)
-        # Of a buffer that is full enough nothing more is needed.
+        # Later requests need no objects, because the buffer is full enough.
         return at_random(wanted, rng) if len(seen) < 4 else None
 
     it = learner(sources=[gfn.FreshSource(given), gfn.Replay(1000, share=0.25, after=2)]).fit(5)
@@ -62,7 +62,7 @@ def test_rewards_that_are_given_along_are_not_asked():
 
     it = learner(never, sources=[gfn.FreshSource(drawn)]).fit(400)
     assert it.reward_calls == 400 * 64
-    # They are what is learned: log R is twice the first coordinate.
+    # The samples follow the fresh log-rewards: log R is twice the first coordinate.
     first = it.sample(4000)[:, 0]
     expected = np.exp(2.0 * np.arange(4)) / np.exp(2.0 * np.arange(4)).sum()
     assert np.bincount(first, minlength=4) / 4000 == pytest.approx(expected, abs=0.05)
@@ -74,7 +74,7 @@ def test_a_run_goes_on_bit_for_bit(tmp_path):
     make().fit(4).save(tmp_path / "half")
     rest = make().resume(tmp_path / "half").fit(4)
     assert rest.history["loss"].tolist() == whole.history["loss"].tolist()[4:]
-    # Each step and each seed draws others.
+    # Each step and each seed draws different numbers.
     drawn = []
     keep = gfn.FreshSource(lambda wanted, rng: drawn.append(rng.integers(1 << 60)) or at_random(wanted, rng))
     for seed in (0, 0, 1):
@@ -138,7 +138,7 @@ def test_a_copy_of_the_parameters_is_at_hand():
 
 
 def test_a_rule_of_one_s_own_draws_what_it_says():
-    """All weight on the corner: nothing else is replayed, and what is drawn says so."""
+    """All weight is on the corner: nothing else is replayed, which the drawn objects show."""
     seen = []
 
     def corner(log_reward, loss):
@@ -154,7 +154,7 @@ def test_a_rule_of_one_s_own_draws_what_it_says():
     losses = [loss for _, loss in seen]
     assert {type(loss) for loss in losses} == {float, type(None)} and min(loss for loss in losses if loss is not None) >= 0
     assert {log_reward for log_reward, _ in seen} == {0.0, 1.0}
-    # The negative control: uniform draws find others, too.
+    # The negative control: uniform draws find other objects, too.
     others = []
     found = gfn.Search(lambda points, rng: others.append(points) or points, every=1, objects=50)
     learner(

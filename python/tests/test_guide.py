@@ -24,7 +24,7 @@ def blocks(ours):
 @pytest.mark.parametrize("page, line, source", list(blocks(True)))
 def test_blocks_run(page, line, source, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    # Lines are those of the page, so that a traceback leads there.
+    # Line numbers are those of the page, so that a traceback points there.
     exec(compile("\n" * (line - 1) + source, str(page), "exec"), {"__name__": "guide"})
 
 

@@ -1,4 +1,4 @@
-"""What the package needs of torch, and how long its import takes."""
+"""The package's requirements on torch, and the time of its import."""
 
 import statistics
 import subprocess
@@ -13,7 +13,7 @@ LINKED = f"{MAJOR}.{MINOR}"
 
 
 def imported_beside(version, folder):
-    """What the import of the package writes where torch says that it is of a version."""
+    """Returns the error output of the package's import next to a torch of this version."""
     (folder / "torch").mkdir()
     (folder / "torch" / "__init__.py").write_text(f"__version__ = {version!r}\n")
     code = f"import sys; sys.path.insert(0, {str(folder)!r}); import gfn_rs"
@@ -38,7 +38,7 @@ def test_what_comes_before_a_release_of_torch_is_refused(version, tmp_path):
 
 @pytest.mark.parametrize("version", [f"{LINKED}.0", f"{LINKED}.9+cu130", f"{LINKED}.1.post2"])
 def test_other_releases_of_the_same_minor_version_are_taken(version, tmp_path):
-    # It goes on to what this torch doesn't have.
+    # The import fails later, at parts that this fake torch lacks.
     assert "is linked to" not in imported_beside(version, tmp_path)
 
 
@@ -48,7 +48,8 @@ def test_the_extension_says_what_it_is_linked_to():
 
 
 def test_the_import_takes_less_than_a_third_of_a_second_beyond_torch_s():
-    # Processor time, so that what else runs on the machine counts little; torch, numpy and what torch imports by itself are there already.
+    # Processor time depends little on other programs; torch, numpy and the modules that torch imports are loaded
+    # before.
     code = "import time, torch, numpy; began = time.process_time(); import gfn_rs; print(time.process_time() - began)"
     taken = [float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout) for _ in range(5)]
     assert statistics.median(taken) < 0.3, taken

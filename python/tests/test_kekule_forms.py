@@ -1,4 +1,4 @@
-"""Molecules with several Kekule forms are several states: whoever wrote the reward, each molecule gets its share once."""
+"""Molecules with several Kekule forms are several states: with any reward, each molecule gets its share once."""
 
 import collections
 import math
@@ -7,7 +7,8 @@ import gfn_rs as gfn
 import numpy as np
 import pytest
 
-# Rings of six atoms among them: two elements on a hexagon are 13 molecules, and 16 states with alternating bonds.
+# The molecules include rings of six atoms: two elements on a hexagon give 13 molecules, and 16 states with alternating
+# bonds.
 SIX = gfn.Molecules(6, elements=["N", "P"], charges=False, max_rings=1, max_bond_order=2, max_ring_size=6)
 TWO_FORMS, ONE_FORM = ["Cc1ccccc1C", "Cc1ccccc1O"], ["CCc1ccccc1", "CCO"]
 
@@ -50,7 +51,7 @@ def test_distances_between_molecules_take_their_states_together(exact):
 
 @pytest.mark.parametrize("reward", [gfn.CachedReward(zeros), gfn.MoleculeReward("constant"), gfn.CachedReward(gfn.MoleculeReward("constant"))])
 def test_functions_are_rewards_like_the_library_s(exact, reward):
-    # One molecule would have another share if its reward were divided twice, or not at all.
+    # The share of a molecule would differ if its reward were divided twice, or not at all.
     other = of(SIX, reward).exact()
     assert other.log_rewards == pytest.approx(exact.log_rewards) and other.target == pytest.approx(exact.target)
     tested = [of(gfn.Molecules(8), it).evaluate_on(TWO_FORMS + ONE_FORM, paths=1).log_rewards for it in (reward, zeros)]
@@ -63,7 +64,7 @@ def test_log_probabilities_are_of_the_molecule(exact):
     several = np.flatnonzero(np.bincount(exact.groups, minlength=exact.n_states) > 1)
     tested = of(SIX, zeros).evaluate_on(exact.states[several], paths=300)
     assert np.allclose(tested.log_probs, np.log(probs[several]), atol=0.25)
-    # Whichever form is given.
+    # The estimate is that of the molecule for each form.
     other = np.array([np.flatnonzero(exact.groups == first)[-1] for first in several])
     assert (other != several).all()
     assert np.allclose(of(SIX, zeros).evaluate_on(exact.states[other], paths=300).log_probs, np.log(probs[several]), atol=0.25)

@@ -1,4 +1,4 @@
-"""What is made again and again is given back: memory stays where it was after a warm-up."""
+"""Repeated work leaks no memory: it stays constant after a warm-up."""
 
 import ctypes
 import gc
@@ -24,7 +24,7 @@ LIBC.mallinfo2.restype = Heap
 
 
 def grown(work, times, warm_up):
-    """Bytes that were kept by `times` calls, after so many others: of the heap or of the whole process, whichever grew by more."""
+    """Returns the bytes that `times` calls kept, after a warm-up: of the heap or of the whole process, whichever grew more."""
     for _ in range(warm_up):
         work()
     before = held()
@@ -34,10 +34,10 @@ def grown(work, times, warm_up):
 
 
 def held():
-    """What is in use on the heap, and what the process holds, in bytes.
+    """Returns the bytes in use on the heap, and the bytes of the process.
 
-    The process alone says too little: a leak hides in the holes that earlier tests have left on the heap. The heap alone does too:
-    not everything is on it. What it has free goes back first.
+    The process alone isn't enough: a leak hides in the holes that earlier tests have left on the heap. The heap alone isn't enough
+    either: some memory isn't on it. Free memory of the heap is returned to the system first.
     """
     gc.collect()
     LIBC.malloc_trim(0)
@@ -81,7 +81,7 @@ def network():
     ids=["the library's reward", "a reward of Python", "replay", "graphs", "a module of torch", "box"],
 )
 def test_steps_leave_nothing_behind(trainer, steps):
-    # The history that `fit` keeps is seven numbers a step, so it is left out: steps are asked of the session.
+    # The history of `fit` keeps seven numbers per step, so the steps are made by the session instead.
     session = trainer()._session
     assert grown(lambda: session.advance(10), steps // 10, 30) < LIMIT
 
@@ -107,7 +107,7 @@ def broken(states):
 
 
 def beside_all(prior=None):
-    """A trainer with whatever it may have of Python's."""
+    """A trainer with all parts that can be written in Python."""
     parts = dict(
         sources=[
             gfn.Data([[1]], share=0.25),
@@ -148,7 +148,7 @@ def test_what_is_made_is_given_back(make, times):
 
 
 def own_step(it):
-    """A step in parts, and what can be read of it."""
+    """Makes a step in parts, and reads their results."""
     batch = it.batch()
     scores = it.score(batch)
     it.loss(scores).backward()
@@ -157,7 +157,7 @@ def own_step(it):
 
 
 def walked(env):
-    """A walk by hand."""
+    """Takes steps in an environment by hand."""
     states = env.initial(4)
     moves = env.moves(states)
     step = env.step(states, moves.draw(np.random.default_rng(0)))
@@ -165,7 +165,7 @@ def walked(env):
 
 
 def drawn(network):
-    """Trajectories of a network, scored, and sent."""
+    """Samples trajectories from a network, scores and pickles them."""
     walks = gfn.Sampler(network.env, network, epsilon=0.1).sample(8)
     network.score(walks.with_log_rewards(np.zeros(8))).log_pf.sum().backward()
     network(walks.terminal).log_pf.sum().backward()
@@ -200,8 +200,8 @@ def test_what_is_asked_for_is_given_back(make, use, times):
 
 
 def test_a_leak_is_seen():
-    """The negative control: 3 kB a time are kept in holes of the heap, and found."""
-    # Every other piece stays, and with it the pages of the others.
+    """The negative control: 3 kB per call are kept in holes of the heap, and detected."""
+    # Every other piece is kept, and with it the pages of the pieces between.
     holes = [bytearray(b"x" * 3_000) for _ in range(30_000)]
     del holes[::2]
     kept = []

@@ -1,4 +1,4 @@
-"""Tensors whose memory is taken from outside end in an exception, not in the end of the process."""
+"""Tensors whose memory was taken away raise an exception, and don't end the process."""
 
 import subprocess
 import sys
@@ -47,13 +47,13 @@ USES = {
 def test_a_parameter_without_memory_is_named(use, tmp_path):
     it = graphs()
     it.save(tmp_path / "whole")
-    # The negative control: with its memory it is used.
+    # The negative control: with its memory the parameter is used.
     USES[use](it, tmp_path)
     name, tensor = list(it.named_parameters())[-1]
     before = tensor.detach().clone()
     take(tensor)
     refused(lambda: USES[use](it, tmp_path), ValueError, f"`{name}` of shape .* storage that was made shorter")
-    # Given back, it goes on: nobody has looked at what isn't there.
+    # The trainer works again after the memory is restored, because the missing memory was never read.
     take(tensor, before.nbytes)
     with torch.no_grad():
         tensor.copy_(before)
@@ -106,7 +106,7 @@ def test_tensors_that_are_given_are_looked_at():
 
 
 def test_the_process_lives():
-    """In a process of its own, as what is tested would end this one."""
+    """The test runs in a separate process, because a failure would end this one."""
     code = (
         "import gfn_rs as gfn\n"
         "it = gfn.Trainer(gfn.Ring(3), gfn.RingReward(), gfn.GraphNet(embedding=8), batch=4).fit(1)\n"

@@ -1,4 +1,4 @@
-"""Figures that need no trainer, against what they are by hand."""
+"""Metrics that need no trainer, compared with values computed by hand."""
 
 import itertools
 
@@ -42,7 +42,7 @@ def test_the_noise_floor_is_that_of_samples_of_the_target():
 def test_fronts_and_what_they_dominate():
     objectives = [[1, 3], [2, 2], [1, 2], [3, 0], [2, 2]]
     assert gfn.pareto_front(objectives).tolist() == [0, 1, 3]
-    # 3 by 1 below the first, 2 by 1 more below the second; the last lies on the edge.
+    # The volume is 3 by 1 below the first, plus 2 by 1 below the second; the last lies on the edge.
     assert gfn.hypervolume(objectives, [0, 0]) == 3.0 + 2.0 and gfn.hypervolume(objectives, [0, -1]) == 3.0 + 2.0 + 3.0
 
 

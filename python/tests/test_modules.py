@@ -59,7 +59,7 @@ def test_a_module_s_checkpoint_goes_on(tmp_path):
 
 
 class Half(Messages):
-    """The same, whose layers compute in half precision; what it gives is `scale` times as great."""
+    """Messages with layers in half precision, and outputs multiplied by `scale`."""
 
     def __init__(self, kind, scale):
         super().__init__()
@@ -74,7 +74,7 @@ class Half(Messages):
 
 @pytest.mark.parametrize("kind, scale", [(torch.bfloat16, 1.0), (torch.bfloat16, 300.0), (torch.float16, 1.0)])
 def test_layers_may_compute_in_half_precision(kind, scale):
-    """Each row is rounded alike in every batch, so a trainer's checks see no difference."""
+    """Each row is rounded in the same way in every batch, so a trainer's checks see no difference."""
     torch.manual_seed(0)
     it = module_trainer(Half(kind, scale), env=gfn.ColoredGraphs(4))
     assert it.fit(2).steps_done == 2 and it.exact().n_states > 10
@@ -204,7 +204,7 @@ def test_a_module_sees_classes_and_attributes():
 
 
 class Failing(torch.autograd.Function):
-    """The identity, whose gradient is an error while `raised` holds one."""
+    """The identity, whose gradient raises an error while `raised` holds one."""
 
     raised: list = []
 
@@ -270,7 +270,7 @@ def added(module):
 
 @pytest.mark.parametrize("change, message", [(assigned, "another tensor"), (replaced, "another tensor"), (reparametrized, "is gone"), (added, "`more` is new")])
 def test_a_module_with_other_parameters_is_refused(change, message, tmp_path):
-    """They would be neither trained nor saved."""
+    """A trainer would neither train nor save the other parameters."""
     module = Messages()
     it = module_trainer(module).fit(1)
     change(module)
@@ -338,7 +338,7 @@ def test_symmetry_that_is_unseen_is_unseen():
     assert made("auto") == made("seen")
     loss, n_parameters = made("unseen")
     assert loss != made("auto")[0] and n_parameters < made("auto")[1]
-    # What checkpoints say of it is what they said before there was the setting.
+    # The description in checkpoints is unchanged for the setting's old value.
     assert "symmetry" not in gfn.GraphNet(symmetry="unseen")._described() and "symmetry" in gfn.GraphNet()._described()
 
     def module(symmetry):

@@ -1,4 +1,4 @@
-"""Scores of molecules by their properties against RDKit, and the best molecules as tables, files and pictures."""
+"""Scores of molecules by their properties compared with RDKit, and the best molecules as tables, files and pictures."""
 
 import sys
 import warnings
@@ -22,7 +22,7 @@ def test_properties_are_those_of_rdkit():
     assert list(found) == list(theirs)
     for name, function in theirs.items():
         assert np.allclose(found[name], [function(row) for row in rows], atol=1e-3), name
-    # Sums are in the order of the atoms.
+    # Sums are computed in the order of the atoms.
     assert all(np.allclose(found[name], values, atol=1e-9) for name, values in score.properties(rows).items())
 
 
@@ -74,7 +74,7 @@ def test_the_best_are_ranked_once_each_and_written(tmp_path):
     assert len(ranking) == 6 and ranking.log_scores.tolist() == sorted(ranking.log_scores, reverse=True)
     assert np.allclose(np.log(ranking.columns["qed"]), ranking.log_scores)
     assert ranking.best(2).smiles == ranking.smiles[:2] and len(ranking.diverse(9, 0.01)) < 6
-    # Aspirin and xylene are of one scaffold, ethanol of none.
+    # Aspirin and xylene share a scaffold, and ethanol has none.
     assert len(ranking.of_scaffolds()) == 5
     with warnings.catch_warnings():
         warnings.simplefilter("error")

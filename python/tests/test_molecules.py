@@ -1,4 +1,4 @@
-"""Molecules at the border: lists of SMILES, what is refused and what is lost, and pictures."""
+"""Molecules in Python: lists of SMILES, refused and lossy input, and pictures."""
 
 import warnings
 
@@ -88,7 +88,7 @@ def test_all_lines_of_a_library_that_are_wrong_are_named(tmp_path):
 def test_pictures_show_molecules():
     states = trainer(gfn.Molecules(1, elements=["N"], charges=False)).exact().states
     picture = states.svg()
-    # Ammonia by its formula; no node in a circle.
+    # Ammonia is drawn by its formula; no node has a circle.
     assert ">NH₃<" in picture and "<circle" not in picture
     assert "mine" in states.svg(captions=["start", "mine"])
     benzene = gfn.Trainer(gfn.Fragments(1), gfn.MoleculeReward("constant"), gfn.Uniform(), batch=4).exact().states
@@ -100,7 +100,8 @@ def test_growth_from_a_scaffold_by_marks_or_by_numbers():
     marked = gfn.Molecules(8, scaffold="c1cc([*:1])ccc1[*:2]", **settings)
     numbered = gfn.Molecules(8, scaffold="c1ccccc1", attachments=[0, 3], **settings)
     apart = gfn.Molecules(8, scaffold="c1ccccc1", attachments=[0, 3], told_apart=True, **settings)
-    # Nothing, one atom, or two that may be on one place (with a single or a double bond, and never three on one) or on two.
+    # The scaffold gets no atom, one atom, or two atoms at one place (by a single or a double bond, and never three) or
+    # at two places.
     exact = [trainer(env).exact() for env in (marked, numbered, apart)]
     smiles = [sorted(it.states.smiles) for it in exact]
     assert smiles[0] == smiles[1] and len(smiles[2]) > len(smiles[0]) == len(set(smiles[0]))
@@ -150,7 +151,7 @@ def test_smiles_keep_their_marks_where_states_have_some():
         tested = trainer(env).evaluate_on(rows[:4], paths=3)
     assert one == same != other and np.isfinite(tested.log_probs).all()
     refused(lambda: trainer(env).evaluate_on(rows), ValueError, "row 4, .CC.N.O.: a molecule is .*, which is 2 stereoisomers, expected one of them")
-    # Written and read, each is what it was.
+    # Molecules are unchanged after they were written and read.
     graphs = trainer(env, seed=3).sample(200)
     assert sum("@" in smiles for smiles in graphs.smiles) > 50
     assert env.keys(graphs.smiles) == env.keys(graphs) and [canonical(smiles) for smiles in graphs.smiles]
@@ -170,7 +171,7 @@ def test_stereo_is_kept_by_pickles_and_checkpoints_and_left_out_where_it_is_off(
     assert gfn.load(tmp_path / "run").env == env
     assert make(env).resume(tmp_path / "run").sample(20).smiles == make(again).resume(tmp_path / "run").sample(20).smiles
     refused(lambda: make(gfn.Molecules(**SMALL)).resume(tmp_path / "run"), ValueError, "description|run")
-    # As descriptions were before.
+    # Descriptions are equal to those before the setting existed.
     assert env._values()["stereo"] and not {"stereo", "scaffold"} & set(gfn.Molecules(3)._values())
 
 
@@ -186,7 +187,7 @@ def test_fragments_of_data_are_a_library(tmp_path):
     assert gfn.Fragments.from_data(smiles, 3, n=2) == gfn.Fragments(3, ["C 0", "c1ccccc1 0,1,2,3,4,5"]) != env
     (tmp_path / "library").write_text("\n".join(env.library))
     assert gfn.Fragments(3, tmp_path / "library") == env == pickle.loads(pickle.dumps(env))
-    # A checkpoint says a file's text as it is.
+    # A checkpoint contains the text of the file unchanged.
     (tmp_path / "ended").write_text("# pieces\nC 0\n")
     assert gfn.Fragments(3, tmp_path / "ended")._values()["library"] == "# pieces\nC 0\n"
     make = lambda: gfn.Trainer(env, gfn.MoleculeReward("constant"), gfn.GraphNet(embedding=8), batch=8)
@@ -212,11 +213,11 @@ def test_a_molecule_is_all_its_trees():
     env = gfn.Fragments(3, PIECES)
     smiles = ["CCCN", "Cc1ccccc1", "CCN"]
     graphs, molecule = env.trees(smiles)
-    # Propylamine is C, C, C and N, which are four, or CC and C either way.
+    # Propylamine is C, C, C and N, which are four fragments, or CC and C in either order.
     assert molecule.tolist() == [0, 0, 1, 2, 2] and len(set(env.keys(graphs))) == 5
     assert [canonical(text) for text in graphs.smiles] == [canonical(smiles[row]) for row in molecule]
     assert env.trees(smiles, most=1).molecule.tolist() == [0, 1, 2]
-    # All of them: the states that are these molecules.
+    # The list is complete: it has all states that are these molecules.
     states = trainer(env).exact().states
     assert sum(canonical(text) == canonical("CCCN") for text in states.smiles if text) == 2
     assert len(trainer(env).evaluate_on(graphs, paths=2)) == 5
@@ -225,7 +226,7 @@ def test_a_molecule_is_all_its_trees():
 
 
 def test_fragments_learn_from_molecules_and_are_tuned_to_a_reward():
-    """Molecules count alike, however many trees they are; then prior times reward."""
+    """Molecules count equally, for any number of trees; fine-tuning then gives prior times reward."""
     import copy
 
     env, smiles = gfn.Fragments(3, PIECES), ["CCCN", "CCCN", "Cc1ccc(C)cc1", "NCN", "CCO", "c1ccccc1-c1ccccc1", "OCc1ccccc1", "NC"]
@@ -243,7 +244,7 @@ def test_fragments_learn_from_molecules_and_are_tuned_to_a_reward():
     before = shares(cloned, smiles)
     after = shares(cloned.fit(200), smiles)
     assert after == pytest.approx([2 / 8] + [1 / 8] * 6, abs=0.04) and sum(before) < 0.1
-    # Control: of trees that are given as they are, propylamine's two count twice.
+    # The control: if the data are trees instead of molecules, propylamine's two trees count twice.
     trees = gfn.Trainer(
         env,
         gfn.MoleculeReward(polar),
@@ -260,7 +261,7 @@ def test_fragments_learn_from_molecules_and_are_tuned_to_a_reward():
 
 
 def shares(it, smiles):
-    """The exact shares of different molecules, over all of their trees."""
+    """Returns the exact shares of distinct molecules, summed over their trees."""
     exact = it.exact()
     texts = np.array([canonical(text) if text else "" for text in exact.states.smiles])
     return [exact.probs[texts == canonical(text)].sum() for text in dict.fromkeys(smiles)]
@@ -296,7 +297,7 @@ def test_files_and_lists_of_molecules_are_read_with_a_report(tmp_path):
     assert gfn.read_molecules(np.array(["CCO ethanol", "[2H]O"])).smiles == ["CCO", "O"]
     ranking = gfn.Ranking(smiles, np.arange(3.0))
     (tmp_path / "data.sdf").write_text(ranking.sdf())
-    # Of SD files stereochemistry isn't read, and that is said.
+    # Stereochemistry of SD files isn't read, and the report says so.
     of_sd = gfn.read_molecules(tmp_path / "data.sdf")
     assert sorted(of_sd.smiles) == ["CC(=O)O", "CC(N)O", "CCO"] and "(1 of them without some of their stereochemistry)" in of_sd.report
     refused(lambda: gfn.read_molecules(tmp_path / "nowhere.csv"), FileNotFoundError, "nowhere|No such file")

@@ -1,4 +1,4 @@
-"""Policies that were built, the trajectories that are drawn of them, and loops of one's own."""
+"""Built policies, trajectories sampled from them, and custom loops."""
 
 import copy
 import pickle
@@ -48,7 +48,7 @@ def drawn(request):
 
 
 def test_what_a_network_says_is_the_exact_distribution(built):
-    """Probabilities that are carried along moves, state by state in Python, end where the exact evaluation says."""
+    """Probabilities that are propagated along moves, state by state in Python, equal those of the exact evaluation."""
     env, network = built
     states = listed(env)
     keys = env.keys(states)
@@ -210,7 +210,7 @@ def test_log_pf_of_trajectories_is_that_of_their_moves(env, settings):
     place = {(int(state), int(slot)): k for k, (state, slot) in enumerate(zip(out.moves.state, out.moves.slot))}
     rows = [place[(k, int(slot))] for k, slot in enumerate(drawn.actions)]
     assert torch.allclose(out.log_pf[rows].detach(), drawn.log_pf, atol=1e-5)
-    # A step from each state leads to the next.
+    # A step from each state leads to the next state of the trajectory.
     step = env.step(drawn.states, drawn.moves)
     assert env.keys(step.states) == env.keys(drawn.next_states) and np.array_equal(step.exit, drawn.is_exit)
     inner = np.flatnonzero(~drawn.is_exit)
@@ -251,7 +251,7 @@ def test_exploration_and_greed():
     env = gfn.HyperGrid(2, 5)
     network = gfn.Mlp((16,)).build(env, seed=0)
     greedy = gfn.Sampler(env, network).sample(4, greedy=True)
-    # The most probable move of each state.
+    # The actions are the most probable moves of their states.
     for states, action in zip(greedy.states, greedy.actions):
         out = network(states[None])
         assert int(action) == out.moves.slot[int(out.log_pf.argmax())]
@@ -344,7 +344,7 @@ def own_loop(trainer, steps):
     ids=lambda settings: "-".join(settings) or "plain",
 )
 def test_an_own_loop_is_fit_step_by_step(settings):
-    """Under the same optimizer, with all that a batch is made of, losses are those of `fit`."""
+    """A custom loop with the same optimizer and all parts of a batch has the losses of `fit`."""
     policy = settings.pop("policy", gfn.Mlp((16,)))
     make = lambda: gfn.Trainer(gfn.HyperGrid(2, 4), gfn.HyperGridReward(), policy, double=True, batch=16, seed=5, **settings)  # noqa: E731
     fitted, own = make().fit(12), own_loop(make(), 12)
@@ -408,7 +408,7 @@ def test_a_loss_of_ones_own():
         batch = trainer.batch()
         scores = trainer.score(batch)
         sums = torch.zeros(len(batch)).index_add(0, scores.trajectory, scores.log_pf - scores.log_pb)
-        # Log-partition variance, written down.
+        # The loss is the log-partition variance, by its definition.
         loss = (sums - scores.log_reward.float()).var()
         optimizer.zero_grad()
         loss.backward()
@@ -659,7 +659,7 @@ def test_what_makes_no_sense_is_refused(call, kind, says):
         call()
     text = str(caught.value)
     assert isinstance(caught.value, Exception) and "::" not in text and "`with_" not in text and "broke off" not in text, text
-    # Nothing is lost by it.
+    # Refusals change nothing: the sampler and the network still work.
     assert len(sampler.sample(2)) == 2 and len(network(env.initial(1)).log_pf) == 3
 
 
@@ -695,7 +695,7 @@ def test_scores_without_gradients_outlive_an_update():
 
 
 def test_losses_are_those_of_the_draw_that_was_advanced():
-    """Objects whose losses nobody was told keep the priority of what is new."""
+    """Objects without a known loss keep the priority of new objects."""
     losses = lambda order: _drawn_after(order)  # noqa: E731
     assert losses(["first"]) == losses([]) != losses(["second"]) == losses(["first", "second"]) == losses(["second", "second"])
 
@@ -759,7 +759,7 @@ def test_a_part_of_a_batch_has_no_first_update_to_compare_with():
 
 @pytest.mark.parametrize("name", ["_end", "_find_spec", "set_threads", "load", "Trainer", "Network", "Moves", "Environment", "nothing"])
 def test_a_checkpoint_can_not_have_anything_called(name):
-    """What a file says of classes is read by this; the file itself has a checksum."""
+    """`_restore_settings` reads the classes that a file names; the file itself has a checksum."""
     with pytest.raises(ValueError, match="no class of settings"):
         loading._restore_settings({"class": name, "values": {}})
     assert loading._restore_settings({"class": "HyperGrid", "values": {"ndim": 2, "height": 4}}) == env and len(sampler.sample(1)) == 1

@@ -1,4 +1,4 @@
-"""Objectives that need more than a policy and a reward: a prior, given objects, intrinsic rewards, a target network."""
+"""Objectives with further parts: a prior, a data set, intrinsic rewards, a target network."""
 
 import math
 
@@ -12,7 +12,7 @@ GRID = gfn.HyperGrid(2, 4)
 
 
 def slope(points):
-    """log R falls with the first coordinate and rises with the second."""
+    """Returns log R that falls with the first coordinate and rises with the second."""
     return 0.8 * points[:, 1] - 0.5 * points[:, 0]
 
 
@@ -46,7 +46,7 @@ def test_a_posterior_is_learned_from_a_prior_and_a_reward(prior, make, beta):
     assert exact.target == pytest.approx(expected / expected.sum(), abs=1e-12)
     assert exact.tv == pytest.approx(np.abs(exact.probs - expected / expected.sum()).sum() / 2, abs=1e-9)
     assert exact.tv < 0.05 < 4 * 0.05 < start.tv
-    # The negative control: neither the prior nor the reward alone is what was learned.
+    # The negative control: the learned distribution is neither the prior nor the reward.
     alone = np.exp(beta * slope(exact.states))
     assert np.abs(exact.probs - alone / alone.sum()).sum() / 2 > 0.1 and np.abs(exact.probs - before.probs).sum() / 2 > 0.1
     assert (prior.exact().probs == before.probs).all()
@@ -60,7 +60,7 @@ def test_a_prior_is_the_policy_as_it_was():
     target = posterior.exact().target
     first.fit(50)
     assert (posterior.exact().target == target).all()
-    # A new one is relative to the policy as it is now.
+    # A new objective is relative to the current policy.
     assert (learner(slope, gfn.RelativeTrajectoryBalance(first), batch=8).exact().target != target).any()
 
 
@@ -89,13 +89,13 @@ def test_modules_of_priors_are_not_trained():
     posterior = gfn.Trainer(first.env, first.reward, first.policy, gfn.RelativeTrajectoryBalance(first), batch=16)
     target = posterior.exact().target
     posterior.fit(5)
-    # The posterior's module is the prior's: what is frozen is a copy.
+    # The posterior trains the prior's module itself; the frozen prior is a copy.
     assert any((a != b).any() for a, b in zip(kept, first.parameters()))
     assert (posterior.exact().target == target).all()
 
 
 def test_priors_go_with_continuous_environments():
-    """A normal distribution of mean 1 and deviation 0.5, tilted by e^(2 x), is one of mean 1.5."""
+    """A normal distribution of mean 1 and standard deviation 0.5, tilted by e^(2 x), is one of mean 1.5."""
     settings = dict(batch=128, adam=gfn.Adam(lr=2e-3, schedule=gfn.Linear(1, 0, 400)))
     first = gfn.Trainer(gfn.Line(3), gfn.LineReward([(1.0, 0.5)]), gfn.LineNet(), **settings).fit(400)
     tilted = lambda states: 2.0 * states[:, 0]
@@ -103,7 +103,7 @@ def test_priors_go_with_continuous_environments():
     assert first.sample(4000)[:, 0].mean() == pytest.approx(1.0, abs=0.1)
     positions = posterior.sample(4000)[:, 0]
     assert positions.mean() == pytest.approx(1.5, abs=0.1) and positions.std() == pytest.approx(0.5, abs=0.1)
-    # Z is the mean of e^(2 x) under the prior, as it was learned.
+    # Z is the mean of e^(2 x) under the learned prior.
     mean = np.exp(tilted(first.sample(20_000))).mean()
     assert posterior.evaluate(4000).log_z == pytest.approx(np.log(mean), abs=0.1)
 
@@ -119,7 +119,7 @@ def test_a_checkpoint_goes_on_beside_the_prior_that_it_had(prior, tmp_path):
 
 
 def given(n=20_000):
-    """Points of the grid, the more the further from the origin."""
+    """Returns points of the grid, which are more frequent further from the origin."""
     weights = 1.0 + np.arange(16)
     rows = np.random.default_rng(0).choice(16, size=n, p=weights / weights.sum())
     return np.stack([rows // 4, rows % 4], axis=1)
@@ -137,7 +137,7 @@ def test_likelihood_learns_the_distribution_of_given_objects(path):
     np.add.at(shares, points @ [4, 1], 1 / len(points))
     learned = exact.probs[np.argsort(exact.states @ [4, 1])]
     assert np.abs(learned - shares).sum() / 2 < 0.06
-    # Nothing of the reward is learned, under which all points are alike.
+    # The reward, under which all points are equal, isn't learned.
     assert exact.tv > 0.15
 
 
@@ -156,7 +156,7 @@ def test_intrinsic_rewards_fade(augmented, novelty):
 
 
 def test_intrinsic_rewards_change_the_target_while_they_are_there():
-    """Of objects alone: R(x) + r(x), of which r is 10 at the corner."""
+    """The reward of objects alone is R(x) + r(x), and r is 10 at the corner."""
     corner = lambda points: 10.0 * (points == 3).all(axis=1)
     it = learner(zero, gfn.AugmentedTrajectoryBalance(0.0, 1.0, corner))
     exact = it.fit(500).exact()

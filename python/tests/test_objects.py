@@ -1,4 +1,4 @@
-"""Objects, modules and data from outside that would go wrong without a word."""
+"""Objects, modules and data of the user that could cause silent errors."""
 
 import gfn_rs as gfn
 import numpy as np
@@ -27,7 +27,7 @@ def test_places_beyond_signed_numbers_are_no_places():
 
 
 def test_a_prior_that_cannot_be_copied_is_refused():
-    """`deepcopy` gives a function back as it is, and its parameters would be trained."""
+    """`deepcopy` returns a function itself, so its parameters would be trained."""
     inner = Messages()
 
     def called(batch):
@@ -36,7 +36,7 @@ def test_a_prior_that_cannot_be_copied_is_refused():
     called.named_parameters, called.named_buffers = inner.named_parameters, inner.named_buffers
     with pytest.raises(ValueError, match="trained along"):
         module_trainer(Messages(), objective=gfn.RelativeTrajectoryBalance(module_trainer(called)))
-    # The control: a module stays as it is.
+    # The control: a module stays unchanged.
     prior = module_trainer(inner)
     before = [tensor.detach().clone() for tensor in inner.parameters()]
     module_trainer(Messages(), objective=gfn.RelativeTrajectoryBalance(prior)).fit(3)
@@ -45,7 +45,7 @@ def test_a_prior_that_cannot_be_copied_is_refused():
 
 @pytest.mark.parametrize("of", [pandas.DataFrame, lambda rows: rows, list, lambda rows: rows.tolist()])
 def test_other_data_are_other_runs(of, tmp_path):
-    """A change in the middle of a long table, which its text leaves out."""
+    """The text of a long table leaves out its middle, so a change there must be found in another way."""
     rows = np.zeros((2_000, 2), dtype=int)
     grid(sources=[gfn.Data(of(rows), share=0.5)]).fit(1).save(tmp_path / "run")
     assert grid(sources=[gfn.Data(of(rows.copy()), share=0.5)]).resume(tmp_path / "run").steps_done == 1

@@ -1,4 +1,4 @@
-"""Environments of any kind whose author steps batches of arrays, and what is refused of them."""
+"""Custom environments that step batches of arrays, and mistakes in them that are refused."""
 
 import itertools
 import math
@@ -17,7 +17,7 @@ def flat(states):
 
 
 class Grid(gfn.EnvRules):
-    """Points of a grid, one step along an axis at a time."""
+    """Points of a grid, reached one step along an axis at a time."""
 
     def __init__(self, ndim=2, height=4):
         self.ndim, self.height, self.asked = ndim, height, 0
@@ -42,7 +42,7 @@ class Grid(gfn.EnvRules):
 
 
 class Insertions(gfn.EnvRules):
-    """Permutations of n items, any of which is put anywhere among those that are there; move `item * n + place` back is `place`."""
+    """Permutations of n items: move `item * n + place` inserts an item among the present ones; backward move `place` removes it."""
 
     def __init__(self, n):
         self.n = n
@@ -87,7 +87,7 @@ def test_a_grid_by_hand_is_the_library_s():
 
     ours = gfn.Trainer(own, same, gfn.Mlp((64, 64)), **settings)
     theirs = gfn.Trainer(gfn.HyperGrid(2, 8), same, gfn.Mlp((64, 64)), **settings)
-    # The same run, bit for bit.
+    # The run is equal bit for bit.
     assert ours.fit(20).history["loss"].tolist() == theirs.fit(20).history["loss"].tolist()
     exact, expected = ours.exact(), theirs.exact()
     assert (exact.n_states, exact.log_z, exact.tv) == (64, expected.log_z, expected.tv)
@@ -104,7 +104,7 @@ def test_a_grid_by_hand_is_learned():
     )
     before, asked = trainer.exact().tv, rules.asked
     after = trainer.fit(1)
-    # A batch's states are asked about together: at most seven steps, and a look at the end.
+    # The states of a batch are passed together: at most seven steps, and a check at the end.
     assert 1 <= rules.asked - asked <= 20
     after = trainer.fit(399).exact().tv
     assert after < 0.03 < before
@@ -138,7 +138,7 @@ def test_environments_of_one_s_own_can_be_compared_and_are_pickled():
 
 
 def changed(**methods):
-    """The grid with some methods in place of its own."""
+    """The grid with some of its methods replaced."""
     return type("Changed", (Grid,), methods)()
 
 
@@ -155,7 +155,7 @@ def of_batch(answer):
 
 
 SHAPES = {"initial": "[2]", "masks": "3]", "step": "2]", "backward_masks": "2]", "backward_step": "2]"}
-# What isn't an array of the kind that a method is to give.
+# Answers that aren't arrays of the kind that a method must return.
 UNLIKE = [None, 3, "states", [0, 0], np.zeros(2), np.zeros((1, 2)), np.array(["a", "b"]), np.array([None, None]), {}]
 WRONG = {
     "initial": [*UNLIKE, np.zeros(2, dtype=bool)],
@@ -222,7 +222,7 @@ def test_what_fails_in_training_is_raised_by_it_and_training_goes_on(method, rai
         return np.asarray(answer, dtype=bool) if "masks" in method and raised is ValueError else answer
 
     rules.__class__ = type("Broken", (Grid,), {method: asked})
-    # Local search goes back, too.
+    # Local search makes backward steps, too.
     trainer = gfn.Trainer(
         gfn.Env(rules, **GRID), flat, gfn.Mlp((8,)), batch=4, sources=[gfn.LocalSearch(2)]
     ).fit(1)
@@ -263,21 +263,21 @@ def round_back(self, states, moves):
 @pytest.mark.parametrize(
     "methods, message",
     [
-        # A way back that is missing, here and there.
+        # A missing backward move, in some states.
         (dict(backward_masks=mask_without(1, 0)), "backward move"),
         (dict(backward_masks=mask_without(2, 3)), "backward move"),
-        # One too many: from the start, to where no move leads on, for each state.
+        # An additional backward move: from the start, from an unreachable state, for each state.
         (dict(backward_masks=lambda self, states: (states > 0) | at(states, 0, 0)[:, None]), "backward"),
         (dict(backward_masks=lambda self, states: np.ones((len(states), 2), dtype=bool)), "gave -1"),
-        # Steps that their moves back don't undo.
+        # Steps that their backward moves don't undo.
         (dict(backward_step=lambda self, states, moves: Grid.backward_step(self, states, 1 - moves)), "gave -1|restores|undo"),
         (dict(backward_step=lambda self, states, moves: np.zeros_like(states)), "restores"),
         (dict(step=lambda self, states, moves: states), "changes the state|round"),
-        # A move that leads to where another does, and one back.
+        # A move that leads to the same state as another one, and one that leads back.
         (dict(step=lambda self, states, moves: Grid.step(self, states, 0 * moves)), "gave 4|backward|undo"),
-        # Round and round.
+        # Cycles of states.
         (dict(masks=lambda self, states: np.ones((len(states), 3), bool), step=round_step, backward_step=round_back), "comes round to|where it was"),
-        # Moves that depend on their neighbours.
+        # Moves that depend on the other states of the batch.
         (dict(masks=lambda self, states: masks(self, states) & (np.arange(len(states)) % 2 == 0)[:, None]), "other states of its batch"),
         # A state without an end.
         (dict(masks=lambda self, states: np.column_stack([states < 3, states.sum(axis=1) < 6])), "without any move and without the exit"),
@@ -302,7 +302,7 @@ def test_a_trainer_looks_again():
 
 
 class Duck:
-    """Rules of no class of the library's."""
+    """Rules that derive from no class of the library."""
 
     initial, masks, step = Grid.initial, Grid.masks, Grid.step
     backward_masks, backward_step = Grid.backward_masks, Grid.backward_step

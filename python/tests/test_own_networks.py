@@ -1,4 +1,4 @@
-"""Networks of one's own for every kind of states, and what they are shown."""
+"""Custom networks for every kind of states, and their inputs."""
 
 import copy
 
@@ -17,17 +17,17 @@ def sum_of(states):
 
 
 def of_words(words):
-    """What the last letter is worth depends on the first."""
+    """Returns a reward in which the value of the last letter depends on the first."""
     return 1.5 * (words[:, 0] == words[:, 2]) + 0.3 * words[:, 1]
 
 
 def of_dags(matrices):
-    """Unlike for each edge, so that nodes must be told apart."""
+    """Returns a reward that differs for each edge, so that nodes must be distinguished."""
     return (matrices * np.subtract.outer(0.5 * np.arange(3), 0.4 * np.arange(3))).sum(axis=(1, 2))
 
 
 class Dense(torch.nn.Module):
-    """Two layers, as `Mlp((WIDTH, WIDTH))` has."""
+    """Two layers, like those of `Mlp((WIDTH, WIDTH))`."""
 
     def __init__(self, inputs=12, width=WIDTH):
         super().__init__()
@@ -38,7 +38,7 @@ class Dense(torch.nn.Module):
 
 
 class Looked(torch.nn.Module):
-    """Entries looked up in tables, one for each of them."""
+    """An embedding table for each entry."""
 
     def __init__(self, entries=2, values=6, width=WIDTH):
         super().__init__()
@@ -50,7 +50,7 @@ class Looked(torch.nn.Module):
 
 
 class Reader(torch.nn.Module):
-    """A recurrent network that reads what is written."""
+    """A recurrent network that reads the written tokens."""
 
     def __init__(self, values=3, width=WIDTH):
         super().__init__()
@@ -77,7 +77,7 @@ class Matrix(torch.nn.Module):
 
 
 class Nodes(torch.nn.Module):
-    """One round of messages."""
+    """A network with one round of messages."""
 
     def __init__(self, width=WIDTH):
         super().__init__()
@@ -90,7 +90,7 @@ class Nodes(torch.nn.Module):
 
 
 class Kind:
-    """A kind of networks: the class of settings, a module, and what it is tried on."""
+    """A kind of network: the class of settings, a module, and the environment that tests it."""
 
     def __init__(self, made, module, env, reward):
         self.made, self.module, self.env, self.reward = made, module, env, reward
@@ -123,7 +123,7 @@ NEW = pytest.mark.parametrize("kind", [kind for name, kind in KINDS.items() if n
 
 
 class Deaf(torch.nn.Module):
-    """The same with its inputs set to 0, but for what says how long and how many."""
+    """The same module with all inputs set to 0, except those that give lengths and numbers."""
 
     def __init__(self, inner):
         super().__init__()
@@ -173,7 +173,7 @@ def test_a_module_like_a_perceptron_learns_as_it_does():
 
 
 def test_a_module_with_the_weights_of_a_perceptron_says_what_it_says():
-    """The same numbers in both: the layers, then the heads, which the perceptron has as its last layer."""
+    """The module and the perceptron have the same parameters: the layers, then the heads, which are the perceptron's last layer."""
     mlp = gfn.Trainer(GRID, sum_of, gfn.Mlp((WIDTH, WIDTH), initial_log_z=0.0), batch=64, double=True)
     own = KINDS["vectors"].trainer(Dense().double(), policy=dict(initial_log_z=0.0), double=True)
     theirs, ours = list(mlp.parameters()), list(own.parameters())
@@ -185,7 +185,7 @@ def test_a_module_with_the_weights_of_a_perceptron_says_what_it_says():
 
 @ALL
 def test_gradients_reach_the_module(kind):
-    """The derivative by one weight of its first and last parameter is what two losses differ by; the batch is drawn uniformly."""
+    """The derivative by a weight of the first and the last parameter equals a difference of losses; the batch is drawn uniformly."""
 
     def loss(which, at=0, change=0.0):
         torch.manual_seed(0)
@@ -232,7 +232,7 @@ def test_a_checkpoint_goes_on_bit_for_bit(kind, tmp_path):
 
 
 class Seen(torch.nn.Module):
-    """What a module is called with."""
+    """Records the arguments of a module's calls."""
 
     def __init__(self, inner):
         super().__init__()
@@ -256,7 +256,7 @@ def test_objects_are_drawn_without_gradients(kind):
 
 
 def test_vectors_are_one_hot_or_entries():
-    """Both are of the same states, and each row of the one is the other written out."""
+    """The two inputs are of the same states, and each row of `one_hot` is the one-hot form of the row of `entries`."""
     shown = []
     for name in ("vectors", "entries"):
         module = Seen(KINDS[name].module())
@@ -279,7 +279,7 @@ def test_sequences_are_tokens_and_lengths():
 
 
 def test_a_dag_is_its_adjacency_matrix():
-    """Known edges: 0 -> 2 is required and 2 -> 1, 1 -> 2 are forbidden."""
+    """The edge 0 -> 2 is required, and 2 -> 1 and 1 -> 2 are forbidden."""
     module = Seen(Matrix())
     env = gfn.BayesianStructure(3, required=[(0, 2)], forbidden=[(1, 2), (2, 1)])
     KINDS["dags"].trainer(module, env).exact()
@@ -336,7 +336,7 @@ def test_all_environments_of_vectors_take_them(env):
 
 @NEW
 def test_priors_and_teachers_have_modules_of_their_own(kind):
-    """A prior is a copy, frozen; a teacher trains its own."""
+    """A prior is a frozen copy; a teacher trains its own module."""
     prior = kind.trainer().fit(5)
     before = [parameter.detach().clone() for parameter in prior.parameters()]
     relative = kind.trainer(
@@ -345,7 +345,7 @@ def test_priors_and_teachers_have_modules_of_their_own(kind):
         adam=gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 300)),
     ).fit(300)
     assert all(torch.equal(*both) for both in zip(before, prior.parameters()))
-    # Relative to a prior with a reward of 1 it learns the prior.
+    # A policy relative to a prior, with a reward of 1, learns the prior.
     assert 0.5 * np.abs(np.asarray(relative.exact().probs) - np.asarray(prior.exact().probs)).sum() < 0.05
     teacher = kind.module()
     start = [parameter.detach().clone() for parameter in teacher.parameters()]
@@ -367,7 +367,7 @@ def test_a_module_that_learns_nothing_is_told_of(kind):
 
     with pytest.warns(gfn.TrainingWarning, match="the heads alone are trained"):
         kind.trainer(Detached()).fit(1)
-    # Frozen on purpose.
+    # The parameter is frozen on purpose.
     kind.trainer(kind.module().requires_grad_(False)).fit(1)
 
 
@@ -396,11 +396,11 @@ def test_not_a_number_is_said_to_be_none(kind):
     assert np.isfinite(trainer.fit(1).history["loss"][-1])
 
 
-# What is refused.
+# Refused modules.
 
 
 class Changed(torch.nn.Module):
-    """A module, with something done to its answer."""
+    """Wraps a module, and changes its answer."""
 
     def __init__(self, inner, change):
         super().__init__()
@@ -571,7 +571,7 @@ def test_a_module_shared_with_a_teacher_is_refused():
 
 
 class Gps(torch.nn.Module):
-    """As PyTorch Geometric's documents have it, without normalisation over the batch, which a trainer refuses."""
+    """A network from PyTorch Geometric's documentation, without batch normalisation, which a trainer refuses."""
 
     def __init__(self, width=WIDTH):
         from torch_geometric import nn
@@ -601,7 +601,7 @@ def test_attention_between_all_nodes_learns_on_graphs_that_start_empty():
 
 
 class Pools(Nodes):
-    """What a graph gets depends on its number of nodes, one without any included; it is called with nodes alone."""
+    """Embeds a graph depending on its number of nodes, also 0; it must be called with at least one node."""
 
     def forward(self, batch):
         assert len(batch.node_classes) > 0 and len(batch.batch) == len(batch.node_classes) and batch.batch.max() < batch.n_graphs
@@ -613,7 +613,7 @@ class Pools(Nodes):
 
 
 class Kept(torch.nn.Module):
-    """What graphs without nodes get: in batches that have none but one of one node, which is the library's, and in others."""
+    """Records the embeddings of graphs without nodes: in batches where the library's additional node is the only one, and in others."""
 
     def __init__(self, inner):
         super().__init__()
@@ -629,7 +629,7 @@ class Kept(torch.nn.Module):
 
 @pytest.mark.parametrize("module", [Pools, Gps])
 def test_an_empty_graph_gets_alone_what_it_gets_in_company(module):
-    """Walks begin with empty graphs alone; `exact` takes all graphs at once."""
+    """Trajectories begin in batches of empty graphs only; `exact` passes all graphs at once."""
     torch.manual_seed(3)
     module = Kept(module().double())
     reward = lambda graphs: 2.0 * np.bincount(graphs.batch, graphs.node_classes, len(graphs))  # noqa: E731
@@ -638,7 +638,8 @@ def test_an_empty_graph_gets_alone_what_it_gets_in_company(module):
     exact, drawn = trainer.exact(), trainer.sample(20_000)
     assert module.alone and module.together
     assert all(torch.allclose(each, module.together[0], atol=1e-12) for each in (*module.alone, *module.together))
-    # What the policy makes of them is the same, too: graphs are as often without a node, and of so many of the second class, as is said.
+    # The policy's probabilities agree, too: the exact shares of empty graphs and of the second class equal those of
+    # samples.
     kinds = lambda graphs: 3 * graphs.n_nodes + np.bincount(graphs.batch, graphs.node_classes, len(graphs)).astype(int)  # noqa: E731
     said, found = np.bincount(kinds(exact.states), exact.probs, 9), np.bincount(kinds(drawn), minlength=9) / len(drawn)
     assert np.abs(said - found).max() < 0.015
@@ -657,7 +658,7 @@ def test_conditions_of_empty_graphs_are_theirs():
     assert alone and all(len(batch.conditions) == batch.n_graphs and (batch.conditions >= 1).all() for batch in alone)
 
 
-# What classes and attributes stand for.
+# The meaning of classes and attributes.
 
 ENVS = [
     gfn.Molecules(6),
@@ -669,7 +670,7 @@ ENVS = [
 
 
 def walked(env, n=300):
-    """Objects of random walks."""
+    """Returns objects of random walks."""
     return gfn.Trainer(env, lambda graphs: np.zeros(len(graphs)), gfn.Uniform(), gfn.LogPartitionVariance(), batch=2).sample(n)
 
 
@@ -689,7 +690,7 @@ def test_the_encoding_of_molecules_is_what_rdkit_reads(env):
         bonds = sorted(orders[(encoding.edge_attributes or [["single"]])[0][values[0]]] for values in graph.edge_attributes)
         assert bonds == sorted(bond.GetBondTypeAsDouble() for bond in molecule.GetBonds()), text
         kinds |= set(atoms) | set(bonds)
-    # All that the lists name was there.
+    # All names of the lists occur.
     assert {name for name, _ in (kind for kind in kinds if isinstance(kind, tuple))} == set(encoding.node_classes)
     assert not env.charges or {1, -1} & {kind[1] for kind in kinds if isinstance(kind, tuple)}
 
@@ -711,7 +712,7 @@ def test_the_encoding_of_fragments_is_what_is_joined(tmp_path):
 
 @pytest.mark.parametrize("env", [*ENVS, gfn.Molecules(6, stereo=True), gfn.Fragments(2), gfn.Fragments(1)])
 def test_a_network_is_as_large_as_the_encoding_says(env):
-    """No class and no value is beyond the lists, and attributes are as many."""
+    """Classes and values are within the lists, and the number of attributes is that of the lists."""
     encoding, graphs = env.encoding, walked(env)
     assert graphs.node_classes.max() < len(encoding.node_classes) and graphs.edge_classes.max(initial=0) < len(encoding.edge_classes)
     for lists, values in ((encoding.node_attributes, graphs.node_attributes), (encoding.edge_attributes, graphs.edge_attributes)):

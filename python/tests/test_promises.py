@@ -1,4 +1,4 @@
-"""What policies, rewards and rules promise, and what a trainer warns of."""
+"""Contracts of policies, rewards and rules, and the warnings of a trainer."""
 
 import warnings
 
@@ -13,7 +13,7 @@ WAVES = lambda points: 3 * np.sin(points * 0.8).sum(axis=1)  # noqa: E731
 
 
 class Mates(torch.nn.Module):
-    """Takes a share of the batch's mean off its hidden layer, or multiplies it by the size of the batch."""
+    """Subtracts a share of the batch's mean from its hidden layer, or multiplies it by the size of the batch."""
 
     def __init__(self, mean, size, seed=0):
         super().__init__()
@@ -57,7 +57,7 @@ def test_a_reward_that_sees_labels_is_refused_at_every_seed(seed):
 
 
 class TwoEdges(gfn.GraphRules):
-    """Once there is the edge 0-1 nothing can be added; objects have two edges."""
+    """Forbids all moves after the edge 0-1; objects have two edges."""
 
     def restrict(self, graphs, moves):
         stuck = np.array([any(tuple(sorted(edge)) == (0, 1) for edge in graphs[k].edges.tolist()) for k in range(len(graphs))], bool)
@@ -125,7 +125,7 @@ def test_trainer_warnings_holds_all_that_was_warned_of():
     for words in ("the heads alone are trained", "no step is counted", "no parameter is trained"):
         assert any(words in text for text in emitted), words
     assert set(emitted) == set(trainer.warnings)
-    # Another trainer's are its own.
+    # The other trainer has its own warnings.
     assert gfn.Trainer(gfn.HyperGrid(2, 6), WAVES, gfn.VectorModule(Mates(0.0, 0.0), 16), batch=8).fit(1).warnings == []
 
 

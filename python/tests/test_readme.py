@@ -1,4 +1,4 @@
-"""The READMEs' Python runs as it stands there."""
+"""The Python examples of the READMEs run unchanged."""
 
 import re
 import warnings

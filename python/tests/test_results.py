@@ -1,4 +1,4 @@
-"""Results go through pickle and `copy` as they are; a trainer doesn't, and says what to do."""
+"""Results can be pickled and copied; a trainer can't, and its error names the remedy."""
 
 import copy
 import dataclasses
@@ -17,7 +17,7 @@ def trainers():
 
 
 def equal(one, other):
-    """By what dataclasses themselves say, which compares arrays entry by entry; and kinds of numbers beside."""
+    """Compares by the rule of dataclasses, arrays entry by entry, and the types of numbers, too."""
     assert one == other and repr(one) == repr(other) and type(one) is type(other)
     for field in dataclasses.fields(one):
         kinds = [getattr(getattr(result, field.name), "dtype", None) for result in (one, other)]
@@ -25,7 +25,7 @@ def equal(one, other):
 
 
 def another(value):
-    """A value of the same kind that isn't equal to it."""
+    """Returns a value of the same type that isn't equal to it."""
     if isinstance(value, np.ndarray):
         other = value.copy()
         other.flat[-1] = not value.flat[-1]
@@ -36,7 +36,7 @@ def another(value):
 
 
 def misaligned(data):
-    """The same objects, from buffers that begin at odd addresses."""
+    """Returns the same objects in buffers that begin at odd addresses."""
     buffers = []
     text = pickle.dumps(data, protocol=5, buffer_callback=buffers.append)
     assert buffers, "nothing went out of band"
@@ -55,7 +55,7 @@ def test_results_are_pickled(trainers):
             for again in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result), copy.copy(result)):
                 equal(result, again)
         equal(exact, misaligned(exact))
-        # What is asked of it afterwards, too.
+        # Later calls of the copy agree, too.
         again = pickle.loads(pickle.dumps(sampled))
         equal(sampled.top_k(5), again.top_k(5))
         every = lambda states: np.ones(len(states), dtype=bool)
@@ -73,7 +73,7 @@ def test_results_are_equal_where_all_of_them_is(trainers):
                 assert dataclasses.replace(result, **{name: another(value)}) != result, name
                 with pytest.raises(dataclasses.FrozenInstanceError):
                     setattr(result, name, value)
-    # An evaluation's own distances aren't those of objects, though they may be the same numbers.
+    # The distances of an evaluation aren't those of objects, even if the numbers are equal.
     exact = trainers[0].exact()
     assert exact != exact.of_objects and exact.of_objects == gfn.Distances(**{name: getattr(exact, name) for name in vars(exact.of_objects)})
 

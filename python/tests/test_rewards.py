@@ -1,4 +1,4 @@
-"""Rewards in Python: what they are given, what they may give, and what comes of mistakes."""
+"""Rewards in Python: their arguments, their results, and mistakes in them."""
 
 import threading
 import time
@@ -76,7 +76,7 @@ def test_any_other_answer_is_an_error_and_the_trainer_goes_on(answer, kind, mess
 
 
 class Own(Exception):
-    """Nobody else's."""
+    """An exception of the test alone."""
 
 
 @pytest.mark.parametrize("error", [Own("mine"), ZeroDivisionError("x"), KeyError("key"), StopIteration(), SystemExit(3), KeyboardInterrupt(), MemoryError(), AssertionError("no")])
@@ -93,7 +93,7 @@ def test_exceptions_come_back_as_they_were(error):
     with pytest.raises(type(error)) as caught:
         it.fit(1)
     assert caught.value is error
-    # The traceback leads to the line that raised.
+    # The traceback points to the line that raised.
     assert any(frame.name == "reward" for frame in traceback.extract_tb(caught.value.__traceback__))
     state["broken"] = False
     assert it.fit(1).steps_done == 2
@@ -129,7 +129,7 @@ def test_a_trainer_is_used_from_one_thread_at_a_time():
         it.sample(1)
     go.set()
     thread.join(10)
-    # Then another thread may have it.
+    # Another thread may use it afterwards.
     assert it.fit(1).steps_done == 2
 
 
@@ -158,7 +158,7 @@ def test_control_c_ends_a_run_within_a_step():
     import _thread
     import signal
 
-    # A process that was started in the background ignores Ctrl-C, and its children with it.
+    # A process that was started in the background ignores Ctrl-C, and so do its children.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     it = gfn.Trainer(gfn.Ring(5), gfn.RingReward(), gfn.GraphNet(), batch=64).fit(1)
     timer = threading.Timer(0.5, _thread.interrupt_main)
@@ -182,7 +182,7 @@ def test_a_posterior_is_a_ratio_of_mixtures():
     nine, prior = (log_density(gfn.MixtureTarget(name), points) for name in ("nine_modes", "twenty_five_modes"))
     assert log_density(gfn.PosteriorTarget(), points) == pytest.approx(nine - prior)
     assert np.abs(nine - prior).max() > 1
-    # The gradient is there to be led by.
+    # A policy can use the target's gradient.
     led = gfn.Trainer(gfn.Diffusion(2, 4, sigma=5.0), gfn.PosteriorTarget(), gfn.DiffusionNet(langevin_clip=100.0), batch=4)
     assert led.fit(2).steps_done == 2
 
@@ -194,7 +194,7 @@ def test_a_cox_process_is_the_posterior_of_log_intensities():
     mean = np.log(126) - 1.91 / 2
 
     def without_counts(points):
-        """log N(x; mean, covariance) less what is expected of each cell."""
+        """Returns log N(x; mean, covariance) less the expected number of points of each cell."""
         away = points - mean
         prior = -0.5 * np.einsum("ni,ij,nj->n", away, np.linalg.inv(covariance), away)
         return prior - 0.5 * (np.linalg.slogdet(covariance)[1] + n * np.log(2 * np.pi)) - np.exp(points).sum(axis=1) / n
@@ -206,7 +206,8 @@ def test_a_cox_process_is_the_posterior_of_log_intensities():
         assert rest[0] == pytest.approx(0, abs=1e-9)
         counts[seed] = rest[1:]
         assert counts[seed] == pytest.approx(np.round(counts[seed]), abs=1e-6) and counts[seed].min() > -1e-6 and counts[seed].sum() > 1
-    # As many points as the process has on average, within five deviations of their number; others of another seed.
+    # The number of points agrees with the process's mean within five standard deviations; another seed gives other
+    # points.
     assert (counts[0] != counts[1]).any()
     led = gfn.Trainer(gfn.Diffusion(16, 4), gfn.CoxTarget(4), gfn.DiffusionNet(langevin_clip=100.0), batch=4)
     assert led.fit(2).sample(3).shape == (3, 16)
@@ -223,7 +224,7 @@ def test_targets_that_cannot_be():
     ):
         with pytest.raises(ValueError, match=message):
             call()
-    # All seeds are taken.
+    # The largest seed is accepted.
     assert np.isfinite(log_density(gfn.CoxTarget(2, 2**64 - 1), np.zeros((1, 4)), 4)).all()
 
 
@@ -247,12 +248,12 @@ def test_states_may_be_kept_and_changed():
         return np.zeros(len(states))
 
     it = trainer(reward).fit(5)
-    # What Python does with its array is its own business: the trainer has its own.
+    # Changes of the array in Python don't affect the trainer, which has a copy.
     assert it.sample(20).max() <= 2 and all((states == 99).all() for states in kept)
 
 
 class Counted:
-    """A reward that counts what it is asked about; `drift` is added with each call."""
+    """A reward that counts the objects it is called with; `drift` is added at each call."""
 
     def __init__(self, drift=0.0):
         self.asked, self.calls, self.drift, self.seen = 0, 0, drift, set()
@@ -270,7 +271,7 @@ class Counted:
 def test_a_cached_reward_is_asked_about_an_object_once_and_trains_the_same():
     plain, counted = trainer(Counted(), seed=3).fit(30), Counted()
     cached = trainer(gfn.CachedReward(counted), seed=3).fit(30)
-    # The check of 16 answers, and no more.
+    # The calls are the check of 16 answers, and no more.
     assert len(counted.seen) <= 9 and counted.asked <= len(counted.seen) + 16
     assert np.array_equal(plain.history["loss"], cached.history["loss"])
     before = counted.calls
@@ -289,7 +290,7 @@ def test_graphs_up_to_isomorphism_are_asked_about_once():
 
     env = gfn.GraphEnv([gfn.AddNode(), gfn.AddEdge()], 4)
     gfn.Trainer(env, gfn.CachedReward(edges), gfn.Uniform(), gfn.LogPartitionVariance(), batch=64).fit(10)
-    # Graphs of up to four nodes, and the answers that are looked at again.
+    # The reward is called at most once per graph of up to four nodes, plus for the answers that are checked again.
     assert len(seen) <= 1 + 1 + 2 + 4 + 11 + 16
     seen.clear()
     gfn.Trainer(env, edges, gfn.Uniform(), gfn.LogPartitionVariance(), batch=64).fit(10)

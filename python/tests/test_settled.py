@@ -1,4 +1,4 @@
-"""What a trainer was made with can be read, and setting it is refused, as it would do nothing."""
+"""The settings of a trainer can be read; assigning them is refused, because it would have no effect."""
 
 import copy
 import pickle
@@ -33,7 +33,7 @@ def test_settings_can_be_read():
     for told in ("HyperGrid(", "batch=8", "lr=0.002", "epsilon=Linear("):
         assert told in repr(it)
     assert trainer().exploration.epsilon == gfn.EPSILON
-    # Where the library doesn't explore, it says so.
+    # The attribute shows if the library doesn't explore.
     on_policy = trainer(objective=gfn.PolicyGradient())
     assert on_policy.exploration.epsilon == 0.0 and "epsilon=0.0" in repr(on_policy)
 

@@ -1,4 +1,4 @@
-"""Ctrl-C ends whatever takes long, in a process of its own: the trainer goes on, and other things go their way."""
+"""Ctrl-C ends any long call, tested in a separate process: the trainer can continue, and other exceptions aren't affected."""
 
 import signal
 import subprocess
@@ -29,7 +29,7 @@ else:
 
 
 def interrupted(what, ignored=False):
-    """What a process says that gets SIGINT half a second after it has begun, and how long it took to end."""
+    """Returns the output of a process that gets SIGINT half a second after its start, and the time until it ended."""
     code = SET_UP + ("signal.signal(signal.SIGINT, signal.SIG_IGN)" if ignored else "") + ENDED.format(what=what)
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "begun\n"
@@ -64,6 +64,6 @@ def test_a_signal_ends_it(what):
 
 
 def test_a_signal_that_is_ignored_changes_nothing():
-    """The negative control: what is interrupted above would not have ended by itself."""
+    """The negative control: the interrupted calls would not have ended by themselves."""
     assert interrupted("grid.sample(2**16)", ignored=True)[0] == "finished"
     assert interrupted("grid.prefill(2**17)", ignored=True)[0] == "finished"

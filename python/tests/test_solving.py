@@ -8,7 +8,7 @@ import torch
 
 
 def size(problem, graph, nodes):
-    """By networkx, and nothing of the library's."""
+    """Returns the size of a solution by networkx, independently of the library."""
     inside = graph.subgraph(nodes)
     assert len(set(nodes)) == len(nodes) == len(inside)
     if problem is gfn.IndependentSet:
@@ -33,7 +33,7 @@ def assert_is_possible(problem, found):
 
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_petersens_graph_gets_a_valid_solution(problem):
-    """The optima are known: Petersen's graph with names for nodes. Whether they are found depends on the machine's speed."""
+    """The optima of Petersen's graph, with names for nodes, are known. Finding them depends on the machine's speed."""
     graph = nx.relabel_nodes(nx.petersen_graph(), {k: f"node {k}" for k in range(10)})
     alone = gfn.solve(None, problem, graph, seconds=0.2)
     assert alone.size == size(problem, graph, alone.nodes)
@@ -58,7 +58,7 @@ def test_a_policy_holds_for_other_graphs():
         assert found.size == size(gfn.IndependentSet, graph, found.nodes) and found.samples > 0
     with pytest.raises(ValueError, match="expected one for Cut"):
         gfn.solve(trainer, gfn.Cut, graph)
-    # Isolated nodes are nodes, too.
+    # Isolated nodes count as nodes.
     found = gfn.solve(None, gfn.IndependentSet, [[0], [1]], n_nodes=4, seconds=0.05)
     graph = nx.empty_graph(4)
     graph.add_edge(0, 1)
@@ -85,14 +85,14 @@ def test_what_cant_be_solved_is_refused():
 
 
 def test_cuts_of_weighted_graphs_are_refused():
-    """A cut counts edges: with these weights, the largest one weighs -2, and cutting nothing 0."""
+    """A cut counts edges: with these weights, the largest cut weighs -2, and cutting nothing 0."""
     square = nx.Graph()
     square.add_weighted_edges_from([(0, 1, 1), (1, 2, -1), (2, 3, -1), (3, 0, -1)])
     with pytest.raises(ValueError, match="the edge from . to . has the weight -1"):
         gfn.solve(None, gfn.Cut, square)
     with pytest.raises(ValueError, match="3 edges between 2 pairs of nodes"):
         gfn.solve(None, gfn.Cut, nx.MultiGraph([(0, 1), (0, 1), (1, 2)]))
-    # Weights of edges mean nothing to sets of nodes, and weights of 1 nothing to cuts.
+    # Weights of edges don't matter to sets of nodes, and weights of 1 don't matter to cuts.
     found = gfn.solve(None, gfn.IndependentSet, square, seconds=0.05)
     assert found.size == size(gfn.IndependentSet, square, found.nodes)
     for weight in (1.0, None):

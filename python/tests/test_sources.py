@@ -1,4 +1,4 @@
-"""Where trajectories come from, beside the policy: buffers, searches, a teacher, heads, an average."""
+"""Sources of trajectories besides the policy: buffers, searches, a teacher, heads, an average of parameters."""
 
 import math
 
@@ -42,7 +42,7 @@ def test_each_source_learns_the_same_distribution(changes):
     exact = it.fit(500).exact()
     assert exact.tv < 0.06 < before, (before, exact.tv)
     if list(changes) != ["policy"]:
-        # It isn't that nothing happens.
+        # The part has an effect: the losses differ from those without it.
         assert it.history["loss"].tolist() != plain.fit(500).history["loss"].tolist()
 
 
@@ -52,7 +52,7 @@ def test_a_search_around_fresh_objects_asks_the_reward():
 
 
 def test_a_teacher_draws_its_share_where_the_student_is_wrong():
-    """A sampler that is stuck at the origin sees no other corner by itself; its teacher finds them."""
+    """A sampler that stays at the origin never reaches the other corner; its teacher does."""
     far = lambda points: np.where((points >= 6).all(axis=1), 4.0, -4.0)
     settings = dict(
         env=gfn.HyperGrid(2, 8),
@@ -134,7 +134,7 @@ def test_runs_with_companions_go_on_bit_for_bit(changes, tmp_path):
     whole, half = make().fit(8), make().fit(4)
     half.save(tmp_path / "half")
     assert make().resume(tmp_path / "half").fit(4).history["loss"].tolist() == whole.history["loss"].tolist()[4:]
-    # A run without, or with another, isn't the same run.
+    # A run without the part, or with another one, is a different run.
     searches = any(isinstance(source, gfn.LocalSearch) for source in changes.get("sources", ()))
     if not searches and "policy" not in changes:
         with pytest.raises((ValueError, RuntimeError)):
@@ -182,7 +182,7 @@ def test_langevin_steps_fill_the_buffer():
     plain = gfn.Trainer(
         env, target, gfn.DiffusionNet(), sources=[gfn.Replay(10_000, objects_alone=True)], **settings
     )
-    # Of 50 chains of 200 steps every tenth point behind 100 is kept, and comes after steps 5 and 10.
+    # The 50 chains of 200 steps keep every tenth point after step 100, and run after steps 5 and 10.
     assert it.fit(11).replay_len > plain.fit(11).replay_len + 2 * 50 * 5
 
 
@@ -206,7 +206,7 @@ def test_hindsight_teaches_of_other_conditions():
     )
     blind, seeing = make().fit(500), make(gfn.Hindsight(other, share=0.8)).fit(500)
     assert set(asked) == {(2, (1,), -1.0)}
-    # Fresh trajectories are all drawn under -1: only hindsight tells of 1.
+    # Fresh trajectories are all drawn under -1: only hindsight provides other conditions.
     assert seeing.exact(condition=[1.0]).tv < 0.15 < blind.exact(condition=[1.0]).tv
     assert seeing.exact(condition=[-1.0]).tv < 0.1
 
@@ -221,7 +221,8 @@ def test_the_conditional_grid_is_learned():
     )
     it.fit(600)
     original = gfn.Trainer(gfn.HyperGrid(2, 4), gfn.HyperGridReward(), gfn.Mlp((8,)), batch=4).exact()
-    # From R0 + R1 + R2 = 2.6 everywhere to the original; close to that the reward of the rest changes fast.
+    # The family runs from R0 + R1 + R2 = 2.6 everywhere to the original; near the original the reward outside of modes
+    # changes fast.
     for c in (0.0, 0.5, 0.9):
         exact = it.exact(condition=[c])
         assert exact.log_z == pytest.approx(math.log((1 - c) * 2.6 * 16 + c * math.exp(original.log_z)))
@@ -303,7 +304,7 @@ def test_what_was_made_of_a_file_of_fragments_keeps_it(tmp_path):
     assert other != env == gfn.Fragments(2, library(tmp_path / "same", "c1ccccc1 0,3", "O 0")) and hash(env) != hash(other)
     assert any("N" in smiles for smiles in make(other).sample(50).smiles) and not any("N" in smiles for smiles in states.smiles)
     path.unlink()
-    # What was in the file, without the file.
+    # The pickle contains the file's content, and doesn't need the file.
     again, read = pickle.loads(kept)
     assert again == env and read.smiles == states.smiles and any("c1" in smiles for smiles in read.smiles)
     assert make(again).resume(tmp_path / "run").sample(20).smiles == make(env).resume(tmp_path / "run").sample(20).smiles

@@ -1,4 +1,4 @@
-"""Batches of graphs, and the libraries that they go to and come from."""
+"""Batches of graphs, and their conversion to and from other libraries."""
 
 import copy
 import pickle
@@ -23,7 +23,7 @@ def test_arrays_agree_with_each_other():
     assert graphs.edges.dtype == graphs.edge_index.dtype == np.int64
     first = np.repeat(graphs.node_ptr[:-1], graphs.n_edges)
     assert (graphs.edges.T + first == graphs.edge_index).all()
-    # Something is there to compare.
+    # The comparison covers enough graphs.
     assert graphs.n_edges.sum() > 20 and graphs.node_classes.max() == 2 and graphs.edge_classes.max() == 1
 
 
@@ -51,7 +51,7 @@ def same(some, others):
 def attributed(directed=False):
     env = gfn.GraphBuilding(5, directed=directed, node_classes=2, edge_classes=2, node_attributes=(2, 3), edge_attributes=(4,))
     graphs = samples(env)
-    # Something is there to be lost.
+    # There are attributes that could be lost.
     assert graphs.node_attributes.any() and graphs.edge_attributes.any() and not graphs.node_attributes.all()
     return graphs
 
@@ -64,7 +64,7 @@ def test_parts_are_chosen_by_numbers_and_masks():
     assert 0 < mask.sum() < len(graphs)
     same(graphs[mask], graphs[np.flatnonzero(mask)])
     same(graphs[mask.tolist()], graphs[mask])
-    # The last one would be -1, were it signed.
+    # The last index would be -1 if it were signed.
     for places in ([0, 40], [-41], np.array([2**40]), mask[:-1], np.array([2**64 - 1], dtype=np.uint64)):
         with pytest.raises(IndexError):
             graphs[places]
@@ -200,7 +200,7 @@ def test_graphs_are_equal_if_each_is():
     assert graphs == again and hash(graphs) == hash(again) and not graphs != again
     assert graphs[:3] != graphs[:4] and graphs[::-1] != graphs and graphs != "graphs"
     one, other = gfn.Graphs.of([3], [[0, 1]], [0, 1], directed=False), gfn.Graphs.of([3], [[1, 2]], [0, 1], directed=False)
-    # Isomorphic ones aren't equal, nor are those of another class, attribute or kind.
+    # Isomorphic graphs aren't equal, nor are graphs of another class, attribute or kind.
     assert one != other and one == gfn.Graphs.of([3], [[1, 0]], [0, 1], directed=False)
     for more in ({"directed": True}, {"node_classes": [0, 0, 1]}, {"edge_classes": [1]}, {"edge_attributes": [[1]]}):
         assert one != gfn.Graphs.of([3], [[0, 1]], [0, 1], **{"directed": False, **more})
@@ -257,7 +257,7 @@ def test_degrees_and_numbers_by_graph():
         assert graphs.degree.tolist() == [d for graph in graphs.networkx() for _, d in graph.degree]
         assert graphs.degree.dtype == graphs.batch.dtype == np.int64
         assert graphs.batch.tolist() == [k for k, n in enumerate(graphs.n_nodes) for _ in range(n)]
-        # The guide's and the README's way to add up by graph, where `np.add.reduceat` is wrong.
+        # The guide and the README sum per graph in this way, because `np.add.reduceat` is wrong.
         twos = np.bincount(graphs.batch, graphs.degree == 2, len(graphs))
         assert twos.tolist() == [sum(d == 2 for _, d in graph.degree) for graph in graphs.networkx()]
 
@@ -282,7 +282,7 @@ def test_whole_numbers_of_any_kind_make_graphs():
 
 
 def test_what_nodes_and_edges_of_molecules_are():
-    """As the docstrings of `Molecules` and `Fragments` say."""
+    """Nodes and edges follow the docstrings of `Molecules` and `Fragments`."""
     from rdkit import Chem
 
     symbols = ["O", "C", "N"]
@@ -297,7 +297,7 @@ def test_what_nodes_and_edges_of_molecules_are():
         bond = lambda a, b, order: (*sorted((a, b)), order)
         theirs = sorted(bond(each.GetBeginAtom().GetSymbol(), each.GetEndAtom().GetSymbol(), int(each.GetBondTypeAsDouble())) for each in molecule.GetBonds())
         ours = sorted(bond(atoms[a], atoms[b], 1 + order) for (a, b), order in zip(graph.edges, graph.edge_attributes[:, 0]))
-        # Kekule forms differ in where double bonds are.
+        # Kekule forms differ in the places of double bonds.
         assert theirs == ours or any(each.GetIsAromatic() for each in Chem.MolFromSmiles(smiles).GetBonds()), smiles
         assert sorted((0, 1, -1)[k] for k in graph.node_attributes[:, 0]) == sorted(atom.GetFormalCharge() for atom in molecule.GetAtoms())
         assert not graph.edge_classes.any()

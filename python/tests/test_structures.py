@@ -1,4 +1,4 @@
-"""Structures: scores beside formulas of our own, which don't depend on units or on names of levels; what data are refused for."""
+"""Structures: scores compared with formulas in Python, independent of units and names of levels; refused data."""
 
 import math
 import os
@@ -14,21 +14,21 @@ import pytest
 
 
 def exact(data, score="bge", **settings):
-    """The exact posterior of data."""
+    """Returns the exact posterior of data."""
     n = np.shape(data)[1]
     reward = gfn.StructureReward(data, score, **settings)
     return gfn.Trainer(gfn.BayesianStructure(n), reward, gfn.Uniform(), batch=2).exact()
 
 
 def posterior(states, local):
-    """The posterior of acyclic graphs `[n, from, to]` by a local score of a node and its parents."""
+    """Returns the posterior of acyclic graphs `[n, from, to]` by a local score of a node and its parents."""
     scores = np.array([sum(local(j, np.flatnonzero(state[:, j]).tolist()) for j in range(state.shape[1])) for state in states])
     weights = np.exp(scores - scores.max())
     return weights / weights.sum()
 
 
 def bge(data, alpha_mu=1.0, alpha_w=None, nu=0.0):
-    """BGe (Kuipers, Moffa and Heckerman 2014), from its formula."""
+    """Returns BGe (Kuipers, Moffa and Heckerman 2014), from its formula."""
     rows, n = data.shape
     alpha_w = n + 2 if alpha_w is None else alpha_w
     t = alpha_mu * (alpha_w - n - 1) / (alpha_mu + 1)
@@ -48,7 +48,7 @@ def bge(data, alpha_mu=1.0, alpha_w=None, nu=0.0):
 
 
 def bdeu(columns):
-    """BDeu with an equivalent sample of one, from its formula."""
+    """Returns BDeu with an equivalent sample size of one, from its formula."""
     sizes = [len(set(column)) for column in columns]
 
     def local(j, parents):
@@ -66,7 +66,7 @@ def bdeu(columns):
 
 
 def joined(found):
-    """The probability of an edge between each two variables."""
+    """Returns the probability of an edge between each pair of variables."""
     edges = np.tensordot(found.target, found.states.astype(float), axes=1)
     return (edges + edges.T)[np.triu_indices(len(edges), 1)]
 
@@ -98,7 +98,7 @@ def test_independent_columns_in_units_have_no_certain_edge():
     means, deviations = [2000, 300, 1013, 7], [10, 3, 10, 0.2]
     data = np.random.default_rng(0).normal(means, deviations, size=(200, 4))
     assert (joined(exact(data)) < 0.5).all()
-    # As they are, the prior's mean of 0 makes edges of what they have in common: being far from 0.
+    # Raw data are far from the prior's mean of 0, which makes edges between all of them.
     assert joined(exact(data, standardise=False)).max() > 0.9
 
 
@@ -123,7 +123,7 @@ def test_constant_columns_are_refused(settings, value, rows):
 
 
 def discrete(rows=80):
-    """Three columns of levels: four, six and two of them."""
+    """Returns three columns of levels: four, six and two of them."""
     rng = np.random.default_rng(2)
     a = rng.integers(0, 4, rows)
     b = np.where(rng.random(rows) < 0.7, a, rng.integers(0, 6, rows))
@@ -261,5 +261,5 @@ def test_the_example_learns_the_posterior_of_five_variables(tmp_path):
     frame.to_csv(tmp_path / "data.csv", index=False)
     command = [sys.executable, EXAMPLE, tmp_path / "data.csv", "--seed", "0"]
     done = subprocess.run(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True, check=True)
-    # 0.046; with two layers of 128, a lower rate and 1,000 steps 0.41.
+    # The result is 0.046; with two layers of 128, a lower rate and 1,000 steps it is 0.41.
     assert float(re.search(r"total variation over 29281 graphs: ([\d.]+)", done.stdout)[1]) <= 0.1

@@ -1,11 +1,11 @@
-"""The stubs of the extension say what it is."""
+"""The stubs of the extension agree with the extension."""
 
 import subprocess
 import sys
 
 
 def test_stubs_are_the_extension_s(tmp_path):
-    # What pyo3 lists by itself.
+    # The list that pyo3 generates is allowed.
     (tmp_path / "allowed").write_text("gfn_rs._gfn.__all__\n")
     command = [sys.executable, "-m", "mypy.stubtest", "gfn_rs._gfn", "--concise", "--allowlist", "allowed"]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=240)

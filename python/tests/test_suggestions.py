@@ -1,4 +1,4 @@
-"""A misspelt setting is refused with the one that was meant."""
+"""A misspelt setting is refused, and the message suggests the intended one."""
 
 import inspect
 

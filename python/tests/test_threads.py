@@ -1,4 +1,4 @@
-"""Numbers of threads, which are set once in a process."""
+"""Numbers of threads, which are set once per process."""
 
 import subprocess
 import sys
@@ -54,7 +54,7 @@ def test_any_other_thread_works_to_its_end():
 
 @pytest.mark.parametrize("before", ["gfn.set_threads(2)", ""])
 def test_a_fork_of_a_process_that_has_trained_trains(before):
-    """None of the pool's threads is there in it. The rewards of graphs ask them even where there is one."""
+    """A forked process has none of the pool's threads. Rewards of graphs use the pool even if it has one thread."""
     done = run(
         f"""
 import os, time

@@ -1,4 +1,4 @@
-"""Training, against exact distributions and against the same runs in Rust."""
+"""Training, compared with exact distributions and with equal runs in Rust."""
 
 import math
 import warnings
@@ -14,7 +14,7 @@ def count_edges(graphs):
 
 
 def ring_trainer(**changes):
-    """The network and the buffer of `reproduce ring --nodes 4`."""
+    """Returns the network and the buffer of `reproduce ring --nodes 4`."""
     net = gfn.GraphNet(layers=1, embedding=128, conv="directed", global_=False, initial_exit_bias=math.log(16))
     replay = gfn.Replay(10_000, distinct=True, eviction="best_reward", draw="reward_prioritised")
     settings = dict(
@@ -39,7 +39,7 @@ def test_an_own_reward_is_learned_exactly():
     )
     before = trainer.exact().tv
     exact = trainer.fit(400).exact()
-    # The four graphs of three nodes up to isomorphism, each e to its number of edges.
+    # The four graphs of three nodes up to isomorphism, each with R of e to its number of edges.
     ends = np.isfinite(exact.log_rewards)
     assert ends.sum() == 4 and exact.n_states > 4
     assert exact.log_z == pytest.approx(math.log(sum(math.exp(k) for k in range(4))), abs=1e-12)
@@ -162,7 +162,7 @@ def test_partial_rewards_of_python_are_asked():
         gfn.Trainer(gfn.HyperGrid(2, 3), whole, gfn.Mlp((8,)), gfn.ModifiedDetailedBalance()).fit(1)
 
     class Even:
-        """Every point of the grid alike."""
+        """Returns equal rewards for all points of the grid."""
 
         def __call__(self, points):
             return np.zeros(len(points))
@@ -205,7 +205,7 @@ def test_partial_rewards_of_python_are_asked():
     ids=lambda value: type(value).__name__,
 )
 def test_each_environment_is_sampled_trained_and_evaluated(env, reward, policy):
-    # Nothing of the uniform policy is trained, log Z neither.
+    # No part of the uniform policy is trained, and neither is log Z.
     objective = gfn.LogPartitionVariance() if isinstance(policy, gfn.Uniform) else None
     trainer = gfn.Trainer(env, reward, policy, objective, batch=16)
     assert len(trainer.fit(3).sample(5)) == 5
@@ -237,7 +237,7 @@ def test_continuous_environments_are_sampled_and_trained(env, reward, policy, wi
 
 
 def test_a_line_is_learned():
-    """The mean of a single mode, which untrained samples miss."""
+    """Checks the mean of a single mode, which untrained samples miss."""
     trainer = gfn.Trainer(
         gfn.Line(3),
         gfn.LineReward([(1.5, 0.5)]),
@@ -266,7 +266,7 @@ def test_structures_are_learned_from_data():
     )
     exact = trainer.fit(600).exact()
     assert exact.n_states == 25 and exact.tv < 0.05
-    # Variables 0 and 1 depend on each other, one way or the other.
+    # The data make variables 0 and 1 dependent, in either direction.
     joined = exact.states[:, 0, 1] | exact.states[:, 1, 0]
     assert exact.target[joined].sum() > 0.99 and exact.probs[joined].sum() > 0.95
 
@@ -296,7 +296,7 @@ def test_callbacks_use_the_trainer():
 
     def look(trainer, record):
         seen.append((record["step"], trainer.exact().tv, len(trainer.sample(2))))
-        # What a comparison of numpy gives is a truth, too.
+        # A numpy bool is accepted as a truth value.
         return np.bool_(len(seen) == 3)
 
     trainer = gfn.Trainer(gfn.Ring(3), gfn.RingReward(), gfn.GraphNet(embedding=16), batch=8)
@@ -364,12 +364,13 @@ def test_what_the_signature_says_is_what_is_taken():
     assert default != losses(exploration=gfn.Exploration(epsilon=0.0)) and default != losses(
         adam=gfn.Adam(schedule=1.0), exploration=gfn.Exploration(epsilon=gfn.Linear(0.2, 0.01, 2000))
     )
-    # None is off, as it is in torch.
+    # The value None turns it off, as in torch.
     assert (
         losses(exploration=gfn.Exploration(epsilon=None)) == losses(exploration=gfn.Exploration(epsilon=0.0))
         and losses(adam=gfn.Adam(schedule=None)) == losses(adam=gfn.Adam(schedule=1.0)) != default
     )
-    # Where the objective learns from the policy's own trajectories alone the default explores nothing, and others are refused.
+    # The default explores nothing if the objective learns from on-policy trajectories only, and other values are
+    # refused.
     own = lambda **changes: gfn.Trainer(
         gfn.HyperGrid(2, 3), gfn.HyperGridReward(), gfn.Mlp((8,)), gfn.PolicyGradient(), batch=8, **changes
     )  # noqa: E731

@@ -32,7 +32,7 @@ GOLDEN = Path(__file__).resolve().parents[2] / "gym/molecules/tests/golden/molec
 DATA, CONTRIB = Path(RDConfig.RDDataDir), Path(RDConfig.RDContribDir)
 PAINS = DATA / "Pains" / "wehi_pains.csv"
 
-# One pattern for each part of the SMARTS language.
+# A pattern for each part of the SMARTS language.
 ALERTS = """[CX4][Cl,Br,I] [CX3H1](=O)[#6] [NX3;H2,H1;!$(NC=O)] [$([CX3]([#6])[#6]),$([CX3H][#6])]=[$([NX2][#6]),$([NX2H])] [n;R2]
 [R3] [r3] [!r;!R]~[R] [D3;+1] [#7;v5,v4] a-!@a c:c-c:c C=!@C C#C [S,s;X2] [O-][N+]=O [x3] [C;R1]1[C;R1][C;R1][C;R1][C;R1][C;R1]1 [h0;c]
 *1~*~*~*~*~*~*1 [#6]~[#7]~[#6] [OX2H][CX3]=O C(=O)N.C(=O)N [!#6;!#1]~[!#6] [#1]O[#6;X3] [#1,#6]O[#6;X3] [NH]C(=O) [c;$(c1ccccc1)] [^2]~[^3] N-,=,:N""".split()
@@ -44,7 +44,7 @@ SIMPLE = {
     "polar_surface": rdMolDescriptors.CalcTPSA,
     "weight": Descriptors.MolWt,
     "heavy_atoms": lambda m: m.GetNumHeavyAtoms(),
-    # Independent rings: since 2026.09 CalcNumRings counts all relevant rings, which are more in cages.
+    # The number of independent rings: since 2026.09 CalcNumRings counts all relevant rings, which are more in cages.
     "rings": lambda m: len(Chem.GetSSSR(m)),
     "donors": Lipinski.NumHDonors,
     "acceptors": Lipinski.NumHAcceptors,
@@ -69,7 +69,7 @@ def corpus(folder, more):
         opened = gzip.open(path, "rt") if path.suffix == ".gz" else open(path)
         with opened as file:
             words = [line.replace(",", " ").split() for line in file]
-        # Some files have the name first.
+        # The name comes first in some files.
         texts += [next((word for word in line if Chem.MolFromSmiles(word)), line[0]) for line in words if line]
     with open(DATA / "Pains" / "test_data" / "wehi_mols.csv", newline="") as file:
         texts += [row[0] for row in csv.reader(file)]
@@ -80,7 +80,7 @@ def corpus(folder, more):
     factors.append(f"{{ synthetic_accessibility = {{ table = '{CONTRIB / 'SA_Score' / 'fpscores.pkl.gz'}' }} }}")
     factors += [f"{{ substructures = {{ smarts = ['{smarts}'] }} }}" for smarts in ALERTS]
     factors.append(f"{{ substructures = {{ file = '{PAINS}' }} }}")
-    # With this shape the logarithm of any property is finite.
+    # The shape makes the logarithm of any property finite.
     shape = "shape = { linear = { zero = -1000.0, one = 1000.0 } }"
     (folder / "score.toml").write_text("".join(f"[[factors]]\nproperty = {factor}\n{shape}\n\n" for factor in factors))
     print(f"{len(texts)} texts of {len(files)} files")

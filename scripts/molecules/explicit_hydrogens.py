@@ -6,7 +6,8 @@ import random
 
 from rdkit import Chem, RDLogger, rdBase
 
-# Centres with a hydrogen in chains and rings, double bonds with hydrogens on either end, aromatic NH, charges, sulphur and phosphorus.
+# The cases: centres with a hydrogen in chains and rings, double bonds with hydrogens on either end, aromatic NH,
+# charges, sulphur and phosphorus.
 CASES = r"""
 C O N [NH4+] C#C C=C F[C@H](Cl)Br F[C@@H](Cl)Br C[C@H](N)C(=O)O C[C@@H](N)C(=O)O C[C@H](O)[C@@H](C)O C[C@H](O)[C@H](C)O
 C[C@@H]1CO1 O[C@H]1CCCC[C@@H]1F C[C@H]1CC[C@@H](C)CC1 C[C@H]1CC[C@H](C)CC1 N[C@@H](CS)C(=O)O C[C@@H](C#N)O

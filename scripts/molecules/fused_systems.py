@@ -24,7 +24,7 @@ def is_free(molecule, a):
 
 
 def near_pairs(molecule):
-    """Pairs of free atoms that are neighbours or have one atom between them (peri)."""
+    """Returns pairs of free atoms that are neighbours or have one atom between them (peri)."""
     distance = Chem.GetDistanceMatrix(molecule)
     n = molecule.GetNumAtoms()
     return [(a, b) for a in range(n) for b in range(n) if a != b and distance[a][b] <= 2 and is_free(molecule, a) and is_free(molecule, b)]

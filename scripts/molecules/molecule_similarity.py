@@ -16,9 +16,9 @@ from rdkit.Chem import rdFingerprintGenerator
 from rdkit.Chem.Scaffolds import MurckoScaffold
 
 MOLECULES = pathlib.Path(__file__).resolve().parents[2] / "gym/molecules/tests/golden/molecules.json"
-# Molecules at these distances in the file form a pair.
+# The distances in the file between the molecules of a pair.
 STEPS = (1, 7, 31)
-# Cases missing from the file: substituents on charged and aromatic atoms, exocyclic double bonds, linkers, spiro and fused rings.
+# Further cases: substituents on charged and aromatic atoms, exocyclic double bonds, linkers, spiro and fused rings.
 MORE = [
     "Cn1cccc1", "C[n+]1ccccc1", "O=C1CCCCC1", "CC(=O)c1ccccc1", "O=C(c1ccccc1)c1ccccc1", "CC(C)(c1ccccc1)c1ccccc1", "C1CCC2(CC1)CCCC2",
     "N=C1CCCN1C", "CS(=O)(=O)c1ccccc1", "O=S(=O)(c1ccccc1)N1CCCC1", "C=C1CCC(CCC2CC2)C1", "C(=CC1CC1)C1CC1", "CC=C1CCC1",

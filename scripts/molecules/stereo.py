@@ -44,7 +44,7 @@ def texts_of(path):
     with (gzip.open if str(path).endswith(".gz") else open)(path, "rt") as file:
         for line in file:
             words = line.replace(",", " ").split()[:2]
-            # Some files have the name first.
+            # The name comes first in some files.
             yield from [word for word in words if Chem.MolFromSmiles(word)][:1] or words[:1]
 
 

@@ -1,4 +1,5 @@
-//! The unit box and the line: continuous environments under the same sampler, losses and trainer as the graphs.
+//! The unit box and the line: continuous environments under the same sampler, losses and trainer as the
+//! graphs.
 
 use gfn::metrics::Cumulative;
 use gfn::rollout::{ReplayEnv, Walks};
@@ -10,7 +11,7 @@ use crate::prelude::*;
 /// Train a perceptron to sample the points of the unit square
 #[derive(Args)]
 pub(crate) struct Boxes {
-    /// Least length of a step along each axis; with --polar the radius of a step
+    /// Smallest length of a step along each axis; with --polar the radius of a step
     #[arg(long, default_value_t = 0.25)]
     delta: f64,
     /// Steps along quarter-circles
@@ -19,28 +20,28 @@ pub(crate) struct Boxes {
     /// Components of each mixture of Beta distributions
     #[arg(long, default_value_t = BoxPolicyConfig::default().mixtures.components)]
     components: usize,
-    /// Largest alpha and beta of a Beta distribution; the least is 0.6
+    /// Largest alpha and beta of a Beta distribution; the smallest is 0.6
     #[arg(long, default_value_t = BoxPolicyConfig::default().mixtures.max_concentration)]
     max_concentration: f64,
-    /// A mixture for each axis instead of one of products
+    /// Mixture for each axis instead of a mixture of products
     #[arg(long)]
     per_axis: bool,
     #[command(flatten)]
     common: Common,
 }
 
-/// Final samples that are compared with the target.
+/// The number of final samples that are compared with the target.
 const SAMPLES: usize = 10_000;
-/// Cells along each axis of the histogram that samples are compared by.
+/// The number of cells along each axis of the histogram of samples.
 const BINS: usize = 50;
-/// Samples of perfect samplers that the noise floor is an average of.
+/// The number of perfect samplers over which the noise floor is averaged.
 const FLOORS: usize = 20;
-/// Norm above which gradients are clipped: a density has no upper bound.
+/// The norm above which gradients are clipped: a density has no upper bound.
 const MAX_NORM: f64 = 10.0;
-/// Share of each batch with --polar that leads to uniform points of the box, by steps back from them: modes
-/// off the diagonal are many steps one way, and seldom met.
+/// The share of each batch with --polar that leads to uniform points of the box, by backward steps from them.
+/// Modes off the diagonal are many steps away, and rarely found on-policy.
 const POLAR_SHARE: f64 = 0.25;
-/// The number of those points.
+/// The number of uniform points.
 const POINTS: usize = 50_000;
 
 impl Task for Boxes {
@@ -68,13 +69,13 @@ impl Task for Boxes {
         let mut data = None;
         if self.polar && !common.objective.is_on_policy() {
             data = Some(uniform_points(&env, &reward, &mut rng)?);
-            // What is left is sampled afresh, half of it replayed if there is a buffer.
+            // The rest is sampled on-policy, half of it replayed if there is a buffer.
             let has_replay = common.replay(&run.recipe).is_some();
             let replay = if has_replay { (1.0 - POLAR_SHARE) / 2.0 } else { 0.0 };
             run.config.source = DataSource::new(1.0 - POLAR_SHARE - replay, replay, POLAR_SHARE)?;
             run.config.replay_path = ReplayPath::PolicyBackward;
         }
-        // Rewards of given points aren't among the calls that training counts.
+        // Training doesn't count the rewards of given points as calls.
         let n_given = if data.is_some() { POINTS } else { 0 };
         let (log_z, grid) = (reward.log_z(2), GridHistogram::new(BINS, reward.cells(BINS))?);
         let mut trainer = run.trainer(env, reward, policy, rng, &description)?;
@@ -95,7 +96,7 @@ impl Task for Boxes {
     }
 }
 
-/// Returns uniform points of the box, which are learned from by backward steps.
+/// Returns a buffer of uniform points of the box, which are learned by backward trajectories.
 fn uniform_points(env: &BoxEnv, reward: &BoxReward, rng: &mut Rng) -> Result<ReplayBuffer<BoxEnv>> {
     let mut terminal = Reals::filled(env.ndim(), POINTS, 0.0);
     terminal.values_mut().iter_mut().for_each(|x| *x = rng.uniform());
@@ -107,7 +108,7 @@ fn uniform_points(env: &BoxEnv, reward: &BoxReward, rng: &mut Rng) -> Result<Rep
     Ok(data)
 }
 
-/// Train a perceptron to move along the line, and to end as a sum of two Gaussians is spread
+/// Train a perceptron to move along the line, and to end distributed as a sum of two Gaussians
 #[derive(Args)]
 pub(crate) struct Lines {
     /// Final samples that are compared with the target
@@ -117,12 +118,12 @@ pub(crate) struct Lines {
     common: Common,
 }
 
-/// Steps of each trajectory.
+/// The number of steps of each trajectory.
 const STEPS: usize = 5;
-/// The part of the line that is drawn and compared, and its cells.
+/// The interval of the line that is drawn and compared, and its number of cells.
 const RANGE: (f64, f64) = (-1.0, 8.0);
 const CELLS: usize = 90;
-/// Parts of a cell, to integrate the target.
+/// The number of parts of a cell, to integrate the target.
 const PARTS: usize = 20;
 
 impl Task for Lines {
@@ -167,13 +168,13 @@ impl Task for Lines {
     }
 }
 
-/// Returns the cell of a position; the last one is for all positions outside.
+/// Returns the index of the cell of a position; the last cell is for all positions outside the interval.
 fn cell(x: f64) -> usize {
     let place = (x - RANGE.0) / (RANGE.1 - RANGE.0) * CELLS as f64;
     if (0.0..CELLS as f64).contains(&place) { place as usize } else { CELLS }
 }
 
-/// Returns the shares of `n` cells.
+/// Returns the share of each of `n` cells.
 fn histogram(cells: impl Iterator<Item = usize>, n: usize) -> Vec<f64> {
     let mut shares = vec![0.0; CELLS + 1];
     cells.for_each(|cell| shares[cell] += 1.0 / n as f64);

@@ -1,5 +1,6 @@
-//! Sampling from densities by a controlled diffusion: trajectory balance and its kin on pinned Brownian motion,
-//! off-policy by flag; and relative trajectory balance, which fine-tunes a prior to a posterior.
+//! Sampling from densities by a controlled diffusion: trajectory balance and related losses on pinned
+//! Brownian motion, off-policy with some flags; and relative trajectory balance, which fine-tunes a prior to
+//! a posterior.
 
 use gfn::metrics::{LogZEstimate, estimate_log_z, eubo, importance_log_z};
 use gfn::objective::{MaximumLikelihood, RelativeLogPartitionVariance, RelativeTrajectoryBalance, score};
@@ -40,9 +41,9 @@ const TARGETS: &[Choice<MakeTarget>] = &[
 
 /// The square root of 5.
 const GRID_SIGMA: f64 = 2.236_067_977_499_79;
-/// Trajectories that log Z is estimated from (Sendera et al. 2024).
+/// The number of trajectories from which log Z is estimated (Sendera et al. 2024).
 const EVALUATED: usize = 2_000;
-/// Points that are paired with exact samples: pairing takes the third power of their number.
+/// The number of points that are paired with exact samples: pairing takes the third power of their number.
 const PAIRED: usize = 1_000;
 
 /// Train a diffusion to sample from a density
@@ -71,11 +72,11 @@ pub(crate) struct Diffusion {
     common: Common,
 }
 
-/// Chains of each local search, and steps between two.
+/// The number of chains of each local search, and of steps between two searches.
 const SEARCH: (usize, usize) = (300, 100);
-/// Objects that the replay buffer of a local search holds.
+/// The capacity of the replay buffer of a local search.
 const SEARCHED: usize = 60_000;
-/// Range of a learned backward policy, in standard deviations of the process.
+/// The range of a learned backward policy, in standard deviations of the process.
 const BACKWARD_RANGE: f64 = 0.5;
 
 impl Task for Diffusion {
@@ -161,11 +162,11 @@ pub(crate) struct PosteriorDiffusion {
     common: Common,
 }
 
-/// Steps of a trajectory.
+/// The number of steps of a trajectory.
 const HORIZON: usize = 40;
 /// The scale of the process.
 const SIGMA: f64 = 5.0;
-/// Exact samples of the prior to learn from.
+/// The number of exact samples of the prior to learn from.
 const DATA: usize = 20_000;
 
 impl Task for PosteriorDiffusion {
@@ -194,10 +195,10 @@ impl Task for PosteriorDiffusion {
         let mut rng = run.rng();
         let prior_target = Arc::new(Mixture::twenty_five_modes());
         let data = prior_data(&env, prior_target.as_ref(), &mut rng)?;
-        // The data are bridged to the origin by the process: P_B has nothing to learn.
+        // The process bridges the data to the origin, so P_B has nothing to learn.
         let (source, replay_path) = (DataSource::new(0.0, 0.0, 1.0)?, ReplayPath::UniformBackward);
         let fitting = TrainerConfig { source, replay_path, ..run.config.clone() };
-        // The prior isn't in checkpoints: a resumed run fits it again, and must fit the same.
+        // The prior isn't in checkpoints: a resumed run fits it again, and must get an equal prior.
         let task = json!({ "prior_seed": common.seed, "prior_training": fitting });
         let prior = make(&mut rng)?;
         let energy = Energy::new(prior_target);
@@ -212,7 +213,7 @@ impl Task for PosteriorDiffusion {
         let truth = ratio.posterior().clone();
         let policy = make(&mut rng)?;
         copy(prior.as_ref(), &policy);
-        // Its first parameters are written over: they aren't drawn from the run's stream.
+        // The first parameters are overwritten, so they aren't drawn from the run's random stream.
         let fixed = make(&mut Rng::seeded(0))?;
         copy(prior.as_ref(), &fixed);
         let policy = WithPrior { policy, prior: fixed };
@@ -237,7 +238,7 @@ impl Task for PosteriorDiffusion {
     }
 }
 
-/// Returns exact samples of the prior, with paths back from them.
+/// Returns a buffer of exact samples of the prior, with backward trajectories from them.
 fn prior_data(env: &DiffusionSampling, prior: &Mixture, rng: &mut Rng) -> Result<ReplayBuffer<DiffusionSampling>> {
     let (eviction, draw) = NEWEST;
     let mut data = ReplayBuffer::new(ReplayConfig { capacity: DATA, eviction, draw })?.terminal_only();
@@ -258,7 +259,8 @@ fn copy(from: &dyn Policy<DiffusionSampling>, to: &dyn Policy<DiffusionSampling>
     });
 }
 
-/// Reports an estimate of log Z, distances of samples from a target's exact ones, and the modes among them.
+/// Reports an estimate of log Z, distances between samples and a target's exact samples, and the modes among
+/// them.
 fn report_samples(
     target: &dyn Target,
     estimate: &LogZEstimate,

@@ -1,5 +1,5 @@
 //! Flags from a TOML file: every flag of a task by its name, checked like those of the command line, which
-//! win.
+//! take precedence.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -12,20 +12,20 @@ use clap::{Arg, ArgMatches, Command};
 use serde::de::DeserializeOwned;
 
 /// Parses the arguments of a program: the first is its name, and the second a task's name if the program has
-/// several. Flags of the file that `--config` names count if the command line doesn't give them.
+/// several. A flag of the file that `--config` names is used unless the command line gives it.
 ///
-/// Each key of the file is the name of a flag, as `log-z-lr = 0.1`, and the flag's parser reads its value, so
-/// that a flag is declared once. Other keys are refused.
+/// Each key of the file is the name of a flag, such as `log-z-lr = 0.1`, and the flag's parser reads its
+/// value, so that a flag is declared once. Other keys are refused.
 pub(crate) fn matches(program: &Command, args: impl IntoIterator<Item = impl Into<OsString>>) -> Result<ArgMatches> {
     let mut args: Vec<OsString> = args.into_iter().map(Into::into).collect();
     let whole = signed(program);
-    // Only finds `--config` and the flags of the command line: errors and requests for help come up again
-    // below.
+    // The first pass only finds `--config` and the flags of the command line: errors and requests for help
+    // are handled below.
     let lenient = whole.clone().ignore_errors(true).mut_subcommands(|task| task.ignore_errors(true));
     let Ok(given) = lenient.try_get_matches_from(&args) else { return whole.try_get_matches_from(args) };
     let (mut given, mut command, mut first) = (&given, &whole, 1);
     if let Some((task, flags)) = given.subcommand() {
-        // The flags are those of the task, and come behind its name.
+        // The flags are those of the task, and follow its name.
         (given, command, first) = (flags, command.find_subcommand(task).unwrap_or(command), 2);
     }
     let Ok(Some(path)) = given.try_get_one::<PathBuf>("config") else { return whole.try_get_matches_from(args) };
@@ -45,7 +45,7 @@ pub(crate) fn matches(program: &Command, args: impl IntoIterator<Item = impl Int
     args.splice(first..first, from_file.into_iter().map(OsString::from));
     whole.try_get_matches_from(args).map_err(|error| {
         if !error.use_stderr() {
-            // A request for help or for the version.
+            // The error is a request for help or for the version.
             return error;
         }
         let text = error.render().to_string();
@@ -70,9 +70,8 @@ fn read(path: &Path) -> Result<BTreeMap<String, toml::Value>> {
 /// The largest number of tables and lists within each other.
 const MAX_DEPTH: usize = 100;
 
-/// Reads the value of a TOML text, which may begin with a byte-order mark. Of unclosed `{` in a text that is
-/// none, toml_parser 1.1 goes a level deeper for each, until the stack ends: they
-/// are counted first.
+/// Reads the value of a TOML text, which may begin with a byte-order mark. Nesting is counted first, because
+/// toml_parser 1.1 overflows the stack on a text with many unclosed `{`.
 pub(crate) fn from_toml<T: DeserializeOwned>(text: &str) -> std::result::Result<T, String> {
     let text = text.trim_start_matches('\u{feff}');
     let (mut depth, mut quote, mut is_comment) = (0usize, None, false);
@@ -96,7 +95,7 @@ pub(crate) fn from_toml<T: DeserializeOwned>(text: &str) -> std::result::Result<
 
 /// Returns the flag of this name.
 fn find_flag(command: &Command, path: &Path, key: &str) -> Result<Arg> {
-    // A file can't name another, and there is no help to ask for in one.
+    // A file can't name another file, and can't ask for help.
     let settable = |arg: &&Arg| arg.get_long().is_some_and(|long| long != "config");
     if let Some(arg) = command.get_arguments().filter(settable).find(|arg| arg.get_long() == Some(key)) {
         return Ok(arg.clone());
@@ -106,7 +105,7 @@ fn find_flag(command: &Command, path: &Path, key: &str) -> Result<Arg> {
     Err(Error::raw(ErrorKind::UnknownArgument, problem))
 }
 
-/// Writes a setting as on the command line; `None` if the flag can't take it.
+/// Converts a setting to arguments of the command line; `None` if the flag doesn't accept it.
 fn to_arguments(arg: &Arg, key: &str, setting: &toml::Value) -> Option<Vec<String>> {
     let value = |setting: &toml::Value| match setting {
         toml::Value::Integer(value) => Some(format!("--{key}={value}")),

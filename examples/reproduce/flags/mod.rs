@@ -1,4 +1,4 @@
-//! The flags that tasks share, and the settings of training that come of them.
+//! The flags that tasks share, and the training settings that follow from them.
 
 pub(crate) mod config_file;
 mod objective;
@@ -14,7 +14,7 @@ use crate::prelude::*;
 use crate::run::folder::RunFolder;
 use crate::run::members::ThreadUse;
 
-/// The values that a flag names: name, value, help.
+/// A value that a flag can name, as (name, value, help).
 pub(crate) type Choice<T> = (&'static str, T, &'static str);
 
 /// A value that was chosen by its name.
@@ -48,12 +48,12 @@ pub(crate) fn choice<T: Clone + Send + Sync + 'static>(
     })
 }
 
-/// Returns the name of a value, as flags have it.
+/// Returns the name of a value in flags.
 pub(crate) fn name_of(value: impl ValueEnum) -> String {
     value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
-/// The flags of every training task. A task has its own defaults for those without a value.
+/// The flags of every training task. Each task has its own defaults for flags without one here.
 #[derive(Args, Clone)]
 #[command(group(ArgGroup::new("kept").args(["save", "run"]).multiple(true)))]
 pub(crate) struct Common {
@@ -153,14 +153,14 @@ pub(crate) struct Common {
     pub(crate) json: bool,
 }
 
-/// The flags of tasks without a trainer of their own.
+/// The flags of tasks that need no trainer.
 #[derive(Args)]
 pub(crate) struct Machine {
     /// Seed of everything that is random
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
-    /// Threads of rayon and of libtorch; each number rounds libtorch's products differently, so another one
-    /// is another run
+    /// Threads of rayon and of libtorch; each number of threads rounds libtorch's products differently, so
+    /// another number gives another run
     #[arg(long, default_value_t = 1)]
     pub(crate) threads: usize,
     /// Device of tensors: cpu, cuda or cuda:N
@@ -193,7 +193,7 @@ pub(crate) fn at_least_one(text: &str) -> std::result::Result<usize, String> {
     }
 }
 
-/// Measurements of the policy during training that make a curve.
+/// The number of measurements of the policy during training for a curve.
 const MEASUREMENTS: usize = 30;
 
 impl Common {
@@ -201,17 +201,17 @@ impl Common {
         self.run.as_ref().map(RunFolder::new)
     }
 
-    /// Returns the folder for pictures, if they are wanted.
+    /// Returns the folder for pictures; `None` if none are drawn.
     pub(crate) fn out(&self) -> Option<PathBuf> {
         self.out.clone().or_else(|| Some(self.run_folder()?.pictures()))
     }
 
-    /// Returns the folder of the checkpoint, if it is saved.
+    /// Returns the folder of the checkpoint; `None` if none is saved.
     pub(crate) fn save(&self) -> Option<PathBuf> {
         self.save.clone().or_else(|| Some(self.run_folder()?.checkpoint()))
     }
 
-    /// Returns the file of the figures of each step, if it is written.
+    /// Returns the file of the figures of each step; `None` if none is written.
     pub(crate) fn metrics(&self) -> Option<PathBuf> {
         self.metrics.clone().or_else(|| Some(self.run_folder()?.metrics()))
     }
@@ -222,18 +222,18 @@ impl Common {
         own.or_else(|| self.resume.clone())
     }
 
-    /// Returns the number of steps between two measurements: the flag's, or a thirtieth of all if curves are
-    /// drawn.
+    /// Returns the number of steps between two measurements: the flag's value, or a thirtieth of all steps if
+    /// curves are drawn.
     pub(crate) fn measures_every(&self, steps: usize) -> Option<usize> {
         self.validate_every.or(self.out().map(|_| (steps / MEASUREMENTS).max(1)))
     }
 
-    /// Returns `true` if the policy stays as it is, so that its distribution means nothing.
+    /// Returns `true` if the policy isn't trained, so that its distribution is meaningless.
     pub(crate) fn is_frozen(&self) -> bool {
         self.lr == Some(0.0)
     }
 
-    /// Returns the settings of training. A frozen policy has a frozen log Z, so that every step is the same
+    /// Returns the settings of training. A frozen policy has a frozen log Z, so that every step does the same
     /// work.
     pub(crate) fn trainer(&self, recipe: &Recipe) -> TrainerConfig {
         let steps = self.steps.unwrap_or(recipe.steps);
@@ -250,8 +250,8 @@ impl Common {
         }
     }
 
-    /// Returns the share of uniform actions at the start: a policy gradient is a mean under the policy
-    /// itself.
+    /// Returns the share of uniform actions at the start; 0 for a policy gradient, which is a mean under the
+    /// policy itself.
     pub(crate) fn epsilon(&self, recipe: &Recipe) -> f64 {
         self.epsilon.unwrap_or(if self.objective.is_on_policy() { 0.0 } else { recipe.epsilon })
     }
@@ -263,13 +263,13 @@ impl Common {
         (capacity > 0).then_some(ReplayConfig { capacity, eviction, draw })
     }
 
-    /// Returns the backward policy: the flag's, its own network if the objective trains it, or the task's
-    /// default.
+    /// Returns the backward policy: the flag's value, a separate network if the objective trains it, or the
+    /// task's default.
     pub(crate) fn backward(&self, default: BackwardPolicy) -> BackwardPolicy {
         self.backward.map_or_else(|| self.objective.backward(default), |named| named.value)
     }
 
-    /// Returns the estimates that the network gives beside the policies.
+    /// Returns the estimates that the network gives in addition to the policies.
     pub(crate) fn estimators(&self) -> EstimatorsConfig {
         self.objective.estimators()
     }

@@ -54,24 +54,23 @@ impl ObjectiveName {
         self.build().is_ok_and(|objective| objective.needs().has(quantity))
     }
 
-    /// Returns the estimates that the network gives beside the policies.
+    /// Returns the estimates that the network gives in addition to the policies.
     pub(crate) fn estimators(self) -> EstimatorsConfig {
         EstimatorsConfig::with_flow(self.needs(Quantity::LogFlow))
     }
 
-    /// Returns the policy of this perceptron, with what the objective needs.
+    /// Returns the settings of a policy with this perceptron, with the estimates that the objective needs.
     pub(crate) fn perceptron(self, mlp: MlpConfig, backward: BackwardPolicy) -> MlpPolicyConfig {
         let (estimators, paths) = (self.estimators(), self.needs(Quantity::LogPaths));
         MlpPolicyConfig { mlp, backward, estimators, paths, ..MlpPolicyConfig::default() }
     }
 
-    /// Returns `true` if it learns from the policy's own trajectories alone.
+    /// Returns `true` if the objective learns from on-policy trajectories only.
     pub(crate) fn is_on_policy(self) -> bool {
         self.build().is_ok_and(|objective| objective.origin() == Origin::OnPolicy)
     }
 
-    /// Returns the path to a replayed object: the one that was sampled, if the backward policy learns from
-    /// paths.
+    /// Returns the path to a replayed object: the sampled one, if the backward policy learns from paths.
     pub(crate) fn replay_path(self) -> ReplayPath {
         if self.name == "tb-tlm" { ReplayPath::Stored } else { ReplayPath::default() }
     }
@@ -81,7 +80,7 @@ impl ObjectiveName {
         ["tb-tlm", "tb-maxent"].contains(&self.name)
     }
 
-    /// Returns the default backward policy: its own network if it must be learned, or the task's.
+    /// Returns the default backward policy: a separate network if it must be learned, or the task's default.
     pub(crate) fn backward(self, default: BackwardPolicy) -> BackwardPolicy {
         if self.trains_backward() { BackwardPolicy::Separate } else { default }
     }

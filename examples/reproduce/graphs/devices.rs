@@ -1,11 +1,11 @@
-//! A device held against the CPU: gradients of every objective, a checkpoint that is resumed on the other,
-//! and steps a second.
+//! The comparison of a device with the CPU: gradients of every objective, a checkpoint of one that is resumed
+//! on the other, and steps per second.
 
 use gfn::train::Batch;
 
 use crate::prelude::*;
 
-/// Hold a device against the CPU: gradients of every objective, resume, speed
+/// Compare a device with the CPU: gradients of every objective, resume, speed
 #[derive(Args)]
 pub(crate) struct Devices {
     /// The device: cpu, cuda or cuda:N
@@ -25,7 +25,8 @@ pub(crate) struct Devices {
 type Grid = Trainer<VectorEnv>;
 type Rings = Trainer<GraphEnv>;
 
-/// log R of every state, finished or not: a tenth of the sum of coordinates, or of the number of edges.
+/// A reward of every state, finished or not: log R is a tenth of the sum of coordinates, or of the number of
+/// edges.
 struct Sums;
 
 impl Reward<VectorStates> for Sums {
@@ -48,7 +49,7 @@ impl Reward<GraphStates> for Sums {
 
 /// The largest allowed difference of gradients, as a share of their norm.
 const ALLOWED: f64 = 1e-4;
-/// Batches and widths of the measurements of speed.
+/// The batches and widths of the measurements of speed.
 const SPEEDS: [(usize, i64); 4] = [(16, 64), (128, 128), (1_024, 256), (4_096, 512)];
 
 impl Task for Devices {
@@ -92,7 +93,7 @@ impl Task for Devices {
 }
 
 impl Devices {
-    /// Returns the steps a second on the CPU and on the device.
+    /// Returns the steps per second on the CPU and on the device.
     fn speed(&self, device: Device, batch: usize, width: i64) -> Result<Value> {
         let (cpu, there) = (self.rate(Device::Cpu, batch, width)?, self.rate(device, batch, width)?);
         let name = self.device;
@@ -145,10 +146,10 @@ fn backward(objective: ObjectiveName) -> BackwardPolicy {
     if objective.trains_backward() { BackwardPolicy::SharedTorso } else { BackwardPolicy::Uniform }
 }
 
-/// Returns the distance of the gradients of two trainers on one batch, over the norm of the first's.
+/// Returns the distance between the gradients of two trainers on one batch, divided by the norm of the first.
 fn gap<E: TrainEnv + DiscreteEnv>(one: &mut Trainer<E>, other: &mut Trainer<E>) -> Result<f64> {
     let (ours, theirs) = if one.context().objective.origin() == Origin::OnPolicy {
-        // Draws are of one seed.
+        // Equal seeds give equal draws.
         (one.draw()?, other.draw()?)
     } else {
         let walks = || Sampler::new(one.env(), &UniformPolicy).forward(16, &mut Rng::seeded(1));
@@ -174,7 +175,7 @@ fn gradient<E: TrainEnv>(trainer: &mut Trainer<E>, mut batch: Batch<E>) -> Resul
     Ok(trained.map(|parameter| of(&parameter.tensor)).collect())
 }
 
-/// Returns the same distance of a trainer that resumes from the checkpoint of another device.
+/// Returns this distance for a trainer that resumes from the checkpoint of another device.
 fn resumed(from: Device, to: Device) -> Result<f64> {
     let (mut one, mut other) = (rings(BALANCE, from, 16, 32)?, rings(BALANCE, to, 16, 32)?);
     (0..5).try_for_each(|_| one.step().map(|_| ()))?;

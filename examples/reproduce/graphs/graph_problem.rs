@@ -18,44 +18,44 @@ pub(crate) struct GraphProblems {
     /// Kind of input graphs
     #[arg(long, value_parser = choice(GRAPHS), default_value = "small")]
     graphs: Selection<Graphs>,
-    /// Log-reward of a unit of size; by default 2, of large graphs 5
+    /// Log-reward per unit of size; by default 2, or 5 for large graphs
     #[arg(long, visible_alias = "beta-to")]
     beta: Option<f64>,
-    /// Log-reward of a unit of size at first; it rises to --beta over three quarters of the steps
+    /// Log-reward per unit of size at first; it rises to --beta over three quarters of the steps
     #[arg(long)]
     beta_from: Option<f64>,
-    /// One policy for all log-rewards between --beta-from and --beta, of small graphs; a condition selects
-    /// one when it samples
+    /// Train one policy for all log-rewards between --beta-from and --beta, on small graphs; a condition
+    /// selects one when it samples
     #[arg(long, requires = "beta_from")]
     any_beta: bool,
-    /// Updates of each step on 64 transitions each, instead of one on whole trajectories; for fl-db and db
+    /// Updates per step on 64 transitions each, instead of one on whole trajectories; for fl-db and db
     #[arg(long)]
     updates: Option<usize>,
     /// Rounds of local search, after which half of the samples are learned from
     #[arg(long)]
     improve: Option<usize>,
-    /// Graphs that are generated to train on; by default 4,000, of large ones 1,000
+    /// Graphs that are generated for training; by default 4,000, or 1,000 large ones
     #[arg(long)]
     train: Option<usize>,
-    /// Graphs that are generated to measure on; by default 50, of large ones 100
+    /// Graphs that are generated for measurements; by default 50, or 100 large ones
     #[arg(long)]
     held_out: Option<usize>,
-    /// Samples of which the best one counts, of large graphs
+    /// Samples of a large graph of which the best one counts
     #[arg(long, default_value_t = 20)]
     pub(super) best_of: usize,
-    /// Branches of the exact search of a large graph that is measured on; 0 for none
+    /// Branches of the exact search on a large graph that is measured; 0 for no search
     #[arg(long, default_value_t = 200_000_000)]
     pub(super) branches: u64,
-    /// RB graphs of 200 to 300 nodes, and of 800 to 1,200, that the policy is measured on, too
+    /// RB graphs of 200 to 300 nodes, and of 800 to 1,200, on which the policy is measured, too
     #[arg(long, default_value_t = 0)]
     pub(super) larger: usize,
-    /// Message passing; by default gin-virtual, of large graphs gin
+    /// Message passing; by default gin-virtual, or gin for large graphs
     #[arg(long, value_parser = choice(CONVS))]
     conv: Option<Selection<ConvKind>>,
     /// Nodes have their degree as input
     #[arg(long)]
     degrees: bool,
-    /// Negative control: the network gets no messages along edges, and sees marks alone
+    /// Negative control: the network gets no messages along edges, and reads marks alone
     #[arg(long, conflicts_with_all = ["layers", "conv", "degrees"])]
     blind: bool,
     #[command(flatten)]
@@ -92,17 +92,17 @@ const GRAPHS: &[Choice<Graphs>] = &[
     ("ba", Graphs::Ba, "Barabasi-Albert graphs of 200 to 300 nodes, four edges a new node"),
 ];
 
-/// Nodes of the small graphs to train on, and of those that are measured on.
+/// The numbers of nodes of the small graphs to train on, and of those that are measured.
 const TRAINED_NODES: [usize; 2] = [6, 14];
 const HELD_OUT_NODES: [usize; 2] = [10, 14];
 /// The probability of an edge of small graphs.
 const EDGE_PROBABILITY: f64 = 0.3;
-/// Nodes of Barabasi-Albert graphs, and the edges that a new one brings.
+/// The numbers of nodes of Barabasi-Albert graphs, and the number of edges of a new node.
 const BA_NODES: [usize; 2] = [200, 300];
 const BA_ATTACHED: usize = 4;
-/// The seed of held-out graphs: the run's must not choose what it is measured on.
+/// The fixed seed of held-out graphs: the run's seed must not choose the graphs that it is measured on.
 pub(super) const HELD_OUT_SEED: u64 = 0x6865_6c64;
-/// Transitions of an update.
+/// The number of transitions of an update.
 const TRANSITIONS: usize = 64;
 
 impl Graphs {
@@ -131,7 +131,7 @@ impl GraphProblems {
         Ok([train.distinct().without(&held_out), held_out])
     }
 
-    /// Refuses flags that would have no effect beside the others.
+    /// Refuses flags that have no effect in combination with the others.
     fn check(&self) -> Result<()> {
         if self.held_out == Some(0) || self.best_of == 0 {
             let expected = "at least one graph to measure on, and one sample of it";
@@ -166,10 +166,10 @@ impl Task for GraphProblems {
         let mut network = GraphNetConfig {
             conv: self.conv.map_or(conv, |named| named.value),
             degrees: self.degrees,
-            // What is learned of nodes holds for other graphs.
+            // The network sees no node labels, so that it generalises to other graphs.
             identity: false,
             global: true,
-            // Differences of log R are in units of beta.
+            // The unit scales with beta, because differences of log R do.
             unit: (reward.beta() / 5.0).max(1.0),
             ..common.graph_net(5, 64, BackwardPolicy::Uniform)
         };
@@ -207,11 +207,11 @@ impl Task for GraphProblems {
     }
 }
 
-/// Conditions that give beta: one policy for all log-rewards of a unit of size between two numbers.
+/// The conditions that give beta to one policy for all log-rewards per unit of size between two numbers.
 pub(super) struct AnyBeta {
     problem: Problem,
     conditioning: Conditioning,
-    /// The betas that the policy is measured at.
+    /// The betas at which the policy is measured.
     pub(super) measured: [f64; 3],
 }
 

@@ -7,17 +7,17 @@ use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig};
 
 use crate::prelude::*;
 
-/// Train a GNN policy to draw all graphs up to isomorphism equally often
+/// Train a GNN policy to draw all graphs up to isomorphism with equal probability
 #[derive(Args)]
 pub(crate) struct AllGraphs {
-    /// Most nodes of a graph; there are 1,253 graphs up to 7 nodes, 13,599 up to 8, 288,267 up to 9
+    /// Largest number of nodes; there are 1,253 graphs up to 7 nodes, 13,599 up to 8, 288,267 up to 9
     #[arg(long, default_value_t = 7)]
     max_nodes: usize,
     #[command(flatten)]
     common: Common,
 }
 
-/// Graphs on the sheet.
+/// The number of graphs on the sheet.
 const SHOWN: usize = 24;
 
 impl Task for AllGraphs {
@@ -33,8 +33,8 @@ impl Task for AllGraphs {
     }
 }
 
-/// Returns the recipe of growth: many small steps, as each action's probability must be right to a few per
-/// cent in every class.
+/// Returns the recipe of growth: many small steps, because each action's probability must be right to a few
+/// per cent in every class.
 fn recipe(steps: usize) -> Recipe {
     Recipe { steps, batch: 32, epsilon: 0.05, lr_end: 0.01, ..Recipe::default() }
 }
@@ -65,7 +65,7 @@ fn learn(run: &Run<'_>, trainer: Trainer<GraphEnv>, add: impl FnOnce(&mut Report
 /// Train a GNN policy to grow two-coloured graphs, up to isomorphism
 #[derive(Args)]
 pub(crate) struct ColoredGraphs {
-    /// Most nodes of a graph; the distances are exact up to 7
+    /// Largest number of nodes; the distances are exact up to 7
     #[arg(long, default_value_t = 5)]
     max_nodes: usize,
     /// The reward
@@ -97,7 +97,7 @@ impl Task for ColoredGraphs {
         learn(&run, trainer, |report| {
             report.set("symmetry_corrected", corrects);
             if !corrects {
-                // log Z is that of R(G) / |Aut(G)|: there is nothing to compare it with.
+                // The true log Z of R(G) / |Aut(G)| is unknown, so there is no comparison.
                 report.set("log_z_true", None::<f64>);
             }
         })

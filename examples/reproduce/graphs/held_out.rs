@@ -1,6 +1,6 @@
-//! Graphs that a policy isn't trained on. Of small ones p(x | G) is exact, and log Z(G) is from the state
-//! flow. Of large ones the best of some samples stands beside the optimum, a greedy solution and local
-//! search.
+//! Measurements on graphs that a policy isn't trained on. On small graphs p(x | G) is exact, and log Z(G)
+//! comes from the state flow. On large graphs the best of several samples is compared with the optimum, a
+//! greedy solution and local search.
 
 use gfn_gym::graph_problems::{
     GraphProblem, Instances, Problem, RbModel, SizeReward, maximum_clique, maximum_independent_set,
@@ -12,16 +12,17 @@ use crate::prelude::*;
 
 type ProblemTrainer = Trainer<GraphEnv>;
 
-/// Most states of one graph: all cuts of 14 nodes.
+/// The largest number of states of one graph: all cuts of 14 nodes.
 const LIMIT: usize = 1 << 14;
-/// During training every fifth of the held-out graphs is measured, if it has at most this number of states.
+/// The largest number of states of a held-out graph that is measured during training; every fifth such graph
+/// is.
 const MEASURED_STATES: usize = 1 << 12;
 
-/// Small held-out graphs.
+/// The held-out small graphs.
 pub(super) struct Small {
     env: GraphEnv,
     reward: Box<dyn Reward<GraphStates>>,
-    /// The condition that the policy is measured under, if it takes any.
+    /// The condition under which the policy is measured, if it takes any.
     condition: Option<Tensor>,
     any_beta: Option<AnyBeta>,
     sizes: Vec<(usize, usize)>,
@@ -42,7 +43,8 @@ impl Small {
         Ok(Self { env: GraphProblem::for_size(problem, graphs)?.into_env(), reward, condition, any_beta, sizes })
     }
 
-    /// Returns the distances of the policy from the target on one graph under a condition, and the true log Z.
+    /// Returns the distances between the policy and the target on one graph under a condition, and the true
+    /// log Z.
     fn measure(
         &self,
         space: &StateGraph<GraphEnv>,
@@ -62,7 +64,7 @@ impl Small {
         let Some(flow) = evaluation.values.get(Quantity::LogFlow) else { return Ok(None) };
         let mut flow = Vec::<f64>::try_from(flow.to_kind(Kind::Double))?;
         if is_forward_looking {
-            // The estimate is of what comes on top of the state's own reward.
+            // The forward-looking estimate excludes the state's own reward.
             let own = self.reward.partial_log_reward(&start, conditions)?.unwrap_or_default();
             flow.iter_mut().zip(own).for_each(|(flow, own)| *flow += own);
         }
@@ -129,15 +131,15 @@ fn mean_distance(measured: &[(Distances, f64)], of: fn(&Distances) -> f64) -> f6
     measured.iter().map(|(distances, _)| of(distances)).sum::<f64>() / measured.len() as f64
 }
 
-/// Rounds of local search, from the greedy solution.
+/// The number of rounds of local search, from the greedy solution.
 const ROUNDS: usize = 1_000;
-/// Edges of the graphs that are sampled at once: messages along them take memory.
+/// The number of edges of the graphs that are sampled at once: messages along them take memory.
 const EDGES_AT_ONCE: usize = 400_000;
 
-/// The sizes of solutions that means are reported of.
+/// The kinds of solutions whose mean sizes are reported.
 const SIZES: [&str; 4] = ["best", "mean", "greedy", "local_search"];
 
-/// Returns the mean of the numbers that there are; `None` if there is none.
+/// Returns the mean of the numbers that exist; `None` if there is none.
 fn mean(numbers: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     let numbers: Vec<f64> = numbers.flatten().collect();
     (!numbers.is_empty()).then(|| numbers.iter().sum::<f64>() / numbers.len() as f64)
@@ -145,8 +147,8 @@ fn mean(numbers: impl Iterator<Item = Option<f64>>) -> Option<f64> {
 
 /// A kind of RB graphs, and the branches of the exact search if they aren't the flag's.
 type Larger = (&'static str, fn() -> RbModel, Option<u64>);
-/// Larger graphs that a policy is measured on: the ones that Zhang et al. call large, too, on which no exact search
-/// ends.
+/// The larger graphs on which a policy is measured, including those that Zhang et al. call large, on which no
+/// exact search ends.
 const LARGER: [Larger; 2] = [("200 to 300 nodes", RbModel::large, None), ("800 to 1,200 nodes", largest, Some(0))];
 
 fn largest() -> RbModel {
@@ -174,7 +176,7 @@ impl GraphProblems {
             let mean_of = |solved: &[Value], name: &str| mean(solved.iter().map(|one| one[name].as_f64()));
             let solved = solve(graphs, self.branches)?;
             for name in SIZES {
-                // Shares are of the known optima.
+                // Shares are computed only for graphs with a known optimum.
                 let share = |one: &Value| Some(one[name].as_f64()? / one["optimum"].as_f64()?);
                 let suffix = if name == "best" { String::new() } else { format!("_{name}") };
                 report.set(&format!("share_of_optimum{suffix}"), mean(solved.iter().map(share)));
@@ -203,7 +205,7 @@ impl GraphProblems {
         })
     }
 
-    /// Solves one graph by the policy, and by what it is compared with.
+    /// Solves one graph by the policy, and by the methods that it is compared with.
     fn solve(
         &self,
         sampler: &Sampler<'_, GraphEnv>,

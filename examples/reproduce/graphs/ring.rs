@@ -33,16 +33,16 @@ pub(crate) struct Rings {
 enum Network {
     /// Messages along edges
     Gnn,
-    /// A perceptron on the adjacency matrix, the plain baseline; `sample` doesn't read its checkpoints
+    /// A perceptron on the adjacency matrix, the simple baseline; `sample` doesn't read its checkpoints
     EdgeMlp,
 }
 
-/// Final samples from which rings are counted.
+/// The number of final samples from which rings are counted.
 const SAMPLES: usize = 10_000;
-/// Mass below which the pruned evaluation drops a state, and the number of states that it may visit.
+/// The mass below which the pruned evaluation drops a state, and the number of states that it may visit.
 const PRUNE: (f64, usize) = (1e-7, 2_000_000);
-/// The same for a first evaluation: a policy that spreads beyond these spreads beyond the others, and that
-/// takes seconds instead of minutes.
+/// The mass and the number of states for a first evaluation. A policy that spreads beyond these spreads
+/// beyond the larger ones, too, and the first evaluation takes seconds instead of minutes.
 const FIRST_PRUNE: (f64, usize) = (1e-6, 200_000);
 
 impl Rings {
@@ -55,8 +55,8 @@ impl Rings {
     /// and find the others too late.
     fn recipe(&self) -> Recipe {
         let (steps, prefill) = match (self.kind(), self.nodes) {
-            // One trajectory in 1,072 ends in a ring, so that one of the six rings is missing in one run of
-            // 1,900.
+            // A random trajectory ends in a ring once in 1,072, so that one of the six rings is missing in
+            // one run of 1,900.
             (GraphKind::Directed, 4) => (1_000, 60_000),
             (_, ..=4) => (1_000, 0),
             (GraphKind::Undirected, 5) => (1_000, 20_000),
@@ -64,7 +64,7 @@ impl Rings {
             (GraphKind::Undirected, 6) => (1_500, 200_000),
             (GraphKind::Directed, 6) => (1_800, 1_000_000),
             (GraphKind::Undirected, 7) => (2_000, 2_000_000),
-            // No number of random trajectories finds a ring here: the buffer fills with what training finds.
+            // No number of random trajectories finds a ring here, so the buffer starts empty.
             _ => (2_000, 0),
         };
         Recipe {
@@ -72,8 +72,8 @@ impl Rings {
             batch: 128,
             replay: 10_000,
             prefill,
-            // Without random trajectories, random actions keep the policy from ending on the first ring that
-            // it finds.
+            // Random actions replace the missing random trajectories: they keep the policy from ending on the
+            // first ring that it finds.
             epsilon: if prefill == 0 { 0.2 } else { 0.1 },
             lr: 1e-3,
             // Small learning rates at the end average out the noise of single batches.
@@ -104,7 +104,7 @@ impl Task for Rings {
                 conv: if self.undirected { ConvKind::Gin } else { ConvKind::Directed },
                 identity: true,
                 global: false,
-                // The exit starts about as likely as all edges together, whatever the number of nodes.
+                // The exit starts about as likely as all edges together, for any number of nodes.
                 initial_exit_bias: ((nodes * nodes) as f64).ln(),
                 ..common.graph_net(if self.undirected || nodes > 4 { 2 } else { 1 }, 128, BackwardPolicy::Uniform)
             };
@@ -142,8 +142,8 @@ impl Task for Rings {
     }
 }
 
-/// Returns an upper bound on the JSD and the mass that it takes as lost; `None` if the policy spreads over
-/// too many states for that.
+/// Returns an upper bound on the JSD, and the mass that it counts as lost; `None` if the policy spreads over
+/// too many states.
 fn bound(trainer: &Trainer<GraphEnv>, ring: &Ring, reward: RingReward) -> Result<Option<(f64, f64)>> {
     let prune = |(tau, most)| pruned_distribution(trainer.env(), trainer.policy(), tau, most);
     let pruned = match prune(FIRST_PRUNE).map(drop).and_then(|()| prune(PRUNE)) {
@@ -151,7 +151,7 @@ fn bound(trainer: &Trainer<GraphEnv>, ring: &Ring, reward: RingReward) -> Result
         pruned => pruned?,
     };
     let (log_z, log_rewards) = (reward.log_z(ring), log_rewards(&reward, &pruned.states, None)?);
-    // Mass below the threshold is charged in full.
+    // The mass below the threshold is counted as lost in full.
     let target: Vec<f64> = log_rewards.iter().map(|r| (r - log_z).exp()).collect();
     Ok(Some((pruned.jsd_bound(&target)?, pruned.dropped)))
 }

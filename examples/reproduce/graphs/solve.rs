@@ -15,25 +15,25 @@ pub(crate) struct Solve {
     /// METIS, Gset, a matrix or lists of adjacency. Cuts of graphs with weights are refused
     #[arg(long)]
     graph: PathBuf,
-    /// Folder that `--save` of `graph-problem` wrote; by default local search is alone
+    /// Folder that `--save` of `graph-problem` wrote; by default local search runs without a policy
     #[arg(long)]
     checkpoint: Option<PathBuf>,
     /// The problem, by default independent-set; a checkpoint has its own
     #[arg(long, value_parser = choice(PROBLEMS), conflicts_with = "checkpoint")]
     problem: Option<Selection<Problem>>,
-    /// Seconds that it may take
+    /// Seconds that the search may take
     #[arg(long, default_value_t = 2.0)]
     seconds: f64,
     #[command(flatten)]
     machine: Machine,
 }
 
-/// Most samples in a batch.
+/// The largest number of samples in a batch.
 const AT_ONCE: usize = 32;
-/// Rounds of local search from each sample.
+/// The number of rounds of local search from each sample.
 const ROUNDS: usize = 10_000;
 
-/// The part of a checkpoint's description that is needed.
+/// The necessary part of a checkpoint's description.
 #[derive(Deserialize)]
 struct Saved {
     problem: String,
@@ -41,8 +41,8 @@ struct Saved {
 }
 
 impl Solve {
-    /// Solves the problem of a checkpoint by its policy; without a checkpoint, the one that the flag names,
-    /// by search alone.
+    /// Solves the problem of a checkpoint with its policy; without a checkpoint, the problem that the flag
+    /// names, by search alone.
     fn solve(&self, graph: &NamedGraph) -> Result<(Problem, SolverResult)> {
         let (device, mut rng) = (self.machine.device()?, Rng::seeded(self.machine.seed));
         let progress = |one: &Progress| {
@@ -71,7 +71,7 @@ impl Solve {
     }
 }
 
-/// Refuses cuts of graphs whose edges have weights, which the problem doesn't count.
+/// Refuses cuts of graphs whose edges have weights, because the problem doesn't count weights.
 fn refuse_weights(problem: Problem, path: &Path, graph: &NamedGraph) -> Result<()> {
     let remedy = "a cut here counts edges: give a graph whose weights are all 1, or leave the weights out";
     let is_refused = problem == Problem::Cut && graph.has_weights;

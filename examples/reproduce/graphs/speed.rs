@@ -13,7 +13,7 @@ pub(crate) struct Speed {
     common: Common,
 }
 
-/// Two-coloured graphs that grow by attachment, with some further edges, until they have all of their nodes.
+/// Two-coloured graphs that grow by attachment, with further edges, until they have all of their nodes.
 struct Growth {
     nodes: usize,
 }
@@ -55,9 +55,9 @@ impl Task for Speed {
     }
 }
 
-/// Returns the seconds of the products of one iteration if each node is evaluated by itself: forward at each
-/// level of a roll-out, forward and backward on all visited states at once. The network may take less,
-/// because it evaluates equal nodes once, and roll-outs on the host.
+/// Returns the seconds of the matrix products of one iteration if each node is evaluated separately: forward
+/// at each level of a roll-out, forward and backward on all visited states at once. The network may take
+/// less, because it evaluates equal nodes once, and roll-outs on the host.
 fn floor(trainer: &Trainer<GraphEnv>, batch: usize, config: &GraphNetConfig, device: Device) -> Result<f64> {
     let sampler = Sampler::new(trainer.env(), trainer.policy());
     let trajectories = sampler.forward(batch, &mut trainer.evaluation_rng())?;
@@ -73,16 +73,16 @@ fn floor(trainer: &Trainer<GraphEnv>, batch: usize, config: &GraphNetConfig, dev
     Ok(total)
 }
 
-/// Returns the seconds of one pass over graphs of these sizes: each product `times` times (forward; and the
-/// two of its backward pass).
+/// Returns the seconds of one pass over graphs of these sizes, in which each product is computed `times`
+/// times: once forward, twice for the backward pass.
 fn products(sizes: &[i64], config: &GraphNetConfig, times: usize, device: Device) -> f64 {
     let (nodes, graphs, width) = (sizes.iter().sum::<i64>(), sizes.len() as i64, config.embedding);
     if nodes == 0 {
         return 0.0;
     }
-    // Per node: two maps a layer, less the first, which is a table's; the node head; query and key. Per
-    // graph: the map that tells nodes of the whole graph, and the exit head. Per pair: query times key, at
-    // each size of its own.
+    // A node takes two maps per layer, less the first, which is a table lookup; the node head; query and key.
+    // A graph takes the map that passes the pooled graph to nodes, and the exit head. A pair takes query
+    // times key, at each graph's own size.
     let per_node = 2 * config.layers as i64 - 1 + 1 + 2;
     let mut by_size: BTreeMap<i64, i64> = BTreeMap::new();
     sizes.iter().filter(|n| **n > 0).for_each(|&n| *by_size.entry(n).or_default() += 1);
@@ -94,7 +94,7 @@ fn products(sizes: &[i64], config: &GraphNetConfig, times: usize, device: Device
     seconds * times as f64
 }
 
-/// Returns the median seconds of a product of ones, warm.
+/// Returns the median seconds of a product of ones, after a warm-up.
 fn seconds(a: &[i64], b: &[i64], device: Device) -> f64 {
     let (a, b) = (Tensor::ones(a, (Kind::Float, device)), Tensor::ones(b, (Kind::Float, device)));
     let time = |_| {

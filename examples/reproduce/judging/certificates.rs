@@ -1,5 +1,5 @@
-//! Certificates compared with the truth: how often their bounds and intervals hold, over policies of every
-//! quality.
+//! Certificates compared with the truth: the frequency with which their bounds and intervals hold, over
+//! policies of every quality.
 
 use gfn::distribution::GraphActionCategorical;
 use gfn::metrics::{Cumulative, ExactPolicy};
@@ -36,18 +36,18 @@ pub(crate) struct Certificates {
     json: bool,
 }
 
-/// Objects of the target that half of the certificates are given, and paths back from each.
+/// The number of objects of the target that half of the certificates get, and of backward paths from each.
 const IDEAL: usize = 300;
 const PATHS: usize = 64;
-/// Subsets that the true flow consistency is a mean over.
+/// The number of subsets for the mean of the true flow consistency.
 const SUBSETS: usize = 4_000;
-/// Objects of the local search from which those are drawn.
+/// The number of objects of the local search from which these are drawn.
 const SEARCHED: usize = 1_000;
-/// Objects of each policy whose log-probabilities are compared.
+/// The number of objects of each policy whose log-probabilities are compared.
 const OBJECTS: usize = 24;
-/// Log-probabilities of a larger bias aren't judged.
+/// The largest bias of log-probabilities that are judged.
 const MAX_BIAS: f64 = 0.1;
-/// Exact policies are exact to rounding.
+/// The rounding error of exact policies.
 const ROUNDING: f64 = 1e-5;
 /// The kinds of policies.
 const KINDS: [&str; 3] = ["blurred", "ordered", "needle"];
@@ -62,7 +62,7 @@ impl Task for Certificates {
 /// The counts over the policies of one kind.
 #[derive(Default, Serialize)]
 struct Counts {
-    /// The number of bounds or intervals of each name, and how many of them held.
+    /// The number of bounds or intervals of each name, and the number of those that held.
     #[serde(rename = "held")]
     n_held: BTreeMap<&'static str, (usize, usize)>,
     clean: usize,
@@ -200,8 +200,8 @@ impl Counts {
     }
 }
 
-/// Returns flow consistency by exact probabilities of objects: the mean distance of subsets of which each
-/// source has `share` objects.
+/// Returns flow consistency by exact probabilities of objects: the mean distance on subsets with `share`
+/// objects of each source.
 fn true_consistency<E: EnumerableEnv>(
     env: &E,
     reward: &dyn Reward<E::States>,
@@ -214,7 +214,7 @@ fn true_consistency<E: EnumerableEnv>(
     let uniform =
         Cumulative::new(&listed.of_objects(&graph.terminating_distribution(env, &UniformPolicy, None)?.probs));
     let own = Cumulative::new(probs);
-    // As certificates search.
+    // The settings are those of the search in certificates.
     let search = LocalSearch { rounds: 8, max_back: 4, acceptance: Acceptance::MetropolisHastings };
     let starts = sample(env, &UniformPolicy, SEARCHED, rng)?;
     let (found, _) = Sampler::new(env, &UniformPolicy).local_search(search, &starts, reward, rng)?;
@@ -234,8 +234,9 @@ fn true_consistency<E: EnumerableEnv>(
     Ok(total / SUBSETS as f64)
 }
 
-/// A policy whose logits in one direction are multiplied by `keep`; `noise` times standard normal numbers are
-/// added, which belong to pairs of states, so that moves to isomorphic states stay equally probable.
+/// A policy whose logits in one direction are multiplied by `keep`, with `noise` times standard normal
+/// numbers added. The numbers belong to pairs of states, so that moves to isomorphic states stay equally
+/// probable.
 struct BlurredPolicy<'a, E: EnumerableEnv> {
     policy: &'a dyn Policy<E>,
     direction: Direction,
@@ -246,7 +247,7 @@ struct BlurredPolicy<'a, E: EnumerableEnv> {
 }
 
 impl<E: EnumerableEnv> BlurredPolicy<'_, E> {
-    /// The number of a pair of states, or of a state and its exit.
+    /// Returns the random number of a pair of states, or of a state and its exit.
     fn noise(&self, from: usize, to: Option<usize>) -> f64 {
         let to = to.map_or(0, |to| 1 + to as u64);
         Rng::seeded(Rng::mix64(self.seed ^ Rng::mix64(from as u64 ^ Rng::mix64(to)))).normal()
@@ -256,7 +257,7 @@ impl<E: EnumerableEnv> BlurredPolicy<'_, E> {
         let masks = dist.masks().clone();
         let from = self.graph.indices(env, states);
         let (log_probs, offsets, legal) = (dist.host_log_probs()?, dist.legal_offsets(), dist.legal_slots());
-        // Moves to other states, and where their logits stand.
+        // Each move to another state, with the position of its logit.
         let (mut rows, mut slots, mut places) = (Vec::new(), Vec::new(), Vec::new());
         let (mut logits, mut first) = (Vec::new(), 0);
         for row in 0..masks.len() {

@@ -1,5 +1,5 @@
-//! The exact distribution of a task as a table for other programs, and a judgement of the samples of any
-//! program beside it.
+//! The exact distribution of a task as a table for other programs, and a comparison of any program's samples
+//! with it.
 
 use std::fmt::Write;
 
@@ -85,7 +85,7 @@ impl Visit for &Judge {
             return Err(Error::file(&self.file, "it has no samples", "give a file of samples"));
         }
         let mut target = listed.of_objects(&listed.target.probs);
-        // Samples that are no object of the task are one object of probability 0.
+        // Samples that are no object of the task count as one object of probability 0.
         let foreign = target.len();
         target.push(0.0);
         let object = |state: Option<usize>| {

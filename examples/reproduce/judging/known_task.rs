@@ -13,14 +13,15 @@ use crate::molecules::atoms::plain_molecules;
 use crate::prelude::*;
 use crate::structures::problem::ProblemArgs;
 
-/// The task that is judged.
+/// The task whose samples are judged.
 #[derive(Args)]
 pub(super) struct TaskArgs {
     /// The task
     #[arg(value_enum)]
     task: TaskName,
-    /// Points along each dimension of a grid (by default 8), nodes of a ring (4), most nodes of a coloured
-    /// graph (5), most atoms of a molecule (4), variables of a structure (5), species of a tree (7)
+    /// Points along each dimension of a grid (by default 8), nodes of a ring (4), largest number of nodes of
+    /// a coloured graph (5) or of atoms of a molecule (4), variables of a structure (5), species of a tree
+    /// (7)
     #[arg(long)]
     size: Option<usize>,
     /// Dimensions of a grid
@@ -34,11 +35,11 @@ pub(super) struct TaskArgs {
     alignment: Option<PathBuf>,
 }
 
-/// Seven species, whose letters follow no tree exactly.
+/// The alignment of seven species, whose letters follow no tree exactly.
 const SPECIES: &str = "\
 >0\nACGTACGTTGCA\n>1\nACGTACGATGCA\n>2\nACGAACGATGTA\n>3\nTCGAACCATGTA\n>4\nTCGAGCCATCTA\n>5\nTCCAGCGTTCTG\n>6\nACCAGTGTTCTG\n";
 
-/// A task. Each is what `reproduce` trains under that name, with its defaults.
+/// A task that can be judged: each is the task of `reproduce` with that name, with its defaults.
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum TaskName {
     /// Points of a grid: numbers, a point on a line
@@ -72,12 +73,12 @@ pub(super) struct KnownTask<E: EnumerableEnv> {
     pub(super) write: Writer<E::States>,
 }
 
-/// A function of a task, whatever its states are.
+/// A function of a task, for any type of states.
 pub(super) trait Visit {
     fn visit<E: EnumerableEnv>(self, known: KnownTask<E>) -> Result<()>;
 }
 
-/// Most states that are listed.
+/// The largest number of states that are listed.
 const LISTED: usize = 2_000_000;
 
 impl<E: EnumerableEnv> KnownTask<E> {
@@ -100,7 +101,7 @@ pub(super) struct ListedTask<E: EnumerableEnv> {
 }
 
 impl<E: EnumerableEnv> ListedTask<E> {
-    /// Returns probabilities of objects, from those of states.
+    /// Returns the probabilities of objects, from the probabilities of states.
     pub(super) fn of_objects(&self, of_states: &[f64]) -> Vec<f64> {
         let mut out = vec![0.0; self.first.len()];
         self.of.iter().zip(of_states).for_each(|(&object, p)| out[object] += p);
@@ -164,7 +165,7 @@ impl TaskArgs {
             None => (Path::new("the species of this task"), SPECIES.to_owned()),
         };
         let (names, species): (Vec<_>, Vec<_>) = fasta(path, &text)?.into_iter().take(rules.n()).unzip();
-        // Relative to the best tree's, as rewards of long sequences are tiny.
+        // Rewards are relative to the best tree's, because rewards of long sequences are tiny.
         let reward = |offset: f64| ParsimonyReward::dna(&rules, &species, offset, 1.0);
         let too_many = || Error::config("--size", rules.n(), "at most 8 species, whose trees can be listed");
         let trees = rules.all_trees().ok_or_else(too_many)?;
@@ -198,7 +199,7 @@ fn molecules(max_atoms: usize) -> Result<KnownTask<GraphEnv>> {
     })
 }
 
-/// Returns a task whose objects are rows of numbers: entries less `offset`.
+/// Returns a task whose objects are rows of numbers: the entries less `offset`.
 fn numbers(env: VectorEnv, reward: impl Reward<VectorStates> + 'static, offset: u16) -> KnownTask<VectorEnv> {
     let width = env.width();
     let row = move |line: &str| -> Result<Vec<u16>> {

@@ -1,14 +1,14 @@
-//! The samples of a file, and the sequences of an alignment, as other programs write them.
+//! The samples of a file, and the sequences of an alignment, in the formats of other programs.
 
 use std::path::Path;
 
 use gfn::{Error, Result, graph::GraphFormat::Graph6};
 
-/// First words of headers, in lower case.
+/// The first words of headers, in lower case.
 const TITLES: [&str; 11] =
     ["molecule", "mol", "sequence", "seq", "tree", "newick", "graph", "graphs", "object", "sample", "samples"];
 
-/// The text of a file, without a byte-order mark.
+/// Returns the text of a file, without a byte-order mark.
 pub(crate) fn read_text(path: &Path) -> Result<String> {
     let text = std::fs::read_to_string(path).map_err(|source| Error::io(path, source))?;
     Ok(text.trim_start_matches('\u{feff}').to_owned())
@@ -17,9 +17,9 @@ pub(crate) fn read_text(path: &Path) -> Result<String> {
 /// Reads a row from a line.
 pub(crate) type RowReader<'a, T> = &'a dyn Fn(&str) -> Result<T>;
 
-/// Reads the samples of a text, one per line: the rows, the number of lines that are no object of the task,
-/// and notes about lines that aren't plain samples. Empty lines are skipped; so is the first line if it is a
-/// header: the title of a column of objects or, if objects are `numbers`, nothing but names.
+/// Reads the samples of a text, one per line. Returns the rows, the number of lines that are no object of the
+/// task, and notes about lines that aren't plain samples. Empty lines are skipped; so is the first line if it
+/// is a header: the title of a column of objects or, if objects are `numbers`, names only.
 pub(crate) fn samples<T>(text: &str, numbers: bool, row: RowReader<'_, T>) -> (Vec<T>, usize, Vec<String>) {
     let (mut rows, mut n_invalid, mut notes) = (Vec::new(), 0, Vec::new());
     let lines = (1..).zip(text.lines().map(str::trim)).filter(|(_, line)| !line.is_empty());
@@ -51,7 +51,7 @@ pub(crate) fn samples<T>(text: &str, numbers: bool, row: RowReader<'_, T>) -> (V
 fn is_header(line: &str, numbers: bool) -> bool {
     let mut words = line.split([',', ';', ' ', '\t']).map(|word| word.trim_matches('"').to_lowercase());
     if numbers {
-        // `nan` and `inf` are numbers.
+        // The words `nan` and `inf` parse as numbers, too.
         let is_value = |word: &str| word.parse::<f64>().is_ok() || word == "none";
         return words.all(|word| !word.starts_with(|c: char| "0123456789+-.[(".contains(c)) && !is_value(&word));
     }
@@ -64,8 +64,8 @@ pub(crate) fn has_graph6(text: &str) -> bool {
     text.lines().any(|line| Graph6.read(line.trim().as_bytes()).is_ok_and(|graphs| !graphs.is_empty()))
 }
 
-/// Reads the names and sequences of an alignment in FASTA. A name is the whole title; lines that begin with `;`
-/// are comments.
+/// Reads the names and sequences of an alignment in FASTA. A name is the whole title; lines that begin with
+/// `;` are comments.
 ///
 /// # Errors
 /// [`Error::File`] for a text of another format, which the message names, and for a title that is empty or
@@ -96,9 +96,9 @@ pub(crate) fn fasta(path: &Path, text: &str) -> Result<Vec<(String, String)>> {
     Ok(species)
 }
 
-/// The Newick text of a tree with the numbers of species instead of their names: whole titles or, if they are
-/// unique, the first words of titles. Numbers stay as they are: they are places in the alignment, whatever
-/// its names are.
+/// Returns the Newick text of a tree with the numbers of species instead of their names: whole titles or, if
+/// they are unique, the first words of titles. Numbers stay unchanged: they are indices into the alignment,
+/// for any names.
 pub(crate) fn with_numbers(tree: &str, names: &[String]) -> String {
     let (mut out, mut is_leaf) = (String::new(), true);
     for part in tree.split_inclusive(['(', ')', ',', ';']) {

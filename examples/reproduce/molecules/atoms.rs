@@ -1,5 +1,5 @@
-//! Molecules atom by atom and fragment by fragment, up to isomorphism: in proportion to a descriptor, or to the
-//! score of a program.
+//! Molecules built atom by atom and fragment by fragment, up to isomorphism: in proportion to a descriptor,
+//! or to the score of a program.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::prelude::*;
 /// The flags of tasks that build atom by atom.
 #[derive(Args)]
 struct AtomArgs {
-    /// Most heavy atoms
+    /// Largest number of heavy atoms
     #[arg(long, default_value_t = 4)]
     max_atoms: usize,
     /// Elements of atoms, without charges
@@ -99,7 +99,7 @@ pub(crate) struct Molecules {
     atoms: AtomArgs,
 }
 
-/// States up to which the distribution is exact.
+/// The largest number of states for which the distribution is exact.
 pub(super) const EXACT_LIMIT: usize = 50_000;
 
 impl Task for Molecules {
@@ -121,7 +121,7 @@ pub(crate) struct ExternalMolecules {
 
 /// The longest wait for a line, start-up included.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// Most states up to which the program scores all molecules, so that the distance is exact.
+/// The largest number of states for which the program scores all molecules, so that the distance is exact.
 const EXTERNAL_LIMIT: usize = 2_000;
 
 impl Task for ExternalMolecules {
@@ -146,7 +146,7 @@ pub(crate) struct FragmentTrees {
     /// The library's standard set of common rings and groups, instead of the eight that are exact
     #[arg(long, conflicts_with = "library")]
     all_fragments: bool,
-    /// Most fragments
+    /// Largest number of fragments
     #[arg(long, default_value_t = 3)]
     max_fragments: usize,
     #[command(flatten)]
@@ -195,13 +195,13 @@ impl Task for FragmentTrees {
 /// The flags of reward and samples.
 #[derive(Args)]
 struct RunArgs {
-    /// R is the score to this power
+    /// Power of the score that is R
     #[arg(long, default_value_t = 1.0)]
     beta: f64,
-    /// Train on R instead of R times the number of symmetries: samples R over these
+    /// Train on R instead of R times the number of symmetries: samples R divided by that number
     #[arg(long)]
     no_symmetry_correction: bool,
-    /// Sample by uniform random moves in the end, not by the trained policy: what the masks allow
+    /// Sample by uniform random moves in the end, not by the trained policy, to test the masks
     #[arg(long)]
     random: bool,
     /// Molecules that are sampled at the end
@@ -226,10 +226,10 @@ struct RewardArgs {
     score: Option<PathBuf>,
 }
 
-/// A score that the library has by name.
+/// A score that the library provides by name.
 #[derive(Clone, Copy, ValueEnum)]
 enum NamedScore {
-    /// The same for every molecule
+    /// A constant
     Constant,
     /// 0.1 and the share of atoms that aren't carbon
     Heteroatoms,
@@ -255,24 +255,25 @@ impl RewardArgs {
 /// A score that trainer and report share.
 pub(super) type SharedScore = Arc<dyn MoleculeScore>;
 
-/// One run of a task.
+/// The settings of a run of one task.
 struct MoleculeTask<'a> {
     /// The objects of the exact distribution.
     objects: &'static str,
     args: &'a RunArgs,
-    /// The file of a score whose properties the table of molecules has.
+    /// The file of a score, whose properties are added to the table of molecules.
     properties: Option<&'a Path>,
     env: GraphEnv,
     network: GraphNetConfig,
     /// The settings of the environment, for the checkpoint.
     built_of: Value,
-    /// States up to which the distribution is exact.
+    /// The largest number of states for which the distribution is exact.
     exact_limit: usize,
 }
 
 impl MoleculeTask<'_> {
     /// Trains on a score to the power of `--beta`, of at least e^-20 so that every molecule has a finite
-    /// log-reward, and reports, with what `add` adds. `read` returns the molecule of a state.
+    /// log-reward, and reports, including the figures that `add` adds. `read` returns the molecule of a
+    /// state.
     fn train<R: Reward<GraphStates> + 'static>(
         self,
         score: impl MoleculeScore + 'static,

@@ -6,7 +6,8 @@ use gfn_molecules::{Fingerprint, internal_diversity};
 
 use crate::prelude::*;
 
-/// The molecules that were sampled under all conditions, their objectives, and a row of figures per condition.
+/// The molecules that were sampled under all conditions, their objectives, and a row of figures per
+/// condition.
 pub(super) struct ConditionSamples {
     pub(super) molecules: Vec<Molecule>,
     pub(super) objectives: Reals,
@@ -24,8 +25,8 @@ pub(super) struct ConditionSampler<'a> {
 }
 
 impl ConditionSampler<'_> {
-    /// Samples under each direction. `measure` returns the row of a direction from its condition, its objectives
-    /// and its molecules.
+    /// Samples under each direction. `measure` returns the row of a direction from its condition, its
+    /// objectives and its molecules.
     pub(super) fn sample(
         &self,
         trainer: &Trainer<GraphEnv>,
@@ -62,7 +63,7 @@ pub(super) fn read_all(states: &GraphStates, read: impl Fn(&GraphState) -> Resul
     states.graphs().iter().map(read).collect()
 }
 
-/// Returns the mean distance of molecules.
+/// Returns the mean distance between two of the molecules.
 pub(super) fn diversity(molecules: &[Molecule]) -> Result<f64> {
     internal_diversity(&molecules.iter().map(Fingerprint::of).collect::<Vec<_>>())
 }

@@ -1,5 +1,5 @@
-//! Molecules under two rewards that pull apart, hydrogen bonds and a small polar surface: one policy for
-//! every preference and temperature.
+//! Molecules under two conflicting rewards, hydrogen bonds and a small polar surface: one policy for every
+//! preference and temperature.
 
 use gfn_extras::condition::{Directions, FocusInHindsight};
 use gfn_extras::pareto::{hypervolume, pareto_front, simplex_grid};
@@ -13,13 +13,13 @@ use crate::prelude::*;
 /// Train a GNN policy that takes temperature and preferences as input
 #[derive(Args)]
 pub(crate) struct MultiObjective {
-    /// Most heavy atoms
+    /// Largest number of heavy atoms
     #[arg(long, default_value_t = 4)]
     max_atoms: usize,
     /// Reward only molecules within a cone of objectives, of this cosine
     #[arg(long)]
     focus: Option<f64>,
-    /// Share of replayed molecules whose focus is turned to where they are
+    /// Share of replayed molecules whose focus is set to the direction of their own objectives
     #[arg(long, requires_all = ["focus", "replay"])]
     hindsight: Option<f64>,
     /// Molecules that are sampled under each preference
@@ -31,11 +31,11 @@ pub(crate) struct MultiObjective {
 
 /// The smallest reward, so that its log is finite.
 const LEAST: f64 = 0.01;
-/// The least and the largest reward exponent; samples in the end are of the largest.
+/// The smallest and the largest reward exponent; the final samples use the largest.
 const BETAS: (f64, f64) = (1.0, 8.0);
 /// The number of steps between the two extreme preferences that are compared.
 const PREFERENCE_STEPS: usize = 4;
-/// The point that the hypervolume is above.
+/// The reference point above which the hypervolume is measured.
 const REFERENCE: [f64; 2] = [0.0, 0.0];
 
 /// Returns donors and acceptors of hydrogen bonds, as a share of 4.
@@ -106,7 +106,7 @@ impl Task for MultiObjective {
             trainer = trainer.with_hindsight(FocusInHindsight(reward.clone()), share)?;
         }
         run.finish(trainer, unmeasured, Vec::new(), |trainer, report| {
-            // Evenly spread preferences, and a focus of the same direction.
+            // The conditions are evenly spread preferences, with a focus of the same direction.
             let tested: Vec<Vec<f64>> = simplex_grid(2, PREFERENCE_STEPS)?.rows().map(<[f64]>::to_vec).collect();
             let (read, samples, mut distances) = (|graph: &GraphState| codec.molecule(graph), self.samples, Vec::new());
             let sampler = ConditionSampler { reward: &reward, beta: BETAS.1, focus: self.focus, samples, read: &read };

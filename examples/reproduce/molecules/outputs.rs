@@ -6,7 +6,7 @@ use gfn_molecules::{FactoredScore, Fingerprint, Ranking, ScoreConfig};
 use crate::flags::config_file::from_toml;
 use crate::prelude::*;
 
-/// Molecules on the sheet, and in the SD file and the table.
+/// The number of molecules on the sheet, and in the SD file and the table.
 const SHOWN: usize = 24;
 const KEPT: usize = 1_000;
 
@@ -18,8 +18,8 @@ pub(super) fn read_score(path: &Path) -> Result<FactoredScore> {
     config.build()
 }
 
-/// Writes `samples.csv`, and the best distinct samples as a table, an SD file and a sheet, if files are
-/// wanted. The table has a column for each property of the score.
+/// Writes `samples.csv`, and the best distinct samples as a table, an SD file and a sheet, if output files
+/// were requested. The table has a column for each property of the score.
 pub(super) fn write(
     common: &Common,
     molecules: &[Molecule],
@@ -44,8 +44,8 @@ pub(super) fn write(
     })
 }
 
-/// Returns the total variation between molecules, taking together the states that are one molecule, and the
-/// numbers of states, finished states and molecules.
+/// Returns the total variation over molecules, summing the states of each molecule, and the numbers of
+/// states, finished states and molecules.
 pub(super) fn of_molecules(
     exact: &Exact<GraphEnv>,
     molecule: impl Fn(&GraphState) -> Result<Molecule>,
@@ -61,7 +61,7 @@ pub(super) fn of_molecules(
     Ok(json!({ "tv_molecules": tv, "states": states, "finished_states": ends.len(), "molecules": gaps.len() }))
 }
 
-/// Returns the figures of samples: the number of different ones, the mean score.
+/// Returns the figures of samples: the number of distinct ones, the mean score.
 pub(super) fn of_samples(molecules: &[Molecule], log_scores: &[f64]) -> Value {
     let n = molecules.len().max(1) as f64;
     json!({
@@ -71,7 +71,7 @@ pub(super) fn of_samples(molecules: &[Molecule], log_scores: &[f64]) -> Value {
     })
 }
 
-/// Returns the figures of the best `k` samples; one that was sampled twice counts twice.
+/// Returns the figures of the best `k` samples; a molecule that was sampled twice counts twice.
 pub(super) fn of_best(k: usize, molecules: &[Molecule], log_scores: &[f64]) -> Result<Value> {
     let prints: Vec<_> = molecules.iter().map(Fingerprint::of).collect();
     let best = TopK::new(log_scores, k, |i, j| 1.0 - prints[i].tanimoto(&prints[j]))?;

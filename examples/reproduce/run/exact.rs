@@ -1,4 +1,4 @@
-//! The exact distribution of a policy beside its target if all states can be listed, and estimates by samples
+//! The exact distribution of a policy and its target if all states can be listed, and estimates from samples
 //! if not.
 
 use gfn::metrics::{Target, estimate_log_z, modes_covered};
@@ -6,7 +6,7 @@ use gfn_judge::{Budget, certify};
 
 use crate::prelude::*;
 
-/// Dots of the panel of learned against target probabilities.
+/// The number of dots in the panel of learned and target probabilities.
 const DOTS: usize = 4_000;
 
 /// All states of an environment, and their target probabilities by a reward.
@@ -41,8 +41,8 @@ impl<E: EnumerableEnv> Exact<E> {
         Distances::between(probs, &self.target.probs)
     }
 
-    /// Returns the number of modes (objects of the largest reward) that the policy samples at least a tenth
-    /// as often as it should, and the number of all modes.
+    /// Returns the number of modes (objects of the largest reward) that the policy samples with at least a
+    /// tenth of the target probability, and the number of all modes.
     fn modes(&self) -> Result<(usize, usize)> {
         let log_rewards = &self.target.log_rewards;
         let most = log_rewards.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -51,12 +51,12 @@ impl<E: EnumerableEnv> Exact<E> {
         Ok((modes_covered(&self.probs, &self.target.probs, &is_mode)?, n))
     }
 
-    /// Returns values of states for the finished ones alone.
+    /// Selects the values of finished states.
     pub(crate) fn of_ends(&self, values: &[f64]) -> Vec<f64> {
         self.graph.ends().iter().map(|&state| values[state]).collect()
     }
 
-    /// Returns a panel with a dot per object, evenly chosen if there are many.
+    /// Returns a panel with a dot per object, an evenly spaced selection if there are many.
     pub(crate) fn panel(&self, name: &str) -> Panel {
         let ends = self.graph.ends();
         let dots = ends.iter().step_by(ends.len().div_ceil(DOTS).max(1));
@@ -79,7 +79,7 @@ impl<E: EnumerableEnv + TrainEnv> Exact<E> {
     }
 }
 
-/// Returns the exact distances of a policy from its target under a condition, and the target.
+/// Returns the exact distances between a policy and its target under a condition, and the target.
 pub(crate) fn compare<E: EnumerableEnv>(
     space: &StateGraph<E>,
     env: &E,
@@ -98,8 +98,9 @@ pub(crate) fn log_z<E: TrainEnv>(trainer: &Trainer<E>, condition: &Tensor) -> Op
 }
 
 impl Run<'_> {
-    /// Trains, measures exact distances if states can be listed or estimates by samples if not, and prints the
-    /// report, to which `add` adds. `objects` is the title of the panel of exact probabilities.
+    /// Trains, measures exact distances if states can be listed or estimates from samples if not, and prints
+    /// the report, including the figures that `add` adds. `objects` is the title of the panel of exact
+    /// probabilities.
     pub(crate) fn learn<E: EnumerableEnv + TrainEnv>(
         &self,
         trainer: Trainer<E>,
@@ -147,7 +148,7 @@ impl Run<'_> {
         let mut sheet = PictureSheet::new(title, drawing.side);
         if let Some(exact) = exact {
             for state in exact.most_probable(shown) {
-                // Adding 0 makes a zero of -0.
+                // Adding 0 turns -0 into 0.
                 let log_r = exact.target.log_rewards[state] + 0.0;
                 let p = format!("p = {:.4} (target {:.4})", exact.probs[state], exact.target.probs[state]);
                 let graph = drawing.draw(&exact.graph.states().graphs()[state]);
@@ -163,7 +164,7 @@ impl Run<'_> {
     }
 }
 
-/// Samples objects of a policy.
+/// Samples objects from a policy.
 pub(crate) fn evaluated<E: TrainEnv>(trainer: &Trainer<E>, n: usize) -> Result<E::States> {
     sample(trainer.env(), trainer.policy(), n, &mut trainer.evaluation_rng())
 }
@@ -174,8 +175,8 @@ pub(crate) fn heat_maps(side: usize, maps: [(&str, Vec<f64>); 2]) -> [Panel; 2] 
     maps.map(|(title, values)| Panel::heat_map(title, side, values, max).labels("x", "y").colour_label("probability"))
 }
 
-/// Estimates log Z by importance, with its interval, and returns how different as many samples are and how
-/// large their rewards.
+/// Estimates log Z by importance sampling, with its interval; also returns the number of distinct samples and
+/// the mean log-reward.
 pub(crate) fn sampled<E: EnumerableEnv + TrainEnv>(trainer: &Trainer<E>, n: usize) -> Result<Value> {
     let (env, policy, reward, rng) = (trainer.env(), trainer.policy(), trainer.reward(), &mut trainer.evaluation_rng());
     let estimate = estimate_log_z(env, policy, reward, n, rng)?;
@@ -193,8 +194,8 @@ pub(crate) fn sampled<E: EnumerableEnv + TrainEnv>(trainer: &Trainer<E>, n: usiz
     }))
 }
 
-/// Reports a certificate of the policy, with a dot for each object that was probed, by its reward over the
-/// largest Z that is known.
+/// Reports a certificate of the policy, with a dot for each probed object; rewards are divided by the largest
+/// known Z.
 fn certified<E: EnumerableEnv + TrainEnv>(trainer: &Trainer<E>, samples: usize, report: &mut Report) -> Result<()> {
     let budget = Budget { samples, subsets: 32, paths: 16, ..Budget::default() };
     let rng = &mut trainer.evaluation_rng();

@@ -1,5 +1,5 @@
-//! Files that a run writes, which are tried before it starts; and its lines on standard output and standard
-//! error, which may be closed or full: a run doesn't end in a panic then.
+//! The files that a run writes, which are tested before it starts; and its lines on standard output and
+//! standard error. These may be closed or full, which must not end a run in a panic.
 
 use std::fmt::Display;
 use std::fs::{self, OpenOptions};
@@ -17,24 +17,23 @@ pub(crate) fn print(line: impl Display) -> Result<()> {
     writeln!(out, "{line}").and_then(|()| out.flush()).map_err(|source| Error::io("standard output", source))
 }
 
-/// Writes a line for people to standard error.
+/// Writes a line for users to standard error.
 pub(crate) fn tell(line: impl Display) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-/// Says that a file was written.
+/// Reports that a file was written.
 pub(crate) fn report_file(path: &Path) {
     tell(format_args!("wrote {}", path.display()));
 }
 
-/// Makes a folder if there is none, and tries whether files can be written there.
+/// Creates a folder if it doesn't exist, and tests if files can be written there.
 pub(crate) fn try_folder(folder: &Path) -> Result<()> {
     try_file(&folder.join(format!(".{}.tried", std::process::id())))
 }
 
-/// Tries whether a file can be written: makes its folder, and the file, which is removed again if it is new.
-/// A file that exists isn't changed. A pipe or a device isn't tried, because opening a pipe waits for its
-/// reader.
+/// Tests if a file can be written: creates its folder, and the file, which is removed again if it is new. An
+/// existing file isn't changed. A pipe or a device isn't tested, because opening a pipe waits for its reader.
 pub(crate) fn try_file(path: &Path) -> Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(|source| Error::io(folder, source))?;

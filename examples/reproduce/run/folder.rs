@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 
 use super::task_flags::TaskFlags;
 
-/// A folder that holds everything of one run.
+/// The folder with all files of one run.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct RunFolder(PathBuf);
 
 /// The file that a process locks while it writes the folder.
 const LOCK: &str = ".lock";
-/// The remedy for a folder of something else.
+/// The remedy for a folder with other files.
 const OF_A_RUN: &str = "give a folder that --run wrote, or a new one to be written";
 
 impl RunFolder {
@@ -24,7 +24,7 @@ impl RunFolder {
         Self(path.into())
     }
 
-    /// Returns the file of the flags, and of the settings that came of them.
+    /// Returns the file of the flags, and of the settings that follow from them.
     pub(crate) fn settings(&self) -> PathBuf {
         self.0.join("settings.json")
     }
@@ -47,17 +47,19 @@ impl RunFolder {
         self.0.join("checkpoint")
     }
 
-    /// Takes the folder for a run with these flags: a new one, or one that stopped before its end. `resume` is the checkpoint that
-    /// `--resume` names; with the folder's own checkpoint its run resumes under other settings.
+    /// Reserves the folder for a run with these flags: a new folder, or that of an interrupted run. `resume`
+    /// is the checkpoint that `--resume` names; if it is the folder's own checkpoint, the run may resume with
+    /// other settings.
     ///
     /// # Errors
-    /// [`Error::Io`] if nothing can be written, [`Error::File`] for a folder with other files, another run or a finished one.
+    /// [`Error::Io`] if nothing can be written, [`Error::File`] for a folder with other files, another run or
+    /// a finished one.
     pub(crate) fn claim(&self, flags: &TaskFlags, resume: Option<&Path>) -> Result<()> {
         fs::create_dir_all(&self.0).map_err(|source| Error::io(&self.0, source))?;
         if !self.is_free()? {
             let stored = self.flags()?;
             if resume.is_some_and(|path| self.has_checkpoint(path)) && stored.task == flags.task {
-                // Whether the checkpoint fits isn't known yet: settings and result stay until it does.
+                // Settings and result stay until the checkpoint was found to fit.
                 return self.lock();
             }
             self.check_same(flags, &stored, resume)?;
@@ -66,8 +68,8 @@ impl RunFolder {
         write_json(&self.settings(), &settings(flags))
     }
 
-    /// Returns `true` for the checkpoint of this folder. An interrupted save may have moved it away: its
-    /// folder is there in any case.
+    /// Returns `true` for the checkpoint of this folder. The folder counts even if an interrupted save has
+    /// moved the checkpoint away.
     fn has_checkpoint(&self, path: &Path) -> bool {
         let is_same = |a: &Path, b: &Path| matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
         let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -122,8 +124,8 @@ impl RunFolder {
         }
     }
 
-    /// Writes the settings with those that are known once the run is set up, and removes a result of other
-    /// settings.
+    /// Writes the settings, including those that are known only after the set-up of the run, and removes a
+    /// result of other settings.
     pub(crate) fn describe(&self, flags: &TaskFlags, more: &[(&str, Value)]) -> Result<()> {
         match fs::remove_file(self.result()) {
             Err(source) if source.kind() != ErrorKind::NotFound => return Err(Error::io(self.result(), source)),
@@ -148,7 +150,7 @@ impl RunFolder {
             .map_err(|error| Error::file(&path, format!("it isn't the settings of a run ({error})"), OF_A_RUN))
     }
 
-    /// Returns `true` if there are no files but settings.
+    /// Returns `true` if the folder has no files but settings.
     fn is_free(&self) -> Result<bool> {
         for entry in fs::read_dir(&self.0).map_err(|source| Error::io(&self.0, source))? {
             let path = entry.map_err(|source| Error::io(&self.0, source))?.path();
@@ -175,12 +177,12 @@ fn settings(flags: &TaskFlags) -> Value {
     })
 }
 
-/// The file that a new value is written to before it replaces the old one.
+/// Returns the file to which a new value is written before it replaces the old one.
 fn beside(path: &Path) -> PathBuf {
     path.with_extension("new")
 }
 
-/// Returns differences in words; empty for none.
+/// Describes differences in words; empty if there are none.
 fn words(differences: &[(&str, &Value, &Value)]) -> String {
     let shown = |value: &Value| match value {
         Value::Null => "not given".to_owned(),
@@ -193,7 +195,7 @@ fn words(differences: &[(&str, &Value, &Value)]) -> String {
     all.collect::<Vec<_>>().join("; ")
 }
 
-/// Replaces a file by this value in one step, so that a killed run leaves the old one or the new one.
+/// Replaces a file by this value in one step, so that a killed run leaves either the old or the new content.
 pub(crate) fn write_json(path: &Path, value: &Value) -> Result<()> {
     let written = fs::write(beside(path), format!("{value:#}\n")).and_then(|()| fs::rename(beside(path), path));
     written.map_err(|source| Error::io(path, source))

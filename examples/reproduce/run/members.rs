@@ -1,8 +1,8 @@
 //! The members of a run: threads of this process (`--threads-for replicas`), or processes that a launcher
 //! started (`--dist`).
 //!
-//! Each does the whole task, from one seed, and draws and scores a share of each batch. The first alone
-//! measures, writes, draws and prints.
+//! Each member runs the whole task, from one seed, and draws and scores a share of each batch. Only the first
+//! member measures, writes, draws and prints.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -15,9 +15,9 @@ use crate::prelude::*;
 /// The use of several threads.
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 pub(crate) enum ThreadUse {
-    /// They work on states and rewards, while that is measured to be faster than one thread
+    /// Threads work on states and rewards, while that is measured to be faster than one thread
     Environment,
-    /// Each trains on its share of the batch, on idle cores: another number is another run
+    /// Threads train on shares of the batch, on idle cores; another number is another run
     Replicas,
     /// libtorch splits its products, too: up to ten times slower on cores that others use
     Products,
@@ -27,7 +27,7 @@ pub(crate) enum ThreadUse {
 struct Member {
     rank: usize,
     size: usize,
-    /// `None` once a trainer has taken it.
+    /// The connection to the group; `None` after a trainer has taken it.
     end: Option<Box<dyn Group>>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn count() -> usize {
     MEMBER.with_borrow(|member| member.size)
 }
 
-/// Runs a task as its flags say: alone, or as several members.
+/// Runs a task as its flags say: alone, or with several members.
 pub(crate) fn run(flags: &ArgMatches, work: impl Fn() -> Result<()> + Sync) -> Result<()> {
     let Ok(Some(threads_for)) = flags.try_get_one::<ThreadUse>("threads_for") else { return work() };
     if flags.contains_id("dist") {
@@ -60,7 +60,7 @@ pub(crate) fn run(flags: &ArgMatches, work: impl Fn() -> Result<()> + Sync) -> R
     replicate(threads, |replica| as_member(Box::new(replica), &work))
 }
 
-/// Does a task as one of the members.
+/// Runs a task as one of the members.
 fn as_member(end: Box<dyn Group>, work: &impl Fn() -> Result<()>) -> Result<()> {
     MEMBER.set(Member { rank: end.rank(), size: end.size(), end: Some(end) });
     let done = work();

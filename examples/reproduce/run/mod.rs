@@ -1,4 +1,4 @@
-//! One run of a task: its settings, training, measurements and report.
+//! The run of a task: its settings, training, measurements and report.
 
 mod exact;
 pub(crate) mod files;
@@ -17,34 +17,34 @@ use crate::prelude::*;
 use files::try_folder;
 use task_flags::TaskFlags;
 
-/// The settings of a task, if no flag sets another.
+/// The settings of a task, for flags that aren't given.
 pub(crate) struct Recipe {
     pub(crate) steps: usize,
     pub(crate) batch: usize,
-    /// Objects that the replay buffer holds; 0 for none.
+    /// The capacity of the replay buffer; 0 for none.
     pub(crate) replay: usize,
     pub(crate) buffer: (Eviction, Draw),
-    /// `true` if the buffer holds a graph as often as it was sampled.
+    /// `true` if the buffer may hold a graph several times, as often as it was sampled.
     pub(crate) repeats_graphs: bool,
-    /// Uniform random trajectories that the buffer starts with.
+    /// The number of uniform random trajectories that fill the buffer at the start.
     pub(crate) prefill: usize,
     pub(crate) epsilon: f64,
     pub(crate) lr: f64,
     pub(crate) log_z_lr: f64,
     pub(crate) lr_end: f64,
-    /// Most states with an exact distribution.
+    /// The largest number of states for which the distribution is exact.
     pub(crate) exact_up_to: usize,
-    /// Most states whose exact distance is measured during training, too.
+    /// The largest number of states for which the exact distance is measured during training, too.
     pub(crate) measure_up_to: usize,
-    /// Samples that measure a policy without an exact distribution; 0 for none.
+    /// The number of samples that measure a policy without an exact distribution; 0 for none.
     pub(crate) samples: usize,
 }
 
-/// A buffer of the newest objects, each drawn as often as any other.
+/// A buffer of the newest objects, drawn uniformly.
 pub(crate) const NEWEST: (Eviction, Draw) = (Eviction::Fifo, Draw::Uniform);
 
 impl Default for Recipe {
-    /// Enough for some hundred states: without replay, and with learning rates that fall to 0.
+    /// Returns settings for some hundred states: no replay, and learning rates that fall to 0.
     fn default() -> Self {
         Self {
             steps: 1_500,
@@ -71,7 +71,7 @@ pub(crate) fn merge(to: &mut Value, from: Value) {
     }
 }
 
-/// A run that has begun: threads, device and folders are there.
+/// A prepared run: threads, device and folders are set up.
 pub(crate) struct Run<'a> {
     pub(crate) common: &'a Common,
     pub(crate) recipe: Recipe,
@@ -83,7 +83,7 @@ pub(crate) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// Sets threads, allocator and device, and tries all files before any work is done.
+    /// Sets threads, allocator and device, and tests all files before any work is done.
     pub(crate) fn begin(common: &'a Common, recipe: Recipe) -> Result<Self> {
         let threads = common.threads;
         let libtorch = if common.threads_for == members::ThreadUse::Products { threads } else { 1 };
@@ -101,7 +101,7 @@ impl<'a> Run<'a> {
         Ok(Self { common, recipe, config, objective, device: runtime.device() })
     }
 
-    /// Returns the number of steps in all.
+    /// Returns the total number of steps.
     pub(crate) fn steps(&self) -> usize {
         self.common.steps.unwrap_or(self.recipe.steps)
     }
@@ -134,7 +134,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Builds the policy of a network's settings, and its [`trainer`](Self::trainer).
+    /// Builds a policy from a network's settings, and its [`trainer`](Self::trainer).
     pub(crate) fn build<E: TrainEnv, N: Serialize, P: Policy<E> + Send + 'static>(
         &self,
         env: E,
@@ -149,7 +149,7 @@ impl<'a> Run<'a> {
         self.trainer(env, reward, policy, rng, &description)
     }
 
-    /// Lets the replay buffer, if there is one, hold each graph once, unless the recipe says otherwise.
+    /// Makes the replay buffer, if there is one, hold each graph once, unless the recipe says otherwise.
     pub(crate) fn distinct(&self, trainer: Trainer<GraphEnv>) -> Result<Trainer<GraphEnv>> {
         match self.common.replay(&self.recipe).filter(|_| !self.recipe.repeats_graphs) {
             Some(config) => Ok(trainer.with_replay(ReplayBuffer::distinct(config)?)),

@@ -1,4 +1,4 @@
-//! The figures of the steps of a run, as its file of metrics has them.
+//! The figures of the steps of a run, in the form of its file of metrics.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,11 +11,11 @@ use serde_json::Value;
 /// The largest number of records: the curves of a million steps would take hundreds of megabytes.
 const MAX_RECORDS: usize = 1 << 16;
 
-/// All steps of a run in their order. Of many steps, several have one record.
+/// All steps of a run in order. If there are many, a record combines several steps.
 #[derive(Default, Debug)]
 pub(crate) struct Steps {
     pub(crate) records: Vec<StepRecord>,
-    /// A record has `2^n_halvings` steps.
+    /// The log2 of the number of steps per record.
     n_halvings: u32,
 }
 
@@ -34,12 +34,12 @@ impl Steps {
     }
 }
 
-/// The figures of a step, as a line of metrics has them; a number that isn't finite is `null`.
+/// The figures of a step, in the form of a line of metrics; a number that isn't finite is `null`.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 pub(crate) struct StepRecord {
     pub(crate) step: usize,
     /// The number of steps in this record. Loss and length are means, states and seconds are sums, and all
-    /// else is of the last step.
+    /// other figures are of the last step.
     #[serde(skip, default = "one_step")]
     pub(crate) n: usize,
     pub(crate) reward_calls: u64,
@@ -78,7 +78,7 @@ impl StepRecord {
 }
 
 impl StepRecord {
-    /// Takes the figures of a record, as its line of metrics has them.
+    /// Builds the figures of a record, in the form of its line of metrics.
     ///
     /// # Errors
     /// [`Error::Contract`] if it can't be written as JSON.
@@ -88,10 +88,11 @@ impl StepRecord {
     }
 }
 
-/// Reads the steps of a file of metrics, up to that of a checkpoint; none if there is no file, and without an incomplete last one.
+/// Reads the steps of a file of metrics, up to the step of a checkpoint; none if there is no file. An
+/// incomplete last line is skipped.
 ///
 /// # Errors
-/// [`Error::File`] for a line without a figure that every step has.
+/// [`Error::File`] for a line that lacks a figure of every step.
 pub(crate) fn read_steps(path: &Path, done: usize) -> Result<Steps> {
     if !path.exists() {
         return Ok(Steps::default());
@@ -105,7 +106,7 @@ pub(crate) fn read_steps(path: &Path, done: usize) -> Result<Steps> {
             Error::file(path, problem, "give a folder that --run wrote, as it was written")
         };
         let line: Value = serde_json::from_str(line).map_err(refuse)?;
-        // The run makes later steps again.
+        // The resumed run repeats later steps.
         if line["step"].as_u64().is_some_and(|step| step > done as u64) {
             break;
         }

@@ -1,4 +1,4 @@
-//! The task of this process, and its flags as they were used.
+//! The task of this process, and the values of its flags.
 
 use std::sync::OnceLock;
 
@@ -9,7 +9,7 @@ use gfn::{Error, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// A task and its flags: those of the command line, those of a `--config` file, and the defaults of the rest.
+/// A task and its flags: values of the command line, values of a `--config` file, and defaults.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct TaskFlags {
     pub(crate) task: String,
@@ -19,11 +19,11 @@ pub(crate) struct TaskFlags {
 /// All flags of this process, and the names of those on its command line.
 static OF_PROCESS: OnceLock<(TaskFlags, Vec<String>)> = OnceLock::new();
 
-/// Flags of where a run is kept and how it is shown: they change no result.
+/// The flags that change no result: the place of a run, and its display.
 const WITHOUT_EFFECT: [&str; 9] =
     ["run", "out", "save", "metrics", "resume", "checkpoint-every", "tensorboard", "config", "json"];
 
-/// Keeps the command line of this process.
+/// Stores the command line of this process.
 pub(crate) fn remember(program: &Command, matches: &ArgMatches) {
     let Some((all, (_, flags))) = TaskFlags::of(program, matches).zip(matches.subcommand()) else { return };
     let mut given = Vec::new();
@@ -48,12 +48,12 @@ pub(crate) fn refuse(flags: &[&'static str], expected: &'static str) -> Result<(
     }
 }
 
-/// Returns the name of the task of this process, as results and checkpoints have it.
+/// Returns the name of the task of this process, for results and checkpoints.
 pub(crate) fn example() -> String {
     OF_PROCESS.get().map(|(all, _)| all.task.replace('-', "_")).unwrap_or_default()
 }
 
-/// Returns the task of this process and the flags that were given and change results: the title of its pictures.
+/// Returns the task of this process and its given flags that change results, as the title of its pictures.
 pub(crate) fn command() -> String {
     let Some((all, given)) = OF_PROCESS.get() else { return String::new() };
     let mut words = vec![all.task.clone()];
@@ -70,7 +70,7 @@ pub(crate) fn command() -> String {
 }
 
 impl TaskFlags {
-    /// Takes the flags of a program whose subcommands are tasks; `None` without a task.
+    /// Reads the flags of a program whose subcommands are tasks; `None` without a task.
     pub(crate) fn of(program: &Command, matches: &ArgMatches) -> Option<Self> {
         let (task, given) = matches.subcommand()?;
         let command = program.find_subcommand(task)?;
@@ -86,7 +86,7 @@ impl TaskFlags {
         OF_PROCESS.get().map(|(flags, _)| flags)
     }
 
-    /// Returns the flags that differ and change results: the name, the value here and the value there.
+    /// Returns the flags that differ and change results: the name, the value here and the value in `other`.
     pub(crate) fn differences<'a>(&'a self, other: &'a Self) -> Vec<(&'a str, &'a Value, &'a Value)> {
         let mut names: Vec<&str> = self.flags.keys().chain(other.flags.keys()).map(String::as_str).collect();
         names.sort_unstable();
@@ -97,8 +97,8 @@ impl TaskFlags {
     }
 }
 
-/// Returns a flag's value; `None` without one. A text that is a number is one, so that `0.001` and `1e-3` are
-/// the same.
+/// Returns a flag's value; `None` without one. A text that is a number becomes a number, so that `0.001` and
+/// `1e-3` are equal.
 fn value(arg: &Arg, matches: &ArgMatches) -> Option<Value> {
     let id = arg.get_id().as_str();
     if matches!(arg.get_action(), ArgAction::SetTrue) {

@@ -1,4 +1,4 @@
-//! The training loop of the tasks, and their results: figures and pictures for people, one line of JSON for
+//! The training loop of the tasks, and their results: figures and pictures for users, one line of JSON for
 //! programs.
 
 use gfn::run::{FitOutcome, MetricsFile, TensorBoard, Validation};
@@ -12,7 +12,7 @@ use super::task_flags::{self, TaskFlags};
 use crate::plot::Scale;
 use crate::prelude::*;
 
-/// The exit code that shells report for a program that Ctrl-C ended.
+/// The exit code for Ctrl-C, as shells report it.
 const INTERRUPTED: i32 = 130;
 
 impl Run<'_> {
@@ -34,7 +34,7 @@ impl Run<'_> {
             let (training, objective) = (json!(context.config), json!(context.objective.name()));
             let sizes = [("steps", json!(steps)), ("parameters", json!(stats.params))];
             run.describe(flags, &[[("training", training), ("objective", objective)], sizes].concat())?;
-            // The steps before a resume are in the folder.
+            // The steps before a resume are read from the folder.
             stats.steps = read_steps(&run.metrics(), trainer.steps_done())?;
         }
         let average = |trainer: &Trainer<E>| trainer.averaged(|_| measure(trainer));
@@ -68,7 +68,7 @@ impl Run<'_> {
             Some(_) => fit.run_by(&mut trainer, &mut thompson_step)?,
         };
         if common.ema.is_some() && ended != FitOutcome::Interrupted {
-            // The checkpoint, saved by now, has both; the average is reported.
+            // The checkpoint, saved by now, has both sets of parameters; the average is reported.
             trainer.take_average()?;
         }
         if !members::is_first() {
@@ -88,7 +88,7 @@ impl Run<'_> {
         Ok(Some((trainer, Report::new(stats))))
     }
 
-    /// Trains, and prints the report, to which `add` adds.
+    /// Trains, and prints the report, including the figures that `add` adds.
     pub(crate) fn finish<E: TrainEnv>(
         &self,
         trainer: Trainer<E>,
@@ -101,7 +101,7 @@ impl Run<'_> {
         self.print(report)
     }
 
-    /// Makes a search without a policy, and returns its report.
+    /// Runs a search without a policy, and returns its report.
     pub(crate) fn search(&self, search: impl FnOnce() -> Result<()>) -> Result<Report> {
         if members::count() > 1 {
             let one = "one: leave out what makes several";
@@ -134,14 +134,14 @@ impl Run<'_> {
     }
 }
 
-/// The report of a task: what training left, its figures, and panels beside the curves of training.
+/// The report of a task: the statistics of training, its figures, and panels beside the curves of training.
 pub(crate) struct Report {
     pub(crate) stats: TrainingStats,
     figures: Map<String, Value>,
     pub(crate) panels: Vec<Panel>,
 }
 
-/// The figures that every task has, `null` if they aren't known.
+/// The figures of every task, `null` if they are unknown.
 const COMMON: [&str; 4] = ["log_z_true", "l1", "tv", "jsd"];
 
 impl Report {
@@ -169,7 +169,7 @@ impl Report {
         log_z.iter().for_each(|log_z| self.set("log_z_true", log_z));
     }
 
-    /// Sets log Z of the target, and how far the learned one is from it.
+    /// Sets log Z of the target, and the error of the learned log Z.
     pub(crate) fn log_z_error(&mut self, log_z: f64) {
         self.extend(json!({ "log_z_true": log_z, "log_z_error": (self.stats.log_z() - log_z).abs() }));
     }
@@ -181,7 +181,7 @@ impl Report {
         self.extend(json!({ "l1": mean(|d| d.l1), "tv": mean(|d| d.tv), "jsd": mean(|d| d.jsd), "exact": true }));
     }
 
-    /// Says why there are no exact distances.
+    /// Reports the reason why there are no exact distances.
     pub(crate) fn not_listed(&mut self, run: &Run<'_>) {
         let why = if run.common.is_frozen() {
             "the policy is frozen (--lr 0)".to_owned()
@@ -193,7 +193,7 @@ impl Report {
 }
 
 impl Run<'_> {
-    /// Draws the pictures, prints the figures for people, and with `--json` the line.
+    /// Draws the pictures, prints the figures for users, and with `--json` the line.
     pub(crate) fn print(&self, mut report: Report) -> Result<()> {
         self.draw_training(&mut report)?;
         report.extend(json!({ "example": task_flags::example(), "seed": self.common.seed, "steps": self.steps(),
@@ -204,7 +204,7 @@ impl Run<'_> {
             write_json(&run.result(), &line)?;
             report_file(&run.result());
         }
-        // With --json, standard output is for the line alone.
+        // Standard output is for the line alone with --json.
         if self.common.json {
             tell(format_args!("{line:#}"));
             return print(line);
@@ -236,19 +236,19 @@ impl Run<'_> {
     }
 }
 
-/// The figures of training: all steps of the run, those before a resume included. Figures of steps are NaN
-/// without steps.
+/// The figures of training over all steps of the run, including those before a resume. Figures of steps are
+/// NaN if there are no steps.
 #[derive(Default)]
 pub(crate) struct TrainingStats {
     batch: usize,
     params: i64,
     members: usize,
-    /// Seconds that filled the buffer.
+    /// The seconds spent on filling the buffer.
     filled_s: f64,
     steps: Steps,
 }
 
-/// The metric of distinct modes seen, which is drawn against reward calls.
+/// The metric of distinct modes found so far, which is drawn against reward calls.
 const MODES: &str = "modes_found";
 
 impl StepRecord {
@@ -261,19 +261,19 @@ impl StepRecord {
         }
     }
 
-    /// Seconds of all phases.
+    /// Returns the seconds of all phases.
     fn time(&self) -> f64 {
         self.seconds.iter().sum()
     }
 }
 
 impl TrainingStats {
-    /// Returns the figures of what began at this time and has made no steps.
+    /// Returns the figures of work that began at this time and has no steps.
     fn without_steps(batch: usize, started: Instant) -> Self {
         Self { batch, members: 1, filled_s: started.elapsed().as_secs_f64(), ..Self::default() }
     }
 
-    /// Returns the last three quarters of the steps, when all is warm.
+    /// Returns the last three quarters of the steps, after the warm-up.
     fn warm(&self) -> &[StepRecord] {
         &self.steps.records[self.steps.records.len() / 4..]
     }
@@ -283,7 +283,7 @@ impl TrainingStats {
         self.warm().iter().map(of).sum::<f64>() / self.warm().len() as f64
     }
 
-    /// Returns the steps per second once warm: the median of windows.
+    /// Returns the steps per second after the warm-up: the median of windows.
     pub(crate) fn its_per_s(&self) -> f64 {
         let steps = |window: &[StepRecord]| window.iter().map(|step| step.n).sum::<usize>() as f64;
         let rate = |window: &[StepRecord]| steps(window) / window.iter().map(StepRecord::time).sum::<f64>();
@@ -315,7 +315,7 @@ impl TrainingStats {
             "states_per_s": self.its_per_s() * self.batch as f64 * mean_len,
             "distinct_share": self.mean(|step| step.distinct as f64 / step.states as f64),
             "phases_ms": [phase(0), phase(1), phase(2), phase(3)],
-            // Each member counts its own, and has as many.
+            // Each member counts its own calls, and all counts are equal.
             "reward_calls": records.last().map_or(0, |step| step.reward_calls) * self.members as u64,
             "modes_seen": modes_seen.map(|seen| seen as u64),
             "loss": loss,
@@ -324,7 +324,7 @@ impl TrainingStats {
     }
 }
 
-/// Measures nothing.
+/// Returns no metrics.
 pub(crate) fn unmeasured<E: TrainEnv>(_: &Trainer<E>) -> Result<Metrics> {
     Ok(Metrics::new())
 }

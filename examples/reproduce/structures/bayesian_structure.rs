@@ -21,7 +21,7 @@ pub(crate) struct Structures {
     /// The network
     #[arg(long, value_parser = choice(NETWORKS), default_value = "mlp")]
     policy: Selection<Network>,
-    /// Steps after which modified-db's copy of the policy catches up; 0 for none
+    /// Steps after which modified-db's copy of the policy is updated; 0 for no copy
     #[arg(long, default_value_t = 0)]
     lag: usize,
     /// Graphs to sample if not all can be listed
@@ -46,7 +46,7 @@ const NETWORKS: &[Choice<Network>] = &[
     ("transformer", Network::Pairs, "Linear attention between the pairs of nodes, as in DAG-GFlowNet"),
 ];
 
-/// Nodes up to which all graphs are listed, and the limit of their number.
+/// The largest number of nodes for which all graphs are listed, and the limit of the number of graphs.
 const MOST_LISTED: usize = 5;
 const EXACT_LIMIT: usize = 30_000;
 
@@ -81,7 +81,8 @@ impl Task for Structures {
             buffer: NEWEST,
             epsilon: 0.5,
             exact_up_to: EXACT_LIMIT,
-            // A measurement of 29,281 graphs is cheap beside the thousands of steps between two of them.
+            // A measurement of 29,281 graphs is cheap compared with the thousands of steps between two
+            // measurements.
             measure_up_to: EXACT_LIMIT,
             samples: 0,
             ..Recipe::default()
@@ -120,7 +121,7 @@ impl Task for Structures {
             run.objective = || Ok(Box::new(ModifiedDetailedBalance { next_exit: NextExit::TargetNetwork }));
         }
         let reward = problem.reward(&env)?;
-        // The exact edges don't wait for training: an error of the scores shows now.
+        // The exact edges are computed before training, so that an error of the scores shows early.
         let is_summed = n > MOST_LISTED && members::is_first();
         let edges = if is_summed { exact_edges(&structures, &reward)? } else { None };
         let description = run.describe(json!({ "title": problem.title, "seed": common.seed }), &network);
@@ -143,9 +144,9 @@ impl Task for Structures {
     }
 }
 
-/// Graphs that are drawn.
+/// The number of drawn graphs.
 const SHOWN: usize = 8;
-/// Widest sheets that stay readable.
+/// The largest number of nodes for which sheets are readable.
 const MOST_DRAWN_NODES: usize = 30;
 
 /// The learned distribution: graphs, and the probability of each unless they are samples.
@@ -155,14 +156,14 @@ struct Findings<'a> {
     probs: Option<Vec<f64>>,
     learned: Marginals,
     exact_edges: Option<PairMatrix>,
-    /// The exact ones, where all graphs are listed.
+    /// The exact marginals, if all graphs are listed.
     exact: Option<Marginals>,
     top: Vec<(usize, f64)>,
     log_z_true: Option<f64>,
 }
 
 impl<'a> Findings<'a> {
-    /// Takes all graphs with their probabilities.
+    /// Builds the findings from all graphs with their probabilities.
     fn from_exact(problem: &'a Problem, exact: &Exact<GraphEnv>) -> Result<Self> {
         let (states, probs) = (exact.graph.states().clone(), Some(exact.probs.clone()));
         let target = Marginals::of(&states, Some(&exact.target.probs))?;
@@ -170,7 +171,8 @@ impl<'a> Findings<'a> {
         Ok(Self { exact: Some(target), ..Self::new(problem, states, probs, Some(edges))? })
     }
 
-    /// Takes graphs, which are samples without probabilities, with the exact edges if these are known.
+    /// Builds the findings from sampled graphs, without probabilities, and from the exact edges if they are
+    /// known.
     fn new(
         problem: &'a Problem,
         states: GraphStates,
@@ -183,7 +185,7 @@ impl<'a> Findings<'a> {
         Ok(Self { problem, learned, exact_edges, exact: None, log_z_true, top, states, probs })
     }
 
-    /// Reports figures of edges, paths and blankets: those that can't be known are null.
+    /// Reports figures of edges, paths and blankets; unknown figures are null.
     fn report(&self, report: &mut Report) -> Result<()> {
         let (learned, exact) = (&self.learned, self.exact.as_ref());
         for (name, learned, exact) in [
@@ -210,7 +212,7 @@ impl<'a> Findings<'a> {
     /// Returns edge marginals as heat maps, and learned against exact ones.
     fn panels(&self) -> Vec<Panel> {
         let n = self.problem.names.len();
-        // Rows from the top, as a matrix is written: sources down, targets to the right.
+        // Rows run from the top, as in a matrix: sources downwards, targets to the right.
         let names = &self.problem.names;
         let map = |title: &str, edges: &PairMatrix| {
             Panel::heat_map(title, n, edges.values().chunks(n).rev().flatten().copied(), 1.0)
@@ -274,8 +276,8 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// Prints the edge marginals, the exact ones beside them where they are known, and the most probable
-    /// graphs, for people.
+    /// Prints the edge marginals, next to the exact ones if they are known, and the most probable graphs, for
+    /// users.
     fn print(&self) {
         let names = &self.problem.names;
         tell(format_args!("{}", table_of_edges(&format!("P(edge), {}", self.origin()), names, &self.learned.edge)));

@@ -1,5 +1,5 @@
-//! Your own data: how probable each edge of a Bayesian network is, from a CSV file with a header and a number
-//! per cell.
+//! Your own data: the probability of each edge of a Bayesian network, from a CSV file with a header and a
+//! number per cell.
 
 use std::fmt;
 use std::io::Write;
@@ -18,18 +18,17 @@ use gfn_dags::{
 };
 use tch::{Device, Kind};
 
-/// Learn how probable each edge between the variables of a CSV file is
+/// Learn the probability of each edge between the variables of a CSV file
 #[derive(Parser, Debug)]
 #[command(arg = Arg::new("run").long("run").hide(true).value_parser(no_run))]
 pub(crate) struct Args {
     /// The data: a header with a name for each variable, then lines with a number for each
     #[arg(default_value = "examples/data/sachs_observational.csv")]
     data: PathBuf,
-    /// Column that says which variables an experiment set in that row: names with `;` between them, or
-    /// nothing
+    /// Column with the variables that an experiment set in that row: names with `;` between them, or nothing
     #[arg(long)]
     interventions: Option<String>,
-    /// Training steps; more where learned and exact differ
+    /// Training steps; use more if learned and exact probabilities differ
     #[arg(long, default_value_t = 10_000)]
     steps: usize,
     /// Graphs that are sampled in the end
@@ -43,18 +42,18 @@ pub(crate) struct Args {
     threads: usize,
 }
 
-/// Says what to do where others take --run.
+/// Refuses --run, and names the task to use instead.
 fn no_run(_: &str) -> std::result::Result<String, &'static str> {
     Err("this task keeps nothing of its run; `bayesian-structure --data FILE --run FOLDER` does, of the same file")
 }
 
-/// The edges that came out.
+/// The resulting edges.
 pub(crate) struct Edges {
     names: Vec<String>,
     graphs: usize,
     /// The share of sampled graphs that have an edge.
     pub(crate) learned: PairMatrix,
-    /// The probability of an edge given the data, summed over all graphs, where that can be done.
+    /// The probability of an edge given the data, summed over all graphs; `None` if the sum isn't possible.
     pub(crate) exact: Option<PairMatrix>,
 }
 
@@ -71,7 +70,7 @@ pub(crate) fn learn(args: &Args, device: Device) -> Result<Edges> {
     };
     let (names, n) = (data.names().to_vec(), data.n_variables());
 
-    // Each acyclic graph is rewarded by its posterior probability, relative to that of the graph without
+    // The reward of an acyclic graph is its posterior probability, relative to that of the graph without
     // edges.
     let (structures, mut rng) = (BayesianStructure::new(StructureConfig::new(n))?, Rng::seeded(args.seed));
     let env = structures.env().clone();
@@ -84,8 +83,8 @@ pub(crate) fn learn(args: &Args, device: Device) -> Result<Edges> {
     let policy = MlpPolicy::new(&env, AdjacencyFeatures::new(n), config, device, Kind::Float, &mut rng)?;
     let config = TrainerConfig {
         batch: 128,
-        // Few of many graphs have nearly all of the probability: half of the actions at random find them, and
-        // replay keeps them.
+        // A few of many graphs have nearly all of the probability: half of the actions are random to find
+        // them, and replay keeps them.
         epsilon: Some(Schedule::Linear { from: 0.5, to: 0.0, steps: args.steps.div_ceil(2) }),
         lr_scale: Schedule::Linear { from: 1.0, to: 0.0, steps: args.steps },
         adam: AdamConfig { lr: 3e-3, ..AdamConfig::default() },
@@ -101,7 +100,7 @@ pub(crate) fn learn(args: &Args, device: Device) -> Result<Edges> {
     Ok(Edges { names, graphs: args.graphs, learned, exact })
 }
 
-/// Sums the probabilities of edges over all graphs: for up to 14 variables, unless too much cancels.
+/// Sums the probabilities of edges over all graphs, for up to 14 variables, unless too many digits cancel.
 pub(crate) fn exact_edges<S: LocalScore>(
     env: &BayesianStructure,
     reward: &DagReward<S>,
@@ -115,9 +114,9 @@ pub(crate) fn exact_edges<S: LocalScore>(
     }
 }
 
-/// The least probability of an edge that is listed.
+/// The smallest probability of an edge that is listed.
 const LEAST: f64 = 0.05;
-/// Root mean squared error over all pairs of variables beyond which the learned shares say too little.
+/// The root mean squared error over all pairs of variables, above which the learned shares aren't reliable.
 const CONVERGED: f64 = 0.03;
 
 impl fmt::Display for Edges {

@@ -46,7 +46,7 @@ pub(super) enum Score {
     Bde,
 }
 
-/// Scores of any kind that are remembered, and shared between the trainer and the exact posterior.
+/// Scores of any kind with a cache, shared between the trainer and the exact posterior.
 pub(crate) type Scores = Arc<CachedScores<Box<dyn LocalScore>>>;
 
 /// Variables, a score of graphs on them, and known edges.
@@ -59,13 +59,13 @@ pub(crate) struct Problem {
 
 /// The number of simulated observations.
 const OBSERVATIONS: usize = 100;
-/// Standard deviation of the simulated noise; weights of edges are drawn from N(0, 1).
+/// The standard deviation of the simulated noise; weights of edges are drawn from N(0, 1).
 const NOISE: f64 = 0.1;
-/// Nodes up to which all scores are computed before training.
+/// The largest number of nodes for which all scores are computed before training.
 const MAX_SCORED_AHEAD: usize = 12;
-/// Whole numbers of a variable, up to which they are its classes.
+/// The largest number of distinct whole numbers of a variable that are its classes.
 const MAX_CODES: usize = 20;
-/// Classes that numbers are cut into for the discrete score.
+/// The number of classes that numbers are cut into for the discrete score.
 const LEVELS: usize = 3;
 
 impl ProblemArgs {
@@ -99,7 +99,7 @@ impl ProblemArgs {
                     let truth = self.known_edges(&names)?;
                     return self.with_score(names, rows, truth, Box::new(Bde::new(classes, BdeConfig::default())?));
                 }
-                // The error is the same for a file of words and one of numbers.
+                // The error is equal for a file of words and for a file of numbers.
                 (Err(error), Err(_)) => return Err(error),
                 _ => {}
             }
@@ -147,14 +147,14 @@ impl Problem {
         Ok(BayesianStructure::new(StructureConfig::new(self.names.len()))?.into_env())
     }
 
-    /// Returns the posterior over the graphs of an environment, relative to its initial one.
+    /// Returns the posterior over the graphs of an environment, relative to its initial graph.
     pub(crate) fn reward(&self, env: &GraphEnv) -> Result<DagReward<Scores>> {
         DagReward::new(self.scores.clone(), StructurePrior::Uniform)?.relative_to(&env.initial_graphs()[0])
     }
 }
 
-/// Returns `true` if each variable is one of words, or has a few labels whose numbers are whole. A word among
-/// numbers that vary is a slip.
+/// Returns `true` if each variable is made of words, or has a few labels that are whole numbers. A word among
+/// varying numbers is treated as a typing error.
 fn are_classes(data: &DiscreteData) -> bool {
     (0..data.n_variables()).all(|variable| {
         let label = |row: usize| data.label(variable, usize::from(data.row(row)[variable]));

@@ -1,5 +1,5 @@
 //! Every objective on every source of trajectories: one table of exact distances at one budget, or estimates
-//! by samples if there are too many states.
+//! from samples if there are too many states.
 
 use clap::Arg;
 use gfn::objective::{RelativeLogPartitionVariance, RelativeTrajectoryBalance, TrustPcl, Weighting};
@@ -35,12 +35,12 @@ pub(crate) struct Comparison {
     machine: Machine,
 }
 
-/// Refuses the flag of a run folder, and says what else there is.
+/// Refuses the flag of a run folder, and names the alternative.
 fn no_run(_: &str) -> std::result::Result<String, &'static str> {
     Err("this task makes a run for each pair, and keeps none; --json has its figures")
 }
 
-/// An environment that objectives are compared on.
+/// An environment on which objectives are compared.
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum Environment {
     /// A grid with the original reward
@@ -49,7 +49,7 @@ enum Environment {
     Dag,
 }
 
-/// The objectives beside those of other tasks: weightings of sub-trajectory balance, and objectives relative
+/// The objectives that other tasks don't have: weightings of sub-trajectory balance, and objectives relative
 /// to the uniform policy.
 const FURTHER: &[Choice<Build>] = &[
     ("subtb-db", || weighted(Weighting::Db), "Sub-trajectory balance, weights of DB"),
@@ -67,7 +67,7 @@ fn weighted(weighting: Weighting) -> Result<Box<dyn Objective>> {
     Ok(Box::new(SubTrajectoryBalance::new(weighting)?))
 }
 
-/// The buffer that half of a batch comes from, if any, and the path to its objects.
+/// The buffer that supplies half of a batch, if any, and the path to its objects.
 type Replay = Option<(Eviction, Draw, ReplayPath)>;
 
 const BY_REWARD: Draw = Draw::RewardPrioritised { exponent: 1.0 };
@@ -86,7 +86,7 @@ const SOURCES: &[Choice<Replay>] = &[
 
 /// The number of objects in a buffer.
 const CAPACITY: usize = 1_000;
-/// States up to which distances are exact.
+/// The largest number of states for which distances are exact.
 const LIST_LIMIT: usize = 100_000;
 /// The number of samples of an estimate.
 const SAMPLES: usize = 2_000;
@@ -129,8 +129,8 @@ impl Comparison {
             let trainer = if objective.needs(Quantity::LogPrior) {
                 let (what, remedy) = ("the prior's probability of each object", "take an environment of fewer states");
                 let space = &exact.as_ref().ok_or(Error::missing("a relative objective", what, remedy))?.graph;
-                // R(x) / prior(x): a relative objective has the posterior `prior(x) R'(x)`, which then is the
-                // target of all objectives.
+                // The reward becomes R(x) / prior(x): a relative objective has the target `prior(x) R'(x)`,
+                // which then equals the target of all other objectives.
                 let prior = space.terminating_distribution(&env, &UniformPolicy, None)?.probs;
                 let prior: BTreeMap<_, f64> = env.keys(space.states()).into_iter().zip(prior).collect();
                 let keyed = env.clone();

@@ -1,5 +1,5 @@
-//! Grids: with every reward, with local search around what is found, with means of exploration where the reward
-//! is 0 almost everywhere, and one policy for a family of rewards.
+//! Grids: with every reward, with local search from the sampled points, with means of exploration if the
+//! reward is 0 almost everywhere, and one policy for a family of rewards.
 
 use gfn::metrics::modes_covered;
 use gfn::objective::{AugmentedDetailedBalance, AugmentedTrajectoryBalance};
@@ -25,20 +25,20 @@ pub(crate) struct Grid {
     /// conditional-multiscale, uniform-random or corrupted
     #[arg(long, default_value_t = RewardKind::Original)]
     reward: RewardKind,
-    /// Smallest reward of the original one, instead of 0.1
+    /// Smallest value of the original reward, instead of 0.1
     #[arg(long)]
     r0: Option<f64>,
-    /// Least distance of points in the replay buffer, 2 for each coordinate in which they differ; by default
-    /// any are kept
+    /// Smallest distance between points in the replay buffer, 2 for each coordinate in which they differ; by
+    /// default the buffer accepts any points
     #[arg(long)]
     diverse: Option<f64>,
     #[command(flatten)]
     common: Common,
 }
 
-/// States up to which the distribution is exact: 20^4.
+/// The largest number of states for which the distribution is exact: 20^4.
 const EXACT_LIMIT: usize = 160_000;
-/// Final samples from which modes are counted if probabilities aren't known.
+/// The number of final samples from which modes are counted if probabilities aren't known.
 const SAMPLES: usize = 10_000;
 
 impl Task for Grid {
@@ -54,7 +54,7 @@ impl Task for Grid {
                 return Err(Error::config("--r0", format!("with --reward {}", self.reward), "--reward original"));
             }
         };
-        // In closed form, or the sum over all points.
+        // The totals come from a closed form, or from the sum over all points.
         let totals = reward.totals(EXACT_LIMIT as u64).ok();
         let recipe = Recipe {
             steps: if self.ndim <= 2 { 2_000 } else { 5_000 },
@@ -81,7 +81,7 @@ impl Task for Grid {
                 let is_mode = reward.is_mode(exact.graph.states());
                 report.set("modes_found", modes_covered(&exact.probs, &exact.target.probs, &is_mode)?);
                 if self.ndim == 2 {
-                    // States are listed as they are reached.
+                    // States are listed in the order in which they are reached.
                     let cells = |values: &[f64]| {
                         let mut cells = vec![0.0; values.len()];
                         for (point, &value) in exact.graph.states().rows().zip(values) {
@@ -105,7 +105,7 @@ impl Task for Grid {
     }
 }
 
-/// Trains, and counts the modes that training sees, unless each of several members sees a part of them.
+/// Trains, and counts the modes that training finds, unless several members find a part of them each.
 fn learn_counting_modes(
     run: &Run<'_>,
     trainer: Trainer<VectorEnv>,
@@ -121,16 +121,16 @@ fn learn_counting_modes(
     run.learn(trainer, objects, observers, add)
 }
 
-/// Train a perceptron on a grid, with local search around what it finds
+/// Train a perceptron on a grid, with local search from the sampled points
 #[derive(Args)]
 pub(crate) struct LocallySearched {
     #[command(flatten)]
     common: Common,
 }
 
-/// Points along each of two dimensions.
+/// The number of points along each of two dimensions.
 const SEARCHED_HEIGHT: usize = 16;
-/// Four proposals per object, of at most eight steps back.
+/// The settings of local search: four proposals per object, of at most eight backward steps.
 const SEARCH: LocalSearch = LocalSearch { rounds: 4, max_back: 8, acceptance: Acceptance::MetropolisHastings };
 
 impl Task for LocallySearched {
@@ -166,7 +166,7 @@ pub(crate) struct Exploration {
 #[derive(Clone, Copy)]
 enum Means {
     None,
-    /// Intrinsic rewards by a coefficient.
+    /// Intrinsic rewards with a coefficient.
     Intrinsic(fn(Schedule) -> IntrinsicConfig),
     Teacher,
     Thompson,
@@ -181,7 +181,7 @@ const MEANS: &[Choice<Means>] = &[
     ("thompson", Means::Thompson, "Thompson heads"),
 ];
 
-/// Points along each of two dimensions.
+/// The number of points along each of two dimensions.
 const SPARSE_HEIGHT: usize = 16;
 /// The coefficient of intrinsic rewards at the start; it falls to 0 over the first two thirds of the steps.
 const COEFFICIENT: f64 = 0.1;
@@ -238,7 +238,7 @@ impl Task for Exploration {
         learn_counting_modes(&run, trainer, "points", &reward, |report, _, exact| {
             report.set("means", self.means.name);
             if exact.is_none() {
-                // The target of a frozen policy has its log Z, too.
+                // The target of a frozen policy has a known log Z, too.
                 report.set("log_z_true", reward.totals(EXACT_LIMIT as u64).ok().map(|totals| totals.log_z));
             }
             Ok(())
@@ -253,7 +253,7 @@ pub(crate) struct ConditionalGrid {
     common: Common,
 }
 
-/// Points along each of two dimensions.
+/// The number of points along each of two dimensions.
 const CONDITIONAL_HEIGHT: usize = 8;
 /// The conditions under which the policy is compared with the target.
 const CONDITIONS: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];

@@ -1,4 +1,4 @@
-//! Vectors of small integers: grids, bits, spins, strings; and means of training that are compared on them.
+//! Vectors of small integers: grids, bits, spins, strings; and methods of training that are compared on them.
 
 pub(crate) mod compare_objectives;
 pub(crate) mod hypergrid;

@@ -1,5 +1,5 @@
-//! Learning from a file of trajectories: a data set is written, read again, and learned from without a sample
-//! of the policy.
+//! Learning from a file of trajectories: a data set is written, read, and learned from without on-policy
+//! samples.
 
 use gfn::rollout::Trajectories;
 
@@ -8,17 +8,17 @@ use crate::prelude::*;
 /// Train a perceptron on a data set of trajectories
 #[derive(Args)]
 pub(crate) struct Offline {
-    /// The data set; made of uniform random trajectories if there is no such file
+    /// The data set; it is created from uniform random trajectories if the file doesn't exist
     #[arg(long, default_value = "out/offline/trajectories.safetensors")]
     data: PathBuf,
-    /// Trajectories of a data set that is made
+    /// Trajectories of a data set that is created
     #[arg(long, default_value_t = 20_000)]
     size: usize,
     #[command(flatten)]
     common: Common,
 }
 
-/// Points along each of the two dimensions of the grid.
+/// The number of points along each of the two dimensions of the grid.
 const HEIGHT: usize = 8;
 
 impl Task for Offline {
@@ -38,7 +38,7 @@ impl Task for Offline {
         let log_r = log_rewards(&reward, trajectories.terminal_states(), None)?;
         data.add(&env, &trajectories.walks(&env)?, &log_r)?;
 
-        // A balance objective takes the paths of the data.
+        // A balance objective learns from the paths of the data.
         run.config.source = DataSource::new(0.0, 0.0, 1.0)?;
         run.config.replay_path = ReplayPath::Stored;
         let network = MlpPolicyConfig { paths: false, ..self.common.perceptron(BackwardPolicy::SharedTorso) };

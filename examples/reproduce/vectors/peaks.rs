@@ -1,5 +1,5 @@
-//! Peaks on a grid of many dimensions: how many a policy finds, beside Markov chains, by the number of
-//! rewards that were computed.
+//! Peaks on a grid of many dimensions: the number of peaks that a policy and Markov chains find, by the
+//! number of computed rewards.
 
 use std::cell::RefCell;
 use std::f64::consts::PI;
@@ -11,7 +11,7 @@ use crate::prelude::*;
 /// Train a perceptron on a grid with a few peaks, or run the Markov chains that it is compared with
 #[derive(Args)]
 pub(crate) struct PeakSearch {
-    /// Search for peaks, by as many rewards as the steps times the batch
+    /// Search for peaks, with a budget of steps times batch rewards
     #[arg(long, value_parser = choice(METHODS), default_value = "policy")]
     by: Selection<Method>,
     /// Dimensions
@@ -20,13 +20,13 @@ pub(crate) struct PeakSearch {
     /// Points along each dimension
     #[arg(long, default_value_t = 10)]
     height: usize,
-    /// Number of peaks, whose places are the same for all seeds
+    /// Number of peaks, whose places are equal for all seeds
     #[arg(long, default_value_t = 16)]
     peaks: usize,
     /// Standard deviation of each peak
     #[arg(long, default_value_t = 0.5)]
     width: f64,
-    /// Reward far from all peaks; a peak's top has 1
+    /// Reward far from all peaks; the top of a peak has a reward of 1
     #[arg(long, default_value_t = 1e-9)]
     floor: f64,
     #[command(flatten)]
@@ -49,9 +49,10 @@ const METHODS: &[Choice<Method>] = &[
 
 /// The number of Markov chains in all.
 const CHAINS: usize = 16;
-/// Points up to which a policy's distribution is exact, and chains are compared with the target.
+/// The largest number of points for which a policy's distribution is exact, and chains are compared with the
+/// target.
 const EXACT_LIMIT: usize = 4_096;
-/// Parts of the budget after which peaks are counted.
+/// The parts of the budget after which peaks are counted.
 const PARTS: [(u64, &str); 4] =
     [(8, "found_by_eighth"), (4, "found_by_quarter"), (2, "found_by_half"), (1, "modes_found")];
 
@@ -61,7 +62,7 @@ impl Task for PeakSearch {
         let peaks = Peaks::new(grid, self.peaks, self.width, self.floor)?;
         let recipe = Recipe { steps: 500, lr: 1e-3, exact_up_to: EXACT_LIMIT, samples: 0, ..Recipe::default() };
         let run = Run::begin(&self.common, recipe)?;
-        // One member must draw all points, and checkpoints don't hold the peaks that were found.
+        // A single member must draw all points, and checkpoints don't hold the peaks that were found.
         if members::count() > 1 {
             return Err(Error::config("the members of `peaks`", members::count(), "one: leave out what makes several"));
         }
@@ -93,11 +94,12 @@ impl Task for PeakSearch {
 }
 
 impl PeakSearch {
-    /// Runs chains until as many rewards are computed as training would. Each round makes a proposal for each chain,
-    /// then exchanges the points of every other pair of neighbours on a ladder of powers of R.
+    /// Runs chains until they have computed the number of rewards that training would. Each round makes a
+    /// proposal for each chain, then exchanges the points of every other pair of neighbours on a ladder of
+    /// powers of R.
     fn search(&self, run: &Run<'_>, peaks: &Peaks, n_powers: usize, mut found: ModeTracker<usize>) -> Result<()> {
-        // Another stream than the run's, which with seed 0 places the peaks: chains would begin at their
-        // tops.
+        // A separate random stream is needed, because the run's stream with seed 0 places the peaks: chains
+        // would begin at their tops.
         let (budget, rng) = (budget(run), &mut run.rng().split());
         // The powers of R fall in equal ratios to about 1 / -log floor.
         let hottest = (-self.floor.ln()).max(2.0);
@@ -120,8 +122,8 @@ impl PeakSearch {
                 n_rounds += 1;
                 let modes = ladders.iter().flatten().filter_map(|chain| peaks.peak_at(&chain.point));
                 found.add(n_rounds, reward_calls, modes);
-                // Rounds apart, as the points of one chain depend on each other. The first chain of a ladder
-                // samples by R itself.
+                // Counted rounds are far apart, because the points of a chain depend on each other. The first
+                // chain of a ladder samples by R itself.
                 if 2 * reward_calls > budget && n_rounds.is_multiple_of(self.height.pow(2)) {
                     for chain in ladders.iter().filter_map(|ladder| ladder.first()) {
                         if let Some(visits) = visits.get_mut(peaks.grid.index(&chain.point) as usize) {
@@ -160,14 +162,14 @@ fn budget(run: &Run<'_>) -> u64 {
     (run.steps() * run.config.batch) as u64
 }
 
-/// The seed of the peaks' places, which are the same for all runs.
+/// The seed of the peaks' places, which are equal for all runs.
 const PLACES_SEED: u64 = 0;
-/// The least distance of two tops, in widths.
+/// The smallest distance between two tops, in widths.
 const MIN_DISTANCE: f64 = 4.0;
-/// Places that are tried for each peak.
+/// The number of places that are tried for each peak.
 const MAX_TRIES: usize = 10_000;
 
-/// R(x) = floor + the sum over peaks of exp(-|x - top|^2 / (2 width^2)): Gaussian peaks that lie apart.
+/// A sum of Gaussian peaks far apart: R(x) = floor + the sum over peaks of exp(-|x - top|^2 / (2 width^2)).
 #[derive(Clone)]
 struct Peaks {
     grid: HyperGrid,
@@ -204,7 +206,7 @@ impl Peaks {
         (self.floor + self.heights(point).sum::<f64>()).ln()
     }
 
-    /// Returns the peak that a point belongs to: one that is at least half as high there as at its top.
+    /// Returns the peak that a point belongs to: at the point it has at least half of its height.
     fn peak_at(&self, point: &[u16]) -> Option<usize> {
         self.heights(point).position(|height| height >= 0.5)
     }
@@ -219,8 +221,8 @@ impl Peaks {
         (self.floor * self.grid.n_states() as f64 + self.tops.iter().map(peak).sum::<f64>()).ln()
     }
 
-    /// Reports the TV of the visits of a small grid from the target, and the mean TV of as many independent
-    /// samples.
+    /// Reports the TV between the visits of a small grid and the target, and the mean TV of an equal number
+    /// of independent samples.
     fn report_visits(&self, visits: &[u64], report: &mut Report) -> Result<()> {
         let n = visits.iter().sum::<u64>();
         if n == 0 {
@@ -246,7 +248,7 @@ impl Reward<VectorStates> for Peaks {
     }
 }
 
-/// Returns the squared distance of two points.
+/// Returns the squared distance between two points.
 fn squared(one: &[u16], other: &[u16]) -> f64 {
     one.iter().zip(other).map(|(&a, &b)| (f64::from(a) - f64::from(b)).powi(2)).sum()
 }
@@ -259,7 +261,7 @@ struct Chain {
 }
 
 impl Chain {
-    /// Begins at a random point.
+    /// Builds a chain at a random point.
     fn new(peaks: &Peaks, beta: f64, rng: &mut Rng) -> Self {
         let point: Vec<u16> = (0..peaks.grid.ndim()).map(|_| rng.below(peaks.grid.height()) as u16).collect();
         Self { log_reward: peaks.log_value(&point), point, beta }

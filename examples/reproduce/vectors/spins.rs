@@ -14,8 +14,8 @@ pub(crate) struct Ebm {
 
 impl Task for Ebm {
     fn run(&self) -> Result<()> {
-        // At first every vector is built as often as any other, so that isolated ones of high reward are
-        // found, too.
+        // Half of the actions are uniform at the start, so that isolated vectors of high reward are found,
+        // too.
         let recipe =
             Recipe { steps: 1_000, batch: 16, epsilon: 0.5, lr: 1e-3, exact_up_to: 60_000, ..Recipe::default() };
         let run = Run::begin(&self.common, recipe)?;
@@ -45,7 +45,7 @@ impl Task for Ising {
     }
 }
 
-/// Trains on `n` spins, and estimates log Z by `samples`.
+/// Trains on `n` spins, and estimates log Z from `samples` samples.
 fn learn(run: &Run<'_>, n: usize, reward: IsingReward, samples: usize) -> Result<()> {
     // Lattices of up to 9 x 9 are summed exactly, row by row.
     let (log_z, env) = (reward.log_z(), DiscreteEbm::new(n)?.env());

@@ -11,7 +11,7 @@ use crate::prelude::*;
 /// Train a policy to write bit sequences near hidden modes
 #[derive(Args)]
 pub(crate) struct BitSequences {
-    /// Network that reads them; all but the perceptron read them from left to right
+    /// Network that reads the bits; all but the perceptron read them from left to right
     #[arg(long, value_parser = choice(NETWORKS), default_value = "mlp")]
     policy: Selection<Option<SequenceKind>>,
     #[command(flatten)]
@@ -25,7 +25,7 @@ const NETWORKS: &[Choice<Option<SequenceKind>>] = &[
     ("transformer", Some(SequenceKind::Transformer { heads: 4 }), "A causal transformer, four heads"),
 ];
 
-/// Bits per sequence, and the number of modes.
+/// The number of bits per sequence, and of modes.
 const N_BITS: usize = 8;
 const N_MODES: usize = 4;
 
@@ -33,7 +33,8 @@ impl Task for BitSequences {
     fn run(&self) -> Result<()> {
         let common = &self.common;
         let (env, words) = (BitSequence::new(1, N_BITS)?.env(), Words::new(1, N_BITS)?);
-        // Tilings of every second bit of motifs: whole ones have as many bits as a sequence.
+        // Modes are tilings of every second bit of the motifs, because a whole motif is as long as a
+        // sequence.
         let motifs = standard_motifs().into_iter().map(|motif| motif.into_iter().step_by(2).collect());
         let modes = motif_tilings(N_BITS, N_MODES, &motifs.collect::<Vec<_>>(), &mut Rng::seeded(0))?;
         let reward = HammingReward::with_temperature(&words, &modes, 1.0)?;
@@ -64,7 +65,7 @@ impl Task for BitSequences {
 #[derive(Args)]
 pub(crate) struct TfBind8 {
     /// Scores of all sequences: a CSV file with the header `sequence,reward`, which scripts/tfbind8_table.py
-    /// makes of the published one
+    /// makes from the published one
     #[arg(long)]
     table: PathBuf,
     #[command(flatten)]
@@ -98,7 +99,7 @@ const QM9_EXPONENT: f64 = 5.0;
 impl Task for Qm9Strings {
     fn run(&self) -> Result<()> {
         let reward = Qm9StrReward::with_exponent(QM9_EXPONENT)?;
-        // More states than there are.
+        // The limit is above the number of states.
         let recipe = Recipe { steps: 20_000, epsilon: 0.05, lr: 2e-3, exact_up_to: 200_000, ..Recipe::default() };
         let run = Run::begin(&self.common, recipe)?;
         let log_z = reward.log_z();

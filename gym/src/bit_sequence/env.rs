@@ -7,8 +7,8 @@ use crate::sequence::{TokenSequence, filled};
 
 /// Sequences of bits, written word by word from left to right: a tree.
 ///
-/// *States.* Entry `i` is 0 while word `i` is empty, and the word plus 1 afterwards: `KHot::new(words.n_words(),
-/// words.values())`.
+/// *States.* Entry `i` is 0 while word `i` is empty, and the word plus 1 afterwards:
+/// `KHot::new(words.n_words(), words.values())`.
 /// *Forward slots.* `0..2^word_size` append that word. *Backward slots.* 0 removes the last word.
 /// *End.* No exit action: the last word ends the trajectory (torchgfn has a forced exit on top).
 ///
@@ -33,7 +33,7 @@ impl BitSequence {
     /// Sequences of `seq_size` bits in words of `word_size`.
     ///
     /// # Errors
-    /// Those of [`Words::new`].
+    /// The errors of [`Words::new`].
     pub fn new(word_size: usize, seq_size: usize) -> Result<Self> {
         let words = Words::new(word_size, seq_size)?;
         let sequence = TokenSequence::fixed(words.vocabulary(), words.n_words())?;
@@ -61,10 +61,10 @@ impl BitSequence {
 
 /// Sequences of bits whose words are set in any order.
 ///
-/// *States.* Entry `i` is 0 while word `i` is empty, and the word plus 1 afterwards: `KHot::new(words.n_words(),
-/// words.values())`.
-/// *Forward slots.* `position * 2^word_size + word` sets an empty position. *Backward slots.* The position to be
-/// emptied.
+/// *States.* Entry `i` is 0 while word `i` is empty, and the word plus 1 afterwards:
+/// `KHot::new(words.n_words(), words.values())`.
+/// *Forward slots.* `position * 2^word_size + word` sets an empty position. *Backward slots.* The position to
+/// be emptied.
 /// *End.* No exit action: the last word ends the trajectory (torchgfn has a forced exit on top).
 ///
 /// ```
@@ -83,7 +83,7 @@ impl NonAutoregressiveBitSequence {
     /// Sequences of `seq_size` bits in words of `word_size`.
     ///
     /// # Errors
-    /// Those of [`Words::new`].
+    /// The errors of [`Words::new`].
     pub fn new(word_size: usize, seq_size: usize) -> Result<Self> {
         Words::new(word_size, seq_size).map(Self)
     }
@@ -111,9 +111,9 @@ impl NonAutoregressiveBitSequence {
 ///
 /// *States.* The words so far stand first: an entry is a word plus 1, and 0 behind the last;
 /// `KHot::new(words.n_words(), words.values())`.
-/// *Forward slots.* `0..2^word_size` append that word, `2^word_size..2^(word_size + 1)` prepend it. *Backward slots.*
-/// 0 removes the last word, 1 the first. Of a sequence of one word, or of equal words, both lead to one parent, by as
-/// many moves as lead on.
+/// *Forward slots.* `0..2^word_size` append that word, `2^word_size..2^(word_size + 1)` prepend it. *Backward
+/// slots.* 0 removes the last word, 1 the first. If a sequence has one word, or only equal words, both slots
+/// lead to the same parent, from which two forward actions lead back.
 /// *End.* No exit action: the last word ends the trajectory. (torchgfn's `BitSequencePlus` can't be stepped.)
 ///
 /// ```
@@ -133,7 +133,7 @@ impl PrependAppendBitSequence {
     /// Sequences of `seq_size` bits in words of `word_size`.
     ///
     /// # Errors
-    /// Those of [`Words::new`].
+    /// The errors of [`Words::new`].
     pub fn new(word_size: usize, seq_size: usize) -> Result<Self> {
         BitSequence::new(word_size, seq_size).map(Self)
     }

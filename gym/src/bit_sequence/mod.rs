@@ -7,7 +7,8 @@
 //! | [`PrependAppendBitSequence`] | append or prepend a word | the same states, two ways into each |
 //! | [`NonAutoregressiveBitSequence`] | set any position to a word | partly filled sequences |
 //!
-//! All three end without an exit action: the last word ends the trajectory. One [`HammingReward`] serves all of them.
+//! All three end without an exit action: the last word ends the trajectory. One [`HammingReward`] serves all
+//! of them.
 
 mod env;
 mod modes;

@@ -11,9 +11,9 @@ pub fn standard_motifs() -> Vec<Vec<bool>> {
     motifs.iter().map(|motif| (0..8).rev().map(|place| motif >> place & 1 == 1).collect()).collect()
 }
 
-/// `n_modes` distinct sequences of `seq_size` bits, each a row of motifs drawn uniformly.
+/// Returns `n_modes` distinct sequences of `seq_size` bits, each a row of motifs drawn uniformly.
 ///
-/// The same generator draws the same modes; torchgfn draws others from its own.
+/// Equal states of the generator give equal modes; torchgfn's generator gives others.
 ///
 /// ```
 /// use gfn::Rng;
@@ -24,7 +24,8 @@ pub fn standard_motifs() -> Vec<Vec<bool>> {
 /// ```
 ///
 /// # Errors
-/// [`Error::Config`] unless the motifs are distinct, of one width that divides `seq_size`, and enough for so many modes.
+/// [`Error::Config`] unless the motifs are distinct, of one width that divides `seq_size`, and enough for
+/// `n_modes` modes.
 pub fn motif_tilings(seq_size: usize, n_modes: usize, motifs: &[Vec<bool>], rng: &mut Rng) -> Result<Vec<Vec<bool>>> {
     let width = motifs.first().map_or(0, Vec::len);
     let distinct: HashSet<&Vec<bool>> = motifs.iter().collect();
@@ -62,10 +63,10 @@ pub fn motif_tilings(seq_size: usize, n_modes: usize, motifs: &[Vec<bool>], rng:
     Ok(modes)
 }
 
-/// A test set: `k` copies of each mode, in each a uniform number of bits flipped, from none to all but one (torchgfn's
-/// `create_test_set`).
+/// Builds a test set: `k` copies of each mode, in each a uniform number of bits flipped, from none to all but
+/// one (torchgfn's `create_test_set`).
 ///
-/// Copies of a mode come one after another. What is asked of them: how log p(x) and log R(x) correlate.
+/// Copies of a mode come one after another. The set serves to correlate log p(x) with log R(x).
 #[must_use]
 pub fn noisy_modes(modes: &[Vec<bool>], k: usize, rng: &mut Rng) -> Vec<Vec<bool>> {
     let mut out = Vec::with_capacity(modes.len() * k);
@@ -73,7 +74,7 @@ pub fn noisy_modes(modes: &[Vec<bool>], k: usize, rng: &mut Rng) -> Vec<Vec<bool
         for _ in 0..k {
             let mut bits = mode.clone();
             let mut places: Vec<usize> = (0..bits.len()).collect();
-            // The first places of a random permutation.
+            // The partial shuffle moves a random subset of the positions to the front.
             for i in 0..rng.below(bits.len()) {
                 places.swap(i, i + rng.below(bits.len() - i));
                 bits[places[i]] = !bits[places[i]];

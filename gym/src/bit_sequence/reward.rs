@@ -7,7 +7,8 @@ use gfn::{Error, Result};
 use super::Words;
 use crate::rewards;
 
-/// A reward for being near a mode: `log R = -scale * min over modes of the Hamming distance`, over the bits of complete sequences.
+/// A reward for being near a mode: `log R = -scale * min over modes of the Hamming distance`, over the bits
+/// of complete sequences.
 ///
 /// It is undefined for unfinished sequences: the nearest mode depends on all bits.
 ///
@@ -24,29 +25,30 @@ use crate::rewards;
 #[derive(Clone, PartialEq, Debug)]
 pub struct HammingReward {
     words: Words,
-    /// As the entries of complete states.
+    /// The modes, as complete states.
     modes: VectorStates,
     scale: f64,
 }
 
 impl HammingReward {
-    /// The most combinations that [`distance_counts`](Self::distance_counts) goes through.
+    /// The largest number of combinations that [`distance_counts`](Self::distance_counts) enumerates.
     const MAX_COMBINATIONS: usize = 1 << 24;
 
-    /// `log R = -distance / temperature` (Malkin et al. 2022).
+    /// Builds the reward `log R = -distance / temperature` (Malkin et al. 2022).
     ///
     /// # Errors
-    /// [`Error::Config`] for no mode and unless the temperature is above 0 and finite; [`Error::Shape`] for a mode of another
-    /// length.
+    /// [`Error::Config`] for no mode and unless the temperature is above 0 and finite; [`Error::Shape`] for a
+    /// mode of another length.
     pub fn with_temperature<B: AsRef<[bool]>>(words: &Words, modes: &[B], temperature: f64) -> Result<Self> {
         Self::scaled(words, modes, 1.0 / rewards::positive("the temperature", temperature)?)
     }
 
-    /// `log R = -exponent * distance / seq_size` (torchgfn's `NonAutoregressiveBitSequence`, which computes it in single
-    /// precision).
+    /// Builds the reward `log R = -exponent * distance / seq_size` (torchgfn's
+    /// `NonAutoregressiveBitSequence`, which computes it in single precision).
     ///
     /// # Errors
-    /// [`Error::Config`] for no mode and unless the exponent is above 0 and finite; [`Error::Shape`] for a mode of another length.
+    /// [`Error::Config`] for no mode and unless the exponent is above 0 and finite; [`Error::Shape`] for a
+    /// mode of another length.
     pub fn with_exponent<B: AsRef<[bool]>>(words: &Words, modes: &[B], exponent: f64) -> Result<Self> {
         Self::scaled(words, modes, rewards::positive("the reward exponent", exponent)? / words.seq_size() as f64)
     }
@@ -77,17 +79,17 @@ impl HammingReward {
         if row.contains(&0) {
             return None;
         }
-        // Entries are words plus one.
+        // Entries are words plus one, so subtract one before comparing bits.
         let differing = |(a, b): (&u16, &u16)| ((a - 1) ^ (b - 1)).count_ones();
         self.modes.rows().map(|mode| mode.iter().zip(row).map(differing).sum()).min()
     }
 
-    /// The number of sequences at each distance from their nearest mode, `[seq_size + 1]`, counted as `f64`; `None` where that
-    /// takes more than 2^24 steps.
+    /// The number of sequences at each distance from their nearest mode, `[seq_size + 1]`, counted as `f64`;
+    /// `None` if counting takes more than 2^24 steps.
     ///
-    /// Positions at which the modes agree on a pattern are interchangeable: all that counts is how many of them are 1. One mode
-    /// has one such class, two have two, whatever the length; in general there are `product of (size of class + 1)`
-    /// combinations to go through, at most `2^seq_size`.
+    /// Positions at which the modes have the same pattern of bits are interchangeable: only the number of
+    /// ones among them matters. One mode gives one such class and two modes give two, for any length. In
+    /// general there are `product of (size of class + 1)` combinations, at most `2^seq_size`.
     #[must_use]
     pub fn distance_counts(&self) -> Option<Vec<f64>> {
         let modes: Vec<Vec<bool>> = self.modes.rows().filter_map(|row| self.words.bits(row)).collect();
@@ -106,7 +108,7 @@ impl HammingReward {
         Some(counts)
     }
 
-    /// The true log Z; `None` where [`distance_counts`](Self::distance_counts) is. Of one mode it is
+    /// The true log Z; `None` if [`distance_counts`](Self::distance_counts) is `None`. With one mode it is
     /// `seq_size * log(1 + exp(-scale))`.
     #[must_use]
     pub fn log_z(&self) -> Option<f64> {
@@ -115,7 +117,8 @@ impl HammingReward {
     }
 }
 
-/// Adds up, over how many positions of each class are 1, the sequences at each distance from the nearest mode.
+/// Adds the number of sequences at each distance from the nearest mode, by recursion over the number of ones
+/// in each class of positions.
 fn count(classes: &[(Vec<bool>, usize)], distances: &mut [usize], weight: f64, counts: &mut [f64]) {
     let Some(((pattern, size), rest)) = classes.split_first() else {
         counts[distances.iter().copied().min().unwrap_or(0)] += weight;
@@ -127,7 +130,7 @@ fn count(classes: &[(Vec<bool>, usize)], distances: &mut [usize], weight: f64, c
         distances.iter_mut().zip(pattern).for_each(|(distance, &bit)| *distance += added(bit));
         count(rest, distances, weight * choices, counts);
         distances.iter_mut().zip(pattern).for_each(|(distance, &bit)| *distance -= added(bit));
-        // In this order every quotient is a whole number.
+        // Multiplies before it divides, so that every quotient is a whole number.
         choices = choices * (size - ones) as f64 / (ones + 1) as f64;
     }
 }

@@ -1,8 +1,8 @@
 use gfn::env::VectorStates;
 use gfn::{Error, Result};
 
-/// The layout of sequences of bits as words: entry `i` of a state is 0 while position `i` is empty, else the word
-/// plus 1. The first bit of a word is its highest.
+/// The layout of sequences of bits as words: entry `i` of a state is 0 while position `i` is empty, else the
+/// word plus 1. The first bit of a word is its highest.
 ///
 /// ```
 /// use gfn_gym::bit_sequence::Words;
@@ -19,11 +19,11 @@ pub struct Words {
 }
 
 impl Words {
-    /// Sequences of `seq_size` bits in words of `word_size`.
+    /// Builds the layout of sequences of `seq_size` bits in words of `word_size`.
     ///
     /// # Errors
-    /// [`Error::Config`] for a word of no bit or more than 15, and unless `seq_size` is a multiple of `word_size`, at
-    /// least one.
+    /// [`Error::Config`] for a word of no bit or more than 15, and unless `seq_size` is a multiple of
+    /// `word_size`, at least one.
     pub fn new(word_size: usize, seq_size: usize) -> Result<Self> {
         if !(1..=15).contains(&word_size) {
             return Err(Error::config("word_size", word_size, "1 to 15 bits"));
@@ -38,19 +38,19 @@ impl Words {
         Ok(Self { word_size, n_words: seq_size / word_size })
     }
 
-    /// Bits of a word.
+    /// The number of bits of a word.
     #[must_use]
     pub fn word_size(&self) -> usize {
         self.word_size
     }
 
-    /// Words of a sequence.
+    /// The number of words of a sequence.
     #[must_use]
     pub fn n_words(&self) -> usize {
         self.n_words
     }
 
-    /// Bits of a sequence.
+    /// The number of bits of a sequence.
     #[must_use]
     pub fn seq_size(&self) -> usize {
         self.n_words * self.word_size
@@ -74,7 +74,7 @@ impl Words {
         1u64.checked_shl(u32::try_from(self.seq_size()).ok()?)
     }
 
-    /// The complete states of these sequences of bits.
+    /// Returns the complete states of these sequences of bits.
     ///
     /// # Errors
     /// [`Error::Shape`] for a sequence of another length.
@@ -95,7 +95,7 @@ impl Words {
         VectorStates::from_flat(self.n_words, entries)
     }
 
-    /// The bits of a complete state; `None` if a word is missing.
+    /// Returns the bits of a complete state; `None` if a word is missing.
     #[must_use]
     pub fn bits(&self, row: &[u16]) -> Option<Vec<bool>> {
         let mut bits = Vec::with_capacity(self.seq_size());

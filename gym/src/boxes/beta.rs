@@ -1,7 +1,8 @@
 //! Log-densities of many Beta distributions at once, with derivatives.
 //!
-//! libtorch computes them in f64 by some forty operations on `[states, components]`, each through memory and most of them once more for
-//! the gradient. One pass on the host that keeps value and derivatives takes a fraction of the time.
+//! libtorch needs about forty operations in f64 on `[states, components]`, each through memory, and most of
+//! them again for the gradient. One pass on the host that keeps value and derivatives takes a fraction of the
+//! time.
 
 use super::dist::BetaMixtures;
 use super::lanes::{exp, ln};
@@ -10,20 +11,21 @@ use super::log_gamma::LogGamma;
 /// Number of distributions that are computed together in vector registers.
 const BLOCK: usize = 32;
 
-/// Beta distributions side by side: the log-density at u is `(alpha - 1) ln u + (beta - 1) ln(1 - u) + log_norm`.
+/// Beta distributions side by side: the log-density at u is
+/// `(alpha - 1) ln u + (beta - 1) ln(1 - u) + log_norm`.
 pub(super) struct Betas {
     /// alpha and beta.
     pub(super) concentrations: [Vec<f64>; 2],
     /// -ln B(alpha, beta).
     pub(super) log_norms: Vec<f64>,
-    /// The derivatives of `log_norms` by alpha and beta.
+    /// The derivatives of `log_norms` with respect to alpha and beta.
     pub(super) by_concentrations: [Vec<f64>; 2],
-    /// The derivatives of alpha and beta by the raw numbers that they are made from.
+    /// The derivatives of alpha and beta with respect to the raw numbers that they are computed from.
     pub(super) slopes: [Vec<f64>; 2],
 }
 
 impl Betas {
-    /// The distributions of raw alphas and as many raw betas.
+    /// Computes the distributions of raw alphas and an equal number of raw betas.
     #[inline(always)]
     pub(super) fn new(mixtures: &BetaMixtures, [alphas, betas]: [&[f64]; 2]) -> Self {
         let empty = || Vec::with_capacity(alphas.len());

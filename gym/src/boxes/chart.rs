@@ -8,39 +8,39 @@ use super::{BoxEnv, Geometry};
 
 /// Tolerance for rounding: how far a point may lie outside the set of points that a step can lead to.
 const TOLERANCE: f64 = 1e-9;
-/// Unit coordinates keep away from 0 and 1, where a Beta density may be infinite.
+/// The margin of unit coordinates from 0 and 1, at which a Beta density may be infinite.
 const MARGIN: f64 = 1e-9;
-/// The same for the radius of a first step into the disk: nearer to the source, rounding would decide whether the
-/// next point is one step away from the source or two.
+/// The margin of the radius of a first step into the disk: nearer to the source, rounding would decide
+/// whether the next point is one step away from the source or two.
 const RADIUS_MARGIN: f64 = 1e-3;
 
 /// The kinds of action that a state permits in one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Support {
-    /// Forwards the exit, backwards the step to the source.
+    /// The exit (forwards), or the step to the source (backwards).
     pub(super) atom: bool,
     /// A step to another point.
     pub(super) points: bool,
 }
 
 impl Support {
-    /// Returns `true` if both are permitted.
+    /// Returns `true` if both kinds are permitted.
     pub(super) fn is_free(self) -> bool {
         self.atom && self.points
     }
 
-    /// Returns `true` if neither is permitted.
+    /// Returns `true` if neither kind is permitted.
     pub(super) fn is_empty(self) -> bool {
         !self.atom && !self.points
     }
 }
 
-/// A number of the unit interval, away from its ends.
+/// Clamps a number of the unit interval, so that it keeps away from 0 and 1.
 pub(super) fn inner(u: f64) -> f64 {
     u.clamp(MARGIN, 1.0 - MARGIN)
 }
 
-/// The first of the unit coordinates in use, and how many there are: on an arc only the angle, the second one.
+/// The range of the unit coordinates in use: all of them, or on an arc only the second, which is the angle.
 pub(super) type Axes = std::ops::Range<usize>;
 
 impl BoxEnv {
@@ -52,7 +52,7 @@ impl BoxEnv {
             Direction::Forward => Support { atom: true, points: self.reaches(direction, state) },
             Direction::Backward => match self.geometry() {
                 Geometry::Cartesian => Support { atom: true, points: self.reaches(direction, state) },
-                // In the polar box only points of the first disk have a step back to the source.
+                // Only points of the first disk have a step back to the source in the polar box.
                 Geometry::Polar => {
                     let atom = self.in_disk(state);
                     Support { atom, points: !atom && self.reaches(direction, state) }
@@ -61,25 +61,26 @@ impl BoxEnv {
         }
     }
 
-    /// `true` if a step from a state other than the source, not to the source, stays within the box.
+    /// Returns `true` if a step within the box leads from this state, which isn't the source, to a point that
+    /// isn't the source.
     fn reaches(&self, direction: Direction, state: &[f64]) -> bool {
         let delta = self.delta();
         let room = |x: f64| if direction == Direction::Forward { 1.0 - x } else { x };
         match self.geometry() {
-            // This is the length that unit coordinates are fractions of: it must not round to 0 where a step is
+            // Unit coordinates are fractions of this length, so it must not round to 0 if a step is
             // permitted.
             Geometry::Cartesian => state.iter().all(|&x| room(x) - delta > 0.0),
-            // However short the arc: beside a side of the box the whole arc is short.
+            // The whole arc is short near a side of the box, so any positive length counts.
             Geometry::Polar => Arc::new(room(state[0]), room(state[1]), delta).length() > 0.0,
         }
     }
 
-    /// `true` if a point lies where the first step of a polar walk leads to.
+    /// Returns `true` if a point lies in the disk of the first step of a polar trajectory.
     fn in_disk(&self, point: &[f64]) -> bool {
         point[0].hypot(point[1]) <= self.delta() * (1.0 + TOLERANCE)
     }
 
-    /// Which unit coordinates a point that can be reached from this state has.
+    /// Returns the range of unit coordinates that parametrise the points reached from this state.
     pub(super) fn axes(&self, direction: Direction, state: &[f64]) -> Axes {
         match self.geometry() {
             Geometry::Polar if direction == Direction::Backward || !is_source(state) => 1..2,
@@ -87,7 +88,7 @@ impl BoxEnv {
         }
     }
 
-    /// The point at these unit coordinates.
+    /// Writes the point at these unit coordinates.
     pub(super) fn place(&self, direction: Direction, state: &[f64], unit: &[f64], point: &mut [f64]) {
         let delta = self.delta();
         match (self.geometry(), direction) {
@@ -117,8 +118,8 @@ impl BoxEnv {
         }
     }
 
-    /// The unit coordinates of a point, and the log of the volume (on an arc: of the length) that a unit of them
-    /// covers there.
+    /// Returns the unit coordinates of a point, and the log of the volume (on an arc: of the length) that a
+    /// unit of them covers there.
     ///
     /// `None` for a point that no step from this state leads to.
     pub(super) fn unit(&self, direction: Direction, state: &[f64], point: &[f64], unit: &mut [f64]) -> Option<f64> {
@@ -185,10 +186,10 @@ pub(super) fn is_source(state: &[f64]) -> bool {
     state.iter().all(|&x| x == 0.0)
 }
 
-/// The angles at which a step of length `delta` stays within the room that there is along each axis.
+/// The angles at which a step of length `delta` stays within the room that is left along each axis.
 ///
-/// Angles are taken from whichever axis is nearer: beside a side an arc may be shorter than the rounding of an angle
-/// near pi/2.
+/// Angles are measured from the nearer axis, because an arc near a side may be shorter than the rounding of
+/// an angle near pi/2.
 struct Arc {
     /// The largest angle from the first axis.
     from_x: f64,
@@ -202,7 +203,7 @@ impl Arc {
         Self { from_x: angle(room_y), from_y: angle(room_x) }
     }
 
-    /// The length of an arc of radius 1; not positive where no step is within the box.
+    /// The length of an arc of radius 1; not positive if no step stays within the box.
     fn length(&self) -> f64 {
         match (self.from_x == FRAC_PI_2, self.from_y == FRAC_PI_2) {
             (_, true) => self.from_x,
@@ -211,7 +212,7 @@ impl Arc {
         }
     }
 
-    /// Cosine and sine of the angle at a unit coordinate, counted from the first axis.
+    /// Returns cosine and sine of the angle at a unit coordinate, counted from the first axis.
     fn at(&self, unit: f64) -> (f64, f64) {
         if self.from_y == FRAC_PI_2 {
             let (sin, cos) = (unit * self.length()).sin_cos();
@@ -223,7 +224,7 @@ impl Arc {
         }
     }
 
-    /// The unit coordinate of a step.
+    /// Returns the unit coordinate of a step.
     fn unit(&self, dx: f64, dy: f64) -> f64 {
         if self.from_y == FRAC_PI_2 {
             dy.atan2(dx) / self.length()

@@ -13,30 +13,30 @@ use super::heads::{Head, Heads, ScoredStep};
 use super::{BoxEnv, Geometry};
 use crate::continuous::{check_mixture, check_rows, check_width, component, finite};
 
-/// The components of a mixture: joint, or each axis its own.
+/// The way in which the components of a mixture cover the axes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Coupling {
-    /// One mixture of products of Betas: a component is a blob somewhere in the box.
+    /// A single mixture of products of Betas: a component is a blob somewhere in the box.
     Joint,
     /// A product of mixtures, one along each axis (torchgfn's): modes come in rows and columns.
     PerAxis,
 }
 
-/// Mixtures of Beta distributions on the unit coordinates of a step, and the probability of the exit (backwards: of
-/// the way back to the source).
+/// Mixtures of Beta distributions on the unit coordinates of a step, and the probability of the exit
+/// (backwards: of the way back to the source).
 ///
-/// A network gives `1 + (1 + 2 n) K` numbers for each state if the axes are joined: a logit, `K` logits of the
-/// components, then for each of `n` axes `K` raw numbers for alpha, then as many for beta. With components of their
-/// own it gives `1 + 3 n K`: `K` logits for each axis. A concentration is `min + (max - min) sigmoid(raw)`. On an arc
-/// the second axis is the angle and the first is not used.
+/// A network gives `1 + (1 + 2 n) K` numbers for each state if the axes are joined: a logit of the exit, `K`
+/// logits of the components, then for each of `n` axes `K` raw numbers for alpha and `K` for beta. With
+/// components per axis it gives `1 + 3 n K`: `K` logits for each axis. A concentration is
+/// `min + (max - min) sigmoid(raw)`. On an arc the second axis is the angle and the first is not used.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct BetaMixtures {
-    /// The components: joint, or each axis its own.
+    /// The way in which the components cover the axes.
     pub coupling: Coupling,
-    /// Components (of each axis), K.
+    /// The number of components (per axis, if axes have separate mixtures), K.
     pub components: usize,
-    /// The least alpha and beta.
+    /// The smallest alpha and beta.
     pub min_concentration: f64,
     /// The largest alpha and beta.
     pub max_concentration: f64,
@@ -47,13 +47,13 @@ impl BetaMixtures {
         check_mixture(self.components, "concentrations", self.min_concentration, self.max_concentration)
     }
 
-    /// Numbers per state that a network gives.
+    /// The number of network outputs per state.
     #[must_use]
     pub fn width(&self, ndim: usize) -> usize {
         1 + (self.choices(ndim) + 2 * ndim) * self.components
     }
 
-    /// Choices of a component that an action takes.
+    /// The number of components that are drawn for an action: one, or one per axis.
     pub(super) fn choices(&self, ndim: usize) -> usize {
         match self.coupling {
             Coupling::Joint => 1,
@@ -61,12 +61,12 @@ impl BetaMixtures {
         }
     }
 
-    /// The first place of the raw alphas (part 0) or betas (part 1) of an axis among the numbers of a state.
+    /// The first index of the raw alphas (part 0) or betas (part 1) of an axis among the numbers of a state.
     pub(super) fn raw_at(&self, part: usize, axis: usize, ndim: usize) -> usize {
         1 + (self.choices(ndim) + part * ndim + axis) * self.components
     }
 
-    /// The places of the numbers of a state that these axes need.
+    /// The indices of the numbers of a state that these axes need.
     pub(super) fn columns(&self, axes: Axes, ndim: usize) -> Vec<i64> {
         let k = self.components;
         let choices = if self.choices(ndim) == 1 { 0..1 } else { axes.clone() };
@@ -85,13 +85,13 @@ impl BetaMixtures {
     }
 }
 
-/// P_F or P_B of the box: the exit (or the way back to the source), or a point whose unit coordinates follow mixtures
-/// of Betas.
+/// P_F or P_B of the box: the exit (backwards: the step to the source), or a point whose unit coordinates
+/// follow mixtures of Betas.
 ///
-/// Without a network everything is uniform: the points that can be reached, and the choice between them and the exit.
+/// Without a network, reachable points are uniform, and so is the choice between a point and the exit.
 ///
-/// If the exit or the way back is the only permitted action, its probability is 1. (In torchgfn the exit is
-/// forced, too, but scored with the probability that the network gives it.)
+/// If the exit or the step to the source is the only permitted action, its probability is 1. (In torchgfn the
+/// exit is forced, too, but scored with the probability that the network gives it.)
 #[derive(Debug)]
 pub struct BoxDist {
     env: BoxEnv,
@@ -100,7 +100,7 @@ pub struct BoxDist {
     heads: Option<Heads>,
 }
 
-/// An action: its kind and its unit coordinates.
+/// The kind of an action, and its unit coordinates.
 struct StepParts {
     support: Support,
     atom: bool,
@@ -108,10 +108,10 @@ struct StepParts {
 }
 
 impl BoxDist {
-    /// The distribution that a network's outputs `[states, BetaMixtures::width(n)]` stand for.
+    /// Builds the distribution that a network's outputs `[states, BetaMixtures::width(n)]` stand for.
     ///
     /// # Errors
-    /// [`Error::Shape`] for states or outputs of another shape, [`Error::Config`] for settings that make no sense.
+    /// [`Error::Shape`] for states or outputs of another shape, [`Error::Config`] for invalid settings.
     pub fn new(
         env: BoxEnv,
         direction: Direction,
@@ -135,19 +135,19 @@ impl BoxDist {
         }
     }
 
-    /// The distribution of a policy's own numbers, which need no check.
+    /// Builds the distribution from a policy's own numbers, which need no check.
     pub(super) fn of_heads(env: BoxEnv, direction: Direction, states: Reals, heads: Heads) -> Self {
         Self { env, direction, states, heads: Some(heads) }
     }
 
-    /// The exit (or the way back to the source) with probability one half if a step is permitted, too; else a uniform
-    /// point.
+    /// Builds the uniform distribution: the exit (backwards: the step to the source) has probability one half
+    /// if another step is permitted, too; otherwise a point is uniform.
     #[must_use]
     pub fn uniform(env: BoxEnv, direction: Direction, states: Reals) -> Self {
         Self { env, direction, states, heads: None }
     }
 
-    /// The kind of each action, and its unit coordinates.
+    /// Returns the kind of each action, and its unit coordinates.
     fn step_parts(&self, rows: &[usize], actions: &Reals) -> Result<(Vec<StepParts>, Reals)> {
         let n = self.env.ndim();
         check_width(&self.states, n)?;
@@ -177,7 +177,7 @@ impl BoxDist {
         Ok((steps, units))
     }
 
-    /// The log-density of a uniform action.
+    /// Returns the log-density of a uniform action.
     fn uniform_log_prob(&self, row: usize, step: &StepParts, unit: &[f64]) -> f64 {
         let choice = if step.support.is_free() { 0.5f64.ln() } else { 0.0 };
         // Uniform in the disk's area: the density of the radius grows with it.
@@ -200,8 +200,9 @@ impl BoxDist {
 impl Distribution for BoxDist {
     type Actions = Reals;
 
-    /// Draws a uniform action with probability epsilon. The temperature divides the logits of exit and components,
-    /// the exit bias is added to that of the exit. Noise is refused: there is no Gaussian to be widened.
+    /// Draws a uniform action with probability epsilon. The temperature divides the logits of exit and
+    /// components, and the exit bias is added to the exit's logit. Noise is refused: there is no Gaussian
+    /// that it could widen.
     fn sample(&self, rows: &[usize], exploration: &Exploration, rng: &mut Rng) -> Result<Reals> {
         let (env, n) = (self.env, self.env.ndim());
         check_width(&self.states, n)?;
@@ -241,7 +242,7 @@ impl Distribution for BoxDist {
                     point.copy_from_slice(state);
                     flag[0] = 1.0;
                 }
-                // The coordinates are 0 already: those of the source.
+                // The source has coordinates 0, which are set already.
                 (true, Direction::Backward) => {}
                 (false, _) => {
                     match heads {
@@ -267,7 +268,8 @@ impl Distribution for BoxDist {
                 .collect();
             return Ok(Tensor::from_slice(&values));
         };
-        // Steps that use the same axes are scored together: along an arc only the angle's mixture is computed.
+        // Steps that use the same axes are scored together: along an arc only the angle's mixture is
+        // computed.
         let mut groups: BTreeMap<usize, (Axes, Vec<ScoredStep<'_>>)> = BTreeMap::new();
         for (at, ((step, unit), &row)) in steps.iter().zip(units.rows()).zip(rows).enumerate() {
             let axes = self.env.axes(self.direction, self.states.row(row));
@@ -304,7 +306,7 @@ fn draw(heads: &Heads, row: usize, axes: Axes, temperature: f64, unit: &mut [f64
                 .map(|raw| mixtures.concentration(raw))
         };
         let (alpha, beta) = (concentration(0)?, concentration(1)?);
-        // Both are positive and finite: the settings are checked.
+        // Alpha and beta are positive and finite, because the settings are checked.
         let beta = rand_distr::Beta::new(alpha, beta).map_err(|_| not_positive(row, alpha, beta))?;
         unit[axis] = beta.sample(rng);
     }

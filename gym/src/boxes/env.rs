@@ -13,16 +13,17 @@ use crate::continuous::{check_widths, read_actions};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Geometry {
-    /// At least delta along every axis; the first step leads anywhere.
+    /// Moves at least delta along every axis; the first step leads anywhere.
     Cartesian,
-    /// To a quarter-circle of radius delta; the first step into the quarter-disk.
+    /// Moves to a quarter-circle of radius delta; the first step leads into the quarter-disk.
     Polar,
 }
 
-/// The unit box, walked through from the origin in steps that never lead back (Lahlou et al., *A Theory of Continuous
-/// Generative Flow Networks*, 2023).
+/// The unit box, crossed from the origin in steps that never decrease a coordinate (Lahlou et al., *A Theory
+/// of Continuous Generative Flow Networks*, 2023).
 ///
-/// A state is a point of `[0, 1]^n`, the source is the origin, and every other point can be left by the exit action.
+/// A state is a point of `[0, 1]^n`, the source is the origin, and every other point can be left by the exit
+/// action.
 ///
 /// | | [Cartesian](Self::cartesian), n axes | [polar](Self::polar), 2 axes |
 /// |---|---|---|
@@ -32,15 +33,15 @@ pub enum Geometry {
 /// | backwards | at least delta along every axis, or to the source | along the quarter-circle |
 /// | forced to the source | within delta of a lower side | within the quarter-disk |
 ///
-/// In the polar box no point of an axis beyond delta can be reached: it has no way back.
+/// In the polar box no point of an axis beyond delta can be reached, because it has no parent.
 ///
-/// An action is the point that the step leads to, in absolute coordinates, and a flag: `[n + 1]` numbers, the last of
-/// them 1 for the exit and 0 otherwise. Going back it is the point that the step came from. A walk that is replayed
-/// therefore meets the very same points, without rounding. (torchgfn's actions are increments, which only restore a
-/// state up to rounding.)
+/// An action is the point that the step leads to, in absolute coordinates, and a flag: `[n + 1]` numbers, the
+/// last of them 1 for the exit and 0 otherwise. A backward action is the point that the step came from. A
+/// replayed trajectory therefore meets exactly the same points, without rounding. (torchgfn's actions are
+/// increments, which restore a state only up to rounding.)
 ///
-/// Densities are with respect to length, area or volume; along a quarter-circle to arc length, both ways. That of the
-/// exit and of the way back to the source are probabilities.
+/// Densities are with respect to length, area or volume; along a quarter-circle they are with respect to arc
+/// length, in both directions. The exit and the step to the source have probabilities instead of densities.
 ///
 /// ```
 /// use gfn::env::{Direction, Env, Reals};
@@ -61,10 +62,10 @@ pub struct BoxEnv {
 }
 
 impl BoxEnv {
-    /// The box of `ndim` axes.
+    /// Builds the box of `ndim` axes.
     ///
     /// # Errors
-    /// [`Error::Config`] without an axis, and for a `delta` that isn't in `(0, 1)`.
+    /// [`Error::Config`] if `ndim` is 0, and if `delta` isn't in `(0, 1)`.
     pub fn cartesian(ndim: usize, delta: f64) -> Result<Self> {
         if ndim == 0 {
             return Err(Error::config("the number of axes", 0, "at least 1"));
@@ -73,10 +74,10 @@ impl BoxEnv {
         Ok(Self { ndim, delta, geometry: Geometry::Cartesian })
     }
 
-    /// The square with steps along quarter-circles.
+    /// Builds the square with steps along quarter-circles.
     ///
     /// # Errors
-    /// [`Error::Config`] for a `delta` that isn't in `(0, 1)`.
+    /// [`Error::Config`] if `delta` isn't in `(0, 1)`.
     pub fn polar(delta: f64) -> Result<Self> {
         checked_delta(delta)?;
         Ok(Self { ndim: 2, delta, geometry: Geometry::Polar })
@@ -88,7 +89,7 @@ impl BoxEnv {
         self.ndim
     }
 
-    /// The length of a step: the least along every axis, or the radius.
+    /// The length of a step: the minimum along every axis, or the radius.
     #[must_use]
     pub fn delta(&self) -> f64 {
         self.delta
@@ -103,8 +104,8 @@ impl BoxEnv {
     /// Checks that each action can be taken in its state.
     ///
     /// # Errors
-    /// [`Error::Shape`] for states or actions of another width; [`Error::Contract`] for states outside the box;
-    /// [`Error::IllegalStep`] for the first step that isn't permitted, NaN included.
+    /// [`Error::Shape`] for states or actions of another width; [`Error::Contract`] for states outside the
+    /// box; [`Error::IllegalStep`] for the first step that isn't permitted, NaN included.
     pub fn check(&self, direction: Direction, states: &Reals, actions: &Reals) -> Result<()> {
         check_widths(states, actions, [self.ndim, self.ndim + 1])?;
         let mut unit = vec![0.0; self.ndim];
@@ -144,12 +145,12 @@ impl BoxEnv {
         }
     }
 
-    /// The point of an action, and its flag.
+    /// Splits an action into its point and its flag.
     pub(super) fn split<'a>(&self, action: &'a [f64]) -> (&'a [f64], f64) {
         (&action[..self.ndim], action[self.ndim])
     }
 
-    /// Actions that lead to these points, or leave them.
+    /// Builds the actions that lead to these points, or exit from them.
     fn actions(&self, points: &Reals, exit: bool) -> Reals {
         let mut values = Vec::with_capacity(points.len() * (self.ndim + 1));
         for point in points.rows() {
@@ -162,7 +163,7 @@ impl BoxEnv {
     }
 }
 
-/// The error of an action that can't be taken.
+/// Builds the error for an action that can't be taken.
 pub(super) fn illegal(row: usize, direction: Direction, state: &[f64], action: &[f64], problem: &str) -> Error {
     Error::IllegalStep { row, direction, detail: format!("from {state:?} by {action:?}: {problem}") }
 }
@@ -184,7 +185,7 @@ impl Env for BoxEnv {
         Reals::filled(self.ndim, instances.len(), 0.0)
     }
 
-    /// Every action is checked: see [`check`](Self::check).
+    /// Checks every action: see [`check`](Self::check).
     fn step(&self, direction: Direction, states: &mut Reals, actions: &Reals) -> Result<Step<Reals>> {
         self.check(direction, states, actions)?;
         let n = states.len();

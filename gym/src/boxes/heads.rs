@@ -1,4 +1,5 @@
-//! A network's outputs for the states of a box, and the log-probabilities that follow from them, with derivatives.
+//! A network's outputs for the states of a box, and the log-probabilities that follow from them, with
+//! derivatives.
 
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -10,12 +11,12 @@ use super::beta::Betas;
 use super::chart::Axes;
 use super::dist::{BetaMixtures, Coupling};
 
-/// A network's numbers for some of the axes, `[states, width]`, laid out as those of [`BetaMixtures`] for a box that
-/// has no others.
+/// A network's numbers for some of the axes, `[states, width]`, in the layout of [`BetaMixtures`] for a box
+/// that has only these axes.
 #[derive(Debug)]
 pub(super) struct Head {
     pub(super) axes: Axes,
-    /// The numbers on the network's device; none in a roll-out on the host.
+    /// The numbers on the network's device; `None` in a roll-out on the host.
     tensor: Option<Tensor>,
     host: OnceCell<Vec<f64>>,
 }
@@ -38,9 +39,9 @@ impl Head {
 #[derive(Debug)]
 pub(super) struct Heads {
     pub(super) mixtures: BetaMixtures,
-    /// A row for each state.
+    /// The numbers of each state, a row per state.
     pub(super) each: Head,
-    /// One row for every source, whose steps use axes that `each` lacks.
+    /// The numbers of the source, a single row, if its steps use axes that `each` lacks.
     pub(super) source: Option<Head>,
 }
 
@@ -81,7 +82,7 @@ impl Heads {
         }
         let values = from_host(&values, kind, device);
         match slopes.as_slice() {
-            // A single group is in the order of the question already.
+            // A single group is already in the order of the actions.
             [(slope, _)] => values + slope,
             _ => slopes
                 .iter()
@@ -90,7 +91,7 @@ impl Heads {
     }
 }
 
-/// These rows of a tensor.
+/// Selects rows of a tensor.
 fn in_order(tensor: &Tensor, rows: &[usize]) -> Tensor {
     let same = rows.len() as i64 == tensor.size()[0] && rows.iter().enumerate().all(|(k, &row)| k == row);
     if same { tensor.shallow_clone() } else { tensor.index_select(0, &index_tensor(rows, tensor.device())) }
@@ -98,7 +99,7 @@ fn in_order(tensor: &Tensor, rows: &[usize]) -> Tensor {
 
 /// An action to be scored.
 pub(super) struct ScoredStep<'a> {
-    /// The place of its log-probability in the result.
+    /// The index of its log-probability in the result.
     pub(super) at: usize,
     /// The row of the head.
     pub(super) row: usize,
@@ -110,16 +111,17 @@ pub(super) struct ScoredStep<'a> {
     pub(super) unit: Option<&'a [f64]>,
 }
 
-/// log-probabilities, and their derivatives by the numbers of their rows, `[actions, width]`.
+/// The log-probabilities, and their derivatives with respect to the numbers of their rows,
+/// `[actions, width]`.
 struct Scores {
     values: Vec<f64>,
     by_numbers: Vec<f64>,
 }
 
-/// The places of numbers.
+/// The indices of a state's numbers by their meaning.
 struct Layout<'a> {
     mixtures: &'a BetaMixtures,
-    /// The axes that there are numbers for.
+    /// The axes whose numbers are stored.
     stored_axes: &'a Axes,
     /// The axes that steps use.
     used_axes: &'a Axes,
@@ -142,13 +144,13 @@ impl Layout<'_> {
         self.score_all(numbers, actions)
     }
 
-    /// Raw alphas (part 0) or betas (part 1) of an axis.
+    /// The range of raw alphas (part 0) or betas (part 1) of an axis.
     fn raw(&self, part: usize, axis: usize) -> Range<usize> {
         let start = self.mixtures.raw_at(part, axis - self.stored_axes.start, self.stored_axes.len());
         start..start + self.mixtures.components
     }
 
-    /// Returns the places of the logits of each choice of a component, and the axes that the choice is for.
+    /// Returns the range of the logits of each choice of a component, and the axes that the choice is for.
     fn choices(&self) -> Vec<(Range<usize>, Axes)> {
         let k = self.mixtures.components;
         match self.mixtures.coupling {
@@ -160,7 +162,8 @@ impl Layout<'_> {
         }
     }
 
-    /// The same numbers on every processor: nothing is fused, and sums have one order.
+    /// Gives the same numbers on every processor: no multiplication and addition are fused, and sums have one
+    /// order.
     #[inline(always)]
     fn score_all(&self, numbers: &[f64], actions: &[ScoredStep<'_>]) -> Scores {
         let (k, width) = (self.mixtures.components, self.mixtures.width(self.stored_axes.len()));
@@ -230,7 +233,7 @@ fn add_densities(betas: &Betas, terms: Range<usize>, logs: [f64; 2], total: &mut
     }
 }
 
-/// The derivatives by raw numbers of components that have these shares in the density.
+/// Writes the derivatives with respect to raw numbers, for components that have these shares of the density.
 #[inline(always)]
 fn slopes(by_concentration: &[f64], slope: &[f64], log: f64, share: &[f64], out: &mut [f64]) {
     let n = out.len();
@@ -240,7 +243,7 @@ fn slopes(by_concentration: &[f64], slope: &[f64], log: f64, share: &[f64], out:
     }
 }
 
-/// Turns logits into shares of 1, and gives the logarithm of the sum of their exponentials.
+/// Turns logits into probabilities, and returns the logarithm of the sum of their exponentials.
 #[inline(always)]
 fn softmax(logits: &mut [f64]) -> f64 {
     let max = fold(logits, f64::NEG_INFINITY, |a, b| if b > a { b } else { a });
@@ -253,7 +256,7 @@ fn softmax(logits: &mut [f64]) -> f64 {
     max + sum.ln()
 }
 
-/// A fold in eight independent parts, which the processor computes side by side.
+/// Folds values in eight independent lanes, which the processor computes in parallel.
 #[inline(always)]
 fn fold(values: &[f64], start: f64, both: impl Fn(f64, f64) -> f64) -> f64 {
     let mut lanes = [start; 8];

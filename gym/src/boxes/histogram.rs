@@ -4,7 +4,8 @@ use gfn::{Error, Result, Rng};
 
 /// A histogram of points of the square, and a target probability for each of its cells.
 ///
-/// A sampled distance is never 0: [`floor`](Self::floor) is what a perfect sampler of the same size would have.
+/// The divergence of a finite sample is never 0: [`floor`](Self::floor) is the average of a perfect sampler
+/// with an equal number of points.
 ///
 /// ```
 /// use gfn::env::Reals;
@@ -21,7 +22,8 @@ pub struct GridHistogram {
 }
 
 impl GridHistogram {
-    /// `bins` by `bins` cells; `target` holds the probability of each, the first axis running fastest.
+    /// Builds a histogram of `bins` by `bins` cells; `target` holds the probability of each, the first axis
+    /// running fastest.
     ///
     /// # Errors
     /// [`Error::Shape`] for another number of cells.
@@ -47,7 +49,7 @@ impl GridHistogram {
         &self.target
     }
 
-    /// Points in each cell; a point on an inner border belongs to the cell behind it.
+    /// Counts the points in each cell; a point on an inner border belongs to the cell behind it.
     ///
     /// # Errors
     /// [`Error::Contract`] for points that aren't in the square.
@@ -66,8 +68,7 @@ impl GridHistogram {
 
     /// The Jensen-Shannon divergence (natural logarithm) of these points' histogram from the target.
     ///
-    /// # Errors
-    /// Those of [`counts`](Self::counts); [`Error::Config`] without a point.
+    /// The errors of [`counts`](Self::counts), and [`Error::Config`] if there is no point.
     pub fn jsd(&self, points: &Reals) -> Result<f64> {
         if points.is_empty() {
             return Err(Error::config("the points of a histogram", "none", "at least one point"));
@@ -75,10 +76,10 @@ impl GridHistogram {
         self.jsd_of(&self.counts(points)?)
     }
 
-    /// The same of `n` perfect samples, on average over `repeats` draws.
+    /// The average of this divergence for `n` exact samples, over `repeats` draws.
     ///
     /// # Errors
-    /// [`Error::Config`] for no sample or no draw.
+    /// [`Error::Config`] if `n` or `repeats` is 0.
     pub fn floor(&self, n: usize, repeats: usize, rng: &mut Rng) -> Result<f64> {
         if n == 0 || repeats == 0 {
             let got = format!("{n} samples, {repeats} times");

@@ -1,13 +1,14 @@
 //! Logarithm and exponential without a branch or a call, so that the compiler computes several at once.
 
-/// `ln(x)` for a positive normal number, to about one unit in the last place: fdlibm's (Sun Microsystems, 1993). Anything else gives a
-/// number that means nothing.
+/// Computes `ln(x)` for a positive normal number, to about one unit in the last place, by fdlibm's method
+/// (Sun Microsystems, 1993). The result is meaningless for any other number.
 #[inline(always)]
 pub(super) fn ln(x: f64) -> f64 {
-    /// Root of one half: what is left of the power of two lies between it and the root of two.
+    /// The square root of one half: after the power of two is split off, the rest lies between it and the
+    /// square root of two.
     const LEAST: u64 = 0x3fe6_a09e_667f_3bcd;
     const ONE: u64 = 0x3ff0_0000_0000_0000;
-    /// 2^52, whose last bits hold whole numbers.
+    /// The number 2^52, whose last bits hold whole numbers.
     const WHOLE: u64 = 0x4330_0000_0000_0000;
     const LN_2: [f64; 2] = [6.931_471_803_691_238e-1, 1.908_214_929_270_587_7e-10];
     const SERIES: [f64; 7] = [
@@ -29,10 +30,11 @@ pub(super) fn ln(x: f64) -> f64 {
     power * LN_2[0] - ((half - (s * (half + series) + power * LN_2[1])) - f)
 }
 
-/// `exp(x)`, to about one unit in the last place: fdlibm's. Below -708 it is that of -708, 3e-308, above 709 that of 709; NaN stays NaN.
+/// Computes `exp(x)`, to about one unit in the last place, by fdlibm's method. Below -708 the result is that
+/// of -708, 3e-308, and above 709 that of 709; NaN stays NaN.
 #[inline(always)]
 pub(super) fn exp(x: f64) -> f64 {
-    /// 1.5 * 2^52: added and taken away, it rounds.
+    /// The number 1.5 * 2^52: adding and subtracting it rounds to a whole number.
     const ROUND: f64 = 6_755_399_441_055_744.0;
     const LN_2: [f64; 2] = [6.931_471_803_691_238e-1, 1.908_214_929_270_587_7e-10];
     const SERIES: [f64; 5] = [
@@ -54,7 +56,7 @@ pub(super) fn exp(x: f64) -> f64 {
     value * f64::from_bits((shifted.to_bits() << 52).wrapping_add(1023 << 52))
 }
 
-/// The sum of `terms[k] x^k`.
+/// Computes the sum of `terms[k] x^k`.
 #[inline(always)]
 pub(super) fn polynomial<const N: usize>(terms: &[f64; N], x: f64) -> f64 {
     let mut sum = terms[N - 1];

@@ -1,4 +1,4 @@
-//! The unit box: points of `[0, 1]^n`, reached from the origin in steps of any direction that leads away from it.
+//! The unit box: points of `[0, 1]^n`, reached from the origin in steps that never decrease a coordinate.
 
 mod beta;
 mod chart;

@@ -12,7 +12,7 @@ use super::heads::{Head, Heads};
 use super::{BoxEnv, Geometry};
 use crate::continuous::{MixturePolicyConfig, Perceptrons, check_no_conditions, check_width};
 
-/// Uniform actions both ways, without parameters: see [`BoxDist::uniform`].
+/// Uniform actions in both directions, without parameters: see [`BoxDist::uniform`].
 ///
 /// ```
 /// use gfn::{rollout::Sampler, Rng};
@@ -43,8 +43,8 @@ impl Policy<BoxEnv> for BoxUniform {
 pub type BoxPolicyConfig = MixturePolicyConfig<BetaMixtures>;
 
 impl Default for BoxPolicyConfig {
-    /// Four hidden layers of 128 with ReLU, P_F and P_B on one torso, 32 joint components with concentrations from
-    /// 0.6 to 1000, no flow head, log Z from 0.
+    /// Four hidden layers of 128 with ReLU, P_F and P_B on one torso, 32 joint components with concentrations
+    /// from 0.6 to 1000, no flow head, log Z from 0.
     fn default() -> Self {
         Self {
             mlp: MlpConfig { hidden: vec![128; 4], activation: Activation::Relu, ..MlpConfig::default() },
@@ -62,8 +62,9 @@ impl Default for BoxPolicyConfig {
 
 /// A perceptron on the coordinates as the policy of the [box](BoxEnv).
 ///
-/// At first the components of each mixture stand side by side and cover their axis, and the exit has probability
-/// about one half. (In torchgfn they all start at the middle, with concentrations half way to the largest.)
+/// Initially the components of each mixture lie side by side and cover their axis, and the exit has
+/// probability about one half. (In torchgfn they all start in the middle, with concentrations half way to the
+/// maximum.)
 ///
 /// ```
 /// use gfn::{Rng, objective::TrajectoryBalance, train::{Trainer, TrainerConfig}};
@@ -81,20 +82,20 @@ pub struct BoxPolicy {
     ndim: usize,
     geometry: Geometry,
     networks: Perceptrons,
-    /// Initial outputs of a mixture, which are added to the network's.
+    /// Initial outputs of a mixture, which are added to the network's outputs.
     start: Vec<f64>,
-    /// The axes along which steps are taken from states other than the source. Outputs of other axes are computed for
-    /// the source alone.
+    /// The axes along which steps are taken from states other than the source. Outputs of other axes are
+    /// computed for the source alone.
     axes: Axes,
     /// The outputs for these axes.
     columns: Vec<i64>,
 }
 
 impl BoxPolicy {
-    /// A network for the box, with weights drawn from `rng`.
+    /// Builds a policy for the box, with weights drawn from `rng`.
     ///
     /// # Errors
-    /// [`Error::Config`] for settings that make no sense.
+    /// [`Error::Config`] for invalid settings.
     pub fn new(env: &BoxEnv, config: BoxPolicyConfig, device: Device, kind: Kind, rng: &mut Rng) -> Result<Self> {
         config.mixtures.check()?;
         let ndim = env.ndim();
@@ -125,7 +126,7 @@ impl BoxPolicy {
         check_width(states, self.ndim)
     }
 
-    /// Outputs plus their initial values. `columns` names the outputs that there are; `None` for all.
+    /// Adds the initial values to outputs. `columns` lists the outputs that `outputs` has; `None` for all.
     fn with_start(&self, outputs: &Tensor, columns: Option<&[i64]>) -> Tensor {
         let start = match columns {
             Some(columns) => columns.iter().map(|&column| self.start[column as usize]).collect(),
@@ -146,7 +147,7 @@ impl BoxPolicy {
     }
 }
 
-/// Initial outputs: components side by side, each as wide as its share of the axis.
+/// Returns the initial outputs: components side by side, each as wide as its share of the axis.
 fn start(mixtures: &BetaMixtures, ndim: usize) -> Vec<f64> {
     let k = mixtures.components;
     let mut values = vec![0.0; mixtures.width(ndim)];
@@ -156,7 +157,7 @@ fn start(mixtures: &BetaMixtures, ndim: usize) -> Vec<f64> {
     };
     let narrow = 2.0 + 2.0 * per_axis * per_axis;
     let (min, max) = (mixtures.min_concentration, mixtures.max_concentration);
-    // At the ends of the range the sigmoid would have no gradient.
+    // The sigmoid would have no gradient at the ends of the range.
     let (least, most) = (min + 1e-3 * (max - min), min + 0.9 * (max - min));
     for (axis, step) in spread(ndim).into_iter().enumerate() {
         for component in 0..k {
@@ -173,7 +174,8 @@ fn start(mixtures: &BetaMixtures, ndim: usize) -> Vec<f64> {
     values
 }
 
-/// Steps along each axis whose multiples, modulo 1, fill the box evenly: powers of the root of x^(n + 1) = x + 1.
+/// Returns a step per axis whose multiples, modulo 1, fill the box evenly: powers of the root of x^(n + 1) =
+/// x + 1.
 fn spread(ndim: usize) -> Vec<f64> {
     let root = (0..64).fold(2f64, |x, _| (1.0 + x).powf(1.0 / (ndim + 1) as f64));
     (1..=ndim).map(|axis| root.powi(-(axis as i32))).collect()
@@ -223,12 +225,12 @@ impl Policy<BoxEnv> for BoxPolicy {
     }
 }
 
-/// A [`BoxPolicy`] for a roll-out.
+/// A [`BoxPolicy`] with its network on the host, for a roll-out.
 struct FrozenBox<'a> {
     policy: &'a BoxPolicy,
     direction: Direction,
     network: HostMlp,
-    /// Initial values of its outputs.
+    /// The initial values that are added to its outputs.
     start: Vec<f64>,
     /// The outputs for the source, if `network` lacks some of them.
     source: Option<Vec<f64>>,

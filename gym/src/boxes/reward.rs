@@ -4,7 +4,7 @@ use gfn::{Error, Result};
 /// The reward of the original hyper-grid on the unit box (Lahlou et al., 2023):
 /// `R0 + R1 prod_i [|x_i - 1/2| > 1/4] + R2 prod_i [0.3 < |x_i - 1/2| < 0.4]`.
 ///
-/// Every point but the source can be terminating, so partial states have a reward, too.
+/// Every point but the source can be terminal, so intermediate states have a reward, too.
 ///
 /// ```
 /// use gfn::env::{Reals, Reward};
@@ -22,15 +22,16 @@ pub struct BoxReward {
     r2: f64,
 }
 
-/// The intervals along an axis in which R1 and R2 are given: distances from the middle, and the bounds on either side of it.
+/// The intervals along an axis in which R1 and R2 are given: distances from the middle, and the bounds on
+/// either side of it.
 const OUTER: [(f64, f64); 2] = [(0.0, 0.25), (0.75, 1.0)];
 const BANDS: [(f64, f64); 2] = [(0.1, 0.2), (0.8, 0.9)];
 
 impl BoxReward {
-    /// A reward of these heights.
+    /// Builds a reward of these heights.
     ///
     /// # Errors
-    /// [`Error::Config`] unless R0 is positive, the others at least 0, and all finite.
+    /// [`Error::Config`] unless R0 is positive, R1 and R2 are at least 0, and all are finite.
     pub fn new(r0: f64, r1: f64, r2: f64) -> Result<Self> {
         if r0 > 0.0 && r1 >= 0.0 && r2 >= 0.0 && [r0, r1, r2].iter().all(|r| r.is_finite()) {
             Ok(Self { r0, r1, r2 })
@@ -43,7 +44,7 @@ impl BoxReward {
         }
     }
 
-    /// R of a point.
+    /// Returns R of a point.
     fn at(&self, point: &[f64]) -> f64 {
         let all = |inside: fn(f64) -> bool| point.iter().all(|x| inside((x - 0.5).abs()));
         let mut reward = self.r0;
@@ -63,7 +64,8 @@ impl BoxReward {
         (self.r0 + self.r1 * power(0.5) + self.r2 * power(0.2)).ln()
     }
 
-    /// The probability of each cell of the square, cut into `bins` by `bins`: exact. The first axis runs fastest.
+    /// Returns the exact probability of each of `bins` by `bins` cells of the square. The first axis runs
+    /// fastest.
     #[must_use]
     pub fn cells(&self, bins: usize) -> Vec<f64> {
         let share = |intervals: &[(f64, f64)], k: usize| -> f64 {
@@ -81,7 +83,7 @@ impl BoxReward {
 }
 
 impl Default for BoxReward {
-    /// R0 = 0.1, R1 = 0.5 and R2 = 2.
+    /// Returns the reward with R0 = 0.1, R1 = 0.5 and R2 = 2.
     fn default() -> Self {
         Self { r0: 0.1, r1: 0.5, r2: 2.0 }
     }

@@ -2,13 +2,13 @@
 
 use gfn::graph::GraphState;
 
-/// The neighbours of a node, as bits; graphs here have at most one word per row.
+/// Returns the neighbours of a node, as bits; these graphs have at most one word per row.
 pub(super) fn neighbours(graph: &GraphState, a: usize) -> u64 {
     graph.adjacency().bits(a).map_or(0, |words| words[0])
 }
 
-/// Bron and Kerbosch (1973) with pivoting: every maximal clique that holds `chosen`, grows from `candidates`, and holds none of
-/// `excluded`.
+/// Visits every maximal clique that contains `chosen`, grows from `candidates`, and contains none of
+/// `excluded`: the algorithm of Bron and Kerbosch (1973) with pivoting.
 pub(super) fn maximal_cliques(
     graph: &GraphState,
     chosen: u64,
@@ -33,7 +33,7 @@ pub(super) fn maximal_cliques(
     }
 }
 
-/// The set bits of a word, ascending.
+/// Returns the indices of the set bits of a word, ascending.
 pub(super) fn bits(word: u64) -> impl Iterator<Item = usize> {
     std::iter::successors(Some(word), |rest| Some(rest & rest.wrapping_sub(1)))
         .take_while(|rest| *rest != 0)

@@ -1,4 +1,5 @@
-//! Connected graphs of two-coloured nodes, with three rewards: the basic graph task of recursionpharma/gflownet.
+//! Connected graphs of two-coloured nodes, with three rewards: the basic graph task of
+//! recursionpharma/gflownet.
 
 mod cliques;
 
@@ -10,17 +11,17 @@ use serde::{Deserialize, Serialize};
 
 use self::cliques::{maximal_cliques, neighbours};
 
-/// The numbers of connected graphs of 1, 2, ... two-coloured nodes, up to isomorphism (Burnside and inverse Euler
-/// transform).
+/// The numbers of connected graphs of 1, 2, ... two-coloured nodes, up to isomorphism (Burnside and inverse
+/// Euler transform).
 const CONNECTED: [u64; 9] = [2, 3, 10, 50, 354, 3_883, 67_994, 2_038_236, 109_141_344];
-/// The most nodes that fit the reward's bit sets.
+/// The largest number of nodes that fits the reward's bit sets.
 const MAX_NODES: usize = 64;
 
 /// Connected undirected graphs of at most `max_nodes` nodes of two colours, up to isomorphism.
 ///
-/// Growth starts from the empty graph with a first node, goes on with nodes attached to one that is there and with
-/// edges, and stays connected both ways. Any graph but the empty one can be finished; training corrects for symmetry.
-/// The environment is that of recursionpharma/gflownet's basic graph task.
+/// Growth begins at the empty graph with a first node, and continues with edges and with nodes attached to
+/// existing nodes. Graphs stay connected in both directions. Any graph but the empty one can be finished;
+/// training corrects for symmetry. The environment is that of recursionpharma/gflownet's basic graph task.
 ///
 /// ```
 /// use gfn::{env::{Direction, DiscreteEnv, Env}};
@@ -44,18 +45,18 @@ struct Connected {
 }
 
 impl ColoredGraphs {
-    /// Graphs of at most `max_nodes` nodes.
+    /// Builds the environment of graphs of at most `max_nodes` nodes.
     ///
     /// # Errors
-    /// [`Error::Config`] for no node, or more than 64.
+    /// [`Error::Config`] for a `max_nodes` of 0 or above 64.
     pub fn new(max_nodes: usize) -> Result<Self> {
         Self::build(max_nodes, false)
     }
 
-    /// The same; the empty graph may be a finished object, too.
+    /// Builds the environment in which the empty graph can be finished, too.
     ///
     /// # Errors
-    /// Those of [`new`](Self::new).
+    /// The errors of [`new`](Self::new).
     pub fn with_empty(max_nodes: usize) -> Result<Self> {
         Self::build(max_nodes, true)
     }
@@ -84,7 +85,7 @@ impl ColoredGraphs {
         self.env
     }
 
-    /// The most nodes.
+    /// The largest number of nodes.
     #[must_use]
     pub fn max_nodes(&self) -> usize {
         self.max_nodes
@@ -116,16 +117,16 @@ pub enum ColoredGraphReward {
     /// log R = -10/4 |n0 + n1/2 - 3|, with n0 and n1 nodes of the two colours. The default.
     #[default]
     Count,
-    /// log R = 10/7 (e - n) for more than 3 nodes, else -50/7, with e the nodes whose number of neighbours of the other
-    /// colour is even and not zero.
+    /// log R = 10/7 (e - n) for more than 3 nodes, else -50/7, with e the nodes whose number of neighbours of
+    /// the other colour is even and not zero.
     Even,
-    /// log R = max(m - s + n - 1, -10), with s the sum of the sizes of all maximal cliques and m the number of those
-    /// of size 4, each counted 1 if at least 3 of its nodes share a colour and 1/2 otherwise.
+    /// log R = max(m - s + n - 1, -10), with s the sum of the sizes of all maximal cliques and m the number
+    /// of those of size 4, each counted 1 if at least 3 of its nodes share a colour and 1/2 otherwise.
     Clique,
 }
 
 impl ColoredGraphReward {
-    /// log R of one graph.
+    /// Returns log R of one graph.
     ///
     /// ```
     /// use gfn::graph::{GraphKind, GraphState};
@@ -160,7 +161,7 @@ impl Reward<GraphStates> for ColoredGraphReward {
     }
 }
 
-/// The nodes of colour 0, as bits.
+/// Returns the nodes of colour 0, as bits.
 fn first_colour(graph: &GraphState) -> u64 {
     let nodes = graph.nodes().enumerate();
     nodes.fold(0, |bits, (a, node)| bits | u64::from(node.class == 0) << a)

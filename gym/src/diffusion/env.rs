@@ -7,13 +7,14 @@ use tch::{Device, Kind, Tensor};
 use super::{DiffusionStates, GaussianSteps, Process, ReferencePolicy};
 use crate::continuous::read_actions;
 
-/// Sampling from a density on R^d by a controlled diffusion (Lahlou et al. 2023; Sendera et al. 2024): the origin is
-/// the initial state, `steps` Gaussian steps lead to the object.
+/// Sampling from a density on R^d by a controlled diffusion (Lahlou et al. 2023; Sendera et al. 2024): the
+/// origin is the initial state, `steps` Gaussian steps lead to the object.
 ///
-/// *States.* A point and the number of steps made. *Actions.* Forwards the next point, backwards the one before, both
-/// absolute: a walk that is recorded is taken again bit for bit. There is no exit action: a trajectory ends with its
-/// last step. The first step back from step 1 leads to the origin, with probability 1. torchgfn's actions are
-/// increments, and its last step counts as the exit, with log P_F = 0; here all steps count.
+/// *States.* A point and the number of steps made. *Actions.* The next point (forwards) or the previous point
+/// (backwards), both absolute, so that a recorded trajectory is repeated bit for bit. There is no exit
+/// action: a trajectory ends with its last step. The backward step from step 1 leads to the origin, with
+/// probability 1. torchgfn's actions are increments, and its last step counts as the exit, with log P_F = 0;
+/// here all steps count.
 ///
 /// ```
 /// use gfn::{env::{Env, Rows}, rollout::Sampler, Rng};
@@ -30,10 +31,10 @@ pub struct DiffusionSampling {
 }
 
 impl DiffusionSampling {
-    /// Points of `dim` coordinates that a process moves.
+    /// Builds the environment of points with `dim` coordinates that a process moves.
     ///
     /// # Errors
-    /// [`Error::Config`] for no coordinate.
+    /// [`Error::Config`] if `dim` is 0.
     pub fn new(dim: usize, process: Process) -> Result<Self> {
         match dim {
             0 => Err(Error::config("the dimension", "0", "at least one coordinate")),
@@ -53,7 +54,7 @@ impl DiffusionSampling {
         &self.process
     }
 
-    /// The finished objects that points are.
+    /// Returns these points as finished objects.
     #[must_use]
     pub fn terminal(&self, points: Reals) -> DiffusionStates {
         DiffusionStates::at(points, self.process.steps())
@@ -134,7 +135,7 @@ impl Env for DiffusionSampling {
 impl ReplayEnv for DiffusionSampling {
     type Uniform = ReferencePolicy;
 
-    /// The process without drift.
+    /// Returns the process without drift as a policy.
     fn uniform(&self) -> ReferencePolicy {
         ReferencePolicy
     }
@@ -143,7 +144,7 @@ impl ReplayEnv for DiffusionSampling {
         self.check(Direction::Forward, states, actions)
     }
 
-    /// The mean of the backward kernel.
+    /// Returns the mean of the backward kernel.
     fn way_back(&self, states: &DiffusionStates) -> Result<Reals> {
         self.check_states(states)?;
         let mut points = states.points.clone();

@@ -11,24 +11,25 @@ use crate::continuous::{check_no_exit_bias, check_rows};
 /// A network's corrections to the kernels of a process.
 #[derive(Debug)]
 pub(super) struct Steering {
-    /// `gain` times this is added to the mean, `[n, d]`.
+    /// The drift: `gain` times it is added to the mean, `[n, d]`.
     pub(super) drift: Tensor,
-    /// Added to the log standard deviation, `[n, 1]` or `[n, d]`.
+    /// The correction that is added to the log standard deviation, `[n, 1]` or `[n, d]`.
     pub(super) log_sd: Option<Tensor>,
 }
 
-/// An isotropic or diagonal Gaussian over the next point for each row of states; a point mass where its standard deviation is 0.
+/// An isotropic or diagonal Gaussian over the next point for each row of states; a point mass if its standard
+/// deviation is 0.
 ///
-/// Exploration adds its [`noise`](Exploration::noise) to the standard deviation in quadrature, as Sendera et al. (2024) do, and a
-/// temperature multiplies the variance. There is no uniform distribution over all points and no exit to be biased: both are
-/// refused. A point mass stays one.
+/// Exploration adds its [`noise`](Exploration::noise) to the standard deviation in quadrature, as Sendera et
+/// al. (2024) do, and a temperature multiplies the variance. There is no uniform distribution over all points
+/// and no exit to be biased: both are refused. A point mass stays one.
 #[derive(Debug)]
 pub struct GaussianSteps {
     dim: usize,
     direction: Direction,
-    /// Without steering, `[n, d]`.
+    /// The mean without steering, `[n, d]`.
     mean: Vec<f64>,
-    /// Without steering, per row.
+    /// The standard deviation without steering, per row.
     sd: Vec<f64>,
     /// The factor of the drift, per row.
     gain: Vec<f64>,
@@ -36,12 +37,12 @@ pub struct GaussianSteps {
 }
 
 impl GaussianSteps {
-    /// Means `[n, d]`, one after another, and a standard deviation for each row.
+    /// Builds steps from means `[n, d]`, one after another, and a standard deviation for each row.
     pub(super) fn new(dim: usize, direction: Direction, mean: Vec<f64>, sd: Vec<f64>) -> Self {
         Self { dim, direction, mean, sd, gain: Vec::new(), steering: None }
     }
 
-    /// The same steps under a network's corrections; `gain` is the factor of the drift in each row.
+    /// Adds a network's corrections to the steps; `gain` is the factor of the drift in each row.
     pub(super) fn steered(self, gain: Vec<f64>, steering: Steering) -> Self {
         Self { gain, steering: Some(steering), ..self }
     }
@@ -52,13 +53,13 @@ impl GaussianSteps {
         self.sd.len()
     }
 
-    /// `true` if there is no state.
+    /// Returns `true` if there is no state.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.sd.is_empty()
     }
 
-    /// Mean and standard deviation of each coordinate of each state, `[n, d]` both, on the host.
+    /// Returns mean and standard deviation of each coordinate of each state, both `[n, d]`, on the host.
     ///
     /// # Errors
     /// [`Error::NonFinite`] for a drift or a standard deviation that isn't finite.
@@ -87,7 +88,7 @@ impl GaussianSteps {
         Ok((Reals::from_flat(self.dim, mean)?, Reals::from_flat(self.dim, sd)?))
     }
 
-    /// A point mass: all probability at one point.
+    /// Checks that the action is the point that has all probability.
     fn check_point_mass(&self, row: usize, action: &[f64]) -> Result<()> {
         let mean = &self.mean[row * self.dim..(row + 1) * self.dim];
         if mean == action {
@@ -97,8 +98,9 @@ impl GaussianSteps {
         Err(Error::IllegalStep { row, direction: self.direction, detail })
     }
 
-    /// Each row's standardised distance from the unsteered mean `[d]`, what a unit of drift takes from it, the constant of its
-    /// log-density, and 0 for a point mass, else 1: one flat row of `d + 3` numbers each.
+    /// Returns, for each row, the standardised distance from the unsteered mean `[d]`, the amount that a unit
+    /// of drift subtracts from it, the constant of the log-density, and 1, or 0 for a point mass: flat rows
+    /// of `d + 3` numbers.
     fn standardise(&self, rows: &[usize], actions: &Reals) -> Result<Vec<f64>> {
         let half_log_tau = 0.5 * std::f64::consts::TAU.ln();
         let mut out = Vec::with_capacity(rows.len() * (self.dim + 3));
@@ -172,7 +174,7 @@ impl Distribution for GaussianSteps {
     }
 }
 
-/// Rows of a tensor, without a copy where they are the first ones in order.
+/// Selects rows of a tensor, without a copy if they are the first rows in order.
 fn pick_rows(values: &Tensor, rows: &[usize]) -> Tensor {
     if rows.iter().enumerate().all(|(k, &row)| k == row) {
         return values.narrow(0, 0, rows.len() as i64);
@@ -180,7 +182,7 @@ fn pick_rows(values: &Tensor, rows: &[usize]) -> Tensor {
     values.index_select(0, &index_tensor(rows, values.device()))
 }
 
-/// Normal numbers, both of each pair.
+/// Draws normal numbers, and keeps the second of each pair for the next call.
 #[derive(Default)]
 pub(super) struct Normals(Option<f64>);
 

@@ -8,18 +8,18 @@ use tch::Tensor;
 /// The size of a network of point and time: of the drift, the backward corrections, or the state flow.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct GradNetConfig {
-    /// Harmonics of time, each a sine and a cosine.
+    /// The number of harmonics of time, each a sine and a cosine.
     pub harmonics: i64,
-    /// Width of the embeddings of point and time, which are added, and of the hidden layers.
+    /// The width of the embeddings of point and time, which are added, and of the hidden layers.
     pub hidden: i64,
-    /// Hidden layers on that sum.
+    /// The number of hidden layers on that sum.
     pub layers: usize,
     /// `true` if the output layer starts at 0, so that the process starts without drift.
     pub zero_init: bool,
 }
 
 impl Default for GradNetConfig {
-    /// torchgfn's sizes: 64 harmonics, width 64, two hidden layers; outputs don't start at 0.
+    /// Returns torchgfn's sizes: 64 harmonics, width 64, two hidden layers; outputs don't start at 0.
     fn default() -> Self {
         Self { harmonics: 64, hidden: 64, layers: 2, zero_init: false }
     }
@@ -40,8 +40,8 @@ impl GradNetConfig {
     }
 }
 
-/// Sine and cosine of `2 pi k t` for each step's time t and the first harmonics k, `[steps + 1, 2 harmonics]`;
-/// constant.
+/// Returns sine and cosine of `2 pi k t` for each step's time t and the first harmonics k,
+/// `[steps + 1, 2 harmonics]`; constant.
 pub(super) fn harmonics(scope: &Scope<'_>, n: i64, steps: usize) -> Tensor {
     let mut values = Vec::with_capacity((steps + 1) * 2 * n as usize);
     for step in 0..=steps {
@@ -55,7 +55,7 @@ pub(super) fn harmonics(scope: &Scope<'_>, n: i64, steps: usize) -> Tensor {
 
 /// The number of steps that the rows of a batch have made.
 pub(super) enum Times {
-    /// The same number for all rows, as in sampling.
+    /// A single number for all rows, as in sampling.
     One(i64),
     /// A number for each row.
     Each(Tensor),
@@ -72,7 +72,8 @@ impl Times {
         }
     }
 
-    /// Outputs of a network of time: one row for all states, or a row each. Each distinct time is evaluated once.
+    /// Evaluates a network of time: a single row for all states, or a row per state. Each distinct time is
+    /// evaluated once.
     pub(super) fn rows(&self, table: &Tensor, network: impl Fn(&Tensor) -> Tensor) -> Tensor {
         match self {
             Self::One(step) => network(&table.narrow(0, *step, 1)),
@@ -81,8 +82,8 @@ impl Times {
     }
 }
 
-/// A network of point and time: embeddings of both are added, and go through hidden layers with GELU between (Zhang
-/// and Chen 2022, as torchgfn and Sendera et al. have it: the harmonics' phases are fixed).
+/// A network of point and time: the embeddings of both are added and pass through hidden layers with GELU
+/// between them (Zhang and Chen 2022, as in torchgfn and Sendera et al.: the harmonics' phases are fixed).
 #[derive(Debug)]
 pub(super) struct JointNet {
     time: Mlp,
@@ -103,7 +104,7 @@ impl JointNet {
         }
     }
 
-    /// `[n, inputs]` to `[n, outputs]`.
+    /// Maps `[n, inputs]` to `[n, outputs]`.
     pub(super) fn forward(&self, points: &Tensor, table: &Tensor, times: &Times) -> Tensor {
         let time = times.rows(table, |table| self.time.forward(table).gelu("none"));
         self.joint.forward(&(self.point.forward(points) + time).gelu("none"))
@@ -127,7 +128,7 @@ impl GradientScale {
     }
 }
 
-/// Numbers of a tensor squeezed smoothly into `(-range, range)`.
+/// Squeezes the numbers of a tensor smoothly into `(-range, range)`.
 pub(super) fn within(values: &Tensor, range: f64) -> Tensor {
     values.tanh() * range
 }

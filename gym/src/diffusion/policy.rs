@@ -21,22 +21,22 @@ use crate::rewards::positive;
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BackwardSteps {
-    /// The process reversed: nothing is learned.
+    /// The reversed process: nothing is learned.
     #[default]
     Fixed,
-    /// With s the reversed process's standard deviation, the mean is shifted by `range s tanh(m)` and the standard
-    /// deviation becomes `s exp(range tanh(v))`, m and v being outputs of a network. The step into the origin stays a
-    /// point mass.
+    /// A learned correction of the reversed process with standard deviation s: the mean is shifted by
+    /// `range s tanh(m)` and the standard deviation becomes `s exp(range tanh(v))`, m and v being outputs of
+    /// a network. The step into the origin stays a point mass.
     Learned {
-        /// The distance from the process that it may go.
+        /// The largest shift of the mean in units of s, and the largest change of the log standard deviation.
         range: f64,
     },
-    /// torchgfn's learned kernel: the mean is shifted by `-scale m` and the standard deviation is `sqrt(s^2 +
-    /// exp(scale v)^2)`, m and v being squeezed into (-1, 1) and (-4, 4). With its scale of 0.1 it adds 0.67 to 1.5
-    /// of standard deviation however small s is (with v >= -1, 0.9): P_F can't match that, so take it for comparison
-    /// only. Unlike torchgfn's, the step into the origin stays a point mass.
+    /// torchgfn's learned kernel: the mean is shifted by `-scale m` and the standard deviation is
+    /// `sqrt(s^2 + exp(scale v)^2)`, m and v being squeezed into (-1, 1) and (-4, 4). With its scale of 0.1
+    /// it adds a standard deviation of 0.67 to 1.5 however small s is (with v >= -1, 0.9). P_F can't match
+    /// that, so use it for comparison only. Unlike torchgfn's, the step into the origin stays a point mass.
     Torchgfn {
-        /// `pb_scale_range` there.
+        /// The scale of the correction: torchgfn's `pb_scale_range`.
         scale: f64,
     },
 }
@@ -48,11 +48,13 @@ pub struct DiffusionPolicyConfig {
     pub network: GradNetConfig,
     /// The largest absolute value of the drift, which is clamped.
     pub drift_clip: f64,
-    /// The standard deviation of P_F is multiplied by `exp(range tanh(v) / 2)`, v being an output of the network for
-    /// the row; `None` for the process's own. torchgfn's learned one forgets sigma; this one starts near it.
+    /// The range of P_F's learned standard deviation, which is multiplied by `exp(range tanh(v) / 2)`, v
+    /// being an output of the network for the row; `None` for the process's standard deviation. torchgfn's
+    /// learned standard deviation doesn't depend on sigma; this one starts near it.
     pub log_variance_range: Option<f64>,
-    /// Adds the target's gradient at the point, times a learned factor of the time, to the drift (Langevin
-    /// parametrisation): what the gradient is cut off at. Give the policy a target, then.
+    /// The bound at which the target's gradient is clamped in the Langevin parametrisation, which adds the
+    /// gradient at the point, times a learned factor of the time, to the drift; `None` for no Langevin
+    /// parametrisation. It needs a policy with a target.
     pub langevin_clip: Option<f64>,
     /// The kind of backward kernel.
     pub backward: BackwardSteps,
@@ -61,7 +63,8 @@ pub struct DiffusionPolicyConfig {
 }
 
 impl Default for DiffusionPolicyConfig {
-    /// torchgfn's network, no learned variance, no Langevin parametrisation, a fixed P_B, no state flow, log Z from 0.
+    /// torchgfn's network, no learned variance, no Langevin parametrisation, a fixed P_B, no state flow, log
+    /// Z from 0.
     fn default() -> Self {
         Self {
             network: GradNetConfig::default(),
@@ -74,11 +77,11 @@ impl Default for DiffusionPolicyConfig {
     }
 }
 
-/// Gaussian steps whose drift is a network of point and time (PIS-GradNet; Zhang and Chen, *Path Integral Sampler*,
-/// 2022).
+/// Gaussian steps whose drift is a network of point and time (PIS-GradNet; Zhang and Chen, *Path Integral
+/// Sampler*, 2022).
 ///
-/// P_F is `N(a x + g u(x, t), b^2)`, a, g and b being the [process's](super::Process) of that step. All points of a
-/// batch are evaluated at once, and each time is embedded once.
+/// P_F is `N(a x + g u(x, t), b^2)`, a, g and b being the [process's](super::Process) of that step. All
+/// points of a batch are evaluated at once, and each time is embedded once.
 ///
 /// ```
 /// use gfn::{objective::TrajectoryBalance, train::{Trainer, TrainerConfig}, Rng};
@@ -115,11 +118,12 @@ impl std::fmt::Debug for DiffusionPolicy {
 }
 
 impl DiffusionPolicy {
-    /// Networks for an environment, with weights drawn from `rng`; the Langevin parametrisation needs the target.
+    /// Builds networks for an environment, with weights drawn from `rng`; the Langevin parametrisation needs
+    /// the target.
     ///
     /// # Errors
-    /// [`Error::Config`] for sizes below 1, clips and ranges that aren't positive, and a target of another dimension;
-    /// [`Error::Missing`] for the Langevin parametrisation without a target.
+    /// [`Error::Config`] for sizes below 1, clips and ranges that aren't positive, and a target of another
+    /// dimension; [`Error::Missing`] for the Langevin parametrisation without a target.
     pub fn new(
         env: &DiffusionSampling,
         config: DiffusionPolicyConfig,
@@ -209,7 +213,8 @@ impl DiffusionPolicy {
         let out = network.forward(points, &self.times, &times);
         let dim = env.dim() as i64;
         let (mean, spread) = (out.narrow(1, 0, dim), out.narrow(1, dim, 1));
-        // A number for each row, from the standard deviation of the process's step back; 0 for a point mass.
+        // Returns a number per row, computed from the standard deviation of the process's backward step; 0
+        // for a point mass.
         let per_row = |value: &dyn Fn(f64) -> f64| -> Vec<f64> {
             let sds = states.steps.iter().map(|&step| env.process().backward(step as usize).sd);
             sds.map(|sd| if sd > 0.0 { value(sd) } else { 0.0 }).collect()
@@ -245,7 +250,7 @@ impl Policy<DiffusionSampling> for DiffusionPolicy {
         let n = states.len();
         let all = self.tensor(&states.points);
         let end = env.process().steps() as u32;
-        // Finished objects have no P_F. Where whole trajectories are scored they come last.
+        // Finished objects have no P_F. They come last if whole trajectories are scored.
         let going = states.steps.iter().rposition(|&step| step < end).map_or(0, |last| last + 1);
         let pf = if !wants.has(Quantity::LogPf) {
             None

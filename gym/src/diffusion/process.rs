@@ -9,21 +9,22 @@ use crate::rewards::positive;
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProcessKind {
-    /// `dx = sigma dW`, which ends in N(0, sigma^2); pinned to the origin and to its end it is the Brownian bridge
-    /// (Zhang and Chen, *Path Integral Sampler*, 2022; Sendera et al. 2024).
+    /// `dx = sigma dW`, which ends in N(0, sigma^2); pinned to the origin and to its end it is the Brownian
+    /// bridge (Zhang and Chen, *Path Integral Sampler*, 2022; Sendera et al. 2024).
     PinnedBrownian,
-    /// Ornstein-Uhlenbeck: `dx = -rate x dt + sigma dW`, which ends in N(0, sigma^2 (1 - exp(-2 rate)) / (2 rate)).
+    /// Ornstein-Uhlenbeck: `dx = -rate x dt + sigma dW`, which ends in N(0, sigma^2 (1 - exp(-2 rate)) / (2
+    /// rate)).
     OrnsteinUhlenbeck {
-        /// The rate at which it forgets, per unit of time.
+        /// The rate at which the process forgets its state, per unit of time.
         rate: f64,
     },
-    /// Variance-preserving (Vargas et al., *Denoising Diffusion Samplers*, 2023): the first step draws from N(0,
-    /// sigma^2), all others keep that law, `x' = sqrt(1 - beta) x + sigma sqrt(beta) e`. beta falls in a straight
-    /// line from the noise's end to the data's.
+    /// Variance-preserving (Vargas et al., *Denoising Diffusion Samplers*, 2023): the first step draws from
+    /// N(0, sigma^2), all others keep that law, `x' = sqrt(1 - beta) x + sigma sqrt(beta) e`. beta falls in a
+    /// straight line from the noise's end to the data's.
     VariancePreserving {
         /// beta of the last step, the one into the data.
         beta_min: f64,
-        /// beta of the second step; the first draws afresh.
+        /// beta of the second step; the first step draws from N(0, sigma^2).
         beta_max: f64,
     },
 }
@@ -39,8 +40,8 @@ pub struct ForwardKernel {
     pub sd: f64,
 }
 
-/// `x ~ N(shrink x', sd^2)`: one step of the process without drift, reversed. Into step 0 it is a point mass, `shrink
-/// = sd = 0`.
+/// `x ~ N(shrink x', sd^2)`: one step of the process without drift, reversed. Into step 0 it is a point mass,
+/// `shrink = sd = 0`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct BackwardKernel {
     /// The factor of the point.
@@ -51,16 +52,16 @@ pub struct BackwardKernel {
 
 /// A linear diffusion from the origin in a number of steps, forwards and in reverse.
 ///
-/// With `x' = a_k x + b_k e` from step k to k + 1, and v_k the variance after k steps (`v_0 = 0`, `v_{k+1} = a_k^2
-/// v_k + b_k^2`), the reversal is `x | x' ~ N(a_k v_k / v_{k+1} x', v_k b_k^2 / v_{k+1})`. For the pinned Brownian
-/// motion that is the bridge of variance `sigma^2 dt (t - dt) / t` around `x' (t - dt) / t`. A drift counts `b_k^2 /
-/// sigma^2` per step, which is dt there.
+/// With `x' = a_k x + b_k e` from step k to k + 1, and v_k the variance after k steps (`v_0 = 0`,
+/// `v_{k+1} = a_k^2 v_k + b_k^2`), the reversal is `x | x' ~ N(a_k v_k / v_{k+1} x', v_k b_k^2 / v_{k+1})`.
+/// For the pinned Brownian motion that is the bridge of variance `sigma^2 dt (t - dt) / t` around
+/// `x' (t - dt) / t`. A drift counts `b_k^2 / sigma^2` per step, which is dt there.
 ///
-/// Without drift, forwards and backwards balance for the target N(0, v_T): log Z is then that of the target, on every
-/// path.
+/// Without drift, forwards and backwards balance for the target N(0, v_T): log Z is then that of the target,
+/// on every path.
 ///
-/// torchgfn scales the forward kernel by `sqrt(t_scale)` and not the bridge, so that the two are no longer each
-/// other's reversal. Here the scale is part of sigma.
+/// torchgfn scales the forward kernel by `sqrt(t_scale)` but not the bridge, so that its backward kernel
+/// isn't the reversal of its forward kernel. Here the scale is part of sigma.
 ///
 /// ```
 /// use gfn_gym::diffusion::{Process, ProcessKind};
@@ -79,11 +80,11 @@ pub struct Process {
 }
 
 impl Process {
-    /// A process of a kind in `steps` steps.
+    /// Builds a process of this kind with `steps` steps.
     ///
     /// # Errors
-    /// [`Error::Config`] for no step, a sigma or a rate that isn't positive and finite, and betas outside `(0, 1)` or
-    /// out of order.
+    /// [`Error::Config`] for no step, a sigma or a rate that isn't positive and finite, and betas outside
+    /// `(0, 1)` or out of order.
     pub fn new(kind: ProcessKind, sigma: f64, steps: usize) -> Result<Self> {
         if steps == 0 || u32::try_from(steps).is_err() {
             let expected = "at least one, and fewer than 2^32";
@@ -153,7 +154,8 @@ impl Process {
         self.variances[step]
     }
 
-    /// Returns the kernel from `step` to the next. After the last step it is a point mass that keeps its place.
+    /// Returns the kernel from `step` to the next. After the last step it is a point mass that keeps its
+    /// place.
     #[must_use]
     pub fn forward(&self, step: usize) -> ForwardKernel {
         self.forward.get(step).copied().unwrap_or(ForwardKernel { decay: 1.0, gain: 0.0, sd: 0.0 })

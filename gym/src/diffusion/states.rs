@@ -6,19 +6,19 @@ use gfn::{Error, Result};
 pub struct DiffusionStates {
     /// The points, `[n, d]`.
     pub points: Reals,
-    /// Steps made, from 0 to the process's number of steps.
+    /// The number of steps made, from 0 to the process's number of steps.
     pub steps: Vec<u32>,
 }
 
 impl DiffusionStates {
-    /// Points after the same number of steps.
+    /// Builds states of points after the same number of steps.
     #[must_use]
     pub fn at(points: Reals, step: usize) -> Self {
         let steps = vec![step as u32; points.len()];
         Self { points, steps }
     }
 
-    /// Refuses states of another dimension, or after more steps than there are.
+    /// Refuses states of another dimension, or with more than `steps` steps.
     pub(super) fn check(&self, dim: usize, steps: usize) -> Result<()> {
         let (got, expected) = ([self.points.len(), self.points.width()], [self.steps.len(), dim]);
         if got != expected {

@@ -4,13 +4,14 @@ use gfn::{Error, Result};
 use crate::bit_sequence::Words;
 use crate::cells::Cells;
 
-/// `n` binary coordinates, set in any order.
+/// A vector of `n` binary coordinates, set in any order.
 ///
 /// *States.* An entry is 0 while its coordinate is unset, 1 if it is set to 0 (spin -1), 2 if it is set to 1
 /// (spin +1): `KHot::new(env.n(), 3)`; `Scaled::new(env.n(), 3)` maps them to -1, 0, 1.
-/// *Forward slots.* `i` sets coordinate `i` to 0, `n + i` sets it to 1. *Backward slots.* The coordinate to be unset.
-/// *End.* No exit action: the last coordinate ends the trajectory. torchgfn has a forced exit on top (slot `2 n`),
-/// whose state flow must first be learned to be the reward.
+/// *Forward slots.* `i` sets coordinate `i` to 0, `n + i` sets it to 1. *Backward slots.* The coordinate to
+/// be unset.
+/// *End.* No exit action: the last coordinate ends the trajectory. torchgfn has a forced exit on top (slot
+/// `2 n`), so that the state flow before the exit must first be learned to equal the reward.
 ///
 /// ```
 /// use gfn::env::{Direction, Env, Slots};
@@ -27,15 +28,15 @@ use crate::cells::Cells;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DiscreteEbm {
-    /// Words of one bit.
+    /// The layout as words of one bit.
     words: Words,
 }
 
 impl DiscreteEbm {
-    /// `n` coordinates.
+    /// Builds the rules for `n` coordinates.
     ///
     /// # Errors
-    /// [`Error::Config`] for none.
+    /// [`Error::Config`] if `n` is 0.
     pub fn new(n: usize) -> Result<Self> {
         if n == 0 {
             return Err(Error::config("n", "0", "at least 1 coordinate"));
@@ -61,7 +62,7 @@ impl DiscreteEbm {
         self.words.n_terminal()
     }
 
-    /// The finished states of these vectors of bits.
+    /// Returns the finished states of these vectors of bits.
     ///
     /// # Errors
     /// [`Error::Shape`] for a vector of another length.

@@ -2,7 +2,7 @@
 
 use gfn::tensor::log_sum_exp;
 
-/// The bonds of a lattice of `side * side` spins, the lower spin first; each pair of neighbours once.
+/// Lists the bonds of a lattice of `side * side` spins, the lower spin first; each pair of neighbours once.
 pub(super) fn bonds(side: usize) -> Vec<(usize, usize)> {
     let mut bonds = Vec::with_capacity(2 * side * side);
     for row in 0..side {
@@ -17,15 +17,17 @@ pub(super) fn bonds(side: usize) -> Vec<(usize, usize)> {
     bonds
 }
 
-/// log Z of a lattice with a side of at least 3, each bond adding `strength * s_a s_b` to log R.
+/// Computes log Z of a lattice with a side of at least 3, in which each bond adds `strength * s_a s_b` to log
+/// R.
 ///
-/// Computed row by row: `Z = trace(T^side)` with `T(s, t) = exp(strength * (bonds within s + bonds between s and t))`, `2^side` wide. The bonds between
-/// two rows are summed spin by spin, and in logarithms: on a frustrated lattice the rows that matter are too improbable for a sum of
-/// numbers.
+/// The computation is row by row: `Z = trace(T^side)` with
+/// `T(s, t) = exp(strength * (bonds within s + bonds between s and t))`, `2^side` wide. The bonds between two
+/// rows are summed spin by spin, and in logarithms: on a frustrated lattice the rows that matter are too
+/// improbable for a sum of plain numbers.
 pub(super) fn log_z(side: usize, strength: f64) -> f64 {
     let n = 1usize << side;
     let spins = side as f64;
-    // Of n spins with k bits apart, n - 2 k is the sum of products.
+    // A ring of n spins whose neighbours differ at k bonds has n - 2 k as the sum of products.
     let within = |s: usize| spins - 2.0 * f64::from((s ^ (s >> 1 | (s & 1) << (side - 1))).count_ones());
     let within: Vec<f64> = (0..n).map(|s| strength * within(s)).collect();
     let from_row = |first: usize| {
@@ -42,7 +44,7 @@ pub(super) fn log_z(side: usize, strength: f64) -> f64 {
     log_sum_exp((0..n).map(from_row).collect::<Vec<_>>())
 }
 
-/// Turns sums over one row's spin into sums over the next row's, which is bonded to it.
+/// Replaces sums over a spin of one row by sums over the spin of the next row that is bonded to it.
 fn add_bond(log_sums: &mut [f64], spin: usize, strength: f64) {
     for down in (0..log_sums.len()).filter(|s| s & spin == 0) {
         let (a, b) = (log_sums[down], log_sums[down | spin]);

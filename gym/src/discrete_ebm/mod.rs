@@ -1,5 +1,5 @@
-//! Spins that are set one by one, with an Ising energy: a discrete energy-based model (Zhang et al., *Generative Flow Networks for
-//! Discrete Probabilistic Modeling*, 2022).
+//! Spins that are set one by one, with an Ising energy: a discrete energy-based model (Zhang et al.,
+//! *Generative Flow Networks for Discrete Probabilistic Modeling*, 2022).
 
 mod env;
 mod lattice;

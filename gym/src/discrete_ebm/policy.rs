@@ -12,20 +12,20 @@ use crate::continuous::check_no_conditions;
 /// The P_B of an [`EbmPolicy`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum EbmBackward {
-    /// Uniform over the coordinates that are set.
+    /// Uniform over the set coordinates.
     #[default]
     Uniform,
-    /// A logit per coordinate, on the torso of P_F.
+    /// A logit per coordinate, from the torso of P_F.
     Learned,
 }
 
-/// The logits of EB-GFN (Zhang et al., *Generative Flow Networks for Discrete Probabilistic Modeling*, 2022): which
-/// coordinate is set next is left to chance, only its value is learned.
+/// The policy of EB-GFN (Zhang et al., *Generative Flow Networks for Discrete Probabilistic Modeling*, 2022):
+/// the next coordinate is chosen uniformly, and only its value is learned.
 ///
-/// One perceptron takes the spins (-1, 1, and 0 where unset) and gives two logits per coordinate, `l_i0` and `l_i1`,
-/// and a third for P_B: `P_F(set i to b | s) = softmax(l_i)_b / (coordinates that are unset)`. Any distribution can
-/// be sampled so, together with a uniform P_B. Where the order matters for how well it is learned, too, take an
-/// [`MlpPolicy`](gfn::policy::MlpPolicy), which has one softmax over all `2 n` actions.
+/// A perceptron takes the spins (-1, 1, and 0 if unset) and gives two logits per coordinate, `l_i0` and
+/// `l_i1`, and a third for P_B: `P_F(set i to b | s) = softmax(l_i)_b / (number of unset coordinates)`.
+/// Together with a uniform P_B this policy can sample any distribution. If the order affects how well it is
+/// learned, use an [`MlpPolicy`](gfn::policy::MlpPolicy), which has one softmax over all `2 n` actions.
 ///
 /// ```
 /// use gfn::{env::Env, nn::MlpConfig, objective::Quantities, policy::Policy, Rng};
@@ -50,7 +50,7 @@ pub struct EbmPolicy {
 }
 
 impl EbmPolicy {
-    /// A network with weights drawn from `rng`, and a log Z that starts at 0.
+    /// Builds a network with weights drawn from `rng`, and a log Z that starts at 0.
     ///
     /// # Errors
     /// [`gfn::Error::Config`] for layers of width below 1.
@@ -71,7 +71,8 @@ impl EbmPolicy {
         Ok(Self { n, backward, torso, estimators, parameters })
     }
 
-    /// The logits, `[states, 3 n]`: each coordinate's for 0, each one's for 1, each one's for being unset.
+    /// Computes the logits, `[states, 3 n]`: n for setting a coordinate to 0, n for setting it to 1, and n
+    /// for unsetting it.
     fn logits(&self, states: &VectorStates) -> Tensor {
         let spin = |&x: &u16| match x {
             0 => 0.0f32,
@@ -102,7 +103,8 @@ impl Policy<VectorEnv> for EbmPolicy {
         let logits = (wants.has(Quantity::LogPf) || learned).then(|| self.logits(states));
         let mut out = Evaluation::default();
         if let (true, Some(logits)) = (wants.has(Quantity::LogPf), &logits) {
-            // Normalised within each pair: the softmax over all unset pairs then divides by their number.
+            // Logits are normalised within each pair: the softmax over all unset pairs then divides by their
+            // number.
             let values = logits.narrow(1, 0, 2 * self.n).view([-1, 2, self.n]).log_softmax(1, logits.kind());
             let values = values.view([-1, 2 * self.n]);
             out.pf = Some(GraphActionCategorical::new(env.masks(Direction::Forward, states), &[values])?);

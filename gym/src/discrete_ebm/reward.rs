@@ -4,10 +4,11 @@ use gfn::{Error, Result};
 use super::lattice;
 use crate::rewards;
 
-/// The Ising model: `log R = alpha * sum over i, j of J_ij s_i s_j` with spins `s = 2 x - 1`, the energy being `-s^T J s`.
+/// The Ising model: `log R = alpha * sum over i, j of J_ij s_i s_j` with spins `s = 2 x - 1`, the energy
+/// being `-s^T J s`.
 ///
-/// The sum is over ordered pairs: with a symmetric `J` each bond counts twice, and the diagonal adds a constant. Of partial
-/// states it is the energy of the coordinates that are set, an unset spin being 0
+/// The sum is over ordered pairs: with a symmetric `J` each bond counts twice, and the diagonal adds a
+/// constant. The reward of partial states is computed from the set coordinates, an unset spin being 0
 /// ([`partial_log_reward`](Reward::partial_log_reward)).
 ///
 /// ```
@@ -23,20 +24,22 @@ use crate::rewards;
 pub struct IsingReward {
     n: usize,
     alpha: f64,
-    /// The couplings of each spin with later ones and its own: (the other spin, `J_ij + J_ji`, or `J_ii`), without zeros.
+    /// The couplings of each spin with later spins and with itself, without zeros: (the other spin,
+    /// `J_ij + J_ji` or `J_ii`).
     couplings: Vec<Vec<(usize, f64)>>,
-    /// The side and the coupling, of a lattice.
+    /// The side and the coupling of a lattice; `None` for other couplings.
     lattice: Option<(usize, f64)>,
 }
 
 impl IsingReward {
-    /// The most spins that are enumerated for log Z.
+    /// The largest number of spins that are enumerated for log Z.
     const MAX_ENUMERATED: usize = 24;
 
-    /// Couplings `j`, `[n, n]` row by row, not necessarily symmetric.
+    /// Builds the reward of couplings `j`, `[n, n]` row by row, not necessarily symmetric.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there are `n * n` couplings, [`Error::Config`] for no spin, and unless they and `alpha` are finite.
+    /// [`Error::Shape`] unless there are `n * n` couplings; [`Error::Config`] if `n` is 0, or if a coupling
+    /// or `alpha` isn't finite.
     pub fn new(n: usize, j: &[f64], alpha: f64) -> Result<Self> {
         if n == 0 {
             return Err(Error::config("n", "0", "at least 1 spin"));
@@ -61,21 +64,22 @@ impl IsingReward {
         Ok(Self { n, alpha, couplings: (0..n).map(of_spin).collect(), lattice: None })
     }
 
-    /// All couplings 1, the default of torchgfn's `DiscreteEBM`: `log R = alpha * (sum of spins)^2`.
+    /// Builds the reward with all couplings 1, the default of torchgfn's `DiscreteEBM`:
+    /// `log R = alpha * (sum of spins)^2`.
     ///
     /// # Errors
-    /// Those of [`new`](Self::new).
+    /// The errors of [`new`](Self::new).
     pub fn with_equal_couplings(n: usize, alpha: f64) -> Result<Self> {
         Self::new(n, &vec![1.0; n.saturating_mul(n)], alpha)
     }
 
-    /// A periodic square lattice of `side * side` spins, spin `side * row + column`, with `J_ij = coupling` between neighbours (both
-    /// ways, so that a bond counts `2 * coupling`).
+    /// Builds a periodic square lattice of `side * side` spins, spin `side * row + column`, with
+    /// `J_ij = coupling` between neighbours (in both orders, so that a bond counts `2 * coupling`).
     ///
-    /// On a side of 2 the two bonds between a pair of neighbours are one, as in torchgfn.
+    /// On a side of 2 the two bonds between a pair of neighbours count once, as in torchgfn.
     ///
     /// # Errors
-    /// [`Error::Config`] for a side outside `2..=1000`, those of [`new`](Self::new).
+    /// [`Error::Config`] for a side outside `2..=1000`, and the errors of [`new`](Self::new).
     pub fn lattice(side: usize, coupling: f64, alpha: f64) -> Result<Self> {
         if !(2..=1000).contains(&side) {
             return Err(Error::config("side", side, "2 to 1,000 spins along a side"));
@@ -98,7 +102,7 @@ impl IsingReward {
         self.n
     }
 
-    /// The energy `-s^T J s` of each state, of the coordinates that are set.
+    /// Returns the energy `-s^T J s` of each state, over its set coordinates.
     ///
     /// # Errors
     /// [`Error::Shape`] for states of another width.
@@ -112,8 +116,8 @@ impl IsingReward {
         -self.couplings.iter().enumerate().map(|(a, couplings)| spin(a) * field(couplings)).sum::<f64>()
     }
 
-    /// The true log Z: of a lattice of a side of 3 to 9 by its transfer matrix, otherwise by enumeration of up to 24 spins; `None`
-    /// beyond. A side of 9 and more than 20 spins take about a second, the rest far less.
+    /// The true log Z: by the transfer matrix for a lattice of side 3 to 9, otherwise by enumeration of up to
+    /// 24 spins; `None` beyond. A side of 9 and more than 20 spins take about a second, the rest far less.
     #[must_use]
     pub fn log_z(&self) -> Option<f64> {
         match self.lattice {
@@ -125,7 +129,7 @@ impl IsingReward {
         }
     }
 
-    /// In the order of a Gray code, one spin at a time.
+    /// Enumerates all states in the order of a Gray code, which flips one spin at a time.
     fn enumerated_log_z(&self) -> f64 {
         let mut full = vec![Vec::new(); self.n];
         for (a, couplings) in self.couplings.iter().enumerate() {
@@ -143,7 +147,8 @@ impl IsingReward {
             let flipped = step.trailing_zeros() as usize;
             spins[flipped] = -spins[flipped];
             row[flipped] = 3 - row[flipped];
-            // The energy is computed from scratch now and then: rounding errors would add up over millions of differences.
+            // The energy is recomputed from scratch from time to time, because rounding errors would add up
+            // over millions of differences.
             if step.is_multiple_of(1024) {
                 value = -self.alpha * self.energy_of(&row);
             } else {

@@ -1,14 +1,15 @@
 use gfn::graph::{GraphKind, GraphState, Semantics};
 use gfn::{Error, Result};
 
-/// The way in which nodes come to a graph.
+/// The way in which nodes are added to a graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Growth {
-    /// A new node is joined to nothing; edges come later. Every graph within the limits is a state.
+    /// A new node has no edges; they come later. Every graph within the limits is a state.
     #[default]
     Free,
-    /// A new node comes with an edge to one that is there (directed: from it). Graphs stay connected: undirected, each node is
-    /// joined to the initial graph (from the empty graph: to the first node) by a path, directed, by a path from there.
+    /// A new node comes with an edge to an existing node (directed: from it). Graphs stay connected to the
+    /// initial graph, or to the first node if that is empty: an undirected path, or a directed path from
+    /// there, leads to each node.
     Attached,
 }
 
@@ -32,33 +33,35 @@ pub enum Growth {
 pub struct GraphBuildingConfig {
     /// Directed or undirected.
     pub kind: GraphKind,
-    /// The most nodes, those of the initial graph included.
+    /// The largest number of nodes, including the initial graph's.
     pub max_nodes: usize,
-    /// The most edges, those of the initial graph included; `None` for no limit.
+    /// The largest number of edges, including the initial graph's; `None` for no limit.
     pub max_edges: Option<usize>,
-    /// Classes that a new node is chosen from.
+    /// The number of classes that a new node is chosen from.
     pub node_classes: u16,
-    /// Classes that a new edge is chosen from.
+    /// The number of classes that a new edge is chosen from.
     pub edge_classes: u16,
-    /// Attribute `k` of a node can be set, once, to `1..=node_attributes[k]`.
+    /// The number of values of each node attribute: attribute `k` can be set, once, to
+    /// `1..=node_attributes[k]`.
     pub node_attributes: Vec<u8>,
-    /// Attribute `k` of an edge can be set, once, to `1..=edge_attributes[k]`.
+    /// The number of values of each edge attribute: attribute `k` can be set, once, to
+    /// `1..=edge_attributes[k]`.
     pub edge_attributes: Vec<u8>,
-    /// The way in which nodes come to the graph.
+    /// The way in which nodes are added.
     pub growth: Growth,
-    /// When two graphs are the same object.
+    /// The rule by which two graphs are the same object.
     pub semantics: Semantics,
-    /// Where building starts; `None` for the empty graph. What it has stays for good.
+    /// The graph that building starts from; `None` for the empty graph. Its parts are never removed.
     pub initial: Option<GraphState>,
-    /// A graph of fewer nodes can't be finished.
+    /// The smallest number of nodes of a finished graph.
     pub min_nodes: usize,
     /// `true` if training corrects for symmetry, up to isomorphism.
     pub corrects_symmetry: bool,
 }
 
 impl GraphBuildingConfig {
-    /// Free growth from the empty graph up to isomorphism: one class of nodes and of edges, no attributes, any graph can be
-    /// finished.
+    /// Returns free growth from the empty graph up to isomorphism: one class of nodes and of edges, no
+    /// attributes, any graph can be finished.
     #[must_use]
     pub fn new(kind: GraphKind, max_nodes: usize) -> Self {
         Self {
@@ -77,12 +80,12 @@ impl GraphBuildingConfig {
         }
     }
 
-    /// The graph that building starts from.
+    /// Returns the graph that building starts from.
     pub(super) fn start(&self) -> GraphState {
         self.initial.clone().unwrap_or_else(|| GraphState::new(self.kind))
     }
 
-    /// The first setting that makes no sense. Attribute values are checked where their action types are made.
+    /// Refuses the first invalid setting. Attribute values are checked when their action types are built.
     pub(super) fn check(&self) -> Result<()> {
         let start = self.start();
         let refuse = |setting, got: String, expected| Err(Error::config(setting, got, expected));
@@ -116,7 +119,8 @@ impl GraphBuildingConfig {
         self.check_weights(&start)
     }
 
-    /// The initial graph's classes and attributes must be among those that an estimator has tables for.
+    /// Checks that the initial graph's classes and attributes are among the values that the actions set,
+    /// because estimators have tables for these only.
     fn check_weights(&self, start: &GraphState) -> Result<()> {
         let within = |values: &[u8], limits: &[u8]| {
             values.iter().enumerate().all(|(k, &value)| value <= limits.get(k).copied().unwrap_or(0))

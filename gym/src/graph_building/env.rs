@@ -6,10 +6,11 @@ use gfn::graph::{
 
 use super::{GraphBuildingConfig, Growth};
 
-/// Graphs that grow from an initial one by nodes, edges and attributes, within limits.
+/// Graphs that grow from an initial graph by nodes, edges and attributes, within limits.
 ///
-/// The action types, in the order of their blocks of logits: a first node (attached growth from the empty graph), a node
-/// (where there may be more), an edge, a node attribute and an edge attribute (where there are any), the exit.
+/// The action types, in the order of their blocks of logits: a first node (for attached growth from the empty
+/// graph), a node (if there may be more), an edge, a node attribute and an edge attribute (if there are any),
+/// the exit.
 #[derive(Clone, Debug)]
 pub struct GraphBuilding {
     env: GraphEnv,
@@ -19,18 +20,18 @@ pub struct GraphBuilding {
 /// The limits of the settings.
 struct Limits {
     config: GraphBuildingConfig,
-    /// The attached node, which brings an edge.
+    /// The action that attaches a node with an edge.
     attached: Option<ActionKind>,
-    /// Nodes of the initial graph.
+    /// The number of nodes of the initial graph.
     start: usize,
 }
 
 impl GraphBuilding {
-    /// An environment of this make.
+    /// Builds the environment of these settings.
     ///
     /// # Errors
-    /// [`Error::Config`](gfn::Error::Config) for settings that make no sense: no node, no class, limits below the initial
-    /// graph, more than seven attributes, attributes without values, ...
+    /// [`Error::Config`](gfn::Error::Config) for invalid settings: no node, no class, limits below the
+    /// initial graph, more than seven attributes, attributes without values, ...
     pub fn new(config: GraphBuildingConfig) -> Result<Self> {
         config.check()?;
         let initial = config.start();
@@ -78,7 +79,7 @@ impl GraphBuilding {
         Ok(Self { env: env.with_backward(rule).with_symmetry_correction(corrects_symmetry), config })
     }
 
-    /// Returns the environment, as trainers and samplers take it.
+    /// Returns a reference to the environment, for trainers and samplers.
     #[must_use]
     pub fn env(&self) -> &GraphEnv {
         &self.env
@@ -90,15 +91,15 @@ impl GraphBuilding {
         self.env
     }
 
-    /// The settings that it was made from.
+    /// The settings of the environment.
     #[must_use]
     pub fn config(&self) -> &GraphBuildingConfig {
         &self.config
     }
 }
 
-/// `true` if the action types' own backward masks are exact: they know nothing of what an initial graph keeps, nor of the order
-/// in which labelled or directed graphs grow by attachment.
+/// Returns `true` if the action types' own backward masks are exact. They don't know which parts an initial
+/// graph keeps, nor the order in which labelled or directed graphs grow by attachment.
 fn masks_are_exact(config: &GraphBuildingConfig, initial: &GraphState) -> bool {
     match config.growth {
         Growth::Free if initial.n_nodes() == config.max_nodes => is_bare(initial),
@@ -110,7 +111,7 @@ fn masks_are_exact(config: &GraphBuildingConfig, initial: &GraphState) -> bool {
     }
 }
 
-/// `true` if there is nothing but nodes, which nothing can take away.
+/// Returns `true` if the graph has nodes only, without edges and attributes.
 fn is_bare(graph: &GraphState) -> bool {
     graph.n_edges() == 0 && graph.nodes().all(|node| node.attributes.is_unset())
 }
@@ -137,13 +138,14 @@ impl GraphRules for Limits {
     }
 }
 
-/// `true` if each node from `first` on has an edge from an earlier one: labels are the order of arrival.
+/// Returns `true` if each node from `first` on has an edge from an earlier node: labels are the order of
+/// arrival.
 fn grown_in_order(graph: &GraphState, first: usize) -> bool {
     let n = graph.n_nodes();
     (first..n).all(|b| (0..b).any(|a| graph.adjacency().get(a, b)))
 }
 
-/// `true` if every node can be reached from `roots` along edges.
+/// Returns `true` if every node can be reached from `roots` along edges.
 fn reaches_all(graph: &GraphState, roots: impl IntoIterator<Item = usize>) -> bool {
     let mut seen = vec![false; graph.n_nodes()];
     let mut open: Vec<usize> = roots.into_iter().collect();

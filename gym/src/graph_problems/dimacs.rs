@@ -7,10 +7,11 @@ use gfn::{Error, Result};
 
 const DIMACS: &str = "comments `c`, then `p edge NODES EDGES`, then `e A B` for each edge";
 
-/// The text of a graph in the format of [`read_dimacs`].
+/// Writes a graph in the format of [`read_dimacs`].
 ///
 /// # Errors
-/// [`Error::Contract`] for a directed graph, one with classes or attributes, and one of more than 16,384 nodes.
+/// [`Error::Contract`] for a directed graph, a graph with classes or attributes, and a graph of more than
+/// 16,384 nodes.
 pub fn write_dimacs(graph: &GraphState) -> Result<String> {
     if graph.n_nodes() > MAX_EDGE_LIST_NODES {
         let detail = format!("the graph has {}", graph.n_nodes());
@@ -43,12 +44,12 @@ pub fn write_dimacs(graph: &GraphState) -> Result<String> {
 /// ```
 ///
 /// `p col`, `p sp` with its arcs `a A B WEIGHT` and the kinds of PACE are read, too; weights are skipped.
-/// [`NamedGraph::from_edges`] recognises this format among others and says whether there are weights. The
-/// number of edges isn't compared, and an edge may be named twice: files of the colouring challenge name it
-/// both ways round.
+/// [`NamedGraph::from_edges`] recognises this format among others and tells whether there are weights. The
+/// declared number of edges isn't checked, and an edge may occur twice, because files of the colouring
+/// challenge list it in both orders.
 ///
 /// # Errors
-/// [`Error::Parse`] with the number of the line for the first thing that isn't in the format.
+/// [`Error::Parse`] with the number of the first line that isn't in the format.
 pub fn read_dimacs(text: &[u8]) -> Result<GraphState> {
     let text_without_mark = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     for (line, content) in (1..).zip(text_without_mark.split(|&byte| byte == b'\n')) {

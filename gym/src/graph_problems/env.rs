@@ -8,9 +8,10 @@ use super::{Instances, Mark, MarkNode, Problem};
 
 /// An environment that builds solutions of a problem, node by node, on each of its input graphs.
 ///
-/// The number of an instance ([`Env::initial`](gfn::env::Env::initial)) is the place of its graph among the [`Instances`]. Nodes are
-/// labelled in the sense that marks belong to nodes; give networks no identity (`identity: false`), so that what they learn on
-/// some graphs holds for others. Where the reward depends on a solution's size alone, make it by [`for_size`](Self::for_size).
+/// The number of an instance ([`Env::initial`](gfn::env::Env::initial)) is the index of its graph in the
+/// [`Instances`]. Nodes are labelled, because marks belong to nodes; but give networks no node identity
+/// (`identity: false`), so that a policy generalises from some graphs to others. If the reward depends on a
+/// solution's size alone, build the environment by [`for_size`](Self::for_size).
 ///
 /// ```
 /// use gfn::{Rng, env::{Direction, DiscreteEnv, Env}};
@@ -33,22 +34,23 @@ pub struct GraphProblem {
 #[derive(Clone, Copy, Debug)]
 struct MarkRules {
     problem: Problem,
-    /// `true` for a reward of sizes alone.
+    /// `true` if rewards depend on sizes alone.
     for_size: bool,
 }
 
 impl GraphProblem {
-    /// The problem on these graphs.
+    /// Builds the problem on these graphs.
     ///
     /// # Errors
-    /// [`Error::Config`] for no graph; [`Error::Contract`] for a graph that is there twice.
+    /// [`Error::Config`] for no graph; [`Error::Contract`] for a repeated graph.
     pub fn new(problem: Problem, instances: &Instances) -> Result<Self> {
         MarkRules { problem, for_size: false }.on(instances)
     }
 
-    /// The same for rewards that depend on a solution's size alone, as [`SizeReward`](super::SizeReward) does: policies see the part of a state
-    /// ([`GraphRules::reduced`]) that such a reward, and what is legal from there on, depends on. Under another reward they couldn't see what
-    /// it depends on, and would learn another distribution.
+    /// Builds the problem for rewards that depend on a solution's size alone, as
+    /// [`SizeReward`](super::SizeReward) does: policies see only the part of a state
+    /// ([`GraphRules::reduced`]) that such a reward and the legal actions depend on. With another reward,
+    /// policies couldn't see all that it depends on, and would learn another distribution.
     ///
     /// | problem | nodes that a policy sees | edges between them that it sees |
     /// |---|---|---|
@@ -57,20 +59,20 @@ impl GraphProblem {
     /// | cut | all | all but those between nodes that have changed sides |
     ///
     /// # Errors
-    /// As for [`new`](Self::new).
+    /// The errors of [`new`](Self::new).
     pub fn for_size(problem: Problem, instances: &Instances) -> Result<Self> {
         MarkRules { problem, for_size: true }.on(instances)
     }
 
-    /// The same problem, for the same rewards, on these graphs.
+    /// Builds the same problem, for the same rewards, on other graphs.
     ///
     /// # Errors
-    /// As for [`new`](Self::new).
+    /// The errors of [`new`](Self::new).
     pub fn on(&self, instances: &Instances) -> Result<Self> {
         self.marks.on(instances)
     }
 
-    /// Returns the environment, as trainers and samplers take it.
+    /// Returns a reference to the environment, for trainers and samplers.
     #[must_use]
     pub fn env(&self) -> &GraphEnv {
         &self.env
@@ -126,7 +128,7 @@ impl GraphRules for MarkRules {
         self.for_size.then(|| reduced(self.problem, graph))
     }
 
-    /// `true` if the marks are those of the chosen nodes, and these are a choice that can be made.
+    /// Returns `true` if the chosen nodes can be chosen, and the marks are the marks that follow from them.
     fn is_reachable(&self, graph: &GraphState) -> bool {
         let marking = MarkNode(self.problem);
         let marks = marking.marks(graph, &marking.chosen_nodes(graph));

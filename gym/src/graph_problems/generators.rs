@@ -5,7 +5,8 @@ use std::ops::RangeInclusive;
 use gfn::graph::{Edge, GraphKind, GraphState};
 use gfn::{Error, Result, Rng};
 
-/// A graph of `n` nodes in which each pair has an edge with probability `p` (Erdos and Renyi; Gilbert 1959).
+/// Draws a graph of `n` nodes in which each pair has an edge with probability `p` (Erdos and Renyi; Gilbert
+/// 1959).
 ///
 /// ```
 /// use gfn::Rng;
@@ -31,8 +32,9 @@ pub fn erdos_renyi(n: usize, p: f64, rng: &mut Rng) -> Result<GraphState> {
     Ok(graph)
 }
 
-/// A graph of `n` nodes that grows from a star of `attached + 1`: each new node gets edges to `attached` others, drawn in proportion to
-/// their degrees (Barabasi and Albert 1999). It has `attached (n - attached)` edges.
+/// Draws a graph of `n` nodes that grows from a star of `attached + 1`: each new node gets edges to
+/// `attached` existing nodes, drawn in proportion to their degrees (Barabasi and Albert 1999). It has
+/// `attached (n - attached)` edges.
 ///
 /// ```
 /// use gfn::Rng;
@@ -48,7 +50,8 @@ pub fn barabasi_albert(n: usize, attached: usize, rng: &mut Rng) -> Result<Graph
         return Err(Error::config("edges of a new node", attached, "at least 1, and less than there are nodes"));
     }
     let mut graph = GraphState::with_nodes(GraphKind::Undirected, n);
-    // Both ends of each edge: a node is in it as often as it has edges.
+    // The ends of all edges: each node occurs once per edge, so that a uniform draw is in proportion to
+    // degrees.
     let mut ends = Vec::with_capacity(2 * attached * (n - attached));
     let join = |graph: &mut GraphState, ends: &mut Vec<u32>, a: u32, b: u32| {
         ends.extend([a, b]);
@@ -72,14 +75,15 @@ pub fn barabasi_albert(n: usize, attached: usize, rng: &mut Rng) -> Result<Graph
     Ok(graph)
 }
 
-/// Hard graphs for independent sets: cliques with random edges between them, near the point where an independent set with a node
-/// of each clique ceases to exist.
+/// Hard graphs for independent sets: cliques with random edges between them, near the point beyond which no
+/// independent set has a node of each clique.
 ///
-/// A graph is a random constraint problem of model RB (Xu and Li, *Exact Phase Transitions in Random Constraint Satisfaction Problems*,
-/// 2000): a clique for each variable, a node for each of its values, an edge for each pair of values that a constraint forbids. With
-/// `n` cliques of `k` nodes and tightness `p` there are `r n ln n - 1` constraints (rounded down) on two cliques each, of `p k^2` edges
-/// (rounded down) that aren't there yet, where `r = a / -ln(1 - p)` and `k = n^a`: the generator of Karalias and Loukas (*Erdos Goes
-/// Neural*, 2020), which Zhang et al. (2023) take their graphs from.
+/// A graph is a random constraint problem of model RB (Xu and Li, *Exact Phase Transitions in Random
+/// Constraint Satisfaction Problems*, 2000): a clique for each variable, a node for each of its values, an
+/// edge for each pair of values that a constraint forbids. With `n` cliques of `k` nodes and tightness `p`
+/// there are `r n ln n - 1` constraints (rounded down) on two cliques each. Each constraint adds `p k^2`
+/// edges (rounded down) that don't exist yet. Here `r = a / -ln(1 - p)` and `k = n^a`. The generator is that
+/// of Karalias and Loukas (*Erdos Goes Neural*, 2020), from which Zhang et al. (2023) take their graphs.
 ///
 /// ```
 /// use gfn::Rng;
@@ -90,24 +94,25 @@ pub fn barabasi_albert(n: usize, attached: usize, rng: &mut Rng) -> Result<Graph
 /// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct RbModel {
-    /// The number of cliques is drawn from these.
+    /// The range of the number of cliques.
     pub cliques: RangeInclusive<usize>,
-    /// The nodes of each clique are drawn from these: one number for all cliques of a graph.
+    /// The range of the number of nodes of a clique, which is equal for all cliques of a graph.
     pub clique_nodes: RangeInclusive<usize>,
-    /// The share of pairs that a constraint forbids is drawn between these.
+    /// The bounds of the share of pairs that a constraint forbids.
     pub tightness: [f64; 2],
-    /// Graphs with fewer nodes or more are drawn again.
+    /// The range of the number of nodes; a graph outside it is drawn again.
     pub nodes: RangeInclusive<usize>,
 }
 
 impl RbModel {
-    /// Graphs of 50 to 100 nodes: 10 to 16 cliques of 4 to 9 nodes.
+    /// Returns the settings of graphs of 50 to 100 nodes: 10 to 16 cliques of 4 to 9 nodes.
     #[must_use]
     pub fn medium() -> Self {
         Self { cliques: 10..=16, clique_nodes: 4..=9, tightness: [0.3, 1.0], nodes: 50..=100 }
     }
 
-    /// Graphs of 200 to 300 nodes: 20 to 25 cliques of 5 to 12 nodes, those that Zhang et al. call small.
+    /// Returns the settings of graphs of 200 to 300 nodes: 20 to 25 cliques of 5 to 12 nodes, which Zhang et
+    /// al. call small.
     #[must_use]
     pub fn large() -> Self {
         Self { cliques: 20..=25, clique_nodes: 5..=12, tightness: [0.3, 1.0], nodes: 200..=300 }
@@ -135,8 +140,8 @@ impl RbModel {
     /// Draws a graph. Nodes `i k..(i + 1) k` are clique `i`.
     ///
     /// # Errors
-    /// [`Error::Config`] for fewer than two cliques or nodes of a clique, for a range that is empty or that no drawn graph is in, and for a
-    /// tightness that isn't above 0 and at most 1.
+    /// [`Error::Config`] for fewer than two cliques or nodes of a clique, for a range that is empty or that
+    /// no drawn graph lies in, and for a tightness that isn't above 0 and at most 1.
     pub fn draw(&self, rng: &mut Rng) -> Result<GraphState> {
         self.check()?;
         loop {
@@ -176,7 +181,7 @@ fn rb_graph(n: usize, k: usize, p: f64, rng: &mut Rng) -> Result<GraphState> {
     Ok(graph)
 }
 
-/// A number drawn from a range that isn't empty.
+/// Draws a number from a range that isn't empty.
 fn from(range: &RangeInclusive<usize>, rng: &mut Rng) -> usize {
     range.start() + rng.below(range.end() - range.start() + 1)
 }

@@ -8,13 +8,15 @@ use gfn::graph::{
 };
 use gfn::{Error, Result};
 
-/// The most nodes of which all graphs are listed: 12,346 of 8.
+/// The largest number of nodes for which all graphs are listed: 12,346 graphs of 8 nodes.
 const MAX_NODES_LISTED: usize = 8;
 
-/// Input graphs, the instances of a [`GraphProblem`](super::GraphProblem): undirected, without classes and attributes.
+/// Input graphs, the instances of a [`GraphProblem`](super::GraphProblem): undirected, without classes and
+/// attributes.
 ///
-/// A policy that sees no labels takes isomorphic graphs for one: [`distinct`](Self::distinct) drops repetitions, and
-/// [`without`](Self::without) drops what is in another list, such as the graphs that a policy is measured on.
+/// A policy that sees no labels can't tell isomorphic graphs apart: [`distinct`](Self::distinct) drops
+/// repetitions, and [`without`](Self::without) drops graphs of another list, such as the graphs that a policy
+/// is measured on.
 ///
 /// ```
 /// use gfn::Rng;
@@ -33,10 +35,11 @@ pub struct Instances {
 }
 
 impl Instances {
-    /// These graphs, in this order.
+    /// Builds a list of these graphs, in this order.
     ///
     /// # Errors
-    /// [`Error::Contract`] for a graph that is directed, or has classes or attributes: no problem here reads them.
+    /// [`Error::Contract`] for a graph that is directed, or has classes or attributes: no problem here reads
+    /// them.
     pub fn new(graphs: Vec<GraphState>) -> Result<Self> {
         for (k, graph) in graphs.iter().enumerate() {
             let wrong = match () {
@@ -54,24 +57,25 @@ impl Instances {
     }
 
     /// Reads the graphs of a file as [`read_graphs`] does: graph6, edge lists, and DIMACS, METIS and other
-    /// layouts by their content.
+    /// layouts, which it recognises by their content.
     ///
     /// # Errors
-    /// Those of [`read_graphs`] and [`new`](Self::new).
+    /// The errors of [`read_graphs`] and [`new`](Self::new).
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
         Self::new(read_graphs(path)?)
     }
 
-    /// Reads the one graph of a file with the names of its nodes, as [`NamedGraph::from_edges`] does. Nodes
-    /// of graph6 and of this library's edge lists are named by their numbers.
+    /// Reads the single graph of a file with the names of its nodes, as [`NamedGraph::from_edges`] does.
+    /// Nodes of graph6 and of this library's edge lists are named by their numbers.
     ///
     /// # Errors
-    /// Those of [`read`](Self::read) and [`NamedGraph::from_edges`]; [`Error::File`] for a file that doesn't hold one graph.
+    /// The errors of [`read`](Self::read) and [`NamedGraph::from_edges`]; [`Error::File`] unless the file
+    /// holds exactly one graph.
     pub fn read_named(path: impl AsRef<Path>) -> Result<NamedGraph> {
         let path = path.as_ref();
         let text = std::fs::read(path).map_err(|source| Error::io(path, source))?;
         let is_graph6 = GraphFormat::of_path(path) == GraphFormat::Graph6 || GraphFormat::Graph6.read(&text).is_ok();
-        // The library's own format has its first word to be known by.
+        // The library's own format is recognised by its first word.
         let is_ours = text.split(|&byte| byte == b'\n').any(|line| {
             let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii_start();
             [&b"graph directed"[..], b"graph undirected"].iter().any(|head| line.starts_with(head))
@@ -86,8 +90,8 @@ impl Instances {
         Ok(NamedGraph { graph: graph.clone(), names, has_weights: false })
     }
 
-    /// One graph of each isomorphism class of graphs of `n` nodes: 1, 1, 2, 4, 11, 34, 156, 1,044 and 12,346 of 0 to 8 nodes (OEIS
-    /// A000088).
+    /// Lists a graph of each isomorphism class of graphs of `n` nodes: 1, 1, 2, 4, 11, 34, 156, 1,044 and
+    /// 12,346 of 0 to 8 nodes (OEIS A000088).
     ///
     /// # Errors
     /// [`Error::Config`] for more than 8 nodes.
@@ -96,7 +100,7 @@ impl Instances {
             return Err(Error::config("nodes of listed graphs", n, "at most 8 (12,346 graphs)"));
         }
         let mut graphs = vec![GraphState::with_nodes(GraphKind::Undirected, 0)];
-        // Taking the last node from a graph leaves a graph: each comes from one of fewer nodes.
+        // Removing the last node of a graph leaves a graph, so every graph extends a graph with a node less.
         for last in 0..n as u32 {
             let mut grown = Vec::with_capacity(graphs.len() << last);
             for graph in &graphs {
@@ -120,28 +124,28 @@ impl Instances {
         &self.graphs
     }
 
-    /// The graphs of both, those of the other one last.
+    /// Returns the graphs of both lists, the other list's last.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.graphs.extend(other.graphs);
         self
     }
 
-    /// The same without graphs that are isomorphic to one before.
+    /// Drops graphs that are isomorphic to an earlier graph of the list.
     #[must_use]
     pub fn distinct(self) -> Self {
         let mut known = HashSet::new();
         self.retain(|key| known.insert(key))
     }
 
-    /// The same without graphs that are isomorphic to one of the other list.
+    /// Drops graphs that are isomorphic to a graph of the other list.
     #[must_use]
     pub fn without(self, other: &Self) -> Self {
         let known: HashSet<CanonicalKey> = canonical_keys(&other.graphs).into_iter().collect();
         self.retain(|key| !known.contains(&key))
     }
 
-    /// The complements, in the same order: an edge wherever there was none.
+    /// Returns the complements, in the same order: each pair of nodes has an edge if it had none.
     ///
     /// A clique of a graph is an independent set of its complement.
     ///
@@ -157,7 +161,7 @@ impl Instances {
     /// ```
     ///
     /// # Errors
-    /// Those of [`GraphState::add_edge`], which no graph of a list leads to.
+    /// The errors of [`GraphState::add_edge`], which no graph of a list causes.
     pub fn complements(&self) -> Result<Self> {
         let complement = |graph: &GraphState| {
             let n = graph.n_nodes() as u32;

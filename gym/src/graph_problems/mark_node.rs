@@ -1,4 +1,4 @@
-//! The one action type: a node is chosen, and whatever follows from that is marked with it.
+//! The only action type: choosing a node, with the marks that follow from the choice.
 
 use gfn::env::Direction;
 use gfn::graph::{Adjacency, Anchor, GraphActionType, GraphSchema, GraphState, GraphView, Head, Move, Node, Semantics};
@@ -6,19 +6,19 @@ use gfn::{Error, Result};
 
 use super::Problem;
 
-/// The mark of a node: attribute 0 of it.
+/// The mark of a node, stored as its attribute 0.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Mark {
-    /// It can still be chosen.
+    /// Can still be chosen.
     Undecided,
-    /// It belongs to the solution (of a cut: it is on the other side).
+    /// Belongs to the solution (of a cut: is on the other side).
     In,
-    /// It doesn't.
+    /// Doesn't belong to the solution.
     Out,
 }
 
 impl Mark {
-    /// The mark of a node.
+    /// Returns the mark of a node.
     #[must_use]
     pub fn of(node: Node) -> Self {
         match node.attributes.get(0) {
@@ -37,10 +37,11 @@ impl Mark {
     }
 }
 
-/// Marks a node as chosen, and others as what they are forced to be; the way back undoes any choice.
+/// Marks a node as chosen, and others as the choice forces them to be; backward actions undo any choice.
 ///
-/// Chosen nodes are in the solution, but for a dominating set, which nodes are taken out of. A set of nodes that can be chosen
-/// has no part that can't: the marks depend on which nodes are chosen, and not on the order.
+/// Chosen nodes are in the solution, except for a dominating set, from which chosen nodes are removed. Any
+/// subset of a set of nodes that can be chosen can be chosen, too: the marks depend on the chosen nodes, not
+/// on the order.
 ///
 /// ```
 /// use gfn::{env::Direction, graph::*};
@@ -85,7 +86,7 @@ impl GraphActionType for MarkNode {
 }
 
 impl MarkNode {
-    /// The mark of chosen nodes.
+    /// Returns the mark of chosen nodes.
     fn choice(self) -> Mark {
         if self.0 == Problem::DominatingSet { Mark::Out } else { Mark::In }
     }
@@ -107,7 +108,7 @@ impl MarkNode {
         chosen
     }
 
-    /// Marks all nodes as this choice says.
+    /// Marks all nodes for these chosen nodes.
     pub(super) fn mark(self, graph: &mut GraphState, chosen: &NodeSet) -> Result<()> {
         let marks = self.marks(graph, chosen);
         for (a, mark) in (0..).zip(marks) {
@@ -120,10 +121,10 @@ impl MarkNode {
         Ok(())
     }
 
-    /// What the choice of these nodes makes of each node.
+    /// Returns the mark of each node that follows from these chosen nodes.
     pub(super) fn marks(self, graph: &GraphState, chosen: &NodeSet) -> Vec<Mark> {
         let (n, adjacency) = (graph.n_nodes(), graph.adjacency());
-        // Of a dominating set: how many of the nodes that aren't out are near each node, itself included.
+        // The number of nodes near each node, itself included, that aren't out, for a dominating set.
         let near: Vec<usize> = match self.0 {
             Problem::DominatingSet => {
                 (0..n).map(|a| adjacency.count(a) - chosen.common(adjacency, a) + usize::from(!chosen.has(a))).collect()
@@ -147,7 +148,7 @@ impl MarkNode {
     }
 }
 
-/// A set of nodes as bits, word by word like the rows of an adjacency.
+/// A set of nodes as bits, word by word like a row of an adjacency matrix.
 pub(super) struct NodeSet(Vec<u64>);
 
 impl NodeSet {
@@ -168,7 +169,7 @@ impl NodeSet {
         self.0.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// The number of them that node `a` has an edge to.
+    /// Returns the number of nodes of the set that node `a` has an edge to.
     fn common(&self, adjacency: &Adjacency, a: usize) -> usize {
         match adjacency.bits(a) {
             Some(bits) => self.0.iter().zip(bits).map(|(x, y)| (x & y).count_ones() as usize).sum(),

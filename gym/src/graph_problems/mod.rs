@@ -1,8 +1,9 @@
 //! Problems on input graphs: maximum independent set, maximum clique, minimum dominating set, maximum cut.
 //!
-//! Each input graph is an instance of one environment: a state is the graph with a mark on each node, a solution is a set of
-//! nodes, and its reward `exp(beta size)` (`exp(-beta size)` where small is good). One policy learns `p(x | G)` of all of them. After
-//! Zhang et al., *Let the Flows Tell: Solving Graph Combinatorial Optimization Problems with GFlowNets*, 2023.
+//! Each input graph is an instance of one environment: a state is the graph with a mark on each node, a
+//! solution is a set of nodes, and its reward is `exp(beta size)` (`exp(-beta size)` if small solutions are
+//! good). One policy learns `p(x | G)` for all graphs. The method is that of Zhang et al., *Let the Flows
+//! Tell: Solving Graph Combinatorial Optimization Problems with GFlowNets*, 2023.
 //!
 //! | problem | a step | moves that it forces | it ends | solutions that can be built |
 //! |---|---|---|---|---|
@@ -11,11 +12,12 @@
 //! | [`Problem::DominatingSet`] | a node goes out | nodes that the rest can't spare are in | when each node is in or out | all minimal dominating sets |
 //! | [`Problem::Cut`] | a node changes sides | none | at any time | all sets of nodes |
 //!
-//! The marks follow from the nodes that were chosen, in whatever order: the moves back undo any of the choices.
-//! What a node of a clique forces out are nodes that it has no edge to, where messages along edges don't go: a network of
-//! `ConvKind::GinVirtual` hears of them. A clique is also an independent set of the [complement](Instances::complements).
-//! Local search for one good solution, from a policy's samples or alone, is in the package `gfn-solver`.
-//! [`Problem::check`] says what a set of nodes is worth, or what is wrong with it, and knows nothing of the environment.
+//! The marks follow from the chosen nodes, in any order, so backward actions undo any of the choices. A node
+//! of a clique forces out the nodes that it has no edge to, which messages along edges don't reach; a network
+//! of `ConvKind::GinVirtual` sees them. A clique is also an independent set of the
+//! [complement](Instances::complements). Local search for one good solution, from a policy's samples or
+//! alone, is in the package `gfn-solver`. [`Problem::check`] returns the size of a set of nodes, or the
+//! reason why it is no solution, independently of the environment.
 //!
 //! ```
 //! use gfn::{Rng, env::{Env, StateGraph}, graph::GraphFormat};

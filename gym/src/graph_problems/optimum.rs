@@ -1,11 +1,12 @@
-//! The largest clique and the largest independent set, exactly.
+//! The exact largest clique and the exact largest independent set.
 
 use gfn::graph::GraphState;
 
-/// The largest clique of a graph, by branch and bound; `None` if `max_branches` don't suffice to prove that it is.
+/// Finds the largest clique of a graph, by branch and bound; `None` if `max_branches` don't suffice to prove
+/// that it is the largest.
 ///
-/// Bounds are greedy colourings (Tomita and Seki, *An Efficient Branch-and-Bound Algorithm for Finding a Maximum Clique*, 2003), on sets of
-/// nodes as bits (San Segundo et al. 2011). It looks at edges alone.
+/// Bounds are greedy colourings (Tomita and Seki, *An Efficient Branch-and-Bound Algorithm for Finding a
+/// Maximum Clique*, 2003), on sets of nodes as bits (San Segundo et al. 2011). Only edges are read, no marks.
 ///
 /// ```
 /// use gfn::graph::GraphFormat;
@@ -19,7 +20,7 @@ pub fn maximum_clique(graph: &GraphState, max_branches: u64) -> Option<Vec<u32>>
     CliqueSearch::new(graph, true, max_branches).run()
 }
 
-/// The largest independent set of a graph: the [largest clique](maximum_clique) of the graph that has the edges which it hasn't.
+/// Finds the largest independent set of a graph: the [largest clique](maximum_clique) of the complement.
 ///
 /// ```
 /// use gfn::{Rng, graph::GraphState};
@@ -37,9 +38,9 @@ pub fn maximum_independent_set(graph: &GraphState, max_branches: u64) -> Option<
 type Bits = Vec<u64>;
 
 struct CliqueSearch {
-    /// Of each node, in the order of the search: the nodes that can be in a clique with it.
+    /// The nodes that can be in a clique with each node, in the order of the search.
     near: Vec<Bits>,
-    /// The nodes in that order.
+    /// The nodes in the order of the search.
     order: Vec<u32>,
     clique: Vec<usize>,
     best: Vec<usize>,
@@ -52,7 +53,7 @@ impl CliqueSearch {
         let joined = |a: u32, b: u32| a != b && graph.has_edge(a, b) == of_edges;
         let degree = |a: u32| (0..n as u32).filter(|&b| joined(a, b)).count();
         let mut order: Vec<u32> = (0..n as u32).collect();
-        // Nodes of many neighbours first: they get the small colours, and are branched on last.
+        // Nodes with many neighbours come first: they get the small colours, and are branched on last.
         order.sort_by_key(|&a| std::cmp::Reverse(degree(a)));
         let near = order.iter().map(|&a| {
             let mut row = vec![0; n.div_ceil(64)];
@@ -78,14 +79,14 @@ impl CliqueSearch {
         Some(nodes)
     }
 
-    /// Extends the clique by some of these nodes, each of which has an edge to all of it.
+    /// Extends the clique by some of these nodes, each of which has an edge to every node of the clique.
     fn extend(&mut self, mut nodes: Bits) -> Option<()> {
         if self.clique.len() > self.best.len() {
             self.best.clone_from(&self.clique);
         }
         let coloured = self.colours(&nodes);
         for &(k, colours) in coloured.iter().rev() {
-            // Each node of a clique has a colour of its own.
+            // Nodes of a clique have different colours.
             if self.clique.len() + colours <= self.best.len() {
                 return Some(());
             }
@@ -99,7 +100,8 @@ impl CliqueSearch {
         Some(())
     }
 
-    /// The nodes, and with how many colours they and those before can be coloured, so that no edge joins two of one colour.
+    /// Lists the nodes, each with the number of colours that suffice for it and the nodes before it, so that
+    /// no edge joins two nodes of a colour.
     fn colours(&self, nodes: &Bits) -> Vec<(usize, usize)> {
         let (mut left, mut out, mut colours) = (nodes.clone(), Vec::new(), 0);
         while left.iter().any(|word| *word != 0) {

@@ -1,4 +1,4 @@
-//! The problems, and what a set of nodes is worth in each.
+//! The problems, and the size of a set of nodes in each.
 
 use gfn::graph::GraphState;
 use gfn::{Error, Result};
@@ -10,19 +10,20 @@ use super::{Mark, MarkNode};
 /// A problem on an input graph, whose solutions are sets of nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Problem {
-    /// The largest set of nodes of which no two have an edge.
+    /// The largest set of nodes of which no two share an edge.
     IndependentSet,
-    /// The largest set of nodes of which any two have an edge.
+    /// The largest set of nodes of which any two share an edge.
     Clique,
-    /// As few nodes as possible, such that each other node has an edge to one of them.
+    /// The smallest set of nodes such that each other node has an edge to a node of the set.
     DominatingSet,
-    /// The nodes on one of two sides, such that as many edges as possible join nodes of different sides.
+    /// The nodes on one of two sides, such that the number of edges between the sides is as large as
+    /// possible.
     Cut,
 }
 
 impl Problem {
     /// The nodes of the solution that a finished state of [`GraphProblem`](super::GraphProblem) stands for,
-    /// ascending; of an unfinished state, the part of it so far (of a dominating set: all nodes that haven't been
+    /// ascending; for an unfinished state, the nodes so far (of a dominating set: all nodes that haven't been
     /// removed).
     #[must_use]
     pub fn solution(self, state: &GraphState) -> Vec<u32> {
@@ -33,8 +34,8 @@ impl Problem {
         (0..).zip(state.nodes()).filter(|&(_, node)| counts(node)).map(|(a, _)| a).collect()
     }
 
-    /// Returns the state of [`GraphProblem`](super::GraphProblem) whose [`solution`](Self::solution) so far are these
-    /// nodes: the graph with the marks that follow from them.
+    /// Returns the state of [`GraphProblem`](super::GraphProblem) whose [`solution`](Self::solution) so far
+    /// are these nodes: the graph with the marks that follow from them.
     ///
     /// # Errors
     /// [`Error::Contract`] for a node that the graph doesn't have.
@@ -56,21 +57,21 @@ impl Problem {
     /// All problems.
     pub const ALL: [Self; 4] = [Self::IndependentSet, Self::Clique, Self::DominatingSet, Self::Cut];
 
-    /// `true` if the smallest solution is the best one.
+    /// Returns `true` if the smallest solution is the best one.
     #[must_use]
     pub fn is_minimised(self) -> bool {
         self == Self::DominatingSet
     }
 
-    /// `true` if a solution of the first size is better than one of the other.
+    /// Returns `true` if a solution of the first size is better than a solution of the other.
     #[must_use]
     pub fn is_better(self, size: usize, other: usize) -> bool {
         if self.is_minimised() { size < other } else { size > other }
     }
 
-    /// The size of a solution: its nodes, or the edges that a cut cuts.
+    /// The size of a solution: the number of its nodes, or of the edges that a cut cuts.
     ///
-    /// It reads the graph's edges and the list, and nothing else: no marks, no environment.
+    /// Only the graph's edges and the list are read: no marks, no environment.
     ///
     /// ```
     /// use gfn::graph::GraphFormat;
@@ -83,8 +84,8 @@ impl Problem {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Contract`] for a node that the graph doesn't have or that is named twice, and for a set that is no
-    /// solution; it names the nodes at fault.
+    /// [`Error::Contract`] for a node that the graph doesn't have or that is listed twice, and for a set that
+    /// is no solution; the message names the nodes at fault.
     pub fn check(self, graph: &GraphState, nodes: &[u32]) -> Result<usize> {
         let n = graph.n_nodes();
         let mut is_in = vec![false; n];

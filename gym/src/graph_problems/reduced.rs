@@ -4,10 +4,12 @@ use gfn::graph::{GraphState, ReducedGraph};
 
 use super::{Mark, Problem};
 
-/// The part of a state that a policy sees, as [`GraphProblem::for_size`](super::GraphProblem::for_size) says.
+/// Returns the part of a state that a policy sees under
+/// [`GraphProblem::for_size`](super::GraphProblem::for_size).
 ///
-/// Chosen nodes stay, without an edge where they have done their work, because their number matters: to the solution's size, and to P_B,
-/// which divides a solution's reward among the orders in which it is built. Nodes that a dominating set must have stay for its size.
+/// Chosen nodes stay, without the edges that no longer matter, because their number matters: to the
+/// solution's size, and to P_B, which divides a solution's reward among the orders in which it is built.
+/// Nodes that a dominating set must have stay for its size.
 pub(super) fn reduced(problem: Problem, graph: &GraphState) -> ReducedGraph {
     let marks: Vec<Mark> = graph.nodes().map(Mark::of).collect();
     let is = |a: u32, mark| marks[a as usize] == mark;

@@ -8,11 +8,11 @@ use crate::rewards::positive;
 
 /// `log R = beta size`, with a minus if the smallest solution is the best; also for unfinished states.
 ///
-/// The size is that of [`Problem::check`]. What a state that isn't finished is worth is the size of its solution as
-/// it stands, as forward-looking objectives want it (Pan et al. 2023; Zhang et al. 2023, section 3.3).
+/// The size is that of [`Problem::check`]. An unfinished state has the size of its solution so far, as
+/// forward-looking objectives need it (Pan et al. 2023; Zhang et al. 2023, section 3.3).
 ///
-/// With beta as a condition of one policy, the reward at beta = 1 is what a `ConditionedReward` of the package
-/// `gfn-extras` takes:
+/// If beta is a condition of the policy, pass the reward at beta = 1 to a `ConditionedReward` of the package
+/// `gfn-extras`:
 ///
 /// ```
 /// use std::sync::Arc;
@@ -37,7 +37,7 @@ pub struct SizeReward {
 }
 
 impl SizeReward {
-    /// The reward of a problem's solutions.
+    /// Builds the reward of a problem's solutions.
     ///
     /// # Errors
     /// [`gfn::Error::Config`] unless beta is finite and positive.
@@ -45,7 +45,7 @@ impl SizeReward {
         Ok(Self { problem, beta: positive("beta", beta)? })
     }
 
-    /// The log-reward of a unit of size.
+    /// The log-reward per unit of size.
     #[must_use]
     pub fn beta(&self) -> f64 {
         self.beta

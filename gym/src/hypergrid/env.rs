@@ -1,11 +1,12 @@
 use gfn::env::{Direction, VectorEnv, VectorRules, VectorStates};
 use gfn::{Error, Result};
 
-/// The integer points `0..height` in `ndim` dimensions, reached from the origin one step along one axis at a time; any point can
-/// be finished.
+/// The integer points `0..height` in `ndim` dimensions, reached from the origin one step along one axis at a
+/// time; any point can be finished.
 ///
-/// Forward slots: `0..ndim` raise that coordinate by one, `ndim` exits. Backward slots: `0..ndim` lower that coordinate. Keys
-/// are indices in lexicographic order, the last coordinate fastest: `sum x_d height^(ndim - 1 - d)`.
+/// Forward slots: `0..ndim` raise that coordinate by one, `ndim` exits. Backward slots: `0..ndim` lower that
+/// coordinate. Keys are indices in lexicographic order, the last coordinate fastest:
+/// `sum x_d height^(ndim - 1 - d)`.
 ///
 /// ```
 /// use gfn::env::{Direction, DiscreteEnv, Env, Slots};
@@ -26,10 +27,11 @@ pub struct HyperGrid {
 }
 
 impl HyperGrid {
-    /// A grid of `ndim` dimensions, `height` points along each.
+    /// Builds a grid of `ndim` dimensions, `height` points along each.
     ///
     /// # Errors
-    /// [`Error::Config`] for no dimension, a height outside `2..=65536`, or so many points that `height^ndim` passes `u64`.
+    /// [`Error::Config`] if `ndim` is 0, if the height is outside `2..=65536`, or if `height^ndim` exceeds
+    /// `u64`.
     pub fn new(ndim: usize, height: usize) -> Result<Self> {
         let refuse = |setting, got: String, expected| Err(Error::config(setting, got, expected));
         if ndim == 0 {
@@ -65,7 +67,7 @@ impl HyperGrid {
         self.n_states
     }
 
-    /// The points of these keys.
+    /// Returns the points of these keys.
     ///
     /// # Errors
     /// [`Error::Config`] for a key that no point has.
@@ -86,7 +88,7 @@ impl HyperGrid {
         VectorStates::from_flat(self.ndim, coordinates)
     }
 
-    /// `true` if a point has as many coordinates as the grid has dimensions, each below the height.
+    /// Returns `true` if a point has `ndim` coordinates, each below the height.
     #[must_use]
     pub fn contains(&self, point: &[u16]) -> bool {
         point.len() == self.ndim && point.iter().all(|&x| u32::from(x) < self.height)
@@ -103,7 +105,7 @@ impl HyperGrid {
         VectorEnv::new(*self)
     }
 
-    /// Returns the number of a point: its place among all points in lexicographic order.
+    /// Returns the index of a point among all points in lexicographic order.
     #[must_use]
     pub fn index(&self, point: &[u16]) -> u64 {
         point.iter().fold(0, |index, &x| index * u64::from(self.height) + u64::from(x))

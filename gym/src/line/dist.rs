@@ -11,19 +11,19 @@ use super::Line;
 use super::env::illegal;
 use crate::continuous::{check_mixture, check_no_exit_bias, check_rows, check_width, component, finite};
 
-/// Standard deviation of the steps of a policy without a network. The line has no uniform distribution: a wide
-/// Gaussian stands in.
+/// The standard deviation of the steps of a policy without a network. The line has no uniform distribution,
+/// so a wide Gaussian replaces it.
 const WIDE: f64 = 3.0;
 
 /// Mixtures of Gaussians on the length of a step.
 ///
-/// A network gives `3 K` numbers for each state: `K` logits, `K` means, and `K` raw deviations of which one is
-/// `min_std + (max_std - min_std) sigmoid(raw)`.
+/// A network gives `3 K` numbers for each state: `K` logits, `K` means, and `K` raw deviations; a deviation
+/// is `min_std + (max_std - min_std) sigmoid(raw)`.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct NormalMixtures {
-    /// Components, K.
+    /// The number of components, K.
     pub components: usize,
-    /// The least standard deviation.
+    /// The smallest standard deviation.
     pub min_std: f64,
     /// The largest standard deviation.
     pub max_std: f64,
@@ -39,8 +39,8 @@ impl NormalMixtures {
     }
 }
 
-/// P_F or P_B of the line: the length of a step follows a mixture of Gaussians; back from the first step there is no
-/// choice.
+/// P_F or P_B of the line: the length of a step follows a mixture of Gaussians; the backward step from step 1
+/// has no alternative.
 ///
 /// Without a network a step is Gaussian with mean 0 and deviation 3.
 #[derive(Debug)]
@@ -52,10 +52,10 @@ pub struct LineDist {
 }
 
 impl LineDist {
-    /// The distribution that a network's outputs `[states, 3 K]` stand for.
+    /// Builds the distribution that a network's outputs `[states, 3 K]` stand for.
     ///
     /// # Errors
-    /// [`Error::Shape`] for states or outputs of another shape, [`Error::Config`] for settings that make no sense.
+    /// [`Error::Shape`] for states or outputs of another shape, [`Error::Config`] for invalid settings.
     pub fn new(
         env: Line,
         direction: Direction,
@@ -78,7 +78,7 @@ impl LineDist {
         }
     }
 
-    /// Gaussian steps, the same everywhere.
+    /// Builds Gaussian steps that are equal in all states.
     #[must_use]
     pub fn uniform(env: Line, direction: Direction, states: Reals) -> Self {
         Self { env, direction, states, heads: None }
@@ -88,7 +88,7 @@ impl LineDist {
         self.direction == Direction::Backward && self.env.is_forced_back(state)
     }
 
-    /// The length of a step from one state.
+    /// Draws the length of a step from one state.
     fn draw(
         mixtures: &NormalMixtures,
         values: &[f64],
@@ -98,7 +98,7 @@ impl LineDist {
     ) -> Result<f64> {
         let (k, temperature) = (mixtures.components, exploration.temperature());
         let component = component(row, &values[..k], temperature, rng)?;
-        // A Gaussian density to the power 1 / T is one with T times the variance.
+        // A Gaussian density to the power 1 / T is a Gaussian with T times the variance.
         let std = mixtures.std(finite(row, values[2 * k + component])?) * temperature.sqrt();
         let std = std.hypot(exploration.noise());
         Ok(finite(row, values[k + component])? + std * rng.normal())
@@ -108,8 +108,9 @@ impl LineDist {
 impl Distribution for LineDist {
     type Actions = Reals;
 
-    /// With probability epsilon a step of the wide Gaussian, N(0, 3^2). The temperature divides logits and multiplies
-    /// variances, and the noise is added to every deviation in quadrature. An exit bias is refused: there is no exit.
+    /// Draws a step of the wide Gaussian, N(0, 3^2), with probability epsilon. The temperature divides logits
+    /// and multiplies variances, and the noise is added to every deviation in quadrature. An exit bias is
+    /// refused, because there is no exit.
     fn sample(&self, rows: &[usize], exploration: &Exploration, rng: &mut Rng) -> Result<Reals> {
         check_width(&self.states, 2)?;
         check_rows(self.states.len(), rows, None)?;

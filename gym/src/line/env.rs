@@ -7,12 +7,12 @@ use tch::{Device, Kind, Tensor};
 use super::{LineDist, LineUniform};
 use crate::continuous::{check_widths, read_actions};
 
-/// The real line, walked along in a fixed number of steps of any length, from 0 (torchgfn's `Line`).
+/// The real line, crossed in a fixed number of steps of any length, from 0 (torchgfn's `Line`).
 ///
-/// A state is a position and the number of steps made, `[x, t]`; an action is the position that the step leads to,
-/// or, going back, came from: one number. There is no exit: the last step ends the trajectory. The way back from the
-/// first step leads to 0, with probability 1. (torchgfn leaves the number of steps to the policy; here the
-/// environment keeps it.)
+/// A state is a position and the number of steps made, `[x, t]`. An action is one number: the position that
+/// the step leads to (forwards) or came from (backwards). There is no exit: the last step ends the
+/// trajectory. The backward step from step 1 leads to 0, with probability 1. (torchgfn leaves the number of
+/// steps to the policy; here the environment keeps it.)
 ///
 /// ```
 /// use gfn::env::{Direction, Env, Reals};
@@ -31,10 +31,10 @@ pub struct Line {
 }
 
 impl Line {
-    /// Trajectories of `n_steps` steps.
+    /// Builds the environment of trajectories of `n_steps` steps.
     ///
     /// # Errors
-    /// [`Error::Config`] without a step, and for more than a million.
+    /// [`Error::Config`] for 0 steps, and for more than a million.
     pub fn new(n_steps: usize) -> Result<Self> {
         if (1..=1_000_000).contains(&n_steps) {
             Ok(Self { n_steps })
@@ -49,7 +49,7 @@ impl Line {
         self.n_steps
     }
 
-    /// `true` if the way back from a state is the first step undone: to 0, at time 0.
+    /// Returns `true` if the backward step from a state undoes the first step: it leads to 0, at time 0.
     pub(super) fn is_forced_back(&self, state: &[f64]) -> bool {
         state[1] == 1.0
     }
@@ -57,8 +57,8 @@ impl Line {
     /// Checks that each action can be taken in its state.
     ///
     /// # Errors
-    /// [`Error::Shape`] for states or actions of another width; [`Error::IllegalStep`] for the first step that isn't
-    /// permitted.
+    /// [`Error::Shape`] for states or actions of another width; [`Error::IllegalStep`] for the first step
+    /// that isn't permitted.
     pub fn check(&self, direction: Direction, states: &Reals, actions: &Reals) -> Result<()> {
         check_widths(states, actions, [2, 1])?;
         for (row, (state, action)) in states.rows().zip(actions.rows()).enumerate() {
@@ -95,7 +95,7 @@ impl Env for Line {
         Reals::filled(2, instances.len(), 0.0)
     }
 
-    /// Every action is checked: see [`check`](Self::check).
+    /// Checks every action: see [`check`](Self::check).
     fn step(&self, direction: Direction, states: &mut Reals, actions: &Reals) -> Result<Step<Reals>> {
         self.check(direction, states, actions)?;
         let n = states.len();
@@ -133,7 +133,7 @@ impl ReplayEnv for Line {
         self.check(Direction::Forward, states, actions)
     }
 
-    /// In equal steps to 0.
+    /// Returns the previous position on a path to 0 in equal steps.
     fn way_back(&self, states: &Reals) -> Result<Reals> {
         let mut back = self.no_actions();
         for (row, state) in states.rows().enumerate() {

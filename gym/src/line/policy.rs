@@ -9,7 +9,7 @@ use tch::{Device, Kind, Tensor};
 use super::{Line, LineDist, NormalMixtures};
 use crate::continuous::{MixturePolicyConfig, Perceptrons, check_no_conditions, check_width};
 
-/// Gaussian steps both ways, without parameters: see [`LineDist::uniform`].
+/// Gaussian steps in both directions, without parameters: see [`LineDist::uniform`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LineUniform;
 
@@ -30,8 +30,8 @@ impl Policy<Line> for LineUniform {
 pub type LinePolicyConfig = MixturePolicyConfig<NormalMixtures>;
 
 impl Default for LinePolicyConfig {
-    /// Three hidden layers of 64 with ELU, P_F and P_B on one torso, two components with deviations from 0.1 to 2, no
-    /// flow head, log Z from 0.
+    /// Returns three hidden layers of 64 with ELU, P_F and P_B on one torso, two components with deviations
+    /// from 0.1 to 2, no flow head, log Z from 0.
     fn default() -> Self {
         Self {
             mlp: MlpConfig { hidden: vec![64; 3], activation: Activation::Elu, ..MlpConfig::default() },
@@ -61,17 +61,17 @@ pub struct LinePolicy {
 }
 
 impl LinePolicy {
-    /// A network for the line, with weights drawn from `rng`.
+    /// Builds a policy for the line, with weights drawn from `rng`.
     ///
     /// # Errors
-    /// [`gfn::Error::Config`] for settings that make no sense.
+    /// [`gfn::Error::Config`] for invalid settings.
     pub fn new(_: &Line, config: LinePolicyConfig, device: Device, kind: Kind, rng: &mut Rng) -> Result<Self> {
         config.mixtures.check()?;
         let networks = Perceptrons::new(2, 3 * config.mixtures.components, &config, device, kind, rng)?;
         Ok(Self { mixtures: config.mixtures, networks })
     }
 
-    /// The network's input: position, and the share of the steps that are made, `[states, 2]`.
+    /// Returns the network's input: position, and the share of the steps made, `[states, 2]`.
     fn inputs(&self, env: &Line, states: &Reals) -> Tensor {
         let scale = 1.0 / env.n_steps() as f64;
         let values: Vec<f64> = states.rows().flat_map(|state| [state[0], state[1] * scale]).collect();

@@ -1,18 +1,22 @@
 use gfn::env::{Direction, VectorEnv, VectorRules, VectorStates};
 use gfn::{Error, Result};
 
-/// Forests of rooted binary trees over `n` species: a move joins two trees under a new root, until one is left.
+/// Forests of rooted binary trees over `n` species: an action joins two trees under a new root, until one
+/// tree is left.
 ///
-/// A tree goes by its smallest species, and an inner node by the larger of its two children's smallest species, which
-/// no other inner node of the forest has. Two forests are equal if and only if their states are.
+/// A tree is identified by its smallest species, and an inner node by the larger of its two children's
+/// smallest species, which no other inner node of the forest has. Two forests are equal if and only if their
+/// states are.
 ///
-/// *States.* `2 n - 1` entries, `n` values (`KHot::new(env.entries(), env.n())`): the inner node, by name, above
-/// species `0..n`, then above the inner nodes `1..n`; 0 above a root, and above an inner node that there isn't.
-/// *Forward slots.* `b (b - 1) / 2 + a` joins the trees of the smallest species `a < b`. *Backward slots.* `0..n`
-/// split the root of the tree of that smallest species.
+/// *States.* `2 n - 1` entries, `n` values (`KHot::new(env.entries(), env.n())`): the parent of each of the
+/// species `0..n`, then of each of the inner nodes `1..n`, by the parent's name; 0 for a root, and for an
+/// inner node that doesn't exist.
+/// *Forward slots.* `b (b - 1) / 2 + a` joins the trees of the smallest species `a < b`. *Backward slots.*
+/// `0..n` split the root of the tree of that smallest species.
 /// *End.* No exit action: the last join ends the trajectory.
 ///
-/// gfnx keeps the order of joins in its states' node numbers; here orders that lead to one forest lead to one state.
+/// gfnx keeps the order of joins in its states' node numbers; here all orders that lead to one forest lead to
+/// one state.
 ///
 /// ```
 /// use gfn::env::{Direction, Env, Slots};
@@ -33,13 +37,13 @@ pub struct PhyloTree {
 }
 
 impl PhyloTree {
-    /// The most species whose trees are listed: 135,135 trees.
+    /// The largest number of species for which trees are listed: 135,135 trees.
     const MAX_LISTED: usize = 8;
 
-    /// Trees over `n` species.
+    /// Builds the rules for trees over `n` species.
     ///
     /// # Errors
-    /// [`Error::Config`] for a number outside `2..=1000`.
+    /// [`Error::Config`] for an `n` outside `2..=1000`.
     pub fn new(n: usize) -> Result<Self> {
         if !(2..=1000).contains(&n) {
             return Err(Error::config("n", n, "2 to 1,000 species"));
@@ -53,14 +57,14 @@ impl PhyloTree {
         self.n
     }
 
-    /// Entries of a state, `2 n - 1`.
+    /// The number of entries of a state, `2 n - 1`.
     #[must_use]
     pub fn entries(&self) -> usize {
         2 * self.n - 1
     }
 
-    /// The number of states, `sum over k < n of (n - 1 + k)! / ((n - 1 - k)! k! 2^k)` (OEIS A001515); `None` if it
-    /// passes `u64`.
+    /// The number of states, `sum over k < n of (n - 1 + k)! / ((n - 1 - k)! k! 2^k)` (OEIS A001515); `None`
+    /// if it passes `u64`.
     #[must_use]
     pub fn n_states(&self) -> Option<u64> {
         // y(m) = (2 m - 1) y(m - 1) + y(m - 2).
@@ -77,25 +81,27 @@ impl PhyloTree {
         (2..self.n as u64).try_fold(1u64, |product, k| product.checked_mul(2 * k - 1))
     }
 
-    /// The forward slot that joins the trees of these two smallest species.
+    /// Returns the forward slot that joins the trees of these two smallest species.
     #[must_use]
     pub fn join_slot(a: u32, b: u32) -> u32 {
         let (low, high) = (a.min(b), a.max(b));
         high * high.saturating_sub(1) / 2 + low
     }
 
-    /// All trees, by putting each species in turn on every edge of the trees of those before; `None` beyond 8 species.
+    /// Lists all trees, by attaching each species in turn to every edge of the trees of the species before;
+    /// `None` beyond 8 species.
     #[must_use]
     pub fn all_trees(&self) -> Option<VectorStates> {
         if self.n > Self::MAX_LISTED {
             return None;
         }
-        // Species 0 alone.
+        // The tree of species 0.
         let mut trees = vec![vec![0u16; self.entries()]];
         for species in 1..self.n {
             let mut grown = Vec::new();
             for tree in &trees {
-                // Above which node: a species, or an inner node (named after a species that came before).
+                // The new parent goes above this node: a species, or an inner node (named after a species
+                // that came before).
                 for node in (0..species).chain((1..species).map(|name| self.inner(name))) {
                     let mut tree = tree.clone();
                     tree[self.inner(species)] = tree[node];
@@ -108,8 +114,8 @@ impl PhyloTree {
         VectorStates::from_flat(self.entries(), trees.concat()).ok()
     }
 
-    /// Returns the trees of a state as Newick text, in the order of their smallest species, which are written as their
-    /// numbers. A row that is no state is written as its numbers.
+    /// Returns the trees of a state as Newick text, in the order of their smallest species; species are
+    /// written as their numbers. A row that is no state is written as its numbers.
     #[must_use]
     pub fn newick(&self, row: &[u16]) -> String {
         let Some(children) = self.children(row) else { return format!("{row:?}") };
@@ -128,20 +134,20 @@ impl PhyloTree {
         }
     }
 
-    /// The entry of the inner node of this name.
+    /// Returns the entry of the inner node with this name.
     fn inner(&self, name: usize) -> usize {
         self.n - 1 + name
     }
 
-    /// The name of the inner node of this entry; `None` for a species.
+    /// Returns the name of the inner node of this entry; `None` for a species.
     pub(super) fn name(&self, node: usize) -> Option<usize> {
         (node >= self.n).then(|| node + 1 - self.n)
     }
 
-    /// The entry of the root above a species.
+    /// Returns the entry of the root above a species.
     pub(super) fn root(&self, row: &[u16], species: usize) -> usize {
         let mut node = species;
-        // No forest is higher; a row from outside that is no forest may go in circles.
+        // No forest is higher than `n`; a row from outside that is no forest may contain a cycle.
         for _ in 0..self.n {
             match row[node] {
                 0 => break,
@@ -151,14 +157,14 @@ impl PhyloTree {
         node
     }
 
-    /// Returns the children's entries of each inner node, by name, the one with the smaller species first. Returns
-    /// `None` for a row that is no forest of binary trees whose inner nodes are named as joins name them: by the
-    /// second tree's smallest species.
+    /// Returns the children's entries of each inner node, by name, the child with the smaller species first.
+    /// Returns `None` for a row that is no forest of binary trees with inner nodes named as joins name them,
+    /// by the second tree's smallest species.
     pub(super) fn children(&self, row: &[u16]) -> Option<Vec<Vec<usize>>> {
         let mut children: Vec<Vec<usize>> = vec![Vec::new(); self.n];
         let mut first = vec![0; self.n];
-        // Climbing from each species in turn, up to the first node that an earlier one has climbed, meets the smaller
-        // child first.
+        // Climbing from each species in turn, up to the first node that an earlier climb reached, meets the
+        // smaller child first.
         for species in 0..self.n {
             let mut node = species;
             loop {
@@ -190,7 +196,7 @@ impl PhyloTree {
     }
 }
 
-/// `true` if a species is the smallest of its tree: no inner node has its name.
+/// Returns `true` if a species is the smallest of its tree: no inner node has its name.
 pub(super) fn is_smallest(row: &[u16], species: usize) -> bool {
     species == 0 || !row.contains(&(species as u16))
 }
@@ -206,7 +212,7 @@ impl VectorRules for PhyloTree {
         false
     }
     fn can_end(&self, row: &[u16]) -> bool {
-        // Everything but the one root hangs below something.
+        // Every node except the single root has a parent.
         row.iter().filter(|&&x| x > 0).count() == 2 * (self.n - 1)
     }
     fn mark(&self, direction: Direction, row: &[u16], legal: &mut [bool]) {
@@ -257,7 +263,7 @@ impl VectorRules for PhyloTree {
 }
 
 impl PhyloTree {
-    /// The smallest species `a < b` of a forward slot.
+    /// Returns the smallest species `a < b` of a forward slot.
     fn pair(&self, slot: usize) -> Option<(usize, usize)> {
         let b = (1..self.n).find(|b| slot < b * (b + 1) / 2)?;
         Some((slot - b * (b - 1) / 2, b))

@@ -4,7 +4,7 @@ use gfn::{Error, Result};
 
 use super::PhyloTree;
 
-/// A part of a text.
+/// A token of a Newick text.
 enum Token<'a> {
     Open,
     Close,
@@ -13,7 +13,7 @@ enum Token<'a> {
     Word(&'a str),
 }
 
-/// The text in parts, without blanks.
+/// Splits a text into tokens, without blanks.
 fn tokens(text: &str) -> Vec<Token<'_>> {
     let (mut out, mut rest) = (Vec::new(), text.trim());
     while let Some(first) = rest.chars().next() {
@@ -31,7 +31,8 @@ fn tokens(text: &str) -> Vec<Token<'_>> {
 }
 
 impl PhyloTree {
-    /// The state of one whole tree in Newick text, species being their numbers. Lengths of branches and names of inner nodes are read over.
+    /// Reads the state of one whole tree from Newick text with species as numbers. Lengths of branches and
+    /// names of inner nodes are skipped.
     ///
     /// ```
     /// use gfn_gym::phylo_tree::PhyloTree;
@@ -43,13 +44,13 @@ impl PhyloTree {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Config`] for a text that isn't one rooted binary tree of all species, each once.
+    /// [`Error::Config`] for a text that isn't a single rooted binary tree of all species, each once.
     pub fn read_newick(&self, text: &str) -> Result<Vec<u16>> {
         let wrong = |problem: String| {
             Error::config("a tree", problem, "one rooted binary tree of all species, such as `((0,2),(1,3));` of four")
         };
         let mut row = vec![0; self.entries()];
-        // For each open parenthesis its trees so far: the smallest species and the root's entry.
+        // The trees so far of each open parenthesis: the smallest species and the root's entry.
         let (mut open, mut seen) = (vec![Vec::new()], vec![false; self.n()]);
         let (mut follows_tree, mut has_ended) = (false, false);
         for token in tokens(text) {
@@ -67,7 +68,7 @@ impl PhyloTree {
                     open.last_mut().into_iter().for_each(|outer| outer.push((low, self.n() - 1 + name)));
                 }
                 Token::End => has_ended = true,
-                // A length or a name behind a tree.
+                // The word is a length or a name after a tree.
                 Token::Word(_) if follows_tree => {}
                 Token::Word(word) => {
                     let number = word.split(':').next().unwrap_or_default().trim();

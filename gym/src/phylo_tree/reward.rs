@@ -6,10 +6,10 @@ use gfn::{Error, Result};
 use super::PhyloTree;
 use crate::rewards;
 
-/// `log R = (offset - parsimony) / temperature`, the parsimony being the fewest mutations by which a tree explains
-/// its species' sequences (Fitch, *Toward Defining the Course of Evolution*, 1971).
+/// `log R = (offset - parsimony) / temperature`, the parsimony being the fewest mutations by which a tree
+/// explains its species' sequences (Fitch, *Toward Defining the Course of Evolution*, 1971).
 ///
-/// A forest's parsimony is the sum over its trees, so that partial states have one
+/// A forest's parsimony is the sum over its trees, so that partial states have a reward, too
 /// ([`partial_log_reward`](Reward::partial_log_reward)): each join adds the mutations at its root.
 ///
 /// ```
@@ -32,13 +32,13 @@ pub struct ParsimonyReward {
 }
 
 impl ParsimonyReward {
-    /// Sequences of sites, one sequence per species, of one length; a site is the set of the states that it may be
-    /// in, a bit each.
+    /// Builds the reward from sequences of sites, one sequence per species, of equal length. A site is the
+    /// set of the states that it may be in, a bit per state.
     ///
     /// # Errors
     /// [`Error::Shape`] unless there is one sequence per species, all of one length, which is at least 1;
-    /// [`Error::Config`] for a site without a state, and unless `offset` is finite and `temperature` above 0
-    /// and finite.
+    /// [`Error::Config`] for a site without a state, and unless `offset` is finite and `temperature` is
+    /// positive and finite.
     pub fn new<S: AsRef<[u8]>>(env: &PhyloTree, sequences: &[S], offset: f64, temperature: f64) -> Result<Self> {
         let sites = sequences.first().map_or(0, |sequence| sequence.as_ref().len());
         let other = sequences.iter().map(|sequence| sequence.as_ref().len()).find(|&len| len != sites);
@@ -64,22 +64,22 @@ impl ParsimonyReward {
         Ok(Self { env: *env, sets, sites, offset, temperature: rewards::positive("temperature", temperature)? })
     }
 
-    /// Sequences of DNA or RNA in the letters of IUPAC: ambiguous ones are the set that they stand for; a gap (`-`),
-    /// `?` and `N` may be anything.
+    /// Builds the reward from sequences of DNA or RNA in the letters of IUPAC: an ambiguous letter is the set
+    /// of its bases; a gap (`-`), `?` and `N` are all bases.
     ///
     /// # Errors
-    /// [`Error::Config`] for another letter; those of [`new`](Self::new).
+    /// [`Error::Config`] for another letter, and the errors of [`new`](Self::new).
     pub fn dna<S: AsRef<str>>(env: &PhyloTree, sequences: &[S], offset: f64, temperature: f64) -> Result<Self> {
         let sequence = |text: &S| text.as_ref().chars().map(nucleotides).collect::<Result<Vec<u8>>>();
         let sets = sequences.iter().map(sequence).collect::<Result<Vec<_>>>()?;
         Self::new(env, &sets, offset, temperature)
     }
 
-    /// The fewest mutations that explain each state: of a forest, those of its trees.
+    /// The smallest number of mutations that explains each state: the sum over the trees of a forest.
     ///
     /// # Errors
-    /// [`Error::Shape`] for states of another number of species; [`Error::Contract`] for a row that is no forest of
-    /// theirs.
+    /// [`Error::Shape`] for states of another number of species; [`Error::Contract`] for a row that is no
+    /// forest of these species.
     pub fn parsimony(&self, states: &VectorStates) -> Result<Vec<u64>> {
         rewards::check_width(states, self.env.entries())?;
         let rows: Vec<&[u16]> = states.rows().collect();
@@ -98,7 +98,7 @@ impl ParsimonyReward {
         })
     }
 
-    /// The states of a node that need the fewest mutations below it, which are added to `total`.
+    /// Returns the states of a node that need the fewest mutations below it, and adds that number to `total`.
     fn fitch(&self, children: &[Vec<usize>], node: usize, total: &mut u64) -> Vec<u8> {
         let Some(name) = self.env.name(node) else {
             return self.sets[node * self.sites..(node + 1) * self.sites].to_vec();
@@ -129,7 +129,7 @@ impl ParsimonyReward {
     }
 }
 
-/// The bases that a letter stands for: A, C, G and T are the bits 0 to 3.
+/// Returns the bases that a letter stands for: A, C, G and T are the bits 0 to 3.
 fn nucleotides(letter: char) -> Result<u8> {
     Ok(match letter.to_ascii_uppercase() {
         'A' => 0b0001,

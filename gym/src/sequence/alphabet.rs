@@ -1,6 +1,6 @@
 use gfn::{Error, Result};
 
-/// The characters that tokens are written as: token `t` is the `t`-th.
+/// The characters that tokens are written as: token `t` is the `t`-th character.
 ///
 /// ```
 /// use gfn_gym::sequence::Alphabet;
@@ -13,11 +13,11 @@ use gfn::{Error, Result};
 pub struct Alphabet(Vec<char>);
 
 impl Alphabet {
-    /// An alphabet of these characters.
+    /// Builds an alphabet of these characters.
     ///
     /// # Errors
-    /// [`Error::Config`] for no character or more than 65,535, one that comes twice, or one that a table can't hold: a comma, a quotation mark, white
-    /// space.
+    /// [`Error::Config`] for no character or more than 65,535, for a repeated character, and for a character
+    /// that a table can't hold: a comma, a quotation mark, white space.
     pub fn new(characters: &str) -> Result<Self> {
         let tokens: Vec<char> = characters.chars().collect();
         let repeated = tokens.iter().enumerate().any(|(i, c)| tokens[..i].contains(c));
@@ -32,7 +32,7 @@ impl Alphabet {
         Ok(Self(tokens))
     }
 
-    /// `ACGT`.
+    /// Returns the alphabet `ACGT`.
     #[must_use]
     pub fn dna() -> Self {
         Self(vec!['A', 'C', 'G', 'T'])
@@ -44,7 +44,7 @@ impl Alphabet {
         self.0.len()
     }
 
-    /// The tokens of a text.
+    /// Returns the tokens of a text.
     ///
     /// # Errors
     /// [`Error::Config`] for a character that isn't in the alphabet.
@@ -58,7 +58,7 @@ impl Alphabet {
         text.chars().map(token).collect()
     }
 
-    /// The text of some tokens.
+    /// Returns the text of tokens.
     ///
     /// # Errors
     /// [`Error::Config`] for a token that the alphabet lacks.

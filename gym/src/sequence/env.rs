@@ -5,14 +5,14 @@ use gfn::{Error, Result};
 ///
 /// *States.* Entry `i` is 0 while position `i` is empty, and the token plus 1 afterwards: `max_len` entries,
 /// `n_tokens + 1` values (`KHot::new(env.entries(), env.values())`).
-/// *Forward slots.* `0..n_tokens` append that token; with a variable length, `n_tokens` exits, from `min_len` tokens
-/// on.
+/// *Forward slots.* `0..n_tokens` append that token; with a variable length, `n_tokens` exits, once there are
+/// `min_len` tokens.
 /// *Backward slots.* 0 removes the last token.
-/// *End.* A fixed length has no exit action: the last token ends the trajectory. A variable length has one, and at
-/// `max_len` only that.
+/// *End.* A fixed length has no exit action: the last token ends the trajectory. A variable length has an
+/// exit, which is the only action at `max_len`.
 ///
-/// torchgfn's sequences end by an exit that is forced; without it there is one state less to evaluate, and no flow to
-/// be learned that is known to be the reward.
+/// torchgfn's sequences end by a forced exit. Without it there is one state less to evaluate, and no state
+/// flow to learn that is known to equal the reward.
 ///
 /// ```
 /// use gfn::env::{Direction, DiscreteEnv, Env, Slots};
@@ -28,13 +28,13 @@ use gfn::{Error, Result};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TokenSequence {
     n_tokens: usize,
-    /// `None` where the length is fixed.
+    /// The smallest length; `None` if the length is fixed.
     min_len: Option<usize>,
     max_len: usize,
 }
 
 impl TokenSequence {
-    /// Sequences of exactly `len` of `n_tokens` tokens.
+    /// Builds sequences of exactly `len` tokens out of `n_tokens`.
     ///
     /// # Errors
     /// [`Error::Config`] unless there are 1 to 65,535 tokens and a length of at least 1.
@@ -42,7 +42,8 @@ impl TokenSequence {
         Self::checked(n_tokens, None, len)
     }
 
-    /// Sequences of `min_len` to `max_len` of `n_tokens` tokens; 0 allows the empty sequence.
+    /// Builds sequences of `min_len` to `max_len` tokens out of `n_tokens`; a `min_len` of 0 allows the empty
+    /// sequence.
     ///
     /// # Errors
     /// [`Error::Config`] unless there are 1 to 65,535 tokens and `min_len <= max_len`, `max_len` at least 1.
@@ -50,7 +51,7 @@ impl TokenSequence {
         Self::checked(n_tokens, Some(min_len), max_len)
     }
 
-    /// The 65,536 DNA sequences of length 8 of TFBind8.
+    /// Builds the 65,536 DNA sequences of length 8 of TFBind8.
     #[must_use]
     pub fn tf_bind_8() -> Self {
         Self { n_tokens: 4, min_len: None, max_len: 8 }
@@ -82,13 +83,13 @@ impl TokenSequence {
         self.min_len.unwrap_or(self.max_len)..=self.max_len
     }
 
-    /// Entries of a state: the largest length.
+    /// The number of entries of a state: the largest length.
     #[must_use]
     pub fn entries(&self) -> usize {
         self.max_len
     }
 
-    /// Values of an entry: the tokens, and "empty".
+    /// The number of values of an entry: the tokens, and "empty".
     #[must_use]
     pub fn values(&self) -> usize {
         self.n_tokens + 1
@@ -111,16 +112,16 @@ impl TokenSequence {
         lengths.map(of_length).try_fold(0u64, |sum, n| sum.checked_add(n?))
     }
 
-    /// The tokens of a state.
+    /// Returns the tokens of a state.
     #[must_use]
     pub fn tokens(row: &[u16]) -> Vec<u16> {
         row[..filled(row)].iter().map(|x| x - 1).collect()
     }
 
-    /// The states of these sequences.
+    /// Returns the states of these sequences.
     ///
     /// # Errors
-    /// [`Error::Config`] for a sequence that is too long or has a token that there isn't.
+    /// [`Error::Config`] for a sequence that is too long or has an unknown token.
     pub fn states_of<T: AsRef<[u16]>>(&self, sequences: &[T]) -> Result<VectorStates> {
         let mut entries = Vec::with_capacity(sequences.len() * self.max_len);
         for (i, tokens) in sequences.iter().map(AsRef::as_ref).enumerate() {

@@ -10,8 +10,8 @@ use crate::rewards;
 
 /// A reward for each sequence, from a table.
 ///
-/// The table is text with a line per sequence, `sequence,reward`, under a header that says so; empty lines don't count. Rewards
-/// are above 0 and finite.
+/// The table is text with a line per sequence, `sequence,reward`, below that header; empty lines are skipped.
+/// Rewards are above 0 and finite.
 ///
 /// ```
 /// use gfn::env::Reward;
@@ -27,9 +27,9 @@ use crate::rewards;
 #[derive(Clone, PartialEq, Debug)]
 pub struct TableReward {
     env: TokenSequence,
-    /// By the state's entries.
+    /// log R of each listed sequence, by the state's entries.
     log_rewards: HashMap<Vec<u16>, f64>,
-    /// log R of a sequence that the table lacks.
+    /// log R of a sequence that isn't listed.
     log_floor: Option<f64>,
 }
 
@@ -55,9 +55,10 @@ impl TableReward {
     /// Reads a table from a text; `floor` is the reward of sequences that it doesn't list.
     ///
     /// # Errors
-    /// [`Error::Parse`] with the line, for a line in another format, a sequence that the environment doesn't end in or that comes
-    /// twice, and a reward that isn't above 0 and finite. [`Error::Config`] for an alphabet of another size, a senseless
-    /// floor, and a table that lists only some sequences without a floor for the others.
+    /// [`Error::Parse`] with the line number for a line in another format, a sequence that the environment
+    /// doesn't end in or that is repeated, and a reward that isn't above 0 and finite. [`Error::Config`] for
+    /// an alphabet of another size, an invalid floor, and a table without a floor that doesn't list all
+    /// sequences.
     pub fn parse(env: &TokenSequence, alphabet: &Alphabet, text: &str, floor: Option<f64>) -> Result<Self> {
         if alphabet.n_tokens() != env.n_tokens() {
             return Err(Error::config(
@@ -106,7 +107,7 @@ impl TableReward {
         Ok(Self { env: *env, log_rewards, log_floor: log_floor.map(f64::ln) })
     }
 
-    /// The same with R raised to a power (a reward exponent, an inverse temperature), the floor's too.
+    /// Raises R to a power (a reward exponent, an inverse temperature), including the floor.
     ///
     /// # Errors
     /// [`Error::Config`] unless the exponent is above 0 and finite.
@@ -122,20 +123,21 @@ impl TableReward {
         self.log_rewards.len()
     }
 
-    /// The true log Z: the listed rewards, and the floor for the others.
+    /// The true log Z: the sum of the listed rewards, and of the floor for all other sequences.
     #[must_use]
     pub fn log_z(&self) -> f64 {
         let n_tokens = self.env.n_tokens() as f64;
-        // In f64, for spaces of more than 2^64 sequences; of more than f64 holds, as a logarithm.
+        // The count is in f64 for spaces of more than 2^64 sequences, and in logarithms if f64 overflows.
         let n_all: f64 = self.env.lengths().map(|len| n_tokens.powi(len as i32)).sum();
         let log_others = if n_all.is_finite() {
             (n_all - self.log_rewards.len() as f64).max(0.0).ln()
         } else {
-            // The listed ones are fewer than the last digit.
+            // The number of listed sequences is below the last digit of this count.
             log_sum_exp(self.env.lengths().map(|len| len as f64 * n_tokens.ln()))
         };
         let others = self.log_floor.map_or(f64::NEG_INFINITY, |floor| floor + log_others);
-        // Sorted: the order of a hash map differs from run to run, and with it the last digit.
+        // Rewards are sorted: the order of a hash map differs from run to run, and would change the last
+        // digit.
         let mut listed: Vec<f64> = self.log_rewards.values().copied().collect();
         listed.sort_by(f64::total_cmp);
         log_sum_exp(listed.into_iter().chain([others]))

@@ -15,13 +15,13 @@ from ._objects import rows
 
 # The number of attributes of a node or an edge.
 ATTRIBUTES = 7
-# The most nodes of all graphs, and the most pairs of nodes of one graph: 4 GiB.
+# The largest number of nodes of all graphs, and of pairs of nodes of one graph: 4 GiB.
 _MOST_NODES = 2**24
 _MOST_PAIRS = 2**35
 
 
 def arrays(graphs: _gfn.Graphs) -> dict[str, Any]:
-    """Returns the arrays from which `Graphs.of` makes these graphs."""
+    """Returns the arrays from which `Graphs.of` rebuilds these graphs."""
     names = ("n_nodes", "edges", "edge_ptr", "node_classes", "edge_classes", "node_attributes", "edge_attributes", "directed")
     return {name: getattr(graphs, name) for name in names}
 
@@ -33,7 +33,7 @@ def again(parts: dict[str, Any], settings: dict[str, Any] | None, instances: Seq
 
 
 def _parts(graphs: _gfn.Graphs) -> Any:
-    """Yields each graph: classes and attributes of its nodes; its edges, their classes and attributes."""
+    """Yields the classes and attributes of each graph's nodes, and its edges with their classes and attributes."""
     node_ptr, edge_ptr, edges = graphs.node_ptr, graphs.edge_ptr, graphs.edges
     node_classes, node_attributes = graphs.node_classes, graphs.node_attributes
     edge_classes, edge_attributes = graphs.edge_classes, graphs.edge_attributes
@@ -210,12 +210,12 @@ def of_pyg(graphs: Any, directed: bool) -> _gfn.Graphs:
 def to_rdkit(graphs: _gfn.Graphs) -> list[Any]:
     from rdkit import Chem
 
-    # The start has no atoms: that is no molecule.
+    # The start has no atoms, so it is no molecule.
     return [Chem.MolFromSmiles(smiles) if smiles else None for smiles in graphs.smiles]
 
 
 def of_arrays(n_nodes: Any, edges: Any, edge_ptr: Any, directed: bool, of_nodes: tuple[Any, Any], of_edges: tuple[Any, Any]) -> _gfn.Graphs:
-    """Returns graphs of arrays, as `Graphs.of` takes them; of nodes and of edges there are classes and attributes."""
+    """Returns graphs from arrays, in the arguments of `Graphs.of`; nodes and edges each have classes and attributes."""
     sizes, ptr = rows(n_nodes, "n_nodes", "int64", []), rows(edge_ptr, "edge_ptr", "int64", [])
     ends = rows(edges, "edges", "int64", [None])
     if ends.shape[1] != 2 or len(ptr) != len(sizes) + 1 or (np.diff(ptr) < 0).any() or (ptr[0], ptr[-1]) != (0, len(ends)):

@@ -61,7 +61,7 @@ def reward_arguments(reward: Any) -> list[tuple[dict[str, Any] | None, Any, int 
 
 
 def condition_source(drawn_from: Any, reward: Any) -> tuple[Any, int]:
-    """Returns the source of conditions, as the extension takes it, and the number of numbers in a condition."""
+    """Returns the source of conditions, as the extension reads it, and the width of a condition."""
     if isinstance(drawn_from, Conditioning):
         if drawn_from.width == 0:
             raise ValueError(
@@ -73,7 +73,7 @@ def condition_source(drawn_from: Any, reward: Any) -> tuple[Any, int]:
     if drawn_from is not None:
         expected = "expected Conditions(function, width), a Conditioning, or None"
         raise TypeError(f"conditions is {kind_name(drawn_from)}: {expected}")
-    # Without a source, the library draws the conditions of its own conditional reward, uniformly from 0 to 1.
+    # The default source of the library's own conditional reward draws conditions uniformly from 0 to 1.
     return None, 1 if isinstance(reward, ConditionalGridReward) else 0
 
 
@@ -93,7 +93,8 @@ def chosen(index: Any, n: int, what: str) -> npt.NDArray[np.int64]:
             array = np.asarray(None)
         if array.shape == (0,):
             array = array.astype(np.int64)
-        # True is no place, though it is a number to Python; and numpy takes the largest unsigned numbers for negative ones.
+        # True is not an index, although Python counts it as a number; and numpy reads the largest unsigned numbers as
+        # negative.
         if array.ndim > 1 or array.dtype.kind not in "iub" or array.shape == () and array.dtype == bool:
             expected = "a number, a slice, a flat array of whole numbers, or a mask of bool"
             raise TypeError(f"{what} can't be chosen by a {type(index).__name__}: expected {expected}")
@@ -101,7 +102,7 @@ def chosen(index: Any, n: int, what: str) -> npt.NDArray[np.int64]:
     return np.atleast_1d(np.arange(n, dtype=np.int64)[index])
 
 
-# The methods of rules of graphs, and those of graphs or of vectors.
+# The methods of rules of graphs, and the methods of rules of graphs or of vectors.
 OF_GRAPHS = ("restrict", "can_exit", "is_reachable")
 _ASKED = (*OF_GRAPHS, "can_end")
 
@@ -129,14 +130,14 @@ def numbers(answer: Any, n: int, who: str, what: str) -> npt.NDArray[np.float64]
     expected = f"expected {what} of each state, as a flat array or list of real numbers"
     refused = f"{who} gave a {type(answer).__name__}: {expected}"
     if isinstance(answer, torch.Tensor):
-        # One with gradients, on another device, or of a kind that numpy hasn't (bfloat16), isn't an array as it is.
+        # numpy can't read a tensor with gradients, on another device, or of a dtype that numpy lacks (bfloat16).
         answer = answer.detach().cpu()
         answer = answer.double() if answer.is_floating_point() else answer
     try:
         array = np.asarray(answer)
     except Exception as error:
         raise TypeError(refused) from error
-    # Booleans, whole and real numbers: of a complex one numpy would take the real part, of a text what it spells.
+    # Only booleans, whole and real numbers: numpy would take the real part of a complex number, and parse a text.
     if array.dtype.kind not in "biuf" or isinstance(answer, np.ma.MaskedArray):
         raise TypeError(f"{who} gave a {type(answer).__name__} whose elements have the type {array.dtype}: {expected}")
     if array.ndim != 1:
@@ -154,7 +155,7 @@ def answers(answer: Any, method: str, kind: str, shape: Sequence[int], below: in
     if not isinstance(answer, np.ndarray):
         raise TypeError(f"`{method}` gave a {type(answer)}: {expected}")
     got = f"`{method}` gave an array of {answer.dtype} and shape {answer.shape}"
-    # A flat answer with columns is one to another question.
+    # A one-dimensional question needs a one-dimensional answer: columns would belong to another question.
     has_columns = kind == "bool" and len(shape) == 1 and answer.ndim != 1
     if has_columns or answer.dtype.kind not in ("b" if kind == "bool" else "iu"):
         raise TypeError(f"{got}: {expected}")

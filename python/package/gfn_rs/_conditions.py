@@ -35,7 +35,7 @@ def checked(values: Any, n: int, width: int, who: str) -> torch.Tensor:
 
 
 def check_presence(conditions: Any, width: int, message: str) -> None:
-    """Refuses conditions that are given or missing against the `width` of those of a trainer or policy."""
+    """Refuses conditions if they are given without need, or missing; `width` is that of the trainer or policy."""
     if (conditions is None) != (width == 0):
         what = "no conditions" if conditions is None else "conditions"
         raise ValueError(f"{message.format(what)} with {width} numbers of them: expected them where it has some")

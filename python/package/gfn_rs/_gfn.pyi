@@ -1,4 +1,4 @@
-"""The extension module: what the classes of `gfn_rs` are made of."""
+"""The extension module, from which the classes of `gfn_rs` are built."""
 
 from os import PathLike
 from typing import Any, Callable, Sequence, final
@@ -14,8 +14,8 @@ __version__: str
 __torch__: str
 
 def set_threads(n: int) -> None:
-    """Gives the library and torch so many threads, for the rest of the process; before its first trainer. A process that is forked from
-    it has one: the others aren't there."""
+    """Sets the number of threads of the library and of torch for the rest of the process; call it before the first
+    trainer. A process forked from this one has a single thread, because threads aren't copied."""
 
 def solve(
     problem: str,
@@ -91,7 +91,7 @@ class Env:
 
 @final
 class Scores:
-    """What an objective sees of a batch."""
+    """The scores of a batch of trajectories, which an objective gets."""
 
     @property
     def log_pf(self) -> torch.Tensor: ...
@@ -183,7 +183,7 @@ class Graphs:
 
 @final
 class GraphBatch:
-    """A batch of graphs as a network sees it: tensors on the policy's device."""
+    """A batch of graphs as a network gets it: tensors on the policy's device."""
 
     @property
     def n_graphs(self) -> int: ...

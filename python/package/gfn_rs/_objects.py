@@ -40,7 +40,7 @@ def rows(objects: Any, who: str, kind: str, widths: list[int | None]) -> npt.NDA
 
 
 def lines(molecules: Any, who: str) -> list[str]:
-    """Returns SMILES, each with a name behind it perhaps, or molecules of RDKit, as texts."""
+    """Returns SMILES, each with an optional name after it, or molecules of RDKit, as texts."""
 
     def refusal(what: str) -> TypeError:
         return TypeError(f"{who} {what}: expected Graphs, or a list of SMILES or of molecules of RDKit")

@@ -1,4 +1,4 @@
-"""Parts of a trainer besides environment, reward, policy and objective, as the extension takes them."""
+"""Parts of a trainer besides environment, reward, policy and objective, in the form that the extension reads."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def parts(
     sources: dict[str, Any],
     average: Average | None = None,
 ) -> Parts:
-    """Returns the parts of a trainer, each checked as far as Python can. `sources` are by their role."""
+    """Returns the parts of a trainer, each checked as far as Python can. `sources` maps roles to sources."""
     replay = sources.get("replay buffer")
     data = sources.get("data set")
     source = sources.get("source of objects")
@@ -114,7 +114,7 @@ def shares(replay: Replay | None, data: Data | None) -> dict[str, Any]:
 
 
 def _prior(prior: Any, env: Environment, n_conditions: int) -> tuple[Policy, list[tuple[str, torch.Tensor]]] | None:
-    """Returns the current policy of a trainer, or one without parameters."""
+    """Returns the policy of a trainer in its current state, or a policy without parameters."""
     if prior is None:
         return None
     if isinstance(prior, Policy):
@@ -125,7 +125,7 @@ def _prior(prior: Any, env: Environment, n_conditions: int) -> tuple[Policy, lis
         raise ValueError(f"prior has {prior._n_conditions} numbers of conditions: expected {n_conditions}, as the new trainer has")
     if isinstance(prior.policy, DiffusionNet) and prior.policy.langevin_clip is not None:
         raise ValueError("prior is led by the gradient of its target (langevin_clip): expected one that needs no target")
-    # Else both would train the one module.
+    # A shared module would be trained by both trainers, so the prior gets a copy.
     module = copy.deepcopy(prior.policy._module())
     if module is not None and _tensors(module) & _tensors(prior.policy._module()):
         raise ValueError("prior has a module that can't be copied, and would be trained along: expected a torch.nn.Module")

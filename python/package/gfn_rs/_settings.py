@@ -1,4 +1,4 @@
-"""Settings are dataclasses; the extension reads their attributes, or dictionaries that they make of themselves."""
+"""Settings are dataclasses; the extension reads their attributes, or dictionaries that they convert themselves to."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def bounds(
 ) -> dict[str, Any]:
     """Returns the metadata of a field whose numbers have bounds.
 
-    Without any, a whole number is from 0 to `LARGEST_SIZE`, and any other number is finite.
+    The default for a whole number is from 0 to `LARGEST_SIZE`, and any other number must be finite.
     """
     return {"bounds": Bounds(least, most, above)}
 
@@ -70,7 +70,7 @@ def needs(other: str, *values: str) -> dict[str, Any]:
     return {"needs": (other, values)}
 
 
-# The bounds of a number that counts steps or objects, which may be more than a size.
+# The bounds of a number that counts steps or objects, which may be larger than a size.
 COUNT = bounds(0, MOST)
 # The bounds of a share or a probability.
 SHARE = bounds(0.0, 1.0)
@@ -153,7 +153,7 @@ def _fits(value: Any, hint: Any) -> bool:
     if origin is tuple:
         return isinstance(value, (tuple, list)) and len(value) == len(parts) and all(map(_fits, value, parts))
     if origin is not None and issubclass(origin, Sequence):
-        # A text is a sequence of texts, which nobody means.
+        # A text is a sequence of texts, which is never intended.
         return isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str) and all(_fits(v, parts[0]) for v in value)
     if origin is dict:
         return isinstance(value, dict)
@@ -168,8 +168,8 @@ def _counts(hint: Any) -> bool:
 
 
 def _check_bounds(value: Any, name: str, whole: Bounds, real: Bounds | None) -> None:
-    """Refuses a number, or a list with one, outside of `whole`, the bounds of whole numbers, or `real`, those
-    of all."""
+    """Refuses a number, or a list that contains it, outside of `whole`, the bounds of whole numbers, or `real`,
+    the bounds of all numbers."""
     if isinstance(value, (list, tuple)):
         for item in value:
             _check_bounds(item, name, whole, real)
@@ -213,7 +213,7 @@ def kind_name(value: Any) -> str:
 
 
 class Settings:
-    """The base class of settings. Names and values are checked when an object is made."""
+    """The base class of settings. Names and values are checked when an object is created."""
 
     __signature__ = ConstructorSignature()
 
@@ -237,7 +237,7 @@ class Settings:
                     raise ValueError(f"{name} is {value!r}, {reason}")
 
     def _values(self) -> dict[str, Any]:
-        """Returns the values by the names that the extension has for them."""
+        """Returns the values by their names in the extension."""
         named = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
         return {name: plain(value, f"{type(self).__name__}.{name}") for name, value in named.items()}
 

@@ -1,4 +1,4 @@
-"""Refusals of misspelt settings, which suggest the one that was meant."""
+"""Refusals of misspelt settings, which suggest the intended setting."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ R = TypeVar("R")
 def refuse_unknown(owner: str, parameters: Mapping[str, Parameter], settings: Iterable[str]) -> None:
     """Refuses settings that a class or function doesn't have.
 
-    The error names the setting with the closest spelling, or the object of settings that has one of this
-    name.
+    The error names the setting with the closest spelling, or the object of settings that has a setting of
+    this name.
     """
     if any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters.values()):
         return
@@ -52,7 +52,7 @@ def suggests_names(function: Callable[P, R]) -> Callable[P, R]:
 
 
 class ConstructorSignature:
-    """The signature of a class whose `__new__` takes anything: that of its `__init__`."""
+    """The signature of a class whose `__new__` accepts any arguments: the signature of its `__init__`."""
 
     def __get__(self, instance: Any, owner: type) -> Signature:
         _, *parameters = signature(owner.__init__).parameters.values()  # type: ignore[misc]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-# The most distinct values of a column whose values are taken as its levels.
+# The largest number of distinct values of a column whose values are its levels.
 MAX_LEVELS = 20
 
 
@@ -20,11 +20,11 @@ def named_columns(data: Any) -> list[tuple[str, Any]]:
     """
     names = getattr(data, "columns", None)
     if names is not None and hasattr(data, "iloc"):
-        # Column by column: each has a type of its own.
+        # Columns are read one by one, because each has its own type.
         columns = [data.iloc[:, k] for k in range(len(names))]
         columns = [column if str(column.dtype) == "category" else np.asarray(column) for column in columns]
     else:
-        # Without dtype=object, numpy makes texts of the numbers in rows that have both.
+        # dtype=object keeps numpy from converting numbers to texts in rows that have both.
         array = np.asarray(data) if names is not None or hasattr(data, "__array__") else np.array(data, dtype=object)
         if array.ndim != 2:
             raise ValueError(f"data has shape {array.shape}: expected [observations, variables]")

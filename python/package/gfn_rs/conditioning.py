@@ -1,9 +1,9 @@
-"""One policy for a family of rewards: distributions of conditions, their effect on rewards, and their
-encoding for a network.
+"""Conditions of a policy that learns a family of rewards: their distributions, their effect on rewards, and
+their encoding for a network.
 
 A condition has an exponent beta of the reward (an inverse temperature), a preference for each of several
-rewards, and a direction of focus. log R(x | c) is beta times the log of the weighted sum of the rewards, and
-of the factor of the focus.
+rewards, and a direction of focus. log R(x | c) is beta times the log of the weighted sum of the rewards
+times the factor of the focus.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from ._settings import LARGEST_SIZE, Settings, bounds, plain
 
 
 class Temperature(Settings):
-    """The base class of distributions of beta. With `bins`, beta is encoded as a thermometer of that many
-    marks, instead of a number."""
+    """The base class of distributions of beta. With `bins`, beta is encoded as a thermometer with this number
+    of marks, instead of a number."""
 
     def _json(self) -> Any:
         values = self._values()
@@ -58,7 +58,7 @@ class GammaTemperature(Temperature):
 
 class Directions(Settings):
     """The base class of distributions of preferences and of directions of focus. With `bins`, each number is
-    encoded as a thermometer of that many marks.
+    encoded as a thermometer with this number of marks.
     """
 
     def _json(self) -> Any:
@@ -90,7 +90,7 @@ def _directions(given: Any) -> Any:
 
 @dataclass(frozen=True)
 class Focus(Settings):
-    """A cone of objectives that are wanted (Roy et al. 2023). With c the cosine between an object's rewards
+    """A cone of wanted objectives (Roy et al. 2023). With c the cosine between an object's rewards
     and the direction of focus, the reward is multiplied by a power of c.
 
     directions
@@ -98,7 +98,7 @@ class Focus(Settings):
     cosine, limit
         The cosine at the cone's surface, and the factor there, which determines the power of c.
     outside
-        log R outside of the cone. beta times the log of `limit` and of the rewards must be above it, or
+        log R outside of the cone. beta times the log of `limit` and of the rewards must be above it; otherwise
         objects outside are worth more than objects inside.
 
     If hardly any sample is inside, use a wider cone with the same power of c, such as `cosine=0.98**20,
@@ -123,7 +123,7 @@ class Conditions(Settings):
     function
         A function of a number n and a generator of numpy that returns an array `[n, width]`.
     width
-        The number of numbers in a condition, at least 1.
+        The width of a condition, at least 1.
     """
 
     function: Callable[[int, np.random.Generator], Any]
@@ -132,7 +132,7 @@ class Conditions(Settings):
 
 @dataclass(frozen=True)
 class Condition(Settings):
-    """One condition.
+    """A condition of a trajectory.
 
     beta
         The exponent of the reward.
@@ -165,8 +165,8 @@ class Conditioning(_Encoding):
     focus
         A cone of wanted objects.
 
-    The network reads a condition as a vector of `width` numbers: beta, preferences, direction, without those
-    that don't vary.
+    The network reads a condition as a vector of `width` numbers: beta, preferences, direction, without constant
+    parts.
 
     >>> import gfn_rs as gfn
     >>> of = gfn.Conditioning(2, temperature=gfn.LogUniformTemperature(1, 64, bins=8), preferences=gfn.Dirichlet())
@@ -206,7 +206,7 @@ class Conditioning(_Encoding):
         return self._conditioner.draw(count(n, most=LARGEST_SIZE), check_seed(seed))
 
     def encode(self, conditions: Sequence[Condition]) -> torch.Tensor:
-        """Returns the vectors of conditions, `[n, width]`, as `sample` and `exact` take them."""
+        """Returns the vectors of conditions, `[n, width]`, for `sample` and `exact`."""
         wrong = next((each for each in conditions if not isinstance(each, Condition)), None)
         if wrong is not None:
             raise TypeError(f"one of the conditions is {wrong!r:.200}: expected Condition(...)")
@@ -219,7 +219,7 @@ class Conditioning(_Encoding):
 
     def decode(self, vectors: Any) -> list[Condition]:
         """Returns the conditions of vectors `[n, width]`. Preferences have the sum 1, and directions the
-        length 1. A vector that no condition has is refused.
+        length 1. A vector that isn't the vector of a condition is refused.
         """
         vectors = torch.as_tensor(np.asarray(vectors, dtype=np.float64))
         return [Condition(*each) for each in self._conditioner.decode(vectors)]

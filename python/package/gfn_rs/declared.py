@@ -25,7 +25,7 @@ class ActionType(Settings):
     _part: ClassVar[str]
     """The part of a graph that actions add or set."""
     _reversed: ClassVar[bool] = False
-    """True if they take the part away, or clear it."""
+    """True if the actions remove the part, or clear it."""
 
     def _json(self) -> Any:
         return {"name": type(self).__name__, "part": self._part, "reversed": self._reversed, **self._values()}
@@ -101,8 +101,8 @@ class ClearEdgeAttribute(ActionType):
 
 class GraphRules:
     """Restrictions of a `GraphEnv`: override the methods that you need. Each is called with a batch, and its
-    answer may depend only on the graphs and moves that it is given, because a trainer caches answers (64 MiB
-    of them). Backward moves are found by undoing, so methods are called with the graphs that they lead to,
+    answer may depend only on the graphs and moves in the arguments, because a trainer caches answers (64 MiB
+    of them). Backward moves are found by undoing moves, so methods are called with the resulting graphs,
     too.
     """
 
@@ -134,16 +134,16 @@ class GraphEnv(Environment):
         The numbers of classes, and the largest value of each attribute.
     start
         The initial state: a number of nodes without edges, or `Graphs` of one graph, whose nodes and edges
-        stay unless an action such as `RemoveEdge` removes them. `Graphs` of several are as many instances:
-        each has trajectories, a log Z and a distribution of its own, and no two may lead to the same graph.
+        stay unless an action such as `RemoveEdge` removes them. Several `Graphs` are several instances: each
+        has its own trajectories, log Z and distribution, and no two may lead to the same graph.
     scaffold
-        The nodes of `start` as objects: each a node of its own ("distinct": what grows on one atom of a
-        benzene ring isn't what grows on another), or equal if a symmetry of `start` exchanges them ("alike").
+        The identity of the nodes of `start`: each is distinct ("distinct": growth on one atom of a benzene ring
+        differs from growth on another), or nodes are equal if a symmetry of `start` exchanges them ("alike").
         By default nodes are alike if they are equal and have no edges.
     labelled
         True if isomorphic graphs are different objects; otherwise rules must not distinguish them.
     corrects_symmetry
-        True if rewards are those of isomorphism classes, whatever the number of their labelled graphs.
+        True if rewards are those of isomorphism classes, for any number of their labelled graphs.
     rules
         An object like `GraphRules`.
     """
@@ -185,9 +185,9 @@ class VectorMoves:
 
     def __init__(self, state: npt.NDArray[np.int64], number: npt.NDArray[np.int64]) -> None:
         self.state = state
-        """The place in the batch of the vector that each is a move of."""
+        """The index in the batch of the vector of each move."""
         self.number = number
-        """The number of each among the environment's moves."""
+        """The number of each move among the environment's moves."""
 
     def __len__(self) -> int:
         return len(self.state)
@@ -198,22 +198,22 @@ class VectorMoves:
 
 class VectorRules:
     """Restrictions of a `VectorEnv`: override the methods that you need. Each is called with a batch, and its
-    answer may depend only on the vectors and moves that it is given. Backward moves are found by undoing, so
-    methods are called with the vectors that they lead to, too; `is_reachable` must be False for those that no
-    sequence of moves builds. A new environment is searched for backward moves that lead nowhere.
+    answer may depend only on the vectors and moves in the arguments. Backward moves are found by undoing moves,
+    so methods are called with the resulting vectors, too; `is_reachable` must be False for vectors that no
+    sequence of moves builds. A new environment is checked for backward moves that lead to unreachable states.
     """
 
     def restrict(self, states: Any, moves: VectorMoves) -> Any:
-        """Which of these moves are allowed: an array of bool. Move k is number `moves.number[k]` of vector
+        """Returns an array of bool, True for each allowed move. Move k is number `moves.number[k]` of vector
         `states[moves.state[k]]`."""
         return np.ones(len(moves), dtype=bool)
 
     def is_reachable(self, states: Any) -> Any:
-        """False for vectors that no sequence of moves builds: an array of bool."""
+        """Returns an array of bool, False for vectors that no sequence of moves builds."""
         return np.ones(len(states), dtype=bool)
 
     def can_end(self, states: Any) -> Any:
-        """Which of these vectors can be the end: an array of bool."""
+        """Returns an array of bool, True for each vector that can be the end of a trajectory."""
         return np.ones(len(states), dtype=bool)
 
 
@@ -227,13 +227,12 @@ class VectorEnv(Environment):
         A number above all values of entries.
     changes
         The moves, an array `[M, 3]`: an entry, the value that it must have, and its new value. Cycles of
-        states are refused: random walks are checked when the environment is made.
+        states are refused: random walks are checked when the environment is created.
     rules
         An object like `VectorRules`.
     start
-        The initial vector, zeros by default. Several, `[K, width]`, are as many instances: each has
-        trajectories, a log Z and a distribution of its own. They must differ in an entry that no move
-        changes.
+        The initial vector, zeros by default. Several vectors, `[K, width]`, are several instances: each has its
+        own trajectories, log Z and distribution. They must differ in an entry that no move changes.
     """
 
     width: int = field(metadata=bounds(1))
@@ -245,7 +244,7 @@ class VectorEnv(Environment):
     def __post_init__(self) -> None:
         for name in ("changes", "start"):
             if isinstance(value := getattr(self, name), np.ndarray):
-                # Environments are compared, and an array has no one answer.
+                # Environments are compared by `==`, which arrays answer entry by entry.
                 object.__setattr__(self, name, tuple(tuple(row) for row in np.atleast_2d(value).tolist()))
         super().__post_init__()
 
@@ -286,10 +285,10 @@ def _table(value: Any, name: str, shape: str) -> npt.NDArray[Any]:
 
 
 class EnvRules:
-    """The rules of an `Env`: override all methods but the last two, which an environment needs if a backward
-    move has another number than the move that it undoes. Each method is called with a batch of `n` states,
-    int64 arrays `[n, width]`, which it may change; moves are int64 arrays `[n]` of their numbers. Exceptions
-    reach the caller, a trainer or `check`.
+    """The rules of an `Env`: override all methods but the last two, which are needed only if a backward move
+    has another number than the move that it undoes. Each method is called with a batch of `n` states, int64
+    arrays `[n, width]`, which it may change; moves are int64 arrays `[n]` of their numbers. Exceptions reach
+    the caller, a trainer or `check`.
     """
 
     def initial(self) -> Any:
@@ -332,8 +331,9 @@ class Env(Environment):
     numbers below `values`; different arrays are different states.
 
     `rules` is an object like `EnvRules`, with `n_moves` numbered moves and `n_backward_moves` backward moves,
-    by default as many. Without an exit, a trajectory ends in a state without legal moves. A new environment
-    checks the states of random walks and all backward moves from them (`check`); a trainer checks some again.
+    by default an equal number. Without an exit, a trajectory ends in a state without legal moves. A new
+    environment checks the states of random walks and all backward moves from them (`check`); a trainer checks
+    some of them again.
 
     >>> import numpy as np
     >>> class Subsets(EnvRules):
@@ -375,7 +375,7 @@ class Env(Environment):
         return _gfn.Env(self._by_class(), self.rules)
 
     def _has(self, method: str) -> bool:
-        """Returns True if the rules have a method of their own."""
+        """Returns True if the rules define the method themselves."""
         own = getattr(self.rules, method, None)
         return callable(own) and getattr(own, "__func__", own) is not getattr(EnvRules, method)
 
@@ -384,5 +384,5 @@ class Env(Environment):
         return {**{name: plain(getattr(self, name), name) for name in names}, "reverses": self._has("reverse")}
 
 
-# The methods of `EnvRules`; all but the last two are needed.
+# The methods of `EnvRules`; all but the last two are required.
 _STEPPED = ("initial", "masks", "step", "backward_masks", "backward_step", "reverse", "backward_reverse")

@@ -22,7 +22,7 @@ class Coverage(NamedTuple):
     visited: int
     """The number of distinct states that random walks visited."""
     states: int | None
-    """The number of these and of all states that backward moves lead to; None if they are too many, so that
+    """The number of these and of all states that backward moves lead to; None if there are too many, so that
     backward walks were sampled."""
 
 
@@ -42,7 +42,7 @@ class Environment(Walkable, Settings):
         """Checks the environment at the states of `walks` random walks, and at all backward moves from them.
 
         Each move must have a reverse, each backward walk must end in the initial state, and equal states must
-        have equal moves. What is wrong is a `ValueError` that names the state and the move. Call it for every
+        have equal moves. A violation is a `ValueError` that names the state and the move. Call it for every
         custom environment before training: a wrong mask trains a wrong distribution without an error.
         """
         return Coverage(*self._env.check(count(walks, "walks", 1), check_seed(seed)))
@@ -53,7 +53,7 @@ class Environment(Walkable, Settings):
 
 
 def describe_graphs(graphs: _gfn.Graphs) -> Any:
-    """Returns what a checkpoint stores about graphs that an environment starts from."""
+    """Returns the description, for checkpoints, of graphs that an environment starts from."""
     return [graphs.n_nodes.tolist(), graphs.edges.tolist(), graphs.node_classes.tolist()]
 
 
@@ -101,7 +101,7 @@ class GraphBuilding(Environment):
     labelled
         True if isomorphic graphs are different objects.
     corrects_symmetry
-        True if rewards are those of isomorphism classes, whatever the number of their labelled graphs.
+        True if rewards are those of isomorphism classes, for any number of their labelled graphs.
     """
 
     max_nodes: int
@@ -118,8 +118,8 @@ class GraphBuilding(Environment):
 
 
 class Encoding(NamedTuple):
-    """The meaning of classes and of values of attributes in an environment's graphs: each is an index into
-    one of these lists."""
+    """The meaning of classes and of values of attributes in an environment's graphs: each number is an index
+    into one of these lists."""
 
     node_classes: list[str]
     node_attributes: list[list[str]]
@@ -135,7 +135,7 @@ class _OfMolecules(Environment):
 
     @property
     def encoding(self) -> Encoding:
-        """What stands for what in the graphs, which rewards and networks of your own read.
+        """The meaning of classes and attributes in the graphs, for custom rewards and networks.
 
         >>> encoding = Molecules(9, ["C", "N"]).encoding
         >>> encoding.node_classes, encoding.node_attributes, encoding.edge_attributes
@@ -170,44 +170,44 @@ class _OfMolecules(Environment):
 
 @dataclass(frozen=True)
 class Molecules(_OfMolecules):
-    """Molecules, atom by atom and bond by bond, up to isomorphism, each of them of legal valences. States are
+    """Molecules, built atom by atom and bond by bond, up to isomorphism, each with legal valences. States are
     `Graphs` with `smiles`.
 
     `elements` are symbols (C, N, O, F, P, S, Cl and Br by default); with `charges` there are N+ and O-.
 
-    A molecule with several Kekule forms (o-xylene has two) is several states. A reward, yours or the
-    library's, says R of the molecule, whichever form it is shown; the environment divides it among them, in
-    training and in targets, so that molecules are sampled in proportion to R. `exact().groups` says which
-    states are one molecule, `exact().of_objects` has the distances between molecules.
+    A molecule with several Kekule forms (o-xylene has two) is several states. A reward returns R of the
+    molecule for each of its forms; the environment divides R among them, in training and in targets, so that
+    molecules are sampled in proportion to R. `exact().groups` tells which states are one molecule, and
+    `exact().of_objects` has the distances between molecules.
 
-    A node is an atom: its class is the place of its element in `elements`, and its first attribute the
-    charge, 0 for none, else its place among the charges that there are (N+ is 1 and O- is 2, unless one of
-    the elements is left out). Where `extra_valences` is above 0, another attribute is the number of valences
-    above the smallest that the atom is set to. An edge is a bond, all of class 0, and its first attribute the
-    order less 1: 0 for single, 1 for double, 2 for triple. Hydrogens are what is left of an atom's valence.
+    A node is an atom. Its class is the index of its element in `elements`. Its first attribute is the charge: 0
+    for none, otherwise its index among the possible charges (N+ is 1 and O- is 2, unless one of the elements is
+    left out), counted from 1. If `extra_valences` is above 0, a second attribute is the number of valences above
+    the smallest that the atom is set to. An edge is a bond, always of class 0, and its first attribute is the
+    order less 1: 0 for single, 1 for double, 2 for triple. Hydrogens fill the rest of an atom's valence.
 
-    `scaffold` is a molecule that growth starts from: a SMILES with `[*:1]` wherever something may be attached
-    (once for each), or without and with `attachments`, the numbers of its atoms, each as often as there is
-    room for. `max_atoms` counts its atoms, which stay, as do its bonds; no ring is closed over them. Those
-    that a symmetry of it takes to each other are alike, unless they are `told_apart`. Its atoms come first,
-    in classes behind those of the elements (`encoding`), and its aromatic bonds are 3.
+    `scaffold` is a molecule that growth starts from. It is a SMILES with `[*:1]` at each attachment point, or a
+    SMILES without them together with `attachments`, the numbers of its atoms, each repeated for each attachment.
+    `max_atoms` counts the scaffold's atoms. These and their bonds stay, and no ring is closed over them. Atoms
+    that a symmetry of the scaffold exchanges are alike, unless they are `told_apart`. The scaffold's atoms come
+    first, in classes after the elements (`encoding`), and the attribute of its aromatic bonds is 3.
 
         >>> env = Molecules(8, ["C", "O"], charges=False, scaffold="c1ccc([*:1])cc1")
         >>> env.encoding.node_classes[2:]
         ['scaffold CH1, aromatic, room for 0', 'scaffold CH1, aromatic, room for 1']
 
     With `stereo` each object is one stereoisomer: the last moves set the signs of tetrahedral centres and of
-    double bonds, without which a molecule isn't finished. `smiles` have marks, and SMILES that are read keep
-    theirs; without, a molecule is all of its stereoisomers. A sign is a few nodes more, of two classes behind
-    the elements, with edges of classes 1 to 4. There is no scaffold then.
+    double bonds, and a molecule is finished only with all signs. `smiles` contain stereo marks, and SMILES that
+    are read keep them; without `stereo`, a molecule stands for all of its stereoisomers. A sign takes a few more
+    nodes, of two classes after the elements, with edges of classes 1 to 4. It excludes a scaffold.
 
         >>> env = Molecules(9, stereo=True)
         >>> env.accepts(["C[C@H](N)O", "C[C@@H](N)O", "CC(N)O", "C/C=C/C"]).tolist()
         [True, True, False, True]
 
-    `rules` is an object like `GraphRules`, whose graphs have `smiles`: it forbids on top of what the
-    environment forbids. It must say the same of all Kekule forms of a molecule, as their SMILES are. Moves
-    back are then found by undoing each, which takes longer.
+    `rules` is an object like `GraphRules`, whose graphs have `smiles`: it forbids moves in addition to those
+    that the environment forbids. Its answers must be equal for all Kekule forms of a molecule, as their SMILES
+    are. Backward moves are then found by undoing each move, which takes longer.
     """
 
     max_atoms: int
@@ -249,27 +249,27 @@ class _OfFile(_OfMolecules):
 
 @dataclass(frozen=True, eq=False)
 class Fragments(_OfFile):
-    """Molecules of fragments that are joined at their stems; `library` is a file of fragments in place of the
-    standard ones, or a list of its lines. States are `Graphs` of fragments, with the `smiles` of the
+    """Molecules made of fragments that are joined at their stems. `library` is a file of fragments that replaces
+    the standard ones, or a list of its lines. States are `Graphs` of fragments, with the `smiles` of the
     molecules; the reward is `MoleculeReward`.
 
     Each line of the file is a SMILES, a blank, and the fragment's stems with commas between them, such as
-    `c1ccccc1 0,3` or `N 0,0`: the atoms that others may be attached to, counted from 0 as the SMILES has
-    them, each as often as there may be an attachment. An attachment takes the place of a hydrogen, so an atom
-    is listed at most once for each that it has. Empty lines and those that begin with `#` are read over. The
-    objects are trees of fragments: what can be put together in several ways (butane, with C and CC in the
+    `c1ccccc1 0,3` or `N 0,0`. Stems are the atoms that other fragments may be attached to, counted from 0 in the
+    order of the SMILES, and repeated for each possible attachment. An attachment replaces a hydrogen, so an atom
+    is listed at most once for each of its hydrogens. Empty lines and lines that begin with `#` are skipped. The
+    objects are trees of fragments: a molecule that can be assembled in several ways (butane, with C and CC in the
     library) is several objects.
 
-    A node is a fragment, and its class the fragment's place in the library. A bond is two opposite edges of
-    class 0, whose first two attributes are the stems, counted from 1, of the fragment that it goes from and
-    of the one that it goes to.
+    A node is a fragment, and its class is the fragment's index in the library. A bond is two opposite edges of
+    class 0. Their first two attributes are stems, counted from 1: that of the fragment at the edge's source, and
+    that of the fragment at its target.
 
-    `rules` is an object like `GraphRules`, whose graphs have `smiles`: it forbids on top of what the
-    environment forbids.
+    `rules` is an object like `GraphRules`, whose graphs have `smiles`: it forbids moves in addition to those
+    that the environment forbids.
 
-    The file is read once: a pickle holds what was in it, as those of its graphs do, and a run goes on with
-    the same fragments alone. `from_data` has the fragments of molecules of yours in place of a file. A
-    molecule is accepted if it is a tree of at most `max_fragments`; `trees` are all of them.
+    The file is read once: a pickle of the environment or of its graphs contains its text, and a run resumes with
+    the same fragments only. `from_data` takes the fragments of your molecules instead of a file. A molecule is
+    accepted if it is a tree of at most `max_fragments`; `trees` lists all of its trees.
     """
 
     max_fragments: int
@@ -278,9 +278,9 @@ class Fragments(_OfFile):
 
     @classmethod
     def from_data(cls, molecules: Sequence[Any], max_fragments: int, n: int = 100, rules: Any = None) -> Fragments:
-        """The environment of the `n` most frequent pieces that molecules (SMILES, or of RDKit) fall into when
-        rings are cut from what is between them: rings, linkers and side chains, with stems wherever one of
-        them was cut. `read_molecules` reads a file of them; those without a ring have no such pieces.
+        """Builds the environment of the `n` most frequent pieces of molecules (SMILES, or of RDKit). The pieces are
+        rings, linkers and side chains: each molecule is cut between its rings and the rest, with a stem at each
+        cut. `read_molecules` reads a file of molecules; molecules without a ring have no such pieces.
 
         >>> env = Fragments.from_data(["Cc1ccccc1", "Cc1ccc(CN)cc1", "OC1CC1"], 3, n=3)
         >>> env.library
@@ -341,18 +341,18 @@ class Fragments(_OfFile):
 
 
 class GraphProblem(Environment):
-    """What problems on input graphs share. Each graph is an instance, with trajectories, a log Z and a
-    distribution of its own; a policy learns all of them. So the objective is one of state flows
-    (`DetailedBalance`, `SubTrajectoryBalance`), and `exact` is for one graph.
+    """The base class of problems on input graphs. Each graph is an instance, with its own trajectories, log Z
+    and distribution; a policy learns all of them. The objective must be one of state flows
+    (`DetailedBalance`, `SubTrajectoryBalance`), and `exact` evaluates one graph only.
 
-    States are `Graphs`: the input graphs, in whose node attribute 0 is 1 for nodes of the solution, 2 for
-    others, 0 for those that can still be chosen (of `DominatingSet`, all but 2 are of the solution; of `Cut`,
-    1 is one side and 0 the other). Networks are best given no identity (`identity=False`), so that what they
-    learn of some graphs holds for others. The reward is `SizeReward`, or a function.
+    States are `Graphs`: the input graphs. Node attribute 0 is 1 for nodes of the solution, 2 for nodes outside
+    of it, and 0 for nodes that can still be chosen (for `DominatingSet`, all nodes but those with 2 are in the
+    solution; for `Cut`, 1 is one side and 0 the other). Give networks no node identity (`identity=False`), so
+    that a policy generalises to other graphs. The reward is `SizeReward`, or a function.
 
-    `for_size`: networks see the part of a state that a solution's size depends on from there on (the nodes
-    that are open, the edges between them, the number of the chosen), which is less to compute. The reward is
-    `SizeReward` then, and no other.
+    With `for_size`, networks see only the part of a state on which the size of the final solution depends (the
+    undecided nodes, the edges between them, the number of chosen nodes), which takes less computation. The
+    reward must be `SizeReward` then.
     """
 
     graphs: _gfn.Graphs
@@ -371,7 +371,7 @@ class GraphProblem(Environment):
 
 @dataclass(frozen=True)
 class IndependentSet(GraphProblem):
-    """Sets of nodes of which no two have an edge and that can't grow, node by node, on each of these
+    """Sets of nodes of which no two share an edge, and that can't grow; built node by node on each of these
     undirected graphs."""
 
     graphs: _gfn.Graphs
@@ -380,7 +380,7 @@ class IndependentSet(GraphProblem):
 
 @dataclass(frozen=True)
 class Clique(GraphProblem):
-    """Sets of nodes of which any two have an edge and that can't grow, node by node, on each of these
+    """Sets of nodes of which any two share an edge, and that can't grow; built node by node on each of these
     undirected graphs."""
 
     graphs: _gfn.Graphs
@@ -389,8 +389,8 @@ class Clique(GraphProblem):
 
 @dataclass(frozen=True)
 class DominatingSet(GraphProblem):
-    """Sets of nodes such that each other node has an edge to one of them, and that can spare none: nodes are
-    taken out one by one, on each of these undirected graphs."""
+    """Sets of nodes such that each other node has an edge to a node of the set, and no node can be removed;
+    nodes are removed one by one, on each of these undirected graphs."""
 
     graphs: _gfn.Graphs
     for_size: bool = False
@@ -398,8 +398,8 @@ class DominatingSet(GraphProblem):
 
 @dataclass(frozen=True)
 class Cut(GraphProblem):
-    """Two sides, between which nodes are moved one by one, on each of these undirected graphs; edges between
-    the sides are cut."""
+    """Two sides, between which nodes move one by one, on each of these undirected graphs; edges between the
+    sides are cut."""
 
     graphs: _gfn.Graphs
     for_size: bool = False
@@ -407,7 +407,7 @@ class Cut(GraphProblem):
 
 @dataclass(frozen=True)
 class HyperGrid(Environment):
-    """Points of a grid, built one step along an axis at a time. States are int64 arrays `[n, ndim]`; the
+    """Points of a grid, reached one step along an axis at a time. States are int64 arrays `[n, ndim]`; the
     library's reward is `HyperGridReward`."""
 
     ndim: int
@@ -416,8 +416,8 @@ class HyperGrid(Environment):
 
 @dataclass(frozen=True)
 class BitSequence(Environment):
-    """Words of bits, appended from left to right. States are int64 arrays, a word each, 0 for none yet; the
-    library's reward is `HammingReward`.
+    """Words of bits, appended from left to right. States are int64 arrays with an entry per word, 0 for an
+    empty one; the library's reward is `HammingReward`.
     """
 
     word_size: int
@@ -443,7 +443,7 @@ class NonAutoregressiveBitSequence(Environment):
 @dataclass(frozen=True)
 class TokenSequence(Environment):
     """Tokens appended from left to right: exactly `length` of them, or from `min_length` to `length`. States
-    are int64 arrays `[n, length]`, 0 for none yet, else one more than the token; the reward is `TableReward`.
+    are int64 arrays `[n, length]`, 0 if empty, otherwise the token plus 1; the reward is `TableReward`.
     """
 
     n_tokens: int
@@ -461,7 +461,7 @@ class DiscreteEbm(Environment):
 
 @dataclass(frozen=True)
 class SetAddition(Environment):
-    """Sets that items are added to. States are int64 arrays `[n, n_items]` of 0 and 1; the library's reward
+    """Sets that grow item by item. States are int64 arrays `[n, n_items]` of 0 and 1; the library's reward
     is `WeightReward`."""
 
     n_items: int
@@ -471,7 +471,7 @@ class SetAddition(Environment):
 
 @dataclass(frozen=True)
 class PerfectBinaryTree(Environment):
-    """A walk from the root of a binary tree to a leaf. States are int64 arrays `[n, depth]`: 0 below the
+    """A path from the root of a binary tree to a leaf. States are int64 arrays `[n, depth]`: 0 below the
     node, 1 left, 2 right."""
 
     depth: int
@@ -524,9 +524,9 @@ class Diffusion(Environment):
     `[n, dim]`; targets are `GaussianTarget`, `MixtureTarget`, `FunnelTarget`, `ManyWellTarget`,
     `PosteriorTarget`, `CoxTarget`.
 
-    The process is a Brownian motion, whose variance at the end is `sigma**2`; one that forgets where it was,
-    by `rate` in a unit of time (Ornstein-Uhlenbeck); or one of the same variance at all times but the start,
-    of which each step replaces a share from `beta_max` at first to `beta_min` at the end.
+    The process is one of three: a Brownian motion, whose variance at the end is `sigma**2`; a process that
+    forgets its position at `rate` per unit of time (Ornstein-Uhlenbeck); or a process of constant variance after
+    the first step, of which each step replaces a share, from `beta_max` at first to `beta_min` at the end.
     """
 
     dim: int

@@ -29,11 +29,11 @@ from .trajectories import Sampler, Trajectories
 if TYPE_CHECKING:
     from .training import Trainer
 
-# Seconds between two looks at Ctrl-C, at the progress and at what doesn't answer.
+# The number of seconds between two checks for Ctrl-C, progress and missing answers.
 _LOOK = 0.2
-# Seconds after which a batch shows its progress on a terminal.
+# The number of seconds after which a batch shows its progress on a terminal.
 _SLOW = 2.0
-# Seconds that workers may take to start and to pass on answers, beside the time of the objects.
+# The number of seconds that workers may take to start and to return answers, in addition to the time of the objects.
 _GRACE = 60.0
 
 # The bounds of a time limit.
@@ -58,15 +58,15 @@ class ParallelReward:
     retries
         The number of further attempts for an object that failed.
     timeout
-        Seconds per object. A function that runs longer in a worker's main thread is interrupted; one that
-        can't be (in a thread, or in C) is an error if no answer has come for the time of a chunk and a
+        Seconds per object. A function that runs longer in a worker's main thread is interrupted. If it can't be
+        interrupted (in a thread, or in C), it is an error if no answer arrives within the time of a chunk plus a
         minute.
     on_failure
-        log R of objects that failed, which `failed` counts; None raises an error that names one. If all of
-        several objects fail, it is an error in any case: the function can't run there.
+        log R of failed objects, which `failed` counts; None raises an error that names one. If all of several
+        objects fail, it is an error in any case: the function can't run in the workers.
 
-    If a chunk fails, its objects are computed one by one, so that one failure costs no other object. The
-    result depends neither on the number of workers nor on the order of their answers: a run is the same as
+    If a chunk fails, its objects are computed one by one, so that one failure affects no other object. The
+    result depends neither on the number of workers nor on the order of their answers: a run is equal to a run
     with `function` itself.
 
     >>> import gfn_rs as gfn
@@ -101,19 +101,19 @@ class ParallelReward:
         check(on_failure, "on_failure", float | None)
         self.timeout, self.on_failure = timeout, on_failure
         self.failed = 0
-        """Objects that got `on_failure`, so far."""
+        """The number of objects that got `on_failure` so far."""
         self._calls = itertools.count()
 
     @property
     def partial_log_reward(self) -> Callable[..., Numbers]:
-        """The method of the function, if it has one, computed in the same way."""
+        """The method of the function, computed in the same way; an `AttributeError` if it has none."""
         if not callable(getattr(self.function, "partial_log_reward", None)):
             raise AttributeError(f"{type(self.function).__name__} has no partial_log_reward")
         return partial(self._compute, "partial_log_reward")
 
     @property
     def executor(self) -> Executor:
-        """The executor of the function. Assign another one if it broke, and train on."""
+        """The executor of the function. Assign another one if it broke, and continue training."""
         return self._executor
 
     @executor.setter
@@ -172,7 +172,7 @@ class ParallelReward:
                     sys.stderr.write(f"\rreward: {n - left} of {n} objects".ljust(40))
                     sys.stderr.flush()
         finally:
-            # After an error, or Ctrl-C: what hasn't begun needn't.
+            # Work that hasn't begun is dropped after an error, or after Ctrl-C.
             for future in asked:
                 future.cancel()
             if shown:
@@ -182,7 +182,7 @@ class ParallelReward:
 
     def _submit(self, method: str, states: Any, conditions: Any) -> Future[Numbers]:
         try:
-            # Each call has a number of its own: Dask would take one that is asked for again for the one that failed.
+            # Each call has its own number: Dask would answer a repeated call with the failure of the earlier one.
             return self._executor.submit(_compute_chunk, self.function, method, states, conditions, self.timeout, next(self._calls))
         except RuntimeError as error:
             raise _broken_executor("reward", self._executor, error) from error
@@ -201,23 +201,23 @@ class _Walks:
 
 class Actors:
     """Workers that sample objects and compute their reward while the trainer trains, for rewards that are
-    slow or take unevenly long.
+    slow or take uneven times.
 
-    The trainer takes them as its fresh source, with a replay buffer that fills its batches meanwhile:
+    Pass them to the trainer as its fresh source, with a replay buffer that fills its batches meanwhile:
 
         actors = gfn.Actors(make, executor, tasks=8)
         trainer = gfn.Trainer(env, reward, policy, sources=[gfn.FreshSource(actors), gfn.Replay(10_000)])
 
     make
-        `make(seed)` returns a trainer with the environment, reward and policy of the one that trains. Each
-        worker makes one, and takes over the parameters that come with each call.
+        `make(seed)` returns a trainer with the environment, reward and policy of the main trainer. Each
+        worker makes one, and loads the parameters that come with each call.
     executor
         Any `concurrent.futures.Executor`.
     tasks, batch
         The number of open calls, and of objects per call.
     epsilon
-        The share of uniform actions in what workers sample. Calls take several numbers in turn, so that some
-        explore more.
+        The share of uniform actions in the workers' samples. Several numbers are used by the calls in turn, so
+        that some explore more.
     max_staleness
         The largest age in steps of the parameters that an object was sampled with; older objects are dropped
         and counted in `stale`.
@@ -228,12 +228,11 @@ class Actors:
         Seconds without an answer after which a waiting trainer raises an error.
 
     Whole trajectories arrive: each move is checked, and the trainer learns from the actions that were taken.
-    Conditions are drawn here, from the trainer's own source, and sent with each call. Such a run isn't
-    reproducible: the time of arrival depends on the workers.
+    Conditions are drawn in this process, from the trainer's own source, and sent with each call. Such a run
+    isn't reproducible: the time of arrival depends on the workers.
 
-    An error of `make` or of the reward is an error of the step; a reward that may fail has to try again by
-    itself. A call that the executor loses with its worker is counted in `lost`. `close` drops calls that
-    haven't begun.
+    An error of `make` or of the reward is an error of the step; a reward that may fail has to retry by itself.
+    A call that the executor loses with its worker is counted in `lost`. `close` drops calls that haven't begun.
     """
 
     @suggests_names
@@ -272,7 +271,7 @@ class Actors:
 
     @property
     def make(self) -> Callable[[int], "Trainer"]:
-        """The function that makes a worker's trainer. Assign another one if it failed, and train on."""
+        """The function that makes a worker's trainer. Assign another one if it failed, and continue training."""
         return self._make
 
     @make.setter
@@ -280,12 +279,12 @@ class Actors:
         if isinstance(make, type) or not callable(make):
             raise TypeError(f"make is {make!r:.200}: expected a function of a seed that gives a trainer")
         self.close()
-        # Workers make a trainer for each of these.
+        # Workers make a new trainer for each value of `_run`.
         self._make, self._run = make, uuid.uuid4().hex
 
     @property
     def executor(self) -> Executor:
-        """The executor of the workers. Assign another one if it broke, and train on."""
+        """The executor of the workers. Assign another one if it broke, and continue training."""
         return self._executor
 
     @executor.setter
@@ -295,7 +294,7 @@ class Actors:
         self._executor = executor
 
     def close(self) -> None:
-        """Drops the open calls. A trainer that trains on opens new ones."""
+        """Drops the open calls. A trainer that continues opens new ones."""
         for future in self._open_calls:
             future.cancel()
         self._open_calls, self._in_a_row = set(), 0
@@ -312,7 +311,7 @@ class Actors:
     def _attach(
         self, trainer: "Trainer", batch: int, n_conditions: int, conditions: Conditions | Conditioning | None
     ) -> None:
-        """Samples for a trainer from now on."""
+        """Registers the trainer to sample for from now on."""
         self._check_free(n_conditions, conditions)
         rng = np.random.default_rng()
         if isinstance(conditions, Conditioning):
@@ -326,7 +325,7 @@ class Actors:
         try:
             taken = self._wait_for_objects(request)
         except BaseException:
-            # The step isn't made.
+            # The step isn't counted.
             self._step -= 1
             raise
         if not taken:
@@ -338,9 +337,9 @@ class Actors:
         return FreshObjects(drawn)
 
     def _wait_for_objects(self, request: BatchRequest) -> list[Trajectories]:
-        """Returns the trajectories that are there, once they are enough; all of them if a buffer takes more
+        """Waits until there are enough trajectories, and returns them; returns all of them if a buffer takes more
         than a batch."""
-        # So many must come if each object is to be used no more often than it may be.
+        # The number of objects that must arrive so that no object is used more often than `max_reuse` on average.
         owed = int(self._step * self._trained / self.max_reuse) - self.used
         enough = max(request.min, owed) if request.allow_more else request.min
         heard = time.monotonic()
@@ -390,7 +389,7 @@ class Actors:
         self._ready = [one for one in self._ready if one[0] >= old]
 
     def _refill(self, have: int, most: int) -> None:
-        """Keeps calls open, unless a batch is waiting already."""
+        """Keeps calls open, unless a full batch is already waiting."""
         if self._parameters is None:
             raise RuntimeError(
                 "these actors have no trainer: give them to one, `sources=[gfn.FreshSource(actors)]`"
@@ -445,12 +444,12 @@ def _draw_in_worker(
             for name, value in values:
                 parameters[name].copy_(torch.tensor(value))
         trainer = _WORKER.trainer
-        # Each call has a stream of its own: no two workers draw the same.
+        # Each call has its own random stream, so that no two workers draw the same trajectories.
         drawn = trainer.rewarded(Sampler(trainer.env, trainer, epsilon=epsilon).sample(n, conditions=conditions, seed=number))
         under = None if drawn.conditions is None else drawn.conditions
         walks = _Walks(drawn._paths.walked().numpy(), drawn.offsets, drawn._paths.instances(), drawn.log_rewards, under)
     except Exception as error:
-        # As text: not every error can be sent.
+        # Errors are sent as text, because not every error can be pickled.
         return step, f"{type(error).__name__}: {error}"
     return step, walks
 
@@ -470,7 +469,7 @@ def _broken_executor(whose: str, executor: Executor, error: BaseException) -> Ru
 
 
 def _error_of(future: Future[Any]) -> BaseException | None:
-    """Returns the exception of a future, of a cancelled one too."""
+    """Returns the exception of a future, or of a cancelled future; None if it has none."""
     try:
         return future.exception()
     except CancelledError as error:
@@ -500,7 +499,7 @@ def _compute_chunk(function: Any, method: str, states: Any, conditions: Any, tim
         given = given.detach().cpu()
         given = (given.double() if given.is_floating_point() else given).numpy()
     array = np.asarray(given)
-    # Of a complex number numpy would take the real part, of a text what it spells.
+    # numpy would take the real part of a complex number, and parse a text.
     if isinstance(given, np.ma.MaskedArray) or array.dtype.kind not in "biuf":
         what = f"a {type(given).__name__} with elements of type {array.dtype}"
         raise TypeError(f"the reward returned {what}, expected real numbers: return an array of log R, one number per state")
@@ -511,7 +510,7 @@ def _compute_chunk(function: Any, method: str, states: Any, conditions: Any, tim
 
 
 class _TooLong(BaseException):
-    """Raised by the alarm; not an `Exception`, so that a function that catches these doesn't catch it."""
+    """An interruption by the alarm; not an `Exception`, so that a function that catches these doesn't catch it."""
 
 
 @contextmanager
@@ -532,5 +531,5 @@ def _time_limit(seconds: float | None) -> Iterator[None]:
         raise TimeoutError(f"it took longer than {seconds:g} s") from None
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        # None for one that wasn't set in Python.
+        # The handler is None if it wasn't set in Python.
         signal.signal(signal.SIGALRM, signal.SIG_DFL if before is None else before)

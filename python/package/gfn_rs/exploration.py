@@ -18,8 +18,8 @@ class Exploration(Settings):
 
     epsilon
         The share of uniform actions, from 0 to 1. The default, `EPSILON`, is 0 if the objective learns from
-        the policy's own trajectories alone, and if actions can't be mixed with uniform ones; any other share
-        is refused then. `None` is 0: nothing explores.
+        on-policy trajectories only, or if actions can't be mixed with uniform ones; any other share is refused
+        then. `None` is 0: no exploration.
     temperature
         A divisor of logits, above 0.
     exit_bias
@@ -28,7 +28,7 @@ class Exploration(Settings):
         A standard deviation added to Gaussian steps, at least 0; discrete environments refuse it.
     reward_exponent
         The exponent of R in training, a schedule that ends at 1: `Linear(0.1, 1, steps)` begins with a flat
-        reward. Buffers and exact distances are of R itself; loss and log Z of a step are of its own target.
+        reward. Buffers and exact distances use R itself; loss and log Z of a step use its own target.
     max_steps
         The largest number of steps of a trajectory.
     """
@@ -41,17 +41,17 @@ class Exploration(Settings):
     max_steps: int = field(default=100_000, metadata=COUNT)
 
     def __reduce__(self) -> Any:
-        # A copy that keeps the default must have the very object, by which it is recognised.
+        # A copy must keep the default object itself, because it is recognised by identity.
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         if self.epsilon is EPSILON:
             del values["epsilon"]
         return _restore, (values,)
 
     def _training(self) -> dict[str, Any]:
-        """Returns the settings as the trainer's configuration has them."""
+        """Returns the settings in the form of the trainer's configuration."""
         schedules = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "max_steps"}
         if self.epsilon is EPSILON:
-            # The library chooses: 0 if nothing can explore.
+            # The library chooses the default: 0 if exploration isn't possible.
             del schedules["epsilon"]
         values = {name: schedule_json(0.0 if value is None else value) for name, value in schedules.items()}
         return {**values, "max_steps": plain(self.max_steps, "max_steps")}

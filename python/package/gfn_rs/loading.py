@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 def note_settings(value: Any) -> Any:
-    """Returns JSON from which settings can be restored. Of rules, modules and functions it has the name of
-    the class only."""
+    """Returns JSON from which settings can be restored. Rules, modules and functions are stored as the name of
+    their class only."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, np.generic):
@@ -59,7 +59,7 @@ def _restore_settings(note: Any) -> Any:
         raise _CustomPart(note["own"])
     if "class" in note:
         kind = vars(gfn_rs).get(note["class"])
-        # Whoever wrote the file must not have anything else called.
+        # The check keeps a malicious file from calling anything else.
         if not (isinstance(kind, type) and issubclass(kind, Settings) and is_dataclass(kind)):
             raise ValueError(f"the checkpoint is of {note['class']!r:.100}, which is no class of settings of this version")
         values = {name: _restore_settings(value) for name, value in note["values"].items()}
@@ -86,12 +86,12 @@ def load(
     n_conditions: int = 0,
     device: str = "cpu",
 ) -> Network:
-    """Loads the policy of a checkpoint, a folder that `Trainer.save` wrote: a network for a `Sampler`,
+    """Loads the policy of a checkpoint, a folder that `Trainer.save` wrote, as a network for a `Sampler`,
     without a trainer.
 
     path
         The checkpoint; or a file that `torch.save(network.state_dict(), path)` wrote, which needs `env`,
-        `policy`, and `flow` and `n_conditions` as the network was built with.
+        `policy`, and the `flow` and `n_conditions` that the network was built with.
     env, policy
         The parts that a checkpoint can't store: an environment with custom rules, a policy around a custom
         module.

@@ -20,7 +20,7 @@ class MoleculesRead(NamedTuple):
     """The molecules of a file."""
 
     smiles: list[str]
-    """The SMILES of those that could be read, canonical, in their order."""
+    """The canonical SMILES of the molecules that could be read, in order."""
     report: str
     """The changed and skipped lines: the number for each reason, and the first of them."""
 
@@ -30,23 +30,23 @@ def read_molecules(
 ) -> MoleculesRead:
     """Reads the molecules of a file, or of a list of SMILES or of molecules of RDKit.
 
-    A file whose first line names a column is a table: the SMILES are in the column called `column` or, by
-    default, `smiles` or else the first whose name ends in it (`canonical_smiles`), in any case. Fields are
-    separated by tabs, `;`, `,`, `|` or blanks and may be quoted. Any other file has a SMILES at the start of
-    each line, up to one of these. `.sdf`, `.sd` and `.mol` are SD files (V2000), whose stereochemistry isn't
-    read. Gzipped files (`.smi.gz`, `.csv.gz`, `.sdf.gz`) are unpacked.
+    A file whose first line names a column is a table. The SMILES are in the column called `column` or, by
+    default, in the column `smiles`, or else in the first column whose name ends in it (`canonical_smiles`), in
+    upper or lower case. Fields are separated by tabs, `;`, `,`, `|` or blanks and may be quoted. Any other file
+    has a SMILES at the start of each line, up to a separator. `.sdf`, `.sd` and `.mol` are SD files (V2000), whose
+    stereochemistry isn't read. Gzipped files (`.smi.gz`, `.csv.gz`, `.sdf.gz`) are unpacked.
 
-    Hydrogens that are written as atoms are counted on their neighbours, and neutral nitrogen of five bonds
-    (`CN(=O)=O`) gets charges, as in RDKit. With `cleanup` the largest of several parts is kept, isotopes are
-    read as elements (deuterium as hydrogen), and charges that are a matter of protons taken away; without,
-    parts and isotopes are skipped.
+    Hydrogens that are written as atoms are added to the counts of their neighbours, and neutral nitrogen with
+    five bonds (`CN(=O)=O`) gets charges, as in RDKit. With `cleanup` the largest of several parts is kept,
+    isotopes are read as elements (deuterium as hydrogen), and charges that come from protonation are removed;
+    without it, molecules with several parts or isotopes are skipped.
 
     The SMILES are canonical: one text for each molecule. They aren't RDKit's canonical SMILES, and may differ
-    in what is aromatic (a ring with a triple bond never is here). To compare molecules with those of another
+    in aromaticity (a ring with a triple bond is never aromatic here). To compare molecules with those of another
     program, read both with `read_molecules`.
 
-    Raises `ValueError` if nothing at all is read, if a file has no such column, and if it isn't text (a zip
-    archive, for one).
+    Raises `ValueError` if no molecule is read, if a file has no such column, and if it isn't text (a zip archive,
+    for example).
 
     >>> smiles, report = read_molecules(["CCO ethanol", "[Na+].CC(=O)[O-]", "[Pt]"])
     >>> smiles
@@ -68,13 +68,13 @@ class Factor(Settings):
     `"rotatable_bonds"`, `"lipinski_violations"`, `{"similarity": {"to": SMILES}}`,
     `{"synthetic_accessibility": {"table": FILE}}` (1 is easy, 10 is hard; the file is
     `Contrib/SA_Score/fpscores.pkl.gz` of RDKit) or `{"substructures": {"smarts": [...], "file": FILE}}`, the
-    number of them that are found, either of which may be left out; or `{"seh": {"weights": FILE}}`, the
-    output of the published proxy of binding to sEH, whose weights are
+    number of these substructures in the molecule (either list may be left out); or `{"seh": {"weights": FILE}}`,
+    the output of the published proxy of binding to sEH, whose weights are
     `mols/data/pretrained_proxy/best_params.pkl.gz` of github.com/GFNOrg/gflownet.
 
-    Numbers are those of RDKit but for similarities, which are of fingerprints of our own, and `"rings"`, the
-    number of independent rings (bonds less atoms, plus 1), which RDKit's `CalcNumRings` exceeds for cages:
-    adamantane has 3 of them, and 4 by RDKit.
+    The numbers equal RDKit's, with two exceptions: similarities use the library's own fingerprints, and `"rings"`
+    is the number of independent rings (bonds less atoms, plus 1), which RDKit's `CalcNumRings` exceeds for cages:
+    adamantane has 3, and 4 by RDKit.
 
     `shape` is `"value"`, the property itself; `"exponential"`; `{"window": {"least", "most", "width"}}`, 1
     inside and falling by `exp(-distance / width)` outside; `{"linear": {"zero", "one"}}`, 0 and 1 at these
@@ -139,7 +139,7 @@ def _rows(molecules: Any) -> Any:
 
 
 class Ranking:
-    """Different molecules, best first, which can be filtered by score, diversity and scaffold, and written as
+    """Distinct molecules, best first, which can be filtered by score, diversity and scaffold, and written as
     a table, an SD file and pictures. A notebook shows it as a table.
 
     molecules
@@ -174,7 +174,7 @@ class Ranking:
         return self._of(self._ranking.best(k))
 
     def diverse(self, k: int, similarity: float = 0.7) -> Ranking:
-        """Returns the best `k` molecules whose similarity to each better one (Tanimoto's, of circular
+        """Returns the best `k` molecules whose similarity to each better one (Tanimoto similarity of circular
         fingerprints) is below `similarity`."""
         return self._of(self._ranking.diverse(k, similarity))
 

@@ -76,10 +76,10 @@ class Network(torch.nn.Module):
 
     Its parameters are the library's own tensors, so any optimizer trains them. A call with states returns an
     `Evaluation`, with gradients unless torch's are off. A `Sampler` draws trajectories from it, and `score`
-    computes their log-probabilities. A `Trainer` takes it instead of settings, and trains the same tensors. A
-    policy around a custom module has it as `module`.
+    computes their log-probabilities. A `Trainer` accepts it instead of settings, and trains the same tensors. A
+    policy around a custom module has that module as `module`.
 
-    `to` another device or dtype builds the network anew there: make optimizers afterwards, as for any module.
+    `to` another device or dtype rebuilds the network there: create optimizers afterwards, as for any module.
     Noise on weights (`weight_noise`) is redrawn by a trainer's step only; a `Sampler` draws without it.
     """
 
@@ -87,7 +87,7 @@ class Network(torch.nn.Module):
         super().__init__()
         self.env, self.settings = env, settings
         self._build_settings = build_settings
-        # True once a trainer has it.
+        # True once a trainer uses it.
         self._trained = False
         self._fixed_names: set[str] = set()
         self._show_parameters(session)
@@ -134,7 +134,7 @@ class Network(torch.nn.Module):
         self._registered: list[tuple[dict[str, Any], str, torch.Tensor]] = []
         tensors = session.parameters()
         if not self._fixed_names:
-            # Noise, as long as nobody has frozen anything; "" is the name of none.
+            # The fixed tensors are noise, as long as the user has frozen nothing; "" is never a name.
             self._fixed_names = {path for path, tensor in tensors if not tensor.requires_grad} | {""}
         for path, tensor in tensors:
             if id(tensor) in known:
@@ -147,7 +147,7 @@ class Network(torch.nn.Module):
                 holder = holder.get_submodule(scope)
             self._registered.append((holder._buffers if path in self._fixed_names else holder._parameters, name, tensor))
             if path not in self._fixed_names:
-                # The library's own tensor, and no copy of it: torch takes what is marked so for a parameter.
+                # The mark makes torch treat the library's own tensor as a parameter, without a copy.
                 tensor._is_param = True
                 holder.register_parameter(name, tensor)  # type: ignore[arg-type]
             else:
@@ -203,7 +203,7 @@ class Network(torch.nn.Module):
 
     @property
     def n_conditions(self) -> int:
-        """The number of numbers in a condition; 0 without conditions."""
+        """The width of a condition; 0 without conditions."""
         return int(self._build_settings["n_conditions"])
 
     def _conditions(self, conditions: Any, n: int) -> torch.Tensor | None:
@@ -280,7 +280,7 @@ def _new_session(env: Environment, settings: Policy, build_settings: dict[str, A
     backward: Any = "maximum_entropy" if build_settings.get("paths") else None
     objective: Objective = DetailedBalance(backward=backward) if build_settings["flow"] else TrajectoryBalance(backward=backward)
     if isinstance(settings, Uniform):
-        # It has no log Z.
+        # The objective needs no log Z.
         objective = LogPartitionVariance()
     session: dict[str, Any] = {
         "rewards": [(None, _no_reward, None)],

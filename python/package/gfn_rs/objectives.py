@@ -34,11 +34,11 @@ class Objective(Settings):
         return None
 
     def _parts(self) -> dict[str, Any]:
-        """Returns the settings of what a trainer must have for the objective."""
+        """Returns the settings of the parts that the objective needs in a trainer."""
         return {}
 
     def _intrinsic(self) -> tuple[dict[str, Any], Any] | None:
-        """Returns the coefficients of intrinsic rewards, and the settings or the function that gives them."""
+        """Returns the coefficients of intrinsic rewards, and the settings or the function of their novelty."""
         return None
 
 
@@ -47,14 +47,14 @@ class _Regression(Objective):
     """The base class of objectives with residuals.
 
     regression
-        The loss of a residual. For policy gradients, it is that of log F against the returns.
+        The loss of a residual. For policy gradients, it is the loss between log F and the returns.
     """
 
     regression: Regression = field(default="squared", kw_only=True)
 
     def _values(self) -> dict[str, Any]:
         values = super()._values()
-        # The trainer reads it.
+        # The trainer reads it instead.
         del values["regression"]
         return values
 
@@ -64,9 +64,9 @@ class TrajectoryBalance(_Regression):
     """Trajectory balance (Malkin et al. 2022).
 
     backward
-        The objective by which P_B is trained: `trajectory_likelihood`, that of the paths that P_F takes
+        The objective by which P_B is trained: `trajectory_likelihood`, the likelihood of the paths that P_F takes
         (Gritsaev et al. 2025), or `maximum_entropy`, under which all paths to an object are equally likely
-        (Mohammadpour et al. 2024). None trains it by trajectory balance, too.
+        (Mohammadpour et al. 2024). None trains P_B by trajectory balance, too.
     regression
         The loss of a residual.
     """
@@ -107,7 +107,7 @@ class RelativeTrajectoryBalance(_Relative):
     prior(x) R(x)^`beta`.
 
     `prior` is a trainer of the same environment, or `Uniform()`. Its policy is copied when the new trainer is
-    made, and the copy never changes. The new policy starts anywhere; to start at the prior, give it a copy:
+    built, and the copy never changes. The new policy has random parameters; to start at the prior, copy them:
 
     >>> import copy
     >>> import gfn_rs as gfn
@@ -146,7 +146,7 @@ class DetailedBalance(_Regression):
     """Detailed balance (Bengio et al. 2023).
 
     forward_looking
-        True if flows learn what remains of the reward after a state's partial reward (Pan et al. 2023).
+        True if flows learn the rest of the reward after a state's partial reward (Pan et al. 2023).
     backward
         The objective of P_B, as in `TrajectoryBalance`.
     regression
@@ -163,8 +163,8 @@ class ModifiedDetailedBalance(_Regression):
     2022).
 
     target_network
-        The number of steps after which a copy of the network takes over its parameters; the copy's exit is
-        the one that the loss uses after a step. None uses the network itself.
+        The number of steps after which a copy of the network gets its current parameters; the loss reads the
+        exit's probability after a step from the copy. None uses the network itself.
     regression
         The loss of a residual.
     """
@@ -184,7 +184,7 @@ class SubTrajectoryBalance(_Regression):
     lambda_
         The base of geometric weights, above 0 and at most 1.
     forward_looking, backward, regression
-        As in `DetailedBalance`.
+        The settings of `DetailedBalance`.
     """
 
     weighting: Literal["geometric_within", "geometric", "equal", "equal_within", "tb", "db", "modified_db"] = "geometric_within"
@@ -200,7 +200,7 @@ class SubTrajectoryBalance(_Regression):
 
 @dataclass(frozen=True)
 class RandomDistillation(Settings):
-    """The novelty of a state: the error of a network that learns the output of a random one (Burda et al.
+    """The novelty of a state: the error of a network that learns the output of a random network (Burda et al.
     2019). For vectors, acyclic graphs and points.
 
     hidden, outputs
@@ -215,7 +215,7 @@ class RandomDistillation(Settings):
 
     @property
     def _config(self) -> dict[str, Any]:
-        """The settings by the names that the extension has for them."""
+        """Returns the settings by their names in the extension."""
         values = self._values()
         return {"mlp": {"hidden": values["hidden"]}, "outputs": values["outputs"], "adam": {"lr": values["lr"]}}
 
@@ -246,8 +246,8 @@ class AugmentedTrajectoryBalance(_Augmented):
     """Trajectory balance with intrinsic rewards (Pan et al. 2023).
 
     edges, terminal
-        Factors on the novelty of the state that a transition leads to, and of the finished object. While they
-        aren't 0 they change the target, so let them fall: `Linear(0.1, 0, 500)`. `exact` compares with the
+        Factors on the novelty of the state that a transition leads to, and of the finished object. They
+        change the target unless they are 0, so decrease them: `Linear(0.1, 0, 500)`. `exact` compares with the
         reward alone.
     novelty
         `RandomDistillation()`, or a function of states that returns a number of at least 0 for each.
@@ -262,7 +262,7 @@ class AugmentedTrajectoryBalance(_Augmented):
 
 @dataclass(frozen=True)
 class AugmentedDetailedBalance(_Augmented):
-    """Detailed balance with intrinsic rewards, as `AugmentedTrajectoryBalance` has them."""
+    """Detailed balance with intrinsic rewards, with the settings of `AugmentedTrajectoryBalance`."""
 
     edges: Number
     terminal: Number = 0.0
@@ -286,10 +286,10 @@ class PolicyGradient(_Regression):
     """The policy gradient of the soft return.
 
     advantage
-        The advantage of an action: the `total` return, the `reward_to_go`, this less a `baseline`, or
-        generalised advantage estimation, `gae`, with its parameter `gae_lambda` from 0 to 1.
+        The advantage of an action: the `total` return, the `reward_to_go`, the reward to go less a `baseline`,
+        or generalised advantage estimation, `gae`, with its parameter `gae_lambda` from 0 to 1.
     regression
-        The loss of log F against the returns.
+        The loss between log F and the returns.
     """
 
     advantage: Advantage = "gae"
@@ -304,13 +304,13 @@ class ProximalPolicy(_Regression):
     """Proximal policy optimisation of the soft return.
 
     advantage, gae_lambda, regression
-        As in `PolicyGradient`.
+        The settings of `PolicyGradient`.
     clip, kl
         The range of probability ratios, above 0; the weight of the divergence from the policy that sampled.
     value_weight
         The weight of the loss of log F.
     epochs
-        Passes over each batch, at least 1.
+        The number of passes over each batch, at least 1.
     """
 
     advantage: Advantage = "gae"
@@ -331,8 +331,8 @@ class OwnObjective(Objective):
 
     function
         A function of `Scores`, the log-probabilities of a batch, that returns the loss, a scalar tensor. The
-        objective learns from any trajectory, explored and replayed ones among them: its loss must be smallest
-        on each of them if the policy is right.
+        objective learns from any trajectory, including explored and replayed ones: its loss must be smallest on
+        each of them if the policy is right.
     log_z, flow
         True if the function reads log Z or log F, besides log P_F, log P_B and log R.
     name

@@ -1,9 +1,9 @@
-"""Policies: the settings of networks, and of their estimators. An objective that needs a state flow gets one
-by itself.
+"""Policies: the settings of networks, and of their estimators. An objective that needs a state flow adds it
+automatically.
 
-In a trainer with conditions all networks read the condition's vector. With `logit_scale`, the layers of a
-perceptron, P_F's logits are also multiplied by a function of it, so that one network is sharp at one
-temperature and flat at another (Kim et al. 2024).
+All networks read the condition's vector in a trainer with conditions. With `logit_scale`, the layers of a
+perceptron, P_F's logits are also multiplied by a function of the condition, so that one network is sharp at
+one temperature and flat at another (Kim et al. 2024).
 
 `initial_log_z` is the first estimate of log Z; without a number it is estimated from the first batch.
 """
@@ -83,7 +83,7 @@ class _Graphs(Policy):
     """The base class of networks of graphs."""
 
     def _described(self) -> Any:
-        # Checkpoints from before the setting are of networks that aren't told, and name nothing.
+        # Checkpoints from before these settings are of networks with these values, and don't name them.
         before = [("symmetry", variant("unseen")), ("degrees", False), ("norm", variant("layer")), ("jumping", variant("last")), ("unit", 1.0)]
         before.append(("closed_walks", None))
         return {name: value for name, value in self._values().items() if (name, value) not in before}
@@ -96,36 +96,36 @@ class GraphNet(_Graphs):
     layers, embedding
         The number of rounds of messages, and the width of embeddings.
     conv
-        The layer; by default it is chosen by what the environment's graphs are made of. `transformer`, `gat`
-        (GATv2) and `gps` have `heads` heads of attention: along edges, or for `gps` over the whole graph,
-        beside messages along edges.
+        The layer; by default it is chosen by the classes and attributes of the environment's graphs.
+        `transformer`, `gat` (GATv2) and `gps` have `heads` heads of attention: along edges, or for `gps` over
+        the whole graph, in addition to messages along edges.
     heads
         The number of heads of attention.
     identity
         True if nodes know their label, in environments of labelled graphs.
     pair_walks
-        The number of walk lengths whose counts between two nodes the heads of pairs are given.
+        The number of walk lengths for which the heads of pairs get the number of walks between two nodes.
     global_
-        True if each node is given a summary of the graph after the last round.
+        True if each node gets a summary of the graph after the last round.
     backward
-        P_B: `uniform`, or learned with the torso of P_F (`shared_torso`) or one of its own (`separate`).
+        P_B: `uniform`, or learned with the torso of P_F (`shared_torso`) or a separate torso (`separate`).
     symmetry
-        The number of automorphisms of a graph, and how each move changes it, as an input: counted (`seen`),
-        as an upper bound by colour refinement in polynomial time (`refined`), or not at all (`unseen`).
+        The number of automorphisms of a graph, and its change by each move, as an input: counted (`seen`),
+        as an upper bound by colour refinement in polynomial time (`refined`), or left out (`unseen`).
         `auto`: up to isomorphism, with at most 256 slots of moves, `seen` up to 8 nodes and `refined` beyond.
-        Graphs up to isomorphism are learned many times more closely with it.
+        Policies of graphs up to isomorphism are much more accurate with this input.
     degrees
-        True if nodes are given their degree and the size of their graph.
+        True if nodes get their degree and the size of their graph.
     norm
         The normalisation after each round; `graph` is GraphNorm, over the nodes of a graph. Not for
         `transformer`.
     jumping
         The rounds that nodes and pooled graphs read, as in PyTorch Geometric's `JumpingKnowledge` (`concat`
-        with a linear map behind it). Not for `transformer`.
+        followed by a linear map). Not for `transformer`.
     unit
         A factor on all logits and on log F, for rewards whose logarithms are in the hundreds.
     closed_walks
-        The number of lengths, from 2 on, of closed walks whose counts nodes are given.
+        The number of lengths, from 2 on, for which nodes get the number of closed walks.
     initial_exit_bias
         A number added to the exit's logit at first.
     """
@@ -243,12 +243,12 @@ class GraphModule(_OwnNetwork, _Graphs):
 class DagModule(_OwnNetwork):
     """A network for `BayesianStructure` of `v` variables around a `torch.nn.Module` from adjacency matrices
     `[n, v, v]`, 1 at `[k, i, j]` if graph `k` has the edge from `i` to `j` and else 0, to embeddings of nodes
-    `[n, v, node_width]` and of graphs `[n, graph_width]`. In a trainer with conditions, those of each graph,
-    `[n, width]`, are a second argument.
+    `[n, v, node_width]` and of graphs `[n, graph_width]`. In a trainer with conditions, the condition of each
+    graph, `[n, width]`, is a second argument.
 
     Matrices have the trainer's dtype and device, and so must the embeddings. The library adds the heads: the
     logit of an edge depends on the embeddings of both nodes and of the graph. Otherwise it is like
-    `GraphModule`; variables are different, so the module may tell them apart.
+    `GraphModule`; variables are different, so the module may distinguish them.
     """
 
     _takes = "adjacency matrices"
@@ -274,7 +274,7 @@ class DagModule(_OwnNetwork):
 @dataclass(frozen=True)
 class VectorModule(_OwnNetwork):
     """A network for environments of vectors around a `torch.nn.Module` from `n` states to their embeddings
-    `[n, width]`. The library adds the heads, a linear layer like the last one of `Mlp`, trains the module's
+    `[n, width]`. The library adds the heads, a linear layer like the last layer of `Mlp`, trains the module's
     parameters and saves them.
 
     inputs
@@ -283,8 +283,8 @@ class VectorModule(_OwnNetwork):
     heads
         The number of heads of P_F, as in `Mlp`.
 
-    In a trainer with conditions, those of each state, `[n, width]`, are a second argument. The output for a
-    state must depend neither on the rest of the batch nor on chance, as in `GraphModule`.
+    The conditions of the states, `[n, width]`, are a second argument in a trainer with conditions. The output
+    for a state must depend neither on the rest of the batch nor on chance, as in `GraphModule`.
     """
 
     _takes = "states"
@@ -312,10 +312,10 @@ class Mlp(Policy):
     """A perceptron on the entries of a vector, one-hot; for acyclic graphs, on the adjacency matrix.
 
     heads
-        The number of heads of P_F, by which `Thompson` samples.
+        The number of heads of P_F, from which `Thompson` samples.
     weight_noise
-        The amplitude of noise on all weights at first, for exploration; it is learned how much noise is
-        useful (Fortunato et al. 2018). Samples and evaluations have none.
+        The initial amplitude of noise on all weights, for exploration; the useful amplitude is learned
+        (Fortunato et al. 2018). Samples and evaluations have no noise.
     """
 
     hidden: Sequence[int] = (256, 256)
@@ -349,14 +349,13 @@ class SequenceNet(Policy):
 
 @dataclass(frozen=True)
 class SequenceModule(_OwnNetwork):
-    """A network for sequences that are written from left to right around a `torch.nn.Module` from tokens `[n,
-    length]`, 0 where nothing is written yet, and the numbers of written tokens `[n]`, both int64, to
-    embeddings `[n, width]`. In a trainer with conditions, those of each sequence, `[n, C]`, are a third
-    argument.
+    """A network for sequences that are written from left to right, around a `torch.nn.Module`. The module maps
+    tokens `[n, length]`, 0 if unwritten, and the numbers of written tokens `[n]`, both int64, to embeddings
+    `[n, width]`. The conditions of the sequences, `[n, C]`, are a third argument in a trainer with conditions.
 
     Each state is read from its start, as by `VectorModule` with `inputs="entries"`; `SequenceNet`, which
-    keeps what it has read, is faster for long sequences. There is one backward move from each state, so P_B
-    has nothing to learn.
+    keeps its state between tokens, is faster for long sequences. There is one backward move from each state, so
+    P_B has nothing to learn.
     """
 
     _takes = "tokens and lengths"
@@ -421,16 +420,16 @@ class DiffusionNet(Policy):
     """A network of the drift of a diffusion.
 
     langevin_clip
-        The value at which the gradient of the target is cut off; the gradient, times a learned factor of the
+        The value at which the gradient of the target is clamped; the gradient, times a learned factor of the
         time, is added to the drift. None doesn't use it.
     network
         Sizes of the network by name.
     log_variance_range
-        The range of the log-variance of steps, which is learned then: the deviation changes by a factor of at
-        most e to half of it.
+        The range of the log-variance of steps, which is learned then: the standard deviation changes by a factor
+        of at most e to half of it.
     backward_range
-        The range of P_B, which is learned then: it shifts and scales the process's own by at most that many
-        deviations.
+        The range of P_B, which is learned then: it shifts and scales the process's own P_B by at most this
+        number of deviations.
     """
 
     langevin_clip: float | None = None

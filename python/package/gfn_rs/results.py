@@ -50,8 +50,8 @@ class Distances(_Result):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Exact(Distances):
-    """The exact distribution of a policy, and the target. It is not an estimate: every state is evaluated.
-    Its own distances are those between distributions over states.
+    """The exact distribution of a policy, and the target, not an estimate: every state is evaluated. Its own
+    distances are those between distributions over states.
     """
 
     states: Any
@@ -59,23 +59,23 @@ class Exact(Distances):
     n_states: int
     """The number of states."""
     probs: _Numbers
-    """The probability that the policy ends in each, `[states]`."""
+    """The probability that the policy ends in each state, `[states]`."""
     target: _Numbers
-    """The probability that the reward asks for, R(x) / Z, of which states that are one object have equal
-    shares; of an objective that is relative to a prior, that of prior(x) R(x)^beta."""
+    """The target probability of each state, R(x) / Z; states of one object have equal shares of it. For an objective
+    relative to a prior, it is in proportion to prior(x) R(x)^beta."""
     log_rewards: _Numbers
-    """log R of each, as the reward says it of the object; minus infinity where no trajectory can end."""
+    """log R of each state, as the reward returns it for the object; minus infinity if no trajectory can end there."""
     log_z: float
-    """The true log Z, of the same."""
+    """The true log Z of the target."""
     mean_len: float
     """The mean number of actions of a trajectory."""
     n_objects: int
-    """The number of objects: fewer than states where several states are one, such as the Kekule forms of a
+    """The number of objects: fewer than states if several states are one object, such as the Kekule forms of a
     molecule."""
     groups: _Integers
-    """The groups of states that are one object: for each state the place of the first of its group."""
+    """The groups of states that are one object: for each state the index of the first state of its group."""
     of_objects: Distances
-    """The distances between the distributions over objects, the states of each taken together."""
+    """The distances between the distributions over objects, with the states of each summed."""
 
     def __repr__(self) -> str:
         return f"Exact({self.n_states} states, tv={self.tv:.6f}, jsd={self.jsd:.6f}, l1={self.l1:.6f}, log_z={self.log_z:.4f})"
@@ -84,41 +84,41 @@ class Exact(Distances):
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Certificate(_Result):
     """Findings about a policy from samples. Values named `at_least` and `at_most` are bounds, with a known
-    risk of being false. All others are estimates, whose intervals are meant to hold for 95 % of policies that
-    miss nothing. Printed, it is a table.
+    risk of being false. All others are estimates, whose intervals hold for 95 % of policies whose samples miss
+    no part of the target. Printed, it is a table.
     """
 
     text: str
     """The table that is printed."""
     findings: list[str]
-    """Reasons not to trust the policy, in words. An empty list says that nothing was found, not that nothing
-    is wrong."""
+    """Reasons not to trust the policy, in words. An empty list means that no reason was found, not that the policy
+    is right."""
     limits: list[str]
-    """Reasons why figures are missing, in words. They say nothing against the policy."""
+    """Reasons for missing figures, in words. They aren't findings against the policy."""
     log_z: dict[str, Any]
     """Bounds on log Z, each false with a probability of at most 1 %: `at_least`, and `at_most`, which is
-    None, as it needs objects drawn from the target. `from_found_objects`, the log of the sum of the rewards
-    of all objects found, is a bound without a risk. `elbo` and `estimate` (by importance, None where a limit
-    speaks against it) are estimates with `low` and `high`."""
+    None, because it needs objects drawn from the target. `from_found_objects`, the log of the sum of the rewards
+    of all objects found, is a bound without a risk. `elbo` and `estimate` (by importance sampling, None if it is
+    listed among the limits) are estimates with `low` and `high`."""
     tv: dict[str, Any]
     """Bounds on the total variation to the target, each false with a probability of at most 5 %: `at_least`
     and `at_most`, which is 1 without objects drawn from the target. `at_most_by_importance` is an upper bound
     only if log Z is at most `if_log_z_at_most`, the upper end of its estimate; both are None without one."""
     consistency: dict[str, Any] | None
-    """An estimate of flow consistency on subsets (`fcs`, with `low` and `high`), and the `floor` that noise
-    makes. None where P_F builds objects in other orders than P_B takes them apart, or where most
-    probabilities are uncertain."""
+    """An estimate of flow consistency on subsets (`fcs`, with `low` and `high`), and the `floor`, its value from noise
+    alone. None if P_F builds objects in other orders than P_B takes them apart, or if most probabilities are
+    uncertain."""
     samples: int
     """The number of the policy's trajectories."""
     effective_samples: float
-    """The number of equally weighted trajectories that carry as much information, an estimate."""
+    """The number of equally weighted trajectories with the same amount of information, an estimate."""
     probes: list[dict[str, Any]]
     """The objects whose probability was estimated: log-probability with its interval (no bound), log-reward,
     source."""
 
     @property
     def is_clean(self) -> bool:
-        """True if nothing was found against the policy."""
+        """True if there is no finding against the policy."""
         return not self.findings
 
     def __str__(self) -> str:
@@ -131,35 +131,35 @@ class Certificate(_Result):
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Judgement(_Result):
     """Findings about a sampler from its samples and the exact target. `tv`, `jsd` and the floors have an
-    `estimate`, `low` and `high`: for the samples' own distance the interval is the sampler's, for a floor it
-    is the range of 95 % of perfect samples.
+    `estimate`, `low` and `high`. For the samples' own distance the interval is that of the sampler; for a floor
+    it is the range of 95 % of perfect samples.
     """
 
     samples: int
     """The number of samples."""
     distinct: int
-    """The number of different objects among them."""
+    """The number of distinct objects among the samples."""
     objects: int
-    """The number of objects that there are."""
+    """The number of objects of the environment."""
     tv: dict[str, float]
     """Total variation."""
     tv_floor: dict[str, float]
-    """The distance of the same number of perfect samples."""
+    """The total variation of an equal number of perfect samples."""
     jsd: dict[str, float]
     """The Jensen-Shannon divergence."""
     jsd_floor: dict[str, float]
-    """The distance of the same number of perfect samples."""
+    """The Jensen-Shannon divergence of an equal number of perfect samples."""
     consistency: dict[str, Any]
     """Flow consistency on subsets (`fcs`), and the `floor` of perfect samples."""
     modes_found: int
-    """Modes, objects of the largest probability, that are sampled a tenth as often as they should be, or
-    more."""
+    """The number of modes, objects of the largest probability, that are sampled with at least a tenth of their
+    target probability."""
     modes: int
     """The number of modes."""
     missing_mass: float
     """The target's mass on objects that were never sampled."""
     missing: list[dict[str, float]]
-    """The heaviest of these: `probability`, and the probability that a perfect sampler misses it, too
+    """The heaviest missing objects: `probability`, and the probability that a perfect sampler misses the object, too
     (`by_chance`)."""
     missing_states: Any
     """The states of `missing`."""
@@ -179,7 +179,7 @@ class Estimate(_Result):
     mean: float
     """The mean."""
     standard_error: float
-    """Its standard error."""
+    """The standard error of the mean."""
 
     def __repr__(self) -> str:
         return f"Estimate({self.mean:.4f} +- {self.standard_error:.4f})"
@@ -194,11 +194,11 @@ class TopK(_Result):
     states: Any
     """The objects, best first."""
     mean_reward: float
-    """Their mean reward; infinite if it exceeds 1e308."""
+    """The mean reward of the objects; infinite if it exceeds 1e308."""
     mean_log_reward: float
-    """Their mean log R."""
+    """The mean log R of the objects."""
     diversity: float | None
-    """The mean distance between two of them; None without a distance."""
+    """The mean distance between two of the objects; None without a distance."""
 
     def __repr__(self) -> str:
         diversity = "" if self.diversity is None else f", diversity={self.diversity:.4f}"
@@ -218,23 +218,23 @@ class SampleEvaluation(_Result):
     states: Any
     """The objects."""
     log_rewards: _Numbers
-    """log R of each."""
+    """log R of each object."""
     log_weights: _Numbers
     """log w of each trajectory."""
     lengths: _Integers
-    """The number of actions of each trajectory, its exit included."""
+    """The number of actions of each trajectory, including its exit."""
     groups: _Integers
-    """The groups of equal objects: for each object the place of the first that is equal to it, up to
-    isomorphism where the environment is; Kekule forms of a molecule are one."""
+    """The groups of equal objects: for each object the index of the first object that is equal to it, up to
+    isomorphism if the environment is; Kekule forms of a molecule are equal."""
     elbo: Estimate
     """The mean of log w: an estimate of a lower bound on log Z, which an exact policy reaches if P_B fits its
     P_F."""
     log_z: float
     """The log of the mean of w: an estimate of log Z."""
     interval: tuple[float, float]
-    """The 95 % confidence interval of `log_z`; to be trusted where `effective_samples` is large."""
+    """The 95 % confidence interval of `log_z`; it is reliable only if `effective_samples` is large."""
     effective_samples: float
-    """(sum w)^2 / sum w^2: so many equally weighted samples would say as much."""
+    """(sum w)^2 / sum w^2: the number of equally weighted samples with the same information."""
 
     def __post_init__(self) -> None:
         n = len(self)
@@ -259,7 +259,7 @@ class SampleEvaluation(_Result):
         return float(np.mean(self.lengths))
 
     def _first(self) -> _Integers:
-        """Returns the index of the first of each group of equal objects."""
+        """Returns the index of the first object of each group of equal objects."""
         return np.flatnonzero(self.groups == np.arange(len(self)))
 
     def top_k(self, k: int, distance: Callable[[Any], Any] | None = None) -> TopK:
@@ -309,9 +309,9 @@ class Correlation(_Result):
     """The correlation between two numbers of the same objects; 1 if log p(x) is log R(x) less a constant."""
 
     pearson: float | None
-    """Pearson's r; None where one of the numbers is the same for all."""
+    """Pearson's r; None if one of the numbers is equal for all objects."""
     spearman: float | None
-    """Spearman's rho, of ranks."""
+    """Spearman's rho, the correlation of ranks."""
 
     def __repr__(self) -> str:
         pearson, spearman = ("None" if value is None else f"{value:.4f}" for value in (self.pearson, self.spearman))
@@ -323,13 +323,13 @@ class ObjectEvaluation(_Result):
     """The log-probabilities of given objects, such as a test set."""
 
     log_probs: _Numbers
-    """log p(x), the log-probability that the policy ends in each (in any of its states, such as the Kekule
-    forms of a molecule), estimated from paths back to the start: never too large on average, and the exact
-    one where P_F and P_B balance."""
+    """log p(x), the log-probability that the policy ends in each object (in any of its states, such as the Kekule
+    forms of a molecule), estimated from backward paths to the start: never too large on average, and exact
+    if P_F and P_B balance."""
     log_rewards: _Numbers
-    """log R of each."""
+    """log R of each object."""
     correlation: Correlation | None
-    """That of `log_probs` and `log_rewards`; None of a single object, and relative to a prior."""
+    """The correlation of `log_probs` and `log_rewards`; None for a single object, and relative to a prior."""
     upper_bound: Estimate | None
     """The mean of log w over the paths (EUBO): an estimate of an upper bound on log Z, if the objects are
     many and drawn in proportion to their rewards. None relative to a prior."""
@@ -344,23 +344,23 @@ class ObjectEvaluation(_Result):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NoiseFloor(_Result):
-    """Distances between samples of a perfect sampler and the target: the yardstick for distances that are
+    """Distances between samples of a perfect sampler and the target, to compare with distances that are
     estimated from samples."""
 
     tv: float
     """The mean total variation."""
     tv_sd: float
-    """Its standard deviation."""
+    """The standard deviation of the total variation."""
     jsd: float
     """The mean Jensen-Shannon divergence (natural logarithm)."""
     jsd_sd: float
-    """Its standard deviation."""
+    """The standard deviation of the Jensen-Shannon divergence."""
 
     def __repr__(self) -> str:
         return f"NoiseFloor(tv={self.tv:.6f} +- {self.tv_sd:.6f}, jsd={self.jsd:.6f} +- {self.jsd_sd:.6f})"
 
 
-# Where values are results themselves, the extension gives theirs by name.
+# The results nested in other results; the extension returns their values by name.
 _NESTED: dict[str, type[Distances] | type[Estimate] | type[Correlation]] = {
     "of_objects": Distances,
     "elbo": Estimate,

@@ -53,7 +53,7 @@ class TriangleReward(Reward):
 
 @dataclass(frozen=True)
 class ColoredGraphReward(Reward):
-    """One of the three rewards of the basic graph task of recursionpharma/gflownet."""
+    """A reward of the basic graph task of recursionpharma/gflownet, one of three."""
 
     kind: Literal["count", "even", "clique"] = "count"
 
@@ -61,7 +61,7 @@ class ColoredGraphReward(Reward):
 @dataclass(frozen=True)
 class SizeReward(Reward):
     """log R is `beta` times the size of a solution of `IndependentSet`, `Clique` or `Cut` (the number of cut
-    edges), and -`beta` times that of `DominatingSet`, of which small ones are sought.
+    edges), and -`beta` times the size of a `DominatingSet`, because small ones are sought.
     """
 
     beta: float = 1.0
@@ -93,10 +93,10 @@ class ExternalReward(Reward):
 
     command
         The program and its arguments. It reads one SMILES per line, and writes and flushes one number of at
-        least 0 per line, in the same order. It is started when it is first needed, and keeps running; each
-        molecule is passed once.
+        least 0 per line, in the same order. It is started at the first call, and keeps running; each molecule is
+        passed once.
     timeout
-        The number of seconds without a line after which it is an error. Other output than one number per
+        The number of seconds without a line after which an error is raised. Other output than one number per
         molecule is an error, too, and so is the end of the program.
     beta
         The exponent.
@@ -116,15 +116,15 @@ class ExternalReward(Reward):
 
 @dataclass(frozen=True)
 class CachedReward(Reward):
-    """A reward that is computed once per object, for one that is slow and always the same for the same
-    object.
+    """A reward that is computed once per object, for a slow reward that is always equal for equal
+    objects.
 
     reward
         A function of a batch of states, or one of the library's rewards. It is called with new objects only,
-        each once, and not at all if there are none. 16 values are computed again, and one that differs is an
+        each once, and not at all if there are none. 16 values are computed again, and a different value is an
         error.
     capacity
-        The number of values that are kept, at least 2; at least the newest half of them remains.
+        The number of values that are stored, at least 2; at least the newest half of them remains.
     """
 
     reward: Reward | Callable[..., Any]
@@ -144,7 +144,7 @@ class CachedReward(Reward):
 
 @dataclass(frozen=True)
 class HyperGridReward(Reward):
-    """A reward of points of a grid by its name, with the settings of a preset."""
+    """A reward of points of a grid, chosen by name, with the settings of a preset."""
 
     kind: Literal[
         "original",
@@ -179,7 +179,7 @@ class HammingReward(Reward):
     temperature: float = 1.0
 
 
-# Arrays don't say by `==` whether they are equal, so neither do those that hold one.
+# Arrays have no single answer to `==`, so classes that hold one don't define it.
 @dataclass(frozen=True, eq=False)
 class IsingReward(Reward):
     """log R = -`alpha` times the energy of spins under `couplings`, an array `[n, n]`."""
@@ -251,16 +251,16 @@ class StructureReward(Reward):
     depend on the data's units and origin.
 
     Discrete data, for "bde", have a level per value: booleans, whole numbers, texts and pandas categories, at
-    most 20 different ones in a column, of which only those that occur count. Categories are never cut.
+    most 20 different ones in a column; only values that occur count. Categories are never cut into intervals.
     Columns of other numbers are refused, unless `bins` is given (from 2 to 1,000): each of them is cut into
-    that many intervals of about as many observations each. `levels` shows what became of each column.
+    that number of intervals with about equal numbers of observations. `levels` shows the levels of each column.
 
     bins
         The number of intervals, for "bde".
     standardise
-        Whether numbers are standardised, for "bge" and "bic".
+        True if numbers are standardised, for "bge" and "bic".
     alpha_mu, alpha_w
-        The prior of "bge": the number of observations that its mean is worth, above 0; and its degrees of
+        The prior of "bge": the number of observations that its mean counts for, above 0; and its degrees of
         freedom, above the number of variables plus 1. `None` is the number of variables plus 2.
     nu
         The prior mean of each variable, for "bge" with `standardise=False`, in the units of the data. `None`
@@ -319,7 +319,7 @@ class StructureReward(Reward):
 
 @dataclass(frozen=True)
 class BoxReward(Reward):
-    """The original reward of the grid, in the unit box."""
+    """The original reward of the grid, on the unit box."""
 
     r0: float = 0.1
     r1: float = 0.5
@@ -328,7 +328,7 @@ class BoxReward(Reward):
 
 @dataclass(frozen=True)
 class LineReward(Reward):
-    """A sum of Gaussians, a mean and a standard deviation each."""
+    """A sum of Gaussians, given by a mean and a standard deviation each."""
 
     modes: Sequence[tuple[float, float]]
 
@@ -377,6 +377,6 @@ class CoxTarget(Reward):
 
 @dataclass(frozen=True)
 class ManyWellTarget(Reward):
-    """Double wells in every second coordinate."""
+    """Double wells in every second coordinate; the others are Gaussian."""
 
     dim: int = 32

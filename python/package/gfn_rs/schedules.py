@@ -18,7 +18,7 @@ class Schedule(Settings):
 
 @dataclass(frozen=True)
 class Constant(Schedule):
-    """The same number at every step, as a plain number is."""
+    """The same number at every step, equal to a plain number."""
 
     value: float
 
@@ -62,5 +62,5 @@ Number = Union[float, Schedule]
 
 
 def schedule_json(value: Number) -> Any:
-    """Returns a schedule, or a number as a constant one, as the extension reads it."""
+    """Returns a schedule in the form that the extension reads; a number becomes a constant schedule."""
     return value._json() if isinstance(value, Schedule) else Constant(value)._json()

@@ -20,12 +20,12 @@ from .trajectories import Sampler
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """A solution that was better than all before."""
+    """A solution that was better than all solutions before it."""
 
     seconds: float
     """Seconds since the start."""
     size: int
-    """The number of its nodes, or of cut edges."""
+    """The number of nodes of the solution, or of cut edges."""
     origin: str
     """The origin, "sample" (of the policy) or "search"."""
 
@@ -35,11 +35,11 @@ class Solution(_Result):
     """The best solution that was found."""
 
     nodes: list[Any]
-    """The nodes: those of the networkx graph, or numbers."""
+    """The nodes: those of the networkx graph, or their indices."""
     size: int
-    """The number of its nodes, or of cut edges."""
+    """The number of nodes of the solution, or of cut edges."""
     history: list[Progress]
-    """Each solution that was better than all before; the last one is the best."""
+    """Each solution that was better than all solutions before it; the last one is the best."""
     samples: int
     """The number of samples of the policy."""
 
@@ -71,7 +71,7 @@ def _edges(graph: Any, n_nodes: int | None) -> tuple[list[Any], Any]:
 
 
 def _refuse_weights(graph: Any, n_edges: int) -> None:
-    """Refuses a graph of networkx in which an edge counts more or less than once."""
+    """Refuses a graph of networkx in which an edge has another weight than 1."""
     remedy = "a cut here counts edges, expected weights of 1: leave the weights out with nx.Graph(graph.edges()), or use another solver"
     for a, b, weight in graph.edges(data="weight", default=1):
         if weight is not None and weight != 1:
@@ -81,8 +81,8 @@ def _refuse_weights(graph: Any, n_edges: int) -> None:
 
 
 def _draws(policy: Network | Trainer, problem: type[GraphProblem], graphs: _gfn.Graphs) -> Callable[[int, int], _gfn.Graphs]:
-    """Returns a function of a number and a seed that draws finished states on other graphs than the policy's
-    own."""
+    """Returns a function of a number and a seed that draws finished states on other graphs than those of the
+    policy's environment."""
     network = policy.network if isinstance(policy, Trainer) else policy
     if not isinstance(network, Network):
         raise TypeError(f"policy is a {type(policy).__name__}: expected a Trainer, what `gfn.load` gives, or None")
@@ -111,7 +111,7 @@ def solve(
 
     policy
         A policy for that problem that was trained on any graphs with `identity=False`: a `Trainer`, or the
-        result of `gfn.load`. Each of its samples is improved by local search. None is local search alone, the
+        result of `gfn.load`. Each of its samples is improved by local search. None uses local search alone, the
         baseline for a policy.
     problem
         `gfn.IndependentSet`, `Clique`, `DominatingSet` or `Cut`. A cut counts edges: a graph of networkx with

@@ -15,7 +15,7 @@ from .policies import Policy
 
 Path = Literal["uniform_backward", "policy_backward", "stored"]
 
-# p of each norm.
+# The exponent p of each norm.
 _EXPONENTS = {"l1": 1.0, "l2": 2.0, "max": math.inf}
 
 
@@ -26,7 +26,7 @@ class SourceSettings(Settings):
     """A noun for the source's role in a trainer, which has at most one source of each role."""
 
     def _described(self) -> dict[str, Any]:
-        """Returns the settings as checkpoints hold them, without functions and objects."""
+        """Returns the settings for checkpoints, without functions and objects."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
         return {name: plain(value, name) for name, value in values.items() if not (callable(value) or isinstance(value, Settings))}
 
@@ -71,19 +71,19 @@ class Replay(SourceSettings):
         the order of `rank_by`, in proportion to 1 / rank^exponent (`rank_prioritised`) or to 1 / (`k` n +
         rank) of n objects (`weighted_ranks`), which favours about a share k of them. Or a function of an
         object's log R and of its loss when it was last drawn (None before it was drawn) that returns the log
-        of its weight. It is called often, must depend on nothing else, and a resumed run uses the function
-        that it is given.
+        of its weight. It is called often and must depend on nothing else; a resumed run uses the function of
+        its own settings.
     path
-        The path to an object: drawn anew by uniform backward steps, by P_B, or the one that it was found on
+        The path to an object: drawn anew by uniform backward steps or by P_B, or the path by which it was found
         (`stored`).
     diverse, norm
-        A distance: a full buffer takes only objects that are further than it from all others, by the `norm`
-        of the difference of vectors. For environments whose states are vectors, acyclic graphs or points.
+        The smallest distance between objects: a full buffer accepts only objects that are further from all others,
+        by the `norm` of the difference of vectors. For environments whose states are vectors, acyclic graphs or points.
     objects_alone
-        True if no paths are kept, which saves memory; `path` isn't `stored` then.
+        True if no paths are stored, which saves memory; `path` can't be `stored` then.
 
     Objects keep the log R that they were stored with. After step 10 and after every 100 steps the reward is
-    computed again for up to 8 replayed objects, and a `TrainingWarning` says if it has changed.
+    computed again for up to 8 replayed objects, and a `TrainingWarning` reports a change.
     """
 
     _role = "replay buffer"
@@ -143,11 +143,11 @@ class Replay(SourceSettings):
 
 @dataclass(frozen=True, eq=False)
 class Data(SourceSettings):
-    """Objects that you have, as `sample` returns those of the environment (of molecules SMILES, too).
+    """Your own objects, in the form that `sample` returns (for molecules also SMILES).
 
     objects
-        Finished objects of the environment. The reward is computed for them. A molecule that is several trees
-        of `Fragments` is all of them, ten at most, and counts as often as any other.
+        Finished objects of the environment. The reward is computed for them. If a molecule is several trees of
+        `Fragments`, all of them are used, ten at most, and the molecule counts as often as any other.
     share
         The share of each batch that is drawn from them.
     path
@@ -187,14 +187,14 @@ class Source(SourceSettings):
 
 @dataclass(frozen=True)
 class BatchRequest:
-    """The number of objects that a trainer wants from a `FreshSource`."""
+    """The request of a trainer to a `FreshSource` for a number of objects."""
 
     min: int
-    """The smallest number; 0 if the replay buffer can fill the batch instead."""
+    """The smallest number of objects; 0 if the replay buffer can fill the batch instead."""
     max: int
-    """The number that enters the batch."""
+    """The number of objects that enter the batch."""
     allow_more: bool
-    """True if there may be more than `max`: the first ones enter the replay buffer only."""
+    """True if there may be more than `max` objects: the first ones enter the replay buffer only."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,10 +202,10 @@ class FreshObjects:
     """The answer of a `FreshSource`.
 
     objects
-        Finished objects, or `Trajectories`, which know log R and conditions themselves; the trainer then
+        Finished objects, or `Trajectories`, which contain log R and conditions; the trainer then
         learns from their actions, and no path is drawn.
     log_rewards
-        log R of each object; None if the reward is to be computed.
+        log R of each object; None if the reward has to be computed.
     conditions
         The condition that each object was found under, `[n, width]`, in a trainer with conditions.
     """
@@ -217,7 +217,7 @@ class FreshObjects:
 
 @dataclass(frozen=True)
 class FreshSource(SourceSettings):
-    """Objects from elsewhere that replace the policy's own trajectories: from other processes that sample
+    """Objects from other sources that replace the policy's own trajectories: from other processes that sample
     with a copy of the policy, or from an experiment. They count as new objects and enter the replay buffer.
     Paths to them are drawn by P_B, so the objective must learn from any trajectory.
 
@@ -225,8 +225,8 @@ class FreshSource(SourceSettings):
         A function of a `BatchRequest` and a generator of numpy that returns finished objects; or `FreshObjects(objects,
         log_rewards)`; or None if there are none yet.
 
-    The trainer can't be used while the function runs. Tensors of `trainer.named_parameters()` that were taken
-    before have their current values.
+    The trainer can't be used while the function runs. Tensors that `trainer.named_parameters()` returned before
+    have their current values.
     """
 
     _role = "source of fresh trajectories"
@@ -241,12 +241,12 @@ class FreshSource(SourceSettings):
 @dataclass(frozen=True)
 class LocalSearch(SourceSettings):
     """Local search from each new object: backward steps by P_B, then forward steps by P_F (Kim et al. 2024).
-    What is found joins the batch.
+    The objects that it finds join the batch.
 
     max_back
         The largest number of backward steps, at least 1.
     rounds
-        Searches one after another from the same object, at least 1.
+        The number of successive searches from the same object, at least 1.
     acceptance
         The rule by which a proposal replaces the object: that of Metropolis and Hastings, or `greedy`, only
         if it is better.
@@ -270,7 +270,7 @@ class Teacher(SourceSettings):
 
     policy
         The settings of the teacher's network.
-    share
+    The share of each batch that the teacher supplies, above 0.
         The share of each batch that it supplies, above 0.
     under_sampled, alpha, epsilon
         The weight of objects that are sampled too rarely; the exponent of R; a number added to the square,
@@ -297,7 +297,7 @@ class Teacher(SourceSettings):
 
     @property
     def _config(self) -> dict[str, Any]:
-        """The settings by the names that the extension has for them."""
+        """Returns the settings by their names in the extension."""
         values = self._described()
         rates = {name: values[name] for name in ("lr", "log_z_lr", "max_norm")}
         return {**{name: values[name] for name in ("under_sampled", "alpha", "epsilon")}, "adam": rates}
@@ -318,13 +318,13 @@ class Thompson(SourceSettings):
 
 @dataclass(frozen=True)
 class Search(SourceSettings):
-    """A search by a function from objects of the replay buffer. The reward of what it returns is computed,
-    and the buffer takes it.
+    """A search by a function from objects of the replay buffer. The reward of the results is computed,
+    and the buffer takes them.
 
     function
         A function of objects and a generator of numpy that returns other objects, any number of them.
     every
-        Steps between searches, at least 1.
+        The number of steps between searches, at least 1.
     objects
         The number of objects that a search starts from, at least 1.
     """
@@ -342,11 +342,11 @@ class Search(SourceSettings):
 
 @dataclass(frozen=True)
 class Mala(SourceSettings):
-    """A search by the Metropolis-adjusted Langevin algorithm, for diffusions with a target of the library's
+    """A search by the Metropolis-adjusted Langevin algorithm, for diffusions with a target of the library
     (Sendera et al. 2024).
 
     every
-        Steps between searches.
+        The number of steps between searches.
     objects
         The number of objects of the replay buffer that chains start from.
     steps, burn_in, thin
@@ -367,16 +367,16 @@ class Mala(SourceSettings):
 
     @property
     def _chains(self) -> dict[str, Any]:
-        """The settings of chains, by the names that the extension has for them."""
+        """Returns the settings of chains, by their names in the extension."""
         return {name: value for name, value in self._values().items() if name not in ("every", "objects")}
 
 
 @dataclass(frozen=True)
 class Hindsight(SourceSettings):
-    """Other conditions for replayed objects, by a function. Their reward is computed again.
+    """New conditions for replayed objects, by a function. Their reward is computed again.
 
     function
-        A function of objects, their conditions `[n, width]`, a tensor, and a generator of numpy, that returns
+        A function of objects, their conditions, a tensor `[n, width]`, and a generator of numpy, that returns
         new conditions.
     share
         The probability that an object gets a new condition.
@@ -394,8 +394,9 @@ class Hindsight(SourceSettings):
 
 @dataclass(frozen=True)
 class FocusInHindsight(SourceSettings):
-    """Other conditions for replayed objects, for a `Conditioning` with a focus: the direction of focus
-    becomes that of the object's own rewards, so that the object lies in the cone of directions that was asked for (Roy et al. 2023).
+    """New conditions for replayed objects, for a `Conditioning` with a focus: the direction of focus becomes
+    that of the object's own rewards, so that the object lies in the requested cone of directions (Roy et al.
+    2023).
 
     share
         The probability that an object gets a new condition.

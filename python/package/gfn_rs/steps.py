@@ -25,28 +25,27 @@ class Moves:
     state: Whole
     """The index of each move's state in the batch."""
     slot: Whole | None
-    """The number of each among all moves of its state, legal or not: a network gives a logit for each. None
-    where rules are asked, which names say enough to."""
+    """The number of each move among all moves of its state, legal or not: a network gives a logit for each. None
+    in the moves that rules get, which need only the names."""
     kind: Whole
     """The index of the type in `types`; `AddNode(attached=True)` is two types, one for the first node and one
     for the others."""
     a: Whole
     """The node, or the first node of an edge, in environments of graphs."""
     b: Whole
-    """The second node of an edge; 0 for others."""
+    """The second node of an edge; 0 for moves without one."""
     column: Whole
-    """The number of each among the type's moves there: the class of the node or the edge that is added; of an
-    attached node its class times the number of edge classes, plus the class of its edge; of an attribute that
-    is set the value minus 1, plus the numbers of values of all attributes before it. Of vectors it is the
-    slot."""
+    """The number of each move among the type's moves there. It is the class of an added node or edge; for an attached
+    node, its class times the number of edge classes, plus the class of its edge; for an attribute, the value
+    minus 1, plus the numbers of values of all attributes before it; for vectors, the slot."""
     types: tuple[str, ...]
-    """Returns the moves of one state of the batch."""
+    """The names of the types of moves; `kind` is an index into them."""
     backward: bool = False
-    """True for moves that lead back."""
+    """True for backward moves."""
 
     @property
     def graph(self) -> Whole:
-        """`state`, in environments of graphs."""
+        """The array `state`, under its name in environments of graphs."""
         return self.state
 
     @property
@@ -56,7 +55,7 @@ class Moves:
         return np.isin(self.kind, exits)
 
     def of(self, state: int) -> Moves:
-        """Those of one state of the batch."""
+        """Returns the moves of one state of the batch."""
         return self[self.state == count(state, "state")]
 
     def draw(self, rng: np.random.Generator) -> Moves:
@@ -91,7 +90,7 @@ class Moves:
 
 @dataclass(frozen=True, eq=False)
 class Masks:
-    """Legal moves: those of state k are `legal[ptr[k]:ptr[k + 1]]`, indexed by slot."""
+    """Legal moves: `legal[ptr[k]:ptr[k + 1]]` are the flags of state k, indexed by slot."""
 
     ptr: Whole
     """The first slot of each state, `[n + 1]`."""
@@ -104,7 +103,7 @@ class Masks:
         return len(self.ptr) - 1
 
     def of(self, state: int) -> Flags:
-        """Those of one state."""
+        """Returns the flags of one state."""
         row = int(chosen(count(state, "state"), len(self), "states")[0])
         return self.legal[self.ptr[row] : self.ptr[row + 1]]
 
@@ -116,12 +115,12 @@ class Step:
     states: Any
     """The states after the step; an exit doesn't change a state."""
     reverse: Whole
-    """The slot of the move that undoes it, among the moves of the other direction of the state after it; -1
-    for exits, which nothing undoes."""
+    """The slot of the move that undoes each move, among the moves of the other direction of the state after it; -1
+    for exits, which no move undoes."""
     exit: Flags
     """True if the exit was taken."""
     done: Flags
-    """True if no step follows in this direction."""
+    """True if no further step is possible in this direction."""
 
 
 class Walkable:
@@ -156,11 +155,11 @@ class Walkable:
         return self._moves(self._env.moves(states, _flag(backward), None), backward)
 
     def masks(self, states: Any, backward: bool = False) -> Masks:
-        """Returns which slots are legal."""
+        """Returns the flags of legal slots."""
         return Masks(*self._env.masks(states, _flag(backward)))
 
     def step(self, states: Any, moves: Moves | npt.ArrayLike) -> Step:
-        """Takes one move per state. `moves` has one per state, in order, or their slots. An illegal move is a
+        """Takes one move per state. `moves` has a move per state, in order, or its slot. An illegal move is a
         `ValueError`."""
         return self._step(states, moves, False)
 
@@ -169,7 +168,7 @@ class Walkable:
         return self._step(states, moves, True)
 
     def is_initial(self, states: Any) -> Flags:
-        """True for each initial state."""
+        """Returns True for each initial state."""
         return self._env.is_initial(states)
 
     def keys(self, states: Any) -> list[bytes]:

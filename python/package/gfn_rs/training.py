@@ -1,4 +1,4 @@
-"""The trainer and its figures."""
+"""The trainer and the figures of its steps."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ RewardFunction = Callable[[States], Any]
 
 
 class TrainingWarning(UserWarning):
-    """A sign that training goes wrong, without an error."""
+    """A sign of trouble in training that isn't an error."""
 
 
 Columns = dict[str, npt.NDArray[Any]]
@@ -50,7 +50,7 @@ Columns = dict[str, npt.NDArray[Any]]
 # The figures of a step, in the order of the extension's records.
 FIGURES = ("step", "loss", "log_z", "mean_len", "grad_norm", "seconds", "reward_calls")
 
-# Modules whose embeddings have no gradients, which was warned of.
+# Modules for which a warning about missing gradients of embeddings was given.
 _DETACHED: list[weakref.ref[Any]] = []
 _DETACHED_WORDS = "the module's embeddings have no gradients (are they detached, or computed under no_grad?): the heads alone are trained"
 
@@ -63,7 +63,7 @@ def _warn_of_detached(module: Any) -> None:
     _warnings.warn(_DETACHED_WORDS, TrainingWarning, stacklevel=2)
 
 
-# Batches that are drawn without a step before it is said.
+# The number of batches that are drawn without a step before a warning.
 _NEVER_ADVANCED = 3
 
 
@@ -71,11 +71,11 @@ class BufferContents(NamedTuple):
     """The contents of a replay buffer."""
 
     objects: States
-    """The objects, as `Trainer.sample` returns them."""
+    """The objects, in the form that `Trainer.sample` returns."""
     log_rewards: npt.NDArray[np.float64]
-    """log R of each."""
+    """log R of each object."""
     conditions: torch.Tensor | None
-    """The condition of each, `[n, C]`; None without conditions."""
+    """The condition of each object, `[n, C]`; None without conditions."""
 
 
 def _numbered_device(device: str) -> torch.device:
@@ -116,7 +116,7 @@ class Trainer:
     objective
         The loss, `TrajectoryBalance()` by default.
     batch
-        Trajectories per step, at least 1.
+        The number of trajectories per step, at least 1.
     adam
         The updates of parameters, `Adam(lr=1e-3)`.
     exploration
@@ -125,13 +125,13 @@ class Trainer:
         The sources of a batch besides the policy's own trajectories, a list with at most one of each kind:
 
         * `Replay()`, a buffer of objects;
-        * `Data(objects)`, objects that you have, or `Source(function)`, objects that a function returns for
+        * `Data(objects)`, your own objects, or `Source(function)`, objects that a function returns for
           each batch;
         * `FreshSource(function)` or `Thompson(share)`, which replace the policy's own trajectories;
         * `LocalSearch(max_back)`, a search from each new object;
         * `Teacher(policy)`, a second policy that explores;
         * `Search(function)` or `Mala()`, a search from objects of the buffer;
-        * `Hindsight(function)` or `FocusInHindsight()`, other conditions for replayed objects.
+        * `Hindsight(function)` or `FocusInHindsight()`, new conditions for replayed objects.
     conditions
         The conditions of a family of rewards that one policy learns: `Conditions(function, width)`, with a
         reward that is a function of states and conditions; or a `Conditioning`: temperatures, preferences
@@ -141,12 +141,12 @@ class Trainer:
     device
         "cpu", "cuda" or "cuda:1", or a `torch.device`.
     double
-        True for numbers of double precision.
+        True for double precision.
 
     These settings are attributes of the trainer; `batch` is called `batch_size`. They can't be changed.
 
     The library works on one thread, which is fastest for small networks, and its first trainer sets torch to
-    one, unless a number was chosen before (`set_threads`, `torch.set_num_threads`, OMP_NUM_THREADS).
+    one thread, too, unless a number was chosen before (`set_threads`, `torch.set_num_threads`, OMP_NUM_THREADS).
     """
 
     @suggests_names
@@ -205,12 +205,12 @@ class Trainer:
         if others.description:
             description["parts"] = others.description
         self.env, self.reward, self.policy, self.objective = env, reward, policy, objective
-        # `batch` is a method.
+        # The name `batch` is taken by a method.
         self.batch_size = batch
         self.adam, self.exploration, self.sources, self.conditions = adam, exploration, tuple(sources), conditions
         self.seed, self.device, self.double = seed, device, double
         self._warned = 0
-        # Warnings that the session doesn't know.
+        # Warnings that the session doesn't have.
         self._own_warnings: list[str] = []
         self._n_conditions = n_conditions
         self._history: dict[str, list[Any]] = {}
@@ -236,7 +236,7 @@ class Trainer:
         self._drawn, self._began = 0, time.perf_counter()
         self._of_scores: tuple[_gfn.Scores, float] | None = None
         if built is not None:
-            # Settings that don't fit were refused above, before the policy is taken from whoever has it.
+            # Invalid settings were refused above, before the policy is taken from its current owner.
             _check_built(built, env, n_conditions, str(device), bool(double), new_session.heads())
             if actors is not None:
                 actors._check_free(n_conditions, conditions)
@@ -246,7 +246,7 @@ class Trainer:
             self._network = built
         if not new_session.explores():
             self.exploration = replace(exploration, epsilon=0.0)
-        # From here on the settings can't be changed.
+        # Settings can't be changed from here on.
         self._session = new_session
         if actors is not None:
             actors._attach(self, batch, n_conditions, conditions)
@@ -258,7 +258,7 @@ class Trainer:
                     f"{name} of a trainer is settled when it is made, and setting it would change nothing: make a "
                     "new trainer of other settings, which takes the parameters over from a checkpoint by `restore`"
                 )
-            # A subclass has attributes of its own.
+            # A subclass may have its own attributes.
             ours = [kind for kind in type(self).__mro__ if kind.__module__.partition(".")[0] == __package__]
             if type(self) in ours or any(name in vars(kind) for kind in ours):
                 raise AttributeError(
@@ -277,7 +277,7 @@ class Trainer:
         return f"{type(self).__name__}({parts}, adam={self.adam!r}, exploration={self.exploration!r})"
 
     def step(self) -> dict[str, Any]:
-        """Makes one step. Returns its figures by name, those of `history`."""
+        """Makes one step. Returns its figures by name, as in `history`."""
         self._check_learning()
         records, failed = self._session.advance(1)
         self._keep(records, warn=failed is None)
@@ -299,7 +299,7 @@ class Trainer:
             `callback(trainer, record)` is called after every `every` steps and at the end, with the figures
             of the last step. It may use the trainer: sample, evaluate, save. The run ends if it returns True.
         progress
-            True shows a line of progress; None does so on a terminal.
+            True shows a line of progress; None shows it on a terminal only.
         """
         steps, every = count(steps, "steps"), count(every, "every", least=1)
         if callback is not None and not callable(callback):
@@ -312,7 +312,7 @@ class Trainer:
             until = min(left, every) if callback is not None else left
             record: dict[str, Any] = {}
             while until > 0:
-                # A few at a time, so that the line moves; one call of the extension costs microseconds.
+                # Steps are made a few at a time, so that the line moves; a call of the extension costs microseconds.
                 part = min(until, line.steps_at_once())
                 records, failed = self._session.advance(part)
                 self._keep(records, warn=failed is None)
@@ -364,7 +364,7 @@ class Trainer:
     def sample(self, n: int, conditions: Any = None) -> States:
         """Draws `n` finished objects from the policy, without exploration. Each call draws new ones.
 
-        In a trainer with conditions, `conditions` has one for each object, `[n, width]`.
+        `conditions` has a condition for each object, `[n, width]`, in a trainer with conditions.
         """
         return self._session.sample(count(n, least=1, most=AT_ONCE), self._conditions(conditions, n), False)[0]
 
@@ -377,7 +377,7 @@ class Trainer:
         """Computes the policy's distribution over all states, and compares it with the reward's. More than
         `limit` states are refused.
 
-        In a trainer with conditions, `condition` is one of them, `[width]`.
+        `condition` is a single condition, `[width]`, in a trainer with conditions.
         """
         return results.Exact(**results.from_values(self._session.exact(count(limit, "limit"), self._condition(condition))))
 
@@ -385,7 +385,7 @@ class Trainer:
         """Estimates from `n` samples, for environments whose states can't be listed: bounds on log Z, the
         best objects, modes.
 
-        In a trainer with conditions, `condition` is one of them, `[width]`.
+        `condition` is a single condition, `[width]`, in a trainer with conditions.
         """
         return results.SampleEvaluation(**results.from_values(self._session.sampled(count(n, least=1, most=AT_ONCE), self._condition(condition))))
 
@@ -394,11 +394,11 @@ class Trainer:
         reward.
 
         objects
-            Objects as `sample` returns them; of molecules SMILES, too.
+            Objects in the form that `sample` returns; for molecules also SMILES.
         paths
             The number of backward paths per object.
         condition
-            One condition, `[width]`, in a trainer with conditions.
+            A single condition, `[width]`, in a trainer with conditions.
         """
         return results.ObjectEvaluation(**results.from_values(self._session.tested(objects, count(paths, "paths", least=1, most=AT_ONCE), self._condition(condition))))
 
@@ -406,15 +406,15 @@ class Trainer:
         """Certifies the policy by samples, for environments whose states can't be listed. Print the result
         for a table.
 
-        It has bounds on log Z and on the total variation to the target, an estimate of flow consistency on
-        subsets of objects, and reasons not to trust the policy. The lower bounds hold for any policy. Samples
-        of the policy give no upper bound: they can't show what it misses.
+        The certificate has bounds on log Z and on the total variation to the target, an estimate of flow consistency
+        on subsets of objects, and reasons to distrust the policy. The lower bounds hold for any policy. Samples
+        of the policy give no upper bound: they can't show which objects it misses.
 
         samples
             The number of trajectories of the policy, and of uniform random walks, at least 2.
         subsets, size
-            The number of subsets, at least 2, and their size, at least 3. A third of each comes from the
-            policy, from random walks, and from a local search for rewards.
+            The number of subsets, at least 2, and their size, at least 3. A third of each subset comes from the
+            policy, a third from random walks, and a third from a local search for rewards.
         paths
             The number of backward paths per object, at least 8.
         """
@@ -430,13 +430,13 @@ class Trainer:
         """Compares samples of any sampler with the exact target of this trainer's reward. The policy isn't
         used.
 
-        Objects are as `sample` returns them; of molecules SMILES, too. More than `limit` states are refused.
+        Objects are in the form that `sample` returns; for molecules also SMILES. More than `limit` states are refused.
         """
         figures, missing = self._session.judge_samples(objects, count(limit, "limit"))
         return results.Judgement(**figures, missing_states=missing)
 
     def take_average(self) -> "Trainer":
-        """Replaces the policy's parameters by their average (`Adam(average=Average())`), for after training."""
+        """Replaces the policy's parameters by their average (`Adam(average=Average())`); call it after training."""
         self._session.take_average()
         return self
 
@@ -468,7 +468,7 @@ class Trainer:
         """Draws the batch of the next step from all sources: fresh, replayed, given and searched
         trajectories.
 
-        With `score`, `loss` and `advance` it makes up a step, for a custom loop and optimizer:
+        Use it with `score`, `loss` and `advance` for a step of a custom loop and optimizer:
 
             batch = trainer.batch()
             scores = trainer.score(batch)
@@ -476,7 +476,7 @@ class Trainer:
             optimizer.zero_grad(); loss.backward(); optimizer.step()
             trainer.advance(batch, scores)
 
-        Clipping, weight decay and learning rates (`lr_factor`) belong to the optimizer then. With `Thompson`,
+        Clipping, weight decay and learning rates (`lr_factor`) are up to the optimizer then. With `Thompson`,
         the scores are those of each head's share of the batch, one after another.
         """
         self._check_learning()
@@ -487,13 +487,13 @@ class Trainer:
         return Trajectories(self.env, self._session.draw_batch())
 
     def score(self, trajectories: Trajectories) -> _gfn.Scores:
-        """Computes log-probabilities and rewards of trajectories, with gradients: all that the objective
-        reads. The trajectories are a batch of the trainer, a part of one, or others of the environment.
+        """Computes log-probabilities and rewards of trajectories, with gradients: all numbers that the objective
+        reads. The trajectories are a batch of the trainer, a part of it, or others of the environment.
         """
         return self._session.score(paths_of(trajectories, self.env), torch.is_grad_enabled())
 
     def loss(self, scores: _gfn.Scores | None = None) -> torch.Tensor:
-        """Computes the objective's loss of scores, with gradients; without scores, of the batch of the next
+        """Computes the objective's loss of scores, with gradients; without scores, the loss of the batch of the next
         step."""
         if scores is None:
             scores = self.score(self.batch())
@@ -519,7 +519,7 @@ class Trainer:
         records, failed = self._session.end_step(paths_of(trajectories, self.env), scores, float(loss))
         if records:
             self._drawn, self._of_scores = 0, None
-        # The library saw the end of the step only.
+        # The library measured only the end of the step.
         seconds = time.perf_counter() - self._began
         records = [(*record[: FIGURES.index("seconds")], seconds, *record[FIGURES.index("seconds") + 1 :]) for record in records]
         self._keep(records, warn=failed is None)
@@ -544,7 +544,7 @@ class Trainer:
 
     def remember(self, trajectories: Trajectories) -> int:
         """Offers trajectories to the replay buffer, and returns the number that it kept. The reward is
-        computed for those without log R."""
+        computed for trajectories without log R."""
         return self._session.remember(paths_of(trajectories, self.env))
 
     def named_parameters(self) -> Iterator[tuple[str, torch.Tensor]]:
@@ -567,25 +567,25 @@ class Trainer:
         return self
 
     def restore(self, path: str | os.PathLike[str]) -> "Trainer":
-        """Takes over the parameters of a checkpoint, and nothing else. The checkpoint may be one of Rust, or
-        of a trainer with other settings but the same network.
+        """Loads the parameters of a checkpoint, and nothing else. The checkpoint may be from Rust, or
+        from a trainer with other settings but the same network.
         """
         self._session.restore(existing_path(path))
         return self
 
     @property
     def steps_done(self) -> int:
-        """The number of steps that were made."""
+        """The number of steps made."""
         return self._session.steps_done()
 
     @property
     def reward_calls(self) -> int:
-        """The number of new objects that the reward was computed for."""
+        """The number of new objects whose reward was computed."""
         return self._session.reward_calls()
 
     @property
     def n_parameters(self) -> int:
-        """The number of numbers that are trained."""
+        """The number of trained numbers."""
         return self._session.n_parameters()
 
     @property

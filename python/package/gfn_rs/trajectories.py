@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from .networks import Network
     from .training import Trainer
 
-# Logits are divided by it for the most probable move alone.
+# The divisor of logits that leaves only the most probable move.
 _COLD = 1e-9
-# The settings of a sampler that draws from the policy as it is.
+# The settings of a sampler without exploration.
 _UNEXPLORED = {"epsilon": 0.0, "temperature": 1.0, "exit_bias": 0.0, "noise": 0.0}
 
 
@@ -58,9 +58,9 @@ class Trajectories:
             The slots of all moves, trajectory by trajectory, `[T]`; for points a row of numbers each, as in
             `actions`.
         offsets
-            The first move of each trajectory, and the number of moves, `[n + 1]`.
+            The index of the first move of each trajectory, and the number of moves, `[n + 1]`.
         instance
-            The initial state of each trajectory, or of all.
+            The initial state of each trajectory, or of all of them.
         log_rewards, conditions
             log R of each object, `[n]`, and the condition of each trajectory, `[n, width]`, if they are
             known.
@@ -105,12 +105,12 @@ class Trajectories:
 
     @cached_property
     def offsets(self) -> Whole:
-        """The transitions of trajectory k are those from `offsets[k]` to `offsets[k + 1] - 1`, `[n + 1]`."""
+        """The offsets of transitions, `[n + 1]`: trajectory k has those from `offsets[k]` to `offsets[k + 1] - 1`."""
         return self._paths.offsets()
 
     @property
     def lengths(self) -> Whole:
-        """The number of transitions of each trajectory, its exit included, `[n]`."""
+        """The number of transitions of each trajectory, including its exit, `[n]`."""
         return np.diff(self.offsets)
 
     @cached_property
@@ -239,12 +239,12 @@ def paths_of(trajectories: Any, env: Environment) -> _gfn.Paths:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Transitions:
-    """Single transitions of trajectories, which can be indexed as arrays can."""
+    """Single transitions of trajectories, which can be indexed like arrays."""
 
     trajectories: Trajectories
     """The trajectories that contain them."""
     rows: Whole
-    """The index of each among the transitions of `trajectories`, `[T]`."""
+    """The index of each transition among those of `trajectories`, `[T]`."""
     is_last: Flags
     """True for the last transition of each trajectory, `[T]`."""
     log_rewards: npt.NDArray[np.float64]
@@ -288,8 +288,8 @@ class Transitions:
 
 
 class Sampler:
-    """Draws trajectories from a policy. Its settings change the actions that are drawn, not `log_pf` of the
-    trajectories, which is the policy's own.
+    """Draws trajectories from a policy. Its settings change the actions that are drawn, but not `log_pf` of the
+    trajectories, which is that of the policy itself.
 
     policy
         A network that was built (`GraphNet().build(env)`), or a trainer.
@@ -347,15 +347,15 @@ class Sampler:
             The initial state of each trajectory, if the environment has several; by default they are drawn
             uniformly.
         greedy
-            True takes the most probable action of each state, or any of several.
+            True takes the most probable action of each state, or one of them if several are equally probable.
         seed
-            A seed gives the same trajectories again; without it each call draws new ones.
+            A seed makes the trajectories reproducible; without it each call draws new ones.
         """
         n = count(n, least=1, most=AT_ONCE)
         explored = self._explored
         check(greedy, "greedy", bool)
         if greedy:
-            # Points have no most probable move: this refuses them.
+            # Points have no most probable move, so this refuses them.
             self.env.move_types
             if explored != _UNEXPLORED:
                 raise ValueError("greedy moves of a sampler that explores: expected a Sampler without epsilon, temperature, exit_bias and noise")

@@ -14,12 +14,12 @@ LR_SCALE = InverseRoot(1.0, 1_000)
 
 @dataclass(frozen=True)
 class Average(Settings):
-    """A moving average of the parameters, which `trainer.take_average()` makes those of the policy.
+    """A moving average of the parameters, which `trainer.take_average()` copies to the policy.
 
     decay
         The share of the average that remains after each step, at least 0 and below 1.
     sampling
-        True if fresh trajectories are drawn by the average.
+        True if fresh trajectories are drawn with the averaged parameters.
     """
 
     decay: float = field(default=0.999, metadata=SHARE)
@@ -29,12 +29,12 @@ class Average(Settings):
 @dataclass(frozen=True)
 class TransitionBatches(Settings):
     """Updates on single transitions of a batch's trajectories, for the objectives of detailed balance,
-    modified and forward-looking ones among them.
+    including modified and forward-looking ones.
 
     size
-        Transitions per update, at least 1.
+        The number of transitions per update, at least 1.
     updates
-        Updates per step, at least 1.
+        The number of updates per step, at least 1.
     """
 
     size: int = field(metadata=bounds(1))

@@ -1,16 +1,17 @@
-//! A store of the answers of rules in Python: rules see graphs and moves alone, so the same question has the same answer.
+//! A store of the answers of rules in Python: rules depend on graphs and moves alone, so an answer can be
+//! reused.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gfn::graph::{ActionKind, GraphState, GraphStates, Move};
 
-/// The words of memory that graphs and answers may take (64 MiB); then all are removed.
+/// The number of words of memory that graphs and answers may take (64 MiB); beyond it the store is cleared.
 const MAX_WORDS: usize = 1 << 23;
-/// The words of memory that an answer takes, with its question.
+/// The number of words of memory of an answer with its question.
 const WORDS_PER_ANSWER: usize = 5;
 
-/// A question about a graph to rules.
+/// A question to rules about a graph.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Question {
     Move(ActionKind, Move),
@@ -24,15 +25,16 @@ struct Store {
     words: usize,
 }
 
-/// The answers of rules about each graph so far.
+/// The stored answers of rules, by graph.
 #[derive(Default)]
 pub(super) struct Answers(Mutex<Store>);
 
 impl Answers {
-    /// The answer to each question about a graph: from before, or by `ask`, which gets each new question once, with the place of its graph
-    /// among those that something new is asked about. Where it gives none all is forbidden, and asked again the next time.
+    /// Returns the answer to each question about a graph, from the store or from `ask`. `ask` gets each new
+    /// question once, with the index of its graph among the graphs that have new questions. If it returns
+    /// `None`, all is forbidden, and the question is asked again next time.
     ///
-    /// Nothing is locked while Python is asked: rules may use the environment.
+    /// Nothing is locked while Python runs, because rules may use the environment.
     pub(super) fn to(
         &self,
         questions: &[(&GraphState, Question)],

@@ -1,4 +1,4 @@
-//! Environments of any kind that step batches of arrays in Python.
+//! Custom environments of any kind, which step batches of arrays in Python.
 
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{
@@ -14,7 +14,7 @@ use crate::kinds::Space;
 use crate::references::Object;
 use crate::states::{entries, whole};
 
-/// The settings of such an environment, beside its rules.
+/// The settings of a custom environment, besides its rules.
 #[derive(Clone, Serialize, Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BatchEnvSettings {
@@ -23,12 +23,12 @@ pub(crate) struct BatchEnvSettings {
     n_moves: usize,
     n_backward_moves: Option<usize>,
     has_exit: bool,
-    /// `true` if the rules say which move undoes another; else it has the same number.
+    /// `true` if the rules return the move that undoes a move; otherwise it has the same number.
     reverses: bool,
 }
 
 impl BatchEnvSettings {
-    /// The environment; its rules are asked for where it starts.
+    /// Builds the environment; its rules are asked for the initial states.
     pub(super) fn build(&self, rules: Option<Object>, failures: &Failures) -> Result<Space<VectorEnv>> {
         let Some(rules) = rules else { return Err(Error::config("rules", "None", "an object like `EnvRules`")) };
         let n_backward = self.n_moves(Direction::Backward);
@@ -43,7 +43,7 @@ impl BatchEnvSettings {
         Ok(Space::vectors(VectorEnv::from_env(env), self.values))
     }
 
-    /// Moves in a direction, the exit not counted.
+    /// Returns the number of moves in a direction, without the exit.
     fn n_moves(&self, direction: Direction) -> usize {
         match direction {
             Direction::Forward => self.n_moves,
@@ -51,13 +51,13 @@ impl BatchEnvSettings {
         }
     }
 
-    /// Moves in a direction, the exit among them.
+    /// Returns the number of moves in a direction, including the exit.
     fn slots(&self, direction: Direction) -> usize {
         self.n_moves(direction) + usize::from(self.has_exit && direction == Direction::Forward)
     }
 }
 
-/// An environment whose methods are Python's, each of which is called once for a batch.
+/// An environment whose methods are written in Python; each is called once per batch.
 struct BatchEnv {
     of: BatchEnvSettings,
     initial: Vec<u16>,
@@ -65,7 +65,7 @@ struct BatchEnv {
     failures: Failures,
 }
 
-/// The error of rules that raised an exception, which is raised instead of it.
+/// Returns the error for rules that raised an exception; the exception is raised instead of it.
 fn failed() -> Error {
     Error::config("the rules of the environment", "an error that they raised", "answers")
 }
@@ -88,7 +88,7 @@ impl BatchEnv {
         read_answer(&answer, method, "int64", shape, below)
     }
 
-    /// The states that these moves lead to, and the moves of the other direction that undo them.
+    /// Returns the states that these moves lead to, and the moves of the other direction that undo them.
     fn apply(&self, direction: Direction, states: &VectorStates, moves: &[u32]) -> Result<(VectorStates, Vec<u32>)> {
         let n = moves.len();
         let (step, reverse) = match direction {
@@ -108,7 +108,7 @@ impl BatchEnv {
         Ok((VectorStates::from_flat(self.of.width, entries_of(rows))?, undo))
     }
 
-    /// The moves that are legal, the exit among them; none if the rules fail, whose exception is raised later.
+    /// Returns the legal moves, including the exit; none if the rules fail, whose exception is raised later.
     fn legal(&self, direction: Direction, states: &VectorStates) -> Vec<bool> {
         let method = if direction == Direction::Forward { "masks" } else { "backward_masks" };
         let shape = [states.len(), self.of.slots(direction)];

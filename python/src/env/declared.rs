@@ -1,4 +1,5 @@
-//! Graph environments that are declared in Python: action types, what graphs are made of, and rules that are asked about batches.
+//! Graph environments declared in Python: action types, sizes and classes of graphs, and rules that are
+//! called with batches.
 
 use std::sync::Arc;
 
@@ -30,15 +31,16 @@ pub(crate) struct GraphDeclaration {
     edge_classes: u16,
     node_attributes: Vec<u8>,
     edge_attributes: Vec<u8>,
-    /// Nodes at the start, where no graph is given for it.
+    /// The number of nodes at the start, if no graph is given for it.
     initial: usize,
-    /// `true` if nodes of the start that a symmetry takes to each other are one; where they are equal and unjoined, by default.
+    /// The rule for nodes of the start: `Alike` if nodes that a symmetry maps to each other are equal, which
+    /// is the default for equal and unconnected nodes.
     scaffold: Option<Nodes>,
     labelled: bool,
     corrects_symmetry: bool,
 }
 
-/// Whether the nodes of the start are distinct, or equal up to symmetry.
+/// The identity of the nodes of the start: distinct, or equal up to symmetry.
 #[derive(Clone, Copy, Serialize, Deserialize, Debug)]
 #[serde(rename_all = "snake_case")]
 enum Nodes {
@@ -46,13 +48,13 @@ enum Nodes {
     Alike,
 }
 
-/// An action type of the library's.
+/// An action type of the library.
 #[derive(Clone, Serialize, Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 struct Action {
     name: String,
     part: Part,
-    /// `true` if it takes the part away or clears it.
+    /// `true` if the action removes the part or clears its value.
     reversed: bool,
     #[serde(default)]
     attached: bool,
@@ -75,14 +77,14 @@ impl Action {
         (self.part, self.reversed) == (part, reversed)
     }
 
-    /// Adds an action type, or the one that undoes it.
+    /// Adds an action type, or the type that undoes it.
     fn add(&self, actions: ActionSet, action_type: impl GraphActionType + 'static) -> ActionSet {
         if self.reversed { actions.with(Reverse(action_type)) } else { actions.with(action_type) }
     }
 }
 
 impl GraphDeclaration {
-    /// The environment, without its rules if it has some.
+    /// Builds the environment, without its rules if it has some.
     pub(super) fn build(&self, has_rules: bool, initial: Option<&[GraphState]>) -> Result<GraphEnv> {
         let semantics = if self.labelled { Semantics::Labelled } else { Semantics::UpToIsomorphism };
         let kind = if self.directed { GraphKind::Directed } else { GraphKind::Undirected };
@@ -147,7 +149,8 @@ impl GraphDeclaration {
         Ok(actions)
     }
 
-    /// The type that adds edges; `grown` if nodes come with an edge, where no move back may cut a graph in two.
+    /// Returns the type that adds edges; `grown` if nodes come with an edge, so that no backward move may cut
+    /// a graph in two.
     fn edges(&self, action: &Action, grown: bool) -> Result<AddEdge> {
         let edge = AddEdge::new(self.edge_classes);
         match action.max_edges {
@@ -161,7 +164,7 @@ impl GraphDeclaration {
         }
     }
 
-    /// Refuses two actions one of which undoes the other, where no rules keep walks from coming round.
+    /// Refuses two actions of which one undoes the other, if no rules prevent cycles.
     fn check_acyclic(&self) -> Result<()> {
         for action in &self.actions {
             if let Some(other) = self.actions.iter().find(|other| other.is(action.part, !action.reversed)) {
@@ -175,17 +178,17 @@ impl GraphDeclaration {
     }
 }
 
-/// The starts that moves only take away from, each by its instance; none where some move adds.
+/// The starts of an environment whose moves only remove parts, by instance; empty if some move adds a part.
 struct Left(Vec<GraphState>);
 
 impl GraphRules for Left {
-    /// Moves back would else put what was never there.
+    /// Otherwise backward moves would add parts that the start never had.
     fn is_reachable(&self, graph: &GraphState) -> bool {
         self.0.is_empty() || self.0.get(graph.instance() as usize).is_some_and(|start| is_part(graph, start))
     }
 }
 
-/// `true` if all that a graph has another one has, too, under the same labels.
+/// Returns `true` if all parts of `graph` are parts of `whole`, under the same labels.
 fn is_part(graph: &GraphState, whole: &GraphState) -> bool {
     let keeps = |now: Attributes, then: Attributes| {
         now.values().iter().zip(then.values()).all(|(now, then)| *now == 0 || now == then)
@@ -199,7 +202,7 @@ fn is_part(graph: &GraphState, whole: &GraphState) -> bool {
         })
 }
 
-/// `true` if there is a way between any two nodes.
+/// Returns `true` if a path joins any two nodes.
 fn is_connected(graph: &GraphState) -> bool {
     let n = graph.n_nodes() as u32;
     let mut part: Vec<u32> = (0..n.min(1)).collect();
@@ -213,7 +216,7 @@ fn is_connected(graph: &GraphState) -> bool {
     part.len() == n as usize
 }
 
-/// The same environment, in which rules in Python must allow what it allows, too.
+/// Returns the same environment, restricted to moves that rules in Python allow, too.
 pub(super) fn restrict_by_rules(
     env: GraphEnv,
     object: Object,
@@ -223,16 +226,16 @@ pub(super) fn restrict_by_rules(
     let names = env.actions().types().map(|(_, action_type)| action_type.name().to_owned()).collect();
     let rules = Rules { object: Some(object), failures: failures.clone() };
     let restrict = |base| PyRules { base, rules, names, reading, answers: Answers::default() };
-    // Backward moves by type know nothing of these rules.
+    // The types' own backward masks don't know these rules.
     env.with_rules(restrict).with_backward(BackwardRule::Derived)
 }
 
-/// Rules in Python, asked once about each graph, on top of an environment's own.
+/// Rules in Python, called once per graph, in addition to an environment's own rules.
 struct PyRules {
     base: Arc<dyn GraphRules>,
     rules: Rules,
     names: Vec<String>,
-    /// The way to show rules the graphs as molecules.
+    /// The reading of graphs as molecules, in which form rules then get them.
     reading: Option<Reading>,
     answers: Answers,
 }
@@ -248,7 +251,7 @@ impl PyRules {
         })
     }
 
-    /// `gfn_rs.Moves` of these.
+    /// Returns these moves as `gfn_rs.Moves`.
     fn moves<'py>(&self, py: Python<'py>, moves: &[BatchMove]) -> PyResult<Bound<'py, PyAny>> {
         let column = |of: fn(&BatchMove) -> usize| whole(moves.iter().map(of));
         let columns = (

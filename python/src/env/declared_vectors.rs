@@ -1,4 +1,4 @@
-//! Environments of vectors that are declared in Python: moves that set one entry, and rules that are asked about batches.
+//! Vector environments declared in Python: moves that set one entry, and rules that are called with batches.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,9 +19,9 @@ use crate::states::{entries, whole};
 pub(crate) struct VectorDeclaration {
     width: usize,
     values: usize,
-    /// Entry, value before, value after.
+    /// The moves: entry, value before, value after.
     moves: Vec<(usize, u16, u16)>,
-    /// The initial states; zeros if there are none.
+    /// The initial states; zeros if the list is empty.
     initial: Vec<Vec<u16>>,
 }
 
@@ -64,8 +64,8 @@ impl VectorDeclaration {
 }
 
 impl VectorDeclaration {
-    /// For each move, `true` if it can be undone: if moves lead from the start to the value before it. A backward path would otherwise leave
-    /// the states that can be reached.
+    /// Returns `true` for each move that can be undone: the value before it can be reached from the start.
+    /// Other backward moves would leave the reachable states.
     fn undoes(&self, start: &[u16]) -> Vec<bool> {
         let mut reached: HashSet<(usize, u16)> = start.iter().copied().enumerate().collect();
         let mut known = 0;
@@ -81,20 +81,20 @@ impl VectorDeclaration {
     }
 }
 
-/// Moves that set one entry from a value to another; slot k is move k, in both directions.
+/// The moves that set one entry from a value to another; slot k is move k, in both directions.
 struct Steps {
     width: usize,
     moves: Vec<(usize, u16, u16)>,
     starts: Vec<Vec<u16>>,
-    /// For each start, the moves that can be undone.
+    /// The moves that can be undone, for each start.
     undoes: Vec<Vec<bool>>,
-    /// The entries that no move changes, and the number of the start that has these there.
+    /// The entries that no move changes; their values identify the start of a vector.
     fixed: Vec<usize>,
     instances: HashMap<Vec<u16>, u32>,
     rules: Rules,
 }
 
-/// Some entries of a vector.
+/// Returns these entries of a vector.
 fn select_entries(entries: &[usize], row: &[u16]) -> Vec<u16> {
     entries.iter().map(|&entry| row[entry]).collect()
 }
@@ -146,7 +146,7 @@ impl VectorRules for Steps {
 }
 
 impl Steps {
-    /// The moves that can be undone in a vector of this start.
+    /// Returns, for each move, `true` if it can be undone in a vector of this start.
     fn undoes_from(&self, row: &[u16]) -> &[bool] {
         &self.undoes[self.instance(row) as usize]
     }

@@ -32,33 +32,34 @@ use crate::settings::read;
 use crate::states::Graphs;
 use crate::watch::Watch;
 
-/// The environment inside of the classes of `gfn_rs.envs`.
+/// The environment in the classes of `gfn_rs.envs`.
 #[pyclass(frozen, module = "gfn_rs._gfn")]
 pub(crate) struct Env {
     spec: EnvSpec,
-    /// Rules in Python. Each trainer builds its own environment of them, so that it alone raises what they raise.
+    /// Rules in Python. Each trainer builds a separate environment with them, so that it raises only its own
+    /// exceptions.
     rules: Option<Py<PyAny>>,
-    /// Graphs to start from.
+    /// The graphs to start from.
     initial: Option<Vec<GraphState>>,
-    /// The environment, if there are no rules in Python.
+    /// The environment, built in advance if there are no rules in Python.
     space: Option<AnySpace>,
-    /// The environment that Python itself takes steps in, made at the first call.
+    /// The environment that Python takes steps in, built at the first call.
     stepped: OnceLock<SteppedEnv>,
 }
 
-/// An environment that Python itself takes steps in, and what its rules raise.
+/// An environment that Python takes steps in, and the exceptions of its rules.
 struct SteppedEnv {
     space: AnySpace,
     failures: Failures,
-    /// Holds the rules as long as the environment.
+    /// The references that keep the rules alive.
     references: References,
-    /// The thread that asks rules in Python: it raises what they raise.
+    /// The thread that currently calls rules in Python: it raises their exceptions.
     busy: Mutex<Option<ThreadId>>,
 }
 
 #[pymethods]
 impl Env {
-    /// Reads `{class: settings}`; the rest is for environments that are declared in Python.
+    /// Reads `{class: settings}`; the other arguments are for environments declared in Python.
     #[new]
     #[pyo3(signature = (settings, rules=None, initial=None))]
     fn new(
@@ -75,7 +76,8 @@ impl Env {
         if let ByKind::Graphs(Space { details: GraphDetails::Molecules(reading), .. }) = &space {
             reading.warn_of_fragments(py)?;
         }
-        // Backward moves that lead nowhere would train a wrong distribution without an error. Each trainer checks graph environments itself.
+        // Backward moves that lead to unreachable states would train a wrong distribution without an error,
+        // so check now. Each trainer checks graph environments itself.
         if matches!(env.spec, EnvSpec::VectorEnv(_) | EnvSpec::Env(_)) {
             check_walks(&space, &failures, N_WALKS, 0)?;
         }
@@ -83,8 +85,8 @@ impl Env {
         Ok(env)
     }
 
-    /// Checks the states of `walks` random walks, and all backward paths from them. Returns the number of states that were visited, and of
-    /// all that were seen, None for too many.
+    /// Checks the states of `walks` random trajectories, and all backward paths from them. Returns the number
+    /// of visited states, and the number of all states that were found, None if there are too many.
     fn check(&self, py: Python<'_>, walks: usize, seed: u64) -> PyResult<(usize, Option<usize>)> {
         let _inside = Inside::enter(py)?;
         let references = References::default();
@@ -92,14 +94,15 @@ impl Env {
         py.detach(|| check_walks(&space, &failures, walks, seed))
     }
 
-    /// The reason why each of these isn't a molecule that the environment builds; None for those that are.
+    /// Returns the reason why each of these isn't a molecule that the environment builds; None if it is.
     fn refusals(&self, py: Python<'_>, molecules: &Bound<'_, PyAny>) -> PyResult<Vec<Option<String>>> {
         let (lines, (reading, _)) = (lines(molecules, "molecules")?, self.molecules()?);
         let _inside = Inside::enter(py)?;
         Ok(py.detach(|| refusals(&reading, &lines)))
     }
 
-    /// All states that each of these molecules is, at most `most` of each, and the row of the molecule of each state.
+    /// Lists the states of each of these molecules, at most `most` per molecule, and the row of the molecule
+    /// of each state.
     fn trees(&self, py: Python<'_>, molecules: &Bound<'_, PyAny>, most: usize) -> PyResult<(Graphs, Vec<usize>)> {
         let (lines, (reading, _)) = (lines(molecules, "molecules")?, self.molecules()?);
         let _inside = Inside::enter(py)?;
@@ -108,13 +111,15 @@ impl Env {
         Ok((Graphs::new(states.concat().into(), Some(reading)), rows))
     }
 
-    /// The names of classes of nodes, of values of their attributes, and the same of edges, in graphs of molecules.
+    /// Returns the names of node classes, of values of node attributes, of edge classes and of values of edge
+    /// attributes in graphs of molecules.
     fn encoding(&self) -> PyResult<Encoding> {
         let (reading, space) = self.molecules()?;
         Ok(reading.encoding(space.env.schema()))
     }
 
-    /// Tells Python's collector of the rules, which may refer to the environment. They break the cycle, so there is no `__clear__`.
+    /// Reports the rules, which may refer to the environment, to Python's garbage collector. Rules break the
+    /// cycle, so there is no `__clear__`.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         if let Some(stepped) = self.stepped.get() {
             stepped.references.visit(&visit)?;
@@ -124,7 +129,7 @@ impl Env {
 }
 
 impl Env {
-    /// Works on the environment that Python steps in; raises what rules raise meanwhile.
+    /// Runs `work` on the environment that Python takes steps in, and raises the exceptions of its rules.
     pub(crate) fn with_space<T: Send>(
         &self,
         py: Python<'_>,
@@ -132,7 +137,7 @@ impl Env {
     ) -> PyResult<T> {
         let _inside = Inside::enter(py)?;
         if let Some(space) = &self.space {
-            // No code of Python is called.
+            // The call runs no code of Python.
             return py.detach(|| catch_panic(|| work(space)))?.map_err(to_exception);
         }
         let SteppedEnv { space, failures, busy, .. } = match self.stepped.get() {
@@ -167,8 +172,8 @@ impl Env {
         }
     }
 
-    /// An environment of molecules, and how its graphs are read, without rules of Python: only walks can tell whether these lead to a
-    /// molecule.
+    /// Returns an environment of molecules, without rules of Python, and the reading of its graphs. The rules
+    /// are left out, because only complete trajectories could show whether they lead to a molecule.
     fn molecules(&self) -> Outcome<(Reading, Space<GraphEnv>)> {
         let space = match &self.space {
             Some(space) => space.clone(),
@@ -182,7 +187,8 @@ impl Env {
         Err(PyTypeError::new_err("an environment that builds no molecules").into())
     }
 
-    /// The environment for a trainer, which holds its rules, and the place of what they raise.
+    /// Builds the environment for a trainer, with the place for its rules' exceptions. `references` keeps the
+    /// rules alive.
     pub(crate) fn build(&self, references: &References) -> PyResult<(AnySpace, Failures)> {
         let failures = Failures::default();
         if let Some(space) = &self.space {
@@ -201,7 +207,7 @@ impl Env {
     }
 }
 
-/// Random walks that check a custom environment of vectors.
+/// The number of random trajectories that check a custom environment of vectors.
 const N_WALKS: usize = 32;
 
 fn check_walks(space: &AnySpace, failures: &Failures, walks: usize, seed: u64) -> PyResult<(usize, Option<usize>)> {

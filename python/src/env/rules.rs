@@ -10,8 +10,8 @@ use pyo3::prelude::*;
 use crate::errors::call_python;
 use crate::references::Object;
 
-/// The first exception of a function of Python that the library calls where it can't return an error. The trainer raises it when its call
-/// ends.
+/// The first exception of a function of Python that the library calls without a way to return an error. The
+/// trainer raises it at the end of its call.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Failures(Arc<Mutex<Option<PyErr>>>);
 
@@ -20,7 +20,8 @@ impl Failures {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
     }
 
-    /// Calls Python. Its exception, Ctrl-C for example, is kept for the caller of the library, and nothing is called until it was raised.
+    /// Calls Python. An exception, such as Ctrl-C, is stored for the caller of the library, and nothing is
+    /// called again until it has been raised.
     pub(super) fn call<T>(&self, call: impl FnOnce(Python<'_>) -> PyResult<T>) -> Option<T> {
         if self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some() {
             return None;
@@ -32,14 +33,14 @@ impl Failures {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Returns the exception as an error.
+    /// Returns the stored exception as an error.
     pub(crate) fn raise(&self) -> PyResult<()> {
         self.take().map_or(Ok(()), Err)
     }
 }
 
-/// Ends a step in which rules of Python failed, before anything is updated: masks have no place for an error, so nothing is allowed then,
-/// and the loss on such masks isn't one to learn from.
+/// Ends a step in which rules of Python failed, before any update. Masks can't carry an error, so failed
+/// rules allow nothing, and the loss on such masks must not be learned from.
 pub(crate) struct FailureCheck(pub(crate) Failures);
 
 impl<E: Env> Persist<E> for FailureCheck {
@@ -61,7 +62,8 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    /// The answers of a method for `n` items: all are allowed without such a method, and none if it fails.
+    /// Returns the answers of a method for `n` items: all are allowed if the method doesn't exist, and none
+    /// if it fails.
     pub(super) fn ask(
         &self,
         method: &str,
@@ -71,7 +73,7 @@ impl Rules {
         self.try_ask(method, n, call).unwrap_or_else(|| vec![false; n])
     }
 
-    /// The same; None if it fails.
+    /// Returns the answers of a method for `n` items; None if it fails.
     pub(super) fn try_ask(
         &self,
         method: &str,
@@ -86,7 +88,7 @@ impl Rules {
     }
 }
 
-/// Reads an array of a kind of numpy's and of this shape, its numbers below `below`, which a method gave.
+/// Reads an array of this dtype and shape, with numbers below `below`, from a method's result.
 pub(super) fn read_answer<T: numpy::Element + Copy>(
     answer: &Bound<'_, PyAny>,
     method: &str,

@@ -1,4 +1,4 @@
-//! The settings of environments, and how each is built.
+//! The settings of environments, and how each environment is built.
 
 use gfn::graph::{GraphKind, GraphState, Scaffold, Semantics};
 use gfn::{Error, Result};
@@ -56,7 +56,8 @@ fn kind(directed: bool) -> GraphKind {
 }
 
 impl EnvSpec {
-    /// Builds the environment. Rules in Python of graphs are no part of it but in what they let be declared.
+    /// Builds the environment. Rules in Python of graphs aren't included; they only affect what may be
+    /// declared.
     pub(crate) fn build(
         &self,
         rules: Option<Object>,
@@ -195,7 +196,8 @@ impl BuildingSpec {
 #[serde(deny_unknown_fields)]
 pub(crate) struct FragmentSpec {
     max_fragments: usize,
-    /// The contents of the file: the file may be another one by the time that something is made again from these settings.
+    /// The contents of the file, because the file may have changed when an environment is rebuilt from these
+    /// settings.
     library: Option<String>,
 }
 
@@ -221,7 +223,7 @@ pub(crate) struct MoleculeSpec {
     max_rings: Option<usize>,
     max_ring_size: Option<usize>,
     corrects_symmetry: bool,
-    /// A SMILES in which `*` marks where something is attached, unless that is said by numbers.
+    /// A SMILES in which `*` marks attachment points, unless they are given as atom numbers.
     scaffold: Option<String>,
     attachments: Option<Vec<usize>>,
     #[serde(default)]

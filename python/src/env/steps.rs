@@ -1,4 +1,4 @@
-//! The steps that Python itself takes in an environment: the methods that `gfn_rs.Environment` calls.
+//! The steps that Python takes in an environment: the methods that `gfn_rs.Environment` calls.
 
 use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env as _, Masks, Rows, Slots, VectorEnv, VectorStates};
 use gfn::graph::{GraphEnv, GraphStates};
@@ -13,17 +13,19 @@ use crate::paths::{Paths, replay};
 use crate::states::{Array, whole};
 use crate::tensors::PyTensor;
 
-/// Moves of a batch of states, as columns of one length: state, slot, and what [`SteppedByPython::name`] returns of them.
+/// Moves of a batch of states, as columns of equal length: state, slot, and the numbers of
+/// [`SteppedByPython::name`].
 type MoveColumns = Vec<Array<i64>>;
 
-/// The states after a step, the moves that undo it, which ones were the exit, and after which ones no step follows.
+/// The states after a step, the moves that undo it, the flags of exits, and the flags of states that no step
+/// follows.
 type StepOutcome = (DeferredObject, Array<i64>, Array<bool>, Array<bool>);
 
 /// An environment in which Python takes steps.
 pub(crate) trait SteppedByPython: EnumerableEnv {
-    /// The names of the types of moves; an exit is the last.
+    /// Returns the names of the types of moves; the exit is the last.
     fn move_types(&self) -> Vec<String>;
-    /// The place of a move's type, its nodes, and its number among the type's moves there.
+    /// Returns the index of a move's type, its nodes, and its number among the type's moves there.
     fn name(&self, direction: Direction, states: &Self::States, row: usize, slot: u32) -> Result<[i64; 4]>;
     fn key_bytes(&self, states: &Self::States) -> Vec<Vec<u8>>;
     fn log_automorphisms_of(&self, states: &Self::States) -> Result<Vec<f64>>;
@@ -85,7 +87,7 @@ impl<E: PyEnv + SteppedByPython> Space<E> {
         }
     }
 
-    /// Names moves, slots of states: these, or all legal ones.
+    /// Describes moves given as slots of states: the given slots, or all legal ones.
     fn name_moves(
         &self,
         states: &Py<PyAny>,
@@ -138,14 +140,15 @@ fn direction(backward: bool) -> Direction {
     if backward { Direction::Backward } else { Direction::Forward }
 }
 
-/// Places and slots from numbers that Python has checked; a number that is too large stands for no place.
+/// Converts numbers that Python has checked to indices and slots; a number that is too large becomes an
+/// invalid index.
 fn small(values: &PyReadonlyArray1<'_, i64>) -> Vec<u32> {
     values.as_array().iter().map(|&value| u32::try_from(value).unwrap_or(Slots::NONE)).collect()
 }
 
 #[pymethods]
 impl Env {
-    /// The names of the types of moves.
+    /// Returns the names of the types of moves.
     fn types(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         self.with_space(py, |space| listed!(space, space => Ok(space.env.move_types())))
     }
@@ -159,14 +162,14 @@ impl Env {
         self.with_space(py, |space| listed!(space, space => space.initial_states(&instances)))
     }
 
-    /// The beginning of the slots of each state, which slots are legal, and whether the last one is the exit.
+    /// Returns the first slot of each state, which slots are legal, and `true` if the last slot is the exit.
     fn masks(&self, py: Python<'_>, states: Py<PyAny>, backward: bool) -> PyResult<(Array<i64>, Array<bool>, bool)> {
         let ask = |space: &AnySpace| listed!(space, space => Ok(space.env.masks(direction(backward), &space.states(&states)?)));
         let masks: Masks = self.with_space(py, ask)?;
         Ok((whole(masks.slot_ptr.iter().copied()), Array(masks.legal), masks.has_exit))
     }
 
-    /// The moves that these slots of these rows of states are, or all legal ones.
+    /// Returns the moves of these slots of these rows of states, or all legal ones.
     fn moves(
         &self,
         py: Python<'_>,
@@ -203,7 +206,7 @@ impl Env {
         self.with_space(py, ask).map(Array)
     }
 
-    /// Trajectories of actions from outside, each of which is checked.
+    /// Builds trajectories from actions, each of which is checked.
     #[expect(clippy::too_many_arguments, reason = "one class of Python calls it")]
     fn replay(
         &self,

@@ -1,4 +1,4 @@
-//! Environments of graphs, among them acyclic ones and molecules, with their rewards and policies.
+//! Environments of graphs, including acyclic graphs and molecules, with their rewards and policies.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ use crate::molecules::Reading;
 use crate::policy::{BuiltPolicy, GraphView, Plan, graph_module, uniform};
 use crate::ranking::molecule_score;
 
-/// The meaning of the graphs of an environment.
+/// The kind of objects that the graphs of an environment stand for.
 #[derive(Clone)]
 pub(crate) enum GraphDetails {
     Plain,
@@ -37,7 +37,7 @@ pub(crate) enum GraphDetails {
 }
 
 impl GraphDetails {
-    /// Returns the reading of graphs as molecules, if they stand for molecules.
+    /// Returns the reading of graphs as molecules; None if they aren't molecules.
     pub(crate) fn reading(&self) -> Option<&Reading> {
         match self {
             Self::Molecules(reading) => Some(reading),
@@ -137,7 +137,7 @@ impl Program {
     }
 }
 
-/// The score of structures: its observations and its settings.
+/// The score of structures: its data and its settings.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum Score {
@@ -167,10 +167,11 @@ impl Score {
     }
 }
 
-/// The largest number of variables whose scores are all computed in advance: there are few sets of parents.
+/// The largest number of variables for which all scores are computed in advance: up to it there are few sets
+/// of parents.
 const MAX_PRECOMPUTED: usize = 12;
 
-/// A reward of the library's; None for one of other graphs.
+/// Builds a reward of the library; None for a reward of another kind of graphs.
 fn build_reward(spec: RewardSpec, details: &GraphDetails) -> Result<Option<AnyReward<GraphEnv>>> {
     Ok(Some(match (spec, details) {
         (RewardSpec::StructureReward { score, names }, GraphDetails::Structures(structures)) => {

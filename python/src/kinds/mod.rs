@@ -1,4 +1,5 @@
-//! The types of environments that Python has trainers, trajectories and steps of, and what differs between them.
+//! The types of environments that Python has trainers, trajectories and steps for, and the differences
+//! between them.
 
 mod graphs;
 mod points;
@@ -32,7 +33,7 @@ use crate::session::Trained;
 /// A reward of an environment's states.
 pub(crate) type AnyReward<E> = Box<dyn Reward<<E as Env>::States>>;
 
-/// One value for each type of environment: graphs, vectors, and three of points.
+/// A value whose type depends on the type of environment: graphs, vectors, and three types of points.
 #[derive(Clone)]
 pub(crate) enum ByKind<G, V, B, L, D> {
     Graphs(G),
@@ -68,7 +69,7 @@ macro_rules! map_each {
     };
 }
 
-/// Evaluates an expression if the states can be listed; the environments of points refuse it.
+/// Evaluates an expression if the states can be listed; environments of points return an error.
 macro_rules! listed {
     ($of:expr, $one:ident => $value:expr) => {
         match $of {
@@ -79,14 +80,14 @@ macro_rules! listed {
     };
 }
 
-/// The error of environments whose moves and states can't be listed.
+/// Returns the error for environments whose moves and states can't be listed.
 pub(crate) fn points() -> Error {
     let expected = "one whose moves and states can be listed (graphs, vectors, acyclic graphs); of points, walk by a \
                     `Sampler`, and compare samples";
     Error::config("the environment", "continuous", expected)
 }
 
-/// An environment, its border to Python, and the properties that rewards and policies need.
+/// An environment, its conversion to Python, and the properties that rewards and policies need.
 pub(crate) struct Space<E: PyEnv> {
     pub(crate) env: E,
     pub(crate) border: Arc<dyn Border<E::States>>,
@@ -111,26 +112,27 @@ pub(crate) type AnyTrained =
 pub(crate) type AnySpace =
     ByKind<Space<GraphEnv>, Space<VectorEnv>, Space<BoxEnv>, Space<Line>, Space<DiffusionSampling>>;
 
-/// The search that is expected if there is no density to follow.
+/// The text of an error that names the expected search if there is no density to follow.
 const NO_LANGEVIN: &str = "a function of objects; `Mala` is for diffusions with a target of the library's";
 
-/// A type of environment that Python has, with what differs between these types.
+/// A type of environment that Python supports, with the parts that differ between these types.
 pub(crate) trait PyEnv: TrainEnv<States: 'static> + Clone {
     /// The properties of the environment that rewards and policies need.
     type Details: Clone + Send + Sync;
 
-    /// The density of a diffusion, by the settings of the reward, if that is one of the library's.
+    /// Returns the density of a diffusion from the settings of the reward; None if the reward isn't one of
+    /// the library's densities.
     fn target(_reward: Option<&Value>) -> Outcome<Option<Arc<dyn Target>>> {
         Ok(None)
     }
 
-    /// A reward of the library's.
+    /// Builds a reward of the library.
     fn reward(space: &Space<Self>, settings: &Value, target: Option<Arc<dyn Target>>) -> Outcome<AnyReward<Self>>;
 
-    /// A policy.
+    /// Builds a policy.
     fn policy(space: &Space<Self>, plan: Plan<'_>) -> Outcome<BuiltPolicy<Self>>;
 
-    /// A search by Langevin steps.
+    /// Builds a search by Langevin steps.
     fn langevin(
         _env: &Self,
         _target: Option<Arc<dyn Target>>,
@@ -139,19 +141,19 @@ pub(crate) trait PyEnv: TrainEnv<States: 'static> + Clone {
         Err(Error::config("search", "Mala", NO_LANGEVIN))
     }
 
-    /// The functions of an environment whose states can be told apart; None for points.
+    /// Returns the functions of an environment whose states have keys; None for points.
     fn discrete() -> Option<Discrete<Self>> {
         None
     }
 }
 
-/// Functions of an environment whose states can be told apart by keys.
+/// Functions of an environment whose states have keys.
 pub(crate) struct Discrete<E: PyEnv> {
-    /// The place of the first state that is the same object, for each state.
+    /// Returns, for each state, the index of the first state that is the same object.
     pub(crate) first_of_object: fn(&E, &E::States) -> Result<Vec<usize>>,
-    /// A buffer that holds each object once.
+    /// Builds a buffer that holds each object once.
     pub(crate) distinct: fn(ReplayConfig, Option<PyPriority>) -> Result<ReplayBuffer<E>>,
-    /// A reward that keeps so many of its answers.
+    /// Wraps a reward in a cache of this number of answers.
     pub(crate) cache_reward: fn(&E, AnyReward<E>, usize) -> Result<AnyReward<E>>,
 }
 
@@ -175,12 +177,12 @@ impl<E: PyEnv + EnumerableEnv<Key: 'static>> Discrete<E> {
     }
 }
 
-/// The settings of a reward of the library's for these states.
+/// Reads the settings of a reward of the library for these states.
 fn reward_spec<T: DeserializeOwned>(settings: &Value, states: &str) -> Outcome<T> {
     serde_json::from_value(settings.clone()).or_else(|_| wrong_states(settings, states))
 }
 
-/// The error of a reward of the library's for other states than these.
+/// Returns the error for a reward of the library that is for other states.
 fn wrong_states<T>(settings: &Value, states: &str) -> Outcome<T> {
     let expected = "expected one that is made for this environment, or a function of a batch of states";
     let refusal = format!("the reward {} isn't one of {states}: {expected}", class_name(settings));

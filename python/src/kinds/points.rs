@@ -132,7 +132,7 @@ impl PyEnv for DiffusionSampling {
     }
 }
 
-/// The density that a diffusion samples.
+/// Builds the density that a diffusion samples.
 fn diffusion_target(settings: &Value) -> Outcome<Arc<dyn Target>> {
     let build = |spec| -> Result<Option<Arc<dyn Target>>> {
         Ok(Some(match spec {

@@ -29,7 +29,7 @@ pub(crate) struct VectorDetails {
     pub(crate) values: usize,
     /// `true` if states are written from left to right.
     pub(crate) is_sequence: bool,
-    /// The settings of an environment of the library's.
+    /// The settings, if the environment is one of the library's.
     pub(crate) spec: Option<EnvSpec>,
 }
 
@@ -39,7 +39,7 @@ impl Space<VectorEnv> {
         Self { env, border, details: VectorDetails { values, is_sequence: false, spec: None } }
     }
 
-    /// One-hot entries.
+    /// The one-hot encoding of the entries.
     pub(crate) fn features(&self) -> KHot {
         KHot::new(self.env.width(), self.details.values)
     }
@@ -99,7 +99,7 @@ enum RewardSpec {
     ToyReward { rewards: [f64; 6] },
 }
 
-/// A reward of the library's; None for one of another environment.
+/// Builds a reward of the library; None for a reward of another environment.
 fn build_reward(spec: RewardSpec, env: &EnvSpec) -> Result<Option<AnyReward<VectorEnv>>> {
     Ok(Some(match (spec, env) {
         (RewardSpec::HyperGridReward { kind, preset }, EnvSpec::HyperGrid { ndim, height }) => {
@@ -140,7 +140,7 @@ fn build_reward(spec: RewardSpec, env: &EnvSpec) -> Result<Option<AnyReward<Vect
     }))
 }
 
-/// A sequence of bits from its digits.
+/// Parses a sequence of bits from its digits.
 fn bits(text: &str) -> Result<Vec<bool>> {
     let bit = |digit| match digit {
         '0' => Ok(false),

@@ -1,4 +1,4 @@
-//! Functions of Python that the parts of a trainer call: searches, other conditions, novelty, priorities.
+//! Functions of Python that the parts of a trainer call: searches, hindsight conditions, novelty, priorities.
 
 use std::sync::Arc;
 
@@ -25,17 +25,17 @@ pub(super) struct StateFunction<S> {
     pub(super) border: Arc<dyn Border<S>>,
 }
 
-/// A seed of numpy's.
+/// Draws a seed for numpy.
 pub(super) fn draw_seed(rng: &mut Rng) -> u64 {
     rng.below(1 << 53) as u64
 }
 
-/// A random generator of numpy.
+/// Builds a random generator of numpy.
 pub(super) fn numpy_rng(py: Python<'_>, seed: u64) -> PyResult<Bound<'_, PyAny>> {
     py.import("numpy")?.getattr("random")?.call_method1("default_rng", (seed,))
 }
 
-/// A function from objects and a random generator of numpy to any number of other objects.
+/// Calls a function of objects and a random generator of numpy that returns any number of other objects.
 impl<E: TrainEnv<States: 'static>> ObjectSearch<E> for StateFunction<E::States> {
     fn search(
         &self,
@@ -52,14 +52,15 @@ impl<E: TrainEnv<States: 'static>> ObjectSearch<E> for StateFunction<E::States> 
         if results.is_empty() {
             return Ok(SearchResults { objects: results, log_rewards: Vec::new(), reward_calls: 0 });
         }
-        // With a stream of its own, so that a second check changes nothing.
+        // A separate random stream keeps all other draws equal with and without this check.
         check_finished(env, &results, &mut Rng::seeded(seed))?;
         let log_rewards = log_rewards(reward, &results, None)?;
         Ok(SearchResults { reward_calls: results.len(), objects: results, log_rewards })
     }
 }
 
-/// A function of objects, of the conditions `[n, C]` that they were found under, and of a random generator of numpy.
+/// Calls a function of objects, of the conditions `[n, C]` that they were found under, and of a random
+/// generator of numpy.
 impl<S: Rows + 'static> Hindsight<S> for StateFunction<S> {
     fn relabel(&self, objects: &S, conditions: &Tensor, rng: &mut Rng) -> Result<Tensor> {
         let seed = draw_seed(rng);
@@ -73,7 +74,7 @@ impl<S: Rows + 'static> Hindsight<S> for StateFunction<S> {
     }
 }
 
-/// A function of states that returns a number of at least 0 for each.
+/// Calls a function of states that returns a number of at least 0 for each.
 impl<S: Rows + 'static> Novelty<S> for StateFunction<S> {
     fn rewards(&self, states: &S) -> Result<Vec<f64>> {
         let call = |py: Python<'_>| {
@@ -84,9 +85,10 @@ impl<S: Rows + 'static> Novelty<S> for StateFunction<S> {
     }
 }
 
-/// A function of an object's log R and of its last loss, None of one that was never visited, that gives the log of its weight.
+/// A function of an object's log R and of its last loss (None if it was never visited), which returns the log
+/// of its weight.
 ///
-/// Its exception is raised when the trainer returns; the library gets NaN, which it refuses.
+/// An exception is raised when the trainer returns; until then the library gets NaN, which it refuses.
 pub(crate) struct PyPriority {
     pub(crate) function: Object,
     pub(crate) failures: Failures,

@@ -1,5 +1,5 @@
-//! The parts of a trainer besides environment, reward, policy and objective: a buffer, given objects, sources, a teacher, a search, an
-//! average, novelty, hindsight.
+//! The parts of a trainer besides environment, reward, policy and objective: a buffer, a data set, sources, a
+//! teacher, a search, an average of parameters, novelty, hindsight.
 
 mod functions;
 mod settings;
@@ -33,17 +33,17 @@ use sources::{FreshFunction, data_buffer};
 /// A novelty of an environment's states.
 type AnyNovelty<E> = Box<dyn Novelty<<E as Env>::States>>;
 
-/// Objects that policies and parts are built with, besides their settings.
+/// The objects that policies and parts are built with, besides their settings.
 pub(crate) struct BuildContext<'a, E: PyEnv> {
     pub(crate) space: &'a Space<E>,
-    /// The density of a diffusion: a policy can be led by its gradient.
+    /// The density of a diffusion, whose gradient a policy can use.
     pub(crate) target: Option<Arc<dyn Target>>,
     pub(crate) conditioned: Option<ConditionedReward<E::States>>,
     pub(crate) references: &'a References,
     pub(crate) failures: &'a Failures,
     pub(crate) device: Device,
     pub(crate) kind: Kind,
-    /// The width of conditions; 0 without.
+    /// The width of conditions; 0 if there are none.
     pub(crate) width: usize,
 }
 
@@ -54,7 +54,7 @@ impl<E: PyEnv> BuildContext<'_, E> {
 }
 
 impl Parts {
-    /// The novelty that intrinsic rewards are given for, with their coefficients.
+    /// Returns the novelty of intrinsic rewards, with their coefficients.
     pub(crate) fn novelty<E: PyEnv>(
         &mut self,
         context: &BuildContext<'_, E>,
@@ -75,7 +75,7 @@ impl Parts {
         Ok(Some((novelty, config)))
     }
 
-    /// Adds the parts to a trainer that has its conditions.
+    /// Adds the parts to a trainer that already has its conditions.
     pub(crate) fn attach<E: PyEnv>(
         self,
         mut trainer: Trainer<E>,
@@ -161,7 +161,7 @@ fn attach_hindsight<E: PyEnv>(
     }
 }
 
-/// Builds a replay buffer; `priority` is the function of Python that it draws by.
+/// Builds a replay buffer; `priority` is the function of Python that weighs its draws.
 fn replay_buffer<E: PyEnv>(
     settings: ReplaySettings,
     priority: Option<Py<PyAny>>,

@@ -1,4 +1,4 @@
-//! The attributes of the classes of Python that parts are made of.
+//! The attributes of the Python classes that parts are built from.
 
 use gfn::replay::ReplayConfig;
 use gfn_extras::explore::IntrinsicConfig;
@@ -17,30 +17,30 @@ pub(crate) struct Parts {
     /// The prior of the objective, and the values of its parameters by name.
     pub(crate) prior: Option<(PolicySettings, Vec<(String, PyTensor)>)>,
     pub(crate) teacher: Option<TeacherSettings>,
-    /// Objects, and their conditions.
+    /// The objects of a data set, and their conditions.
     pub(super) data: Option<(Py<PyAny>, Option<PyTensor>)>,
     pub(super) source: Option<SourceSettings>,
     pub(super) fresh: Option<FreshSettings>,
     pub(super) search: Option<SearchSettings>,
     pub(super) hindsight: Option<HindsightSettings>,
     pub(super) average: Option<AverageSettings>,
-    /// Intrinsic rewards, and the novelty that they are given for.
+    /// The settings of intrinsic rewards, and their novelty.
     pub(super) intrinsic: Option<(Settings<IntrinsicConfig>, NoveltySettings)>,
-    /// The steps between copies.
+    /// The number of steps between copies.
     pub(super) target_network: Option<usize>,
     pub(super) replay: Option<Settings<ReplaySettings>>,
-    /// The function that a buffer draws by.
+    /// The function of Python that weighs draws from the buffer.
     pub(super) priority: Option<Py<PyAny>>,
 }
 
 /// The settings of a buffer.
 #[derive(Deserialize)]
 pub(super) struct ReplaySettings {
-    /// `true` if each object is in it once.
+    /// `true` if each object is stored once.
     pub(super) distinct: bool,
-    /// The least distance between two objects once it is full, and p of its norm.
+    /// The smallest distance between two objects once the buffer is full, and p of its norm.
     pub(super) diverse: Option<(f64, f64)>,
-    /// `true` if objects are kept without the ways to them.
+    /// `true` if objects are stored without their trajectories.
     pub(super) objects_alone: bool,
     #[serde(flatten)]
     pub(super) config: ReplayConfig,
@@ -50,7 +50,7 @@ pub(super) struct ReplaySettings {
 pub(crate) struct TeacherSettings {
     pub(crate) policy: PolicySettings,
     pub(super) share: f64,
-    /// The values that aren't the defaults of its configuration.
+    /// The values that differ from the defaults of its configuration.
     #[pyo3(attribute("_config"))]
     pub(super) config: Settings<Map<String, Value>>,
 }
@@ -91,7 +91,7 @@ pub(super) enum HindsightSettings {
 #[derive(FromPyObject)]
 pub(super) struct AverageSettings {
     pub(super) decay: f64,
-    /// `true` if fresh trajectories are drawn by the average.
+    /// `true` if fresh trajectories are drawn with the averaged parameters.
     pub(super) sampling: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Objects that Python gives a trainer to learn from: a data set, and functions that are asked for each batch.
+//! Objects from Python that a trainer learns from: a data set, and functions that are called for each batch.
 
 use std::sync::Arc;
 
@@ -20,10 +20,11 @@ use crate::references::Object;
 use crate::reward::numbers;
 use crate::tensors::PyTensor;
 
-/// The number of objects whose rewards are computed at once.
+/// The number of objects whose rewards are computed in one call.
 const MAX_BATCH: usize = 4096;
 
-/// A buffer of objects with their log-rewards by the trainer's reward, under their conditions if there are any.
+/// Builds a buffer of objects with their log-rewards by the trainer's reward, under their conditions if there
+/// are any.
 pub(super) fn data_buffer<E: TrainEnv<States: 'static>>(
     trainer: &Trainer<E>,
     objects: &Py<PyAny>,
@@ -62,7 +63,7 @@ fn paths_to<E: TrainEnv>(
     check_seed: u64,
     rng: &mut Rng,
 ) -> Result<Trajectories<E>> {
-    // With a stream of its own, so that a second check changes nothing.
+    // A separate random stream keeps all other draws equal with and without this check.
     check_finished(&context.env, objects, &mut Rng::seeded(check_seed))?;
     draw_backward(&context.env, context.policy(), context.config.max_steps, objects, conditions, rng)
 }
@@ -73,7 +74,8 @@ impl<E: TrainEnv> Persist<E> for StateFunction<E::States> {
     }
 }
 
-/// A function from a number n and a random generator of numpy to n objects; paths to them are drawn backwards by P_B.
+/// Calls a function of a number n and a random generator of numpy that returns n objects; paths to them are
+/// drawn backwards by P_B.
 impl<E: TrainEnv<States: 'static>> Source<E> for StateFunction<E::States> {
     fn draw(&mut self, request: BatchRequest, context: &Context<E>, rng: &mut Rng) -> Result<Option<Trajectories<E>>> {
         let n = request.max;
@@ -91,17 +93,19 @@ impl<E: TrainEnv<States: 'static>> Source<E> for StateFunction<E::States> {
     }
 }
 
-/// A function from a request and a random generator of numpy to objects; paths to them are drawn backwards by P_B.
+/// A function of a request and a random generator of numpy that returns objects; paths to them are drawn
+/// backwards by P_B.
 pub(super) struct FreshFunction<S> {
     pub(super) function: Object,
     pub(super) border: Arc<dyn Border<S>>,
-    /// The width of a condition; 0 without.
+    /// The width of a condition; 0 if there are none.
     pub(super) width: usize,
-    /// The seed of its streams: each step has its own, so that a resumed run draws what it would have drawn.
+    /// The seed of its random streams: each step has its own stream, so that a resumed run draws the same
+    /// objects as an uninterrupted one.
     pub(super) seed: u64,
 }
 
-/// The answer of a fresh source, as `gfn_rs._fresh` has checked it.
+/// The result of a fresh source, as `gfn_rs._fresh` has checked it.
 #[derive(FromPyObject)]
 enum FreshAnswer {
     /// Whole trajectories.
@@ -151,7 +155,7 @@ impl<E: PyEnv> Source<E> for FreshFunction<E::States> {
         };
         match tch::no_grad(|| call_python("the fresh source", ask))? {
             Some(FreshAnswer::Paths(paths)) => {
-                // This process built each of them from the start.
+                // The trajectories were built in this process from the start, so they need no check.
                 let mut paths = paths.get().lock()?;
                 let trajectories = &paths.of_env(&context.env)?.batch.trajectories;
                 check_conditions(context, trajectories.conditions())?;

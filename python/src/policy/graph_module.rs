@@ -1,4 +1,5 @@
-//! Networks of graphs that are a `torch.nn.Module`: the library adds heads, flow and log Z, trains its parameters and saves them.
+//! Networks of graphs that are a `torch.nn.Module`: the library adds heads, state flow and log Z, trains its
+//! parameters and saves them.
 
 use gfn::Result;
 use gfn::graph::{GraphBatch, GraphEnv};
@@ -14,7 +15,7 @@ use super::{BuiltPolicy, Plan};
 use crate::errors::{Outcome, call_python};
 use crate::tensors;
 
-/// A batch of graphs as a network sees it; all are tensors on the policy's device, int64 but for `conditions`.
+/// A batch of graphs as a network gets it; all are tensors on the policy's device, int64 except `conditions`.
 #[pyclass(frozen, get_all, module = "gfn_rs", name = "GraphBatch")]
 pub(crate) struct PyBatch {
     /// The number of graphs, B.
@@ -23,11 +24,12 @@ pub(crate) struct PyBatch {
     node_classes: Py<PyAny>,
     /// Attributes of each node, `[N, K]`, 0 for unset.
     node_attributes: Py<PyAny>,
-    /// The label of each node within its graph, `[N]`: what a network may see where nodes are labelled.
+    /// The label of each node within its graph, `[N]`: a network may use it if nodes are labelled.
     node_labels: Py<PyAny>,
     /// The graph of each node, `[N]`: PyTorch Geometric's `batch`.
     batch: Py<PyAny>,
-    /// From and to of each message, `[2, M]`: an undirected edge is two, one behind the other.
+    /// The source and target node of each message, `[2, M]`: an undirected edge is two messages, one after
+    /// the other.
     edge_index: Py<PyAny>,
     /// The class of each message's edge, `[M]`.
     edge_classes: Py<PyAny>,
@@ -45,12 +47,12 @@ impl PyBatch {
     }
 }
 
-/// The input of a module.
+/// The form of a module's input.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum GraphView {
     /// Nodes and messages.
     Batch,
-    /// The adjacency matrix of each; all graphs have so many nodes.
+    /// The adjacency matrix of each graph; all graphs have this number of nodes.
     Adjacency(i64),
 }
 
@@ -74,8 +76,9 @@ impl ModuleTorso {
         }
     }
 
-    /// A batch without a node gets a graph of one node behind the others, whose rows are left away: networks of others take the greatest
-    /// number of nodes, say, which none have. Graphs without nodes are asked in company then, as they are elsewhere.
+    /// Calls the module with a batch. A batch without any node gets an additional graph of one node, whose
+    /// rows are dropped: some networks take the largest number of nodes, for example, which doesn't exist
+    /// without nodes. Graphs without nodes are then embedded beside a graph with nodes, as in other batches.
     fn ask_of_batch(
         &self,
         py: Python<'_>,
@@ -89,7 +92,7 @@ impl ModuleTorso {
             0 => tensor(rows),
             _ => tensor(&Tensor::full([&[1], &rows.size()[1..]].concat(), value, (rows.kind(), rows.device()))),
         };
-        // The last graph's are those of the one behind it.
+        // The additional graph repeats the values of the last graph.
         let of_graphs = |rows: &Tensor| tensor(&Tensor::cat(&[rows, &rows.narrow(0, graphs - 1, more)], 0));
         let py_batch = PyBatch {
             n_graphs: (graphs + more) as usize,
@@ -149,7 +152,7 @@ struct Widths {
     graph_width: i64,
 }
 
-/// A policy around a module.
+/// Builds a policy around a module.
 pub(crate) fn policy(plan: Plan<'_>, env: &GraphEnv, view: GraphView) -> Outcome<BuiltPolicy<GraphEnv>> {
     plan.build_around(|mut config: GraphNetConfig, of: Widths, plan, join| {
         if matches!(view, GraphView::Adjacency(_)) {

@@ -1,4 +1,4 @@
-//! Policies by their settings: a trainer's own, the prior of its objective, a teacher's.
+//! Policies built from settings: a trainer's policy, the prior of its objective, a teacher's policy.
 
 pub(crate) mod graph_module;
 mod module;
@@ -32,13 +32,13 @@ use module::ModuleCaller;
 /// A policy of any type.
 pub(crate) type AnyPolicy<E> = Box<dyn Policy<E> + Send>;
 
-/// A policy, and the module of Python that it is made around, if there is one.
+/// A policy, and the module of Python that it contains, if there is one.
 pub(crate) struct BuiltPolicy<E> {
     pub(crate) policy: AnyPolicy<E>,
     pub(crate) module: Option<Arc<ModuleTensors>>,
 }
 
-/// The class and settings of a policy, and its module, if it is made around one.
+/// The class and settings of a policy, and its module, if it has one.
 #[derive(Default)]
 pub(crate) struct PolicySettings {
     class: String,
@@ -64,7 +64,7 @@ impl<'py> FromPyObject<'_, 'py> for PolicySettings {
 pub(crate) struct Needs {
     pub(crate) flow: bool,
     pub(crate) paths: bool,
-    /// The width of conditions; 0 without.
+    /// The width of conditions; 0 if there are none.
     pub(crate) conditions: usize,
 }
 
@@ -87,8 +87,8 @@ impl<E: PyEnv> BuildContext<'_, E> {
         E::policy(self.space, Plan { class, settings: values, module, device, kind, target, rng })
     }
 
-    /// Builds a frozen policy for P_F alone, with these values of its parameters. It draws from a random stream of its own, because its
-    /// first parameters are replaced.
+    /// Builds a frozen policy for P_F alone, with these values of its parameters. It draws from a separate
+    /// random stream, because its first parameters are replaced.
     pub(crate) fn build_prior(
         &self,
         settings: PolicySettings,
@@ -101,7 +101,7 @@ impl<E: PyEnv> BuildContext<'_, E> {
     }
 }
 
-/// Gives a policy these values of its parameters; there may be values of others among them.
+/// Sets the parameters of a policy to these values; values of parameters that it lacks are ignored.
 fn set_parameters<E: Env>(policy: &AnyPolicy<E>, values: &[(String, PyTensor)]) -> Result<()> {
     for parameter in policy.parameters().into_iter().flat_map(|parameters| parameters.iter()) {
         let fits = |(name, PyTensor(value)): &&(String, PyTensor)| {
@@ -116,7 +116,7 @@ fn set_parameters<E: Env>(policy: &AnyPolicy<E>, values: &[(String, PyTensor)]) 
     Ok(())
 }
 
-/// The settings of one policy, and what it is built with.
+/// The settings of one policy, and the objects that it is built with.
 pub(crate) struct Plan<'a> {
     pub(crate) class: String,
     settings: Map<String, Value>,
@@ -129,7 +129,7 @@ pub(crate) struct Plan<'a> {
 }
 
 impl Plan<'_> {
-    /// Builds a policy of the settings, which are added to the defaults.
+    /// Builds a policy from the settings, which override the defaults.
     pub(crate) fn build<C, E, P>(mut self, build: impl FnOnce(C, &mut Self) -> Result<P>) -> Outcome<BuiltPolicy<E>>
     where
         C: Default + Serialize + DeserializeOwned,
@@ -140,7 +140,8 @@ impl Plan<'_> {
         Ok(BuiltPolicy { policy: Box::new(build(config, &mut self)?), module: None })
     }
 
-    /// Builds a policy around a module of the settings of its heads, and of embeddings; these have names of their own.
+    /// Builds a policy around a module, from the settings of its heads and of embeddings, which have separate
+    /// names.
     fn build_around<C, S, E, P>(
         self,
         build: impl FnOnce(C, S, &mut Self, &mut dyn FnMut(&mut Scope<'_>) -> ModuleCaller) -> Result<P>,
@@ -173,7 +174,7 @@ impl Plan<'_> {
     }
 }
 
-/// The policy that takes each legal action with the same probability.
+/// Builds the policy that takes each legal action with equal probability.
 pub(crate) fn uniform<E: Env>() -> BuiltPolicy<E>
 where
     UniformPolicy: Policy<E>,

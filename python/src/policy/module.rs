@@ -1,4 +1,4 @@
-//! Modules of Python that policies are made around: their tensors, which a trainer trains and saves, and calls of them.
+//! Modules of Python inside policies: their tensors, which a trainer trains and saves, and calls of them.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -14,12 +14,12 @@ use crate::errors::call_python;
 use crate::references::Object;
 use crate::tensors;
 
-/// A module, and its parameters and buffers when the trainer was built.
+/// A module, with its parameters and buffers at the time when the trainer was built.
 #[derive(Debug)]
 pub(crate) struct ModuleTensors {
     module: Object,
     tensors: Mutex<Vec<(String, Tensor)>>,
-    /// For each of its layers, `true` if it was in training mode at the last check.
+    /// The mode of each layer, `true` if it was in training mode at the last check.
     modes: Mutex<Vec<bool>>,
 }
 
@@ -30,18 +30,19 @@ impl ModuleTensors {
         Ok(Self { module, tensors: Mutex::new(tensors), modes: Mutex::new(modes) })
     }
 
-    /// Returns its parameters and buffers when the trainer was built.
+    /// Returns the parameters and buffers at the time when the trainer was built.
     pub(super) fn tensors(&self) -> Vec<(String, Tensor)> {
         let tensors = self.tensors.lock().unwrap_or_else(PoisonError::into_inner);
         tensors.iter().map(|(name, tensor)| (name.clone(), tensor.shallow_clone())).collect()
     }
 
-    /// Has a trainer train and save them with a torso, under the module's names for them.
+    /// Registers the tensors with a torso, under the module's names, so that a trainer trains and saves them.
     pub(super) fn join(&self, scope: &mut Scope<'_>) -> Result<()> {
         self.tensors().iter().try_for_each(|(name, tensor)| scope.adopt(name, tensor))
     }
 
-    /// Refuses a module that has other tensors now: it would compute with others than those that are trained and saved.
+    /// Refuses a module that has other tensors now: it would compute with tensors that aren't trained and
+    /// saved.
     pub(crate) fn check(&self) -> Result<()> {
         let now = call_python("the module", |py| named_tensors(self.module.bind(py)))?;
         match describe_change(&self.tensors(), &now) {
@@ -54,7 +55,7 @@ impl ModuleTensors {
         }
     }
 
-    /// Whether layers were put into another mode since the last look.
+    /// Returns `true` if a layer was put into another mode since the last check.
     pub(crate) fn changed_mode(&self) -> Result<bool> {
         let now = call_python("the module", |py| modes(self.module.bind(py)))?;
         let mut modes = self.modes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -62,7 +63,7 @@ impl ModuleTensors {
     }
 }
 
-/// Describes the first tensor that is missing, another one, or new.
+/// Describes the first tensor that is missing, replaced, or new.
 fn describe_change(before: &[(String, Tensor)], now: &[(String, Tensor)]) -> Option<String> {
     for (name, tensor) in before {
         match now.iter().find(|(other, _)| other == name) {
@@ -77,8 +78,9 @@ fn describe_change(before: &[(String, Tensor)], now: &[(String, Tensor)]) -> Opt
     now.iter().find(is_new).map(|(name, _)| format!("`{name}` is new"))
 }
 
-/// A module's parameters and its buffers, by name: what it is trained and saved by. Buffers of whole numbers are counters of modules
-/// that change by being called, such as batch normalisation in training mode, which is refused, or constants, which need no saving.
+/// Returns a module's parameters and buffers by name, which are trained and saved. Buffers of whole numbers
+/// are left out: they are either counters that change with each call, such as in batch normalisation in
+/// training mode, which is refused, or constants, which needn't be saved.
 fn named_tensors(module: &Bound<'_, PyAny>) -> PyResult<Vec<(String, Tensor)>> {
     let mut out = Vec::new();
     for list in ["named_parameters", "named_buffers"] {
@@ -97,7 +99,8 @@ fn mode(layer: PyResult<Bound<'_, PyAny>>) -> PyResult<bool> {
     layer?.getattr_opt("training")?.map_or(Ok(false), |training| training.is_truthy())
 }
 
-/// For each layer, `true` if it is in training mode; nothing of what isn't a `torch.nn.Module`.
+/// Returns, for each layer, `true` if it is in training mode; an empty list for an object that isn't a
+/// `torch.nn.Module`.
 fn modes(module: &Bound<'_, PyAny>) -> PyResult<Vec<bool>> {
     match module.getattr_opt("modules")? {
         None => Ok(Vec::new()),
@@ -105,11 +108,11 @@ fn modes(module: &Bound<'_, PyAny>) -> PyResult<Vec<bool>> {
     }
 }
 
-/// A module of Python that gives embeddings.
+/// A module of Python that returns embeddings.
 #[derive(Debug)]
 pub(super) struct ModuleCaller {
     module: Object,
-    /// The device and the kind that its answers must have.
+    /// The device and the kind that its results must have.
     pub(super) device: Device,
     pub(super) kind: Kind,
     /// `true` if it has parameters to train, and no warning was given yet that it doesn't train them.
@@ -122,7 +125,7 @@ impl ModuleCaller {
         Self { module, device, kind, learns: AtomicBool::new(learns) }
     }
 
-    /// Calls the module with these arguments, and with the conditions behind them if there are any.
+    /// Calls the module with these arguments, followed by the conditions if there are any.
     pub(super) fn call<'py>(
         &self,
         py: Python<'py>,
@@ -136,14 +139,14 @@ impl ModuleCaller {
         self.module.bind(py).call1(PyTuple::new(py, arguments)?)
     }
 
-    /// An answer that is one tensor, of this shape.
+    /// Checks that a result is one tensor of this shape, and returns it.
     pub(super) fn single_tensor(&self, answer: &Bound<'_, PyAny>, shape: &[i64]) -> PyResult<Tensor> {
         let states = self.check(answer, "states", shape)?;
         self.check_learning(answer.py(), &[&states])?;
         Ok(states)
     }
 
-    /// An answer that is a pair of tensors, of these shapes.
+    /// Checks that a result is a pair of tensors of these shapes, and returns them.
     pub(super) fn pair(&self, answer: &Bound<'_, PyAny>, of_nodes: &[i64], of_graphs: &[i64]) -> PyResult<Embeddings> {
         let expected = || format!("expected a pair, embeddings of nodes {of_nodes:?} and of graphs {of_graphs:?}");
         let pair = answer
@@ -158,7 +161,8 @@ impl ModuleCaller {
         Ok(Embeddings { nodes, graphs })
     }
 
-    /// The tensor that the module gave. One of another kind would end in the middle of the backward pass.
+    /// Returns the tensor that the module returned. A tensor of another kind is refused, because it would
+    /// fail in the middle of the backward pass.
     fn check(&self, answer: &Bound<'_, PyAny>, what: &str, shape: &[i64]) -> PyResult<Tensor> {
         let tensor = tensors::from_python(answer)?;
         let (device, kind) = (self.device, self.kind);
@@ -178,7 +182,7 @@ impl ModuleCaller {
         Ok(tensor)
     }
 
-    /// Warns, once, of a module that is to be trained and gives embeddings that no gradient leads away from.
+    /// Warns, once, of a trainable module whose embeddings have no gradient.
     fn check_learning(&self, py: Python<'_>, embedded: &[&Tensor]) -> PyResult<()> {
         if embedded.iter().any(|tensor| tensor.requires_grad()) || !self.learns.load(Relaxed) {
             return Ok(());

@@ -14,15 +14,17 @@ use crate::errors::{Outcome, call_python};
 use crate::kinds::Space;
 use crate::tensors;
 
-/// The inputs of a module.
+/// The form of a module's input.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Inputs {
-    /// For each entry a block of numbers, 1 at its value and else 0, `[n, entries * values]`.
+    /// The one-hot encoding: for each entry a block of numbers, 1 at its value and otherwise 0,
+    /// `[n, entries * values]`.
     OneHot,
     /// The entries, `[n, entries]`.
     Entries,
-    /// The entries of sequences, which are 0 where nothing is written yet, and how many are written, `[n]`.
+    /// The entries of sequences, which are 0 at unwritten positions, and the number of written entries,
+    /// `[n]`.
     Prefixes,
 }
 
@@ -31,14 +33,14 @@ struct ModuleRows {
     caller: ModuleCaller,
     width: i64,
     inputs: Inputs,
-    /// Values of an entry.
+    /// The number of values of an entry.
     values: i64,
 }
 
 impl ModuleRows {
     fn ask(&self, py: Python<'_>, columns: &Tensor, conditions: Option<&Tensor>) -> PyResult<Tensor> {
         let n = columns.size()[0];
-        // An entry's columns begin at a multiple of its number of values.
+        // The first column of each entry is a multiple of the number of values.
         let entries = || columns.remainder(self.values);
         let inputs = match self.inputs {
             Inputs::OneHot => {
@@ -68,14 +70,14 @@ impl VectorTorso for ModuleRows {
     }
 }
 
-/// The form of states, and the width of embeddings.
+/// The input form of states, and the width of embeddings.
 #[derive(Deserialize)]
 struct Shape {
     width: i64,
     inputs: Inputs,
 }
 
-/// A policy around a module.
+/// Builds a policy around a module.
 pub(crate) fn policy(plan: Plan<'_>, space: &Space<VectorEnv>) -> Outcome<BuiltPolicy<VectorEnv>> {
     plan.build_around(|config: MlpPolicyConfig, of: Shape, plan, join| {
         let Shape { width, inputs } = of;

@@ -1,4 +1,4 @@
-//! From settings to a trainer.
+//! The construction of a trainer from settings.
 
 use std::any::Any;
 use std::str::FromStr;
@@ -25,7 +25,7 @@ use crate::references::References;
 use crate::reward::{self, RewardSettings};
 use crate::settings::{Settings, over_defaults};
 
-/// The items of the dictionary that Python builds a trainer of.
+/// The items of the dictionary from which Python builds a trainer.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(super) struct TrainerSettings {
@@ -39,14 +39,14 @@ pub(super) struct TrainerSettings {
     parts: Parts,
     /// The description of the run in checkpoints.
     description: Settings<Value>,
-    /// A note for whoever loads a checkpoint.
+    /// A note for users that load a checkpoint.
     note: Settings<Value>,
     seed: u64,
     device: String,
     double: bool,
 }
 
-/// Builds a trainer; `built` is a [`BuiltPolicy`] of another one.
+/// Builds a trainer; `built` is the [`BuiltPolicy`] of another trainer, if that is reused.
 pub(super) fn build<E: PyEnv>(
     space: Space<E>,
     settings: TrainerSettings,
@@ -105,7 +105,7 @@ pub(super) fn build<E: PyEnv>(
         shared.add(policy);
     }
     let novelty = parts.novelty(&context, &mut rng)?;
-    // A stream of its own: whether there are data doesn't change what is drawn.
+    // A separate random stream makes other draws independent of the presence of data.
     let mut data_rng = rng.clone().split();
     let (env, reward_fn, module) = (space.env.clone(), reward.reward, own.module);
     let mut trainer = match prior {
@@ -127,7 +127,7 @@ pub(super) fn build<E: PyEnv>(
     Ok(Trained::new(trainer, space, shared, module))
 }
 
-/// The prior of a trainer's policy.
+/// Returns the prior of a trainer's policy.
 pub(super) fn prior<E: PyEnv>(trainer: &Trainer<E>) -> Option<&AnyPolicy<E>> {
     trainer.policy_as::<WithPrior<AnyPolicy<E>, AnyPolicy<E>>>().map(|policy| &policy.prior)
 }

@@ -1,4 +1,5 @@
-//! The methods of a session for a policy, a sampler and a custom loop: evaluations of states, trajectories, and the parts of a step.
+//! The methods of a session for a policy, a sampler and a custom loop: evaluations of states, trajectories,
+//! and the parts of a step.
 
 use gfn::distribution::{Distribution, Exploration};
 use gfn::env::Rows;
@@ -23,17 +24,17 @@ use crate::states::{Array, whole};
 use crate::tensors::{self, PyTensor};
 use crate::watch::Watch;
 
-/// The possible actions of a batch of states in one direction: the beginning of those of each state, `[n + 1]`, their slots, and log P of
-/// each, with gradients.
+/// The possible actions of a batch of states in one direction: the offset of each state's actions, `[n + 1]`,
+/// their slots, and log P of each, with gradients.
 type Actions = (Array<i64>, PyTensor, PyTensor);
 
 /// An evaluation of a batch of states: forward and backward actions, log F and log Z.
 type PolicyOutput = (Option<Actions>, Option<Actions>, Option<PyTensor>, Option<PyTensor>);
 
-/// The states that trajectories are drawn from.
+/// The states that trajectories start from.
 #[derive(FromPyObject)]
 enum Origin {
-    /// The initial state of that many trajectories, or that of each of these instances.
+    /// The initial states of this number of trajectories, or of each of these instances.
     Start(usize, Option<Vec<u32>>),
     /// Finished objects, from which trajectories are drawn backwards.
     Objects(Py<PyAny>),
@@ -42,7 +43,7 @@ enum Origin {
 /// Objects of a replay buffer, log R of each, and their conditions.
 type BufferContent = (DeferredObject, Array<f64>, Option<PyTensor>);
 
-/// log P_F and log P_B of each transition, `[2, T]`, without gradients; no reward is computed.
+/// Scores log P_F and log P_B of each transition, `[2, T]`, without gradients; no reward is computed.
 fn score_transitions<E: TrainEnv>(trainer: &Trainer<E>, paths: &Trajectories<E>) -> Result<Tensor> {
     let unrewarded = paths.clone().with_log_rewards(vec![0.0; paths.len()])?;
     let zeros = |states: &E::States, _: Option<&Tensor>| Ok(vec![0.0; states.len()]);
@@ -50,7 +51,7 @@ fn score_transitions<E: TrainEnv>(trainer: &Trainer<E>, paths: &Trajectories<E>)
     Ok(Tensor::stack(&[scores.log_pf, scores.log_pb], 0))
 }
 
-/// The possible actions of each state, and their log-probabilities.
+/// Lists the possible actions of each state, and their log-probabilities.
 fn list_actions<E: TrainEnv>(env: &E, dist: &E::Dist, n: usize) -> Result<Actions> {
     let mut ptr = vec![0];
     let mut rows = Vec::new();
@@ -61,7 +62,8 @@ fn list_actions<E: TrainEnv>(env: &E, dist: &E::Dist, n: usize) -> Result<Action
                 rows.resize(rows.len() + of_row.len(), row);
                 actions.append(of_row);
             }
-            // An initial state has no backward action, a finished one without exits no forward action.
+            // Initial states have no backward action, and finished states without an exit have no forward
+            // action.
             Err(Error::NoLegalAction { .. }) => {}
             Err(Error::Missing { .. }) => {
                 let expected = "one whose moves can be listed; of points, `Sampler` draws and `Trainer.score` scores";
@@ -98,12 +100,14 @@ impl<E: PyEnv> Trained<E> {
         let mut evaluation = policy.evaluate(env, &states, conditions, wants)?;
         let forward = evaluation.pf.map(|dist| list_actions(env, &dist, n)).transpose()?;
         let backward = evaluation.pb.map(|dist| list_actions(env, &dist, n)).transpose()?;
-        // A view of a parameter that is made without gradients can't be read after an update.
+        // The copy is needed because a view of a parameter that is made without gradients can't be read after
+        // an update.
         let log_z = log_z.map(|tensor| PyTensor(if grad { tensor } else { tensor.detach().copy() }));
         Ok((forward, backward, evaluation.values.remove(Quantity::LogFlow).map(PyTensor), log_z))
     }
 
-    /// Draws trajectories, and scores each transition. They are drawn by a stream of their own, or by that of evaluations.
+    /// Draws trajectories, and scores each transition. They use the random stream of `seed`, or that of
+    /// evaluations.
     fn draw_paths(
         &mut self,
         origin: Origin,
@@ -138,7 +142,7 @@ impl<E: PyEnv> Trained<E> {
         })
     }
 
-    /// Refuses a loop that differentiates by itself if only the trainer can.
+    /// Refuses a loop that computes gradients itself if only the trainer can compute them.
     fn check_custom_loop(&self) -> Result<()> {
         if self.trainer.context().config.chunk.is_none() {
             return Ok(());
@@ -206,7 +210,7 @@ struct Heads {
 
 #[pymethods]
 impl Session {
-    /// Evaluates states: P_F, P_B, log F if it is wanted, log Z; with gradients if `grad`.
+    /// Evaluates states: P_F, P_B, log F if it is requested, log Z; with gradients if `grad`.
     fn evaluate(
         &self,
         py: Python<'_>,
@@ -238,12 +242,12 @@ impl Session {
         })
     }
 
-    /// The batch of the next step.
+    /// Draws the batch of the next step.
     fn draw_batch(&self, py: Python<'_>) -> PyResult<Paths> {
         self.ask(py, |trained| Ok(Paths::new(map_each!(trained, trained => trained.draw_batch()?))))
     }
 
-    /// The scores of trajectories, with gradients if `grad`.
+    /// Returns the scores of trajectories, with gradients if `grad`.
     fn score(&self, py: Python<'_>, batch: &Paths, grad: bool) -> PyResult<Scores> {
         let scores = self.ask(py, |trained| {
             let mut paths = batch.lock()?;
@@ -253,7 +257,7 @@ impl Session {
         Scores::from_batch(py, scores)
     }
 
-    /// The loss of scores by the objective.
+    /// Returns the objective's loss for these scores.
     fn loss(&self, py: Python<'_>, scores: &Scores) -> PyResult<PyTensor> {
         let loss = self.ask(py, |trained| match scores.batch() {
             Some(scores) => each!(trained, trained => trained.trainer.loss(&scores)).map(Some),
@@ -262,7 +266,7 @@ impl Session {
         loss.map(PyTensor).ok_or_else(foreign_scores)
     }
 
-    /// Ends a step that Python made: its record, and an error.
+    /// Ends a step that Python made. Returns its record, and an error if there was one.
     fn end_step(&self, py: Python<'_>, batch: &Paths, scores: &Scores, loss: f64) -> PyResult<PySteps> {
         let steps = self.work(py, |trained| {
             let scores = scores.batch()?;
@@ -274,7 +278,7 @@ impl Session {
         Ok(self.show_steps(steps.ok_or_else(foreign_scores)?))
     }
 
-    /// Objects of the buffer, log R of each, and their conditions; None without a buffer.
+    /// Returns the objects of the buffer, log R of each, and their conditions; None without a buffer.
     fn buffer_content(&self, py: Python<'_>) -> PyResult<Option<BufferContent>> {
         self.read(py, |trained| each!(trained, trained => trained.buffer()))
     }
@@ -290,7 +294,7 @@ impl Session {
         })
     }
 
-    /// Trajectories with the log-rewards of their objects.
+    /// Returns trajectories with the log-rewards of their objects.
     fn rewarded(&self, py: Python<'_>, paths: &Paths) -> PyResult<Paths> {
         self.ask(py, |trained| {
             let mut paths = paths.lock()?;
@@ -303,7 +307,7 @@ impl Session {
         Ok(Heads { flow: needs.has(Quantity::LogFlow), paths: needs.has(Quantity::LogPaths) })
     }
 
-    /// The factor on learning rates at the next step.
+    /// Returns the factor on learning rates at the next step.
     fn lr_factor(&self, py: Python<'_>) -> PyResult<f64> {
         self.read(py, |trained| {
             each!(trained, trained => {

@@ -1,4 +1,5 @@
-//! The exact distribution of a policy, beside the reward's; certificates of policies, and judgements of samples.
+//! The exact distributions of a policy and of the reward; certificates of policies, and judgements of
+//! samples.
 
 use gfn::env::{EnumerableEnv, Grouping, Rows, StateGraph, log_rewards};
 use gfn::metrics::{Distances, Target};
@@ -21,7 +22,7 @@ use crate::kinds::PyEnv;
 use crate::states::whole;
 use crate::watch::Watch;
 
-/// The number of objects whose rewards are computed at once.
+/// The number of objects whose rewards are computed in one call.
 const MAX_BATCH: usize = 2048;
 
 impl<E: PyEnv + EnumerableEnv> Trained<E> {
@@ -60,7 +61,7 @@ impl<E: PyEnv + EnumerableEnv> Trained<E> {
         })
     }
 
-    /// A certificate of the policy from samples.
+    /// Computes a certificate of the policy from samples.
     pub(super) fn certify(&mut self, budget: Budget) -> Result<Value> {
         self.without_noise(|trainer, space, rng| {
             check_one_instance(&space.env)?;
@@ -79,7 +80,8 @@ impl<E: PyEnv + EnumerableEnv> Trained<E> {
         })
     }
 
-    /// A judgement of samples of any sampler beside the target of the trainer's reward, with the states of objects that are missing.
+    /// Compares samples of any sampler with the target of the trainer's reward; also returns the states of
+    /// objects that are missing.
     pub(super) fn judge(&mut self, objects: &Py<PyAny>, limit: usize) -> Result<(Value, DeferredObject)> {
         self.without_noise(|trainer, space, rng| {
             let (env, watch) = (&space.env, Watch::new());
@@ -116,14 +118,14 @@ fn sum_objects(groups: &Grouping, probs: &[f64]) -> Vec<f64> {
     sums
 }
 
-/// Distances by name.
+/// Returns distances as a dictionary by name.
 fn distances<'py>(py: Python<'py>, distances: &Distances) -> PyResult<Bound<'py, PyDict>> {
     let &Distances { l1, tv, jsd, kl_target_policy, kl_policy_target } = distances;
     let kl = [("kl_target_policy", kl_target_policy), ("kl_policy_target", kl_policy_target)];
     [("l1", l1), ("tv", tv), ("jsd", jsd)].into_iter().chain(kl).into_py_dict(py)
 }
 
-/// The target of the objective: R / Z, or, relative to a prior, prior R^beta / Z.
+/// Returns the target of the objective: R / Z, or, relative to a prior, prior R^beta / Z.
 fn target<E: PyEnv + EnumerableEnv>(
     trainer: &Trainer<E>,
     graph: &StateGraph<E>,

@@ -1,4 +1,4 @@
-//! A trainer, whatever its states: what `gfn_rs.Trainer` is made of.
+//! A trainer of any type of states: the implementation of `gfn_rs.Trainer`.
 
 mod build;
 mod custom_loop;
@@ -32,10 +32,11 @@ use build::TrainerSettings;
 pub(crate) use trained::Trained;
 use trained::{StepRecord, Steps};
 
-/// A trainer. It works for one caller at a time; any other, a callback of its own among them, gets an error instead of a deadlock.
+/// A trainer. It works for one caller at a time; any other caller, such as its own callback, gets an error
+/// instead of a deadlock.
 #[pyclass(frozen, module = "gfn_rs._gfn")]
 pub(crate) struct Session {
-    /// None once the library has broken off in the middle of its work.
+    /// The trainer; None after a panic in the middle of its work.
     trained: Mutex<Option<Box<AnyTrained>>>,
     /// Exceptions of rules of the environment, which the library can't return.
     failures: Failures,
@@ -44,10 +45,12 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Works without the interpreter, which other threads of Python can have meanwhile, and in a clean state of torch.
+    /// Runs a job without the interpreter, which other threads of Python can use meanwhile, and in a clean
+    /// state of torch.
     ///
-    /// A panic is a defect of the library, or of a tensor that was changed from outside. It must not pass into Python as something that no
-    /// `except Exception` catches: it becomes an error, and the trainer, which may be in the middle of a step, can't be used again.
+    /// A panic is a defect of the library, or comes from a tensor that was changed from outside. It must not
+    /// reach Python as an exception that `except Exception` doesn't catch. It becomes an error, and the
+    /// trainer, which may be in the middle of a step, can't be used again.
     fn work<T: Send>(&self, py: Python<'_>, job: impl FnOnce(&mut AnyTrained) -> T + Send) -> PyResult<T> {
         let _inside = Inside::enter(py)?;
         py.detach(|| {
@@ -71,7 +74,7 @@ impl Session {
         })
     }
 
-    /// Does a job that can fail, also by an exception of rules.
+    /// Runs a job that can fail, also by an exception of rules.
     fn ask<T: Send>(&self, py: Python<'_>, job: impl FnOnce(&mut AnyTrained) -> gfn::Result<T> + Send) -> PyResult<T> {
         let done = self.work(py, |trained| {
             each!(&*trained, trained => trained.check_shared())?;
@@ -109,13 +112,13 @@ pub(crate) fn catch_panic<T>(job: impl FnOnce() -> T) -> PyResult<T> {
     })
 }
 
-/// The values of an evaluation by name, of which the classes of `gfn_rs.results` are made.
+/// The values of an evaluation by name, from which the classes of `gfn_rs.results` are built.
 type Evaluation = Box<dyn for<'py> FnOnce(Python<'py>) -> PyResult<Bound<'py, PyDict>> + Send>;
 
-/// Records of steps, and the exception of the step that failed, if one did.
+/// Records of steps, and the exception of the failed step, if one failed.
 type PySteps = (Vec<StepRecord>, Option<PyErr>);
 
-/// The note that a run left in a checkpoint.
+/// Returns the note that a run left in a checkpoint.
 #[pyfunction]
 pub(crate) fn note_of(py: Python<'_>, path: PathBuf) -> Outcome<Bound<'_, PyAny>> {
     let _inside = Inside::enter(py)?;
@@ -125,7 +128,7 @@ pub(crate) fn note_of(py: Python<'_>, path: PathBuf) -> Outcome<Bound<'_, PyAny>
 
 #[pymethods]
 impl Session {
-    /// Builds a trainer of an environment, or continues with the policy of another one.
+    /// Builds a trainer of an environment, or continues with the policy of another trainer.
     #[new]
     #[pyo3(signature = (env, settings, built=None))]
     fn new(py: Python<'_>, env: &Env, settings: TrainerSettings, built: Option<PyRef<'_, Session>>) -> PyResult<Self> {
@@ -143,17 +146,19 @@ impl Session {
         Ok(Self { n_steps, trained: Mutex::new(Some(Box::new(trained))), failures, references })
     }
 
-    /// Tells Python's collector of the objects that the trainer refers to. Other members of a cycle break it, so there is no `__clear__`.
+    /// Reports the objects that the trainer refers to to Python's garbage collector. Other members of a cycle
+    /// break it, so there is no `__clear__`.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         self.references.visit(&visit)
     }
 
-    /// Makes up to `n` steps: their records, and the error of the step that failed.
+    /// Makes up to `n` steps. Returns their records, and the error of the failed step.
     fn advance(&self, py: Python<'_>, n: usize) -> PyResult<PySteps> {
         Ok(self.show_steps(self.work(py, |trained| each!(trained, trained => trained.advance(n)))?))
     }
 
-    /// Draws `n` finished objects from the policy, without exploration; with `rewarded`, gives log R of each, too.
+    /// Draws `n` finished objects from the policy, without exploration; with `rewarded`, also returns log R
+    /// of each.
     fn sample(
         &self,
         py: Python<'_>,
@@ -164,12 +169,14 @@ impl Session {
         self.ask(py, move |trained| each!(trained, trained => trained.sample(n, optional(&conditions), rewarded)))
     }
 
-    /// The policy's exact distribution over at most `limit` states, and the reward's; under one condition, `[1, C]`.
+    /// Computes the exact distributions of the policy, over at most `limit` states, and of the reward; under
+    /// one condition, `[1, C]`.
     fn exact<'py>(&self, py: Python<'py>, limit: usize, conditions: Option<PyTensor>) -> PyResult<Bound<'py, PyDict>> {
         self.ask(py, move |trained| listed!(trained, trained => trained.exact(limit, optional(&conditions))))?(py)
     }
 
-    /// A certificate of the policy, by these numbers of samples and of subsets, their size, and a number of paths.
+    /// Computes a certificate of the policy, from a budget: the numbers of samples and of subsets, the size
+    /// of subsets, and the number of paths.
     fn certified<'py>(&self, py: Python<'py>, budget: [usize; 4]) -> PyResult<Bound<'py, PyAny>> {
         let [samples, subsets, size, paths] = budget;
         let budget = Budget { samples, subsets, size, paths };
@@ -177,7 +184,7 @@ impl Session {
         Ok(pythonize::pythonize(py, &figures)?)
     }
 
-    /// A judgement of samples of any sampler, and the states of objects that are missing.
+    /// Judges samples of any sampler, and returns the states of objects that are missing, too.
     fn judge_samples<'py>(
         &self,
         py: Python<'py>,
@@ -188,12 +195,13 @@ impl Session {
         Ok((pythonize::pythonize(py, &figures)?, states))
     }
 
-    /// Estimates from `n` samples, under one condition, `[1, C]`.
+    /// Computes estimates from `n` samples, under one condition, `[1, C]`.
     fn sampled<'py>(&self, py: Python<'py>, n: usize, conditions: Option<PyTensor>) -> PyResult<Bound<'py, PyDict>> {
         self.ask(py, move |trained| each!(trained, trained => trained.estimate(n, optional(&conditions))))?(py)
     }
 
-    /// Estimates of the policy on these objects, from `paths` paths to each, under one condition, `[1, C]`.
+    /// Computes estimates of the policy on these objects, from `paths` paths to each, under one condition,
+    /// `[1, C]`.
     fn tested<'py>(
         &self,
         py: Python<'py>,
@@ -206,22 +214,22 @@ impl Session {
         )
     }
 
-    /// Gives the policy the average of its parameters for good.
+    /// Replaces the policy's parameters by their average for good.
     fn take_average(&self, py: Python<'_>) -> PyResult<()> {
         self.ask(py, |trained| each!(trained, trained => trained.trainer.take_average()))
     }
 
-    /// Fills the replay buffer with uniform random walks; returns the number of objects that stayed.
+    /// Fills the replay buffer with uniform random trajectories; returns the number of objects that stayed.
     fn prefill(&self, py: Python<'_>, n: usize) -> PyResult<usize> {
         self.ask(py, |trained| each!(trained, trained => trained.prefill(n)))
     }
 
-    /// `true` if actions are mixed with uniform ones.
+    /// Returns `true` if actions are mixed with uniform ones.
     fn explores(&self, py: Python<'_>) -> PyResult<bool> {
         self.read(py, |trained| each!(trained, trained => trained.explores()))
     }
 
-    /// Parameters by name: the tensors themselves.
+    /// Returns parameters by name: the tensors themselves, not copies.
     fn parameters(&self, py: Python<'_>) -> PyResult<Vec<(String, PyTensor)>> {
         self.read(py, |trained| each!(trained, trained => trained.parameters()))
     }
@@ -236,22 +244,22 @@ impl Session {
         self.ask(py, |trained| each!(trained, trained => trained.resume(&path)))
     }
 
-    /// Takes the parameters of a checkpoint, and nothing else.
+    /// Loads the parameters of a checkpoint, and nothing else.
     fn restore(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         self.ask(py, |trained| each!(trained, trained => trained.restore(&path)))
     }
 
-    /// The number of steps made. Rewards and other parts may ask in the middle of one.
+    /// The number of steps made. Rewards and other parts may read it in the middle of a step.
     fn steps_done(&self) -> usize {
         self.n_steps.load(Relaxed)
     }
 
-    /// The number of objects that the reward was asked for.
+    /// The number of objects whose reward was computed.
     fn reward_calls(&self, py: Python<'_>) -> PyResult<u64> {
         self.read(py, |trained| each!(trained, trained => trained.trainer.reward_calls()))
     }
 
-    /// The number of scalars that are trained.
+    /// The number of trained scalars.
     fn n_parameters(&self, py: Python<'_>) -> PyResult<i64> {
         self.read(py, |trained| each!(trained, trained => trained.trainer.n_parameters()))
     }
@@ -261,7 +269,7 @@ impl Session {
         self.ask(py, |trained| each!(trained, trained => trained.check_end()))
     }
 
-    /// Signs of trouble so far.
+    /// Returns the signs of trouble so far.
     fn warnings(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         self.read(py, |trained| each!(trained, trained => trained.warnings()))
     }

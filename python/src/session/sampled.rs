@@ -22,7 +22,7 @@ use crate::watch::Watch;
 /// The number of trajectories that are drawn and scored at once.
 const MAX_BATCH: usize = 512;
 
-/// `n` copies of a row of conditions.
+/// Returns `n` copies of a row of conditions.
 pub(super) fn repeat_row(condition: Option<&Tensor>, n: usize) -> Option<Tensor> {
     condition.map(|condition| condition.expand([n as i64, -1], false))
 }
@@ -41,7 +41,7 @@ pub(super) fn in_batches(
     Ok(())
 }
 
-/// Scores trajectories without gradients, with a prior's scores if the objective is relative to one.
+/// Scores trajectories without gradients, including a prior's scores if the objective is relative to one.
 fn score_trajectories<E: TrainEnv>(trainer: &Trainer<E>, trajectories: &Trajectories<E>) -> Result<Scores> {
     let context = trainer.context();
     let is_relative = context.objective.needs().has(Quantity::LogPrior);
@@ -53,7 +53,7 @@ fn numbers(tensor: &Tensor) -> Result<Vec<f64>> {
     Ok(Vec::<f64>::try_from(tensor.to_kind(tch::Kind::Double).to_device(tch::Device::Cpu).contiguous())?)
 }
 
-/// log w of each trajectory: its share of the target over its probability.
+/// Computes log w of each trajectory: its share of the target divided by its probability.
 fn log_weights<E: TrainEnv>(trainer: &Trainer<E>, scores: &Scores) -> Result<Vec<f64>> {
     let objective = &trainer.context().objective;
     if objective.needs().has(Quantity::LogPrior) {
@@ -76,7 +76,8 @@ pub(super) fn check_one_instance<E: Env>(env: &E) -> Result<()> {
 }
 
 impl<E: PyEnv> Trained<E> {
-    /// Draws samples, and estimates log Z from them, under one condition, `[1, C]`, if the trainer has conditions.
+    /// Draws samples, and estimates log Z from them, under one condition, `[1, C]`, if the trainer has
+    /// conditions.
     pub(super) fn estimate(&mut self, n: usize, condition: Option<&Tensor>) -> Result<Evaluation> {
         check_conditions(self.trainer.context(), condition)?;
         self.without_noise(|trainer, space, rng| {
@@ -122,7 +123,7 @@ impl<E: PyEnv> Trained<E> {
         })
     }
 
-    /// Estimates the policy's probabilities of objects, from so many paths to each.
+    /// Estimates the policy's probabilities of objects, from `paths` paths to each.
     pub(super) fn test(&mut self, objects: &Py<PyAny>, paths: usize, condition: Option<&Tensor>) -> Result<Evaluation> {
         check_conditions(self.trainer.context(), condition)?;
         self.without_noise(|trainer, space, rng| {
@@ -142,7 +143,7 @@ impl<E: PyEnv> Trained<E> {
                 of_objects.extend(log_rewards(trainer.reward(), &some, conditions.as_ref())?);
                 Ok(())
             })?;
-            // An object is drawn as any of its states.
+            // All states of an object are scored, because the policy may sample any of them.
             let Forms { states, offsets } = match env.symmetry().forms(&objects)? {
                 Some(forms) => forms,
                 None => Forms { states: objects, offsets: (0..=n).collect() },
@@ -158,7 +159,8 @@ impl<E: PyEnv> Trained<E> {
                 let trajectories = draw_backward(env, &policy, limit, &some, conditions.as_ref(), rng)?;
                 let trajectories = trajectories.with_log_rewards(of_paths)?;
                 let scores = score_trajectories(trainer, &trajectories)?;
-                // log P_F - log P_B, less the measure over states that is part of the reward in training.
+                // The ratio log P_F - log P_B, without the measure over states that is part of the reward in
+                // training.
                 let correction = &scores.log_reward - &scores.raw_log_reward;
                 ratios.extend(numbers(&(scores.sums(&(&scores.log_pf - &scores.log_pb)) - &correction))?);
                 weights.extend(numbers(&(&scores.log_reward + scores.sums(&(&scores.log_pb - &scores.log_pf))))?);
@@ -172,16 +174,17 @@ impl<E: PyEnv> Trained<E> {
     }
 }
 
-/// A mean and its standard error by name.
+/// Returns a mean and its standard error by name.
 fn estimate(py: Python<'_>, mean: f64, standard_error: f64) -> PyResult<Bound<'_, PyDict>> {
     [("mean", mean), ("standard_error", standard_error)].into_py_dict(py)
 }
 
-/// Paths to objects: `paths` to each state, those to object k from `ends[k]` to `ends[k + 1]`.
+/// Paths to objects: `paths` to each state; the paths to object k are those from `ends[k]` to `ends[k + 1]`.
 struct PathsToObjects {
     paths: usize,
     ends: Vec<usize>,
-    /// log P_F - log P_B of each path, corrected for objects with several states, so that their mean is p of the object.
+    /// log P_F - log P_B of each path, corrected for objects with several states, so that the mean of their
+    /// exponentials is p of the object.
     ratios: Vec<f64>,
     /// log w of each path; None if the objective is relative to a prior.
     weights: Option<Vec<f64>>,
@@ -212,8 +215,8 @@ impl PathsToObjects {
         }))
     }
 
-    /// The mean of the weights, and its standard error. Each object counts once, however many states it has, so there are as many numbers
-    /// of each as there are paths to a state.
+    /// Returns the mean of the weights, and its standard error. Each object counts once, for any number of
+    /// states, so there are `paths` numbers per object.
     fn upper_bound(&self, weights: &[f64]) -> (f64, f64) {
         let mut of_objects = Vec::new();
         for ends in self.ends.windows(2) {
@@ -230,10 +233,10 @@ impl PathsToObjects {
     }
 }
 
-/// The log of a mean, of logs.
+/// Returns the log of the mean of numbers given by their logs.
 fn log_mean(logs: &[f64]) -> f64 {
     let max = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    // P_F is 0 on all paths.
+    // The probability P_F is 0 on all paths.
     if max == f64::NEG_INFINITY {
         return max;
     }

@@ -11,7 +11,8 @@ use crate::kinds::PyEnv;
 use crate::policy::{BuiltPolicy, ModuleTensors};
 use crate::tensors;
 
-/// The tensors of a trainer's own network, of its prior and teacher, as they were when it was built, and modules of Python among these.
+/// The tensors of a trainer's own network, of its prior and of its teacher, as they were when it was built,
+/// and the modules of Python among these networks.
 #[derive(Default)]
 pub(super) struct SharedState {
     parameters: Vec<Parameter>,
@@ -35,18 +36,20 @@ impl SharedState {
         self.modules.extend(built.module.clone());
     }
 
-    /// Refuses tensors of another shape, kind or device than they were built with, and modules that have other tensors now.
+    /// Refuses tensors of another shape, kind or device than at the time when they were built, and modules
+    /// that have other tensors now.
     pub(super) fn check(&self) -> Result<()> {
         self.check_tensors()?;
         self.modules.iter().try_for_each(|module| module.check())
     }
 
-    /// Refuses tensors of another shape, kind or device than they were built with: the library reads their memory.
+    /// Refuses tensors of another shape, kind or device than at the time when they were built, because the
+    /// library reads their memory.
     pub(super) fn check_tensors(&self) -> Result<()> {
         self.parameters.iter().try_for_each(Parameter::check)
     }
 
-    /// Whether layers were put into another mode (`train`, `eval`) since the last call.
+    /// Returns `true` if layers were put into another mode (`train`, `eval`) since the last call.
     pub(super) fn changed_mode(&self) -> Result<bool> {
         let mut has_changed = false;
         for module in &self.modules {
@@ -78,7 +81,7 @@ impl Parameter {
     }
 }
 
-/// Parameters by name.
+/// Lists parameters by name.
 pub(super) fn named_parameters(parameters: Option<&Parameters>) -> impl Iterator<Item = (String, Tensor)> + '_ {
     let all = parameters.into_iter().flat_map(|parameters| parameters.iter());
     all.map(|parameter| (parameter.name.clone(), parameter.tensor.shallow_clone()))

@@ -1,4 +1,4 @@
-//! A trainer of one type of environment, and what Python asks of it.
+//! A trainer of one type of environment, with the operations that Python requests.
 
 use std::any::Any;
 use std::ops::ControlFlow;
@@ -26,24 +26,26 @@ use crate::tensors::PyTensor;
 use crate::watch::Watch;
 use crate::wording::in_python;
 
-/// The number of objects that are drawn at once, and of uniform walks: as many as the library's `prefill` draws.
+/// The number of objects, and of uniform trajectories, that are drawn at once: equal to the batches of the
+/// library's `prefill`.
 const MAX_OBJECTS: usize = 4096;
 const MAX_WALKS: usize = 8192;
 
-/// The figures of one step: its number, loss, log Z, mean length, norm of the gradient, seconds, and calls of the reward so far.
+/// The numbers of one step: its index, loss, log Z, mean length, norm of the gradient, seconds, and calls of
+/// the reward so far.
 pub(super) type StepRecord = (usize, f64, f64, f64, f64, f64, u64);
 
-/// Records of steps, and the error of the step that failed, if one did.
+/// Records of steps, and the error of the failed step, if one failed.
 pub(super) type Steps = (Vec<StepRecord>, Option<Error>);
 
-/// A trainer, and what Python knows of it.
+/// A trainer, with its state for Python.
 pub(crate) struct Trained<E: PyEnv> {
     pub(super) trainer: Trainer<E>,
     pub(super) space: Space<E>,
     rng: Rng,
     shared_state: SharedState,
     module: Option<Arc<ModuleTensors>>,
-    /// The number of steps made, which others read while a step is made.
+    /// The number of steps made, which other threads read while a step is made.
     pub(super) n_steps: Arc<AtomicUsize>,
     warnings: Warnings<E::States>,
 }
@@ -98,7 +100,7 @@ impl<E: PyEnv> Trained<E> {
         (records, ended.err())
     }
 
-    /// Evaluates a function with weights without noise, if the policy has noisy layers.
+    /// Evaluates a function with noise-free weights, if the policy has noisy layers.
     pub(super) fn without_noise<T>(&mut self, evaluate: impl FnOnce(&Trainer<E>, &Space<E>, &mut Rng) -> T) -> T {
         let Self { trainer, space, rng, .. } = self;
         match trainer.policy().parameters() {
@@ -107,7 +109,8 @@ impl<E: PyEnv> Trained<E> {
         }
     }
 
-    /// Draws objects, under conditions `[n, C]` if the trainer has some, and with `rewarded` log R of each.
+    /// Draws objects, under conditions `[n, C]` if the trainer has some; with `rewarded`, also returns log R
+    /// of each.
     pub(super) fn sample(
         &mut self,
         n: usize,
@@ -137,11 +140,11 @@ impl<E: PyEnv> Trained<E> {
         })
     }
 
-    /// Fills the replay buffer with uniform walks; returns the number of objects that stayed.
+    /// Fills the replay buffer with uniform trajectories; returns the number of objects that stayed.
     pub(super) fn prefill(&mut self, n: usize) -> Result<usize> {
         let watch = Watch::new();
         let mut stayed = self.trainer.prefill(0)?;
-        // In batches as the library's, so that the same seed draws the same.
+        // The batches are equal to the library's, so that equal seeds draw equal trajectories.
         in_batches(n, MAX_WALKS, &watch, |range| {
             stayed += self.trainer.prefill(range.len())?;
             Ok(())
@@ -149,7 +152,7 @@ impl<E: PyEnv> Trained<E> {
         Ok(stayed)
     }
 
-    /// `true` if actions are mixed with uniform ones.
+    /// Returns `true` if actions are mixed with uniform ones.
     pub(super) fn explores(&self) -> bool {
         self.trainer.context().config.epsilon != Some(Schedule::Constant(0.0))
     }
@@ -158,14 +161,14 @@ impl<E: PyEnv> Trained<E> {
         named_parameters(self.trainer.policy().parameters()).map(|(name, tensor)| (name, PyTensor(tensor))).collect()
     }
 
-    /// Refuses to work with parameters that were changed from outside in a way that the library can't know of.
+    /// Refuses to work with parameters that were changed from outside in a way that the library can't detect.
     pub(super) fn check_shared(&self) -> Result<()> {
         self.shared_state.check()
     }
 
     pub(super) fn resume(&mut self, path: &Path) -> Result<()> {
         self.trainer.resume(path)?;
-        // Otherwise it would draw again what it drew before the checkpoint was written.
+        // Otherwise the stream would repeat the draws that preceded the checkpoint.
         self.rng = self.trainer.evaluation_rng();
         self.n_steps.store(self.trainer.steps_done(), Relaxed);
         Ok(())

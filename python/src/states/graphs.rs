@@ -17,11 +17,12 @@ use super::{Array, table, whole};
 use crate::errors::Outcome;
 use crate::molecules::Reading;
 
-/// Graphs that are drawn in a notebook, of a larger batch.
+/// The number of graphs of a larger batch that a notebook draws.
 const DRAWN: usize = 24;
 
-/// A batch of graphs, read as arrays of all of them: nodes and edges come graph by graph, and `node_ptr` and `edge_ptr` say where each
-/// graph's begin and end. `graphs[3]`, `graphs[2:5]`, `graphs[[0, 4]]` and `graphs[mask]` are batches, too.
+/// A batch of graphs, read as arrays over all of them: nodes and edges come graph by graph, and `node_ptr`
+/// and `edge_ptr` are the offsets of each graph. `graphs[3]`, `graphs[2:5]`, `graphs[[0, 4]]` and
+/// `graphs[mask]` are batches, too.
 #[pyclass(frozen, module = "gfn_rs", name = "Graphs")]
 pub(crate) struct Graphs {
     states: GraphStates,
@@ -38,7 +39,7 @@ impl Graphs {
         &self.states
     }
 
-    /// `true` if both stand for molecules of the same settings, or neither does.
+    /// Returns `true` if both stand for molecules of the same settings, or neither stands for molecules.
     fn reads_like(&self, other: &Self) -> bool {
         let settings = |graphs: &Self| graphs.reading.as_ref().map(|reading| reading.settings.clone());
         settings(self) == settings(other)
@@ -53,7 +54,7 @@ impl Graphs {
         Self::new(graphs.into(), self.reading.clone())
     }
 
-    /// The labels that the first nodes of each graph have in the whole batch.
+    /// Returns each graph's first node and range of edges, numbered through the whole batch.
     fn first_nodes(&self) -> impl Iterator<Item = (usize, std::ops::Range<usize>)> + '_ {
         let arrays = self.arrays();
         arrays.node_ptr.iter().copied().zip(arrays.edge_ptr.windows(2).map(|pair| pair[0]..pair[1]))
@@ -73,9 +74,9 @@ fn borders<'py>(py: Python<'py>, name: &str, arguments: impl PyCallArgs<'py>) ->
 
 #[pymethods]
 impl Graphs {
-    /// Graphs of given nodes and edges: `n_nodes[g]` nodes in graph g, and edges `[E, 2]` between nodes numbered from 0 in each graph;
-    /// those of graph g are `edges[edge_ptr[g]:edge_ptr[g + 1]]`. Classes, and attributes `[N, K]`, are 0 where none
-    /// are given. All are arrays of whole numbers, or lists.
+    /// Builds graphs from nodes and edges: `n_nodes[g]` nodes in graph g, and edges `[E, 2]` between nodes
+    /// numbered from 0 in each graph; the edges of graph g are `edges[edge_ptr[g]:edge_ptr[g + 1]]`. Classes,
+    /// and attributes `[N, K]`, are 0 if they aren't given. All are arrays of whole numbers, or lists.
     #[staticmethod]
     #[pyo3(signature = (n_nodes, edges, edge_ptr, *, directed, node_classes=None, edge_classes=None, node_attributes=None, edge_attributes=None))]
     #[expect(clippy::too_many_arguments, reason = "Python gives them by name")]
@@ -93,7 +94,8 @@ impl Graphs {
         borders(n_nodes.py(), "of_arrays", (n_nodes, edges, edge_ptr, directed, nodes, of_edges))
     }
 
-    /// The same of arrays that `gfn_rs._borders` has checked; `nodes` and `weights` have a row of class and attributes for each node and edge.
+    /// Builds graphs from arrays that `gfn_rs._borders` has checked; `nodes` and `weights` have a row of
+    /// class and attributes for each node and edge.
     #[staticmethod]
     fn _of_checked(
         n_nodes: Vec<usize>,
@@ -126,22 +128,24 @@ impl Graphs {
         Ok(Self::new(graphs.into(), None))
     }
 
-    /// Graphs of graph6 lines, or digraph6 ones, which begin with `&`.
+    /// Reads graphs from graph6 lines, or from digraph6 lines, which begin with `&`.
     #[staticmethod]
     fn from_graph6(lines: Vec<String>) -> Outcome<Self> {
         let graphs = GraphFormat::Graph6.read(lines.join("\n").as_bytes())?;
         Ok(Self::new(graphs.into(), None))
     }
 
-    /// Graphs of networkx, all directed or none; nodes are numbered in their order, and `class` and `attributes` on nodes
-    /// and edges are read. Weights of edges other than 1 are not: a UserWarning says so.
+    /// Reads graphs of networkx, all directed or none; nodes are numbered in their order, and `class` and
+    /// `attributes` on nodes and edges are read. Weights of edges other than 1 are not read, and cause a
+    /// UserWarning.
     #[staticmethod]
     fn from_networkx<'py>(py: Python<'py>, graphs: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         borders(py, "of_networkx", (graphs,))
     }
 
-    /// Graphs of PyTorch Geometric, as `pyg` gives them: `x` and `edge_attr` are classes, and `node_attributes` and `edge_attributes`
-    /// are read where they are. Unless `directed`, each edge comes both ways.
+    /// Reads graphs of PyTorch Geometric, in the form that `pyg` returns: `x` and `edge_attr` are classes,
+    /// and `node_attributes` and `edge_attributes` are read if they exist. Unless `directed`, each edge
+    /// occurs in both directions.
     #[staticmethod]
     #[pyo3(signature = (graphs, *, directed=false))]
     fn from_pyg<'py>(py: Python<'py>, graphs: &Bound<'py, PyAny>, directed: bool) -> PyResult<Bound<'py, PyAny>> {
@@ -152,7 +156,8 @@ impl Graphs {
         self.states.graphs().len()
     }
 
-    /// One bool: `true` if both are the same graphs in the same order, with nodes numbered alike. Molecules equal those of the same settings.
+    /// Returns one bool: `true` if both batches have the same graphs in the same order, with equal numbering
+    /// of nodes. Molecules are equal only under the same settings.
     fn __eq__(&self, other: &Self) -> bool {
         self.__len__() == other.__len__()
             && self.reads_like(other)
@@ -166,7 +171,7 @@ impl Graphs {
         hasher.finish()
     }
 
-    /// The graphs of both, one batch after the other.
+    /// Returns the graphs of both batches, one batch after the other.
     fn __add__(&self, other: &Self) -> PyResult<Self> {
         if self.__len__() > 0 && other.__len__() > 0 && self.directed() != other.directed() {
             return Err(PyValueError::new_err("one batch is directed and the other isn't: expected both of one kind"));
@@ -182,14 +187,15 @@ impl Graphs {
     }
 
     fn __getitem__(&self, index: &Bound<'_, PyAny>) -> PyResult<Self> {
-        // Found once: a loop over graphs comes here for each.
+        // The class is looked up once, because a loop over graphs comes here for each graph.
         static CHOSEN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let places = CHOSEN.import(index.py(), "gfn_rs._checks", "chosen")?.call1((index, self.__len__(), "graphs"))?;
         let places: PyReadonlyArray1<'_, i64> = places.extract()?;
         Ok(self.select(places.as_array().iter().map(|&place| place as usize)))
     }
 
-    /// The way to make a copy in another process: from the arrays, and the settings of the molecules that they stand for.
+    /// Returns the recipe for a copy in another process: the arrays, and the settings of the molecules that
+    /// they stand for.
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Again<'py>> {
         let borders = slf.py().import("gfn_rs._borders")?;
         let settings = slf.get().reading.as_ref();
@@ -199,7 +205,8 @@ impl Graphs {
         Ok((borders.getattr("again")?, (borders.call_method1("arrays", (slf,))?, settings, instances)))
     }
 
-    /// The same graphs as states of these instances of an environment, and as its molecules if it has these settings.
+    /// Returns the same graphs as states of these instances of an environment, and as its molecules if
+    /// settings are given.
     fn _restored(&self, settings: Option<&Bound<'_, PyAny>>, instances: Vec<u32>) -> Outcome<Self> {
         let graphs = self.states.graphs().iter().cloned().zip(instances);
         let graphs: Vec<GraphState> = graphs.map(|(graph, instance)| graph.with_instance(instance)).collect();
@@ -212,25 +219,25 @@ impl Graphs {
         format!("Graphs({}, {kind}, {} nodes, {} edges)", arrays.len(), arrays.nodes.len(), arrays.edges.len())
     }
 
-    /// `true` if edges have a direction.
+    /// Returns `true` if edges have a direction.
     #[getter]
     fn directed(&self) -> bool {
         self.arrays().kind == GraphKind::Directed
     }
 
-    /// Nodes of each graph, `[B]`, int64.
+    /// The number of nodes of each graph, `[B]`, int64.
     #[getter]
     fn n_nodes(&self) -> Array<i64> {
         whole(self.arrays().node_ptr.windows(2).map(|pair| pair[1] - pair[0]))
     }
 
-    /// Edges of each graph, `[B]`, int64.
+    /// The number of edges of each graph, `[B]`, int64.
     #[getter]
     fn n_edges(&self) -> Array<i64> {
         whole(self.arrays().edge_ptr.windows(2).map(|pair| pair[1] - pair[0]))
     }
 
-    /// Edges at each node, `[N]`, int64; of directed graphs those that come and those that go.
+    /// The number of edges at each node, `[N]`, int64; for directed graphs incoming plus outgoing edges.
     #[getter]
     fn degree(&self) -> Array<i64> {
         let mut degrees = vec![0; self.arrays().nodes.len()];
@@ -241,20 +248,21 @@ impl Graphs {
         whole(degrees)
     }
 
-    /// The graph that each node is in, `[N]`, int64: `np.bincount(graphs.batch, x, len(graphs))` adds up numbers `x` of nodes by graph.
+    /// The index of the graph of each node, `[N]`, int64: `np.bincount(graphs.batch, x, len(graphs))` sums
+    /// numbers `x` of nodes per graph.
     #[getter]
     fn batch(&self) -> Array<i64> {
         let sizes = self.arrays().node_ptr.windows(2).map(|pair| pair[1] - pair[0]);
         whole(sizes.enumerate().flat_map(|(graph, n)| std::iter::repeat_n(graph, n)))
     }
 
-    /// The first node of each graph, and the number of all nodes, `[B + 1]`, int64.
+    /// The offset of each graph's nodes, and the number of all nodes, `[B + 1]`, int64.
     #[getter]
     fn node_ptr(&self) -> Array<i64> {
         whole(self.arrays().node_ptr.iter().copied())
     }
 
-    /// The first edge of each graph, and the number of all edges, `[B + 1]`, int64.
+    /// The offset of each graph's edges, and the number of all edges, `[B + 1]`, int64.
     #[getter]
     fn edge_ptr(&self) -> Array<i64> {
         whole(self.arrays().edge_ptr.iter().copied())
@@ -271,8 +279,8 @@ impl Graphs {
         table(py, ends, 2)
     }
 
-    /// The ends of each edge, `[2, E]`, int64, nodes numbered through the batch: PyTorch Geometric's `edge_index`, each undirected edge
-    /// once.
+    /// The ends of each edge, `[2, E]`, int64, nodes numbered through the batch: PyTorch Geometric's
+    /// `edge_index`, each undirected edge once.
     #[getter]
     fn edge_index<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let edges = &self.arrays().edges;
@@ -293,23 +301,22 @@ impl Graphs {
         whole(self.arrays().weights.iter().map(|edge| usize::from(edge.class)))
     }
 
-    /// Attributes of each node, `[N, 7]`, int64, 0 where one is unset.
+    /// Attributes of each node, `[N, 7]`, int64, 0 if unset.
     #[getter]
     fn node_attributes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let values = self.arrays().nodes.iter().flat_map(|node| *node.attributes.values());
         table(py, values.map(i64::from).collect(), MAX_ATTRIBUTES)
     }
 
-    /// Attributes of each edge, `[E, 7]`, int64, 0 where one is unset.
+    /// Attributes of each edge, `[E, 7]`, int64, 0 if unset.
     #[getter]
     fn edge_attributes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let values = self.arrays().weights.iter().flat_map(|edge| *edge.attributes.values());
         table(py, values.map(i64::from).collect(), MAX_ATTRIBUTES)
     }
 
-    /// The canonical SMILES of each graph, if graphs stand for molecules; that of the start, which has no
-    /// atoms, is empty. They aren't RDKit's canonical SMILES: read those with `read_molecules` to compare
-    /// them.
+    /// The canonical SMILES of each graph, if graphs stand for molecules; empty for the start, which has no
+    /// atoms. They differ from RDKit's canonical SMILES: pass those through `read_molecules` to compare them.
     #[getter]
     fn smiles(&self) -> Outcome<Vec<String>> {
         let Some(reading) = &self.reading else {
@@ -318,31 +325,33 @@ impl Graphs {
         self.states.graphs().iter().map(|graph| Ok(reading.smiles(graph)?)).collect()
     }
 
-    /// The graph6 line of each graph; of a directed one, digraph6. Classes and attributes have no place there, and are refused.
+    /// The graph6 line of each graph, or the digraph6 line of a directed one. Classes and attributes can't be
+    /// written, and are refused.
     fn graph6(&self) -> Outcome<Vec<String>> {
         let text = GraphFormat::Graph6.write(self.states.graphs())?;
         Ok(text.lines().map(str::to_owned).collect())
     }
 
-    /// The graphs as networkx has them (`Graph`, `DiGraph`), with `class` on nodes and edges, and `attributes` where one is
-    /// set. Needs networkx.
+    /// Converts the graphs to networkx (`Graph`, `DiGraph`), with `class` on nodes and edges, and
+    /// `attributes` if any is set. Needs networkx.
     fn networkx<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         borders(slf.py(), "to_networkx", (slf,))
     }
 
-    /// The graphs as PyTorch Geometric has them: a `Data` each, with `edge_index` both ways where edges have no direction, `x` the class
-    /// of nodes and `edge_attr` that of edges; `node_attributes` and `edge_attributes` are theirs. Needs torch_geometric.
+    /// Converts the graphs to PyTorch Geometric: a `Data` each, with `edge_index` in both directions if edges
+    /// have no direction, `x` the class of nodes and `edge_attr` the class of edges; attributes are
+    /// `node_attributes` and `edge_attributes`. Needs torch_geometric.
     fn pyg<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         borders(slf.py(), "to_pyg", (slf,))
     }
 
-    /// RDKit's molecule of each graph; None for the start, which has no atoms. Needs RDKit.
+    /// Converts each graph to a molecule of RDKit; None for the start, which has no atoms. Needs RDKit.
     fn rdkit<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         borders(slf.py(), "to_rdkit", (slf,))
     }
 
-    /// A picture of the graphs as SVG, with a caption for each if there are any. Molecules are drawn as chemists draw them, with their
-    /// SMILES as captions in place of none.
+    /// Draws the graphs as SVG, with a caption for each if captions are given. Molecules are drawn as
+    /// chemists draw them, with their SMILES as default captions.
     #[pyo3(signature = (captions=None, title=""))]
     fn svg(&self, captions: Option<Vec<String>>, title: &str) -> Outcome<String> {
         let graphs = self.states.graphs();

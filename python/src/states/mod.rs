@@ -1,4 +1,4 @@
-//! Batches of states as Python sees them: `Graphs`, or numpy arrays.
+//! Batches of states in Python: `Graphs`, or numpy arrays.
 
 mod graphs;
 
@@ -7,7 +7,7 @@ pub(crate) use graphs::Graphs;
 use numpy::{IntoPyArray, PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 
-/// Numbers that Python gets as a flat array of numpy.
+/// Numbers that become a flat array of numpy.
 pub(crate) struct Array<T>(pub(crate) Vec<T>);
 
 impl<'py, T: numpy::Element> IntoPyObject<'py> for Array<T> {
@@ -20,18 +20,18 @@ impl<'py, T: numpy::Element> IntoPyObject<'py> for Array<T> {
     }
 }
 
-/// Places, sizes or slots as an int64 array.
+/// Converts indices, sizes or slots to an int64 array.
 pub(crate) fn whole(values: impl IntoIterator<Item = usize>) -> Array<i64> {
     Array(values.into_iter().map(|value| value as i64).collect())
 }
 
-/// An int64 array, a row per state.
+/// Converts vectors to an int64 array, a row per state.
 pub(crate) fn entries<'py>(py: Python<'py>, states: &VectorStates) -> PyResult<Bound<'py, PyAny>> {
     let values: Vec<i64> = states.values().iter().map(|&value| i64::from(value)).collect();
     table(py, values, states.width())
 }
 
-/// An array of rows of this width.
+/// Builds an array of rows of this width.
 pub(crate) fn table<'py, T: numpy::Element>(
     py: Python<'py>,
     values: Vec<T>,

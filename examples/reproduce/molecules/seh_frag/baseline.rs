@@ -1,4 +1,4 @@
-//! The searches that the policy is compared with at the same number of scored molecules: random trees, and a
+//! The searches that the policy is compared with, at an equal number of scored molecules: random trees, and a
 //! genetic algorithm on trees.
 
 use gfn::graph::{Attributes, Edge, canonical_key};
@@ -7,15 +7,15 @@ use gfn_molecules::fragments::Fragments;
 use super::RecordedProxy;
 use crate::prelude::*;
 
-/// A search that scores this number of molecules.
+/// A search that scores a given number of molecules.
 pub(super) type Search = fn(&Fragments, &RecordedProxy, usize, &mut Rng) -> Result<()>;
 
-/// Trees that parents are chosen from, children of a generation, and the share of them that is changed
-/// besides.
+/// The number of trees that parents are chosen from, the number of children per generation, and the share of
+/// children that are mutated, too.
 const PARENTS: usize = 100;
 const CHILDREN: usize = 64;
 const MUTATED: f64 = 0.5;
-/// Most fragments that a change takes off and adds.
+/// The largest number of fragments that a mutation removes and adds.
 const CHANGED: usize = 3;
 
 type Tree = GraphState;
@@ -27,7 +27,7 @@ fn score(env: &Fragments, proxy: &RecordedProxy, trees: &[Tree]) -> Result<Vec<f
     Ok(scores)
 }
 
-/// Scores trees of uniform random moves.
+/// Scores trees built by uniform random moves.
 pub(super) fn random(env: &Fragments, proxy: &RecordedProxy, calls: usize, rng: &mut Rng) -> Result<()> {
     let mut left = calls;
     while left > 0 {
@@ -38,8 +38,8 @@ pub(super) fn random(env: &Fragments, proxy: &RecordedProxy, calls: usize, rng: 
     Ok(())
 }
 
-/// Runs a genetic algorithm in the manner of Jensen (2019), on trees: children of two of the best, each taken
-/// by its rank, joined where one of their bonds was.
+/// Runs a genetic algorithm in the manner of Jensen (2019), on trees: a child joins parts of two of the best
+/// trees, each drawn by rank, at a cut bond of each.
 pub(super) fn genetic(env: &Fragments, proxy: &RecordedProxy, calls: usize, rng: &mut Rng) -> Result<()> {
     let mut trees: Vec<Tree> = sample(env.env(), &UniformPolicy, PARENTS.min(calls), rng)?.graphs().to_vec();
     let mut best: BTreeMap<CanonicalKey, (f64, Tree)> = BTreeMap::new();
@@ -56,7 +56,7 @@ pub(super) fn genetic(env: &Fragments, proxy: &RecordedProxy, calls: usize, rng:
         ranked.iter().skip(PARENTS).for_each(|(_, key)| _ = best.remove(key));
         ranked.truncate(PARENTS);
         let parent = |rng: &mut Rng| {
-            // The smaller of two ranks: the better, the likelier.
+            // The smaller of two uniform ranks makes better trees more likely.
             let rank = rng.below(ranked.len()).min(rng.below(ranked.len()));
             &best[&ranked[rank].1].1
         };
@@ -89,7 +89,8 @@ fn crossed(env: &Fragments, one: &Tree, other: &Tree, rng: &mut Rng) -> Result<O
     for (a, b) in second.edges() {
         child.add_edge(first + a, first + b, second.edge(a, b).unwrap_or_default())?;
     }
-    // Both stems are free: what was bonded there stayed behind. Parts begin with the node whose bond is gone.
+    // The stems are free in both parts, because the fragments that were bonded there are left out. Each part
+    // begins with the node whose bond was cut.
     let stem = |tree: &Tree, from, to| tree.edge(from, to).map_or(0, |arc| arc.attributes.get(0));
     let stems = [stem(one, a, without_a), stem(other, b, without_b)];
     child.add_edge(0, first, Edge { class: 0, attributes: Attributes::new(&stems)? })?;
@@ -97,7 +98,7 @@ fn crossed(env: &Fragments, one: &Tree, other: &Tree, rng: &mut Rng) -> Result<O
     env.state(&child).map(Some)
 }
 
-/// Returns the nodes on the side of `from` once its bond to `without` is gone.
+/// Returns the nodes on the side of `from` after its bond to `without` is cut.
 fn part(tree: &Tree, from: u32, without: u32) -> Vec<u32> {
     let mut part = vec![from];
     let mut next = 0;
@@ -110,7 +111,7 @@ fn part(tree: &Tree, from: u32, without: u32) -> Vec<u32> {
     part
 }
 
-/// Takes off some leaves and adds some fragments, at random.
+/// Removes some leaves and adds some fragments, at random.
 fn mutated(env: &Fragments, tree: Tree, rng: &mut Rng) -> Result<Tree> {
     let (env, mut states) = (env.env(), GraphStates::from(vec![tree]));
     for (direction, moves) in

@@ -3,23 +3,23 @@
 use gfn::env::{Reals, Rows};
 use gfn_extras::condition::{Directions, Focus, cosine_of};
 
-/// The factor on the surface of the cone that is reported, before the power beta.
+/// The factor on the surface of the reported cone, before the power beta.
 const SURFACE: f64 = 0.8;
-/// The cosine and the factor of the trained cone are these powers of the reported cone's.
+/// The power that turns the cosine and the factor of the reported cone into those of the trained cone.
 const WIDTH: i32 = 20;
 
-/// The cone that is trained: it contains nearly all objects, and its factor is the same power of the cosine
-/// as that of a cone of `cosine`. A cone of 0.98 alone has less than 3 % of the directions of four
-/// objectives: most batches would have hardly any object inside, and one log-reward for all others. No object
-/// outside of the trained cone is worth more than one inside if each reward is at least `least` and at most
-/// 1.
+/// Returns the trained cone: it contains nearly all objects, and its factor is the same power of the cosine
+/// as that of a cone of `cosine`. A cone of 0.98 contains less than 3 % of the directions of four objectives,
+/// so that most batches would have hardly any object inside, and one log-reward for all others. No object
+/// outside of the trained cone is worth more than an object inside if each reward is at least `least` and at
+/// most 1.
 pub(crate) fn focus(cosine: f64, beta: f64, least: f64, directions: Directions) -> Focus {
     let limit = SURFACE.powi(WIDTH);
     Focus { cosine: cosine.powi(WIDTH), limit, outside: beta * (least * limit).ln(), directions }
 }
 
-/// At most `n` rows whose directions are far apart: the first row, then always the row that is farthest from
-/// all rows before it. Takes O(n^2 rows) time.
+/// Returns at most `n` rows whose directions are far apart: the first row, then repeatedly the row that is
+/// farthest from all rows before it. Takes O(n^2 rows) time.
 pub(crate) fn spread(objectives: &Reals, n: usize) -> Vec<Vec<f64>> {
     let mut chosen: Vec<Vec<f64>> = Vec::new();
     for _ in 0..n.min(objectives.len()) {

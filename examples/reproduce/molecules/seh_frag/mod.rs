@@ -1,5 +1,5 @@
-//! Molecules of fragments with a high affinity to soluble epoxide hydrolase: the field's own measure, by
-//! reward calls.
+//! Molecules of fragments with a high affinity to soluble epoxide hydrolase: the standard benchmark of
+//! molecular GFlowNets, by reward calls.
 
 mod baseline;
 pub(super) mod focus;
@@ -19,7 +19,7 @@ use super::outputs;
 use crate::prelude::*;
 use scored_table::ScoredTable;
 
-/// Train a policy on the published proxy of binding to sEH, or run what it is compared with
+/// Train a policy on the published proxy of binding to sEH, or run a search to compare it with
 ///
 /// The published settings of recursionpharma/gflownet, but for its network, are `--objective tb --replay 0
 /// --beta-from 32 --lr 1e-4 --log-z-lr 1e-3 --lr-end 1 --epsilon 0 --backward uniform --ema 0.99
@@ -41,7 +41,7 @@ pub(crate) struct Seh {
     /// is constant
     #[arg(long)]
     beta_from: Option<f64>,
-    /// One policy for all powers between --beta-from (by default 0.5) and 32, which are its input
+    /// Train one policy for all powers between --beta-from (by default 0.5) and 32, which are its input
     #[arg(long)]
     any_beta: bool,
     /// Molecules that are sampled in the end
@@ -57,18 +57,18 @@ const METHODS: &[Choice<Option<baseline::Search>>] = &[
     ("genetic", Some(baseline::genetic), "A genetic algorithm on trees"),
 ];
 
-/// Most fragments.
+/// The largest number of fragments.
 const MAX_FRAGMENTS: usize = 9;
-/// R is the proxy's output over 8, at least 1e-4, to this power.
+/// The power of the reward: R is the proxy's output over 8, at least 1e-4, to this power.
 const BETA: f64 = 32.0;
-/// Power that a policy begins with if it isn't an input: from 32 at once it takes the first good molecule for
-/// all.
+/// The first power of a policy that doesn't read it as input. A policy that begins with 32 collapses onto the
+/// first good molecule.
 const FIRST_BETA: f64 = 4.0;
-/// Least power of a policy for all of them, as published.
+/// The smallest power of a policy for all powers, as published.
 const LEAST_BETA: f64 = 0.5;
-/// Points of the curve.
+/// The number of points of the curve.
 const POINTS: usize = 50;
-/// Molecules that are sampled at once.
+/// The number of molecules that are sampled at once.
 const AT_ONCE: usize = 250;
 
 impl Task for Seh {
@@ -119,7 +119,7 @@ impl Seh {
             Ok(ControlFlow::Continue(()))
         };
         run.finish(trainer, unmeasured, vec![&mut write_scored], |trainer, report| {
-            // Without a step, molecules that filled the replay buffer aren't written yet.
+            // Molecules that filled the replay buffer aren't written yet if no step was made.
             proxy.finish_step(Some(trainer.steps_done() + 1))?;
 
             let encode = |conditioning: &Conditioning| {
@@ -140,7 +140,7 @@ impl Seh {
         })
     }
 
-    /// Samples molecules of the policy in the end, under a condition if it takes one.
+    /// Samples molecules from the final policy, under a condition if it takes one.
     fn sample(
         &self,
         trainer: &Trainer<GraphEnv>,
@@ -160,7 +160,7 @@ impl Seh {
         Ok(molecules)
     }
 
-    /// Reports figures and curves of what was found.
+    /// Reports figures and curves of the search.
     fn report(&self, proxy: &RecordedProxy, report: &mut Report) {
         let record = proxy.record();
         let last = record.point();
@@ -190,11 +190,11 @@ fn network(common: &Common, conditioning: Option<&Conditioning>) -> GraphNetConf
     network
 }
 
-/// A score of at least 7/8 and a Tanimoto similarity below 0.7 to all found before make a mode (Bengio et al.
-/// 2021).
+/// The smallest score of a mode; a mode also has a Tanimoto similarity below 0.7 to all modes found before
+/// (Bengio et al. 2021).
 const MODE_SCORE: f64 = 7.0 / 8.0;
 const MODE_SIMILARITY: f64 = 0.7;
-/// Last molecules whose mean score is reported, and best ones.
+/// The number of last molecules whose mean score is reported, and of best ones.
 const LAST: usize = 1_000;
 const BEST: usize = 100;
 
@@ -202,9 +202,9 @@ const BEST: usize = 100;
 #[derive(Clone, Serialize)]
 struct Point {
     reward_calls: usize,
-    /// Mean score, the proxy's output over 8, of the last 1,000.
+    /// The mean score, the proxy's output over 8, of the last 1,000 molecules.
     mean: f64,
-    /// Mean score of the best 100 different ones.
+    /// The mean score of the best 100 distinct molecules.
     top_100: f64,
     modes: usize,
     distinct: usize,
@@ -215,7 +215,7 @@ struct SearchRecord {
     calls: usize,
     last: VecDeque<f64>,
     keys: BTreeSet<CanonicalKey>,
-    /// The best molecules, the best first; scores of different molecules can be the same.
+    /// The best molecules, the best first; distinct molecules can have equal scores.
     best: BTreeMap<(u64, CanonicalKey), f64>,
     modes: Vec<Fingerprint>,
     curve: Vec<Point>,
@@ -235,7 +235,7 @@ impl SearchRecord {
         }
         let key = molecule.key();
         if self.keys.insert(key.clone()) {
-            // Bits of numbers above 0 are in their order.
+            // The bits of positive numbers have the order of the numbers.
             self.best.insert((u64::MAX - score.to_bits(), key), score);
             if self.best.len() > BEST {
                 self.best.pop_last();
@@ -272,12 +272,13 @@ struct RecordedProxy {
 }
 
 impl RecordedProxy {
-    /// Points of the curve are `every` molecules apart; `table` gets a row for each molecule.
+    /// Builds the record. Points of the curve are `every` molecules apart; `table` gets a row for each
+    /// molecule.
     fn new(proxy: SehProxy, every: usize, table: Option<ScoredTable>) -> Self {
         Self { proxy, record: Mutex::new(SearchRecord { every, table, ..SearchRecord::default() }) }
     }
 
-    /// Writes the molecules of this step into the table; by default it is the step after the last.
+    /// Writes the molecules of this step to the table; the default is the step after the last.
     fn finish_step(&self, step: Option<usize>) -> Result<()> {
         self.record().table.as_mut().map_or(Ok(()), |table| table.finish_step(step))
     }

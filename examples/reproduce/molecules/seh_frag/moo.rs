@@ -33,29 +33,29 @@ pub(crate) struct SehObjectives {
     common: Common,
 }
 
-/// Preferences that are compared are multiples of one over this number. With --focus as many directions are
-/// compared.
+/// The number of steps between 0 and 1 of the compared preferences. With --focus an equal number of
+/// directions is compared.
 const PREFERENCE_STEPS: usize = 2;
-/// The objectives, each between these bounds.
+/// The objectives, and the smallest value of each.
 const NAMES: [&str; 4] = ["seh", "qed", "sa", "weight"];
 const LEAST: f64 = 1e-4;
-/// Share of replayed molecules whose focus is turned to where they are.
+/// The share of replayed molecules whose focus is set to the direction of their own objectives.
 const HINDSIGHT: f64 = 0.3;
 /// The number of molecules in the replay buffer, which only a run with a focus has by default.
 const REPLAYED: usize = 2_000;
-/// The number of random trees whose front has the directions of focus.
+/// The number of random trees whose front gives the directions of focus.
 const RANDOM: usize = 1_000;
-/// The point that the hypervolume is above.
+/// The reference point above which the hypervolume is measured.
 const REFERENCE: [f64; 4] = [0.0; 4];
 
 type ObjectiveReward = Arc<dyn Reward<GraphStates> + Send + Sync>;
 
-/// The score of one property.
+/// Returns the score of one property.
 fn shaped(property: Property, shape: Shape) -> Result<impl MoleculeScore + 'static> {
     ScoreConfig { factors: vec![Factor { shape, ..Factor::of(property) }] }.build()?.clamped(LEAST, 1.0)
 }
 
-/// Returns the front of uniform random trees, the same for every seed: objectives whose directions can be
+/// Returns the front of uniform random trees, equal for every seed: objectives whose directions can be
 /// reached.
 fn random_front(env: &GraphEnv, rewards: &[ObjectiveReward]) -> Result<Reals> {
     let plain = ConditionedReward::<GraphStates>::new(Conditioning::new(NAMES.len())?, rewards.to_vec())?;
@@ -74,7 +74,8 @@ impl SehObjectives {
         Ok(scores.map(|score| Arc::new(FragmentReward::new(library, score)) as _).into())
     }
 
-    /// Returns preferences, or directions of focus with equal preferences: both would contradict each other.
+    /// Returns preferences, or directions of focus with equal preferences: varying both would be
+    /// contradictory.
     fn conditioning(&self, directions: Directions) -> Result<Conditioning> {
         let encoding = Encoding::Thermometer { bins: 16 };
         let conditioning = Conditioning::new(NAMES.len())?.temperature(Temperature::Constant(BETA), encoding)?;
@@ -99,7 +100,8 @@ impl Task for SehObjectives {
         if self.focus.is_some() {
             recipe.replay = REPLAYED;
             recipe.buffer = NEWEST;
-            // log Z is a network of the condition here, which the rate of a single number would spoil.
+            // A network of the condition gives log Z here, and the learning rate of a single number is too
+            // large for it.
             recipe.log_z_lr = 1e-2;
         }
         let mut run = Run::begin(common, recipe)?;
@@ -134,7 +136,7 @@ impl Task for SehObjectives {
                 Ok(json!({ (row_name): direction, "means": means(objectives) }))
             })?;
             let (mut rows, all) = (found.rows, found.objectives);
-            // As many uniform random trees, to compare with.
+            // An equal number of uniform random trees for comparison.
             let random = reward.objectives(&sample(trainer.env(), &UniformPolicy, all.len(), &mut rng)?)?;
             if let Some(cosine) = self.focus {
                 for (row, direction) in rows.iter_mut().zip(&tested) {

@@ -1,4 +1,4 @@
-//! The table of all molecules that were scored.
+//! The table of all scored molecules.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use gfn::{Error, Result};
 
-/// A CSV file with a row for each molecule that was scored: the step, its SMILES and R before it is raised to
-/// a power. Only the rows of one step are held in memory.
+/// A CSV file with a row for each scored molecule: the step, its SMILES, and R before it is raised to a
+/// power. Only the rows of one step are held in memory.
 ///
 /// A run that resumes continues the file; rows of steps that it makes again are removed.
 pub(crate) struct ScoredTable {
@@ -28,7 +28,7 @@ impl ScoredTable {
         self.pending.push((smiles, reward));
     }
 
-    /// Writes the rows of this step; by default it is the step after the last.
+    /// Writes the rows of this step; the default is the step after the last.
     ///
     /// # Errors
     /// [`Error::Io`] if the file can't be written.
@@ -46,8 +46,7 @@ impl ScoredTable {
         written.map_err(|source| Error::io(&self.path, source))
     }
 
-    /// The rows of earlier steps that are in the file. A run that was killed may have left an incomplete last
-    /// row.
+    /// Returns the rows of earlier steps in the file. A killed run may have left an incomplete last row.
     fn rows_before(&self) -> String {
         let text = fs::read_to_string(&self.path).unwrap_or_default();
         let step = |row: &str| row.split(',').next()?.parse::<usize>().ok().filter(|_| row.ends_with('\n'));

@@ -7,12 +7,12 @@ use tch::{Device, Kind, Tensor};
 use super::Target;
 use crate::diffusion::kernel::Normals;
 
-/// A log-Gaussian Cox process on a grid (Moller et al. 1998): the posterior of log-intensities given counts, `log p = log N(x; mu, K) +
-/// sum over cells (y x - exp(x) / d)`, with `K = 1.91 exp(-33 distance / side)`, distances counted in cells, and
-/// `mu = log 126 - 1.91 / 2`.
+/// A log-Gaussian Cox process on a grid (Moller et al. 1998): the posterior of log-intensities given counts,
+/// `log p = log N(x; mu, K) + sum over cells (y x - exp(x) / d)`, with `K = 1.91 exp(-33 distance / side)`,
+/// distances counted in cells, and `mu = log 126 - 1.91 / 2`.
 ///
-/// The literature counts Finnish pines on a 40 x 40 grid; here intensities are drawn from the prior and points from them, by a seed. log Z
-/// is unknown.
+/// The literature counts Finnish pines on a 40 x 40 grid. Here the intensities are drawn from the prior, and
+/// the points from the intensities, by a seed. log Z is unknown.
 #[derive(Debug)]
 pub struct CoxProcess {
     side: usize,
@@ -30,10 +30,11 @@ fn mean() -> f64 {
 }
 
 impl CoxProcess {
-    /// A point pattern on a grid of `side` times `side` cells, drawn from `rng`.
+    /// Draws a point pattern on a grid of `side` times `side` cells from `rng`.
     ///
     /// # Errors
-    /// [`Error::Config`] for a side of less than 2 or more than 64; [`Error::Torch`] where the covariance can't be inverted.
+    /// [`Error::Config`] for a side of less than 2 or more than 64; [`Error::Torch`] if the covariance can't
+    /// be inverted.
     pub fn generated(side: usize, rng: &mut Rng) -> Result<Self> {
         if !(2..=64).contains(&side) {
             return Err(Error::config("the grid's side", side, "2 to 64 cells"));
@@ -66,7 +67,7 @@ impl CoxProcess {
         &self.counts
     }
 
-    /// `K^-1 (x - mu)` of each point, `[n, d]`.
+    /// Returns `K^-1 (x - mu)` of each point, `[n, d]`.
     fn pulled(&self, points: &Reals) -> Result<Reals> {
         let away = points.to_tensor(Kind::Double, Device::Cpu) - mean();
         let precision = self.precision.lock().unwrap_or_else(PoisonError::into_inner);
@@ -74,7 +75,7 @@ impl CoxProcess {
     }
 }
 
-/// A Poisson number: how many exponential times fit into one.
+/// Draws a Poisson number: the number of exponential waiting times that fit into one unit.
 fn poisson(mean: f64, rng: &mut Rng) -> f64 {
     let (mut time, mut n) = (0.0, 0.0);
     loop {

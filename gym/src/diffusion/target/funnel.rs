@@ -4,9 +4,10 @@ use gfn::{Error, Result, Rng};
 use super::Target;
 use crate::diffusion::kernel::Normals;
 
-/// Neal's funnel: `x_0 ~ N(0, sd^2)`, and all other coordinates `N(0, exp(x_0))` given it. Normalised, so log Z = 0.
+/// Neal's funnel: `x_0 ~ N(0, sd^2)`, and given x_0 all other coordinates are `N(0, exp(x_0))`. Normalised,
+/// so log Z = 0.
 ///
-/// d = 10 and sd = 1 (Sendera et al. 2024) or 3 (Neal).
+/// Common settings are d = 10 with sd = 1 (Sendera et al. 2024) or 3 (Neal).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Funnel {
     dim: usize,
@@ -14,10 +15,10 @@ pub struct Funnel {
 }
 
 impl Funnel {
-    /// A funnel of `dim` coordinates, the first of standard deviation `sd`.
+    /// Builds a funnel of `dim` coordinates, the first of standard deviation `sd`.
     ///
     /// # Errors
-    /// [`Error::Config`] for fewer than two coordinates and a standard deviation that isn't positive.
+    /// [`Error::Config`] for fewer than two coordinates and for a standard deviation that isn't positive.
     pub fn new(dim: usize, sd: f64) -> Result<Self> {
         if dim < 2 || !(sd > 0.0 && sd.is_finite()) {
             let got = format!("{dim} and {sd}");

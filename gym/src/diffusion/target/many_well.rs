@@ -4,11 +4,11 @@ use gfn::{Error, Result, Rng};
 use super::Target;
 use crate::diffusion::kernel::Normals;
 
-/// d / 2 independent double wells (Noe et al. 2019; Midgley et al. 2023): `log p = sum over pairs (-a^4 + 6 a^2 + a / 2 - b^2 / 2)`, with 2^(d/2)
-/// modes.
+/// A product of d / 2 independent double wells (Noe et al. 2019; Midgley et al. 2023):
+/// `log p = sum over pairs (-a^4 + 6 a^2 + a / 2 - b^2 / 2)`, with 2^(d/2) modes.
 ///
-/// log Z is d / 2 times the log of the integral of `exp(-a^4 + 6 a^2 + a / 2)` by quadrature, 11784.50927 (published rounded), times
-/// `sqrt(2 pi)`. Exact samples invert its distribution function.
+/// log Z is `d / 2 * log(c sqrt(2 pi))`, with c the integral of `exp(-a^4 + 6 a^2 + a / 2)`, by quadrature
+/// 11784.50927 (published rounded). Exact samples invert the distribution function of a.
 ///
 /// ```
 /// use gfn_gym::diffusion::{ManyWell, Target};
@@ -19,13 +19,14 @@ use crate::diffusion::kernel::Normals;
 pub struct ManyWell {
     dim: usize,
     log_z: f64,
-    /// The distribution function of a, scaled to end at 1, at the quadrature's points.
+    /// The distribution function of a, scaled to end at 1, at the points of the quadrature.
     cumulative: Vec<f64>,
 }
 
-/// Beyond, the density of a is below exp(-500).
+/// The bound of |a|, beyond which the density is below exp(-500).
 const REACH: f64 = 6.0;
-/// Intervals of the quadrature; the integrand vanishes with all derivatives at both ends, so the trapezoid rule is exact to rounding.
+/// The number of intervals of the quadrature. The integrand vanishes with all derivatives at both ends, so
+/// the trapezoid rule is exact to rounding.
 const INTERVALS: usize = 12_000;
 
 fn well(a: f64) -> f64 {
@@ -38,10 +39,10 @@ fn place(k: usize) -> f64 {
 }
 
 impl ManyWell {
-    /// Wells in `dim` coordinates.
+    /// Builds the wells in `dim` coordinates.
     ///
     /// # Errors
-    /// [`Error::Config`] for an odd number, and for none.
+    /// [`Error::Config`] if `dim` is odd or 0.
     pub fn new(dim: usize) -> Result<Self> {
         if dim == 0 || dim % 2 == 1 {
             let got = dim.to_string();
@@ -91,7 +92,8 @@ impl Target for ManyWell {
             let u = rng.uniform();
             let k = self.cumulative.partition_point(|&sum| sum <= u).clamp(1, INTERVALS);
             let (low, high) = (self.cumulative[k - 1], self.cumulative[k]);
-            // Linear between the points: their distance is a thousandth.
+            // The distribution function is interpolated linearly between points, which are a thousandth
+            // apart.
             let part = if high > low { (u - low) / (high - low) } else { 0.5 };
             x[0] = place(k - 1) + part * (place(k) - place(k - 1));
             x[1] = normals.next(rng);
@@ -99,7 +101,7 @@ impl Target for ManyWell {
         Some(out)
     }
 
-    /// In two dimensions, the two wells, by Newton's method on the derivative.
+    /// Returns the two wells by Newton's method on the derivative; `None` unless there are two dimensions.
     fn modes(&self) -> Option<(Reals, f64)> {
         if self.dim != 2 {
             return None;

@@ -20,16 +20,18 @@ pub struct Mixture {
     weights: Vec<f64>,
     means: Reals,
     sds: Reals,
-    /// The log of each component's weight over its normaliser.
+    /// The log of each component's weight divided by the component's normaliser.
     log_heights: Vec<f64>,
 }
 
 impl Mixture {
-    /// Components by weight, mean and standard deviation of each coordinate; weights are divided by their sum.
+    /// Builds a mixture from each component's weight, and mean and standard deviation of each coordinate;
+    /// weights are divided by their sum.
     ///
     /// # Errors
-    /// [`Error::Config`] for no component, weights and standard deviations that aren't positive, means that aren't finite;
-    /// [`Error::Shape`] unless there is one of each.
+    /// [`Error::Config`] for no component, for weights and standard deviations that aren't positive, and for
+    /// means that aren't finite; [`Error::Shape`] unless each component has a weight, a mean and a standard
+    /// deviation.
     pub fn new(weights: &[f64], means: Reals, sds: Reals) -> Result<Self> {
         if means.len() != weights.len() || sds.len() != weights.len() || means.width() != sds.width() {
             return Err(Error::shape(
@@ -54,30 +56,30 @@ impl Mixture {
         Ok(Self::normalised(weights, means, sds))
     }
 
-    /// Components of one standard deviation.
+    /// Builds components of equal standard deviation.
     ///
     /// # Errors
-    /// As for [`new`](Self::new).
+    /// The errors of [`new`](Self::new).
     pub fn isotropic(weights: &[f64], means: Reals, sd: f64) -> Result<Self> {
         let sds = Reals::filled(means.width(), means.len(), sd);
         Self::new(weights, means, sds)
     }
 
-    /// One Gaussian: N(mean, sd^2).
+    /// Builds a single Gaussian, N(mean, sd^2).
     ///
     /// # Errors
-    /// As for [`new`](Self::new).
+    /// The errors of [`new`](Self::new).
     pub fn gaussian(mean: Vec<f64>, sd: f64) -> Result<Self> {
         Self::isotropic(&[1.0], Reals::from_flat(mean.len(), mean)?, sd)
     }
 
-    /// Two unit Gaussians in the plane at (-4, -4) and (4, 4), with weights 0.35 and 0.65.
+    /// Builds two unit Gaussians in the plane at (-4, -4) and (4, 4), with weights 0.35 and 0.65.
     #[must_use]
     pub fn two_modes() -> Self {
         Self::from_valid(&[0.35, 0.65], Reals::from_rows([[-4.0, -4.0], [4.0, 4.0]]), 1.0)
     }
 
-    /// 25 equal Gaussians of variance 0.3 on the grid {-10, -5, 0, 5, 10}^2: 25GMM.
+    /// Builds 25 equal Gaussians of variance 0.3 on the grid {-10, -5, 0, 5, 10}^2: 25GMM.
     #[must_use]
     pub fn twenty_five_modes() -> Self {
         let grid = [-10.0, -5.0, 0.0, 5.0, 10.0];
@@ -85,7 +87,7 @@ impl Mixture {
         Self::from_valid(&[1.0; 25], Reals::from_rows(means), 0.3f64.sqrt())
     }
 
-    /// Nine of these 25, with the weights that torchgfn's posterior gives them.
+    /// Builds nine of these 25, with the weights of torchgfn's posterior.
     #[must_use]
     pub fn nine_modes() -> Self {
         let means = [
@@ -103,8 +105,9 @@ impl Mixture {
         Self::from_valid(&weights, Reals::from_rows(means), 0.3f64.sqrt())
     }
 
-    /// 40 equal Gaussians in the plane with means uniform on `[-40, 40]^2` and standard deviation log(1 + e) = 1.31 (Midgley et al., *Flow
-    /// Annealed Importance Sampling Bootstrap*, 2023, who draw their means from another generator: these are ours, of a seed).
+    /// Builds 40 equal Gaussians in the plane with means uniform on `[-40, 40]^2` and standard deviation
+    /// log(1 + e) = 1.31 (Midgley et al., *Flow Annealed Importance Sampling Bootstrap*, 2023; their means
+    /// come from another generator and differ from these).
     #[must_use]
     pub fn forty_modes(seed: u64) -> Self {
         let mut rng = Rng::seeded(seed);
@@ -113,13 +116,13 @@ impl Mixture {
         Self::from_valid(&[1.0; 40], Reals::from_rows(means), 1f64.exp().ln_1p())
     }
 
-    /// Components of one standard deviation, which need no check.
+    /// Builds components of equal standard deviation from settings that need no check.
     fn from_valid(weights: &[f64], means: Reals, sd: f64) -> Self {
         let sds = Reals::filled(means.width(), means.len(), sd);
         Self::normalised(weights, means, sds)
     }
 
-    /// Settings that were checked; weights are divided by their sum.
+    /// Builds a mixture from checked settings; weights are divided by their sum.
     fn normalised(weights: &[f64], means: Reals, sds: Reals) -> Self {
         let total: f64 = weights.iter().sum();
         let weights: Vec<f64> = weights.iter().map(|weight| weight / total).collect();
@@ -130,7 +133,8 @@ impl Mixture {
         Self { weights, means, sds, log_heights }
     }
 
-    /// The log-density of each component at a point, weights included, and the log of their sum.
+    /// Writes the log-density of each component at a point, weights included, and returns the log of their
+    /// sum.
     fn components(&self, point: &[f64], out: &mut Vec<f64>) -> f64 {
         out.clear();
         for (k, height) in self.log_heights.iter().enumerate() {
@@ -187,16 +191,18 @@ impl Target for Mixture {
         Some(out)
     }
 
-    /// Within two standard deviations of a mean, the widest component's.
+    /// The radius is two standard deviations of the widest component.
     fn modes(&self) -> Option<(Reals, f64)> {
         let widest = self.sds.values().iter().copied().fold(0.0, f64::max);
         Some((self.means.clone(), 2.0 * widest))
     }
 }
 
-/// A likelihood ratio: the density of a posterior over that of a prior, as relative trajectory balance fine-tunes the one to the other.
+/// A likelihood ratio: the density of a posterior over that of a prior, with which relative trajectory
+/// balance fine-tunes the prior to the posterior.
 ///
-/// Its integral over the plane does not exist, so it has no log Z (torchgfn says 0, which is that of prior times ratio).
+/// Its integral over the plane does not exist, so it has no log Z (torchgfn gives 0, which is the log Z of
+/// prior times ratio).
 ///
 /// ```
 /// use gfn_gym::diffusion::{Posterior, Target};
@@ -209,10 +215,10 @@ pub struct Posterior {
 }
 
 impl Posterior {
-    /// The ratio of two mixtures.
+    /// Builds the ratio of two mixtures.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless they are of one dimension.
+    /// [`Error::Shape`] unless both have one dimension.
     pub fn new(posterior: Mixture, prior: Mixture) -> Result<Self> {
         if posterior.dim() == prior.dim() {
             return Ok(Self { posterior, prior });
@@ -225,7 +231,7 @@ impl Posterior {
         ))
     }
 
-    /// Nine weighted modes of the 25.
+    /// Builds the ratio of nine weighted modes of the 25 to the 25.
     #[must_use]
     pub fn nine_of_twenty_five() -> Self {
         Self { posterior: Mixture::nine_modes(), prior: Mixture::twenty_five_modes() }

@@ -1,4 +1,4 @@
-//! Densities to be sampled, and the rewards that they are.
+//! Densities to be sampled, and the rewards that they define.
 
 mod cox;
 mod funnel;
@@ -19,9 +19,10 @@ pub use self::mixture::{Mixture, Posterior};
 pub use self::tensors::FromTensors;
 use super::{DiffusionSampling, DiffusionStates};
 
-/// A density on R^d, up to a constant: what is to be sampled.
+/// A density on R^d to be sampled, up to a constant.
 ///
-/// Log-densities and gradients are computed on the host in f64; a network's or a script's are moved there once.
+/// Log-densities and gradients are computed on the host in f64; the results of a network or a script are
+/// moved there once.
 pub trait Target: Send + Sync {
     /// The number of coordinates.
     fn dim(&self) -> usize;
@@ -29,35 +30,37 @@ pub trait Target: Send + Sync {
     /// The log of the unnormalised density at each point.
     ///
     /// # Errors
-    /// Whatever keeps it from giving a number for each point.
+    /// Any error that keeps it from giving a number for each point.
     fn log_density(&self, points: &Reals) -> Result<Vec<f64>>;
 
-    /// Its gradient at each point.
+    /// The gradient of the log-density at each point.
     ///
     /// # Errors
-    /// As for [`log_density`](Self::log_density).
+    /// The errors of [`log_density`](Self::log_density).
     fn gradient(&self, points: &Reals) -> Result<Reals>;
 
-    /// The log of the integral of the density, where it is known.
+    /// The log of the integral of the density; `None` if it is unknown.
     fn log_z(&self) -> Option<f64> {
         None
     }
 
-    /// Exact samples, where they can be drawn.
+    /// Exact samples; `None` if they can't be drawn.
     fn sample(&self, _n: usize, _rng: &mut Rng) -> Option<Reals> {
         None
     }
 
-    /// Centres of the modes and a radius: a sample that near to a centre has found the mode. `None` where modes aren't known as points.
+    /// Centres of the modes and a radius: a sample within the radius of a centre has found the mode. `None`
+    /// if modes aren't known as points.
     fn modes(&self) -> Option<(Reals, f64)> {
         None
     }
 }
 
-/// The reward that a target is: log R = log density, under the environment's dimension.
+/// The reward of a target: log R = log density, under the environment's dimension.
 ///
-/// As a reward of unfinished states, for forward-looking objectives, it is `t log density + (1 - t) log N(x; 0, v_t)` with the process's
-/// variance v_t, as in Sendera et al. (2024); give it the process, then. The origin has a partial log-reward of 0.
+/// The reward of unfinished states, for forward-looking objectives, is
+/// `t log density + (1 - t) log N(x; 0, v_t)` with the process's variance v_t, as in Sendera et al. (2024);
+/// it needs the process ([`along`](Self::along)). The origin has a partial log-reward of 0.
 ///
 /// ```
 /// use gfn::env::{Reals, Reward};
@@ -82,13 +85,13 @@ impl std::fmt::Debug for Energy {
 }
 
 impl Energy {
-    /// A target as a reward of finished objects.
+    /// Makes a target the reward of finished objects.
     #[must_use]
     pub fn new(target: Arc<dyn Target>) -> Self {
         Self { target, process: None }
     }
 
-    /// The same, with partial rewards along a process.
+    /// Adds partial rewards along a process.
     #[must_use]
     pub fn along(self, process: &super::Process) -> Self {
         Self { process: Some(process.clone()), ..self }
@@ -123,7 +126,7 @@ impl Reward<DiffusionStates> for Energy {
     }
 }
 
-/// Refuses a target whose points aren't the environment's.
+/// Refuses a target whose points have another dimension than the environment's.
 pub(super) fn check_dim(env: &DiffusionSampling, target: &dyn Target) -> Result<()> {
     if env.dim() == target.dim() {
         Ok(())
@@ -148,7 +151,7 @@ fn check_width(target: &dyn Target, points: &Reals) -> Result<()> {
     ))
 }
 
-/// The log-density at each point, every one finite.
+/// Returns the log-density at each point, and refuses values that aren't finite.
 pub(super) fn checked_log_density(target: &dyn Target, points: &Reals) -> Result<Vec<f64>> {
     let values = log_density(target, points)?;
     match values.iter().position(|value| !value.is_finite()) {
@@ -157,7 +160,7 @@ pub(super) fn checked_log_density(target: &dyn Target, points: &Reals) -> Result
     }
 }
 
-/// The log-density at each point, of which some may not be finite.
+/// Returns the log-density at each point; some may not be finite.
 pub(super) fn log_density(target: &dyn Target, points: &Reals) -> Result<Vec<f64>> {
     check_width(target, points)?;
     let values = target.log_density(points)?;
@@ -173,7 +176,7 @@ pub(super) fn log_density(target: &dyn Target, points: &Reals) -> Result<Vec<f64
     }
 }
 
-/// The gradient at each point, of which some may not be finite.
+/// Returns the gradient at each point; some coordinates may not be finite.
 pub(super) fn gradient(target: &dyn Target, points: &Reals) -> Result<Reals> {
     check_width(target, points)?;
     let gradient = target.gradient(points)?;
@@ -189,7 +192,7 @@ pub(super) fn gradient(target: &dyn Target, points: &Reals) -> Result<Reals> {
     }
 }
 
-/// The gradient at each point, every coordinate finite.
+/// Returns the gradient at each point, and refuses coordinates that aren't finite.
 pub(super) fn checked_gradient(target: &dyn Target, points: &Reals) -> Result<Reals> {
     let gradient = gradient(target, points)?;
     match gradient.values().iter().position(|value| !value.is_finite()) {
@@ -202,7 +205,7 @@ pub(super) fn checked_gradient(target: &dyn Target, points: &Reals) -> Result<Re
 }
 
 fn not_finite(check: &'static str, value: f64, points: &Reals, row: usize) -> Error {
-    /// Coordinates beyond these would fill the screen.
+    /// The number of coordinates that are printed: more would fill the screen.
     const SHOWN: usize = 8;
     let point = points.row(row);
     let (shown, more) = (&point[..point.len().min(SHOWN)], if point.len() > SHOWN { ", ..." } else { "" });

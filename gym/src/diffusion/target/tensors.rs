@@ -10,8 +10,8 @@ use super::Target;
 
 type Density = Box<dyn Fn(&Tensor) -> Result<Tensor> + Send>;
 
-/// A target given by tensor operations, a closure or a TorchScript file: points `[n, d]` to log-densities `[n]`. The gradient is
-/// autograd's.
+/// A target given by tensor operations, as a closure or a TorchScript file: points `[n, d]` to log-densities
+/// `[n]`. The gradient comes from autograd.
 ///
 /// ```
 /// use gfn::env::Reals;
@@ -38,10 +38,11 @@ impl std::fmt::Debug for FromTensors {
 }
 
 impl FromTensors {
-    /// A closure on points of `dim` coordinates, of a kind and on a device. It is tried once.
+    /// Builds a target from a closure on points of `dim` coordinates, of a kind and on a device. The closure
+    /// is tried once.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless it gives `[n]` for `[n, dim]`; those of the closure.
+    /// [`Error::Shape`] unless the closure returns `[n]` for `[n, dim]`, and the closure's errors.
     pub fn new(
         dim: usize,
         kind: Kind,
@@ -57,17 +58,18 @@ impl FromTensors {
         Ok(target)
     }
 
-    /// A TorchScript file whose forward method is the log-density, in evaluation mode; `kind` is that of its parameters.
+    /// Loads a TorchScript file whose forward method is the log-density, in evaluation mode; `kind` is that
+    /// of its parameters.
     ///
     /// # Errors
-    /// [`Error::File`] for a file that isn't there or isn't TorchScript, [`Error::Torch`] for a script that can't take points of `dim`
-    /// coordinates, and [`Error::Shape`] unless it gives `[n]` for `[n, dim]`.
+    /// [`Error::File`] if the file doesn't exist or isn't TorchScript, [`Error::Torch`] for a script that
+    /// can't take points of `dim` coordinates, and [`Error::Shape`] unless it returns `[n]` for `[n, dim]`.
     pub fn load(path: &Path, dim: usize, kind: Kind, device: Device) -> Result<Self> {
         let script = load_torch_script(path, device)?;
         Self::new(dim, kind, device, move |points| Ok(script.forward_ts(&[points])?))
     }
 
-    /// The same, with its log Z.
+    /// Sets the log Z of the target.
     #[must_use]
     pub fn with_log_z(self, log_z: f64) -> Self {
         Self { log_z: Some(log_z), ..self }

@@ -5,10 +5,11 @@ use tch::{Kind, Tensor};
 use super::{OriginalReward, check_points};
 use crate::hypergrid::HyperGrid;
 
-/// From a flat reward to that of Bengio et al. (2021), by a condition `c` in `[0, 1]` of each trajectory.
+/// A reward between a flat one and that of Bengio et al. (2021), by a condition `c` in `[0, 1]` of each
+/// trajectory.
 ///
-/// `R(x | c) = (1 - c) (r0 + r1 + r2) + c R_original(x)`: at 0 every point is worth as much as a mode, at 1 the
-/// reward is the [`OriginalReward`]. Conditions are a tensor `[n, 1]` beside the `n` points.
+/// `R(x | c) = (1 - c) (r0 + r1 + r2) + c R_original(x)`: at 0 every point is worth as much as a mode, at 1
+/// the reward is the [`OriginalReward`]. Conditions are a tensor `[n, 1]` beside the `n` points.
 ///
 /// ```
 /// use gfn::env::{Reward, VectorStates};
@@ -28,7 +29,7 @@ pub struct ConditionalReward {
 }
 
 impl ConditionalReward {
-    /// The entries of a condition.
+    /// The width of a condition.
     pub const CONDITION_DIM: i64 = 1;
 
     /// Builds the reward between a flat one and this one.
@@ -43,13 +44,13 @@ impl ConditionalReward {
         &self.original
     }
 
-    /// `n` conditions, uniform in `[0, 1)`: `[n, 1]` of doubles on the CPU.
+    /// Draws `n` conditions, uniform in `[0, 1)`: `[n, 1]` of doubles on the CPU.
     pub fn sample_conditions(&self, n: usize, rng: &mut Rng) -> Tensor {
         let conditions: Vec<f64> = (0..n).map(|_| rng.uniform()).collect();
         Tensor::from_slice(&conditions).view([n as i64, Self::CONDITION_DIM])
     }
 
-    /// R of each point under one condition; 0 for a point that isn't of the grid.
+    /// Returns R of each point under one condition; 0 for a point outside the grid.
     ///
     /// # Errors
     /// [`Error::Config`] for a condition outside `[0, 1]`.
@@ -69,11 +70,11 @@ impl ConditionalReward {
         Ok(((1.0 - condition) * flat + condition * self.original.log_z().exp()).ln())
     }
 
-    /// The target of a condition: log of `R(x | c) / Z(c)` for each point.
+    /// Returns the target distribution under a condition: log of `R(x | c) / Z(c)` for each point.
     ///
     /// # Errors
-    /// [`Error::Config`] for a condition outside `[0, 1]`; [`Error::Shape`] or [`Error::Config`] for points that
-    /// aren't of the grid.
+    /// [`Error::Config`] for a condition outside `[0, 1]`; [`Error::Shape`] or [`Error::Config`] for points
+    /// outside the grid.
     pub fn log_target(&self, states: &VectorStates, condition: f64) -> Result<Vec<f64>> {
         check_points(self.grid(), states)?;
         let log_z = self.log_z(condition)?;

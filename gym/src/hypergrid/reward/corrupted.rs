@@ -3,7 +3,7 @@ use gfn::{Error, Result, Rng};
 use super::point_hash::PointHash;
 use super::{GridReward, PointReward, RewardKind, random_point};
 
-/// The number of random points from which a share is estimated that no closed form gives.
+/// The number of random points from which a share is estimated if no closed form gives it.
 const SAMPLES: usize = 1 << 16;
 
 #[derive(Debug)]
@@ -23,7 +23,7 @@ struct Corruption {
 }
 
 impl Corrupted {
-    /// Returns the tiers that count for a point that meets the conditions of these tiers.
+    /// Returns the tiers that count for a point that meets the conditions of `tiers`.
     fn corrupt(&self, point: &[u16], tiers: u32) -> u32 {
         let mut out = tiers;
         for (t, tier) in self.tiers.iter().enumerate() {
@@ -83,17 +83,18 @@ impl PointReward for Corrupted {
 impl GridReward {
     /// Returns a reward with part of this reward's structure moved to random points.
     ///
-    /// For each tier of this reward, the base: of the points that meet its conditions, a share `rate` (by a hash)
-    /// doesn't count as meeting them, and as many of the others on average do: a share `rate s / (1 - s)`, with `s`
-    /// the share of all points that meet them. Then `R = r0 + sum_t w_t [tiers 0..=t count]`, and modes are points
-    /// for which as many tiers count as for a mode of the base reward. A base reward without tiers is taken as having
-    /// one, being a mode: demoted points are worth its `r0`, promoted ones its mode threshold, and the rest stays as
-    /// it is.
+    /// For each tier of this reward, the base, a share `rate` of the points that meet its conditions is
+    /// demoted, by a hash: they no longer count as meeting them. On average an equal number of the other
+    /// points is promoted: a share `rate s / (1 - s)`, with `s` the share of all points that meet the
+    /// conditions. Then `R = r0 + sum_t w_t [tiers 0..=t count]`, and a mode is a point for which the tiers
+    /// of a mode of the base reward count. A base reward without tiers is treated as having a single tier,
+    /// being a mode: demoted points get its `r0`, promoted points its mode threshold, and the others keep
+    /// their reward.
     ///
-    /// Shares come from closed forms, and from a fixed random sample if there is none. (torchgfn always samples;
-    /// without tiers it takes the share of the batch at hand, so that a point's reward depends on the points beside
-    /// it, and for some rewards a wrong mode threshold.) log Z and the number of modes aren't known in closed form,
-    /// except at a rate of 0.
+    /// Shares come from closed forms, and from a fixed random sample if there is none. (torchgfn always
+    /// samples. Without tiers it uses the share within the current batch, so that a point's reward depends on
+    /// the other points of the batch, and for some rewards a wrong mode threshold.) log Z and the number of
+    /// modes aren't known in closed form, except at a rate of 0.
     ///
     /// # Errors
     /// [`Error::Config`] for a rate outside `[0, 1)`.

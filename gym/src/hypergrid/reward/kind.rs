@@ -80,19 +80,19 @@ pub enum Preset {
     Easy,
     /// The default of each reward, or close to it.
     Medium,
-    /// Fewer modes, or greater differences.
+    /// Fewer modes, or larger differences.
     Hard,
     /// Even fewer modes.
     Challenging,
-    /// Almost no modes, and nothing in between.
+    /// Almost no modes, and no reward in between.
     Impossible,
-    /// One rule, to compare with 16 and 64.
+    /// A single rule, to compare with 16 and 64.
     K1,
     /// 16 rules.
     K16,
     /// 64 rules.
     K64,
-    /// One rule, with rarer modes.
+    /// A single rule, with rarer modes.
     K1Matched,
     /// 16 rules, with rarer modes.
     K16Matched,

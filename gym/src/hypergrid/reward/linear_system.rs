@@ -1,18 +1,19 @@
 /// Linear equations over GF(2) in at most 128 unknowns, kept in reduced echelon form.
 #[derive(Clone, Debug)]
 pub(super) struct LinearSystem {
-    /// Unknowns that add up to the right-hand side; the lowest unknown of each row is in no other.
+    /// The unknowns of each equation and the parity of their sum; the lowest unknown of each row occurs in no
+    /// other row.
     rows: Vec<(u128, bool)>,
     consistent: bool,
 }
 
 impl LinearSystem {
-    /// A system without equations.
+    /// Builds a system without equations.
     pub(super) fn new() -> Self {
         Self { rows: Vec::new(), consistent: true }
     }
 
-    /// Adds an equation. Returns `true` if it is independent of those before.
+    /// Adds an equation. Returns `true` if it is independent of the equations before.
     pub(super) fn add(&mut self, mut mask: u128, mut odd: bool) -> bool {
         for &(row, side) in &self.rows {
             if mask & lowest(row) != 0 {
@@ -69,10 +70,11 @@ impl LinearSystem {
         self.consistent && self.rows.iter().all(|&(mask, odd)| parity(mask & bits) == odd)
     }
 
-    /// Returns the solution that takes the unknowns that the equations leave open from `free`, if there is one.
+    /// Returns the solution whose open unknowns, which the equations don't determine, come from `free`;
+    /// `None` if there is no solution.
     pub(super) fn solution(&self, free: u128) -> Option<u128> {
         let solve = |bits: u128, &(mask, odd): &(u128, bool)| {
-            // This row's lowest unknown is in no other row.
+            // The row's lowest unknown occurs in no other row, so flipping it changes no other equation.
             if parity(mask & bits) == odd { bits } else { bits ^ lowest(mask) }
         };
         self.consistent.then(|| self.rows.iter().fold(free, solve))

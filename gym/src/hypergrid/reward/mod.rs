@@ -26,7 +26,7 @@ pub use zones::OriginalReward;
 use super::HyperGrid;
 use crate::rewards::check_width;
 
-/// The least reward of any point. A smaller `r0` is replaced by it, because `log 0` can't be balanced.
+/// The smallest reward of any point. A smaller `r0` is replaced by it, because `log 0` can't be balanced.
 pub const REWARD_FLOOR: f64 = 1e-12;
 
 /// The number of points that [`GridReward::check_modes`] visits without a closed form.
@@ -35,7 +35,7 @@ const SEARCH: u64 = 1 << 20;
 /// The number of points in a batch of an enumeration.
 const CHUNK: u64 = 1 << 14;
 
-/// R of single points, and the numbers that are known without visiting all of them.
+/// The reward of single points, and the totals that are known without visiting all points.
 trait PointReward: Debug + Send + Sync {
     /// Returns R of a point of the grid.
     fn value(&self, point: &[u16]) -> f64;
@@ -43,26 +43,27 @@ trait PointReward: Debug + Send + Sync {
     /// Returns `true` if a point of the grid is a mode.
     fn is_mode(&self, point: &[u16]) -> bool;
 
-    /// Returns the number of modes, if a closed form exists.
+    /// Returns the number of modes; `None` if no closed form exists.
     fn n_modes(&self) -> Option<u64> {
         None
     }
 
-    /// Returns log Z, if a closed form exists.
+    /// Returns log Z; `None` if no closed form exists.
     fn log_z(&self) -> Option<f64> {
         None
     }
 
-    /// Returns the tiers of a reward that is built of tiers.
+    /// Returns the tiers of a reward that is built from tiers.
     fn tiered(&self) -> Option<&TieredReward> {
         None
     }
 }
 
-/// A reward on the points of a [`HyperGrid`], with the numbers that are known about it exactly.
+/// A reward on the points of a [`HyperGrid`], with the totals that are known exactly.
 ///
-/// [`RewardKind::preset`] and the constructors here build it. Every point can be the end of a trajectory, so that
-/// [`Reward::partial_log_reward`] of any point is its log-reward. A clone shares the tables of the reward.
+/// [`RewardKind::preset`] and the constructors here build it. Every point can be the end of a trajectory, so
+/// that [`Reward::partial_log_reward`] of any point is its log-reward. A clone shares the tables of the
+/// reward.
 ///
 /// ```
 /// use gfn::env::VectorStates;
@@ -109,13 +110,13 @@ impl GridReward {
         &self.grid
     }
 
-    /// Returns the base reward: R of a point that earns nothing.
+    /// Returns the base reward: R of a point without any bonus.
     #[must_use]
     pub fn base(&self) -> f64 {
         self.base
     }
 
-    /// Returns the least reward of a mode, up to rounding.
+    /// Returns the smallest reward of a mode, up to rounding.
     #[must_use]
     pub fn mode_threshold(&self) -> f64 {
         self.mode_threshold
@@ -124,7 +125,8 @@ impl GridReward {
     /// Returns R of a point of the grid.
     ///
     /// # Panics
-    /// May panic if the point isn't of the grid ([`HyperGrid::contains`]); [`reward`](Self::reward) does not.
+    /// May panic if the point lies outside the grid ([`HyperGrid::contains`]); [`reward`](Self::reward) does
+    /// not.
     #[must_use]
     pub fn value(&self, point: &[u16]) -> f64 {
         self.points.value(point)
@@ -133,7 +135,7 @@ impl GridReward {
     /// Returns `true` if a point of the grid is a mode.
     ///
     /// # Panics
-    /// As [`value`](Self::value).
+    /// May panic if the point lies outside the grid ([`HyperGrid::contains`]).
     #[must_use]
     pub fn is_mode_at(&self, point: &[u16]) -> bool {
         self.points.is_mode(point)
@@ -151,19 +153,19 @@ impl GridReward {
         self.points.log_z()
     }
 
-    /// Returns the tiers of a reward that is built of tiers.
+    /// Returns the tiers of a reward that is built from tiers.
     #[must_use]
     pub fn tiered(&self) -> Option<&TieredReward> {
         self.points.tiered()
     }
 
-    /// Returns R of each point, and 0 for a point that isn't of the grid.
+    /// Returns R of each point, and 0 for a point outside the grid.
     #[must_use]
     pub fn reward(&self, states: &VectorStates) -> Vec<f64> {
         states.rows().map(|point| if self.grid.contains(point) { self.value(point) } else { 0.0 }).collect()
     }
 
-    /// Returns `true` for each point that is a mode. A point that isn't of the grid is none.
+    /// Returns `true` for each point that is a mode, and `false` for a point outside the grid.
     #[must_use]
     pub fn is_mode(&self, states: &VectorStates) -> Vec<bool> {
         states.rows().map(|point| self.grid.contains(point) && self.is_mode_at(point)).collect()
@@ -189,8 +191,8 @@ impl GridReward {
 
     /// Checks that the reward has a mode.
     ///
-    /// Uses the closed form, if there is one. Otherwise visits all points, or 2^20 random ones (always the same) of a
-    /// larger grid: a mode rarer than that is reported as missing.
+    /// Uses the closed form, if there is one. Otherwise visits all points of a grid of at most 2^20 points,
+    /// and 2^20 random points (always the same) of a larger grid: a rarer mode is reported as missing.
     ///
     /// # Errors
     /// [`Error::Config`] if there is no mode.

@@ -8,21 +8,22 @@ use super::{
 };
 use crate::hypergrid::HyperGrid;
 
-/// The seed of coefficients that aren't a rule's, of the hash of random modes, and of the first preset's checks.
+/// The seed of coefficients that don't belong to a rule, of the hash of random modes, and of the first
+/// preset's checks.
 const SEED: u64 = 42;
-/// The seed of rules: the first ones are the same whatever their number.
+/// The seed of rules: the first rules are equal for any number of rules.
 const RULE_SEED: u64 = 2025;
 /// The seed of corruption.
 const CORRUPTION_SEED: u64 = 137;
 
 impl RewardKind {
-    /// Returns the reward with its usual parameters. Those of the families of tiers stand at their `standard`
-    /// functions, [`corrupted`](GridReward::with_corruption) has a rate of 0.2 on the standard
-    /// `conditional_multiscale`, and the other rewards are those of [`Preset::Medium`].
+    /// Returns the reward with its usual parameters. The families of tiers document theirs at their
+    /// `standard` functions, [`corrupted`](GridReward::with_corruption) has a rate of 0.2 on the standard
+    /// `conditional_multiscale`, and the other rewards have the parameters of [`Preset::Medium`].
     ///
     /// # Errors
-    /// [`Error::Config`] if the reward can't be on this grid: `conditional_multiscale` and `corrupted` need a height
-    /// that is a power of 4.
+    /// [`Error::Config`] if the reward doesn't exist on this grid: `conditional_multiscale` and `corrupted`
+    /// need a height that is a power of 4.
     pub fn standard(self, grid: &HyperGrid) -> Result<GridReward> {
         match self {
             Self::BitwiseXor => BitwiseXor::standard(grid).build(grid),
@@ -35,8 +36,8 @@ impl RewardKind {
         }
     }
 
-    /// Returns the reward of a preset of torchgfn. Seeds are fixed, but the numbers drawn from them differ from
-    /// torchgfn's.
+    /// Returns the reward of a preset of torchgfn. Seeds are fixed, but the numbers drawn from them differ
+    /// from torchgfn's.
     ///
     /// | reward | sets | easy | medium | hard | challenging | impossible |
     /// |---|---|---|---|---|---|---|
@@ -50,16 +51,16 @@ impl RewardKind {
     /// | `uniform_random` | share of modes | .1 | .01 | .001 | 1e-4 | 1e-5 |
     /// | `corrupted` | rate, on `conditional_multiscale` medium | .1 | .3 | .5 | .7 | .9 |
     ///
-    /// Grids of fewer dimensions constrain all they have; tiers that the height has no digits for are left out. Only
-    /// the three families with rules have the `k` presets: `bitwise_xor` on at least 10 dimensions (matched: and a
-    /// height of 8), `multiplicative_coprime` on at least 6 (no `k64`; matched: 10), `conditional_multiscale` on any
-    /// (matched: at least 24).
+    /// Grids with fewer dimensions constrain all of them; tiers for which the height has no digits are left
+    /// out. Only the three families with rules have the `k` presets: `bitwise_xor` on at least 10 dimensions
+    /// (matched: also a height of at least 8), `multiplicative_coprime` on at least 6 (no `k64`; matched:
+    /// 10), `conditional_multiscale` on any (matched: at least 24).
     ///
     /// Not every preset has a mode on every grid: see [`check_modes`](GridReward::check_modes).
     ///
     /// # Errors
-    /// [`Error::Config`] for a preset that the reward hasn't, or hasn't on so small a grid; otherwise as
-    /// [`standard`](Self::standard).
+    /// [`Error::Config`] for a preset that the reward doesn't have, or doesn't have on this small a grid, and
+    /// the errors of [`standard`](Self::standard).
     pub fn preset(self, grid: &HyperGrid, preset: Preset) -> Result<GridReward> {
         let level = || level(self, preset);
         match self {
@@ -94,7 +95,7 @@ impl RewardKind {
 }
 
 impl BitwiseXor {
-    /// The parameters of a [preset](RewardKind::preset).
+    /// Returns the parameters of a [preset](RewardKind::preset).
     ///
     /// # Errors
     /// [`Error::Config`] for a `k` preset on fewer than 10 dimensions, or a matched one below a height of 8.
@@ -115,12 +116,13 @@ impl BitwiseXor {
 }
 
 impl MultiplicativeCoprime {
-    /// The parameters of a [preset](RewardKind::preset): neighbouring dimensions must be coprime from the third
-    /// tier on, and the last tier needs the full least common multiple (easy: any; `k`: that of the rule). Matched
-    /// presets sort points by rules that all need the same.
+    /// Returns the parameters of a [preset](RewardKind::preset): neighbouring dimensions must be coprime from
+    /// the third tier on, and the last tier needs the full least common multiple (easy: any; `k`: that of the
+    /// rule). Matched presets sort points by rules that all have an equal target.
     ///
     /// # Errors
-    /// [`Error::Config`] for `k64` without matching, or a `k` preset on fewer than 6 dimensions (matched: 10).
+    /// [`Error::Config`] for `k64` without matching, or a `k` preset on fewer than 6 dimensions (matched:
+    /// 10).
     pub fn preset(grid: &HyperGrid, preset: Preset) -> Result<Self> {
         let kind = RewardKind::MultiplicativeCoprime;
         let of = |n_dims, n_primes, caps: &[u32], last| Self::chain(grid, n_dims, n_primes, caps, last);
@@ -146,12 +148,13 @@ impl MultiplicativeCoprime {
 }
 
 impl ConditionalMultiscale {
-    /// The parameters of a [preset](RewardKind::preset), in base 4: a filter of width 2 (matched: 3), and from hard
-    /// on digits of the finer tiers that add up to multiples of 2 (matched: of all tiers, to multiples of 3).
+    /// Returns the parameters of a [preset](RewardKind::preset), in base 4: a filter of width 2 (matched: 3).
+    /// From hard on, the digits of the finer tiers must add up to multiples of 2 (matched: the digits of all
+    /// tiers, to multiples of 3).
     ///
     /// # Errors
-    /// [`Error::Config`] for a matched preset on fewer than 24 dimensions. On 24 and more only a height of 4 keeps a
-    /// grid below 2^64 points.
+    /// [`Error::Config`] for a matched preset on fewer than 24 dimensions. On 24 and more dimensions only a
+    /// height of 4 keeps a grid below 2^64 points.
     pub fn preset(grid: &HyperGrid, preset: Preset) -> Result<Self> {
         let kind = RewardKind::ConditionalMultiscale;
         let of = |n_dims: usize, width, mods: &[Option<u32>], n_rules, seed| {
@@ -190,7 +193,7 @@ fn rules_of(preset: Preset) -> Option<(usize, bool)> {
     }
 }
 
-/// Returns the place of a preset among the presets that every reward has.
+/// Returns the index of a preset among the presets that every reward has.
 fn level(kind: RewardKind, preset: Preset) -> Result<usize> {
     Preset::LEVELS.iter().position(|level| *level == preset).map_or_else(|| refuse(kind, preset), Ok)
 }

@@ -1,4 +1,4 @@
-//! The cosine, the sparse and the random reward: each a formula of the point.
+//! The cosine, the sparse and the random reward, each a formula of the point.
 
 use std::f64::consts::TAU;
 
@@ -13,9 +13,9 @@ struct Cosine {
     grid: HyperGrid,
     r0: f64,
     r1: f64,
-    /// f of each coordinate.
+    /// The factor f of each coordinate.
     factors: Vec<f64>,
-    /// The product from which a point is a mode.
+    /// The smallest product of a mode.
     mode_product: f64,
 }
 
@@ -37,7 +37,7 @@ impl PointReward for Cosine {
     fn is_mode(&self, point: &[u16]) -> bool {
         self.reaches(self.product(point))
     }
-    /// Returns 0 if the best point is no mode; otherwise the points have to be counted.
+    /// Returns 0 if even the best point is no mode, otherwise `None`: the points have to be counted.
     fn n_modes(&self) -> Option<u64> {
         let best = self.factors.iter().copied().fold(0.0, f64::max);
         if self.reaches(best.powi(self.grid.ndim() as i32)) { None } else { Some(0) }
@@ -92,15 +92,15 @@ impl PointReward for UniformRandom {
 }
 
 impl GridReward {
-    /// A product of waves under a bell, highest in the middle of the grid.
+    /// Builds a product of waves under a bell, highest in the middle of the grid.
     ///
     /// With `a_d = |x_d / (height - 1) - 1/2|` and `f(a) = (cos(50 a) + 1) N(5 a; 0, 1)`, `R = r0 + r1 prod_d
     /// f(a_d)`. The sum over all points factors, so that `Z = r0 H^D + r1 (sum_x f)^D`.
     ///
-    /// A *mode* is a point whose product reaches `(gamma f(0))^D`, with `f(0) = 2 / sqrt(2 pi)`: `gamma` is the share
-    /// of the peak that each factor of a mode reaches. On a coarse grid of even height no point comes near enough to
-    /// the middle and there is no mode, see [`check_modes`](Self::check_modes). An `r0` below [`REWARD_FLOOR`] stands
-    /// for that floor.
+    /// A *mode* is a point whose product reaches `(gamma f(0))^D`, with `f(0) = 2 / sqrt(2 pi)`: `gamma` is
+    /// the share of the peak that a factor of a mode reaches on average. On a coarse grid of even height no
+    /// point is near enough to the middle and there is no mode, see [`check_modes`](Self::check_modes). An
+    /// `r0` below [`REWARD_FLOOR`] is replaced by that floor.
     ///
     /// # Errors
     /// [`Error::Config`] unless `r0` and `r1` are finite and not negative and `gamma` lies in `(0, 1]`.
@@ -134,12 +134,13 @@ impl GridReward {
         Ok(Self::new(RewardKind::Cosine, grid, r0, r0 + r1 * mode_product, points))
     }
 
-    /// The sparse reward of Pan et al. (*Generative Augmented Flow Networks*, 2022): 1 at a few points near the
-    /// corners, and [`REWARD_FLOOR`] more at every point.
+    /// Builds the sparse reward of Pan et al. (*Generative Augmented Flow Networks*, 2022): 1 at a few points
+    /// near the corners, and [`REWARD_FLOOR`] more at every point.
     ///
-    /// The points worth 1, the *modes*, have coordinates of 1 and `H - 2` only, at least one of them `H - 2`: `2^D -
-    /// 1` points (one point at height 3, where 1 is `H - 2`). They are recognised by their coordinates, not listed,
-    /// so that the cost doesn't grow with their number. The mode threshold is one half.
+    /// The points worth 1, the *modes*, have coordinates of 1 and `H - 2` only, at least one of them `H - 2`:
+    /// `2^D - 1` points (a single point at height 3, because 1 is `H - 2`). They are recognised by their
+    /// coordinates, not listed, so that the cost doesn't grow with their number. The mode threshold is one
+    /// half.
     ///
     /// ```
     /// use gfn_gym::hypergrid::{GridReward, HyperGrid};
@@ -153,18 +154,19 @@ impl GridReward {
         Self::new(RewardKind::Sparse, grid, REWARD_FLOOR, 0.5, Sparse(*grid))
     }
 
-    /// Modes without any structure: each point is one with the same probability, by a hash of its coordinates.
+    /// Builds modes without any structure: each point is a mode with equal probability, by a hash of its
+    /// coordinates.
     ///
-    /// `R = r0 + bonus [hash(x) < mode_prob]`. Nothing can be learnt here but by heart: a control for rewards with
-    /// structure. The number of modes is near `mode_prob H^D`, and only [`totals`](Self::totals) counts it. An `r0`
-    /// below [`REWARD_FLOOR`] stands for that floor.
+    /// `R = r0 + bonus [hash(x) < mode_prob]`. The modes can only be memorised: use it as a control for
+    /// rewards with structure. The number of modes is near `mode_prob H^D`, and only [`totals`](Self::totals)
+    /// counts it. An `r0` below [`REWARD_FLOOR`] is replaced by that floor.
     ///
-    /// The hash is keyed from the seed and mixes all bits. (torchgfn takes a polynomial of the coordinates modulo
-    /// 2^31 - 1 in single precision; the points drawn differ.)
+    /// The hash is keyed from the seed and mixes all bits. (torchgfn uses a polynomial of the coordinates
+    /// modulo 2^31 - 1 in single precision; its modes differ.)
     ///
     /// # Errors
-    /// [`Error::Config`] unless `r0` is finite and not negative, the bonus finite and positive, and the probability in
-    /// `(0, 1)`.
+    /// [`Error::Config`] unless `r0` is finite and not negative, the bonus finite and positive, and the
+    /// probability in `(0, 1)`.
     ///
     /// ```
     /// use gfn_gym::hypergrid::{GridReward, HyperGrid};

@@ -6,7 +6,7 @@ use gfn::{Error, Result};
 use super::{GridReward, PointReward, RewardKind, floored, power};
 use crate::hypergrid::HyperGrid;
 
-/// The place of a coordinate, by `a = |x / (height - 1) - 1/2|`.
+/// The zone of a coordinate, by `a = |x / (height - 1) - 1/2|`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Zone {
     Inner,
@@ -18,8 +18,8 @@ enum Zone {
 
 /// A reward by zone. A point lies in the lowest zone of its coordinates.
 ///
-/// Thresholds are compared in integers: in floating point `0.3 < a` depends on rounding, and a grid of height 16
-/// would have 9 modes instead of 4.
+/// Thresholds are compared in integers: in floating point `0.3 < a` depends on rounding, and a grid of height
+/// 16 would have 9 modes instead of 4.
 #[derive(Debug)]
 struct ZoneReward {
     ndim: usize,
@@ -51,7 +51,7 @@ impl ZoneReward {
         point.iter().map(|&x| self.zones[usize::from(x)]).min().unwrap_or(Zone::Inner)
     }
 
-    /// The number of points in this zone or a higher one.
+    /// Returns the number of points in this zone or a higher one.
     fn n_at_least(&self, zone: Zone) -> u64 {
         power(self.zones.iter().filter(|z| **z >= zone).count() as u64, self.ndim)
     }
@@ -78,7 +78,7 @@ impl PointReward for ZoneReward {
     }
 }
 
-/// Returns the base reward raised to the floor, after a check of all three numbers.
+/// Returns the base reward, raised to the floor, after a check of all three numbers.
 fn checked(r0: f64, r1: f64, r2: f64) -> Result<f64> {
     if !(r0 >= 0.0 && r1 >= 0.0 && r2 >= 0.0 && (r0 + r1 + r2).is_finite()) {
         return Err(Error::config("r0, r1, r2", format!("{r0}, {r1}, {r2}"), "finite numbers of at least 0"));
@@ -87,13 +87,14 @@ fn checked(r0: f64, r1: f64, r2: f64) -> Result<f64> {
 }
 
 impl GridReward {
-    /// The deceptive reward of Kim et al. (*Adaptive Teachers for Amortized Samplers*, 2025): `r1` draws towards the
-    /// middle, away from the bands.
+    /// Builds the deceptive reward of Kim et al. (*Adaptive Teachers for Amortized Samplers*, 2025): `r1`
+    /// attracts towards the middle, away from the bands.
     ///
-    /// With `a_d = |x_d / (height - 1) - 1/2|`, `R = r0 + r1 - r1 [all a_d > 0.1] + r2 [all 0.3 < a_d < 0.4]`, as in
-    /// the authors' program (the paper's equation 9 differs). A *mode* is a point with all coordinates in the band,
-    /// worth `r0 + r2`; with `r1 >= r2` the middle is worth as much and the name no longer fits. Thresholds are
-    /// compared in integers. An `r0` below [`REWARD_FLOOR`](super::REWARD_FLOOR) stands for that floor.
+    /// With `a_d = |x_d / (height - 1) - 1/2|`,
+    /// `R = r0 + r1 - r1 [all a_d > 0.1] + r2 [all 0.3 < a_d < 0.4]`, as in the authors' program (the paper's
+    /// equation 9 differs). A *mode* is a point with all coordinates in the band, worth `r0 + r2`; with
+    /// `r1 >= r2` the middle is worth at least as much and the reward isn't deceptive. Thresholds are
+    /// compared in integers. An `r0` below [`REWARD_FLOOR`](super::REWARD_FLOOR) is replaced by that floor.
     ///
     /// # Errors
     /// [`Error::Config`] unless all three are finite and not negative.
@@ -114,11 +115,12 @@ impl GridReward {
     }
 }
 
-/// The reward of Bengio et al. (2021): a flat `r0`, a plateau `r1` in the corners, a band `r2` inside each corner.
+/// The reward of Bengio et al. (2021): a flat `r0`, a plateau `r1` in the corners, a band `r2` inside each
+/// corner.
 ///
-/// With `a_d = |x_d / (height - 1) - 1/2|`, `R = r0 + r1 [all a_d > 0.25] + r2 [all 0.3 < a_d < 0.4]`. The thresholds
-/// are compared in integers: in floating point `0.3 < a` depends on rounding, and a grid of height 16 would have 9
-/// modes instead of 4.
+/// With `a_d = |x_d / (height - 1) - 1/2|`, `R = r0 + r1 [all a_d > 0.25] + r2 [all 0.3 < a_d < 0.4]`. The
+/// thresholds are compared in integers: in floating point `0.3 < a` depends on rounding, and a grid of height
+/// 16 would have 9 modes instead of 4.
 ///
 /// A *mode* is a point with all three terms.
 ///
@@ -140,7 +142,8 @@ pub struct OriginalReward {
 }
 
 impl OriginalReward {
-    /// The reward on the points of a grid. An `r0` below [`REWARD_FLOOR`](super::REWARD_FLOOR) stands for that floor.
+    /// Builds the reward on the points of a grid. An `r0` below [`REWARD_FLOOR`](super::REWARD_FLOOR) is
+    /// replaced by that floor.
     ///
     /// # Errors
     /// [`Error::Config`] unless all three are finite and not negative.
@@ -152,10 +155,10 @@ impl OriginalReward {
         Ok(Self { reward, log_z, n_modes })
     }
 
-    /// `r0` = 0.1, `r1` = 0.5, `r2` = 2.
+    /// Builds the reward with `r0` = 0.1, `r1` = 0.5, `r2` = 2.
     ///
     /// # Errors
-    /// None of those of [`new`](Self::new) arises.
+    /// Returns none, because these numbers are valid.
     pub fn standard(grid: &HyperGrid) -> Result<Self> {
         Self::new(grid, 0.1, 0.5, 2.0)
     }
@@ -167,7 +170,8 @@ impl OriginalReward {
         self.log_z
     }
 
-    /// Returns the number of modes, `b^D`. It is 0 if no coordinate lies in the band (heights of 6 and below, and 11).
+    /// Returns the number of modes, `b^D`. It is 0 if no coordinate lies in the band (heights of 6 and below,
+    /// and 11).
     #[must_use]
     pub fn n_modes(&self) -> u64 {
         self.n_modes
@@ -185,7 +189,7 @@ impl OriginalReward {
         self.reward.reward(states)
     }
 
-    /// Returns it as one of the rewards that [`RewardKind`] names.
+    /// Returns the reward as a [`GridReward`], which [`RewardKind`] names.
     #[must_use]
     pub fn grid_reward(&self) -> &GridReward {
         &self.reward

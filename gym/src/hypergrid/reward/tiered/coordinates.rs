@@ -5,16 +5,16 @@ use std::fmt::{self, Debug, Formatter};
 
 use super::{Conditions, MAX_STEPS};
 
-/// Returns the bits that a coordinate covers under a tier and a rule, all bits if the tier needs none, or `None` if the
+/// The bits that a coordinate covers under a tier and a rule: all bits if the tier needs none, `None` if the
 /// coordinate isn't allowed. The arguments are the tier, the rule and the coordinate.
 pub(super) type Cover = Box<dyn Fn(usize, usize, usize) -> Option<u64> + Send + Sync>;
 
-/// Conditions on coordinates that tables describe: a point meets a tier if all its constrained coordinates are
-/// allowed, together cover all 64 bits, add up to a multiple of the tier's modulus, and share no factor if they are a
-/// coprime pair.
+/// Conditions on coordinates in the form of tables: a point meets a tier if all its constrained coordinates
+/// are allowed, together cover all 64 bits, and add up to a multiple of the tier's modulus, and if the
+/// coordinates of each coprime pair share no factor.
 ///
-/// A point is judged dimension by dimension, and points with the same state so far are counted together. A state has,
-/// for each tier, the covered bits; for each tier, the sum; the sum of the selector; and for each dimension, the
+/// Counting goes dimension by dimension, and points in the same state are counted together. A state has, for
+/// each tier, the covered bits; for each tier, the sum; the sum of the selector; and for each dimension, the
 /// factors of the coordinate if it has a partner in a later dimension.
 pub(super) struct CoordinateConditions {
     pub(super) dims: Vec<usize>,
@@ -24,11 +24,12 @@ pub(super) struct CoordinateConditions {
     pub(super) sums: Vec<(Vec<u64>, u64)>,
     /// The prime factors of each coordinate, as bits.
     pub(super) factors: Vec<u64>,
-    /// Pairs of places in `dims` that share no factor, from the tier `pairs_from` on.
+    /// Pairs of indices into `dims` whose coordinates must share no factor, from the tier `pairs_from` on.
     pub(super) pairs: Vec<(usize, usize)>,
     pub(super) pairs_from: usize,
     pub(super) n_rules: usize,
-    /// The rule is the sum of these numbers of the coordinates, times the places of their dimensions, modulo `n_rules`.
+    /// The numbers of the coordinates that select the rule: the sum of each number times the dimension's
+    /// entry in `places`, modulo `n_rules`.
     pub(super) selector: Vec<u64>,
     pub(super) places: Vec<u64>,
 }
@@ -40,8 +41,8 @@ impl Debug for CoordinateConditions {
 }
 
 impl CoordinateConditions {
-    /// Returns the state after the coordinate `x` alone, in the `d`-th constrained dimension; `None` if it isn't
-    /// allowed.
+    /// Returns the state after the coordinate `x` alone, in the `d`-th constrained dimension; `None` if it
+    /// isn't allowed.
     fn state_of(&self, tiers: &[usize], rule: usize, d: usize, x: usize) -> Option<Vec<u64>> {
         let mut state = tiers.iter().map(|&t| (self.cover)(t, rule, x)).collect::<Option<Vec<u64>>>()?;
         state.extend(tiers.iter().map(|&t| self.sums[t].0[x] % self.sums[t].1));
@@ -51,8 +52,8 @@ impl CoordinateConditions {
         Some(state)
     }
 
-    /// Returns the state after dimension `d` from the states of the earlier dimensions and of this one; `None` if a
-    /// coprime pair shares a factor.
+    /// Returns the state after dimension `d` from the states of the earlier dimensions and of this one;
+    /// `None` if a coprime pair shares a factor.
     fn join(&self, tiers: &[usize], d: usize, before: &[u64], here: &[u64]) -> Option<Vec<u64>> {
         let n = tiers.len();
         let mut state: Vec<u64> = before.iter().zip(here).map(|(a, b)| a | b).collect();
@@ -78,8 +79,8 @@ impl CoordinateConditions {
         covered.iter().all(|bits| *bits == u64::MAX) && rest[..tiers.len()].iter().all(|sum| *sum == 0)
     }
 
-    /// Counts the points that meet the tiers, by the rule that the selector gives, from the number of coordinates
-    /// with each state in each dimension.
+    /// Counts the points that meet the tiers, by the rule that the selector gives, from the number of
+    /// coordinates with each state in each dimension.
     fn count(&self, tiers: &[usize], dimensions: &[BTreeMap<Vec<u64>, u64>]) -> Option<Vec<u64>> {
         let mut out = vec![0; self.n_rules];
         for t in 0..tiers.len() {

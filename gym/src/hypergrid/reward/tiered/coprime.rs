@@ -9,17 +9,18 @@ use crate::hypergrid::reward::{GridReward, RewardKind};
 
 /// Tiers of conditions on the prime factors of the coordinates.
 ///
-/// With `v = x + 1`, tier `t` needs that every constrained `v` is a product of the allowed primes, each with an
-/// exponent of at most the tier's cap; from [`pairs_from`](Self::pairs_from) on, that the `v` of the given pairs have
-/// no allowed prime in common; and that the least common multiple of all constrained `v` is the tier's target, if it
-/// has one. Modes pass all tiers.
+/// With `v = x + 1`, tier `t` has three conditions. Every constrained `v` is a product of the allowed primes,
+/// each with an exponent of at most the tier's cap. From [`pairs_from`](Self::pairs_from) on, the `v` of the
+/// given pairs have no allowed prime in common. The least common multiple of all constrained `v` is the
+/// tier's target, if it has one. Modes pass all tiers.
 ///
-/// With [`rules`](Self::rules), the last tier also needs the least common multiple of the point's rule, which is the
-/// sum of the constrained `v` modulo the number of rules.
+/// If there are several [`rules`](Self::rules), the last tier also needs the least common multiple of the
+/// point's rule. The rule is the sum of the constrained `v` modulo the number of rules.
 ///
-/// Primes above the height are left out, and caps are cut to the greatest exponent that all remaining primes reach
-/// within the height. log Z and the number of modes are counted exactly by dynamic programming over the dimensions;
-/// it takes too many steps only with many primes and targets, or pairs of dimensions far apart.
+/// Primes above the height are left out, and caps are cut to the largest exponent that all remaining primes
+/// reach within the height. log Z and the number of modes are counted exactly by dynamic programming over the
+/// dimensions, unless there are many primes and targets, or pairs of dimensions far apart: that takes too
+/// many steps.
 ///
 /// ```
 /// use gfn_gym::hypergrid::{HyperGrid, MultiplicativeCoprime, Preset};
@@ -38,12 +39,12 @@ pub struct MultiplicativeCoprime {
     pub primes: Vec<u32>,
     /// The tiers.
     pub tiers: Vec<CoprimeTier>,
-    /// Pairs of constrained dimensions that must be coprime, by their places in [`dims`](Self::dims).
+    /// The pairs of constrained dimensions that must be coprime, by their indices into [`dims`](Self::dims).
     pub pairs: Vec<(usize, usize)>,
     /// The first tier that needs coprime pairs.
     pub pairs_from: usize,
-    /// The least common multiple that the last tier needs for each rule, if any; no rules is the same as one without
-    /// a target.
+    /// The least common multiple that the last tier needs for each rule, if any; an empty list is equal to
+    /// one rule without a target.
     pub rules: Vec<Option<u64>>,
 }
 
@@ -52,7 +53,7 @@ pub struct MultiplicativeCoprime {
 pub struct CoprimeTier {
     /// The reward that the tier adds.
     pub weight: f64,
-    /// The greatest exponent of a prime.
+    /// The largest exponent of a prime.
     pub cap: u32,
     /// The least common multiple of the constrained coordinates.
     pub lcm: LcmTarget,
@@ -61,24 +62,24 @@ pub struct CoprimeTier {
 /// The least common multiple that a tier needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LcmTarget {
-    /// Any.
+    /// Any least common multiple.
     Any,
     /// The product of all allowed primes, each to the power of the tier's cap.
     Full,
-    /// This number.
+    /// The given number.
     Of(u64),
 }
 
 impl MultiplicativeCoprime {
-    /// All dimensions, the primes 2, 3 and 5, three tiers of weights 1, 10 and 100, all of cap 2 and without further
-    /// conditions.
+    /// Returns all dimensions, the primes 2, 3 and 5, three tiers of weights 1, 10 and 100, all of cap 2 and
+    /// without further conditions.
     #[must_use]
     pub fn standard(grid: &HyperGrid) -> Self {
         Self { pairs: Vec::new(), ..Self::chain(grid, grid.ndim(), 3, &[2; 3], LcmTarget::Any) }
     }
 
-    /// The first `n_dims` dimensions and `n_primes` primes, a tier of weight `10^t` for each cap, neighbouring
-    /// dimensions coprime from the third tier on, and a target of the last tier.
+    /// Returns the first `n_dims` dimensions and `n_primes` primes, a tier of weight `10^t` for each cap,
+    /// neighbouring dimensions coprime from the third tier on, and a target of the last tier.
     pub(in crate::hypergrid::reward) fn chain(
         grid: &HyperGrid,
         n_dims: usize,
@@ -100,12 +101,12 @@ impl MultiplicativeCoprime {
         }
     }
 
-    /// Adds rules: `n_rules` different targets, drawn from the products of all allowed primes with exponents from 1
-    /// to the last tier's cap.
+    /// Adds rules: `n_rules` different targets, drawn from the products of all allowed primes with exponents
+    /// from 1 to the last tier's cap.
     ///
     /// # Errors
-    /// [`Error::Config`] if there are fewer such products than rules, for more than 1,024 rules, and for what
-    /// [`build`](Self::build) refuses of primes.
+    /// [`Error::Config`] if there are fewer such products than rules, for more than 1,024 rules, and for
+    /// primes that [`build`](Self::build) refuses.
     pub fn with_random_rules(mut self, grid: &HyperGrid, n_rules: usize, seed: u64) -> Result<Self> {
         let primes = self.primes_within(grid)?;
         let cap = self.tiers.last().map_or(0, |tier| cut(tier.cap, &primes, grid));
@@ -133,9 +134,9 @@ impl MultiplicativeCoprime {
     /// Builds the reward on the points of a grid.
     ///
     /// # Errors
-    /// [`Error::Config`] for dimensions that the grid lacks, for pairs beyond the constrained dimensions, for a
-    /// number among the primes that is not prime or repeated, if none or more than 32 of them are left, for a target
-    /// with other prime factors than the allowed ones, unless there are 1 to 32 tiers with finite and positive
+    /// [`Error::Config`] for dimensions that the grid lacks, for pairs beyond the constrained dimensions, for
+    /// a prime that is not prime or repeated, if none or more than 32 primes are left, for a target with
+    /// other prime factors than the allowed ones, unless there are 1 to 32 tiers with finite and positive
     /// weights, and for an `r0` that is negative or not finite.
     pub fn build(&self, grid: &HyperGrid) -> Result<GridReward> {
         check_dims(grid, &self.dims)?;
@@ -195,7 +196,7 @@ impl MultiplicativeCoprime {
         build_table(kind, grid, self.r0, n, weights, mode_tiers, conditions)
     }
 
-    /// Returns the primes that a coordinate of this grid can be a multiple of.
+    /// Returns the allowed primes that have a multiple among the values of a coordinate of this grid.
     fn primes_within(&self, grid: &HyperGrid) -> Result<Vec<u32>> {
         let within: Vec<u32> = self.primes.iter().copied().filter(|&p| p as usize <= grid.height()).collect();
         let is_prime = |&p: &u32| p >= 2 && (2..).take_while(|d| d * d <= p).all(|d| p % d != 0);
@@ -229,8 +230,8 @@ fn exponents(number: u64, primes: &[u32]) -> Option<Vec<u32>> {
     (rest == 1).then_some(out)
 }
 
-/// Returns all bits but those of the primes of which a number has less than the target, or `None` if it doesn't
-/// divide the target.
+/// Returns all bits except those of primes whose exponent in the number is below the target's; `None` if the
+/// number doesn't divide the target.
 fn covered_primes(number: &[u32], target: Option<&Vec<u32>>) -> Option<u64> {
     let mut missing = 0;
     for (p, (exponent, most)) in number.iter().zip(target.into_iter().flatten()).enumerate() {

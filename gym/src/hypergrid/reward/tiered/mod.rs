@@ -17,16 +17,16 @@ use gfn::{Error, Result};
 use super::{GridReward, PointReward, RewardKind, floored, power};
 use crate::hypergrid::HyperGrid;
 
-/// The number of steps up to which points are counted by dynamic programming: a few seconds.
+/// The largest number of steps of counting points by dynamic programming: a few seconds.
 const MAX_STEPS: usize = 1 << 24;
 
-/// The number of draws among which checks are searched that don't follow from the tiers.
+/// The number of attempts to draw checks that don't follow from the tiers.
 const TRIES: usize = 64;
 
 /// The conditions of a table of tiers, and the counts of points that meet them.
 ///
-/// Tiers are numbered from 0 and sets of them are bits, tier `t` the bit `1 << t`. A family with several *rules*
-/// sorts the points by a selector, and some tiers have another condition for each rule.
+/// Tiers are numbered from 0 and sets of them are bits, tier `t` the bit `1 << t`. A family with several
+/// *rules* sorts the points by a selector, and some tiers have another condition for each rule.
 trait Conditions: Debug + Send + Sync {
     /// Returns the number of rules.
     fn n_rules(&self) -> usize;
@@ -37,17 +37,18 @@ trait Conditions: Debug + Send + Sync {
     /// Returns `true` if a point with this rule meets the condition of a tier.
     fn is_met(&self, tier: usize, rule: usize, point: &[u16]) -> bool;
 
-    /// Returns the number of points that meet all these tiers, by rule, with all unconstrained dimensions at 0.
-    /// `None` if only visiting all points would count them.
+    /// Returns the number of points that meet all these tiers, by rule, with all unconstrained dimensions at
+    /// 0; `None` if points could only be counted by visiting all of them.
     fn counts(&self, tiers: &[usize]) -> Option<Vec<u64>>;
 }
 
-/// A table of tiers. The reward grows with each tier that a point passes, and a point passes a tier only with all
-/// before it: `R = r0 + sum_t w_t [x meets the conditions of tiers 0..=t]`.
+/// A table of tiers. The reward grows with each tier that a point passes, and a point passes a tier only with
+/// all tiers before it: `R = r0 + sum_t w_t [x meets the conditions of tiers 0..=t]`.
 ///
-/// [`BitwiseXor`], [`MultiplicativeCoprime`] and [`ConditionalMultiscale`] fill the table; [`GridReward::tiered`]
-/// returns it. With `n_t` the points that pass the tiers up to `t`, `Z = r0 H^D + sum_t w_t n_t`. A *mode* passes the
-/// first `mode_tiers` tiers, for most families all.
+/// [`BitwiseXor`], [`MultiplicativeCoprime`] and [`ConditionalMultiscale`] fill the table;
+/// [`GridReward::tiered`] returns it. With `n_t` the number of points that pass the tiers up to `t`,
+/// `Z = r0 H^D + sum_t w_t n_t`. A *mode* passes the first `mode_tiers` tiers, which are all tiers for most
+/// families.
 ///
 /// ```
 /// use gfn_gym::hypergrid::{BitwiseXor, HyperGrid};
@@ -81,16 +82,16 @@ impl TieredReward {
     /// Returns the rule of a point of the grid, below [`n_rules`](Self::n_rules).
     ///
     /// # Panics
-    /// May panic if the point isn't of the grid.
+    /// May panic if the point lies outside the grid.
     #[must_use]
     pub fn rule(&self, point: &[u16]) -> usize {
         self.conditions.rule(point)
     }
 
-    /// Returns the set of tiers whose conditions a point of the grid meets, each judged alone.
+    /// Returns the set of tiers whose conditions a point of the grid meets, independently of the other tiers.
     ///
     /// # Panics
-    /// May panic if the point isn't of the grid.
+    /// May panic if the point lies outside the grid.
     #[must_use]
     pub fn passed_tiers(&self, point: &[u16]) -> u32 {
         let rule = self.rule(point);
@@ -103,7 +104,7 @@ impl TieredReward {
         self.values[self.leading(tiers)]
     }
 
-    /// Returns `true` if meeting the conditions of these tiers makes a mode.
+    /// Returns `true` if a point that meets the conditions of these tiers is a mode.
     pub(super) fn is_mode_of(&self, tiers: u32) -> bool {
         self.leading(tiers) >= self.mode_tiers
     }
@@ -112,8 +113,8 @@ impl TieredReward {
         (tiers.trailing_ones() as usize).min(self.weights.len())
     }
 
-    /// Returns the numbers of points that meet the conditions of a set of tiers, by rule, if they are known without
-    /// visiting all points.
+    /// Returns the number of points of each rule that meet the conditions of a set of tiers; `None` if it
+    /// isn't known without visiting all points.
     #[must_use]
     pub fn counts_of_tiers(&self, tiers: u32) -> Option<Vec<u64>> {
         let tiers: Vec<usize> = (0..self.weights.len()).filter(|t| tiers >> t & 1 == 1).collect();
@@ -121,8 +122,8 @@ impl TieredReward {
         Some(self.conditions.counts(&tiers)?.into_iter().map(|count| count * free).collect())
     }
 
-    /// Returns the numbers of points that pass the first `n` tiers, by rule, if they are known without visiting all
-    /// points.
+    /// Returns the number of points of each rule that pass the first `n` tiers; `None` if it isn't known
+    /// without visiting all points.
     #[must_use]
     pub fn counts(&self, n: usize) -> Option<Vec<u64>> {
         self.counts_of_tiers(u32::MAX.checked_shr(32 - n.min(self.weights.len()) as u32).unwrap_or(0))
@@ -158,8 +159,8 @@ impl PointReward for TieredReward {
 /// Builds the reward of a table whose conditions constrain some dimensions of the grid.
 ///
 /// # Errors
-/// [`Error::Config`] unless there are 1 to 32 tiers with finite and positive weights, at least one and at most all of
-/// them for a mode, and `r0` is finite and not negative.
+/// [`Error::Config`] unless there are 1 to 32 tiers with finite and positive weights, a mode needs at least
+/// one and at most all of them, and `r0` is finite and not negative.
 fn build_table(
     kind: RewardKind,
     grid: &HyperGrid,
@@ -188,7 +189,7 @@ fn build_table(
     Ok(GridReward::new(kind, grid, base, mode_threshold, points))
 }
 
-/// Refuses dimensions that the grid lacks or that are named twice.
+/// Refuses dimensions that the grid lacks or that are listed twice.
 fn check_dims(grid: &HyperGrid, dims: &[usize]) -> Result<()> {
     let has_duplicate = dims.iter().enumerate().any(|(i, dim)| dims[..i].contains(dim));
     if dims.is_empty() || has_duplicate || dims.iter().any(|&dim| dim >= grid.ndim()) {

@@ -7,19 +7,19 @@ use super::{Conditions, build_table, check_dims};
 use crate::hypergrid::HyperGrid;
 use crate::hypergrid::reward::{GridReward, RewardKind};
 
-/// Tiers of digits, from coarse to fine; the condition on a digit depends on the coarser ones.
+/// Tiers of digits, from coarse to fine; the condition on a digit depends on the coarser digits.
 ///
-/// Coordinates are written in base `b` with `L` digits, `H = b^L`; `d_t` is the `(t+1)`-th most significant one. Tier
-/// `t` needs for every constrained coordinate `(d_t + s_t + sum_{k<t} a_tk d_k) mod b < f`, with a shift `s_t`, a
-/// filter width `f` and coefficients `a`; and, if it has a `cross_mod` m, that the `d_t` of all constrained
-/// coordinates add up to 0 modulo m.
+/// Coordinates are written in base `b` with `L` digits, `H = b^L`; `d_t` is the `(t+1)`-th most significant
+/// digit. Tier `t` needs for every constrained coordinate `(d_t + s_t + sum_{k<t} a_tk d_k) mod b < f`, with
+/// a shift `s_t`, a filter width `f` and coefficients `a`. If it has a `cross_mod` m, the `d_t` of all
+/// constrained coordinates must also add up to 0 modulo m.
 ///
-/// There may be several rules, each with its coefficients. The rule is `sum_i u_i f^i` modulo their number, with
-/// `u_i` the number `(d_0 + s_0) mod b mod f` of the `i`-th constrained coordinate.
+/// There may be several rules, each with its coefficients. The rule is `sum_i u_i f^i` modulo the number of
+/// rules, with `u_i` the number `(d_0 + s_0) mod b mod f` of the `i`-th constrained coordinate.
 ///
-/// A *mode* passes enough tiers that `(f / b)^(tiers x dims)` falls below a tenth, or all of them. log Z and the
-/// number of modes are counted exactly by dynamic programming over the dimensions. (torchgfn's closed form is wrong
-/// if a `cross_mod` doesn't divide the base.)
+/// A *mode* passes enough tiers that `(f / b)^(tiers x dims)` is below a tenth, or all of them. log Z and the
+/// number of modes are counted exactly by dynamic programming over the dimensions. (torchgfn's closed form is
+/// wrong if a `cross_mod` doesn't divide the base.)
 ///
 /// ```
 /// use gfn_gym::hypergrid::{ConditionalMultiscale, HyperGrid, Preset};
@@ -39,9 +39,9 @@ pub struct ConditionalMultiscale {
     pub base: u32,
     /// The width f of the filter.
     pub filter_width: u32,
-    /// The tiers, at most as many as there are digits.
+    /// The tiers, at most one per digit.
     pub tiers: Vec<MultiscaleTier>,
-    /// The coefficients a of each rule: `t` of them for tier `t`.
+    /// The coefficients a of each rule, by tier: tier `t` has `t` coefficients.
     pub coefficients: Vec<Vec<Vec<u32>>>,
 }
 
@@ -52,12 +52,13 @@ pub struct MultiscaleTier {
     pub weight: f64,
     /// The shift of its filter.
     pub shift: u32,
-    /// A number that the sum over dimensions of its digits is a multiple of, if any.
+    /// The modulus that divides the sum of the tier's digits over the dimensions; `None` for no such
+    /// condition.
     pub cross_mod: Option<u32>,
 }
 
 impl MultiscaleTier {
-    /// A tier with neither shift nor cross-dimensional condition.
+    /// Builds a tier with neither shift nor cross-dimensional condition.
     #[must_use]
     pub fn new(weight: f64) -> Self {
         Self { weight, shift: 0, cross_mod: None }
@@ -65,15 +66,15 @@ impl MultiscaleTier {
 }
 
 impl ConditionalMultiscale {
-    /// All dimensions in base 4 with a filter of width 2, weights 1, 10 and 100 (fewer, if the height has fewer
-    /// digits), and coefficients from seed 42.
+    /// Returns all dimensions in base 4 with a filter of width 2, weights 1, 10 and 100 (fewer, if the height
+    /// has fewer digits), and coefficients from seed 42.
     #[must_use]
     pub fn standard(grid: &HyperGrid) -> Self {
         Self::random(grid, grid.ndim(), 2, &[1.0, 10.0, 100.0].map(MultiscaleTier::new), 1, 42)
     }
 
-    /// The first `n_dims` dimensions in base 4, the first of these tiers that the height has digits for, and random
-    /// coefficients. The first rules of a seed are the same for any number of rules.
+    /// Returns the first `n_dims` dimensions in base 4, the first of these tiers that the height has digits
+    /// for, and random coefficients. The first rules of a seed are equal for any number of rules.
     #[must_use]
     pub fn random(
         grid: &HyperGrid,
@@ -101,10 +102,11 @@ impl ConditionalMultiscale {
     /// Builds the reward on the points of a grid.
     ///
     /// # Errors
-    /// [`Error::Config`] for dimensions that the grid lacks, a height that is no power of the base, more tiers than
-    /// digits, a filter width outside `1..=base`, coefficients that don't fit the tiers, a cross-dimensional modulus
-    /// outside `2..=65536`, more rules than the filter leaves patterns for, a rule that no point of the first tier
-    /// has, weights that aren't finite and positive, and an `r0` that is negative or not finite.
+    /// [`Error::Config`] for dimensions that the grid lacks, a height that is no power of the base, more
+    /// tiers than digits, a filter width outside `1..=base`, coefficients that don't fit the tiers, a
+    /// cross-dimensional modulus outside `2..=65536`, more rules than the filter leaves patterns for, a rule
+    /// without a point in the first tier, weights that aren't finite and positive, and an `r0` that is
+    /// negative or not finite.
     pub fn build(&self, grid: &HyperGrid) -> Result<GridReward> {
         check_dims(grid, &self.dims)?;
         let n_digits = self.check(grid)?;

@@ -9,18 +9,18 @@ use crate::hypergrid::reward::{GridReward, RewardKind};
 
 /// Tiers of parity checks on the bits of the coordinates: equations over GF(2), the field of two elements.
 ///
-/// Each tier lays its checks on every bit-plane of its range: at bit `b`, the bits of the constrained coordinates
-/// that a check names add up to an odd or an even number. Modes pass all tiers. They are spread over the whole grid:
-/// the structure to learn is algebra, not a place.
+/// Each tier applies its checks to every bit-plane of its range: at bit `b`, the bits of the coordinates that
+/// a check lists add up to an odd or an even number. Modes pass all tiers. They are spread over the whole
+/// grid: a sampler must learn equations, not a region.
 ///
-/// There may be several rules: parities of a point's bits, the [`selector`](Self::selector), choose one, and a tier
-/// may have other checks for each.
+/// There may be several rules: the parities of a point's bits under the [`selector`](Self::selector) choose a
+/// rule, and a tier may have other checks for each rule.
 ///
-/// If the height is a power of 2, a consistent system of rank `r` on `M` coordinates of `B` bits has `2^(M B - r)`
-/// solutions, so that log Z and the number of modes are known on any grid. At other heights they aren't: part of the
-/// solutions lies outside the grid. (torchgfn counts those as well, and with a number of rules that is no power of 2
-/// leaves some points of rules out. There the checks of rules aren't a tier, so that [`GridReward::with_corruption`]
-/// drops them.)
+/// If the height is a power of 2, a consistent system of rank `r` on `M` coordinates of `B` bits has
+/// `2^(M B - r)` solutions, so that log Z and the number of modes are known on any grid. At other heights
+/// they are unknown, because part of the solutions lies outside the grid. (torchgfn counts these as well, and
+/// assigns some points no rule if the number of rules is no power of 2. Its checks of rules aren't a tier, so
+/// that its corruption drops them.)
 ///
 /// ```
 /// use gfn_gym::hypergrid::{BitwiseXor, HyperGrid, Preset};
@@ -37,9 +37,9 @@ pub struct BitwiseXor {
     pub dims: Vec<usize>,
     /// The tiers.
     pub tiers: Vec<ParityTier>,
-    /// Sets of bits whose parities, lowest first, are the binary digits of a number; modulo the number of rules it is
-    /// the rule. Bit `b` of the `i`-th constrained coordinate is `i * B + b`, with `B` the bits that the height needs
-    /// (4 at height 16).
+    /// The sets of bits whose parities, lowest first, are the binary digits of a number; modulo the number of
+    /// rules it is the rule. Bit `b` of the `i`-th constrained coordinate has index `i * B + b`, with `B` the
+    /// number of bits that the height needs (4 at height 16).
     pub selector: Vec<u128>,
 }
 
@@ -48,23 +48,23 @@ pub struct BitwiseXor {
 pub struct ParityTier {
     /// The reward that the tier adds.
     pub weight: f64,
-    /// The lowest and the highest bit-plane checked; cut to the bits that the height needs.
+    /// The lowest and the highest bit-plane checked; clipped to the bits that the height needs.
     pub bits: (u32, u32),
-    /// The checks on these planes for each rule, or one list for all rules. Without a check, all points pass.
+    /// The checks on these planes for each rule, or one list for all rules. All points pass an empty list.
     pub checks: Vec<Vec<ParityCheck>>,
 }
 
 /// A parity check on the bit-planes of a tier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ParityCheck {
-    /// The coordinates that take part: bit `i` stands for the `i`-th of [`BitwiseXor::dims`].
+    /// The coordinates that the check lists: bit `i` stands for the `i`-th of [`BitwiseXor::dims`].
     pub of: u64,
-    /// The planes on which their bits add up to an odd number: bit `b` stands for plane `b`.
+    /// The planes on which their bits must add up to an odd number: bit `b` stands for plane `b`.
     pub odd: u32,
 }
 
 impl BitwiseXor {
-    /// Even parity of all dimensions, on the bits 0 to 5, to 7 and to 9, with weights 1, 10 and 100.
+    /// Returns even parity of all dimensions, on the bits 0 to 5, to 7 and to 9, with weights 1, 10 and 100.
     #[must_use]
     pub fn standard(grid: &HyperGrid) -> Self {
         let even = ParityCheck { of: lowest_bits(grid.ndim()), odd: 0 };
@@ -73,12 +73,12 @@ impl BitwiseXor {
         Self { r0: 0.0, dims: (0..grid.ndim()).collect(), tiers, selector: Vec::new() }
     }
 
-    /// The first `n_dims` dimensions, with random checks on all bit-planes: `n_checks[t]` for tier `t` of weight
-    /// `10^t`.
+    /// Returns the first `n_dims` dimensions, with random checks on all bit-planes: `n_checks[t]` for tier
+    /// `t` of weight `10^t`.
     ///
-    /// Checks are drawn independent of each other, tier upon tier, as long as one dimension stays free; later tiers
-    /// then get fewer or none. So there always are modes. (torchgfn draws each tier alone, and tiers may contradict
-    /// each other.)
+    /// Checks are drawn independent of each other, tier after tier, as long as one dimension stays free;
+    /// later tiers then get fewer or none. So there always are modes. (torchgfn draws each tier separately,
+    /// and its tiers may contradict each other.)
     ///
     /// # Errors
     /// [`Error::Config`] for no dimension, or more than the grid has.
@@ -100,18 +100,18 @@ impl BitwiseXor {
         Ok(Self { r0: 0.0, dims, tiers, selector: Vec::new() })
     }
 
-    /// Adds random rules and a tier of this weight with other checks for each.
+    /// Adds random rules and a tier of this weight with different checks for each rule.
     ///
-    /// The selector is drawn independent of the tiers so far, so that each selected number has an equal part of the
-    /// points that pass them. All rules check the same `n_checks` sets of coordinates on the planes `bits`, with
-    /// right-hand sides read off a random point that passes the tiers and has this rule: every rule can be met (at
-    /// heights that are a power of 2). If the tiers leave room, the checks follow neither from them nor from the
-    /// rule's number.
+    /// The selector is drawn independent of the tiers so far, so that each selected number has an equal share
+    /// of the points that pass them. All rules check the same `n_checks` sets of coordinates on the planes
+    /// `bits`. Their right-hand sides are those of a random point that passes the tiers and has this rule, so
+    /// that every rule can be met (at heights that are a power of 2). If the tiers leave room, the checks
+    /// follow neither from them nor from the rule's number.
     ///
     /// # Errors
-    /// [`Error::Config`] for no rule or more than 65,536, for planes that the height lacks, for no check or more than
-    /// constrained dimensions, for tiers that contradict each other, if the tiers leave too few bits free to select
-    /// by, and for what [`build`](Self::build) refuses of dimensions and checks.
+    /// [`Error::Config`] for no rule or more than 65,536, for planes that the height lacks, for no check or
+    /// more checks than constrained dimensions, for tiers that contradict each other, if the tiers leave too
+    /// few free bits for the selector, and for dimensions and checks that [`build`](Self::build) refuses.
     pub fn with_random_rules(
         mut self,
         grid: &HyperGrid,
@@ -155,7 +155,7 @@ impl BitwiseXor {
         for rule in 0..n_rules {
             let of_rule = trunk.with(digits(&self.selector, rule));
             let free = random_bits(width, &mut rng);
-            // Consistent, because the selector is independent of the tiers.
+            // The system is consistent, because the selector is independent of the tiers.
             let point = of_rule.solution(free).unwrap_or(free);
             let is_odd = |of: u128, plane: u32| u32::from(parity(on_plane(of, n_bits, plane) & point));
             let odd = |of: u128| (bits.0..=bits.1).fold(0, |odd, plane| odd | is_odd(of, plane) << plane);
@@ -169,9 +169,9 @@ impl BitwiseXor {
     ///
     /// # Errors
     /// [`Error::Config`] for dimensions that the grid lacks, checks or a selector on coordinates beyond the
-    /// constrained ones, a tier with neither one list of checks nor one for each rule, rules that the selector can't
-    /// choose, unless there are 1 to 32 tiers with finite and positive weights, and for an `r0` that is negative or
-    /// not finite.
+    /// constrained ones, a tier with neither one list of checks nor one per rule, rules that the selector
+    /// can't choose, unless there are 1 to 32 tiers with finite and positive weights, and for an `r0` that is
+    /// negative or not finite.
     pub fn build(&self, grid: &HyperGrid) -> Result<GridReward> {
         check_dims(grid, &self.dims)?;
         let systems = self.systems(grid)?;
@@ -233,7 +233,8 @@ fn lowest_bits(n: usize) -> u64 {
     u64::MAX.checked_shr(64 - n as u32).unwrap_or(0)
 }
 
-/// Returns the bits of a set of coordinates on one bit-plane, among the joint bits (coordinate by coordinate).
+/// Returns the bits of a set of coordinates on one bit-plane, among the joint bits (coordinate by
+/// coordinate).
 fn on_plane(of: u128, n_bits: u32, plane: u32) -> u128 {
     (0..64).filter(|d| of >> d & 1 == 1).fold(0, |mask, d| mask | 1 << (d * n_bits + plane))
 }
@@ -242,12 +243,12 @@ fn random_bits(width: usize, rng: &mut Rng) -> u128 {
     (0..width).fold(0, |mask, bit| mask | (rng.below(2) as u128) << bit)
 }
 
-/// Draws `n` masks of `width` bits that are independent of the system's rows and of each other, and adds them to it
-/// (with right sides of 0); the width is above the system's rank by at least `n`.
+/// Draws `n` masks of `width` bits that are independent of the system's rows and of each other, and adds them
+/// to the system (with right-hand sides of 0). Needs a `width` of at least the system's rank plus `n`.
 fn independent_rows(system: &mut LinearSystem, n: usize, width: usize, rng: &mut Rng) -> Vec<u128> {
     let mut rows = Vec::new();
     while rows.len() < n {
-        // At least half of all masks are independent of a system that doesn't span everything.
+        // Half or more of all masks are independent of a system whose rank is below the width.
         let mask = random_bits(width, rng);
         if system.add(mask, false) {
             rows.push(mask);
@@ -256,7 +257,7 @@ fn independent_rows(system: &mut LinearSystem, n: usize, width: usize, rng: &mut
     rows
 }
 
-/// Returns the equations under which the selector has a value.
+/// Returns the equations under which the selector has the value `number`.
 fn digits(selector: &[u128], number: usize) -> impl Iterator<Item = (u128, bool)> {
     selector.iter().enumerate().map(move |(i, &mask)| (mask, number >> i & 1 == 1))
 }
@@ -266,9 +267,9 @@ fn digits(selector: &[u128], number: usize) -> impl Iterator<Item = (u128, bool)
 struct ParityConditions {
     dims: Vec<usize>,
     n_bits: u32,
-    /// `true` if every combination of bits is a coordinate.
+    /// `true` if every combination of bits is a coordinate, that is, if the height is a power of 2.
     fills_bits: bool,
-    /// The equations of each tier, by rule or once for all rules.
+    /// The equations of each tier, by rule or one system for all rules.
     systems: Vec<Vec<LinearSystem>>,
     selector: Vec<u128>,
     n_rules: usize,

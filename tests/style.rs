@@ -1,20 +1,38 @@
-//! Style rules: parameters have names, `if` instead of `match` on conditions, documentation begins with a
-//! noun.
+//! Rules of style that a program can check: parameters have names, conditions are `if`s, documentation opens
+//! with a noun or a verb, and no name is a bare participle or pronoun.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The folders to check, without folders named `tests`.
+/// The folders that are read; what lies in a folder `tests` isn't.
 const FOLDERS: [&str; 8] = ["src", "gym", "plot", "judge", "extras", "dist", "python", "examples"];
-/// Words with which documentation of a public item may not begin.
-const QUESTION_WORDS: [&str; 9] = ["What", "Whatever", "Whether", "How", "Who", "Whoever", "Whom", "Whose", "Which"];
+/// The folders whose comments are counted, with all that lies in them, tests included.
+const COMMENTED: [&str; 12] =
+    ["src", "gym", "plot", "judge", "extras", "dist", "python", "examples", "benches", "tests", "scripts", "docs"];
+/// The largest share of documentation comments, in percent, that may open with one of [`HEADLESS`].
+const MAX_HEADLESS_PERCENT: f64 = 1.0;
+/// First words of a sentence whose subject comes late or is missing.
+const HEADLESS: &str = "what whatever whether how who whoever whom whose which where when why those these that this of by so \
+    as none one some both beside else nobody then also it they them others other in to from for with under before after \
+    at on not without behind same per between";
+/// Participles and pronouns that say nothing as the whole name of a type, a field, a function or a module.
+const BARE_NAMES: &str = "asked seen own elsewhere given made found kept drawn told other others wanted facts sight fits looked \
+    called rest one ones some those these it them same none held stored taken used known gone said shown sent shared \
+    noted named raised described built written spent lost met moved listed counted chosen joined merged cached marked \
+    scored judged examined restored visited passed ended begun what who which where";
 
+/// Returns `true` for a folder that cargo builds into.
+fn is_build_folder(path: &Path) -> bool {
+    path.join("CACHEDIR.TAG").exists()
+}
+
+/// Lists the Rust files of a folder, without its tests.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let Ok(entries) = fs::read_dir(folder) else { return found };
     for entry in entries {
         let path = entry.unwrap().path();
-        if path.is_dir() && !path.ends_with("tests") && !path.ends_with("target") {
+        if path.is_dir() && !path.ends_with("tests") && !is_build_folder(&path) {
             found.extend(files(&path));
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             found.push(path);
@@ -24,26 +42,42 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Lists all violations of a rule with file and line.
-fn violations(find_violations: fn(&str) -> Vec<(usize, String)>) -> Vec<String> {
+/// Lists the Rust and Python files of a folder, with its tests.
+fn all_files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let Ok(entries) = fs::read_dir(folder) else { return found };
+    for entry in entries {
+        let path = entry.unwrap().path();
+        if path.is_dir() && !is_build_folder(&path) {
+            found.extend(all_files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs" || extension == "py" || extension == "pyi")
+        {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// Lists each line of all files that `offends` returns.
+fn offences(offends: fn(&str) -> Vec<(usize, String)>) -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut found = Vec::new();
     for path in FOLDERS.iter().flat_map(|folder| files(&root.join(folder))) {
         let text = fs::read_to_string(&path).unwrap();
         let code = text.split("#[cfg(test)]\nmod tests").next().unwrap();
         let path = path.strip_prefix(root).unwrap().display().to_string();
-        found.extend(find_violations(code).into_iter().map(|(line, what)| format!("{path}:{line}: {what}")));
+        found.extend(offends(code).into_iter().map(|(line, what)| format!("{path}:{line}: {what}")));
     }
     found
 }
 
-/// Returns the line number of a byte, from 1.
+/// The line of a byte, from 1.
 fn line_of(code: &str, at: usize) -> usize {
     code[..at].matches('\n').count() + 1
 }
 
-/// Returns the text between the bracket at the beginning of `code` and its closing bracket.
-fn text_in_brackets(code: &str) -> &str {
+/// The text between the bracket that `code` begins with and the one that closes it.
+fn bracketed(code: &str) -> &str {
     let mut depth = 0;
     for (at, c) in code.char_indices() {
         match c {
@@ -58,7 +92,7 @@ fn text_in_brackets(code: &str) -> &str {
     ""
 }
 
-/// Splits a list of parameters at commas outside of brackets.
+/// The parts of a list of parameters.
 fn parameters(list: &str) -> Vec<&str> {
     let (mut depth, mut start, mut parts, mut before) = (0, 0, Vec::new(), ' ');
     for (at, c) in list.char_indices() {
@@ -78,7 +112,7 @@ fn parameters(list: &str) -> Vec<&str> {
     parts
 }
 
-/// Finds functions with a destructured tuple parameter: `(a, b): (A, B)`.
+/// Functions with a parameter that is a tuple taken apart: `(a, b): (A, B)`.
 fn tuple_parameters(code: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (at, _) in code.match_indices("fn ") {
@@ -88,7 +122,7 @@ fn tuple_parameters(code: &str) -> Vec<(usize, String)> {
             continue;
         }
         let name: String = code[at + 3..].chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-        // Generic parameters may contain brackets: `F: Fn(&T)`.
+        // Generic parameters may hold brackets of their own: `F: Fn(&T)`.
         let (mut depth, mut before) = (0, ' ');
         let open = code[at..].char_indices().find(|&(_, c)| {
             match c {
@@ -101,14 +135,14 @@ fn tuple_parameters(code: &str) -> Vec<(usize, String)> {
         });
         let Some((open, _)) = open else { continue };
         let taken_apart = |part: &&str| part.trim_start_matches(['&', ' ']).starts_with('(');
-        if !name.is_empty() && parameters(text_in_brackets(&code[at + open..])).iter().any(taken_apart) {
+        if !name.is_empty() && parameters(bracketed(&code[at + open..])).iter().any(taken_apart) {
             found.push((line_of(code, at), format!("`{name}` takes a tuple apart: give its parts names of their own")));
         }
     }
     found
 }
 
-/// Finds arms `true` and `false` of a `match`.
+/// Arms `true` and `false` of a `match`.
 fn matched_conditions(code: &str) -> Vec<(usize, String)> {
     let arm = |line: &str| {
         let line = line.trim_start();
@@ -120,23 +154,56 @@ fn matched_conditions(code: &str) -> Vec<(usize, String)> {
     lines.map(|(at, _)| (at + 1, "`match` over a condition: write `if`".to_owned())).collect()
 }
 
-/// Finds documentation of public items, their fields and variants and of trait methods that begins with a
-/// question word.
-fn question_openings(code: &str) -> Vec<(usize, String)> {
-    let lines: Vec<&str> = code.lines().collect();
+/// The opening lines of documentation comments: of Rust items, or of Python docstrings.
+fn openings<'a>(path: &Path, text: &'a str) -> Vec<(usize, &'a str)> {
     let mut found = Vec::new();
-    for (at, line) in lines.iter().enumerate() {
-        let Some(text) = line.trim_start().strip_prefix("/// ") else { continue };
-        let word = text.split(|c: char| !c.is_alphabetic()).next().unwrap();
-        let opens = at == 0 || !lines[at - 1].trim_start().starts_with("///");
-        if !opens || !QUESTION_WORDS.contains(&word) {
+    let is_python = path.extension().is_some_and(|extension| extension != "rs");
+    let mut is_inside = false;
+    for (at, line) in text.lines().enumerate() {
+        let line = line.trim_start();
+        if is_python {
+            let marks = line.matches("\"\"\"").count();
+            if let Some(opening) = line.strip_prefix("\"\"\"").filter(|_| !is_inside) {
+                found.push((at + 1, opening));
+            }
+            is_inside ^= marks % 2 == 1;
             continue;
         }
-        let mut item = lines[at..].iter().map(|line| line.trim_start());
-        let item = item.find(|line| !line.starts_with("///") && !line.starts_with("#[")).unwrap_or("");
-        let private = ["pub(", "struct ", "enum ", "const ", "static ", "mod ", "impl", "let ", "macro_rules"];
-        if !private.iter().any(|start| item.starts_with(start)) {
-            found.push((at + 1, format!("documentation opens with `{word}`: begin with the noun")));
+        let comment = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"));
+        if let Some(comment) = comment.filter(|_| !is_inside) {
+            found.push((at + 1, comment.trim_start()));
+        }
+        is_inside = comment.is_some();
+    }
+    found
+}
+
+/// Returns `true` for an opening whose subject comes late or is missing.
+fn is_headless(opening: &str) -> bool {
+    let word = opening.trim_start_matches(['(', '*']).split(|c: char| !c.is_alphabetic()).next().unwrap();
+    HEADLESS.split_whitespace().any(|headless| word.eq_ignore_ascii_case(headless))
+}
+
+/// Names of types, functions, modules and fields that are bare participles or pronouns.
+fn bare_names(code: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    let mut is_struct = false;
+    for (at, line) in code.lines().enumerate() {
+        let item = line.trim_start();
+        let item = item.strip_prefix("pub(").and_then(|rest| rest.split_once(") ")).map_or(item, |(_, rest)| rest);
+        let item = item.strip_prefix("pub ").unwrap_or(item);
+        let item = item.strip_prefix("const ").unwrap_or(item);
+        let is_item =
+            ["fn ", "struct ", "enum ", "trait ", "type ", "mod "].iter().find_map(|kind| item.strip_prefix(kind));
+        let name = match is_item {
+            Some(rest) => rest.split(|c: char| !c.is_alphanumeric() && c != '_').next(),
+            None if is_struct => item.split_once(": ").map(|(name, _)| name),
+            None => None,
+        };
+        is_struct = if item.starts_with("struct ") { line.ends_with('{') } else { is_struct && !line.ends_with('}') };
+        let Some(name) = name else { continue };
+        if BARE_NAMES.split_whitespace().any(|bare| name.eq_ignore_ascii_case(bare)) {
+            found.push((at + 1, format!("`{name}` is a bare participle or pronoun: name the thing")));
         }
     }
     found
@@ -144,33 +211,56 @@ fn question_openings(code: &str) -> Vec<(usize, String)> {
 
 #[test]
 fn parameters_have_names() {
-    let found = violations(tuple_parameters);
+    let found = offences(tuple_parameters);
     assert!(found.is_empty(), "{}: {found:#?}", found.len());
 }
 
 #[test]
-fn conditions_use_if() {
-    let found = violations(matched_conditions);
+fn conditions_are_asked_by_if() {
+    let found = offences(matched_conditions);
     assert!(found.is_empty(), "{}: {found:#?}", found.len());
 }
 
 #[test]
-fn documentation_begins_with_the_noun() {
-    let found = violations(question_openings);
+fn names_are_nouns_and_verbs() {
+    let found = offences(bare_names);
     assert!(found.is_empty(), "{}: {found:#?}", found.len());
 }
 
 #[test]
-fn violations_are_found() {
+fn documentation_opens_with_a_noun_or_a_verb() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    for folder in COMMENTED {
+        let mut headless = Vec::new();
+        let mut n = 0;
+        for path in all_files(&root.join(folder)) {
+            let text = fs::read_to_string(&path).unwrap();
+            for (line, opening) in openings(&path, &text) {
+                n += 1;
+                if is_headless(opening) {
+                    headless.push(format!("{}:{line}: {opening}", path.strip_prefix(root).unwrap().display()));
+                }
+            }
+        }
+        let percent = 100.0 * headless.len() as f64 / f64::from(n.max(1));
+        assert!(percent <= MAX_HEADLESS_PERCENT, "{folder}: {percent:.1} % of {n} openings: {headless:#?}");
+    }
+}
+
+#[test]
+fn offences_are_found() {
     let tuples = |code: &str| tuple_parameters(code).len();
     assert_eq!(tuples("pub fn f<F: Fn(&u8) -> u8>(a: u8, (b, c): (u8, u8)) {}"), 1);
     assert_eq!(tuples("impl A {\n    fn f(\n        &self,\n        &(b, c): &(u8, u8),\n    ) {}\n}"), 1);
     assert_eq!(tuples("fn f(pair: (u8, u8), rest: &[(u8, u8)]) -> fn(u8) {}\n// fn g((a, b): (u8, u8)) {}"), 0);
     assert_eq!(matched_conditions("match a {\n    true => 1,\n    false if b => 2,\n    _ => 3,\n}").len(), 2);
     assert_eq!(matched_conditions("let a = true;\nmatch (a, b) {\n    (true, false) => 1,\n}").len(), 0);
-    assert_eq!(question_openings("/// What it is.\npub struct A {\n    /// Whether so.\n    b: bool,\n}").len(), 2);
-    assert_eq!(
-        question_openings("/// Whatever.\nstruct A;\n/// The way.\n/// How long it is.\npub struct B;").len(),
-        0
-    );
+    let rust = "/// What it is.\n/// The rest.\npub struct A {\n    /// The place.\n    a: bool,\n}";
+    let rust = openings(Path::new("a.rs"), rust);
+    assert_eq!(rust, [(1, "What it is."), (4, "The place.")]);
+    assert!(is_headless(rust[0].1) && !is_headless(rust[1].1) && !is_headless("`of` is a word"));
+    let python = "\"\"\"Of one.\"\"\"\ndef f():\n    \"\"\"Returns f.\n\n    \"\"\"\n    x = 1";
+    assert_eq!(openings(Path::new("a.py"), python), [(1, "Of one.\"\"\""), (3, "Returns f.")]);
+    let names = "pub struct Seen {\n    pub asked: u8,\n    n_seen: u8,\n}\nfn told(given: u8) {}\nmod state;";
+    assert_eq!(bare_names(names).len(), 3);
 }

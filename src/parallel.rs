@@ -86,7 +86,8 @@ impl Choice {
 struct Call {
     rows: usize,
     is_pooled: bool,
-    /// The place in the code and the start time; `None` if there is no choice.
+    /// The place in the code of the call and its start time, so that its duration is recorded for later
+    /// decisions; `None` if the choice between pool and one thread needed no measured times.
     measured: Option<(&'static Location<'static>, Instant)>,
 }
 

@@ -7,7 +7,8 @@ use gfn_gym::boxes::{BetaMixtures, BoxDist, BoxEnv, Coupling, GridHistogram};
 use gfn_gym::line::{Line, LineDist, NormalMixtures};
 use tch::{Kind, Tensor};
 
-/// Returns the distribution at a state, with outputs that give smooth densities.
+/// Returns the distribution at a state for random outputs of the network. The bounds on concentration keep
+/// the densities smooth enough for numerical integration.
 fn dist(env: BoxEnv, direction: Direction, state: &[f64], coupling: Coupling) -> BoxDist {
     let mixtures = BetaMixtures { coupling, components: 3, min_concentration: 2.0, max_concentration: 20.0 };
     let rng = &mut Rng::seeded(9);

@@ -246,7 +246,8 @@ fn a_script_of_another_dimension_is_refused() {
 #[test]
 fn a_script_is_put_into_evaluation_mode() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/training_mode.pt");
-    // Negative control: in the saved mode it returns minus the sum.
+    // The negative control: loaded as it was saved, in training mode, the script returns minus the sum of the
+    // coordinates; in evaluation mode it returns the sum.
     let points = Tensor::from_slice(&[1.0, 2.0]).view([1, 2]);
     let saved = tch::CModule::load(&path).unwrap().forward_ts(&[points]).unwrap();
     assert_eq!(saved.double_value(&[0]), -3.0);

@@ -41,7 +41,7 @@ fn coordinates_are_drawn_alike_and_values_by_their_logits() {
         let expected = own.exp() / (own.exp() + other.exp()) / 2.0;
         assert!((log_p.double_value(&[k as i64]).exp() - expected).abs() < 1e-12);
     }
-    // P_B is a softmax over the set coordinates 0 and 2.
+    // P_B is a softmax over the coordinates that have a value, 0 and 2.
     let states = VectorStates::from_rows([[1u16, 0, 2]]);
     let pb = policy.evaluate(&env, &states, None, Quantities::PB).unwrap().pb.unwrap();
     let expected = 0.1f64.exp() / (0.1f64.exp() + 0.7f64.exp());

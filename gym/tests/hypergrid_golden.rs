@@ -34,7 +34,8 @@ fn pair(value: &Value) -> (usize, usize) {
     (value[0].as_u64().unwrap() as usize, value[1].as_u64().unwrap() as usize)
 }
 
-/// Builds the case's reward from its effective parameters.
+/// Builds the reward of a case of the golden file from the parameters that torchgfn used: those passed
+/// (`kwargs`), and those that it computed or drew (`resolved`).
 fn reward(case: &Value, grid: &HyperGrid) -> GridReward {
     let (kwargs, resolved) = (&case["kwargs"], &case["resolved"]);
     let setting = |key: &str, default: f64| kwargs[key].as_f64().unwrap_or(default);

@@ -125,8 +125,9 @@ fn points_of_another_grid_are_refused() {
     }
 }
 
-/// Thresholds as fractions, by cross-multiplication of the definition; rewards of one coordinate identify its
-/// zone.
+/// Compares the reward of each coordinate with the definition of the zones, computed in whole numbers so that
+/// nothing is rounded. The grid has one dimension, and each zone has a reward of its own, so the reward tells
+/// which zone was chosen.
 #[test]
 fn zones_follow_the_definition() {
     for height in 2..=200u64 {

@@ -134,7 +134,7 @@ fn parity_is_counted_on_powers_of_two_only() {
     let grid = grid(2, 6);
     let reward = BitwiseXor::standard(&grid).build(&grid).unwrap();
     assert_eq!((reward.n_modes(), reward.log_z()), (None, None));
-    // x = y on all bits.
+    // The modes are the points with x = y: 6 of the 36.
     assert_eq!(reward.totals(36).unwrap().n_modes, 6);
     reward.check_modes().unwrap();
 }

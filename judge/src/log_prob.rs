@@ -74,7 +74,8 @@ pub(crate) struct SplitEstimates {
     pub(crate) log_probs: Vec<LogProb>,
     /// The mean of the log ratios of each object.
     pub(crate) mean_log_ratios: Vec<f64>,
-    /// The log of the sum of ratios, and the number of paths, of each part of each object.
+    /// For each object, whose paths are divided into `PARTS` parts: the log of the sum of P_F / P_B over the
+    /// paths of each part, and the number of these paths.
     parts: Vec<[(f64, usize); PARTS]>,
 }
 

@@ -75,7 +75,7 @@ pub(crate) fn end() {
     ENDING.store(true, SeqCst);
 }
 
-/// Returns the number of calls that haven't ended yet.
+/// Returns the number of calls from Python into the library, on all threads, that haven't returned yet.
 #[pyfunction]
 pub(crate) fn calls() -> usize {
     CALLS.load(SeqCst)

@@ -60,7 +60,7 @@ def test_a_prior_is_the_policy_as_it_was():
     target = posterior.exact().target
     first.fit(50)
     assert (posterior.exact().target == target).all()
-    # A new objective is relative to the current policy.
+    # An objective that is made now has the current policy as its prior, so the target differs.
     assert (learner(slope, gfn.RelativeTrajectoryBalance(first), batch=8).exact().target != target).any()
 
 

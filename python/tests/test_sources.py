@@ -206,7 +206,8 @@ def test_hindsight_teaches_of_other_conditions():
     )
     blind, seeing = make().fit(500), make(gfn.Hindsight(other, share=0.8)).fit(500)
     assert set(asked) == {(2, (1,), -1.0)}
-    # Fresh trajectories are all drawn under -1: only hindsight provides other conditions.
+    # All fresh trajectories are drawn under the condition -1. Only the source `Hindsight`, which pairs stored
+    # objects with other conditions, lets the policy learn about +1.
     assert seeing.exact(condition=[1.0]).tv < 0.15 < blind.exact(condition=[1.0]).tv
     assert seeing.exact(condition=[-1.0]).tv < 0.1
 

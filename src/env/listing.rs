@@ -1,4 +1,5 @@
-//! Checks of a list of all states: before the states are listed, and afterwards.
+//! Checks around the listing of all states: before it, whether random walks meet more states than the limit;
+//! after it, whether the list has every state that random walks reach.
 
 use crate::env::{Direction, EnumerableEnv, Rows, StateGraph, describe_state, random_moves};
 use crate::tensor::log_sum_exp;

@@ -60,7 +60,7 @@ pub(super) fn objects<E: EnumerableEnv + ?Sized>(env: &E, states: &E::States) ->
         let some = states.select(rows);
         match env.symmetry().forms(&some)? {
             None => keys.extend(env.keys(&some)),
-            // The smallest key of its forms identifies an object.
+            // An object can be several states, its forms. The smallest of their keys identifies the object.
             Some(Forms { states, offsets }) => {
                 let of_forms = env.keys(&states);
                 keys.extend(offsets.windows(2).filter_map(|ends| of_forms[ends[0]..ends[1]].iter().min().cloned()));

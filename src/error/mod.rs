@@ -79,7 +79,7 @@ pub enum Error {
         what: &'static str,
         /// The row of the number: a trajectory, a state or a parameter.
         row: usize,
-        /// The value.
+        /// The number itself: NaN or an infinity.
         value: f64,
         /// The remedy.
         remedy: &'static str,

@@ -202,7 +202,8 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
     ) -> Result<FitOutcome> {
         trainer.check_equal_replicas()?;
         if trainer.context().group.rank() > 0 {
-            // The first replica speaks for all of them. A signal that reaches all processes must not end one before their common step.
+            // Only the first replica calls observers. All replicas catch a signal, so that none ends in the
+            // middle of a step; the first one decides for all whether the run ends.
             self.observers.clear();
         }
         if let Some(path) = &self.checkpoint {

@@ -83,7 +83,8 @@ pub(super) fn check_equal_tasks<E: TrainEnv>(context: &Context<E>, has_own_rewar
             let is_rounded = (mine[k] - theirs[k]).abs() <= TOLERANCE * (1.0 + mine[k].abs());
             !(mine[k] == theirs[k] || is_rounded || (mine[k].is_nan() && theirs[k].is_nan()))
         };
-        // Conditions come behind the rewards, and are their cause.
+        // Conditions are compared first, although they come after the rewards in the list: if they differ,
+        // they are the reason why rewards differ.
         let differing = if theirs.len() == n { (N_PROBES..n).chain(0..N_PROBES).find(differs) } else { Some(n) };
         let Some(k) = differing else { continue };
         let detail = if k < N_PROBES {

@@ -92,8 +92,9 @@ const GRAPHS: &[Choice<Graphs>] = &[
     ("ba", Graphs::Ba, "Barabasi-Albert graphs of 200 to 300 nodes, four edges a new node"),
 ];
 
-/// The numbers of nodes of the small graphs to train on, and of those that are measured.
+/// The smallest and the largest number of nodes of the small graphs to train on.
 const TRAINED_NODES: [usize; 2] = [6, 14];
+/// The same for the held-out graphs, on which the policy is measured.
 const HELD_OUT_NODES: [usize; 2] = [10, 14];
 /// The probability of an edge of small graphs.
 const EDGE_PROBABILITY: f64 = 0.3;

@@ -13,7 +13,8 @@ pub(crate) struct Speed {
     common: Common,
 }
 
-/// Two-coloured graphs that grow by attachment, with further edges, until they have all of their nodes.
+/// Connected graphs with nodes of two classes. Each new node is attached by one edge, further edges may be
+/// added, and a graph is finished when it has `nodes` nodes.
 struct Growth {
     nodes: usize,
 }

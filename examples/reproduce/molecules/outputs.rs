@@ -71,7 +71,8 @@ pub(super) fn of_samples(molecules: &[Molecule], log_scores: &[f64]) -> Value {
     })
 }
 
-/// Returns the figures of the best `k` samples; a molecule that was sampled twice counts twice.
+/// Returns the mean log-score of the best `k` samples and their mean Tanimoto distance; a molecule that was
+/// sampled twice counts twice.
 pub(super) fn of_best(k: usize, molecules: &[Molecule], log_scores: &[f64]) -> Result<Value> {
     let prints: Vec<_> = molecules.iter().map(Fingerprint::of).collect();
     let best = TopK::new(log_scores, k, |i, j| 1.0 - prints[i].tanimoto(&prints[j]))?;

@@ -171,8 +171,8 @@ impl<'a> Findings<'a> {
         Ok(Self { exact: Some(target), ..Self::new(problem, states, probs, Some(edges))? })
     }
 
-    /// Builds the findings from sampled graphs, without probabilities, and from the exact edges if they are
-    /// known.
+    /// Builds the findings from graphs: from all graphs if their probabilities are given, otherwise from
+    /// samples. The exact edge probabilities and log Z are given if they are known.
     fn new(
         problem: &'a Problem,
         states: GraphStates,

@@ -101,7 +101,8 @@ impl PeakSearch {
         // A separate random stream is needed, because the run's stream with seed 0 places the peaks: chains
         // would begin at their tops.
         let (budget, rng) = (budget(run), &mut run.rng().split());
-        // The powers of R fall in equal ratios to about 1 / -log floor.
+        // The chains sample R to powers that fall from 1 to 1 / hottest by a constant factor. `hottest` is
+        // -log of the reward's floor, and at least 2.
         let hottest = (-self.floor.ln()).max(2.0);
         let power = |k: usize| hottest.powf(-(k as f64) / (n_powers.max(2) - 1) as f64);
         let n_counted = Some(peaks.grid.n_states()).filter(|&n| n <= EXACT_LIMIT as u64).unwrap_or(0);

@@ -24,8 +24,9 @@ fn keys<'a>(trees: impl IntoIterator<Item = &'a GraphState>) -> BTreeSet<Canonic
     trees.into_iter().map(canonical_key).collect()
 }
 
-/// Libraries with rings that turn, stems with room for several attachments, stems that aren't equivalent,
-/// molecules with many trees, and fragments that contain each other.
+/// Fragment libraries, each with the maximum number of fragments of a molecule. They have rings with
+/// rotational symmetry, stems with room for several attachments, stems that aren't equivalent, molecules with
+/// many trees, and fragments that contain each other.
 const SMALL: [(&str, usize); 6] = [
     ("c1ccccc1 0,1,2,3,4,5\nN 0,0,0\nCC 0,1\nO=CN 1,2\nC(F)(F)F 0", 3),
     ("C 0,0,0,0\nCC 0,0,1,1\nCCC 0,1,2\nC(C)(C)C 0,1", 3),

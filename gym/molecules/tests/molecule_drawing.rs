@@ -111,8 +111,8 @@ fn the_same_molecule_is_drawn_the_same_whatever_its_order_and_kekule_form() {
     assert_ne!(sorted("CC1=C(C)C=CC=C1O"), sorted("Cc1c(O)c(C)ccc1"));
 }
 
-/// The content of a molfile's columns: atoms with element, valence field and charge; bonds with atoms, order
-/// and mark.
+/// The content of a molfile: for each atom its element, coordinates, valence field and charge; for each bond
+/// its two atoms, its order and its stereo field.
 struct Table {
     atoms: Vec<(String, [f64; 3], i32, i32)>,
     bonds: Vec<(usize, usize, u8, u8)>,

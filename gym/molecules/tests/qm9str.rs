@@ -33,7 +33,8 @@ fn strings_are_molecules_read_from_either_end() {
     // A ring in the middle is joined at opposite corners.
     let found = molecule(&[1, 7, 2]).unwrap();
     assert_eq!(found.key(), Molecule::from_smiles("Oc1ccc(N)cc1").unwrap().key());
-    // Propane and fluoromethane are joined at one atom from both sides, so the rest of each is a branch.
+    // The left and the right neighbour of a propane or fluoromethane block bind to the same atom of it, so
+    // the fluorine of the middle block is a branch.
     assert_eq!(molecule(&[10, 3, 10]).unwrap().smiles(), Molecule::from_smiles("CCCC(F)CCC").unwrap().smiles());
     assert_eq!(molecule(&[0; 5]).unwrap().formula(), "C5H12");
     for senseless in [&[][..], &[0; 6], &[11]] {

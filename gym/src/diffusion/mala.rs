@@ -64,7 +64,8 @@ impl std::fmt::Debug for Mala {
     }
 }
 
-/// The change of the log step size if every proposal, or none, is accepted.
+/// The rate at which the step size adapts: its log changes by this number times the difference between the
+/// share of accepted proposals and the desired share.
 const ADAPTATION: f64 = 0.2;
 
 impl Mala {

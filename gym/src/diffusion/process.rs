@@ -24,7 +24,7 @@ pub enum ProcessKind {
     VariancePreserving {
         /// beta of the last step, the one into the data.
         beta_min: f64,
-        /// beta of the second step; the first step draws from N(0, sigma^2).
+        /// The largest beta, that of the second step. The first step has none: it draws from N(0, sigma^2).
         beta_max: f64,
     },
 }
@@ -161,7 +161,8 @@ impl Process {
         self.forward.get(step).copied().unwrap_or(ForwardKernel { decay: 1.0, gain: 0.0, sd: 0.0 })
     }
 
-    /// Returns the kernel from `step` back to the one before. At step 0 it is a point mass at the origin.
+    /// Returns the kernel of the backward move from the state after `step` steps to the state after `step -
+    /// 1`. For `step` 0, which has no state before it, it is a point mass at the origin.
     ///
     /// # Panics
     /// If the process has fewer steps.

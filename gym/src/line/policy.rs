@@ -30,8 +30,8 @@ impl Policy<Line> for LineUniform {
 pub type LinePolicyConfig = MixturePolicyConfig<NormalMixtures>;
 
 impl Default for LinePolicyConfig {
-    /// Returns three hidden layers of 64 with ELU, P_F and P_B on one torso, two components with deviations
-    /// from 0.1 to 2, no flow head, log Z from 0.
+    /// Returns three hidden layers of 64 with ELU, P_F and P_B on one torso, mixtures of two normal
+    /// components with standard deviations from 0.1 to 2, no flow head, and a log Z that starts at 0.
     fn default() -> Self {
         Self {
             mlp: MlpConfig { hidden: vec![64; 3], activation: Activation::Elu, ..MlpConfig::default() },

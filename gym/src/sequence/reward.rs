@@ -132,7 +132,8 @@ impl TableReward {
         let log_others = if n_all.is_finite() {
             (n_all - self.log_rewards.len() as f64).max(0.0).ln()
         } else {
-            // The number of listed sequences is below the last digit of this count.
+            // The count of all sequences overflows f64. Subtracting the number of listed sequences would
+            // change nothing within rounding, so it is left out.
             log_sum_exp(self.env.lengths().map(|len| len as f64 * n_tokens.ln()))
         };
         let others = self.log_floor.map_or(f64::NEG_INFINITY, |floor| floor + log_others);

@@ -49,7 +49,8 @@ impl Axis {
         if low > high {
             (low, high) = (0.0, 1.0);
         }
-        // Values from 0 to 1 may be shares of which only the ends occur.
+        // If all values are 0 or 1, they may be shares and not counts. An axis therefore has ticks at whole
+        // numbers only if its range is at least 2.
         is_whole &= high - low >= 2.0;
         // A single value gets a range of its own size, and so does a range too narrow for f64.
         let size = low.abs().max(high.abs());

@@ -77,7 +77,8 @@ impl Action {
         (self.part, self.reversed) == (part, reversed)
     }
 
-    /// Adds an action type, or the type that undoes it.
+    /// Returns `actions` with this action type added, or with its `Reverse` if the declaration says
+    /// `reversed`.
     fn add(&self, actions: ActionSet, action_type: impl GraphActionType + 'static) -> ActionSet {
         if self.reversed { actions.with(Reverse(action_type)) } else { actions.with(action_type) }
     }

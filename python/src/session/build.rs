@@ -89,7 +89,8 @@ pub(super) fn build<E: PyEnv>(
             Error::config("policy", "a policy of another environment", expected)
         })?,
     };
-    // A teacher learns by trajectory balance, and only P_F of a prior is needed.
+    // Neither the teacher nor the prior needs the heads `flow` and `paths`: the teacher is trained by
+    // trajectory balance, and of the prior only P_F is used.
     let plain = Needs { flow: false, paths: false, ..needs };
     let mut parts = settings.parts;
     let mut prior = None;

@@ -159,8 +159,9 @@ impl<E: PyEnv> Trained<E> {
                 let trajectories = draw_backward(env, &policy, limit, &some, conditions.as_ref(), rng)?;
                 let trajectories = trajectories.with_log_rewards(of_paths)?;
                 let scores = score_trajectories(trainer, &trajectories)?;
-                // The ratio log P_F - log P_B, without the measure over states that is part of the reward in
-                // training.
+                // The ratio log P_F - log P_B of each path, minus the correction that training adds to log R:
+                // log |Aut(x)| if states are isomorphism classes, minus the log of the number of states that
+                // are the same object.
                 let correction = &scores.log_reward - &scores.raw_log_reward;
                 ratios.extend(numbers(&(scores.sums(&(&scores.log_pf - &scores.log_pb)) - &correction))?);
                 weights.extend(numbers(&(&scores.log_reward + scores.sums(&(&scores.log_pb - &scores.log_pf))))?);
@@ -215,8 +216,9 @@ impl PathsToObjects {
         }))
     }
 
-    /// Returns the mean of the weights, and its standard error. Each object counts once, for any number of
-    /// states, so there are `paths` numbers per object.
+    /// Returns the mean of the weights, and its standard error. Every object counts equally, however many
+    /// states it has: the k-th weights of all its states are averaged into one number, which leaves `paths`
+    /// numbers per object.
     fn upper_bound(&self, weights: &[f64]) -> (f64, f64) {
         let mut of_objects = Vec::new();
         for ends in self.ends.windows(2) {

@@ -106,8 +106,9 @@ impl FixedNodes {
 /// ```
 #[derive(Default)]
 pub struct Canonizer {
-    /// The searches, one per number of words in a row. canonaut 1.0.0 doesn't clear the later words of its
-    /// buffers: after a graph of 100 nodes it would take vertex 64 for one of a graph of 10 nodes, and panic.
+    /// The working memory of searches, by the number of 64-bit words in a row of the adjacency matrix (one
+    /// bit per node). canonaut 1.0.0 doesn't clear the later words of its buffers: after a graph of 100 nodes
+    /// it would take vertex 64 for one of a graph of 10 nodes, and panic.
     searches: BTreeMap<usize, Canonaut>,
     /// The nodes sorted by weight (by signature if the graph is directed), fixed nodes first.
     sorted: Vec<SortKey>,

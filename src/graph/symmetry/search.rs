@@ -167,7 +167,8 @@ pub(in crate::graph) struct Canonaut {
     canonical: Vec<usize>,
     /// The vertices by cell; in canonical order after the search.
     labelling: Vec<u32>,
-    /// The ends of cells: 0 for each entry of `labelling` that is the last vertex of its cell.
+    /// The ends of the cells (groups of vertices of one colour) in `labelling`: 0 at the index of a cell's
+    /// last vertex, a number above 0 at the others.
     partition: Vec<u32>,
     orbits: Vec<u32>,
     options: CanonautOptions,

@@ -69,8 +69,10 @@ pub fn path_log_ratios<E: Env>(
         None => Forms { states: objects.clone(), offsets: (0..=objects.len()).collect() },
     };
     let sampler = Sampler::new(env, policy);
-    // With R = 1 the log importance weight is log P_B - log P_F, plus log |Aut(x)| if states are classes, minus the
-    // log of the number of the object's states. The mean over the states of p times their number is the sum of p.
+    // With R = 1 the log importance weight is log P_B - log P_F, plus log |Aut(x)| if states are isomorphism
+    // classes, minus log n for an object with n states. Its negative is the ratio that is returned. The
+    // exponential of the ratio estimates n p(state), and the mean over the n states is the sum of their
+    // probabilities, p(x).
     let one = |states: &E::States, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.len()]) };
     let mut values = in_batches(states.len() * paths, rng, |range, rng| {
         let rows: Vec<usize> = range.map(|k| k / paths).collect();

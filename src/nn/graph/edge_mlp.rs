@@ -108,7 +108,8 @@ impl EdgeMlp {
             .then(|| Mlp::new(&mut scope.sub("pb"), inputs, separate_outputs, &config.mlp));
         let estimators = Estimators::new(&mut scope, &config.estimators, Some(&config.mlp))?;
         parameters.check()?;
-        // Labels are positions in the input, so `inputs` checks the number of nodes.
+        // No table of labels limits the number of nodes: a node's label says where its features are in the
+        // input vector. Graphs must therefore have exactly `max_nodes` nodes, which `inputs` checks.
         let expected_graphs = ExpectedGraphs { schema, n_labels: None, labels: Labels::default() };
         Ok(Self { config, expected_graphs, pf, pb, torso, backward, estimators, parameters })
     }

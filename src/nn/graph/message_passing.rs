@@ -18,7 +18,8 @@ pub enum JumpingKnowledge {
     /// Only the last round (the default).
     #[default]
     Last,
-    /// A linear map of the concatenation of all rounds and the node features before the first round.
+    /// A linear map of the concatenated node features: those before the first round and those after each
+    /// round.
     Concat,
     /// A linear map of the elementwise maximum of all rounds and the node features before the first round.
     Max,

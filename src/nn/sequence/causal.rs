@@ -16,7 +16,7 @@ const FEED_FORWARD: i64 = 4;
 #[derive(Debug)]
 pub(crate) struct CausalTransformer {
     embedding: Embedding,
-    /// `[positions, width]`.
+    /// The learned vector of each position, `[n_positions, width]`.
     positions: Tensor,
     layers: Vec<Layer>,
     norm: LayerNorm,

@@ -251,7 +251,8 @@ impl Scores {
         self.offsets.windows(2).zip(log_reward).map(|(ends, r)| beta * r + ratio(ends)).collect()
     }
 
-    /// Returns the quantities that a later update on the same batch may compare with, without gradient.
+    /// Returns detached copies of all quantities that a loss differentiates. An objective with several
+    /// updates per batch compares its later updates with these values of the first update.
     pub(crate) fn to_old(&self) -> Values {
         let differentiated = self.all().filter(|(quantity, _)| quantity.is_differentiated());
         differentiated.map(|(quantity, tensor)| (quantity, tensor.detach())).collect()

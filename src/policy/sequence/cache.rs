@@ -35,7 +35,8 @@ pub(super) struct PrefixCache {
     pub(super) steps: (u64, u64),
 }
 
-/// The positions in the cache of a requested batch of prefixes, and the prefixes that have to be read first.
+/// For a requested batch of prefixes: the position of each in the cache, and the prefixes that the network
+/// has to compute first, because the cache lacks them.
 struct Plan {
     /// Per requested prefix, `Ok` with its number in the cache, or `Err` with its index in `new`.
     positions: Vec<Result<u32, usize>>,

@@ -2,7 +2,7 @@ use crate::Result;
 use crate::env::{Direction, DiscreteEnv, Slots};
 use crate::io::Hash;
 
-/// Maximum number of steps of each path.
+/// The maximum number of steps of each trajectory that the fingerprint follows.
 const MAX_STEPS: usize = 1000;
 /// Maximum number of instances that the hash covers.
 const MAX_INSTANCES: u32 = 16;

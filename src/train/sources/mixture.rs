@@ -158,7 +158,8 @@ impl<E: TrainEnv> Sources<E> {
         }
         let source = &mut self.list[k].1;
         let drawn = source.draw(request, context, rng)?;
-        // With local search the policy's own source returns more.
+        // The number from the policy's own source isn't checked: with local search it also returns the
+        // objects found, so more trajectories than requested.
         let drawn = if k == 0 && !replaces_policy { drawn } else { request.check(drawn)? };
         let own_calls = source.reward_calls();
         self.reward_calls += own_calls;

@@ -54,8 +54,8 @@ pub struct EdgeMarginals {
 }
 
 impl EdgeMarginals {
-    /// Sums over all graphs of an environment: graphs with the required edges, without forbidden edges, and
-    /// within the limit of parents.
+    /// Computes the probability of each edge, and log Z, over all graphs of an environment: graphs with the
+    /// required edges, without forbidden edges, and within the limit of parents.
     ///
     /// # Errors
     /// [`Error::Config`] for more than 14 nodes; [`Error::Shape`] if the reward has another number of nodes;

@@ -8,7 +8,8 @@ use crate::{Atom, Molecule};
 /// The code of an aromatic bond, whose order isn't fixed.
 const AROMATIC: u8 = 4;
 
-/// A fragment, or a part of a molecule that may be one, prepared for the search of symmetries.
+/// The marked graph of a fragment, or of a part of a molecule that is compared with fragments: its atoms,
+/// bonds and distances, for the search of symmetries.
 pub(super) struct MarkedFragment {
     /// The marks that distinguish atoms: the atom, the sum of its bond orders, and the number of times that
     /// it is a stem.

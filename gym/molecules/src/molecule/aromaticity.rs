@@ -79,7 +79,8 @@ fn holds_back(molecule: &Molecule, a: usize) -> bool {
     if !matches!(molecule.atoms()[a].element, Element::O | Element::S) {
         return false;
     }
-    // Two ring neighbours of the atom in a ring of at most 8 are at most 6 bonds apart without the atom.
+    // The atom is in a ring of at most 8 atoms if two of its neighbours are joined by a path of at most 6
+    // ring bonds that avoids the atom.
     let mut beside = molecule.neighbours(a).filter(|(_, bond)| bond.in_ring).map(|(b, _)| b);
     let Some(first) = beside.next() else { return true };
     let near = molecule.reach(first, SMALL_RING - 2, |k| {

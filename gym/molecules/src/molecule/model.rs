@@ -32,7 +32,7 @@ impl BondOrder {
 /// The specification of an atom to be created.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AtomSpec {
-    /// Its element.
+    /// The element of the atom.
     pub element: Element,
     /// Its formal charge.
     pub charge: i8,
@@ -51,7 +51,7 @@ impl AtomSpec {
 /// An atom of a molecule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Atom {
-    /// Its element.
+    /// The element of the atom.
     pub element: Element,
     /// Its formal charge.
     pub charge: i8,

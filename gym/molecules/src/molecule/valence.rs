@@ -26,7 +26,8 @@ pub struct ValenceTable(
     BTreeMap<(Element, i8), Vec<u8>>,
 );
 
-/// The charges for which the default has valences.
+/// The charges for which the default table has valences. An atom with another charge is allowed only if a
+/// table lists it.
 const CHARGES: std::ops::RangeInclusive<i8> = -2..=2;
 
 /// Returns the usual valences of an element with a charge: those of a neutral atom in its row with the same

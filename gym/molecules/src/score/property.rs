@@ -82,7 +82,8 @@ pub enum Property {
         /// The file of an `AccessibilityTable`.
         table: PathBuf,
     },
-    /// The number of different substructures found, from a list and a file: `Patterns`.
+    /// The number of the given substructures, from a list, a file or both, that the molecule contains. A
+    /// substructure counts once, however often it occurs. See `Patterns`.
     Substructures {
         /// The SMARTS of substructures; none by default.
         #[serde(default)]
@@ -170,7 +171,7 @@ impl Property {
                 }
                 Ok(Measure::Each(Box::new(move |subject| Ok(patterns.matches(subject)?.len() as f64))))
             }
-            // All other properties are computed by `measure`.
+            // Not reached: `measure` computes all other properties itself.
             _ => Err(Error::config("the property of a score", self.name(), "one that is computed")),
         }
     }

@@ -231,7 +231,8 @@ impl AttentionTables {
         }
     }
 
-    /// Arranges vectors of nodes `[N, D]` and of virtual nodes `[B, D]` as rows `[R, D]`.
+    /// Merges the vectors of nodes `[N, D]` and of virtual nodes `[B, D]` into rows `[N + B, D]`: for each
+    /// graph its virtual node, then its nodes.
     pub(super) fn rows(&self, nodes: &Tensor, virtuals: &Tensor) -> Tensor {
         Tensor::cat(&[nodes, virtuals], 0).index_select(0, &self.order)
     }

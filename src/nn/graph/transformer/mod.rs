@@ -166,7 +166,8 @@ impl Layer {
     fn attend(&self, tables: &AttentionTables, rows: &Tensor) -> Tensor {
         let projected = self.project.forward(rows);
         let depth = rows.size()[1] / self.heads;
-        // [2, heads, F, depth]
+        // The vectors of all F features (of edges and relations), for key and value and for each head: `[2,
+        // heads, F, depth]`.
         let features = Tensor::cat(&[self.edges.table(), self.relations.shallow_clone()], 0);
         let features = features.view([-1, 2, self.heads, depth]).permute([1, 2, 0, 3]);
         let groups: Vec<Tensor> =

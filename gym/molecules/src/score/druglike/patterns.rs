@@ -34,7 +34,7 @@ pub enum PatternError {
         "a SMARTS of {length} characters, nested {depth} deep ({start:?}...): at most {MAX_LENGTH} and {MAX_DEPTH} are read"
     )]
     TooLarge {
-        /// Its beginning.
+        /// The first characters of the text.
         start: String,
         /// Its length, in bytes.
         length: usize,

@@ -297,9 +297,11 @@ fn devices_that_are_not_there_are_refused() {
 }
 
 #[test]
-fn missing_settings_of_a_network_have_their_defaults() {
+fn missing_settings_of_a_network_have_their_defaults_and_unknown_ones_are_refused() {
     let config: GraphNetConfig = serde_json::from_str(r#"{"layers": 1, "unit": 4.0}"#).unwrap();
     assert_eq!(config, GraphNetConfig { layers: 1, unit: 4.0, ..GraphNetConfig::default() });
     let written = serde_json::to_string(&config).unwrap();
     assert_eq!(serde_json::from_str::<GraphNetConfig>(&written).unwrap(), config);
+    let message = serde_json::from_str::<GraphNetConfig>(r#"{"layer": 1}"#).unwrap_err().to_string();
+    assert!(message.contains("unknown field `layer`") && message.contains("`layers`"), "{message}");
 }

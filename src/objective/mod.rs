@@ -175,7 +175,11 @@ pub trait Objective: Send + std::fmt::Debug {
     /// [`Error::Missing`] for scores without a quantity that the objective needs, and for an objective that
     /// isn't made of residuals (the default).
     fn residuals(&self, _scores: &Scores) -> Result<Residuals> {
-        Err(Error::missing(self.name(), "residuals, which it doesn't define", "use its loss (`Objective::loss`)"))
+        Err(Error::missing(
+            self.name(),
+            "residuals or a loss of its own",
+            "define `Objective::residuals` or `Objective::loss`",
+        ))
     }
 
     /// Returns the loss of a batch, a scalar with gradient. A trainer refuses any other shape. The default is

@@ -278,10 +278,11 @@ impl<E: TrainEnv> Trainer<E> {
         let Self { context, sources, .. } = self;
         let Replay { buffer, .. } = sources.replay_for("keeping trajectories")?;
         context.check_conditions(trajectories)?;
+        let walks = trajectories.walks(&context.env)?;
         let known = trajectories.recorded_log_rewards();
         let rewards =
             known.map_or_else(|| trajectories.log_rewards(context.reward.as_ref()), |known| Ok(known.to_vec()))?;
-        let added = buffer.add(&context.env, &trajectories.walks(&context.env)?, &rewards)?;
+        let added = buffer.add(&context.env, &walks, &rewards)?;
         if known.is_none() {
             sources.reward_calls += rewards.len() as u64;
         }

@@ -7,7 +7,7 @@ use crate::cells::Cells;
 /// A vector of `n` binary coordinates, set in any order.
 ///
 /// *States.* An entry is 0 while its coordinate is unset, 1 if it is set to 0 (spin -1), 2 if it is set to 1
-/// (spin +1): `KHot::new(env.n(), 3)`; `Scaled::new(env.n(), 3)` maps them to -1, 0, 1.
+/// (spin +1): `KHot::new(env.n(), 3)`; `ScaledEntries::new(env.n(), 3)` maps them to -1, 0, 1.
 /// *Forward slots.* `i` sets coordinate `i` to 0, `n + i` sets it to 1. *Backward slots.* The coordinate to
 /// be unset.
 /// *End.* No exit action: the last coordinate ends the trajectory. torchgfn has a forced exit on top (slot

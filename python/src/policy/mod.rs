@@ -116,6 +116,14 @@ fn set_parameters<E: Env>(policy: &AnyPolicy<E>, values: &[(String, PyTensor)]) 
     Ok(())
 }
 
+/// Returns the settings that a configuration has. Python gives each class of policies the same settings of
+/// estimators, of which some classes have only a part.
+fn known_settings<C: Default + Serialize>(settings: &Map<String, Value>) -> Map<String, Value> {
+    let defaults = serde_json::to_value(C::default()).unwrap_or_default();
+    let known = settings.iter().filter(|(name, _)| defaults.get(name).is_some());
+    known.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
 /// The settings of one policy, and the objects that it is built with.
 pub(crate) struct Plan<'a> {
     pub(crate) class: String,
@@ -136,7 +144,7 @@ impl Plan<'_> {
         E: Env,
         P: Policy<E> + Send + 'static,
     {
-        let config = over_defaults("the settings of the policy", &self.settings)?;
+        let config = over_defaults("the settings of the policy", &known_settings::<C>(&self.settings))?;
         Ok(BuiltPolicy { policy: Box::new(build(config, &mut self)?), module: None })
     }
 
@@ -155,7 +163,7 @@ impl Plan<'_> {
         let mut plan = self;
         let own = serde_json::from_value(Value::Object(plan.settings.clone()))
             .map_err(|error| PyValueError::new_err(format!("policy: {error}")))?;
-        let config = over_defaults("the settings of the policy", &plan.settings)?;
+        let config = over_defaults("the settings of the policy", &known_settings::<C>(&plan.settings))?;
         let module = plan.module.clone();
         let module = module.ok_or_else(|| PyTypeError::new_err(format!("the policy {} has no module", plan.class)))?;
         let tensors = ModuleTensors::new(module.clone())?;

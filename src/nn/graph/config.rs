@@ -22,7 +22,7 @@ pub enum BackwardPolicy {
 
 /// The architecture and size of a [`GraphNet`](super::GraphNet).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct GraphNetConfig {
     /// The kind of message passing. The default is chosen to read all edge features of the environment. A
     /// kind that can't read them is refused, unless [`ablation`](Self::ablation) is set.

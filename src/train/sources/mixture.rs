@@ -162,12 +162,14 @@ impl<E: TrainEnv> Sources<E> {
         // objects found, so more trajectories than requested.
         let drawn = if k == 0 && !replaces_policy { drawn } else { request.check(drawn)? };
         let own_calls = source.reward_calls();
-        self.reward_calls += own_calls;
         let n = drawn.as_ref().map_or(0, Trajectories::len);
         if let Some(replay) = replay {
             counts[replay] += max.saturating_sub(n);
         }
-        let Some(mut drawn) = drawn else { return Ok(None) };
+        let Some(mut drawn) = drawn else {
+            self.reward_calls += own_calls;
+            return Ok(None);
+        };
         if replaces_policy {
             context.check_conditions(&drawn)?;
         }
@@ -175,6 +177,7 @@ impl<E: TrainEnv> Sources<E> {
         if is_new {
             drawn = context.rewarded(drawn)?;
         }
+        self.reward_calls += own_calls;
         if is_new || (replaces_policy && own_calls == 0) {
             self.reward_calls += n as u64;
         }

@@ -80,8 +80,6 @@ struct EdgeMessages<T> {
     edges: T,
     /// The row of each message's receiver.
     receivers: T,
-    /// The position of each message: 0, 1, .., M - 1.
-    positions: T,
 }
 
 /// The messages that a node receives.
@@ -176,11 +174,8 @@ impl<T> MessageRound<T> {
             }
         }
         let index = |rows| engine.index(rows);
-        let edge_messages = kind.has_edges().then(|| EdgeMessages {
-            positions: index((0..messages.len() as i64).collect()),
-            edges: index(messages),
-            receivers: index(message_receivers),
-        });
+        let edge_messages =
+            kind.has_edges().then(|| EdgeMessages { edges: index(messages), receivers: index(message_receivers) });
         Self { receivers: receiver_rows.map(index), entries: index(entries), offsets: index(offsets), edge_messages }
     }
 
@@ -195,10 +190,8 @@ impl<T> MessageRound<T> {
         edges: &E::Rows,
     ) -> E::Rows {
         debug_assert!(self.edge_messages.is_some(), "a round of `MessageKind::WithEdges`");
-        let Some(EdgeMessages { edges: edge_rows, positions, .. }) = &self.edge_messages else { return to };
-        let sent = engine.gather(rows, Some(&self.entries));
-        let sent = engine.relu(engine.add(sent, &engine.gather(edges, Some(edge_rows))));
-        engine.add(to, &engine.sum(&sent, positions, &self.offsets))
+        let Some(EdgeMessages { edges: edge_rows, receivers }) = &self.edge_messages else { return to };
+        engine.add_messages(to, rows, &self.entries, edges, edge_rows, receivers)
     }
 
     /// Computes the attention of each receiver, with its row of `to`, to its messages, `[R', D]`. A message
@@ -213,7 +206,7 @@ impl<T> MessageRound<T> {
         scores: &Tensor,
     ) -> E::Rows {
         debug_assert!(self.edge_messages.is_some(), "a round of `MessageKind::WithEdgesAndItself`");
-        let Some(EdgeMessages { edges: edge_rows, receivers, .. }) = &self.edge_messages else { return to };
+        let Some(EdgeMessages { edges: edge_rows, receivers }) = &self.edge_messages else { return to };
         let sent = engine.gather(rows, Some(&self.entries));
         let sum = engine.add(engine.gather(&to, Some(receivers)), &sent);
         let sum = engine.add(sum, &engine.gather(edges, Some(edge_rows)));

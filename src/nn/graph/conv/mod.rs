@@ -132,7 +132,7 @@ impl Conv {
     /// Computes the rows after the round, `[R', D]`, from the rows before it, `[R, D]`.
     pub(crate) fn forward<E: Engine>(&self, engine: &E, round: &MessageRound<E::Index>, rows: &E::Rows) -> E::Rows {
         let receiver_rows = |rows: &E::Rows| engine.gather(rows, round.receivers.as_ref());
-        let grown = |rows, eps| engine.scale(rows, &engine.add(engine.rows(&[1.0], 1), &engine.parameter(eps)));
+        let grown = |rows, eps| engine.scale_by_one_plus(rows, eps);
         let received = match &self.messages {
             Messages::Gin { inner, eps, whole } => {
                 // The linear map commutes with the sum. Applying it first is cheaper, because there are fewer

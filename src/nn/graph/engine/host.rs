@@ -134,6 +134,12 @@ impl Engine for HostGraphs<'_> {
         rows
     }
 
+    fn scale_by_one_plus(&self, mut rows: HostRows, eps: &Tensor) -> HostRows {
+        let factor = 1.0 + self.packed.get_or_pack(&[eps], || floats(eps))[0];
+        rows.values.iter_mut().for_each(|x| *x *= factor);
+        rows
+    }
+
     fn add(&self, mut rows: HostRows, others: &HostRows) -> HostRows {
         if others.values.len() == rows.values.len() {
             add_to(&mut rows.values, &others.values);
@@ -175,6 +181,26 @@ impl Engine for HostGraphs<'_> {
             entries[start as usize..end].iter().for_each(|&entry| add_to(sum, rows.row(entry as usize)));
         }
         out
+    }
+
+    fn add_messages(
+        &self,
+        mut to: HostRows,
+        rows: &HostRows,
+        entries: &Vec<i64>,
+        edges: &HostRows,
+        messages: &Vec<i64>,
+        receivers: &Vec<i64>,
+    ) -> HostRows {
+        for ((&entry, &message), &receiver) in entries.iter().zip(messages).zip(receivers) {
+            let sum = &mut to.values[receiver as usize * rows.width..][..rows.width];
+            let sent = rows.row(entry as usize).iter().zip(edges.row(message as usize));
+            sum.iter_mut().zip(sent).for_each(|(sum, (x, edge))| {
+                let sent = x + edge;
+                *sum += if sent < 0.0 { 0.0 } else { sent };
+            });
+        }
+        to
     }
 
     fn attend(

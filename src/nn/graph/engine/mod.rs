@@ -71,6 +71,9 @@ pub trait Engine {
     /// Computes `max(x, 0)` of each number.
     fn relu(&self, rows: Self::Rows) -> Self::Rows;
 
+    /// Multiplies rows by `1 + eps`, where `eps` is a parameter `[1]`.
+    fn scale_by_one_plus(&self, rows: Self::Rows, eps: &Tensor) -> Self::Rows;
+
     /// Adds rows. `others` has as many rows, or a single row that is added to each row.
     fn add(&self, rows: Self::Rows, others: &Self::Rows) -> Self::Rows;
 
@@ -101,6 +104,18 @@ pub trait Engine {
     fn sum_over_neighbours(&self, _nodes: &Self::Rows) -> Option<Self::Rows> {
         None
     }
+
+    /// Adds the message `relu(rows[entries[m]] + edges[messages[m]])` to row `receivers[m]` of `to`, for each
+    /// message `m`.
+    fn add_messages(
+        &self,
+        to: Self::Rows,
+        rows: &Self::Rows,
+        entries: &Self::Index,
+        edges: &Self::Rows,
+        messages: &Self::Index,
+        receivers: &Self::Index,
+    ) -> Self::Rows;
 
     /// Computes the sum of the messages to each receiver, weighted by the softmax of their scores, head by
     /// head: `[receivers, heads * depth]`. The score of a message is `a . leaky_relu(x)` (slope 0.2), where

@@ -125,6 +125,10 @@ impl Engine for TensorGraphs<'_> {
         rows.relu()
     }
 
+    fn scale_by_one_plus(&self, rows: Tensor, eps: &Tensor) -> Tensor {
+        rows * (eps + 1.0)
+    }
+
     fn add(&self, rows: Tensor, others: &Tensor) -> Tensor {
         rows + others
     }
@@ -168,6 +172,20 @@ impl Engine for TensorGraphs<'_> {
         let parts = rows.split_with_sizes(sizes, 0);
         let sums: Vec<Tensor> = adjacency.iter().zip(&parts).map(|(adjacency, rows)| adjacency.mm(rows)).collect();
         Some(Tensor::cat(&sums, 0))
+    }
+
+    fn add_messages(
+        &self,
+        to: Tensor,
+        rows: &Tensor,
+        entries: &Tensor,
+        edges: &Tensor,
+        messages: &Tensor,
+        receivers: &Tensor,
+    ) -> Tensor {
+        let sums = Tensor::zeros(to.size(), (rows.kind(), rows.device()));
+        let sent = (rows.index_select(0, entries) + edges.index_select(0, messages)).relu();
+        to + sums.index_add(0, receivers, &sent)
     }
 
     fn attend(

@@ -75,7 +75,7 @@ impl MultiplicativeCoprime {
     /// without further conditions.
     #[must_use]
     pub fn standard(grid: &HyperGrid) -> Self {
-        Self { pairs: Vec::new(), ..Self::chain(grid, grid.ndim(), 3, &[2; 3], LcmTarget::Any) }
+        Self { pairs: Vec::new(), pairs_from: 0, ..Self::chain(grid, grid.ndim(), 3, &[2; 3], LcmTarget::Any) }
     }
 
     /// Returns the first `n_dims` dimensions and `n_primes` primes, a tier of weight `10^t` for each cap,

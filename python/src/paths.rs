@@ -197,7 +197,7 @@ impl Paths {
 
     /// Returns log P_F and log P_B of each transition, if they were computed.
     fn log_probs(&self, py: Python<'_>) -> PyResult<Option<PyScored>> {
-        let split = |log_probs: &Tensor| (PyTensor(log_probs.get(0)), PyTensor(log_probs.get(1)));
+        let split = |log_probs: &Tensor| (PyTensor(log_probs.get(0).copy()), PyTensor(log_probs.get(1).copy()));
         self.read(py, |paths| Ok(each!(paths, paths => paths.log_probs.as_ref().map(split))))
     }
 

@@ -95,7 +95,7 @@ def test_a_wheel_is_named_after_its_torch_and_asks_for_it(symbols, platform, tmp
         for name, content in files.items():
             archive.writestr(name, content)
     (tmp_path / "out").mkdir()
-    new, _ = wheels.renamed(old, "2.14", tmp_path / "out")
+    new, _ = wheels.rename_wheel(old, "2.14", tmp_path / "out")
     assert new.name == f"gfn_rs-0.1.0+torch214-cp311-cp311-{platform}.whl"
     with zipfile.ZipFile(new) as archive:
         info = "gfn_rs-0.1.0+torch214.dist-info/"

@@ -45,8 +45,12 @@ def lines(molecules: Any, who: str) -> list[str]:
     def refusal(what: str) -> TypeError:
         return TypeError(f"{who} {what}: expected Graphs, or a list of SMILES or of molecules of RDKit")
 
-    if isinstance(molecules, str) or not hasattr(molecules, "__iter__"):
-        raise refusal(f"is a {type(molecules).__name__}")
+    if isinstance(molecules, str):
+        raise refusal("is a str")
+    try:
+        iter(molecules)
+    except TypeError:
+        raise refusal(f"is a {type(molecules).__name__}") from None
     out = []
     for row, each in enumerate(molecules):
         if not isinstance(each, str):

@@ -129,7 +129,7 @@ class Replay(SourceSettings):
             "rank_prioritised": {"by": by, "exponent": exponent},
             "weighted_ranks": {"by": by, "k": plain(self.k, "k")},
         }
-        named = self.draw if isinstance(self.draw, str) else "own"
+        named = self.draw if isinstance(self.draw, str) else "custom"
         draw: Any = variant(named)
         return {
             "capacity": plain(self.capacity, "capacity"),

@@ -121,6 +121,22 @@ pub enum NotRead {
     DativeBond,
 }
 
+impl MoleculeError {
+    /// Returns what was expected instead.
+    fn expected(&self) -> &'static str {
+        match self {
+            Self::TooLarge => "one of at most `Molecule::MAX_ATOMS` atoms",
+            Self::Kekulise { .. } => "aromatic atoms that double bonds join in pairs",
+            Self::Bond { .. } => "bonds between different atoms of it, one for each pair",
+            Self::Stereo { .. } => "marks that agree, one for each element of `Molecule::stereo_elements`",
+            _ => {
+                "a SMILES or atoms and bonds of one molecule: connected, of closed shells within the valence table, \
+                 of known elements without isotopes, with aromatic atoms and bonds in rings only"
+            }
+        }
+    }
+}
+
 impl From<MoleculeError> for gfn::Error {
     fn from(error: MoleculeError) -> Self {
         let (got, expected) = match &error {
@@ -128,11 +144,7 @@ impl From<MoleculeError> for gfn::Error {
                 format!("not writable as a molfile, which can't hold {problem}"),
                 "up to 999 atoms and bonds, a title of one line, and data of one line by plain names",
             ),
-            _ => (
-                format!("not valid ({error})"),
-                "a SMILES or atoms and bonds of one molecule: connected, of closed shells within the valence table, of known elements \
-                 without isotopes, with aromatic atoms and bonds in rings only",
-            ),
+            error => (format!("not valid ({error})"), error.expected()),
         };
         Self::Config { setting: "the molecule", got, expected }
     }

@@ -52,26 +52,26 @@ const ROOM_CAPS: [(&str, u64); 27] = [
     ("condition", 91),
     ("graph", 4_570),
     ("quantity", 234),
-    ("nn", 4_195),
+    ("nn", 4_239),
     ("policy", 1_391),
     ("rollout", 1_323),
-    ("objective", 1_814),
+    ("objective", 1_818),
     ("replay", 929),
     ("optim", 660),
     ("metrics", 1_053),
     ("contract", 1_079),
-    ("train", 2_563),
+    ("train", 2_567),
     ("run", 1_504),
     ("examples", 144),
     ("experiment", 187),
     ("prelude", 20),
 ];
 /// The same for all packages together, for the core, and the names that the core exports.
-const MAX_CODE: u64 = 63_101;
-const MAX_CORE: u64 = 25_386;
+const MAX_CODE: u64 = 63_170;
+const MAX_CORE: u64 = 25_438;
 const MAX_EXPORTED: u64 = 302;
 /// The words and punctuation characters of the code of all packages: density saves none of them.
-const MAX_TOKENS: u64 = 756_963;
+const MAX_TOKENS: u64 = 757_696;
 
 /// The lines that a file may have, and the files that a folder may have.
 const MAX_LINES: usize = 400;

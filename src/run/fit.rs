@@ -1,4 +1,4 @@
-//! The training loop.
+//! The training loop, which calls observers and saves checkpoints.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -12,33 +12,35 @@ use crate::env::Env;
 use crate::train::{StepStats, TrainEnv, Trainer, check_interval};
 use crate::{Error, Result};
 
-/// The time before the progress line appears.
+/// The time that a run takes before its progress line appears.
 const PROGRESS_DELAY: Duration = Duration::from_secs(1);
 
 /// The reason why a run ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FitOutcome {
-    /// All steps are done.
+    /// The trainer has made all steps.
     Done,
-    /// An observer stopped it.
+    /// An observer stopped the run.
     Stopped,
-    /// SIGINT (Ctrl-C) or SIGTERM stopped it before its last step; only with the feature `signals`.
+    /// A signal, SIGINT (Ctrl-C) or SIGTERM, stopped the run before its last step. It needs the feature
+    /// `signals`.
     Interrupted,
 }
 
 impl FitOutcome {
-    /// Reads the number that the first replica sent.
+    /// Returns the outcome with the number that the first replica sent.
     fn from_number(number: f64) -> Self {
         let all = [Self::Done, Self::Stopped, Self::Interrupted];
         all.into_iter().find(|one| f64::from(*one as u8) == number).unwrap_or(Self::Stopped)
     }
 }
 
-/// Trains up to a number of steps: calls observers, saves checkpoints, ends on Ctrl-C.
+/// A run that trains up to a number of steps: it calls observers, saves checkpoints, and can end on Ctrl-C.
 ///
-/// A run that continues from a checkpoint ([`Trainer::resume`] before [`run`](Self::run)) makes the remaining steps,
-/// bit for bit those of an uninterrupted run, and its observers continue, too. A checkpoint stores their states by
-/// name, so several observers with a state need different names (`with_name`).
+/// A run that continues from a checkpoint ([`Trainer::resume`] before [`run`](Self::run)) makes the remaining
+/// steps with bit for bit the results of an uninterrupted run. Its observers continue with their states, too.
+/// A checkpoint stores these states by the observers' names, so several observers with a state need different
+/// names (`with_name`).
 ///
 /// ```
 /// use gfn::{nn::{GraphNet, GraphNetConfig}, objective::TrajectoryBalance, policy::GraphPolicy, examples::Triangles, Rng};
@@ -78,9 +80,9 @@ pub struct Fit<'a, E: Env> {
     every: Option<usize>,
     is_interruptible: bool,
     shows_progress: bool,
-    /// The warnings of the caller.
+    /// The observer of warnings that the caller gave, if any.
     warnings: Option<&'a mut Warnings<E::States>>,
-    /// The warnings of this run alone, if the caller gave none.
+    /// The observer of warnings that is used if the caller gave none.
     own_warnings: Warnings<E::States>,
 }
 
@@ -94,8 +96,9 @@ impl<E: Env> std::fmt::Debug for Fit<'_, E> {
 }
 
 impl<'a, E: TrainEnv> Fit<'a, E> {
-    /// A run that ends when the trainer has made `steps` steps in all, including those before a resume. It has its own [`Warnings`], whose memory
-    /// ends with the run; [`warnings`](Self::warnings) keeps one over several runs.
+    /// Returns a run that ends when the trainer has made `steps` steps in total, including steps before a
+    /// resume. It has its own [`Warnings`], whose memory ends with the run; [`warnings`](Self::warnings) sets
+    /// an observer that can be kept over several runs.
     #[must_use]
     pub fn new(steps: usize) -> Self {
         Self {
@@ -110,38 +113,40 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
         }
     }
 
-    /// Adds an observer, which is called after each step and after earlier observers.
+    /// Adds an observer. Observers are called after each step, in the order in which they were added.
     #[must_use]
     pub fn observe(mut self, observer: &'a mut dyn Observer<E>) -> Self {
         self.observers.push(observer);
         self
     }
 
-    /// Sets the observer of warnings, to look at them after the run, or to keep its memory over several runs. By default each run has its own,
-    /// which prints them on stderr. It is called before all other observers.
+    /// Sets the observer of warnings, to access its warnings after the run, or to keep its memory over
+    /// several runs. By default each run has a new one, which prints warnings on stderr. It is called before
+    /// all other observers.
     #[must_use]
     pub fn warnings(mut self, warnings: &'a mut Warnings<E::States>) -> Self {
         self.warnings = Some(warnings);
         self
     }
 
-    /// Sets what happens at a warning of this run. The default is [`OnWarning::Print`].
+    /// Sets the reaction to a warning of this run: printing, failing or none. The default is
+    /// [`OnWarning::Print`].
     #[must_use]
     pub fn on_warning(mut self, on_warning: OnWarning) -> Self {
         self.run_warnings().set_reaction(on_warning);
         self
     }
 
-    /// Sets whether a run of more than a second shows a progress line on stderr ([`Progress`]), if that is a terminal. The default is `true`;
-    /// observers that print there should switch it off.
+    /// Sets whether a run of more than a second shows a progress line on stderr ([`Progress`]), if stderr is
+    /// a terminal. The default is `true`. Pass `false` if observers print on the terminal themselves.
     #[must_use]
     pub fn progress(mut self, shown: bool) -> Self {
         self.shows_progress = shown;
         self
     }
 
-    /// Saves a checkpoint in this folder at the end of the run, unless it ends in an error, and every `every` steps.
-    /// Before the first step it is checked that the folder can be written.
+    /// Saves a checkpoint in the folder `path` every `every` steps, and at the end of the run unless the run
+    /// ends in an error. The run checks before its first step that it can write the folder.
     ///
     /// # Errors
     /// [`Error::Config`] for an interval of 0 steps.
@@ -151,14 +156,14 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
         Ok(self)
     }
 
-    /// Ends the run after the step in which SIGINT (Ctrl-C) or SIGTERM arrives. A second signal ends the process at
-    /// once; the checkpoint on disk is whole then, too. Without this setting, and after the run, the signals end the
-    /// process at once, as usual.
+    /// Ends the run after the step during which SIGINT (Ctrl-C) or SIGTERM arrives. A second signal ends the
+    /// process at once; the checkpoint on disk is complete in this case, too. Without this setting, and after
+    /// the run, a signal ends the process at once, as usual.
     ///
-    /// If the program set a handler of its own before its first such run, that handler is called at each signal, during
-    /// runs, too, and it decides what a second signal does.
+    /// If the program installed its own signal handler before its first run with this setting, that handler
+    /// is called at each signal, also during runs. It then decides the effect of a second signal.
     ///
-    /// Part of the feature `signals`, which is on by default.
+    /// Requires the feature `signals`, which is on by default.
     #[cfg(feature = "signals")]
     #[must_use]
     pub fn stop_on_interrupt(mut self) -> Self {
@@ -166,14 +171,16 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
         self
     }
 
-    /// Makes the remaining steps.
+    /// Trains until the trainer has made all steps, or the run is stopped.
     ///
     /// # Errors
-    /// Those of [`Trainer::check_savable`] before the first step, of [`Trainer::step`], [`Trainer::save`] and the observers. The last checkpoint
-    /// is untouched then. [`Error::Warned`] for a warning with [`OnWarning::Fail`]. [`Error::Peer`] if another replica has ended or doesn't
-    /// answer; resume from the last checkpoint ([`Trainer::resume`]). [`Error::Config`], before the first step, for two observers of one name
-    /// that both have a state; after a step, for a metric with the name of one of the step's own figures, and for an observer that saves to
-    /// the folder of the run's own checkpoint.
+    /// Those of [`Trainer::check_savable`] before the first step, and those of [`Trainer::step`],
+    /// [`Trainer::save`] and the observers. The last checkpoint is untouched then. [`Error::Warned`] for a
+    /// warning with [`OnWarning::Fail`]. [`Error::Peer`] if another replica has ended or doesn't answer;
+    /// resume from the last checkpoint ([`Trainer::resume`]). [`Error::Config`], before the first step, for
+    /// two observers of the same name that both have a state; after a step, for a metric with the name of a
+    /// value that the step itself reports, and for an observer that saves to the folder of the run's own
+    /// checkpoint.
     pub fn run(mut self, trainer: &mut Trainer<E>) -> Result<FitOutcome> {
         let ended = self.fit(trainer, &mut Trainer::step)?;
         if ended == FitOutcome::Done && trainer.context().group.rank() == 0 {
@@ -182,11 +189,11 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
         Ok(ended)
     }
 
-    /// Makes the remaining steps by `step` instead of [`Trainer::step`]: a custom loop, which ends in [`Trainer::advance`]. Observers see its
-    /// steps like any others.
+    /// Trains by calling `step` instead of [`Trainer::step`]. `step` is a custom training step, which ends in
+    /// [`Trainer::advance`]. Observers are called as usual.
     ///
     /// # Errors
-    /// As for [`run`](Self::run), and those of `step`.
+    /// Those of [`run`](Self::run), and those of `step`.
     pub fn run_by(
         mut self,
         trainer: &mut Trainer<E>,
@@ -203,7 +210,7 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
         trainer.check_equal_replicas()?;
         if trainer.context().group.rank() > 0 {
             // Only the first replica calls observers. All replicas catch a signal, so that none ends in the
-            // middle of a step; the first one decides for all whether the run ends.
+            // middle of a step, and the first replica decides for all whether the run ends.
             self.observers.clear();
         }
         if let Some(path) = &self.checkpoint {
@@ -229,7 +236,8 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
         self.attach_states(trainer)?;
         let ended = self.train(trainer, step, &is_interrupted);
         if ended.is_err() {
-            // The states stay with the trainer, for a run that continues with it. The first error is the one to report.
+            // The trainer keeps the observers' states, for a run that continues with this trainer. If
+            // attaching them fails, too, the first error is the one to report.
             drop(self.attach_states(trainer));
         }
         ended
@@ -239,7 +247,7 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
         self.warnings.as_deref_mut().unwrap_or(&mut self.own_warnings)
     }
 
-    /// Attaches the states of all observers to the trainer, for its next checkpoint.
+    /// Attaches the states of all observers to the trainer, which stores them in its next checkpoint.
     fn attach_states(&mut self, trainer: &mut Trainer<E>) -> Result<()> {
         let mut names = BTreeSet::new();
         for observer in &mut self.observers {
@@ -248,7 +256,7 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
             let name = observer.name().to_owned();
             let has_state = !state.is_null() || !tensors.is_empty();
             if has_state || !names.contains(&name) {
-                // An observer without a state removes what it had before.
+                // If the observer had a state before and has none now, this call removes the old one.
                 trainer.attach(&name, state, tensors)?;
             }
             if has_state && !names.insert(name.clone()) {
@@ -300,12 +308,13 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
         if saved != Some(trainer.steps_done()) {
             self.save(trainer)?;
         }
-        // No replica returns, and perhaps ends its process, before all have written their files.
+        // Each replica waits here until all have written their files, so that none ends its process earlier.
         trainer.context().broadcast_from_first(0.0)?;
         Ok(ended)
     }
 
-    /// Calls all observers for a step, then writes the checkpoints that they requested, with their states after the step.
+    /// Calls all observers after a step, then writes the checkpoints that they requested, with the observers'
+    /// states after this step.
     fn call_observers(&mut self, trainer: &mut Trainer<E>, record: &mut Record) -> Result<ControlFlow<()>> {
         let mut flow = ControlFlow::Continue(());
         if trainer.context().group.rank() > 0 {

@@ -1,4 +1,4 @@
-//! A progress line on the terminal.
+//! A progress line on the terminal, and messages printed above it.
 
 use std::io::{IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
@@ -8,11 +8,12 @@ use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// The shortest time between two redraws of the line.
 const INTERVAL: Duration = Duration::from_millis(100);
-/// The message is cut at the terminal's edge, so the least important parts come last.
+/// The template of the line. The message is cut at the terminal's edge, so its least important parts come
+/// last.
 const TEMPLATE: &str = "{bar:12} {wide_msg}";
 
-/// The progress of a training run on stderr: steps, iterations per second, loss, log Z and time left. It is one line,
-/// never wider than the terminal. It shows nothing if stderr isn't a terminal.
+/// The progress of a training run on stderr: steps, steps per second, loss, log Z and time left. It is a
+/// single line that is never wider than the terminal. It shows nothing if stderr isn't a terminal.
 ///
 /// ```
 /// use gfn::run::Progress;
@@ -25,15 +26,15 @@ const TEMPLATE: &str = "{bar:12} {wide_msg}";
 /// ```
 #[derive(Debug)]
 pub struct Progress {
-    /// The line; `None` if stderr isn't a terminal.
+    /// The progress bar that draws the line; `None` if stderr isn't a terminal.
     bar: Option<ProgressBar>,
-    /// The time of the latest redraw.
+    /// The time of the latest redraw; `None` before the first.
     last_redraw: Option<Instant>,
     /// The time before which the line isn't shown.
     hidden_until: Option<Instant>,
     label: String,
     total: u64,
-    /// The number of steps made before this run, which took none of its time.
+    /// The number of steps made before this run, which don't count in its speed.
     before: u64,
     started: Instant,
     step: u64,
@@ -42,7 +43,8 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Progress towards `total_steps`, on stderr if that is a terminal.
+    /// Returns the progress towards `total_steps` steps, shown on stderr if stderr is a terminal. `label` is
+    /// shown at the end of the line.
     #[must_use]
     pub fn new(total_steps: u64, label: &str) -> Self {
         let target = std::io::stderr().is_terminal().then(ProgressDrawTarget::stderr);
@@ -79,22 +81,22 @@ impl Progress {
         }
     }
 
-    /// Shows the line only after this time, and not at all if the run has ended by then.
+    /// Shows the line only after the time `wait`. If the run ends earlier, the line never appears.
     #[must_use]
     pub fn after(mut self, wait: Duration) -> Self {
         self.hidden_until = self.started.checked_add(wait);
         self
     }
 
-    /// Continues from `step`. Steps before it don't count as steps of this run.
+    /// Continues from `step`. Steps made before it don't count in this run's speed.
     #[must_use]
     pub fn resumed_at(mut self, step: u64) -> Self {
         (self.before, self.step) = (step, step);
         self
     }
 
-    /// Reports that `step` steps are done. Cheap enough for every iteration: the line is redrawn ten times a second at
-    /// most.
+    /// Reports that `step` steps are done. It may be called in every step, because the line is redrawn ten
+    /// times a second at most.
     pub fn update(&mut self, step: u64, loss: f64, log_z: Option<f64>) {
         if self.bar.is_none() {
             return;
@@ -110,7 +112,8 @@ impl Progress {
         }
     }
 
-    /// Shows the last state and leaves the line on the terminal.
+    /// Draws the line a last time and leaves it on the terminal. Does nothing if the line hasn't appeared
+    /// yet.
     pub fn finish(self) {
         if self.hidden_until.is_some() && self.last_redraw.is_none() {
             return;
@@ -128,7 +131,7 @@ impl Progress {
         }
     }
 
-    /// The line without the bar, `elapsed` after the run started.
+    /// Returns the text behind the bar, for the time `elapsed` since the run started.
     fn message(&self, elapsed: Duration) -> String {
         let (seconds, made) = (elapsed.as_secs_f64(), self.step.saturating_sub(self.before));
         let mut out = format!("{}/{}", self.step, self.total);
@@ -148,22 +151,22 @@ impl Progress {
     }
 }
 
-/// A number in a few characters.
+/// Formats a number in a few characters.
 fn short(value: f64) -> String {
     if value != 0.0 && value.abs() < 1e-3 { format!("{value:.2e}") } else { format!("{value:.3}") }
 }
 
-/// Prints a line above a progress line. Returns `false` if there is no progress line any more.
+/// A function that prints a line above a progress line. It returns `false` if the progress line has ended.
 type Printer = Box<dyn Fn(&str) -> bool + Send>;
 
 static PRINTER: Mutex<Option<Printer>> = Mutex::new(None);
 
-/// Prints lines through `printer` from now on, until it returns false.
+/// Sets the function that prints lines from now on, until it returns `false`.
 fn print_through(printer: impl Fn(&str) -> bool + Send + 'static) {
     *PRINTER.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(printer));
 }
 
-/// Prints a line on stderr.
+/// Prints a line on stderr, above the progress line if one is shown.
 pub(super) fn say(line: &str) {
     let printer = PRINTER.lock().unwrap_or_else(PoisonError::into_inner);
     if !printer.as_ref().is_some_and(|print| print(line)) {
@@ -186,7 +189,7 @@ mod tests {
 
     use super::*;
 
-    /// A terminal of 80 columns that records what is written to it.
+    /// A fake terminal of 80 columns that records the text written to it.
     #[derive(Clone, Debug, Default)]
     struct Narrow(Arc<Mutex<String>>);
 

@@ -1,4 +1,4 @@
-//! Event files for TensorBoard.
+//! An observer that writes event files for TensorBoard.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -13,16 +13,17 @@ use crate::train::TrainEnv;
 use crate::train::Trainer;
 use crate::{Error, Result};
 
-/// An observer that writes the figures of each step to an event file, which `tensorboard --logdir FOLDER` shows while the
-/// run continues. Add it last, so that it sees what other observers measure.
+/// An observer that writes the results of each step to an event file, which `tensorboard --logdir FOLDER`
+/// shows while the run continues. Add it as the last observer, so that it also writes the metrics of the
+/// others.
 ///
 /// The tags are the keys of [`MetricsFile`](super::MetricsFile), and `seconds/sample`, `seconds/score`,
-/// `seconds/backward` and `seconds/update`. TensorBoard keeps values in single precision. Each step is flushed to the
-/// system at once, so that a killed run leaves all its steps.
+/// `seconds/backward` and `seconds/update`. TensorBoard stores values in single precision. Each step is
+/// passed to the operating system at once, so that the file of a killed process has all its steps.
 ///
-/// Every run, resumed or not, starts a new file in the folder, which is made if there is none. Its first lines tell
-/// TensorBoard to forget the later steps of files before it, because the run makes those again. So each run needs a
-/// folder of its own, and a resumed one the folder that it had.
+/// Every run, resumed or not, starts a new file in the folder, and makes the folder if it doesn't exist. The
+/// file's first records make TensorBoard discard later steps of earlier files, because the run makes these
+/// steps again. Use a separate folder for each run, and the same folder for a run that is resumed.
 ///
 /// ```
 /// use gfn::{objective::LogPartitionVariance, policy::UniformPolicy, examples::{Chain, Positions}, Rng};
@@ -44,21 +45,22 @@ use crate::{Error, Result};
 #[derive(Debug)]
 pub struct TensorBoard {
     folder: PathBuf,
-    /// The event file of this run, once it has started.
+    /// The path of this run's event file; empty before the run starts.
     path: PathBuf,
     file: Option<File>,
 }
 
 impl TensorBoard {
-    /// Event files in this folder.
+    /// Returns an observer that writes event files in `folder`.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into(), path: PathBuf::new(), file: None }
     }
 
-    /// Starts a new file for a run whose first step is `first`.
+    /// Starts a new event file, at the time `now`, for a run whose first step is `first`.
     fn open(&mut self, now: Duration, first: usize) -> Result<()> {
         fs::create_dir_all(&self.folder).map_err(|source| Error::io(&self.folder, source))?;
-        // TensorBoard knows the files by `tfevents`, and reads them in the order of their names.
+        // TensorBoard recognizes event files by `tfevents` in their names, and reads them in the order of
+        // their names.
         self.path = self.folder.join(format!("events.out.tfevents.{:010}.{:09}", now.as_secs(), now.subsec_nanos()));
         let file = File::create_new(&self.path).map_err(|source| Error::io(&self.path, source))?;
         self.file = Some(file);
@@ -85,7 +87,8 @@ impl<E: TrainEnv> Observer<E> for TensorBoard {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Flushes the file to disk, because a checkpoint must not outlive the steps before it.
+    /// Writes the file to disk, because otherwise a checkpoint could survive a crash that loses the events of
+    /// steps before it.
     fn save(&mut self) -> Result<Value> {
         let synced = self.file.as_ref().map_or(Ok(()), File::sync_data);
         synced.map_err(|source| Error::io(&self.path, source))?;
@@ -93,22 +96,24 @@ impl<E: TrainEnv> Observer<E> for TensorBoard {
     }
 }
 
-/// The time since 1970, by which TensorBoard draws wall time; it plays no part in training.
+/// Returns the time since 1970, which TensorBoard shows as wall time. Training doesn't depend on it.
 fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// The first two records of a file: its version, and a session that starts at `step`.
+/// Returns the first two records of a file: the version of the format, and a session that starts at `step`.
 fn head(wall_time: f64, step: usize) -> Vec<u8> {
-    // Field 3 of `Event` is the version of the file; field 7 a `SessionLog`, whose field 1 is 1 for a start.
+    // Field 3 of `Event` is the version of the file. Field 7 is a `SessionLog`, whose field 1 has the value 1
+    // for a start.
     [event(wall_time, 0, 3, b"brain.Event:2"), event(wall_time, step, 7, &[1 << 3, 1])].concat()
 }
 
-/// The record of some scalars: field 5 of `Event` is a `Summary`, whose field 1 repeats for each value.
+/// Returns the record of a step's scalars. Field 5 of `Event` is a `Summary`, whose field 1 repeats for each
+/// value.
 fn scalars(wall_time: f64, step: usize, figures: &[(&str, f64)]) -> Vec<u8> {
     let mut summary = Vec::new();
     for (tag, figure) in figures {
-        // Field 1 of `Value` is the tag, field 2 the value, 4 bytes long.
+        // Field 1 of `Value` is the tag. Field 2 is the number, in 4 bytes.
         let mut value = Vec::new();
         put(&mut value, 1, tag.as_bytes());
         value.push(2 << 3 | 5);
@@ -118,7 +123,8 @@ fn scalars(wall_time: f64, step: usize, figures: &[(&str, f64)]) -> Vec<u8> {
     event(wall_time, step, 5, &summary)
 }
 
-/// A record with an `Event`: field 1 is the wall time in 8 bytes, field 2 the step (left out for 0), and `field` its content.
+/// Returns a record with an `Event`. Field 1 of the event is the wall time in 8 bytes, field 2 the step (left
+/// out for 0), and `field` holds `content`.
 fn event(wall_time: f64, step: usize, field: u8, content: &[u8]) -> Vec<u8> {
     let mut event = vec![1 << 3 | 1];
     event.extend(wall_time.to_le_bytes());
@@ -127,7 +133,8 @@ fn event(wall_time: f64, step: usize, field: u8, content: &[u8]) -> Vec<u8> {
         put_varint(&mut event, step);
     }
     put(&mut event, field, content);
-    // A record is its length, the checksum of the length, the bytes, and their checksum.
+    // A record consists of its length, the checksum of the length, the bytes of the event, and their
+    // checksum.
     let length = (event.len() as u64).to_le_bytes();
     let mut record = length.to_vec();
     record.extend(masked_crc(&length).to_le_bytes());
@@ -136,14 +143,14 @@ fn event(wall_time: f64, step: usize, field: u8, content: &[u8]) -> Vec<u8> {
     record
 }
 
-/// A field of protocol buffers with bytes of any length.
+/// Appends a field of protocol buffers that holds bytes of any length.
 fn put(out: &mut Vec<u8>, field: u8, content: &[u8]) {
     out.push(field << 3 | 2);
     put_varint(out, content.len());
     out.extend(content);
 }
 
-/// A number in groups of seven bits, the lowest first; all but the last have the high bit.
+/// Appends a number in groups of seven bits, the lowest first. All groups but the last have the high bit set.
 fn put_varint(out: &mut Vec<u8>, mut number: usize) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
@@ -152,12 +159,14 @@ fn put_varint(out: &mut Vec<u8>, mut number: usize) {
     out.push(number as u8);
 }
 
-/// The checksum as record files have it: rotated and shifted, so that a checksum of bytes with checksums is no special case.
+/// Returns the checksum of bytes as record files store it: rotated and shifted, because the CRC of bytes that
+/// contain their own CRC would be a special case.
 fn masked_crc(bytes: &[u8]) -> u32 {
     crc32c(bytes).rotate_right(15).wrapping_add(0xa282_ead8)
 }
 
-/// CRC-32C (Castagnoli), bit by bit: a step has a few hundred bytes.
+/// Returns the CRC-32C (Castagnoli) of bytes. It is computed bit by bit, because a step has only a few
+/// hundred bytes.
 fn crc32c(bytes: &[u8]) -> u32 {
     let shift = |crc: u32, _| if crc & 1 == 1 { crc >> 1 ^ 0x82f6_3b78 } else { crc >> 1 };
     !bytes.iter().fold(!0, |crc, &byte| (0..8).fold(crc ^ u32::from(byte), shift))
@@ -174,7 +183,7 @@ mod tests {
     use crate::run::Fit;
     use crate::train::{StepStats, TrainerConfig};
 
-    /// The bytes that `RecordWriter` of TensorBoard 2.21 writes for the events of the test.
+    /// The bytes that `RecordWriter` of TensorBoard 2.21 writes for the first two events of the test.
     const HEAD: &str = "1800000000000000a37f4b2209000000000000f83f1a0d627261696e2e4576656e743a322a28646c\
         100000000000000095fbfe1809000000000000f83f10ac023a020801713b788a";
     const SCALARS: &str =
@@ -193,7 +202,7 @@ mod tests {
         assert_eq!(hex(&scalars(2.25, 300, &[("loss", 0.5), (&tag, 0.0)])), expected);
     }
 
-    /// The events of a file without their wall time.
+    /// Returns the events of a file, without their wall times.
     fn events(bytes: &[u8]) -> Vec<Vec<u8>> {
         let (mut rest, mut found) = (bytes, Vec::new());
         while !rest.is_empty() {
@@ -225,7 +234,7 @@ mod tests {
         assert!(begins(&found[0][1], 1, 7) && begins(&found[1][1], 4, 7), "sessions start at steps 1 and 4: {found:?}");
         let steps = found.iter().flat_map(|file| &file[2..]).zip(1..);
         steps.for_each(|(event, step)| assert!(begins(event, step, 5), "step {step}: {event:?}"));
-        // A path that isn't a folder is refused.
+        // A path to something that isn't a folder is an error.
         let mut nowhere = TensorBoard::new(&paths[0]);
         let refused = Fit::new(6).observe(&mut nowhere).run(&mut trainer);
         assert!(matches!(refused, Err(Error::Io { path, .. }) if path == paths[0]));

@@ -1,4 +1,5 @@
-//! Companions of training: the target network and custom ones; and the moving average.
+//! Companions of training (the target network and custom companions), and the moving average of the
+//! parameters.
 
 use std::any::Any;
 
@@ -15,9 +16,9 @@ use crate::policy::Policy;
 use crate::quantity::{Quantity, Values};
 use crate::rollout::Trajectories;
 
-/// Runs beside training: it sees each batch, may supply quantities that the objective needs, and stores its state in
-/// checkpoints. The target network is a companion; [`Trainer::with_companion`](super::Trainer::with_companion) adds
-/// custom ones.
+/// A part that runs beside training: it sees each batch, may supply quantities that the objective needs, and
+/// stores its state in checkpoints. The target network is a companion;
+/// [`Trainer::with_companion`](super::Trainer::with_companion) adds custom companions.
 ///
 /// ```
 /// use gfn::{env::{Env, Rows, VectorStates}, objective::TrajectoryBalance, rollout::Trajectories, examples::word_env, Result, Rng};
@@ -66,8 +67,8 @@ pub trait Companion<E: Env>: Persist<E> + Any {
         Ok(())
     }
 
-    /// Called before each update, when the parameters have their gradients. With several replicas
-    /// ([`Trainer::with_group`](super::Trainer::with_group)) they are the gradients of the whole batch, and all
+    /// Inserts quantities that the objective needs and [`score`](crate::objective::score) can't compute. It
+    /// is called before a batch is scored.
     /// replicas must change them in the same way.
     ///
     /// # Errors
@@ -139,7 +140,7 @@ impl<E: Env> Companion<E> for Averaged {
         &OF_TARGETS
     }
 
-    /// Evaluates the policy with the copied parameters.
+    /// The quantities that target networks supply.
     fn supply(&self, batch: &Trajectories<E>, context: &Context<E>, supplied: &mut Values) -> Result<()> {
         let needs = context.objective.needs();
         if let (true, Some(parameters)) = (needs.has_any(&OF_TARGETS), context.policy.parameters()) {

@@ -7,23 +7,25 @@ use crate::replay::DataSource;
 use crate::rollout::LocalSearch;
 use crate::{Error, Result};
 
-/// The path to an object drawn from the replay buffer.
+/// The trajectory to an object that was drawn from the replay buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum ReplayPath {
-    /// The path on which it was sampled.
+    /// The stored trajectory, on which the object was sampled.
     Stored,
-    /// A new path of uniform legal backward steps. It needs no network evaluation, and shows the object on many paths.
+    /// A new trajectory, sampled by uniform legal backward steps. It needs no network evaluation, and
+    /// repeated draws show the object on many trajectories.
     #[default]
     UniformBackward,
-    /// A new path, drawn from P_B.
+    /// A new trajectory, sampled from P_B.
     PolicyBackward,
 }
 
-/// Updates on single transitions ([`TrainerConfig::transitions`]).
+/// Settings for updates on single transitions ([`TrainerConfig::transitions`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TransitionBatches {
-    /// The number of transitions per update, drawn from the whole batch. If the batch has fewer, all are used.
+    /// The number of transitions per update, drawn from the whole batch. If the batch has fewer transitions,
+    /// all are used.
     pub size: usize,
     /// The number of updates on each batch.
     pub updates_per_draw: usize,
@@ -31,57 +33,66 @@ pub struct TransitionBatches {
 
 /// The settings of a [`Trainer`](super::Trainer).
 ///
-/// The first value of log Z is a setting of the policy ([`EstimatorsConfig::initial_log_z`](crate::nn::EstimatorsConfig::initial_log_z)). Without it,
-/// the first step sets it to the importance estimate of its batch.
+/// The initial value of log Z is a setting of the policy
+/// ([`EstimatorsConfig::initial_log_z`](crate::nn::EstimatorsConfig::initial_log_z)). Without this setting,
+/// the first step sets log Z to the importance estimate from its batch.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TrainerConfig {
-    /// Trajectories per step, from all sources.
+    /// The number of trajectories per step, from all sources together.
     pub batch: usize,
-    /// The shares of newly sampled, replayed and given trajectories. Without a buffer, or while it is empty, its share
-    /// is newly sampled.
+    /// The shares of newly sampled, replayed and given trajectories. Without a replay buffer, or while it is
+    /// empty, the replayed share is newly sampled instead.
     pub source: DataSource,
-    /// Number of steps before the first draw from the buffer.
+    /// The number of steps before the first draw from the replay buffer.
     pub replay_after: usize,
-    /// The path to a replayed object.
+    /// The trajectory to a replayed object: the stored one, or a new one.
     pub replay_path: ReplayPath,
-    /// Share of uniform actions. `None` explores if objective and policy allow it: it is [`EPSILON`](Self::EPSILON) if the
-    /// objective learns from any trajectory and the policy's distribution can be mixed with a uniform one
-    /// ([`Distribution::MIXES_WITH_UNIFORM`](crate::distribution::Distribution::MIXES_WITH_UNIFORM)), otherwise not at
-    /// all.
+    /// The probability of a uniform action instead of the policy's. `None` means [`EPSILON`](Self::EPSILON)
+    /// if the objective learns from any trajectory and the policy's distribution can be mixed with a uniform
+    /// one ([`Distribution::MIXES_WITH_UNIFORM`](crate::distribution::Distribution::MIXES_WITH_UNIFORM)),
+    /// otherwise 0.
     pub epsilon: Option<Schedule>,
-    /// Divisor of logits.
+    /// The divisor of the forward policy's logits in sampling.
     pub temperature: Schedule,
-    /// Number added to the exit's logit.
+    /// A number added to the logit of the exit action in sampling.
     pub exit_bias: Schedule,
-    /// Standard deviation added to Gaussian steps, for continuous environments; discrete ones refuse it.
+    /// The standard deviation added to Gaussian steps in sampling, for continuous environments. Discrete
+    /// environments refuse it.
     pub noise: Schedule,
-    /// Local search from the object of each newly sampled trajectory. Paths to the resulting objects are drawn
-    /// backwards and join the batch.
+    /// Local search from the object of each newly sampled trajectory. Trajectories to the resulting objects
+    /// are sampled backwards and join the batch.
     pub local_search: Option<LocalSearch>,
-    /// Number of transitions that are scored at once. Memory for gradients then doesn't grow with the batch, at the
-    /// cost of another pass without gradients. The gradient is the same. `None` scores the whole batch at once.
+    /// The largest number of transitions that are scored at once. Memory for gradients then doesn't grow with
+    /// the batch, at the cost of an additional pass without gradients. The gradient is the same. `None`
+    /// scores the whole batch at once.
     pub chunk: Option<usize>,
-    /// Several updates per step, each on single transitions of the batch, instead of one update on whole trajectories. For objectives whose
-    /// residuals are of [one transition](crate::objective::Objective::learns_from_transitions).
+    /// Settings for several updates per step, each on single transitions of the batch, instead of one update
+    /// on whole trajectories. They need an objective whose residuals are of [one
+    /// transition](crate::objective::Objective::learns_from_transitions).
     pub transitions: Option<TransitionBatches>,
-    /// Exponent of R in training: a schedule that ends at 1, so that the final target is R itself. A run may begin with a flat reward and sharpen it. Buffers
-    /// and exact distances use R itself; loss and log Z of a step are those of its own target. Objectives without a reward ignore it.
+    /// The exponent of R in training: a schedule that ends at 1, so that the final target is R itself. A run
+    /// may begin with a flatter reward (an exponent below 1) and sharpen it. Buffers and exact distances use
+    /// R itself; loss and log Z of a step belong to R with the step's exponent. Objectives without a reward
+    /// ignore it.
     pub reward_exponent: Schedule,
-    /// Factor on both learning rates. If the number of steps is known, a linear schedule to 0 ends closer to the target
-    /// than the default, which is for a run of unknown length. Beyond its end nothing is learned, of which [`Fit`](crate::run::Fit) warns.
+    /// The factor on both learning rates, of log Z and of the other parameters. If the number of steps is
+    /// known, a linear schedule to 0 ends closer to the target than the default, which is for a run of
+    /// unknown length. After a schedule has reached 0 nothing is learned, and [`Fit`](crate::run::Fit) warns
+    /// of it.
     pub lr_scale: Schedule,
-    /// The optimiser.
+    /// The settings of the default optimizer, Adam.
     pub adam: AdamConfig,
-    /// The loss of a residual.
+    /// The function of a residual that the loss sums, such as its square.
     pub regression: RegressionLoss,
-    /// Largest number of steps of a roll-out.
+    /// The largest number of steps of a sampled trajectory.
     pub max_steps: usize,
 }
 
 impl Default for TrainerConfig {
-    /// 128 trajectories a step, half of them replayed if there is a buffer; exploration if objective and policy allow
-    /// it; learning rates that fall with the square root of the step.
+    /// Returns the defaults: 128 trajectories per step, half of them replayed if there is a buffer;
+    /// exploration if objective and policy allow it; learning rates that fall with the square root of the
+    /// step.
     fn default() -> Self {
         Self {
             batch: 128,
@@ -105,11 +116,11 @@ impl Default for TrainerConfig {
 }
 
 impl TrainerConfig {
-    /// The default share of uniform actions: 0.1 at first, and 0.01 from step 2,000 on, so that objects the policy has
-    /// lost are sampled again.
+    /// The default of `epsilon`: 0.1 at first, falling to 0.01 at step 2,000 and constant after it, so that
+    /// objects that the policy no longer samples are found again.
     pub const EPSILON: Schedule = Schedule::Linear { from: 0.1, to: 0.01, steps: 2_000 };
 
-    /// Checks the settings, by themselves and for an objective.
+    /// Checks the settings by themselves, and against the objective.
     pub(super) fn check(&self, objective: &dyn Objective) -> Result<()> {
         if self.batch == 0 {
             return Err(Error::config("batch", "0", "at least one trajectory"));
@@ -136,7 +147,7 @@ impl TrainerConfig {
             schedule.check()?;
         }
         let end = self.reward_exponent.landmarks().last().map(|&step| self.reward_exponent.at(step));
-        // The end of a custom function is unknown.
+        // The final value of a custom function is unknown, so it isn't checked.
         let known = !matches!(self.reward_exponent, Schedule::Custom(_));
         if known && end.is_some_and(|end| (end - 1.0).abs() > 1e-9) {
             let expected = "a schedule that ends at 1: the last sharpness is the reward's own";
@@ -152,7 +163,8 @@ impl TrainerConfig {
         }
     }
 
-    /// Checks updates on single transitions, which need an objective whose residuals span one.
+    /// Checks the settings of updates on single transitions. They need an objective whose residuals span one
+    /// transition.
     fn check_transitions(&self, transitions: TransitionBatches, objective: &dyn Objective) -> Result<()> {
         let TransitionBatches { size, updates_per_draw } = transitions;
         if size == 0 || updates_per_draw == 0 {
@@ -171,10 +183,10 @@ impl TrainerConfig {
         Ok(())
     }
 
-    /// The exploration of a step.
+    /// Returns the exploration at a step.
     ///
     /// # Errors
-    /// [`Error::Config`] for a schedule that leaves its bounds.
+    /// [`Error::Config`] for a schedule whose value at this step is out of bounds.
     pub fn exploration(&self, step: usize) -> Result<Exploration> {
         Exploration::epsilon(self.epsilon.as_ref().map_or(0.0, |epsilon| epsilon.at(step)))?
             .with_temperature(self.temperature.at(step))?
@@ -183,38 +195,40 @@ impl TrainerConfig {
     }
 }
 
-/// The result of one training step, and its times.
+/// The results of one training step, and the time that its phases took.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct StepStats {
-    /// The loss before the update; for several updates on one batch, before the first.
+    /// The loss before the update. If a batch has several updates, the loss before the first.
     pub loss: f64,
-    /// The estimate of log Z before the update: the parameter, log F(s0), or the batch mean.
+    /// The estimate of log Z before the update: the parameter log Z, log F(s0), or the mean over the batch.
     pub log_z: f64,
-    /// The mean number of actions of the batch, exits included.
+    /// The mean number of actions per trajectory of the batch, exits included.
     pub mean_len: f64,
-    /// Number of visited states.
+    /// The number of states that the trajectories of the batch visited.
     pub states: usize,
-    /// Number of evaluated states, that is, distinct ones.
+    /// The number of distinct states visited, which are the states that the network evaluated.
     pub distinct: usize,
-    /// The norm of all gradients together, before clipping.
+    /// The Euclidean norm of the gradients of all parameters, before clipping.
     pub grad_norm: f64,
-    /// Seconds spent on sampling and replay, on scores and loss, on gradients, and on the update.
+    /// The seconds spent on sampling and replay, on scores and loss, on gradients, and on the update, in this
+    /// order.
     pub seconds: [f64; 4],
 }
 
 impl StepStats {
-    /// Sets the figures that come from the scores of the first update.
+    /// Sets the results that are computed from the scores of the first update.
     pub(super) fn describe(&mut self, scores: &Scores, reward_exponent: f64) {
-        // Single transitions lack the initial state, which log Z belongs to.
+        // Single transitions lack the initial state, whose flow is Z, so log Z is NaN.
         let log_z = if scores.ahead.is_none() { scores.log_z_estimates(reward_exponent) } else { vec![f64::NAN] };
         self.log_z = log_z.iter().sum::<f64>() / log_z.len().max(1) as f64;
-        // The trainer replaces it by the mean over trajectories, unless there are several replicas: then only scores are known.
+        // The trainer replaces this mean by the mean over trajectories. It keeps this one if there are
+        // several replicas, because it has only the scores of the other replicas' trajectories.
         self.mean_len = scores.n_transitions() as f64 / scores.len().max(1) as f64;
         (self.distinct, self.states) = scores.distinct;
     }
 }
 
-/// Refuses an interval of no steps.
+/// Returns an error for an interval of 0 steps.
 pub(crate) fn check_interval(setting: &'static str, every: Option<usize>) -> Result<()> {
     match every {
         Some(0) => Err(Error::config(setting, "0", "at least 1")),

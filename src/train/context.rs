@@ -1,4 +1,5 @@
-//! The parts of a trainer that its sources and companions see, and the environments that it can train on.
+//! The parts of a trainer that its sources and companions see, and the trait of environments that can be
+//! trained on.
 
 use tch::Tensor;
 
@@ -17,26 +18,27 @@ use crate::policy::{OwnedPolicy, Policy};
 use crate::rollout::{ReplayEnv, Trajectories};
 use crate::{Error, Result, Rng};
 
-/// Environment, reward, policy, objective and settings of a trainer: everything that its sources ([`Source`](super::Source)) and companions
-/// ([`Companion`](super::Companion)) see of it.
+/// The parts of a trainer that its sources ([`Source`](super::Source)) and companions
+/// ([`Companion`](super::Companion)) see: environment, reward, policy, objective and settings.
 #[non_exhaustive]
 pub struct Context<E: Env> {
-    /// The environment.
+    /// The environment that the trainer trains on.
     pub env: E,
-    /// log R.
+    /// The reward, which computes log R of objects.
     pub reward: Box<dyn Reward<E::States>>,
-    /// See [`policy`](Self::policy).
+    /// The policy in training; [`policy`](Self::policy) returns it.
     pub(super) policy: Box<dyn OwnedPolicy<E> + Send>,
     /// The source of each trajectory's condition ([`Trainer::with_conditions`]), if there is one.
     pub conditions: Option<Box<dyn ConditionSource>>,
-    /// The loss.
+    /// The objective, which gives the loss.
     pub objective: Box<dyn Objective>,
-    /// The settings.
+    /// The settings of the trainer.
     pub config: TrainerConfig,
     /// The number of steps made; during a step, the number of steps before it.
     pub step: usize,
-    /// The connection of this replica to the replicas that train as one. The group may have one member. All members draw and learn at the same
-    /// time, so sources and companions may exchange tensors with those of other members.
+    /// The connection of this replica to the replicas that train with it. The group may have a single member.
+    /// All members draw and learn at the same time, so sources and companions may exchange tensors with those
+    /// of other members.
     pub group: Box<dyn Group>,
     pub(super) average: Option<Averaged>,
 }
@@ -51,17 +53,19 @@ impl<E: Env> Context<E> {
     /// Returns the exploration of fresh trajectories at this step.
     ///
     /// # Errors
-    /// [`Error::Config`] for a schedule that leaves its bounds.
+    /// [`Error::Config`] for a schedule whose value at this step is out of bounds.
     pub fn exploration(&self) -> Result<Exploration> {
         self.config.exploration(self.step)
     }
 
-    /// Returns the average of the parameters, and the parameters, if there is one.
+    /// Returns the moving average of the parameters together with the parameters; `None` without an average
+    /// or parameters.
     pub(super) fn averaged(&self) -> Option<(&Averaged, &Parameters)> {
         self.average.as_ref().zip(self.policy.parameters())
     }
 
-    /// Returns the average that fresh trajectories are sampled by, and the parameters, if there is one.
+    /// Returns the moving average together with the parameters, if fresh trajectories are sampled with the
+    /// average; otherwise `None`.
     pub(super) fn sampling_average(&self) -> Option<(&Average, &Parameters)> {
         let (averaged, parameters) = self.averaged().filter(|(one, _)| one.purpose == AverageFor::Sampling)?;
         Some((&averaged.average, parameters))
@@ -73,19 +77,21 @@ impl<E: Env> Context<E> {
         Some(self.group.as_ref()).filter(|group| group.size() > 1)
     }
 
-    /// The number of trajectories of a batch that this replica draws: the whole batch if there are no others.
+    /// Returns the number of trajectories of a batch that this replica draws: the whole batch if it trains
+    /// alone.
     #[must_use]
     pub fn share(&self) -> usize {
         self.share_of(self.config.batch)
     }
 
-    /// The part of `n` items that this replica handles.
+    /// Returns the number of items that this replica handles out of `n` items for all replicas.
     pub(super) fn share_of(&self, n: usize) -> usize {
         let before = |rank| rank * n / self.group.size();
         before(self.group.rank() + 1) - before(self.group.rank())
     }
 
-    /// Draws a condition for each of `n` trajectories, `[n, C]`; `None` if the trainer has no conditions.
+    /// Draws a condition for each of `n` trajectories, as a tensor `[n, C]` for conditions of `C` numbers;
+    /// `None` if the trainer has no conditions.
     ///
     /// # Errors
     /// Those of the source of conditions.
@@ -95,7 +101,7 @@ impl<E: Env> Context<E> {
         Ok(Some(drawn))
     }
 
-    /// Returns the first member's value on all members.
+    /// Returns, on all members of the group, the value that the first member passed.
     ///
     /// # Errors
     /// [`Error::Peer`] if another replica has ended.
@@ -104,24 +110,24 @@ impl<E: Env> Context<E> {
         Ok(all.first().map_or(value, |first| first.double_value(&[0])))
     }
 
-    /// Returns the trajectories with the log-rewards of their objects.
+    /// Returns the trajectories with log-rewards computed for their objects.
     pub(super) fn rewarded(&self, trajectories: Trajectories<E>) -> Result<Trajectories<E>> {
         let rewards = log_rewards(self.reward.as_ref(), trajectories.terminal_states(), trajectories.conditions())?;
         trajectories.with_log_rewards(rewards)
     }
 
-    /// Returns how whole trajectories are scored at this step.
+    /// Returns the settings by which whole trajectories are scored at this step.
     pub(super) fn scoring(&self) -> Scoring<'static> {
         Scoring { exponent: self.config.reward_exponent.at(self.step), ..Scoring::new(self.objective.needs()) }
     }
 
-    /// The number of updates on each batch.
+    /// Returns the number of updates on each batch.
     pub(super) fn updates_per_batch(&self) -> usize {
         self.config.transitions.map_or(self.objective.epochs(), |transitions| transitions.updates_per_draw)
     }
 
-    /// Returns the random stream of this replica for one step, if there are several replicas. It is derived from the stream that all
-    /// replicas share, so a checkpoint needs only that one.
+    /// Returns the random stream of this replica for one step; `None` without other replicas. It is derived
+    /// from the stream that all replicas share, so a checkpoint needs only the shared stream.
     pub(super) fn split_stream(&self, shared: &mut Rng) -> Option<Rng> {
         self.replicas().map(|group| {
             let mut streams = shared.split();
@@ -132,7 +138,8 @@ impl<E: Env> Context<E> {
         })
     }
 
-    /// Refuses trajectories under conditions that the trainer can't have drawn, and those without conditions if it has some.
+    /// Returns an error for trajectories with conditions that the trainer can't have drawn, and for
+    /// trajectories without conditions if the trainer draws conditions.
     pub(super) fn check_conditions(&self, trajectories: &Trajectories<E>) -> Result<()> {
         match (&self.conditions, trajectories.conditions()) {
             (None, None) => Ok(()),
@@ -145,7 +152,7 @@ impl<E: Env> Context<E> {
         }
     }
 
-    /// Refuses an update outside of [`Trainer::apply`] if only `apply` computes the gradients.
+    /// Returns an error for an update outside of [`Trainer::apply`] if only `apply` computes the gradients.
     pub(super) fn check_custom_update(&self) -> Result<()> {
         let (setting, remedy) = if self.replicas().is_some() {
             ("several replicas", "update by `Trainer::apply`, which sums their gradients")
@@ -163,7 +170,7 @@ impl<E: Env> Context<E> {
         }
     }
 
-    /// The norm of all gradients together.
+    /// Returns the Euclidean norm of the gradients of all parameters.
     pub(super) fn gradient_norm(&self) -> f64 {
         let mut squares = 0.0;
         for parameter in self.policy.parameters().into_iter().flat_map(Parameters::iter) {
@@ -178,8 +185,9 @@ impl<E: Env> Context<E> {
 
 /// An environment that a [`Trainer`] can train on.
 ///
-/// For [`GraphEnv`] and [`VectorEnv`] the trainer is compiled in this library, so that programs compile fast. For any other environment it
-/// is compiled in the program, and an empty implementation is enough: `impl TrainEnv for MyEnv {}`.
+/// The trainer for [`GraphEnv`] and [`VectorEnv`] is compiled in this library, so that programs compile fast.
+/// The trainer for another environment is compiled in the program. An empty implementation is enough: `impl
+/// TrainEnv for MyEnv {}`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` isn't an environment to train on yet",
     note = "if it implements `Env`, write `impl gfn::train::TrainEnv for MyEnv {{}}`",
@@ -187,17 +195,19 @@ impl<E: Env> Context<E> {
 )]
 pub trait TrainEnv: ReplayEnv + 'static {
     /// Checks the laws of the environment. A trainer calls it once, before its first step. Graph environments
-    /// and environments over vectors check samples, in a fraction of a second ([`Budget::quick`]). The default checks
-    /// nothing; override it, for example by [`check_env`](crate::contract::check_env) with a quick budget.
+    /// and environments over vectors check samples, in a fraction of a second ([`Budget::quick`]). The
+    /// default checks nothing; override it, for example by [`check_env`](crate::contract::check_env) with a
+    /// quick budget.
     ///
     /// # Errors
-    /// [`Error::Contract`](crate::Error::Contract) naming the law and the state; errors of the environment.
+    /// [`Error::Contract`](crate::Error::Contract) with the name of the law and the state that breaks it;
+    /// errors of the environment.
     fn check_laws(&self) -> Result<()> {
         Ok(())
     }
 
-    /// Returns the trainer's functions for this environment. An implementation with this very body, never inlined, has them compiled in its
-    /// own crate.
+    /// Returns the trainer's functions for this environment. An implementation that repeats this body with
+    /// `#[inline(never)]` compiles them in its own crate.
     #[doc(hidden)]
     fn trainer_code() -> TrainerCode<Self> {
         TrainerCode::new()
@@ -218,7 +228,7 @@ impl TrainEnv for GraphEnv {
 impl TrainEnv for VectorEnv {
     fn check_laws(&self) -> Result<()> {
         let budget = Budget::quick();
-        // Each move of a vector may be tried on a copy.
+        // Checking a vector may try each of its moves on a copy, so wide vectors get a smaller budget.
         let entries = budget.entries / self.width().max(1);
         check_env(self, Budget { entries, ..budget }, &mut Rng::seeded(0)).map(drop)
     }
@@ -229,8 +239,8 @@ impl TrainEnv for VectorEnv {
     }
 }
 
-/// Steps before which policy and reward are checked again: training may have enlarged what the first check
-/// couldn't tell from rounding.
+/// The steps before which policy and reward are checked again. Training may have enlarged a difference that
+/// the first check couldn't tell from rounding.
 const CHECKED_AGAIN: [usize; 2] = [10, 100];
 
 /// Returns the step before which the next check is due, after a check before `step`.
@@ -238,7 +248,7 @@ pub(super) fn next_check(step: usize) -> usize {
     CHECKED_AGAIN.into_iter().find(|&again| again > step).unwrap_or(usize::MAX)
 }
 
-/// The large functions of a [`Trainer`]; each public method calls the one of its name.
+/// The large functions of a [`Trainer`]. The public methods call the functions of the same names.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct TrainerCode<E: Env> {

@@ -1,9 +1,10 @@
 //! The scores of a batch, its loss, and the gradients of the parameters.
 //!
-//! A loss is a function of scores alone. With gradients in chunks the scores are first computed chunk by chunk without
-//! gradients, then the loss and its gradient with respect to each score, and a second pass over the chunks propagates
-//! that gradient into the parameters. This is the exact chain rule, with the scores computed twice; memory for
-//! gradients is that of one chunk.
+//! A loss is a function of scores alone. With gradients in chunks (`TrainerConfig::chunk`) a
+//! first pass computes the scores chunk by chunk without gradients. Then the loss and its gradient with
+//! respect to each score are computed, and a second pass over the chunks propagates that gradient into the
+//! parameters. The result is exact by the chain rule. The scores are computed twice, but only one chunk needs
+//! memory for gradients at a time.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -24,24 +25,25 @@ use crate::{Error, Result, Rng, runtime};
 
 /// The scores of a batch ([`Trainer::score`](super::Trainer::score)).
 pub struct BatchScores {
-    /// The scored parts: a single one, unless the batch was scored in parts.
+    /// The separately scored parts of the batch. There is a single part unless `join` built
+    /// these scores.
     parts: Vec<ScoredPart>,
-    /// The scores of several parts together.
+    /// The scores of all parts, concatenated by `join`.
     joined_scores: Option<Scores>,
-    /// `true` for scores of single transitions, or of parts of a batch.
+    /// `true` for scores of single transitions or of joined parts, which sources can't learn from.
     is_partial: bool,
 }
 
-/// The scores of trajectories that are scored together.
+/// The scores of trajectories that were scored together in one call.
 struct ScoredPart {
-    /// The scores of all trajectories, over all replicas. If they were scored in chunks or by several replicas, they
-    /// are leaf tensors, which collect the gradient of the loss.
+    /// The scores of all trajectories of all replicas. If they were scored in chunks or by several replicas,
+    /// they are leaf tensors, which collect the gradient of the loss.
     whole: Scores,
-    /// The scores of this replica's share, if there are several replicas.
+    /// The scores of this replica's trajectories, if there are several replicas.
     replica: Option<Scores>,
-    /// The place of this replica's scores among those of all replicas.
+    /// The position of this replica's scores among the scores of all replicas.
     offsets: QuantityOffsets,
-    /// The trajectories in chunks (`Vec<Trajectories<E>>`), if they must be scored again to compute gradients.
+    /// The trajectories in chunks (`Vec<Trajectories<E>>`), if the backward pass must score them again.
     chunks: Option<Box<dyn Any + Send>>,
 }
 
@@ -52,11 +54,12 @@ impl std::fmt::Debug for BatchScores {
 }
 
 impl BatchScores {
-    /// Joins the scores of several parts of a batch, which may overlap, for a step that scores its batch in parts. The
-    /// loss of joined scores is the mean of the parts' losses. Sources don't learn from joined scores.
+    /// Joins the scores of several parts of a batch, which may overlap, for a step that scores its batch in
+    /// parts. The loss of joined scores is the mean of the parts' losses. Sources don't learn from joined
+    /// scores.
     ///
     /// # Errors
-    /// [`Error::Missing`] for no part.
+    /// [`Error::Missing`] if `all` is empty.
     pub fn join(all: Vec<Self>) -> Result<Self> {
         let parts: Vec<ScoredPart> = all.into_iter().flat_map(|scores| scores.parts).collect();
         let wholes: Vec<Scores> = parts.iter().map(|part| part.whole.shallow_clone()).collect();
@@ -64,19 +67,19 @@ impl BatchScores {
         Ok(Self { parts, joined_scores: Some(joined), is_partial: true })
     }
 
-    /// The scores of the whole batch, with gradients.
+    /// Returns the scores of the whole batch, with gradients.
     #[must_use]
     pub fn whole(&self) -> &Scores {
         self.joined_scores.as_ref().unwrap_or(&self.parts[0].whole)
     }
 
-    /// Returns the same scores without gradients. They don't change with the parameters.
+    /// Returns copies of the scores without gradients, which don't change if the parameters do.
     #[must_use]
     pub fn detached(&self) -> Scores {
         self.whole().detached()
     }
 
-    /// Removes the gradients.
+    /// Returns these scores without gradients.
     #[must_use]
     pub fn without_gradients(mut self) -> Self {
         for part in &mut self.parts {
@@ -91,7 +94,8 @@ impl BatchScores {
         self.parts[0].replica.as_ref().map(Scores::detached)
     }
 
-    /// Refuses scores of single transitions or of parts of a batch if a source learns from the losses of whole batches.
+    /// Returns an error for scores of single transitions or of joined parts if a source learns from the
+    /// losses of whole batches.
     pub(super) fn check_learners(&self, needs_losses: bool) -> Result<()> {
         if !self.is_partial || !needs_losses {
             return Ok(());
@@ -100,7 +104,8 @@ impl BatchScores {
         Err(Error::missing("a source that learns from losses", "the scores of whole batches", remedy))
     }
 
-    /// Refuses scores of other trajectories. Returns `false` for scores of single transitions or of parts of the batch.
+    /// Returns an error if these are scores of other trajectories. Returns `false` for scores of single
+    /// transitions or of parts of the batch.
     pub(super) fn check_batch<E: Env>(&self, trajectories: &Trajectories<E>) -> Result<bool> {
         if trajectories.is_empty() {
             return Err(Error::config("batch", "no trajectory", "at least one trajectory"));
@@ -121,9 +126,9 @@ impl BatchScores {
     }
 }
 
-/// Scores a batch; several replicas join their scores. With
-/// [`TrainerConfig::transitions`](super::TrainerConfig::transitions) it scores single transitions, which it draws by
-/// `rng`.
+/// Scores a batch. Several replicas join their scores. With
+/// [`TrainerConfig::transitions`](super::TrainerConfig::transitions) the function scores single transitions
+/// instead, which it draws with `rng`.
 pub(super) fn score<E: TrainEnv>(
     context: &Context<E>,
     companions: &[Box<dyn Companion<E>>],
@@ -155,7 +160,7 @@ pub(super) fn score<E: TrainEnv>(
             whole.set(quantity, tensor)?;
         }
     }
-    // The original may share memory with the parameter, which the update changes.
+    // The score may share memory with the parameter log Z, which the update changes, so it is copied.
     if chunks.is_none()
         && let Some(log_z) = whole.get(Quantity::LogZ).map(Tensor::copy)
     {
@@ -174,7 +179,8 @@ pub(super) fn score<E: TrainEnv>(
     Ok(BatchScores { parts: vec![ScoredPart { whole, replica, offsets, chunks }], joined_scores: None, is_partial })
 }
 
-/// Returns the loss of scores and its value, one finite number: the mean over the parts that were scored.
+/// Returns the loss of scores as a tensor and as a finite number. For several parts it is the mean of the
+/// parts' losses.
 pub(super) fn loss<E: Env>(context: &Context<E>, scores: &BatchScores) -> Result<(Tensor, f64)> {
     let objective = context.objective.as_ref();
     let mut losses = Vec::new();
@@ -199,10 +205,10 @@ pub(super) fn loss<E: Env>(context: &Context<E>, scores: &BatchScores) -> Result
     Err(Error::non_finite("loss", context.step, value, remedy))
 }
 
-/// Adds the gradients of a loss of these scores to the parameters. Of several replicas each adds the part of its own
-/// trajectories.
+/// Adds the gradients of a loss of these scores to the parameters. With several replicas each replica adds
+/// only the contribution of its own trajectories.
 pub(super) fn backward<E: TrainEnv>(context: &Context<E>, loss: &Tensor, scores: &BatchScores) -> Result<()> {
-    // Leaves collect gradients; those of an earlier call must not count twice.
+    // Leaf tensors accumulate gradients, so gradients of an earlier call are set to zero.
     for part in scores.parts.iter().filter(|part| part.chunks.is_some() || part.replica.is_some()) {
         for (_, leaf) in part.whole.all() {
             let mut gradient = leaf.grad();
@@ -240,7 +246,8 @@ pub(super) fn backward<E: TrainEnv>(context: &Context<E>, loss: &Tensor, scores:
     Ok(())
 }
 
-/// Names the objective in an error about a missing quantity, because the objective needs it.
+/// Replaces the name in an error about a missing quantity by the objective's name, because the objective
+/// needs the quantity.
 fn name_objective(objective: &dyn Objective, error: Error) -> Error {
     match error {
         Error::Missing { needed_by: SCORING, missing, remedy } => Error::missing(objective.name(), missing, remedy),
@@ -248,12 +255,14 @@ fn name_objective(objective: &dyn Objective, error: Error) -> Error {
     }
 }
 
-/// Sets log Z to the importance estimate of the first batch, unless the user chose a value: the log of the mean
-/// importance weight. A log Z that starts hundreds too low needs thousands of steps to get there, and the policy learns
-/// to bridge the gap meanwhile. Returns log Z if it was set.
+/// Sets log Z to the importance estimate from the first batch (the log of the mean importance weight), unless
+/// the user chose an initial value. If log Z started hundreds too low, it would need thousands of steps to
+/// rise, and the policy would meanwhile learn to compensate for the gap. Returns log Z if it was set.
 ///
-/// The weights are those of the `fresh` trajectories, which come first, because the policy didn't sample the others. If
-/// they explore or come from another policy, the value is a start and no estimate. Replicas use the mean over all.
+/// The estimate uses the `fresh` trajectories, which come first in the batch, because the policy didn't
+/// sample the others. If the batch has no fresh trajectories, it uses all of them. The value is only a
+/// starting value if the trajectories explore or don't come from the policy. Replicas use the mean weight
+/// over all replicas.
 pub(super) fn start_log_z<E: TrainEnv>(
     context: &Context<E>,
     trajectories: &Trajectories<E>,
@@ -272,7 +281,7 @@ pub(super) fn start_log_z<E: TrainEnv>(
     let mine = scores.map_err(|error| name_objective(objective, error))?.log_weights(objective.reward_exponent());
     let all: Vec<f64> = context.group.join(&Tensor::from_slice(&mine))?.iter().flat_map(to_host).collect();
     let estimate = log_sum_exp(all.iter().copied()) - (all.len() as f64).ln();
-    // `score` refuses such values and names their cause.
+    // `score` returns an error for such values that names their cause.
     if estimate.is_nan() || estimate.abs() > f64::from(f32::MAX) {
         return Ok(None);
     }
@@ -280,7 +289,8 @@ pub(super) fn start_log_z<E: TrainEnv>(
     Ok(Some(log_z))
 }
 
-/// Splits trajectories into chunks of at most `limit` transitions, or of one trajectory that has more.
+/// Splits trajectories into chunks of at most `limit` transitions. A trajectory with more transitions is a
+/// chunk of its own.
 fn split_to_chunks<E: Env>(trajectories: &Trajectories<E>, limit: usize) -> Result<Vec<Trajectories<E>>> {
     let offsets = trajectories.offsets();
     let mut chunks = Vec::new();
@@ -294,7 +304,7 @@ fn split_to_chunks<E: Env>(trajectories: &Trajectories<E>, limit: usize) -> Resu
     Ok(chunks)
 }
 
-/// Scores all chunks and joins the scores to leaves.
+/// Scores all chunks without gradients and joins their scores to leaf tensors.
 fn leaf_scores<E: Env>(context: &Context<E>, chunks: &[Trajectories<E>], scoring: &Scoring<'_>) -> Result<Scores> {
     let (env, reward) = (&context.env, context.reward.as_ref());
     let scores = chunks.iter().map(|chunk| score_as(env, reward, context.policy(), chunk, scoring));
@@ -302,8 +312,8 @@ fn leaf_scores<E: Env>(context: &Context<E>, chunks: &[Trajectories<E>], scoring
     join_leaves(&parts)
 }
 
-/// Joins the scores of parts of a batch, detached from the parameters. They are leaf tensors, which collect the
-/// gradient of the loss.
+/// Concatenates the scores of parts of a batch, detached from the parameters. The results are leaf tensors,
+/// which collect the gradient of the loss.
 pub(super) fn join_leaves(parts: &[Scores]) -> Result<Scores> {
     let leaf = |quantity: Quantity, tensor: Tensor| {
         if quantity.is_differentiated() { tensor.detach().set_requires_grad(true) } else { tensor }
@@ -311,20 +321,21 @@ pub(super) fn join_leaves(parts: &[Scores]) -> Result<Scores> {
     Scores::concatenate(parts, leaf)
 }
 
-/// The index, for each quantity, of the next part's first number among the numbers of the whole batch.
+/// The index, for each quantity, of the next part's first value among the values of the whole batch.
 #[derive(Clone, Debug, Default)]
 pub(super) struct QuantityOffsets(BTreeMap<Quantity, i64>);
 
 impl QuantityOffsets {
-    /// Moves past a part.
+    /// Advances the indices past a part.
     pub(super) fn skip(&mut self, part: &Scores) {
         for (quantity, values) in part.all() {
             *self.0.entry(quantity).or_default() += values.numel() as i64;
         }
     }
 
-    /// Propagates the gradients of the leaves from this part's scores into the parameters, and moves past the part.
-    /// Returns whether any of its scores depends on the parameters.
+    /// Propagates the gradients of the leaf tensors through this part's scores into the parameters, and
+    /// advances the indices past the part. Returns `true` if any of the part's scores depends on the
+    /// parameters.
     pub(super) fn propagate(&mut self, part: &Scores, leaves: &Scores) -> Result<bool> {
         let mut terms = Vec::new();
         for (quantity, values) in part.all() {
@@ -342,8 +353,8 @@ impl QuantityOffsets {
     }
 }
 
-/// Propagates the gradients of the leaves into the parameters, chunk by chunk. Returns whether any score depends on the
-/// parameters.
+/// Scores each chunk again and propagates the gradients of the leaf tensors into the parameters. Returns
+/// `true` if any score depends on the parameters.
 fn backward_chunks<E: Env>(
     context: &Context<E>,
     chunks: &[Trajectories<E>],

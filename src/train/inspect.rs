@@ -1,4 +1,4 @@
-//! Access to the parts of a trainer, its replay buffer, and its checkpoints.
+//! Methods that access the parts of a trainer, its replay buffer, and its checkpoints.
 
 use std::any::Any;
 use std::fmt;
@@ -27,40 +27,42 @@ impl<E: Env> fmt::Debug for Trainer<E> {
 }
 
 impl<E: Env> Trainer<E> {
-    /// The parts of the trainer that sources and companions see.
+    /// Returns the parts of the trainer that sources and companions see.
     pub fn context(&self) -> &Context<E> {
         &self.context
     }
 
-    /// The environment.
+    /// Returns the trainer's environment.
     pub fn env(&self) -> &E {
         &self.context.env
     }
 
-    /// The reward.
+    /// Returns the trainer's reward.
     pub fn reward(&self) -> &dyn Reward<E::States> {
         self.context.reward.as_ref()
     }
 
-    /// The policy.
+    /// Returns the trainer's policy.
     pub fn policy(&self) -> &dyn Policy<E> {
         self.context.policy()
     }
 
-    /// Returns the policy as the type `P` that the trainer was built with; `None` for another type.
+    /// Returns the policy as its concrete type `P`; `None` if the trainer was built with a policy of another
+    /// type.
     #[must_use]
     pub fn policy_as<P: 'static>(&self) -> Option<&P> {
         let policy: &dyn Any = self.context.policy.as_ref();
         policy.downcast_ref()
     }
 
-    /// Returns the policy by value.
+    /// Consumes the trainer and returns its policy.
     #[must_use]
     pub fn into_policy(self) -> Box<dyn Policy<E> + Send> {
         self.context.policy
     }
 
-    /// Returns the policy by value as the type `P` that the trainer was built with; `None` for another type.
+    /// Consumes the trainer and returns its policy as its concrete type `P`; `None` if the policy has another
+    /// type.
     #[must_use]
     pub fn into_policy_as<P: 'static>(self) -> Option<P> {
         let policy: Box<dyn Any> = self.context.policy;
@@ -72,39 +74,41 @@ impl<E: Env> Trainer<E> {
         self.next_check = 0;
     }
 
-    /// The number of steps made.
+    /// Returns the number of training steps made.
     pub fn steps_done(&self) -> usize {
         self.context.step
     }
 
-    /// The number of new objects that a reward was computed for: fresh trajectories, proposals of local search and objects that filled the
-    /// buffer, not replayed ones. Each of several replicas counts its own.
+    /// Returns the number of new objects that a reward was computed for: fresh trajectories, proposals of
+    /// local search, and objects added to the buffer by `prefill` or a refill. Replayed objects aren't
+    /// counted. Each of several replicas counts its own objects.
     pub fn reward_calls(&self) -> u64 {
         self.sources.reward_calls
     }
 
-    /// The trajectories of the last step; `None` before the first.
+    /// Returns the trajectories of the last step; `None` before the first step.
     pub fn latest(&self) -> Option<&Trajectories<E>> {
         self.latest.as_ref().map(|batch| &batch.trajectories)
     }
 
-    /// The batch of the last step; `None` before the first.
+    /// Returns the batch of the last step; `None` before the first step.
     pub fn latest_batch(&self) -> Option<&Batch<E>> {
         self.latest.as_ref()
     }
 
-    /// The number of the [`latest`](Self::latest) trajectories that the policy, local search, or the source in the policy's place supplied. They
-    /// come first; the others were replayed, given, or supplied by further sources.
+    /// Returns how many of the [`latest`](Self::latest) trajectories were supplied by the policy, by local
+    /// search, or by a source that replaces the policy. They come first. The others were replayed, given as
+    /// data, or supplied by further sources.
     pub fn n_fresh(&self) -> usize {
         self.latest.as_ref().map_or(0, |batch| batch.fresh)
     }
 
-    /// The number of scalars that are trained.
+    /// Returns the number of scalars in the policy's parameters.
     pub fn n_parameters(&self) -> i64 {
         self.context.policy.parameters().map_or(0, Parameters::count)
     }
 
-    /// Returns a separate random stream for evaluation, so that evaluation doesn't change the training.
+    /// Returns a separate random stream for evaluation, so that evaluating doesn't change the training.
     pub fn evaluation_rng(&self) -> Rng {
         self.rng.clone().split()
     }
@@ -112,26 +116,28 @@ impl<E: Env> Trainer<E> {
     /// Compares the trainers of all replicas, as each run does before its first step.
     ///
     /// # Errors
-    /// [`Error::Contract`] for two that differ; [`Error::Peer`] if another replica has ended.
+    /// [`Error::Contract`] for two trainers that differ; [`Error::Peer`] if another replica has ended.
     pub fn check_equal_replicas(&self) -> Result<()> {
         super::replicas::check_equal_replicas(self)
     }
 
-    /// The changes of settings since the checkpoint that this run resumed from ([`Warning::Resumed`]), if there are any.
+    /// Returns a warning ([`Warning::Resumed`]) that names the settings changed since the checkpoint that
+    /// this run resumed from; `None` if nothing changed.
     pub fn resume_warning(&self) -> Option<&Warning> {
         self.resume_warning.as_ref()
     }
 
-    /// Returns the state that was [attached](Self::attach) by this name, also before a resume.
+    /// Returns the state that was [attached](Self::attach) under this name, in this run or before a resume.
     pub fn attachment(&self, name: &str) -> Option<(&Value, &[(String, Tensor)])> {
         self.attachments.get(name).map(|(state, tensors)| (state, tensors.as_slice()))
     }
 
-    /// Attaches the state of code around the trainer to its checkpoints: JSON, and tensors for values that are too large for it. A state with
-    /// neither removes the attachment. [`Fit`](crate::run::Fit) attaches the states of its observers.
+    /// Stores the state of code around the trainer in its checkpoints, under `name`: a JSON value, and
+    /// tensors for values that are too large for JSON. A state without JSON value and tensors removes the
+    /// attachment. [`Fit`](crate::run::Fit) attaches the states of its observers.
     ///
     /// # Errors
-    /// [`Error::Config`] for a name with a `/` and tensors.
+    /// [`Error::Config`] for a state with tensors under a name that contains `/`.
     pub fn attach(&mut self, name: &str, state: Value, tensors: Vec<(String, Tensor)>) -> Result<()> {
         if !tensors.is_empty() && name.contains('/') {
             let setting = "the name of an observer that keeps tensors";
@@ -146,7 +152,8 @@ impl<E: Env> Trainer<E> {
         Ok(())
     }
 
-    /// Replaces the policy's parameters by their average, after training. Evaluations, samples and checkpoints are then those of the average.
+    /// Replaces the policy's parameters by their average, to be called after training. Evaluations, samples
+    /// and checkpoints then use the average.
     ///
     /// # Errors
     /// [`Error::Missing`] without an average ([`with_average`](Self::with_average)).
@@ -171,7 +178,7 @@ impl<E: Env> Trainer<E> {
 }
 
 impl<E: TrainEnv> Trainer<E> {
-    /// The replay buffer.
+    /// Returns the replay buffer, if the trainer has one.
     pub fn replay(&self) -> Option<&ReplayBuffer<E>> {
         self.sources.replay().map(|replay| &replay.buffer)
     }
@@ -188,16 +195,19 @@ impl<E: TrainEnv> Trainer<E> {
         self.companions.iter().find_map(|companion| downcast(companion.as_ref()))
     }
 
-    /// Returns `true` if fresh trajectories come from outside of the trainer ([`with_fresh`](Self::with_fresh)).
+    /// Returns `true` if fresh trajectories come from outside of the trainer, supplied by a source
+    /// ([`with_fresh`](Self::with_fresh)).
     pub fn is_sampled_outside(&self) -> bool {
         self.sources.fresh_traits(&self.context).is_external
     }
 
-    /// Checks for an observer that it can see every trajectory. The first replica, which alone has observers, sees its own share of each batch,
-    /// and a source that replaces the policy may put trajectories into the replay buffer only.
+    /// Checks that an observer can see every trajectory. It can't if there are several replicas, because the
+    /// first replica, which alone has observers, sees only its share of each batch. It can't either if a
+    /// source replaces the policy and there is a replay buffer, because the source may put trajectories into
+    /// the buffer only.
     ///
     /// # Errors
-    /// [`Error::Missing`] if it can't.
+    /// [`Error::Missing`] if the observer can't see every trajectory.
     pub fn check_sees_all(&self, needed_by: &'static str) -> Result<()> {
         let (missing, remedy) = if self.is_sampled_outside() && self.sources.replay().is_some() {
             (
@@ -215,14 +225,17 @@ impl<E: TrainEnv> Trainer<E> {
         Err(Error::missing(needed_by, missing, remedy))
     }
 
-    /// Saves everything that the run needs to continue: parameters, optimizer, random stream, replay buffer, step, and the states of observers
-    /// as of their last save.
+    /// Saves everything that the run needs to continue: parameters, optimizer, random stream, replay buffer,
+    /// step, and the states that observers had when they were last saved.
     ///
-    /// Each of several replicas ([`with_group`](Self::with_group)) saves its own checkpoint, the first at `path`, the others beside it with
-    /// their number after a dot. All of them must save in the same step: they wait until each has written its files before any replaces an
-    /// older checkpoint. A call on one replica alone waits for the others until it fails; [`checkpoint`](Self::checkpoint) returns the checkpoint
-    /// of one replica. An observer of [`Fit`](crate::run::Fit) requests checkpoints by
-    /// [`Record::save_checkpoint`](crate::run::Record::save_checkpoint), so that they hold the states of all observers.
+    /// Each of several replicas ([`with_group`](Self::with_group)) saves its own checkpoint: the first
+    /// replica at `path`, the others beside it, with their number after a dot. All replicas must save in the
+    /// same step, because each waits until all have written their files before any of them replaces an older
+    /// checkpoint. If only one replica calls `save`, it waits for the others until it fails;
+    /// [`checkpoint`](Self::checkpoint) returns the checkpoint of one replica without waiting. An observer of
+    /// [`Fit`](crate::run::Fit) requests checkpoints by
+    /// [`Record::save_checkpoint`](crate::run::Record::save_checkpoint), so that they hold the current states
+    /// of all observers.
     ///
     /// # Errors
     /// [`Error::Missing`] for a policy without parameters; [`Error::File`] or [`Error::Io`] if the files can't be written, and for numbers
@@ -235,7 +248,7 @@ impl<E: TrainEnv> Trainer<E> {
         LAYOUT.publish(&path)
     }
 
-    /// Returns a checkpoint of this trainer, which isn't written yet.
+    /// Returns a checkpoint of this trainer, without writing it.
     ///
     /// # Errors
     /// [`Error::Missing`] for a policy without parameters.
@@ -243,7 +256,7 @@ impl<E: TrainEnv> Trainer<E> {
         (E::trainer_code().checkpoint)(self)
     }
 
-    /// Checks before a run that its checkpoints can be saved at `path`.
+    /// Checks that checkpoints can be saved at `path`, before a run.
     ///
     /// # Errors
     /// [`Error::Missing`] for a policy without parameters, and those of [`Checkpoint::try_path`].
@@ -252,25 +265,27 @@ impl<E: TrainEnv> Trainer<E> {
         Checkpoint::try_path(replica_path(self, path.as_ref()))
     }
 
-    /// Continues from a checkpoint, bit for bit as the run that wrote it would have.
+    /// Continues from a checkpoint, with bit for bit the same results as the run that wrote it.
     ///
-    /// The trainer must have the same environment, network, objective, data and parts as the one that saved the checkpoint. Other networks,
-    /// objectives (or [settings](crate::objective::Objective::settings) of them), parts and descriptions are refused. Settings of the trainer
-    /// may be changed on purpose, such as the learning rate: [`resume_warning`](Self::resume_warning) names the changes, and
-    /// [`Fit`](crate::run::Fit) reports them.
+    /// The trainer must have the same environment, network, objective, data and parts as the trainer that
+    /// saved the checkpoint. A checkpoint with another network, objective (or other
+    /// [settings](crate::objective::Objective::settings) of it), parts or description is refused. Settings of
+    /// the trainer, such as the learning rate, may be changed on purpose:
+    /// [`resume_warning`](Self::resume_warning) names the changes, and [`Fit`](crate::run::Fit) reports them.
     ///
-    /// Replicas resume after they have joined ([`with_group`](Self::with_group)), as many as before, each from its own checkpoint. A run has
-    /// an id, which its checkpoints store and a resumed run keeps; checkpoints of different runs or steps are refused.
+    /// Replicas resume after they have joined ([`with_group`](Self::with_group)). Their number must be the
+    /// same as before, and each resumes from its own checkpoint. A run has an id, which its checkpoints store
+    /// and a resumed run keeps; replicas with checkpoints of different runs or steps are refused.
     ///
     /// # Errors
-    /// [`Error::File`] for a file that is damaged, incomplete, or of another model, objective or description; the trainer is unchanged then.
-    /// [`Error::Peer`] if another replica can't resume.
+    /// [`Error::File`] for a file that is damaged, incomplete, or of another model, objective or description;
+    /// [`Error::Peer`] if another replica can't resume. The trainer is unchanged after an [`Error::File`].
     pub fn resume(&mut self, path: impl AsRef<Path>) -> Result<()> {
         (E::trainer_code().resume)(self, path.as_ref())
     }
 
-    /// Offers trajectories to the replay buffer, with their recorded log-rewards or those of the trainer's reward. Returns the number that the
-    /// buffer keeps.
+    /// Offers trajectories to the replay buffer, with their recorded log-rewards, or with log-rewards of the
+    /// trainer's reward if none are recorded. Returns the number of trajectories that the buffer keeps.
     ///
     /// # Errors
     /// [`Error::Missing`] without a buffer, and those of reward and buffer.
@@ -289,8 +304,9 @@ impl<E: TrainEnv> Trainer<E> {
         Ok(added)
     }
 
-    /// Fills the replay buffer with `n` uniform random walks, without a network; under conditions if the trainer has some. Each of several
-    /// replicas fills its own buffer with its share. Returns the number that the buffer keeps.
+    /// Fills the replay buffer with `n` trajectories of uniform random actions, without evaluating a network.
+    /// If the trainer has conditions, each trajectory gets one. Each of several replicas adds its share of
+    /// `n` to its own buffer. Returns the number of trajectories that the buffer keeps.
     ///
     /// # Errors
     /// [`Error::Missing`] without a buffer, and those of sampler and reward.

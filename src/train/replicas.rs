@@ -1,10 +1,11 @@
-//! Replicas that train as one: they compare what they train before the first step, join their scores, and sum their
-//! gradients.
+//! Replicas that train as one: they compare their trainers before the first step, join their scores, and sum
+//! their gradients.
 //!
-//! A loss is a function of scores alone, so replicas tell each other their scores, a few numbers per transition. Each
-//! then computes the loss of the whole batch and its gradient with respect to every score, and propagates the part that
-//! belongs to its own trajectories into the parameters. The sum over replicas is the gradient of the whole batch for
-//! every objective, also for objectives that compare trajectories with the batch's mean.
+//! A loss is a function of scores alone, so replicas send each other their scores, a few numbers per
+//! transition. Each replica then computes the loss of the whole batch and its gradient with respect to every
+//! score, and propagates the gradients of its own trajectories' scores into the parameters. The sum over
+//! replicas is the gradient of the whole batch for every objective, including objectives that compare
+//! trajectories with the batch's mean.
 
 use rand::RngCore;
 use tch::{Kind, Tensor, no_grad};
@@ -24,9 +25,9 @@ use crate::{Error, Result, Rng};
 
 const REPLICAS_MUST_MATCH: &str = "replicas must train the same model for the same reward, by the same objective and \
      settings: build them alike, from one seed";
-/// The number of objects that each replica's reward is asked about before the first step.
+/// The number of objects about which each replica's reward is asked before the first step.
 const N_PROBES: usize = 8;
-/// Allowed difference of two replicas' log-rewards, per unit of their size if that is above 1: machines round
+/// The allowed difference of two replicas' log-rewards, multiplied by 1 + |log R|. Machines may round
 /// differently.
 const TOLERANCE: f64 = 1e-4;
 
@@ -34,7 +35,7 @@ const TOLERANCE: f64 = 1e-4;
 /// stream. Custom schedules can't be compared.
 ///
 /// # Errors
-/// [`Error::Contract`] for two that differ; [`Error::Peer`] if another replica has ended.
+/// [`Error::Contract`] for two trainers that differ; [`Error::Peer`] if another replica has ended.
 pub(crate) fn check_equal_replicas<E: Env>(trainer: &Trainer<E>) -> Result<()> {
     let Context { config, conditions, objective, step, .. } = &trainer.context;
     let parameters = trainer.context.policy.parameters().into_iter().flat_map(Parameters::iter);
@@ -51,8 +52,9 @@ pub(crate) fn check_equal_replicas<E: Env>(trainer: &Trainer<E>) -> Result<()> {
     compare(&trainer.context, &mine)
 }
 
-/// Compares the environments of all replicas, and their rewards on a few objects of random walks, the same for all.
-/// `has_own_rewards` is `true` if trajectories bring their log-rewards; this trainer may then have no reward to ask.
+/// Compares the environments of all replicas, and their rewards for a few objects of random walks, which are
+/// the same for all replicas. `has_own_rewards` is `true` if trajectories bring their log-rewards; rewards
+/// aren't compared then, because the trainer may have none.
 ///
 /// # Errors
 /// [`Error::Contract`] for environments, rewards or conditions that differ; [`Error::Peer`] if another replica has
@@ -66,7 +68,8 @@ pub(super) fn check_equal_tasks<E: TrainEnv>(context: &Context<E>, has_own_rewar
     }
     let uniform = env.uniform();
     let mut walks = match Sampler::new(env, &uniform).max_steps(config.max_steps).walks(N_PROBES, &mut Rng::seeded(0)) {
-        // Random walks may be too long, but then they are so for every replica.
+        // If random walks exceed the step limit, they exceed it on every replica, so all replicas skip the
+        // comparison.
         Err(Error::StepLimit { .. }) => return Ok(()),
         drawn => drawn?,
     };
@@ -101,12 +104,14 @@ pub(super) fn check_equal_tasks<E: TrainEnv>(context: &Context<E>, has_own_rewar
     Ok(())
 }
 
-/// Compares numbers, with their names, that differ if two trainers differ.
+/// Compares named numbers with those of the other replicas. Returns an error that names the first number that
+/// differs.
 fn compare<E: Env>(context: &Context<E>, mine: &[(&'static str, u64)]) -> Result<()> {
     let Some(group) = context.replicas() else { return Ok(()) };
     let hashes: Vec<i64> = mine.iter().map(|(_, hash)| hash.cast_signed()).collect();
     for (other, theirs) in group.join(&Tensor::from_slice(&hashes))?.iter().enumerate() {
-        // A member that does something else at this point sends numbers of another kind or count.
+        // A member of the group that does something else at this point sends numbers of another dtype or
+        // count.
         let theirs = Vec::<i64>::try_from(theirs).unwrap_or_default();
         if let Some(k) = (0..mine.len()).find(|&k| theirs.get(k) != Some(&hashes[k])) {
             let detail = format!("member {other} has another {} than member {}", mine[k].0, group.rank());
@@ -120,8 +125,8 @@ fn hash_text(text: &str) -> u64 {
     hash(text.bytes().map(u64::from))
 }
 
-/// Returns the scores of all replicas as the scores of one batch, and the place of this replica's scores among them.
-/// They are leaves, which collect the loss's gradient.
+/// Returns the scores of all replicas as the scores of one batch, and the position of this replica's scores
+/// among them. The scores are leaf tensors, which collect the loss's gradient.
 pub(super) fn join_scores(group: &dyn Group, mine: &Scores) -> Result<(Scores, QuantityOffsets)> {
     let mut parts = Vec::new();
     for packed in &group.join(&Tensor::from_slice(&pack(mine)))? {
@@ -135,7 +140,8 @@ pub(super) fn join_scores(group: &dyn Group, mine: &Scores) -> Result<(Scores, Q
     Ok((join_leaves(&parts)?, offsets))
 }
 
-/// The message of one replica to the others: lists, each behind its length. Doubles hold every number exactly.
+/// Returns scores as the message of one replica to the others: lists of numbers, each preceded by its length.
+/// Doubles hold all these numbers exactly.
 fn pack(scores: &Scores) -> Vec<f64> {
     let rows = |rows: &[usize]| rows.iter().map(|&row| row as f64).collect::<Vec<_>>();
     let wide = f64::from(u8::from(scores.log_pf.kind() == Kind::Double));
@@ -147,8 +153,8 @@ fn pack(scores: &Scores) -> Vec<f64> {
     lists.into_iter().flat_map(|list| std::iter::once(list.len() as f64).chain(list)).collect()
 }
 
-/// Reads the scores of a message that [`pack`] made. Returns `None` unless they are scores of the same quantities as
-/// `like`.
+/// Reads the scores of a message that [`pack`] made. Returns `None` unless they are scores of the same
+/// quantities as the scores `like`.
 fn unpack(mut packed: &[f64], like: &Scores) -> Option<Scores> {
     let mut next = || {
         let (&length, behind) = packed.split_first()?;
@@ -159,7 +165,7 @@ fn unpack(mut packed: &[f64], like: &Scores) -> Option<Scores> {
     let &[wide, distinct, visited, instance] = next()? else { return None };
     let rows = |list: &[f64]| list.iter().map(|&row| row as usize).collect::<Vec<_>>();
     let (offsets, inner, conditions) = (rows(next()?), rows(next()?), next()?);
-    // `pack` writes lists of rows in order; anything else isn't a message of `pack`.
+    // `pack` writes row indices in ascending order, so a message with another order isn't from `pack`.
     let n = offsets.last().copied()?;
     if !offsets.is_sorted() || !inner.is_sorted() || inner.last().is_some_and(|&row| row >= n) {
         return None;
@@ -176,11 +182,13 @@ fn unpack(mut packed: &[f64], like: &Scores) -> Option<Scores> {
     }
     scores.instance = (instance >= 0.0).then_some(instance as u32);
     scores.distinct = (distinct as usize, visited as usize);
-    // Other quantities, or conditions that this replica has none of, are left.
+    // Numbers are left over if the message has further quantities, or conditions although this replica has
+    // none.
     (packed.is_empty() && (like.conditions.is_some() || conditions.is_empty())).then_some(scores)
 }
 
-/// Replaces each gradient by its sum over all replicas, before other companions and the optimizer see it.
+/// A companion that replaces each gradient by its sum over all replicas, before other companions and the
+/// optimizer see it.
 pub(super) struct GradientSum;
 
 impl<E: Env> Persist<E> for GradientSum {
@@ -198,8 +206,8 @@ impl<E: Env> Companion<E> for GradientSum {
     }
 }
 
-/// Puts the sum over all replicas into each gradient. One that no replica has stays undefined, as it would in one
-/// process.
+/// Replaces each gradient by its sum over all replicas. A gradient that is undefined on all replicas stays
+/// undefined, as it would in one process.
 fn sum_gradients(group: &dyn Group, parameters: &Parameters) -> Result<()> {
     let trained: Vec<&Tensor> = parameters.iter().map(|p| &p.tensor).filter(|tensor| tensor.requires_grad()).collect();
     let gradients: Vec<Tensor> = trained.iter().map(|tensor| tensor.grad()).collect();
@@ -223,7 +231,7 @@ fn sum_gradients(group: &dyn Group, parameters: &Parameters) -> Result<()> {
             if gradient.defined() {
                 gradient.shallow_clone().copy_(&summed);
             } else if defined > 0.0 {
-                // A gradient comes into being by a backward pass alone.
+                // Only a backward pass creates a gradient tensor, so a backward pass of zeros is run.
                 tch::with_grad(|| backward(&(tensor * 0.0).sum(tensor.kind())))?;
                 tensor.grad().copy_(&summed);
             }
@@ -240,8 +248,8 @@ mod tests {
     use crate::Rng;
     use crate::group::replicate;
 
-    /// The shares of a batch may reach different parameters: the part of a network that reads edges has no gradient for
-    /// graphs without edges.
+    /// Checks replicas whose shares of a batch reach different parameters. Graphs without edges give no
+    /// gradient to the part of a network that evaluates edges, for example.
     #[test]
     fn a_gradient_of_one_replica_is_everybodys() {
         replicate(3, |replica| {

@@ -1,4 +1,4 @@
-//! The trainer and its one training step.
+//! The trainer, and its training step as one call or as separate calls for a custom loop.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Instant;
@@ -45,16 +45,19 @@ pub struct Trainer<E: Env> {
     pub(super) sources: Sources<E>,
     pub(super) companions: Vec<Box<dyn Companion<E>>>,
     pub(super) rng: Rng,
-    /// The id of the run, below 2^53, by which its checkpoints are known. A resumed run keeps it, and replicas share it.
+    /// The id of the run, below 2^53, which its checkpoints store. A resumed run keeps it, and replicas share
+    /// it.
     pub(super) run_id: u64,
-    /// The step before which policy and reward are checked next; 0 while a policy needs conditions and has none yet.
+    /// The step before which policy and reward are checked next. It is 0 while a policy that needs conditions
+    /// couldn't be checked because the trainer has none yet.
     pub(super) next_check: usize,
     pub(super) latest: Option<Batch<E>>,
     pub(super) description: Value,
-    /// Text for readers of a checkpoint; resuming ignores it.
+    /// The user's text for readers of a checkpoint. Resuming ignores it.
     pub(super) note: Value,
     pub(super) attachments: Attachments,
-    /// The settings that differ from those of the checkpoint that this run resumed from.
+    /// The warning that names the settings changed since the checkpoint that this run resumed from, if any
+    /// changed.
     pub(super) resume_warning: Option<Warning>,
     pub(super) progress: StepProgress,
 }
@@ -63,26 +66,30 @@ pub struct Trainer<E: Env> {
 #[derive(Default)]
 pub(super) struct StepProgress {
     stats: StepStats,
-    /// The loss of the first update.
+    /// The loss of the step's first update, or the loss set by `record_loss`.
     loss: Option<f64>,
-    /// The number of updates made on the batch.
+    /// The number of updates made on this step's batch.
     updates: usize,
-    /// log Z, if this step gave it its first value and made no update yet.
+    /// The parameter log Z, if this step gave it its first value and made no update yet.
     first_log_z: Option<Tensor>,
-    /// The random stream of this replica alone, if there are several.
+    /// The random stream that only this replica uses, if there are several replicas.
     replica_rng: Option<Rng>,
 }
 
 impl<E: TrainEnv> Trainer<E> {
-    /// Builds a trainer at step 0 that draws from its policy alone. The trainer owns the policy ([`policy_as`](Self::policy_as) returns the
-    /// concrete type). Reward, policy and objective may be boxed if they are chosen at run time.
+    /// Builds a trainer at step 0 whose only source is its policy. The trainer owns the policy;
+    /// [`policy_as`](Self::policy_as) returns it as its concrete type. Reward, policy and objective may be
+    /// boxed if they are chosen at run time.
     ///
     /// # Errors
-    /// [`Error::Config`] for invalid settings; [`Error::Missing`] for batches of one trajectory if the objective compares with the mean of the
-    /// batch, and for an environment without any action; those of [`TrainEnv::check_laws`] and [`Adam::new`]; [`Error::Contract`] for a policy
-    /// whose probabilities for a state depend on other states of the batch, and for one that sees labels although states that differ only in
-    /// labels are one object ([`Symmetry::relabelled`](crate::env::Symmetry::relabelled)). The policy is evaluated on states of random walks,
-    /// which have their own random stream. A policy that takes conditions is checked by the first step.
+    /// [`Error::Config`] for invalid settings; [`Error::Missing`] for batches of one trajectory if the
+    /// objective compares trajectories with the mean of their batch, and for an environment without any
+    /// action; those of [`TrainEnv::check_laws`] and [`Adam::new`]; [`Error::Contract`] for a policy whose
+    /// probabilities for a state depend on other states of the batch, and for a policy that distinguishes
+    /// states by their labels although states that differ only in labels are one object
+    /// ([`Symmetry::relabelled`](crate::env::Symmetry::relabelled)). The check evaluates the policy on states
+    /// of random walks, which have a separate random stream. A policy that takes conditions is checked by the
+    /// first step.
     pub fn new(
         env: E,
         reward: impl Reward<E::States> + 'static,
@@ -126,7 +133,8 @@ impl<E: TrainEnv> Trainer<E> {
             sources: Sources::default(),
             companions: Vec::new(),
             rng,
-            // The keys come from the system, and forked processes inherit them. Nothing else depends on this number.
+            // The keys of the hash come from the operating system, but forked processes inherit them, so the
+            // process id is hashed. Nothing in training depends on this number.
             run_id: RandomState::new().hash_one(std::process::id()) >> 11,
             next_check: if is_checked { next_check(0) } else { 0 },
             latest: None,
@@ -138,12 +146,13 @@ impl<E: TrainEnv> Trainer<E> {
         })
     }
 
-    /// Makes one training step. It calls the public methods of a custom loop: [`draw`](Self::draw), [`score`](Self::score),
-    /// [`loss`](Self::loss), [`apply`](Self::apply) and [`advance`](Self::advance). [`Fit`](crate::run::Fit) warns of training that goes wrong, a
-    /// step doesn't.
+    /// Makes one training step. It makes the same calls as a custom loop: [`draw`](Self::draw),
+    /// [`score`](Self::score), [`loss`](Self::loss), [`apply`](Self::apply) and [`advance`](Self::advance). A
+    /// step itself doesn't warn of training that goes wrong; [`Fit`](crate::run::Fit) does.
     ///
     /// # Errors
-    /// Those of the five methods. A step that fails before its update leaves no gradient: the next step is an ordinary one.
+    /// Those of the five methods. A step that fails before its update leaves no gradients, so a step can be
+    /// made after it.
     pub fn step(&mut self) -> Result<StepStats> {
         (E::trainer_code().step)(self)
     }
@@ -199,9 +208,10 @@ impl<E: TrainEnv> Trainer<E> {
     /// ```
     ///
     /// # Errors
-    /// Those of sampler, reward, policy and sources. The first step, the eleventh and the 101st also check the policy as [`new`](Self::new)
-    /// does, and return [`Error::Contract`] for a reward that depends on labels if labels mean nothing: it is asked about at most 16
-    /// relabelled objects, which [`reward_calls`](Self::reward_calls) doesn't count.
+    /// Those of sampler, reward, policy and sources. The first step, the eleventh and the 101st also check
+    /// the policy as [`new`](Self::new) does. They also return [`Error::Contract`] for a reward that depends
+    /// on labels although states that differ only in labels are one object. This check asks the reward about
+    /// at most 16 relabelled objects, which [`reward_calls`](Self::reward_calls) doesn't count.
     pub fn draw(&mut self) -> Result<Batch<E>> {
         (E::trainer_code().draw)(self)
     }
@@ -227,10 +237,11 @@ impl<E: TrainEnv> Trainer<E> {
         Ok(batch)
     }
 
-    /// Makes the checks that precede a batch.
+    /// Makes the checks that precede a batch, and draws the noise of the policy's noisy layers.
     fn prepare(&mut self) -> Result<()> {
         if self.latest.is_none() {
-            // Replicas resume from separate files, so they compare what they train.
+            // Replicas resume from separate files, so they compare their trainers and tasks before the first
+            // step.
             self.check_equal_replicas()?;
             check_equal_tasks(&self.context, self.is_sampled_outside())?;
         }
@@ -239,7 +250,7 @@ impl<E: TrainEnv> Trainer<E> {
             check_policy(env, policy, conditions.as_deref(), Budget::quick(), &mut Rng::seeded(*step as u64))?;
             self.next_check = next_check(*step);
         }
-        // Consumes no random numbers unless the network has noisy layers.
+        // Draws no random numbers unless the network has noisy layers.
         if let Some(parameters) = policy.parameters() {
             parameters.reset_noise(&mut self.rng);
         }
@@ -249,9 +260,10 @@ impl<E: TrainEnv> Trainer<E> {
     /// Scores a batch, with gradients: log-probabilities, log-rewards and everything else that the objective needs.
     ///
     /// # Errors
-    /// Those of [`score`](crate::objective::score) and of companions; [`Error::Missing`] for trajectories from outside whose conditions
-    /// don't fit the trainer, and if the objective compares several updates on one batch and the batch isn't one that
-    /// [`draw`](Self::draw) returned.
+    /// Those of [`score`](crate::objective::score) and of companions; [`Error::Missing`] for trajectories
+    /// from outside whose conditions don't fit the trainer, for a source that scores its batch in parts, and
+    /// for a batch that [`draw`](Self::draw) didn't return if the objective compares several updates on one
+    /// batch.
     pub fn score(&mut self, batch: &mut Batch<E>) -> Result<BatchScores> {
         (E::trainer_code().score)(self, batch)
     }
@@ -282,7 +294,7 @@ impl<E: TrainEnv> Trainer<E> {
         Ok(scores)
     }
 
-    /// Returns the loss of scores by the trainer's objective, one finite number.
+    /// Returns the loss of `scores` by the trainer's objective: one finite number.
     ///
     /// # Errors
     /// [`Error::NonFinite`] for a loss that isn't finite; [`Error::Shape`] for one that isn't a single number; those of the objective.
@@ -294,17 +306,19 @@ impl<E: TrainEnv> Trainer<E> {
         Ok(loss)
     }
 
-    /// Sets the loss of the step's record, for a loop that computes its own. The default is the first that [`loss`](Self::loss) returned.
+    /// Sets the loss that the step reports, for a loop that computes its own loss. By default a step reports
+    /// the first loss that [`loss`](Self::loss) returned.
     pub fn record_loss(&mut self, loss: f64) {
         self.progress.loss = Some(loss);
     }
 
-    /// Differentiates a loss of these scores and updates the parameters ([`update`](Self::update)). Gradients that the parameters have already are
-    /// cleared before.
+    /// Differentiates a loss of these scores and updates the parameters as [`update`](Self::update) does.
+    /// Gradients that the parameters had before are cleared first.
     ///
     /// # Errors
-    /// [`Error::Missing`] for a loss without a gradient (computed inside of `tch::no_grad`, for example) if there are parameters to train,
-    /// before anything is updated; those of [`update`](Self::update).
+    /// [`Error::Missing`], before anything is updated, for a loss without a gradient (computed inside
+    /// `tch::no_grad`, for example) if there are parameters to train, and for scores of parts of a batch if a
+    /// source learns from losses; those of [`update`](Self::update).
     pub fn apply(&mut self, loss: &Tensor, scores: &BatchScores) -> Result<()> {
         (E::trainer_code().apply)(self, loss, scores)
     }
@@ -318,12 +332,13 @@ impl<E: TrainEnv> Trainer<E> {
         self.update_parameters()
     }
 
-    /// Updates the parameters by the gradients that they have, for a loop that differentiates by itself: companions see the gradients
+    /// Updates the parameters by the gradients that they have, for a loop that differentiates its loss
+    /// itself. Companions see the gradients first
     /// ([`Companion::before_update`](super::Companion::before_update)), then the optimizer makes a step.
     ///
     /// # Errors
-    /// Those of companions and of [`Optimizer::step`]; [`Error::Missing`] if batches are scored in chunks or by several replicas, because only
-    /// [`apply`](Self::apply) computes their gradients.
+    /// Those of companions and of [`Optimizer::step`]; [`Error::Missing`] if batches are scored in chunks or
+    /// by several replicas, because then only [`apply`](Self::apply) computes the gradients.
     pub fn update(&mut self) -> Result<()> {
         self.context.check_custom_update()?;
         self.update_parameters()
@@ -351,9 +366,9 @@ impl<E: TrainEnv> Trainer<E> {
         Ok(())
     }
 
-    /// Ends a step: sources learn from the scores (replay priorities, for example), companions and the average follow, and the step is
-    /// counted. `scores` are those of the first update. A batch from outside, or one that was scored in parts, counts as a step, too; no
-    /// replay priority is updated then.
+    /// Ends a step: sources learn from the scores (replay priorities, for example), companions and the moving
+    /// average are updated, and the step is counted. `scores` are the scores of the first update. A batch
+    /// from outside and a batch that was scored in parts count as steps, too, but update no replay priority.
     ///
     /// # Errors
     /// Those of sources and companions; [`Error::Shape`] for scores of another batch; [`Error::Missing`] for an update that was made

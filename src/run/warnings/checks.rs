@@ -1,4 +1,5 @@
-//! The checks of one step: collapse onto one object, sparse rewards, a loss and a log Z that stand still.
+//! The checks made after each step: collapse onto one object, sparse rewards, and a loss or log Z that stops
+//! changing.
 
 use super::diagnostics::StepDiagnostics;
 use super::recent::not_logarithms;
@@ -7,35 +8,39 @@ use crate::env::{Env, Rows};
 use crate::error::Warning;
 use crate::train::StepStats;
 
-/// The share of a batch that is nearly all of it.
+/// The share of a batch that counts as nearly all of it.
 const NEARLY_ALL: f64 = 0.95;
-/// Consecutive steps on one object before they count as a collapse.
+/// The number of consecutive steps on one object that counts as a collapse, if another object of comparable
+/// reward was sampled.
 const ONE_OBJECT_STEPS: usize = 50;
-/// The same if no other sampled object is as good: the target may be that peaked, or the other objects were never
-/// found.
+/// The number of consecutive steps on one object that counts as a collapse, if no other sampled object has a
+/// comparable reward. It is larger because the target may really be concentrated on one object.
 const UNPROVEN_STEPS: usize = 200;
-/// The largest difference in log R to another object that still counts as comparable: if one object has 95 % of the
-/// mass, all others together have exp(-2.9) of it.
+/// The largest difference in log R to another object that counts as comparable. If one object has 95 % of the
+/// total reward, all others together have exp(-2.9) times its reward.
 const COMPARABLE: f64 = 2.0;
-/// Consecutive steps with a loss near 0 before training counts as stalled.
+/// The number of consecutive steps with a loss near 0 and constant log Z after which training counts as
+/// stalled.
 const STILL_STEPS: usize = 100;
-/// A loss near 0.
+/// The loss below which a loss counts as near 0.
 const STILL_LOSS: f64 = 1e-3;
-/// The largest change of log Z within these steps that counts as no change.
+/// The change of log Z since the first of these steps below which log Z counts as constant.
 const STILL_LOG_Z: f64 = 0.02;
-/// The margin below the best log-reward that signals an unreachable optimum: more than a small loss allows.
+/// The margin by which log Z must be below the best log-reward to count as too low. A loss near 0 doesn't
+/// allow such a margin.
 const BELOW: f64 = 0.2;
-/// The margin below the best log-reward from which on a learned log Z is far below it.
+/// The margin by which a learned log Z must be below the best log-reward to count as far below it.
 const FAR_BELOW: f64 = 10.0;
-/// Consecutive steps with a log Z far below before it counts as one that won't get there.
+/// The number of consecutive steps with log Z far below the best log-reward before a warning.
 const FAR_STEPS: usize = 200;
-/// Consecutive steps with rewards at the floor before rewards count as sparse.
+/// The number of consecutive steps with nearly all rewards at the lowest value before rewards count as
+/// sparse.
 const FLOOR_STEPS: usize = 200;
-/// The share of rewards at the floor from which on rewards are sparse.
+/// The share of a step's rewards that must have the lowest value for rewards to count as sparse.
 const AT_FLOOR: f64 = 0.99;
 
 impl<S: Rows> Warnings<S> {
-    /// Checks the objects and figures of a step.
+    /// Checks the sampled objects, loss and log Z of a step.
     pub(super) fn check<E: Env<States = S>>(&mut self, step: &StepDiagnostics<'_, E>) {
         self.has_explored |= step.explores;
         if step.step == 1
@@ -43,7 +48,7 @@ impl<S: Rows> Warnings<S> {
         {
             self.raise(warning);
         }
-        // Under conditions each object has several rewards.
+        // An object has a different reward under each condition, so the rewards can't be compared.
         if step.is_conditional {
             return;
         }
@@ -56,7 +61,7 @@ impl<S: Rows> Warnings<S> {
         self.check_loss(step);
     }
 
-    /// Keeps the best object and the reward of the best other one.
+    /// Updates the best object, and the best log-reward of any other object.
     fn keep_best<E: Env<States = S>>(&mut self, step: &StepDiagnostics<'_, E>) {
         for (row, &log_reward) in step.log_rewards.iter().enumerate() {
             let Some(best) = &mut self.best else {
@@ -90,14 +95,14 @@ impl<S: Rows> Warnings<S> {
         }
     }
 
-    /// Returns the object that nearly all trajectories end in: their share, its log-reward, and the best log-reward of
-    /// any other object so far.
+    /// Returns the share of the object that nearly all trajectories end in, its log-reward, and the best
+    /// log-reward of any other object so far. Returns `None` if there is no such object.
     fn one_object<E: Env<States = S>>(&self, step: &StepDiagnostics<'_, E>) -> Option<(f64, f64, Option<f64>)> {
         let best = self.best.as_ref()?;
         let n = step.log_rewards.len();
         let mut sorted = step.log_rewards.to_vec();
         sorted.sort_by(f64::total_cmp);
-        // A log-reward that more than half of the trajectories have is the median.
+        // A log-reward that more than half of the trajectories have is the median of the log-rewards.
         let log_reward = sorted[n / 2];
         let least = (NEARLY_ALL * n as f64).ceil() as usize;
         let rows = step.rows_with(log_reward);
@@ -127,7 +132,8 @@ impl<S: Rows> Warnings<S> {
         let share = step.rows_with(floor).len() as f64 / log_rewards.len() as f64;
         let before = if lower { 0 } else { self.floor_steps };
         self.floor_steps = if share >= AT_FLOOR && !self.has_explored { before + 1 } else { 0 };
-        // A reward that is the same everywhere isn't rare.
+        // If all objects have the same reward, no object is better than the lowest value, and there is no
+        // warning.
         if self.floor_steps >= FLOOR_STEPS && self.best.as_ref().is_some_and(|best| best.log_reward > floor) {
             self.raise(Warning::NoExploration { step: step.step, share, floor });
         }
@@ -159,7 +165,7 @@ mod tests {
     use super::*;
     use crate::examples::{Chain, Positions};
 
-    /// The warnings of a run, and its number of steps.
+    /// The warnings of a simulated run, and its number of steps.
     struct Run(Warnings<Positions>, usize);
 
     impl Run {
@@ -198,18 +204,19 @@ mod tests {
     fn one_object_is_a_collapse_if_others_were_as_good() {
         let on = |x, log_reward| [(x, log_reward); 20];
         let loss = (1.0, 0.0);
-        // Two objects of reward 1 were sampled; later only one of them is.
+        // Two objects of reward 1 were sampled. From the second step on, only one of them is.
         let mut run = Run::new();
         run.steps(1, &[(1, 0.0), (2, 0.0), (3, -9.0)].repeat(4), loss, true).steps(49, &on(1, 0.0), loss, true);
         assert!(run.0.warnings.is_empty());
         run.steps(100, &on(1, 0.0), loss, true);
         let expected = Warning::OneObject { step: 51, share: 1.0, log_reward: 0.0, other: Some(0.0) };
         assert_eq!(run.0.warnings, [expected]);
-        // The remaining object is worse than an earlier one.
+        // The only object still sampled has a lower reward than an earlier one.
         let mut run = Run::new();
         run.steps(1, &mixed(), loss, true).steps(50, &on(7, -7.0), loss, true);
         assert!(matches!(run.0.warnings[..], [Warning::OneObject { other: Some(0.0), .. }]), "{:?}", run.0.warnings);
-        // No other object comes near it, or none was sampled: the target may be that peaked, and it takes longer.
+        // No other object has a comparable reward, or no other was sampled. The target may be concentrated on
+        // one object, so the warning takes more steps.
         for before in [mixed(), on(50, 9.0).to_vec()] {
             let mut run = Run::new();
             run.steps(1, &before, loss, true).steps(198, &on(50, 9.0), (0.0, 9.0), true);
@@ -217,7 +224,7 @@ mod tests {
             run.steps(2, &on(50, 9.0), (0.0, 9.0), true);
             assert!(matches!(run.0.warnings[..], [Warning::OneObject { other: None, .. }]), "{:?}", run.0.warnings);
         }
-        // Nineteen of twenty on one object are nearly all, eighteen aren't.
+        // If 19 of 20 trajectories end in one object they count as nearly all; 18 of 20 don't.
         let batch = |others: usize| [vec![(9, -9.0); others], on(1, 0.0)[others..].to_vec()].concat();
         assert_eq!(Run::new().steps(1, &mixed(), loss, true).steps(60, &batch(1), loss, true).0.warnings.len(), 1);
         assert!(Run::new().steps(1, &mixed(), loss, true).steps(60, &batch(2), loss, true).0.warnings.is_empty());
@@ -233,20 +240,22 @@ mod tests {
         };
         let expected = Warning::Stalled { step: 101, loss: 1e-6, log_z: -2.7, best: 0.0 };
         assert_eq!(after(100, (1e-6, -2.7), false), [expected]);
-        // Too few steps, a large loss, exploration, and a log Z that fits the best reward.
+        // No warning is expected for too few steps, a large loss, exploration, or a log Z that fits the best
+        // reward.
         for (steps, figures, explores) in
             [(99, (1e-6, -2.7), false), (300, (0.1, -2.7), false), (300, (1e-6, -2.7), true), (300, (1e-6, 0.4), false)]
         {
             assert_eq!(after(steps, figures, explores), [], "{steps} {figures:?} {explores}");
         }
-        // log Z moves.
+        // No warning is expected if log Z changes.
         let mut run = Run::new();
         run.steps(1, &mixed(), (9.0, 0.0), false);
         for k in 0..300 {
             run.steps(1, &two, (1e-6, -9.0 + 0.001 * f64::from(k)), false);
         }
         assert_eq!(run.0.warnings, []);
-        // If no object is ever sampled twice, rewards may be densities, which exceed Z.
+        // No warning is expected if no object is sampled twice, because rewards may then be densities, which
+        // can exceed Z.
         let mut run = Run::new();
         assert_eq!(run.steps(300, &mixed(), (1e-6, -2.7), false).0.warnings, []);
     }
@@ -262,7 +271,7 @@ mod tests {
         assert_eq!(after(200, 139.0), [Warning::LogZFarBelow { step: 200, log_z: 139.0, best: 251.0 }]);
         assert_eq!(after(199, 139.0), []);
         assert_eq!(after(900, 242.0), []);
-        // log Z comes near in between.
+        // No warning is expected if log Z comes near the best log-reward in between.
         let mut run = Run::new();
         run.steps(150, &high, (9e4, 139.0), true).steps(1, &high, (9e4, 245.0), true).steps(
             150,
@@ -271,7 +280,8 @@ mod tests {
             true,
         );
         assert_eq!(run.0.warnings, []);
-        // If no object is ever sampled twice, rewards may be densities, which exceed Z.
+        // No warning is expected if no object is sampled twice, because rewards may then be densities, which
+        // can exceed Z.
         assert_eq!(Run::new().steps(300, &mixed()[..10], (9.0, -20.0), true).0.warnings, []);
     }
 
@@ -285,7 +295,7 @@ mod tests {
         };
         assert_eq!(run(false), [Warning::NoExploration { step: 201, share: 1.0, floor: -20.0 }]);
         assert_eq!(run(true), []);
-        // Two of twenty found something.
+        // No warning is expected if two of twenty trajectories find a higher reward.
         let mut found = Run::new();
         let batch = [floor[2..].to_vec(), vec![(40, 0.0); 2]].concat();
         assert_eq!(found.steps(400, &batch, (1.0, 0.0), false).0.warnings, []);

@@ -1,22 +1,22 @@
-//! The differences between two descriptions of runs, or two lists of settings, in words.
+//! A text that lists the differences between two descriptions of runs, or between two sets of settings.
 
 use serde_json::Value;
 
-/// Number of differences that are named; the others are counted.
+/// The number of differences that are listed; further differences are only counted.
 const SHOWN: usize = 5;
 
-/// Number of characters of a value that are shown.
+/// The largest number of characters of a value that are shown.
 const LONGEST: usize = 80;
 
-/// Lists the keys whose values differ between a checkpoint and this run, with both values: `network.layers` is 2 there
-/// and 3 here. `whole` names a value without keys.
+/// Lists the keys whose values differ between a checkpoint and this run, with both values: "`network.layers`
+/// is 2 there and 3 here". `whole` is the name used for values that have no keys.
 pub(super) fn describe_changes(whole: &str, there: &Value, here: &Value) -> String {
     let mut found = Vec::new();
     collect(whole, "", there, here, &mut found);
     join_first(found, SHOWN)
 }
 
-/// Joins the first differences to one text, and counts the others.
+/// Joins the first `shown` differences to one text, which also gives the number of the others.
 pub(super) fn join_first(mut differences: Vec<String>, shown: usize) -> String {
     let more = differences.len().saturating_sub(shown);
     differences.truncate(shown);
@@ -48,7 +48,7 @@ fn collect(whole: &str, key: &str, there: &Value, here: &Value, found: &mut Vec<
     }
 }
 
-/// Returns the first characters of a value.
+/// Returns a value as text, cut to its first characters if it is long.
 fn describe(value: &Value) -> String {
     let text = if value.is_null() { "not given".to_owned() } else { value.to_string() };
     match text.char_indices().nth(LONGEST) {

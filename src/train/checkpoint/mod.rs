@@ -21,8 +21,8 @@ use crate::nn::{Parameter, Parameters};
 use crate::{Error, Result};
 use differences::join_first;
 
-/// The states of code around a trainer (of observers, for example), by their names: JSON, and tensors for values that
-/// are too large for it.
+/// The states of code around a trainer (of observers, for example), by name. A state is a JSON value, and
+/// tensors for values that are too large for JSON.
 pub(super) type Attachments = BTreeMap<String, (Value, Vec<(String, Tensor)>)>;
 
 pub(crate) const LAYOUT: FolderKind = FolderKind {
@@ -35,31 +35,32 @@ pub(crate) const LAYOUT: FolderKind = FolderKind {
     in_the_way: "choose a new folder: a checkpoint only ever replaces a checkpoint",
 };
 
-/// The format that this version writes, and the only one that it reads.
+/// The version of the checkpoint format that this library writes, and the only version that it reads.
 const FORMAT: u32 = 2;
 
 /// The JSON half of a checkpoint (`manifest.json`).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Manifest {
-    /// The version of this format.
+    /// The version of the checkpoint format.
     pub format: u32,
     /// The version of this library that wrote the checkpoint.
     pub gfn: String,
-    /// The number of training steps that were done.
+    /// The number of training steps done before the checkpoint.
     pub step: u64,
-    /// The parameters that the model has, in its order.
+    /// The names, shapes and dtypes of the model's parameters, in the model's order.
     pub model: Vec<TensorSpec>,
     /// The length of `model.safetensors` in bytes.
     pub bytes: u64,
     /// The 64-bit FNV-1a hash of this manifest (written compactly, with this field empty) followed by
-    /// `model.safetensors`, in 16 hexadecimal digits: against damage, not against malice.
+    /// `model.safetensors`, in 16 hexadecimal digits. It detects damage, not deliberate changes.
     pub checksum: String,
-    /// The other state that a trainer needs to resume: the random stream, its settings, counters.
+    /// The trainer's state that isn't tensors: the random stream, settings and counters.
     pub state: Value,
 }
 
 impl Manifest {
-    /// Returns the same manifest with length and checksum for these bytes of tensors.
+    /// Returns the same manifest with the length and the checksum of `data`, the bytes of
+    /// `model.safetensors`.
     fn sealed(&self, data: &[u8], path: &Path) -> Result<Self> {
         let mut sealed = Self { bytes: data.len() as u64, checksum: String::new(), ..self.clone() };
         sealed.checksum = digest(&sealed, data, path)?;
@@ -70,10 +71,11 @@ impl Manifest {
 /// Everything that a run needs to resume: the model's parameters, further tensors by section (the optimiser's moments,
 /// a replay buffer's arrays), and a JSON state (random stream, settings, counters).
 ///
-/// Tensors may be f32, f64, i64 or u8, and come back bit for bit. On disk a checkpoint is a folder with two files.
-/// [`Checkpoint::save`] writes a new folder beside it and then swaps the two, so that an interruption leaves the old
-/// checkpoint or the new one, whole. [`Checkpoint::load`] and [`Checkpoint::restore`] check everything before they
-/// change anything.
+/// Tensors may be f32, f64, i64 or u8, and are restored bit for bit. On disk a checkpoint is a folder with
+/// two files. [`Checkpoint::save`] writes a new folder beside the old one and then swaps the two, so that an
+/// interruption leaves either the old checkpoint or the new one complete. [`Checkpoint::load`] checks a
+/// checkpoint before it returns any of it, and [`Checkpoint::restore`] checks the parameters before it
+/// changes the model.
 ///
 /// ```
 /// use gfn::{nn::Parameters, optim::{Adam, AdamConfig, Optimizer}, train::Checkpoint, Rng};
@@ -98,17 +100,18 @@ impl Manifest {
 #[derive(Debug)]
 pub struct Checkpoint {
     manifest: Manifest,
-    /// Names are `section/name`; the model's section is `model`.
+    /// The tensors with their names `section/name`. The section of the model's parameters is `model`.
     tensors: Vec<(String, Tensor)>,
-    /// The folder that it was loaded from, for messages; empty for a new checkpoint.
+    /// The folder that the checkpoint was loaded from, for error messages; empty for a new checkpoint.
     path: PathBuf,
 }
 
 impl Checkpoint {
-    /// Makes a checkpoint of a model after `step` training steps. `state` is the trainer's other state. Values are
-    /// copied.
+    /// Makes a checkpoint of a model after `step` training steps. `state` is the other state of the trainer.
+    /// The parameters' values are copied.
     ///
-    /// Floating-point numbers in `state` come back exactly, but JSON has no NaN or infinity: they would become `null`.
+    /// Floating-point numbers in `state` are restored exactly, but JSON has no NaN or infinity: they would
+    /// become `null`.
     ///
     /// # Errors
     /// Those of [`Parameters::check`].
@@ -127,8 +130,8 @@ impl Checkpoint {
         Ok(new.with("model", values))
     }
 
-    /// Adds named tensors as a section of their own, all their numbers finite. Tensors are shared, not copied, until
-    /// they are saved.
+    /// Adds named tensors as a section. All their numbers must be finite when the checkpoint is saved. The
+    /// tensors are shared, not copied, until then.
     #[must_use]
     pub fn with(mut self, section: &str, tensors: Vec<(String, Tensor)>) -> Self {
         let named = tensors.into_iter().map(|(name, t)| (format!("{section}/{name}"), t));
@@ -136,16 +139,17 @@ impl Checkpoint {
         self
     }
 
-    /// The manifest: step, model and state.
+    /// Returns the manifest with step, model and state.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// The description that the run that saved it gave of itself
+    /// Returns the description that the saving run gave of itself
     /// ([`Trainer::with_description`](crate::train::Trainer::with_description)).
     ///
     /// # Errors
-    /// [`crate::Error::File`] for a checkpoint without a description, or with one of another form.
+    /// [`crate::Error::File`] for a checkpoint without a description, or with a description that can't be
+    /// read as `T`.
     pub fn description<T: serde::de::DeserializeOwned>(&self) -> Result<T> {
         let description = self.manifest.state.get("description").cloned().unwrap_or_default();
         serde_json::from_value(description).map_err(|e| {
@@ -157,23 +161,24 @@ impl Checkpoint {
         })
     }
 
-    /// The note that the run left ([`Trainer::with_note`](crate::train::Trainer::with_note)); null without one.
+    /// Returns the note that the saving run stored
+    /// ([`Trainer::with_note`](crate::train::Trainer::with_note)); null without a note.
     pub fn note(&self) -> &Value {
         self.manifest.state.get("note").unwrap_or(&Value::Null)
     }
 
-    /// The tensors of a section, on the host; empty if there is none of that name.
+    /// Returns the tensors of a section, on the host; empty if there is no section of that name.
     pub fn section(&self, section: &str) -> Vec<(String, Tensor)> {
         let inside = |name: &str| Some(name.strip_prefix(section)?.strip_prefix('/')?.to_owned());
         let tensors = self.tensors.iter();
         tensors.filter_map(|(name, t)| Some((inside(name)?, t.shallow_clone()))).collect()
     }
 
-    /// Copies the parameters' values into a model that has the same names, shapes and kinds.
+    /// Copies the saved values into the parameters of a model with the same names, shapes and dtypes.
     ///
     /// # Errors
-    /// [`crate::Error::File`] for another model (with the first differences) and for values that aren't finite. The
-    /// model is unchanged then.
+    /// [`crate::Error::File`] for another model (the message names the first differences) and for values that
+    /// aren't finite. The model is unchanged then.
     pub fn restore(&self, parameters: &Parameters) -> Result<()> {
         let found = self.fitting(parameters)?;
         no_grad(|| {
@@ -184,7 +189,8 @@ impl Checkpoint {
         })
     }
 
-    /// The saved values of a model's parameters, in its order; fails where [`restore`](Self::restore) would.
+    /// Returns the saved values of a model's parameters, in the model's order. It fails if
+    /// [`restore`](Self::restore) would.
     fn fitting(&self, parameters: &Parameters) -> Result<Vec<Tensor>> {
         self.check_model(parameters)?;
         let saved = self.section("model");
@@ -200,7 +206,7 @@ impl Checkpoint {
         parameters.iter().map(find).collect()
     }
 
-    /// Compares the model that was saved with the one that is to be restored.
+    /// Returns an error unless the saved model has the same parameters as the model that is to be restored.
     fn check_model(&self, parameters: &Parameters) -> Result<()> {
         const SHOWN: usize = 3;
         let (saved, model) = (&self.manifest.model, describe_model(parameters)?);
@@ -227,18 +233,18 @@ impl Checkpoint {
         ))
     }
 
-    /// Writes the checkpoint to a folder, replacing the checkpoint that is there, if any.
+    /// Writes the checkpoint to a folder. A checkpoint that is there is replaced.
     ///
     /// # Errors
-    /// [`crate::Error::File`] if a parameter or a number of any section isn't finite, if something that isn't a
-    /// checkpoint (or holds other files too) is in the way, or if writing fails. An earlier checkpoint in this place is
-    /// untouched then.
+    /// [`crate::Error::File`] if a parameter or a number of any section isn't finite, if `path` has something
+    /// that isn't a checkpoint (or a checkpoint with other files), or if writing fails. An earlier checkpoint
+    /// at `path` is untouched then.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         self.stage(path.as_ref())?;
         LAYOUT.publish(path.as_ref())
     }
 
-    /// Writes the checkpoint to a hidden folder beside `path`; [`FolderKind::publish`] moves it there.
+    /// Writes the checkpoint to a hidden folder beside `path`; [`FolderKind::publish`] moves it to `path`.
     pub(super) fn stage(&self, path: &Path) -> Result<()> {
         self.check_finite(&self.tensors)?;
         LAYOUT.check_target(path)?;
@@ -246,26 +252,27 @@ impl Checkpoint {
         LAYOUT.stage(path, &data, &self.manifest.sealed(&data, path)?)
     }
 
-    /// Checks whether a checkpoint could be saved at `path`, by making and removing a folder beside it. A run does so
-    /// before its first step.
+    /// Checks that a checkpoint could be saved at `path`, by making and removing a folder beside it. A run
+    /// calls it before its first step.
     ///
     /// # Errors
-    /// [`crate::Error::File`] if something that isn't a checkpoint is in the way, and if no folder can be made there.
+    /// [`crate::Error::File`] if `path` has something that isn't a checkpoint, or if no folder can be made
+    /// beside it.
     pub fn try_path(path: impl AsRef<Path>) -> Result<()> {
         LAYOUT.try_target(path.as_ref())
     }
 
-    /// Returns `true` if there is a checkpoint that [`load`](Self::load) would read. It may be the older one that an
-    /// interrupted save moved away.
+    /// Returns `true` if there is a checkpoint at `path` that [`load`](Self::load) would read. It may be the
+    /// older checkpoint, which an interrupted save moved away.
     #[must_use]
     pub fn exists(path: impl AsRef<Path>) -> bool {
         LAYOUT.resolve(path.as_ref()).exists()
     }
 
-    /// Reads a checkpoint onto the host and checks that it is whole: format, length and checksum before any tensor is
-    /// made.
+    /// Reads a checkpoint onto the host. Format, length and checksum are checked before any tensor is made.
     ///
-    /// If a save was interrupted between moving the old checkpoint away and the new one in, the old one is read.
+    /// If a save was interrupted after it moved the old checkpoint away and before it moved the new one to
+    /// `path`, the old one is read.
     ///
     /// # Errors
     /// [`crate::Error::File`] for a checkpoint that can't be read or is damaged.
@@ -300,7 +307,7 @@ impl Checkpoint {
     }
 }
 
-/// The model's parameters as the manifest lists them.
+/// Returns the model's parameters as the manifest lists them: name, shape and dtype.
 fn describe_model(parameters: &Parameters) -> Result<Vec<TensorSpec>> {
     parameters.check()?;
     let mut specs = Vec::new();

@@ -6,22 +6,23 @@ use crate::Result;
 use crate::env::Env;
 use crate::optim::Optimizer;
 
-/// The sections of a trainer's own parts, and of the model.
+/// The names of sections that no custom part may have: those of the model, of attachments, and of the
+/// trainer's built-in parts.
 pub(in crate::train) const RESERVED: [&str; 8] =
     ["model", "attached", "policy", "replay", "data", "average", "target_network", "gradient_sum"];
 
-/// A part of a trainer with a section of the checkpoint for its state, so that a resumed run equals the uninterrupted
-/// one bit for bit. A part without a state needs only a name.
+/// A part of a trainer whose state has a section in checkpoints, so that a resumed run equals an
+/// uninterrupted one bit for bit. A part without a state needs only a name.
 pub trait Persist<E: Env>: Send {
-    /// The name of its section in a checkpoint, which no other part has.
+    /// Returns the name of the part's section in a checkpoint, which no other part has.
     fn name(&self) -> &str;
 
-    /// A noun with an article, for messages.
+    /// Returns a noun with an article that names the part in error messages.
     fn describe(&self) -> String {
         format!("a part named `{}`", self.name())
     }
 
-    /// Returns the state that a checkpoint stores: tensors by name. Floating-point numbers must be finite.
+    /// Returns the state that a checkpoint stores, as named tensors. Floating-point numbers must be finite.
     ///
     /// # Errors
     /// Any error that prevents saving.
@@ -32,7 +33,7 @@ pub trait Persist<E: Env>: Send {
     /// Restores a state that [`state`](Self::state) returned.
     ///
     /// # Errors
-    /// Any error for the state of another part; nothing may change then.
+    /// Any error for a state that belongs to another part. The part must be unchanged then.
     fn load_state(&mut self, _env: &E, _state: &[(String, Tensor)]) -> Result<()> {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Saving and resuming a trainer.
+//! Making a trainer's checkpoint, and resuming a trainer from a checkpoint.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,25 +15,25 @@ use crate::policy::Policy;
 use crate::train::{Checkpoint, Context, TrainEnv, Trainer};
 use crate::{Error, Result, Rng};
 
-/// The section of attached tensors; each attachment has a section below it.
+/// The section of the tensors of attachments. Each attachment has a section below it.
 const ATTACHED: &str = "attached";
 
-/// The JSON half of a trainer's checkpoint.
+/// The JSON state of a trainer in its checkpoint.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct State {
     rng: Rng,
-    /// The id of the run.
+    /// The id of the run, which a resumed run keeps.
     run_id: u64,
-    /// Nouns for the parts that have a state, by the names of their sections.
+    /// The parts that have a state: a noun for each part, by the name of its section.
     parts: BTreeMap<String, String>,
     objective: String,
     objective_settings: Value,
     reward_calls: u64,
     description: Value,
-    /// Text for readers of the checkpoint.
+    /// The user's text for readers of the checkpoint.
     note: Value,
-    /// The JSON states of attachments by their names.
+    /// The JSON states of attachments, by name.
     attachments: BTreeMap<String, Value>,
     /// The trainer's settings.
     settings: Value,
@@ -41,10 +41,11 @@ struct State {
     replicas: usize,
 }
 
-/// The states of parts by the names of their sections: a noun for the part, and its tensors.
+/// The states of parts, by the name of their section: a noun for the part, and its tensors.
 type PartStates = BTreeMap<String, (String, Vec<(String, Tensor)>)>;
 
-/// Returns all parts with a section of their own. Sources come last, because a replay buffer takes longest to restore.
+/// Returns all parts that may have a section in a checkpoint. Sources come last, because a replay buffer
+/// takes longest to restore.
 pub(in crate::train) fn parts<E: TrainEnv>(trainer: &Trainer<E>) -> Vec<&dyn Persist<E>> {
     let mut parts: Vec<&dyn Persist<E>> = Vec::new();
     parts.extend(trainer.optimizer.iter().map(|part| part as &dyn Persist<E>));
@@ -54,7 +55,7 @@ pub(in crate::train) fn parts<E: TrainEnv>(trainer: &Trainer<E>) -> Vec<&dyn Per
     parts
 }
 
-/// Returns the state of every part that has any.
+/// Returns the state of every part that has a state.
 fn part_states<E: TrainEnv>(trainer: &Trainer<E>) -> Result<PartStates> {
     let mut states = PartStates::new();
     for part in parts(trainer) {
@@ -96,7 +97,8 @@ pub(in crate::train) fn make_checkpoint<E: TrainEnv>(trainer: &Trainer<E>) -> Re
     Ok(checkpoint)
 }
 
-/// The folder of this replica's checkpoint.
+/// Returns the folder of this replica's checkpoint: `path` for the first replica, `path` with the replica's
+/// number for the others.
 pub(in crate::train) fn replica_path<E: TrainEnv>(trainer: &Trainer<E>, path: &Path) -> PathBuf {
     match trainer.context.group.rank() {
         0 => path.to_owned(),
@@ -104,10 +106,10 @@ pub(in crate::train) fn replica_path<E: TrainEnv>(trainer: &Trainer<E>, path: &P
     }
 }
 
-/// Continues from a checkpoint. On an error the trainer is unchanged, unless only another replica failed.
+/// Continues from a checkpoint. If it fails, the trainer is unchanged, unless only another replica failed.
 pub(in crate::train) fn resume<E: TrainEnv>(trainer: &mut Trainer<E>, path: &Path) -> Result<()> {
     let path = replica_path(trainer, path);
-    // A run that was stopped while it saved for the first time has nothing but a staged checkpoint.
+    // If a run was stopped while it saved for the first time, the only checkpoint is the staged one.
     let staged = LAYOUT.staged(&path).filter(|_| trainer.context.replicas().is_some() && !Checkpoint::exists(&path));
     let mut saved = Saved::load(staged.unwrap_or_else(|| LAYOUT.resolve(&path)), &path)?;
     saved.check_same_run(trainer)?;
@@ -118,7 +120,7 @@ pub(in crate::train) fn resume<E: TrainEnv>(trainer: &mut Trainer<E>, path: &Pat
     let Trainer { context, optimizer, companions, sources, .. } = trainer;
     let Context { env, policy, average, config, .. } = context;
     let parameters = policy.parameters().ok_or_else(no_parameters)?;
-    // Every problem is found before anything changes for good.
+    // All checks that can fail come before the first change that can't be undone.
     saved.checkpoint.fitting(parameters)?;
     let mut parts: Vec<&mut dyn Persist<E>> = Vec::new();
     parts.extend(optimizer.iter_mut().map(|part| part as &mut dyn Persist<E>));
@@ -130,7 +132,7 @@ pub(in crate::train) fn resume<E: TrainEnv>(trainer: &mut Trainer<E>, path: &Pat
     checkpoint.restore(parameters)?;
     let settings = serde_json::to_value(config).unwrap_or_default();
     let step = checkpoint.manifest().step as usize;
-    // A custom schedule can't be written; settings with one are null.
+    // A custom schedule can't be written as JSON, so settings that have one are null and aren't compared.
     let is_changed = !state.settings.is_null() && !settings.is_null() && state.settings != settings;
     let changes = is_changed.then(|| describe_changes("its settings", &state.settings, &settings));
     trainer.resume_warning = changes.map(|changes| Warning::Resumed { step, changes });
@@ -145,20 +147,20 @@ pub(in crate::train) fn resume<E: TrainEnv>(trainer: &mut Trainer<E>, path: &Pat
     trainer.sources.last_draw = None;
     trainer.latest = None;
     trainer.context.step = step;
-    // No replica trains before all have resumed.
+    // Each replica waits here, so that none trains before all have resumed.
     trainer.context.broadcast_from_first(0.0).map(drop)
 }
 
-/// A checkpoint that was read, and the trainer's state in it.
+/// A checkpoint that was read, and the trainer's state that it holds.
 struct Saved {
     checkpoint: Checkpoint,
     state: State,
-    /// The folder that the run saves to.
+    /// The folder in which the run saves its checkpoints.
     path: PathBuf,
 }
 
 impl Saved {
-    /// Reads a folder: the checkpoint at `path`, or one that was staged for it.
+    /// Reads the checkpoint in `folder`, which is the published checkpoint for `path` or one staged for it.
     fn load(folder: PathBuf, path: &Path) -> Result<Self> {
         let checkpoint = Checkpoint::load_folder(folder)?;
         let state = serde_json::from_value(checkpoint.manifest().state.clone());
@@ -166,7 +168,8 @@ impl Saved {
         Ok(Self { checkpoint, state, path: path.to_owned() })
     }
 
-    /// Refuses the checkpoint of another run.
+    /// Returns an error for the checkpoint of a run with other replicas, another description or another
+    /// objective.
     fn check_same_run<E: TrainEnv>(&self, trainer: &Trainer<E>) -> Result<()> {
         let State { objective, objective_settings, description, replicas: there, .. } = &self.state;
         let Context { objective: own, group, .. } = &trainer.context;
@@ -187,9 +190,9 @@ impl Saved {
         Err(other_run(&self.path, problem))
     }
 
-    /// Makes replicas resume from the same step. A run that was stopped while replicas replaced their checkpoints
-    /// leaves some with an older one, beside a complete newer one, which is published here. Returns whether that
-    /// happened.
+    /// Makes replicas resume from the same step. If a run was stopped while replicas replaced their
+    /// checkpoints, some replicas have an older checkpoint, and beside it a complete newer one that was
+    /// staged. This function publishes the newer one there. Returns `true` if it published a checkpoint.
     ///
     /// # Errors
     /// [`Error::File`] for checkpoints of different runs, and if there is no step that all replicas have;
@@ -225,7 +228,8 @@ impl Saved {
         }
     }
 
-    /// Restores all parts, whose states are `before` now. If one of them fails, none of them is changed.
+    /// Restores all parts from the checkpoint. `before` holds their current states. If a part fails, the
+    /// parts restored before it get their previous states back.
     fn restore_parts<E: Env>(&self, env: &E, parts: &mut [&mut dyn Persist<E>], before: &PartStates) -> Result<()> {
         let there = &self.state.parts;
         let here = before.iter().map(|(name, (noun, _))| (name, noun));

@@ -1,4 +1,4 @@
-//! The list of sources with their shares, which draws a batch.
+//! The list of a trainer's sources with their shares, which draws batches.
 
 use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -15,7 +15,8 @@ use crate::{Error, Result, Rng};
 /// The share of a batch that a source supplies.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(in crate::train) enum Share {
-    /// The rest of the batch. The first source has it: the policy, or a source that replaces it.
+    /// The trajectories that the other shares leave. The first source has this share: the policy, or a source
+    /// that replaces it.
     Rest,
     /// The replay share of [`TrainerConfig::source`](crate::train::TrainerConfig::source).
     Replay,
@@ -25,17 +26,18 @@ pub(in crate::train) enum Share {
     Fixed(f64),
 }
 
-/// The sources of a trainer.
+/// The sources of a trainer, in the order of their trajectories in a batch.
 pub(in crate::train) struct Sources<E: Env> {
-    /// The sources in the order of their rows in a batch; `Rest`, `Replay` and `Data` occur at most once each.
+    /// Each source with its share. The shares `Rest`, `Replay` and `Data` occur at most once each.
     list: Vec<(Share, Box<dyn Source<E>>)>,
-    /// The number of new objects that the reward was asked about.
+    /// The number of new objects that a reward was computed for.
     pub(in crate::train) reward_calls: u64,
-    /// The id of the last batch drawn. Only this batch may update what sources learn.
+    /// The id of the last batch drawn, until sources have learned from it. Sources learn only from this
+    /// batch.
     pub(in crate::train) last_draw: Option<u64>,
 }
 
-/// The ids of draws, unique among all trainers of the process.
+/// The id of the next draw. Ids are unique among all trainers of the process.
 static DRAWS: AtomicU64 = AtomicU64::new(0);
 
 impl<E: TrainEnv> Default for Sources<E> {
@@ -46,7 +48,7 @@ impl<E: TrainEnv> Default for Sources<E> {
 }
 
 impl<E: TrainEnv> Sources<E> {
-    /// Adds a source. It replaces a source with the same share, unless the share is fixed.
+    /// Adds a source. It replaces a source with the same share, unless that share is fixed.
     pub(in crate::train) fn insert(&mut self, share: Share, source: Box<dyn Source<E>>) {
         let rank = |share: &Share| match share {
             Share::Rest => 0,
@@ -59,31 +61,32 @@ impl<E: TrainEnv> Sources<E> {
         self.list.insert(at, (share, source));
     }
 
-    /// Returns the place in the list of the only source with this share.
+    /// Returns the index in the list of the source with this share.
     fn place(&self, share: Share) -> Option<usize> {
         self.list.iter().position(|(other, _)| *other == share)
     }
 
-    /// Returns the replay buffer.
+    /// Returns the source that replays from the buffer, if there is one.
     pub(in crate::train) fn replay(&self) -> Option<&Replay<E>> {
         let source: &dyn Any = self.list[self.place(Share::Replay)?].1.as_ref();
         source.downcast_ref()
     }
 
-    /// Returns the replay buffer.
+    /// Returns the source that replays from the buffer, if there is one.
     pub(in crate::train) fn replay_mut(&mut self) -> Option<&mut Replay<E>> {
         let place = self.place(Share::Replay)?;
         let source: &mut dyn Any = self.list[place].1.as_mut();
         source.downcast_mut()
     }
 
-    /// Returns the replay buffer for something that can't work without it.
+    /// Returns the source that replays from the buffer, or an error that names `needed_by`, which can't work
+    /// without it.
     pub(in crate::train) fn replay_for(&mut self, needed_by: &'static str) -> Result<&mut Replay<E>> {
         let none = || Error::missing(needed_by, "a replay buffer", "give the trainer one (`with_replay`)");
         self.replay_mut().ok_or_else(none)
     }
 
-    /// Returns `true` if a custom source supplies fresh trajectories instead of the policy.
+    /// Returns `true` if another source supplies fresh trajectories instead of the policy.
     pub(in crate::train) fn has_replacement(&self) -> bool {
         self.list[0].1.name() != POLICY
     }
@@ -106,7 +109,7 @@ impl<E: TrainEnv> Sources<E> {
         self.iter().any(|source| source.traits(context).needs_losses)
     }
 
-    /// Draws the batch of one step. New trajectories are offered to all sources.
+    /// Draws the batch of one step. Every source is offered the new trajectories (`Source::remember`).
     pub(in crate::train) fn draw(&mut self, context: &Context<E>, rng: &mut Rng) -> Result<Batch<E>> {
         self.last_draw = Some(DRAWS.fetch_add(1, Relaxed));
         let mut counts = self.counts(context)?;
@@ -134,7 +137,7 @@ impl<E: TrainEnv> Sources<E> {
         Ok(Batch { fresh, on_policy, replayed, rows, draw: self.last_draw, ..Batch::from(trajectories) })
     }
 
-    /// Draws the trajectories of source number `k`, with log-rewards.
+    /// Draws the trajectories of source number `k`, with their log-rewards.
     fn draw_part(
         &mut self,
         k: usize,
@@ -144,13 +147,14 @@ impl<E: TrainEnv> Sources<E> {
     ) -> Result<Option<Trajectories<E>>> {
         let replaces_policy = k == 0 && self.has_replacement();
         let max = counts[k];
-        // A source in the policy's place is called even for 0 trajectories, so that it can send parameters to its
-        // samplers and exchange tensors with the sources of other replicas.
+        // A source that replaces the policy is called even for 0 trajectories, so that it can send parameters
+        // to its samplers and exchange tensors with the sources of other replicas.
         if max == 0 && !replaces_policy {
             return Ok(None);
         }
         let mut request = BatchRequest::exactly(max);
-        // The buffer can hold what doesn't enter the batch, and fill what is missing.
+        // With a replay buffer the source may supply more trajectories than requested, because the buffer
+        // stores them, and fewer, because replayed trajectories fill the batch.
         let replay = self.place(Share::Replay).filter(|_| replaces_policy);
         if let Some(replay) = replay {
             request.allow_more = true;
@@ -158,8 +162,8 @@ impl<E: TrainEnv> Sources<E> {
         }
         let source = &mut self.list[k].1;
         let drawn = source.draw(request, context, rng)?;
-        // The number from the policy's own source isn't checked: with local search it also returns the
-        // objects found, so more trajectories than requested.
+        // The number of trajectories from the policy isn't checked: with local search it also returns the
+        // objects found, so it returns more than requested.
         let drawn = if k == 0 && !replaces_policy { drawn } else { request.check(drawn)? };
         let own_calls = source.reward_calls();
         let n = drawn.as_ref().map_or(0, Trajectories::len);
@@ -192,9 +196,9 @@ impl<E: TrainEnv> Sources<E> {
         Ok(Some(drawn))
     }
 
-    /// Passes the scores of the first update on a batch to all sources.
+    /// Passes the scores of the first update on a batch to all sources, so that they learn from them.
     pub(in crate::train) fn learn(&mut self, batch: &Batch<E>, scores: &Scores, context: &Context<E>) -> Result<()> {
-        // A replay buffer knows the entries of its last draw only, and accepts their losses once.
+        // A replay buffer knows only the entries of its last draw, and accepts their losses only once.
         if batch.draw.is_none() || self.last_draw != batch.draw {
             return Ok(());
         }
@@ -205,8 +209,8 @@ impl<E: TrainEnv> Sources<E> {
         Ok(())
     }
 
-    /// Returns the number of trajectories of each source. Fixed shares are subtracted first; the setting `source`
-    /// divides the rest.
+    /// Returns the number of trajectories that each source supplies. Fixed shares are subtracted from the
+    /// batch first; the setting `source` divides the other trajectories.
     fn counts(&self, context: &Context<E>) -> Result<Vec<usize>> {
         let source = context.config.source;
         let batch = context.share();
@@ -248,8 +252,9 @@ impl<E: TrainEnv> Sources<E> {
         Ok(counts)
     }
 
-    /// Refuses sources that the objective can't learn from, in the first step already, not only once a buffer is drawn
-    /// from. Returns whether the current policy samples all trajectories.
+    /// Returns an error for sources that the objective can't learn from. The first step already reports it,
+    /// not only the first step that draws from a buffer. Otherwise returns `true` if the current policy
+    /// samples all trajectories.
     fn check(&self, context: &Context<E>, fresh: usize) -> Result<bool> {
         let samples_average = context.sampling_average().is_some();
         if self.has_replacement() && (samples_average || context.config.local_search.is_some()) {

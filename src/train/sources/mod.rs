@@ -18,10 +18,10 @@ use crate::quantity::Values;
 use crate::rollout::Trajectories;
 use crate::{Error, Result, Rng};
 
-/// A source of training trajectories. A trainer has a list of them, each with its share of a batch: the policy, a
-/// replay buffer and given data are sources. [`Trainer::with_source`](super::Trainer::with_source) adds a custom one,
-/// and [`Trainer::with_fresh`](super::Trainer::with_fresh) replaces the policy, for example by processes that sample
-/// with a copy of it.
+/// A source of training trajectories. A trainer has a list of sources, each with its share of a batch: the
+/// policy, a replay buffer and given data are sources. [`Trainer::with_source`](super::Trainer::with_source)
+/// adds a custom source, and [`Trainer::with_fresh`](super::Trainer::with_fresh) replaces the policy, for
+/// example by processes that sample with a copy of it.
 ///
 /// ```
 /// use gfn::{env::{Rows, Slots, VectorEnv, VectorStates}, objective::TrajectoryBalance, rollout::Trajectories, examples::word_env, Result, Rng};
@@ -52,28 +52,30 @@ use crate::{Error, Result, Rng};
 /// # Ok::<(), gfn::Error>(())
 /// ```
 pub trait Source<E: Env>: Persist<E> + Any {
-    /// Returns the properties that decide which objectives may learn from the trajectories.
+    /// Returns the properties that decide which objectives may learn from the source's trajectories.
     fn traits(&self, _context: &Context<E>) -> SourceTraits {
         SourceTraits::default()
     }
 
-    /// Returns `false` while the source has nothing to draw from. The policy, the replay buffer and given data then
-    /// divide its share. The source of fresh trajectories is always ready.
+    /// Returns `false` while the source has nothing to draw from. Its share is then divided among the policy,
+    /// the replay buffer and given data. The trainer doesn't ask the source of fresh trajectories, which must
+    /// always be ready.
     fn is_ready(&self, _context: &Context<E>) -> bool {
         true
     }
 
-    /// Draws trajectories, at least [`BatchRequest::min`] of them. `None` means no trajectory.
+    /// Draws at least [`BatchRequest::min`] trajectories. `None` means no trajectory.
     ///
-    /// If the trajectories have log-rewards ([`Trajectories::with_log_rewards`]), the trainer uses them. Otherwise it
-    /// asks its reward, counts the calls and offers the trajectories to all sources ([`remember`](Self::remember)). It
-    /// offers everything that comes from the policy or from the source that replaces it.
+    /// If the trajectories have log-rewards ([`Trajectories::with_log_rewards`]), the trainer uses them.
+    /// Otherwise it computes their rewards, counts these calls and offers the trajectories to all sources
+    /// ([`remember`](Self::remember)). Trajectories from the policy, or from the source that replaces it, are
+    /// always offered.
     ///
     /// # Errors
     /// Any error that must end the step.
     fn draw(&mut self, request: BatchRequest, context: &Context<E>, rng: &mut Rng) -> Result<Option<Trajectories<E>>>;
 
-    /// Stores new trajectories, which have log-rewards. Replay buffers do.
+    /// Receives new trajectories with log-rewards, which a source may store. Replay buffers store them.
     ///
     /// # Errors
     /// Any error that must end the step.
@@ -81,7 +83,8 @@ pub trait Source<E: Env>: Persist<E> + Any {
         Ok(())
     }
 
-    /// Learns from the scores of the first update on a batch; `rows` are the trajectories that this source supplied.
+    /// Learns from the scores of the first update on a batch. `rows` are the indices of the trajectories that
+    /// this source supplied.
     ///
     /// # Errors
     /// Any error that must end the step.
@@ -95,8 +98,9 @@ pub trait Source<E: Env>: Persist<E> + Any {
         Ok(())
     }
 
-    /// The number of objects that the last [`draw`](Self::draw) asked the reward about by itself. For a source of fresh
-    /// trajectories that returns 0 here and brings log-rewards, the trainer counts its trajectories.
+    /// Returns the number of objects for which the last [`draw`](Self::draw) computed rewards itself. If a
+    /// source of fresh trajectories returns 0 here and its trajectories have log-rewards, the trainer counts
+    /// the trajectories instead.
     fn reward_calls(&self) -> u64 {
         0
     }
@@ -105,14 +109,15 @@ pub trait Source<E: Env>: Persist<E> + Any {
 /// Properties of a [`Source`] that decide which objectives may learn from it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SourceTraits {
-    /// `true` if the current policy samples the trajectories in this step, without exploration.
+    /// `true` if the current policy sampled the trajectories in this step, without exploration.
     pub on_policy: bool,
-    /// `true` if a policy sampled the paths; `false` for paths of uniform backward steps.
+    /// `true` if a policy sampled the actions of the trajectories; `false` for trajectories of uniform
+    /// backward steps.
     pub keeps_paths: bool,
-    /// `true` if the source must see the scores of whole batches ([`Source::learn`]).
+    /// `true` if the source learns from the scores of whole batches ([`Source::learn`]).
     pub needs_losses: bool,
-    /// `true` if the trajectories come from outside of the trainer. They may bring the log-rewards of another reward,
-    /// so a trainer whose fresh trajectories are external doesn't check its own reward.
+    /// `true` if the trajectories come from outside of the trainer. Their log-rewards may come from another
+    /// reward, so a trainer whose fresh trajectories are external doesn't check its own reward.
     pub is_external: bool,
     /// `true` if a batch must be scored in parts, by a custom step. [`Trainer::step`](super::Trainer::step) refuses
     /// such a source.
@@ -120,7 +125,7 @@ pub struct SourceTraits {
 }
 
 impl Default for SourceTraits {
-    /// Trajectories that another policy sampled, outside of the trainer.
+    /// Returns the properties of trajectories that another policy sampled outside of the trainer.
     fn default() -> Self {
         Self { on_policy: false, keeps_paths: true, needs_losses: false, is_external: true, is_scored_in_parts: false }
     }
@@ -130,11 +135,11 @@ impl Default for SourceTraits {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct BatchRequest {
-    /// The smallest number that the trainer accepts. It equals `max`, except for a source that replaces the policy once
-    /// the replay buffer can fill the rest of the batch. The replayed share is then larger than
-    /// [`TrainerConfig::source`](crate::train::TrainerConfig::source).
+    /// The smallest number of trajectories that the trainer accepts. It equals `max`, except for a source
+    /// that replaces the policy if the replay buffer can fill the batch. The share of replayed trajectories
+    /// is then larger than [`TrainerConfig::source`](crate::train::TrainerConfig::source).
     pub min: usize,
-    /// The number of trajectories that enter the batch.
+    /// The largest number of trajectories that enter the batch.
     pub max: usize,
     /// `true` if the source may return more than `max`: only the last `max` enter the batch, the others are offered to
     /// the replay buffer.
@@ -142,13 +147,13 @@ pub struct BatchRequest {
 }
 
 impl BatchRequest {
-    /// Requests exactly `n` trajectories.
+    /// Returns a request for exactly `n` trajectories.
     #[must_use]
     pub fn exactly(n: usize) -> Self {
         Self { min: n, max: n, allow_more: false }
     }
 
-    /// Refuses a number of trajectories that wasn't requested; turns an empty batch into `None`.
+    /// Returns an error for a number of trajectories that wasn't requested. Turns an empty batch into `None`.
     fn check<E: Env>(self, drawn: Option<Trajectories<E>>) -> Result<Option<Trajectories<E>>> {
         let n = drawn.as_ref().map_or(0, Trajectories::len);
         if n >= self.min && (n <= self.max || self.allow_more) {
@@ -163,27 +168,29 @@ impl BatchRequest {
 /// A training batch ([`Trainer::draw`](crate::train::Trainer::draw)).
 #[non_exhaustive]
 pub struct Batch<E: Env> {
-    /// The trajectories that the policy learns from: fresh ones first, then those of the other sources in their order.
+    /// The trajectories that the policy learns from: fresh trajectories first, then those of the other
+    /// sources in the order of the sources.
     pub trajectories: Trajectories<E>,
-    /// The number of fresh trajectories: those that the policy, local search or the source in the policy's place
-    /// supplied in this step.
+    /// The number of fresh trajectories: those supplied in this step by the policy, by local search, or by a
+    /// source that replaces the policy.
     pub fresh: usize,
-    /// `true` if the current policy sampled all of them.
+    /// `true` if the current policy sampled all trajectories of the batch.
     pub on_policy: bool,
-    /// The rows that the replay buffer supplied.
+    /// The range of the trajectories that the replay buffer supplied.
     pub replayed: Range<usize>,
-    /// The log importance weight of each trajectory, known once the step is made; empty if the trajectories weren't
-    /// scored together.
+    /// The log importance weight of each trajectory, set at the end of the step. Empty before that, and if
+    /// the trajectories weren't scored together.
     pub log_weights: Vec<f64>,
-    /// The row range of each source; empty for a batch that no trainer drew.
+    /// The range of each source's trajectories; empty for a batch that no trainer drew.
     rows: Vec<Range<usize>>,
-    /// The scores of the first update on this batch, for objectives that compare later updates with it.
+    /// The scores of the first update on this batch, for objectives that compare later updates with the
+    /// first.
     pub(super) old: Option<Values>,
-    /// The id of the draw; `None` for a batch that no trainer drew.
+    /// The id of the draw that returned this batch; `None` for a batch that no trainer drew.
     draw: Option<u64>,
 }
 
-// Written by hand: derive would require `E: Clone + Debug`.
+// Implemented by hand, because derive would require `E: Clone + Debug`.
 impl<E: Env> Clone for Batch<E> {
     fn clone(&self) -> Self {
         Self {
@@ -207,20 +214,20 @@ impl<E: Env> std::fmt::Debug for Batch<E> {
 }
 
 impl<E: Env> Batch<E> {
-    /// Returns the scores of the first update on this batch.
+    /// Returns copies of the scores of the first update on this batch, if they are kept.
     pub(super) fn old_values(&self) -> Option<Values> {
         let old = self.old.as_ref()?;
         Some(old.iter().map(|(quantity, tensor)| (quantity, tensor.shallow_clone())).collect())
     }
 
-    /// Returns `true` for a whole batch that a trainer drew.
+    /// Returns `true` for a batch that a trainer drew.
     pub(super) fn is_drawn(&self) -> bool {
         self.draw.is_some()
     }
 }
 
 impl<E: Env> From<Trajectories<E>> for Batch<E> {
-    /// Makes a batch of trajectories that a custom loop has from elsewhere: none counts as drawn in this step.
+    /// Makes a batch of trajectories that a custom loop supplies. None of them counts as fresh.
     fn from(trajectories: Trajectories<E>) -> Self {
         Self {
             trajectories,

@@ -1,4 +1,4 @@
-//! Fresh trajectories of the policy or its average, and local search around them.
+//! The source of fresh trajectories: the policy or its average, and local search from the sampled objects.
 
 use super::{BatchRequest, Source, SourceTraits};
 use crate::distribution::Exploration;
@@ -6,13 +6,13 @@ use crate::rollout::{Container, Sampler, Trajectories};
 use crate::train::{Context, Persist, TrainEnv};
 use crate::{Error, Result, Rng};
 
-/// The name of the policy as a source, which no custom source has.
+/// The name of the policy as a source. It is reserved, so no custom source has it.
 pub(super) const POLICY: &str = "policy";
 
 /// The policy as a source of trajectories.
 #[derive(Debug, Default)]
 pub(in crate::train) struct PolicySource {
-    /// The reward calls of the last draw that local search made.
+    /// The number of objects for which local search computed rewards in the last draw.
     search_calls: u64,
 }
 
@@ -24,13 +24,14 @@ impl<E: TrainEnv> Persist<E> for PolicySource {
 
 impl<E: TrainEnv> Source<E> for PolicySource {
     fn traits(&self, context: &Context<E>) -> SourceTraits {
-        // A schedule that leaves its bounds is an error of `draw`.
+        // A schedule whose value is out of bounds is reported by `draw`.
         let explores = context.exploration().is_ok_and(|exploration| exploration != Exploration::on_policy());
         let on_policy = !explores && context.sampling_average().is_none() && context.config.local_search.is_none();
         SourceTraits { on_policy, is_external: false, ..SourceTraits::default() }
     }
 
-    /// Draws trajectories, and with local search the objects found around them in addition, in front.
+    /// Draws trajectories. With local search the trajectories to the objects found are added in front of
+    /// them.
     fn draw(&mut self, request: BatchRequest, context: &Context<E>, rng: &mut Rng) -> Result<Option<Trajectories<E>>> {
         let policy = context.policy();
         let config = &context.config;

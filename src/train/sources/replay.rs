@@ -1,4 +1,5 @@
-//! Trajectories from a replay buffer or from given data, some of them under other conditions.
+//! A source that draws trajectories from a replay buffer or from given data, some of them under other
+//! conditions.
 
 use std::ops::Range;
 
@@ -15,32 +16,33 @@ use crate::tensor::index_tensor;
 use crate::train::{Context, Persist, ReplayPath, TrainEnv};
 use crate::{Error, Result, Rng};
 
-/// Adds entries to a replay buffer before the draws of each step, for example by a search that starts from its objects
-/// ([`Trainer::with_refill`](crate::train::Trainer::with_refill)). It has no state, so that a resumed run continues
-/// with the same one.
+/// A function that adds entries to a replay buffer before the draws of each step, for example by a search
+/// that starts from the buffer's objects ([`Trainer::with_refill`](crate::train::Trainer::with_refill)). It
+/// has no state, so that a resumed run continues in the same way.
 pub trait Refill<E: Env>: Send {
-    /// Adds entries. Returns the number of objects that the reward was asked about.
+    /// Adds entries. Returns the number of objects whose reward was computed.
     ///
     /// # Errors
     /// Any error that must end the step.
     fn refill(&self, buffer: &mut ReplayBuffer<E>, context: &Context<E>, rng: &mut Rng) -> Result<u64>;
 }
 
-/// The settings of hindsight: it gives replayed objects other conditions.
+/// The settings of hindsight, which gives replayed objects other conditions.
 pub(in crate::train) struct Relabelling<S> {
     pub(in crate::train) hindsight: Box<dyn Hindsight<S>>,
-    /// The probability of another condition.
+    /// The probability that a replayed object gets another condition.
     pub(in crate::train) share: f64,
 }
 
-/// A replay buffer, or given data, as a source.
+/// A replay buffer, or given data, as a source of trajectories.
 pub(in crate::train) struct Replay<E: Env> {
     pub(in crate::train) buffer: ReplayBuffer<E>,
     pub(in crate::train) hindsight: Option<Relabelling<E::States>>,
     pub(in crate::train) refill: Option<Box<dyn Refill<E>>>,
-    /// `true` for given data: nothing is added, so that a checkpoint needs no copy.
+    /// `true` for given data, to which no trajectories are added. A checkpoint then needs no copy of the
+    /// data.
     is_data: bool,
-    /// The ids of the entries of the last draw.
+    /// The ids of the buffer's entries in the last draw, in the order of the draw.
     last_entries: Vec<u64>,
 }
 
@@ -49,7 +51,8 @@ impl<E: Env> Replay<E> {
         Self { buffer, hindsight: None, refill: None, is_data, last_entries: Vec::new() }
     }
 
-    /// Adds entries before the draws of a step. Returns the number of objects that the reward was asked about.
+    /// Adds entries before the draws of a step, if there is a refill. Returns the number of objects whose
+    /// reward was computed.
     pub(super) fn fill(&mut self, context: &Context<E>, rng: &mut Rng) -> Result<u64> {
         match &self.refill {
             Some(refill) => refill.refill(&mut self.buffer, context, rng),
@@ -57,7 +60,7 @@ impl<E: Env> Replay<E> {
         }
     }
 
-    /// Returns `true` if the draw depends on the losses of earlier draws.
+    /// Returns `true` if the buffer draws entries by the losses of earlier draws.
     pub(in crate::train) fn draws_by_loss(&self) -> bool {
         match self.buffer.config().draw {
             Draw::LossPrioritised { .. } | Draw::Custom => true,
@@ -68,7 +71,8 @@ impl<E: Env> Replay<E> {
 }
 
 impl<E: TrainEnv> Replay<E> {
-    /// Gives some of the drawn entries another condition, and the reward of their object under it.
+    /// Gives some of the drawn entries another condition, and the log-reward of their object under this
+    /// condition.
     fn relabel(&self, mut drawn: ReplayDraw<E>, context: &Context<E>, rng: &mut Rng) -> Result<ReplayDraw<E>> {
         let (Some(relabelling), Some(conditions)) = (&self.hindsight, drawn.walks.conditions()) else {
             return Ok(drawn);
@@ -136,7 +140,8 @@ impl<E: TrainEnv> Source<E> for Replay<E> {
         self.buffer.add(&context.env, &new.walks(&context.env)?, log_rewards).map(drop)
     }
 
-    /// Sets the loss of the entries of the last draw to the squared imbalance, whatever the objective.
+    /// Sets the loss of each entry of the last draw to its squared imbalance of trajectory balance, for every
+    /// objective.
     fn learn(&mut self, _: &Trajectories<E>, rows: Range<usize>, scores: &Scores, context: &Context<E>) -> Result<()> {
         if rows.is_empty() || !self.draws_by_loss() {
             return Ok(());
@@ -148,7 +153,8 @@ impl<E: TrainEnv> Source<E> for Replay<E> {
     }
 }
 
-/// Returns trajectories that end in the stored objects, on the paths of the setting `replay_path`.
+/// Returns trajectories that end in the drawn objects. The setting `replay_path` chooses stored or new
+/// trajectories.
 fn sample_paths<E: TrainEnv>(walks: &Walks<E>, context: &Context<E>, rng: &mut Rng) -> Result<Trajectories<E>> {
     let uniform = context.env.uniform();
     let policy: &dyn Policy<E> = match context.config.replay_path {

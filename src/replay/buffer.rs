@@ -16,54 +16,57 @@ use crate::rollout::{Container, ReplayEnv, Walks};
 use crate::tensor::to_host;
 use crate::{Error, Result};
 
-/// A replay buffer: finished objects with their log-rewards and the walks that led to them.
+/// A replay buffer, which stores finished objects with their log-rewards and the walks (sequences of actions)
+/// that led to them.
 ///
 /// It stores terminal states and actions, not the states in between. A walk can be replayed as it was stored.
-/// Alternatively only its object is used, and another path to it is sampled backwards with
+/// Alternatively only its object is used, and another trajectory to the object is sampled backwards with
 /// [`Sampler::backward`](crate::rollout::Sampler::backward). A walk may have a condition vector, which is
-/// stored with it; equal objects under different conditions are different entries.
+/// stored with it. Equal objects under different conditions are different entries.
 pub struct ReplayBuffer<E: Env> {
     pub(super) config: ReplayConfig,
     pub(super) priority: Option<Arc<dyn Priority>>,
     /// The entries by serial number, the oldest first.
     pub(super) entries: BTreeMap<u64, Entry<E>>,
-    /// The weights of entries. Uniform draws use their number only.
+    /// The weights of entries, from which draws take sums. Uniform draws use only the number of entries.
     pub(super) weights: SumTree,
-    /// The entries by reward and by loss ([`RankBy`]); empty unless eviction or drawing needs them.
+    /// The entries ranked by reward and by loss ([`RankBy`]). A ranking is empty unless eviction or drawing
+    /// needs it.
     pub(super) rankings: [Ranking; 2],
-    /// For draws by rank: the sum of the weights of the first `k` ranks, for each `k`.
+    /// The sum of the weights of the first `k` ranks, for each `k`. It is used for draws by rank.
     pub(super) rank_sums: Vec<f64>,
     distinct: Option<(Identity<E>, HashSet<[u64; 2]>)>,
     diversity: Option<(Diversity<E::States>, Neighbours)>,
     pub(super) keeps_paths: bool,
     /// `true` if entries store their actions. They may do so even if draws return none.
     pub(super) stores_paths: bool,
-    /// An empty list of conditions with the width, kind and device of the conditions that were added last.
+    /// An empty list of conditions with the width, dtype and device of the conditions that were added last.
     empty_conditions: Option<Conditions>,
     pub(super) added: u64,
 }
 
-/// An entry of a buffer.
+/// An object stored in a buffer, with its actions, condition, reward and loss.
 pub(super) struct Entry<E: Env> {
-    /// The actions that lead to the object; empty if they aren't needed.
+    /// The actions that lead to the object; empty if they aren't stored.
     pub(super) actions: E::Actions,
     pub(super) terminal: E::States,
     pub(super) condition: Vec<f64>,
-    /// The cell of the object's vector in a diverse buffer.
+    /// The grid cell of the object's vector, in a buffer with a minimum distance between objects.
     cell: Cell,
     pub(super) object: StoredObject,
 }
 
-/// A function that identifies an object under its condition.
+/// A function that returns a hash of an object and its condition.
 type Identity<E> = fn(&E, &<E as Env>::States, &[f64]) -> [u64; 2];
 
-/// Returns a hash of 128 bits. Among a million objects two have the same hash with a probability of 1e-27.
+/// Returns a hash of 128 bits. Two among a million objects have the same hash with a probability of about
+/// 1e-27.
 fn identity<E: EnumerableEnv>(env: &E, state: &E::States, condition: &[f64]) -> [u64; 2] {
     let key = env.keys(state);
     [0u8, 1].map(|half| {
         let mut hasher = DefaultHasher::new();
         (half, &key).hash(&mut hasher);
-        // Adding 0 turns -0 into 0.
+        // Adding 0 turns -0 into 0, so that both have the same hash.
         condition.iter().for_each(|value| (value + 0.0).to_bits().hash(&mut hasher));
         hasher.finish()
     })
@@ -76,11 +79,11 @@ impl<E: Env> std::fmt::Debug for ReplayBuffer<E> {
 }
 
 impl<E: Env> ReplayBuffer<E> {
-    /// Creates an empty buffer that accepts every walk.
+    /// Creates an empty buffer that may hold the same object several times.
     ///
     /// # Errors
-    /// [`Error::Config`] for a capacity of 0, an exponent that isn't finite, and a negative one for draws by
-    /// rank.
+    /// [`Error::Config`] for a capacity of 0, for an exponent that isn't finite, and for a negative exponent
+    /// of draws by rank; [`Error::Missing`] for draws by a custom rule, which need `by_priority`.
     pub fn new(config: ReplayConfig) -> Result<Self> {
         if config.draw == Draw::Custom {
             return Err(Error::missing("a buffer that draws by a custom rule", "the rule", "use `by_priority`"));
@@ -106,10 +109,10 @@ impl<E: Env> ReplayBuffer<E> {
         })
     }
 
-    /// Creates an empty buffer that holds each finished object once, under each condition.
+    /// Creates an empty buffer that holds each finished object at most once under each condition.
     ///
     /// # Errors
-    /// The errors of [`new`](Self::new).
+    /// Those of [`new`](Self::new).
     pub fn distinct(config: ReplayConfig) -> Result<Self>
     where
         E: EnumerableEnv,
@@ -117,7 +120,7 @@ impl<E: Env> ReplayBuffer<E> {
         Ok(Self::new(config)?.without_duplicates())
     }
 
-    /// Makes an empty buffer hold each finished object once, under each condition.
+    /// Makes an empty buffer hold each finished object at most once under each condition.
     #[must_use]
     pub fn without_duplicates(self) -> Self
     where
@@ -126,9 +129,10 @@ impl<E: Env> ReplayBuffer<E> {
         Self { distinct: Some((identity, HashSet::new())), ..self }
     }
 
-    /// Makes a full buffer accept only objects that are further than a cutoff from all stored objects, including
-    /// earlier objects of the same batch. With [`Eviction::BestReward`](super::Eviction::BestReward) the candidates
-    /// of a batch are added in descending order of reward, so that the best of several close objects is stored.
+    /// Makes a full buffer accept only objects whose distance to every stored object exceeds a cutoff.
+    /// Earlier objects of the same batch count as stored. With
+    /// [`Eviction::BestReward`](super::Eviction::BestReward) the objects of a batch are added in descending
+    /// order of reward, so that the best of several close objects is stored.
     #[must_use]
     pub fn diverse(mut self, diversity: Diversity<E::States>) -> Self {
         let mut neighbours = Neighbours::default();
@@ -141,9 +145,9 @@ impl<E: Env> ReplayBuffer<E> {
         self
     }
 
-    /// Makes draws return terminal states only, without actions. Paths to drawn objects must then be sampled
-    /// backwards, and objects without a path can be added. Up to isomorphism the buffer still stores a path to each
-    /// object, because checkpoints need it to restore the labels of nodes.
+    /// Makes draws return terminal states only, without actions. Trajectories to drawn objects must then be
+    /// sampled backwards, and objects without actions can be added. Up to isomorphism the buffer still stores
+    /// actions to each object, because checkpoints need them to restore the labels of nodes.
     #[must_use]
     pub fn terminal_only(mut self) -> Self {
         self.keeps_paths = false;
@@ -160,43 +164,43 @@ impl<E: Env> ReplayBuffer<E> {
         })
     }
 
-    /// The buffer's settings.
+    /// Returns the buffer's settings.
     #[must_use]
     pub fn config(&self) -> &ReplayConfig {
         &self.config
     }
 
-    /// Returns `true` if drawn walks have their actions.
+    /// Returns `true` if drawn walks contain their actions.
     #[must_use]
     pub fn keeps_paths(&self) -> bool {
         self.keeps_paths
     }
 
-    /// The number of stored objects.
+    /// Returns the number of stored objects.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Returns `true` if nothing is stored.
+    /// Returns `true` if the buffer holds no object.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// The raw log-rewards, in the order in which objects were added.
+    /// Returns the stored log-rewards, in the order in which their objects were added.
     pub fn log_rewards(&self) -> impl Iterator<Item = f64> + '_ {
         self.entries.values().map(|entry| entry.object.log_reward)
     }
 
-    /// Returns all stored walks, oldest first; `None` from an empty buffer.
+    /// Returns all stored walks, the oldest first; `None` if the buffer is empty.
     #[must_use]
     pub fn walks(&self) -> Option<Walks<E>> {
         self.gather(self.entries.values(), self.keeps_paths).ok()
     }
 
-    /// Checks that the conditions of walks fit the stored conditions, and returns the condition of each walk; empty
-    /// without conditions.
+    /// Checks that the conditions of walks have the width of the stored conditions, and returns the condition
+    /// of each walk. Without conditions it returns an empty vector for each walk.
     pub(super) fn take_conditions(&mut self, walks: &Walks<E>) -> Result<Vec<Vec<f64>>> {
         let n = walks.len();
         let known = self.empty_conditions.as_ref().filter(|_| !self.is_empty());
@@ -211,7 +215,8 @@ impl<E: Env> ReplayBuffer<E> {
         Ok((0..n).map(|i| values[i * width..(i + 1) * width].to_vec()).collect())
     }
 
-    /// Adds one walk if it is accepted, and evicts an entry if necessary. Returns `true` if the walk was added.
+    /// Adds one walk if the buffer accepts it, and evicts an entry if the buffer is full. Returns `true` if
+    /// the walk was added.
     pub(super) fn admit(&mut self, env: &E, walk: Walks<E>, condition: Vec<f64>, log_reward: f64) -> bool {
         let Walks { actions, terminal, .. } = walk;
         let serial = self.added;
@@ -259,7 +264,7 @@ impl<E: Env> ReplayBuffer<E> {
         let weights = adds.then(|| self.weights_of(stored));
         self.weights.set(serial, weights);
         let best = self.config.eviction == Eviction::BestReward;
-        // Objects that were never visited rank first by loss.
+        // Objects without a loss, because they were never drawn, rank first by loss.
         let values = [(RankBy::Reward, stored.log_reward), (RankBy::Loss, stored.loss.unwrap_or(f64::INFINITY))];
         for (ranking, (by, value)) in self.rankings.iter_mut().zip(values) {
             let rank = Rank::new(value, serial);
@@ -284,7 +289,7 @@ impl<E: Env> ReplayBuffer<E> {
         }
     }
 
-    /// Returns the walks of these entries, with their actions if `with_paths` is `true`.
+    /// Returns the walks of these entries. They contain actions if `with_paths` is `true`.
     pub(super) fn gather<'a>(
         &'a self,
         entries: impl Iterator<Item = &'a Entry<E>>,
@@ -310,12 +315,13 @@ impl<E: Env> ReplayBuffer<E> {
 }
 
 impl<E: ReplayEnv> ReplayBuffer<E> {
-    /// Adds walks with their raw log-rewards, and returns the number of walks that were added.
+    /// Adds walks with their log-rewards, and returns the number of walks that were added.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there is one log-reward per walk and the conditions have the width of the stored
-    /// conditions; [`Error::NonFinite`] for a log-reward or a condition that isn't finite; [`Error::Missing`] for walks
-    /// without actions if paths are stored, and if only some walks have conditions. Nothing is added then.
+    /// [`Error::Shape`] unless there is one log-reward per walk and the conditions have the width of the
+    /// stored conditions; [`Error::NonFinite`] for a log-reward or a condition that isn't finite;
+    /// [`Error::Missing`] for walks without actions if draws return actions, and if only some walks have
+    /// conditions. Nothing is added then.
     pub fn add(&mut self, env: &E, walks: &Walks<E>, log_rewards: &[f64]) -> Result<usize> {
         check_log_rewards(log_rewards, walks.len())?;
         if self.keeps_paths && !walks.has_paths() {
@@ -346,8 +352,8 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
         Ok(stayed)
     }
 
-    /// Decides if actions are stored: for draws, or because they are needed to restore the labels of nodes when a
-    /// file is read.
+    /// Decides whether entries store actions. They do if draws return actions, or if a loaded file needs
+    /// actions to restore the labels of nodes.
     pub(super) fn choose_paths(&mut self, env: &E) -> Result<()> {
         let (states, actions) = (env.initial(&[]), env.no_actions());
         self.stores_paths =

@@ -2,68 +2,71 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-/// The entry that a full buffer evicts.
+/// The entry that a full buffer evicts to add another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Eviction {
-    /// The oldest.
+    /// Evicts the oldest entry.
     Fifo,
-    /// The object with the least reward; of several, the newest. A candidate that isn't better isn't added.
+    /// Evicts the object with the smallest reward; among equal rewards, the newest. A candidate whose reward
+    /// isn't greater than the smallest isn't added.
     BestReward,
 }
 
-/// The value by which objects are ranked. The greatest value ranks first; of equal values, the oldest object.
+/// The value by which objects are ranked. The object with the greatest value has rank 1. Among equal values,
+/// the oldest object comes first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum RankBy {
-    /// The rewards of objects.
+    /// Ranks objects by reward.
     Reward,
-    /// The losses of objects at their last visits; objects that were never visited rank first.
+    /// Ranks objects by their most recent loss. Objects without a loss rank first.
     Loss,
 }
 
-/// The distribution from which objects are drawn, with replacement.
+/// The distribution by which objects are drawn, with replacement.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Draw {
-    /// Uniform.
+    /// Draws all objects with equal probability.
     Uniform,
-    /// Proportional to `R^exponent`, computed in the log domain, so that no reward underflows.
+    /// Draws in proportion to `R^exponent`, computed in the log domain, so that no reward underflows.
     RewardPrioritised {
-        /// The inverse of the temperature: 1 draws in proportion to R, 0 uniformly.
+        /// The exponent of R, an inverse temperature: 1 draws in proportion to R, 0 uniformly.
         exponent: f64,
     },
-    /// Proportional to `|loss|^exponent`, with the loss at the object's last visit
-    /// ([`ReplayBuffer::update_losses`](super::ReplayBuffer::update_losses)): proportional prioritised replay,
-    /// p_i^alpha of Schaul et al. 2016.
+    /// Draws in proportion to `|loss|^exponent`, with the object's most recent loss
+    /// ([`ReplayBuffer::update_losses`](super::ReplayBuffer::update_losses)). It is proportional prioritised
+    /// replay, p_i^alpha of Schaul et al. 2016.
     ///
-    /// An object that was never visited has the greatest known loss (1 if there is none), and every loss counts as at
-    /// least 1e-6, so that every object can be drawn.
+    /// An object without a loss counts as having the greatest known loss (1 if there is none). Every loss
+    /// counts as at least 1e-6, so that every object can be drawn.
     LossPrioritised {
-        /// 1 draws in proportion to the loss, 0 uniformly.
+        /// The exponent of the loss: 1 draws in proportion to the loss, 0 uniformly.
         exponent: f64,
     },
-    /// Proportional to `1 / rank^exponent`: the rank-based variant of Schaul et al. 2016, which outliers of loss or
-    /// reward can't dominate.
+    /// Draws in proportion to `1 / rank^exponent`. It is the rank-based variant of Schaul et al. 2016.
+    /// Outliers of loss or reward can't dominate the draws.
     RankPrioritised {
-        /// The value to rank by.
+        /// The value by which objects are ranked.
         by: RankBy,
-        /// 1 draws in inverse proportion to the rank, 0 uniformly; it isn't negative.
+        /// The exponent of the rank, at least 0: 1 draws in inverse proportion to the rank, 0 uniformly.
         exponent: f64,
     },
-    /// Proportional to `1 / (k n + rank)`, with n the number of stored objects: about a share k of them is favoured,
-    /// about equally (Tripp et al., *Sample-Efficient Optimization by Weighted Retraining*, 2020; Sendera et al. 2024
-    /// take 0.01).
+    /// Draws in proportion to `1 / (k n + rank)`, with n the number of stored objects. The best k n objects
+    /// have similar, higher probabilities; those of the others decline (Tripp et al., *Sample-Efficient
+    /// Optimization by Weighted Retraining*, 2020; Sendera et al. 2024 use k = 0.01).
     WeightedRanks {
-        /// The value to rank by.
+        /// The value by which objects are ranked.
         by: RankBy,
-        /// 0 draws in inverse proportion to the rank, a large value uniformly.
+        /// The share of favoured objects, at least 0: 0 draws in inverse proportion to the rank, a large
+        /// value almost uniformly.
         k: f64,
     },
-    /// Proportional to the weights of a custom rule, with
-    /// [`ReplayBuffer::by_priority`](super::ReplayBuffer::by_priority).
+    /// Draws in proportion to the weights of a custom rule, which
+    /// [`ReplayBuffer::by_priority`](super::ReplayBuffer::by_priority) sets.
     Custom,
 }
 
 impl Draw {
-    /// Returns the value to rank by, for a draw by rank.
+    /// Returns the value by which objects are ranked, if the draw is by rank.
     pub(super) fn ranks_by(self) -> Option<RankBy> {
         match self {
             Self::RankPrioritised { by, .. } | Self::WeightedRanks { by, .. } => Some(by),
@@ -72,14 +75,14 @@ impl Draw {
     }
 }
 
-/// The settings of a buffer.
+/// The settings of a replay buffer.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ReplayConfig {
     /// The largest number of stored objects.
     pub capacity: usize,
-    /// The entry that is evicted when the buffer is full.
+    /// The rule by which the full buffer evicts an entry.
     pub eviction: Eviction,
-    /// The distribution from which objects are drawn.
+    /// The distribution by which objects are drawn.
     pub draw: Draw,
 }
 

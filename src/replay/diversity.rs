@@ -6,15 +6,16 @@ use crate::error::check_setting;
 use crate::policy::{Features, StateFeatures};
 
 /// The distance between objects that a diverse buffer requires
-/// ([`ReplayBuffer::diverse`](super::ReplayBuffer::diverse)): more than `cutoff` in the p-norm of the difference of
-/// their vectors, conditions included.
+/// ([`ReplayBuffer::diverse`](super::ReplayBuffer::diverse)): the p-norm of the difference between two
+/// objects' vectors, conditions included, must exceed `cutoff`.
 ///
 /// # Cost
-/// A candidate for a full buffer is compared with each stored object whose three signed sums of coordinates are near
-/// its own, until one is too close. Vectors of up to three numbers that are spread over many cutoffs have few such
-/// neighbours, for any number of objects. With more numbers, or with a cutoff that is large compared with the spread
-/// of the vectors, a share of all objects are neighbours. With a million objects, adding one may then take as long as
-/// a pass over all of them; lower the cutoff or the capacity in this case. Draws cost the same as in other buffers.
+/// A candidate for a full buffer is compared with the stored objects near it until one is too close. Nearness
+/// is decided by three signed sums of each vector's coordinates. Vectors of up to three numbers that are
+/// spread over many cutoffs have few near objects, however many objects are stored. With more numbers, or
+/// with a cutoff that is large compared with the spread of the vectors, a fixed share of all objects is near.
+/// Adding one object to a million may then take as long as a comparison with all of them; lower the cutoff or
+/// the capacity in this case. Draws cost the same as in other buffers.
 ///
 /// ```
 /// use gfn::policy::{Features, StateFeatures};
@@ -41,11 +42,13 @@ pub struct Diversity<S> {
 }
 
 impl<S> Diversity<S> {
-    /// Creates the settings. `p` is 1 for the sum of absolute differences, 2 for the Euclidean distance, infinity for
-    /// the greatest difference. A cutoff of 0 refuses only equal vectors.
+    /// Creates the settings. `p` is 1 for the sum of absolute differences, 2 for the Euclidean distance, and
+    /// infinity for the greatest difference. A cutoff of 0 refuses only equal vectors. `features` turns an
+    /// object into a vector.
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) unless the cutoff is finite and not negative, and p at least 1.
+    /// [`Error::Config`](crate::Error::Config) unless the cutoff is finite and not negative, and `p` is at
+    /// least 1.
     pub fn new(cutoff: f64, p: f64, features: impl StateFeatures<S> + 'static) -> Result<Self> {
         let is_distance = cutoff.is_finite() && cutoff >= 0.0;
         check_setting("replay cutoff", cutoff, is_distance, "a finite distance of at least 0")?;
@@ -53,8 +56,8 @@ impl<S> Diversity<S> {
         Ok(Self { cutoff, p, features: Arc::new(features) })
     }
 
-    /// Returns the vector of a batch's only state: a zero, so that the vector isn't empty, its features and its
-    /// condition.
+    /// Returns the vector of an object, the only state in `state`. The vector consists of a zero, so that it
+    /// isn't empty, the features and the condition.
     pub(super) fn vector(&self, state: &S, condition: &[f64]) -> Vec<f64> {
         let mut vector = vec![0.0];
         match self.features.encode(state) {
@@ -68,31 +71,32 @@ impl<S> Diversity<S> {
         vector
     }
 
-    /// Returns the position of a vector among cells of width 1. If two vectors are within the cutoff, the p-norm of the
-    /// difference of their positions is below 1.
+    /// Returns the position of a vector in a grid of cells of width 1. If the distance of two vectors is
+    /// within the cutoff, the p-norm of the difference of their positions is below 1.
     ///
-    /// Each number is a signed sum of some coordinates, scaled so that positions differ by less than the vectors do.
+    /// Each of the three numbers is a signed sum of some coordinates, divided by a width that depends on the
+    /// cutoff.
     fn position(&self, vector: &[f64]) -> [f64; 3] {
         let mut sums = [0.0; 3];
         for (i, x) in vector.iter().enumerate() {
-            // A fixed pseudo-random sign for each coordinate: with equal signs all vectors with one active column would
-            // share a cell.
+            // Each coordinate has a fixed pseudo-random sign. With equal signs, vectors with one active
+            // column would all share a few cells.
             let sign = if (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 63 == 0 { 1.0 } else { -1.0 };
             sums[i % 3] += sign * x;
         }
         let terms = vector.len().div_ceil(3).max(1) as f64;
-        // The width follows from Hoelder's inequality, slightly enlarged for rounding. With a cutoff of 0 only equal
-        // vectors must share a cell, so any width will do.
+        // The width follows from Hoelder's inequality and is slightly enlarged because of rounding. With a
+        // cutoff of 0 only equal vectors must share a cell, so any width is valid.
         let width = if self.cutoff == 0.0 { 1e-6 } else { self.cutoff * terms.powf(1.0 - self.p.recip()) * 1.001 };
         sums.map(|sum| sum / width)
     }
 
-    /// Returns the cell of a vector.
+    /// Returns the grid cell that contains a vector's position.
     pub(super) fn cell(&self, vector: &[f64]) -> Cell {
         self.position(vector).map(|x| x.floor() as i64)
     }
 
-    /// Returns the p-norm of a difference.
+    /// Returns the p-norm of a difference, whose absolute values are `apart`.
     fn norm(&self, apart: impl Iterator<Item = f64>) -> f64 {
         match self.p {
             1.0 => apart.sum(),
@@ -102,12 +106,13 @@ impl<S> Diversity<S> {
         }
     }
 
-    /// Returns `true` if a neighbour is within the cutoff of a vector.
+    /// Returns `true` if the vector of a stored object is within the cutoff of `vector`.
     pub(super) fn is_near(&self, vector: &[f64], neighbours: &Neighbours) -> bool {
         let position = self.position(vector);
         let within = position.map(|x| x - x.floor());
         (0..27).map(|k| [k / 9, k / 3 % 3, k % 3]).any(|steps: [usize; 3]| {
-            // The distance to the nearest point of the previous cell, this cell or the next cell.
+            // The distances, in each coordinate, to the nearest point of the previous cell, this cell and the
+            // next cell.
             let gaps = (0..3).map(|d| [within[d], 0.0, 1.0 - within[d]][steps[d]]);
             let cell: Cell = std::array::from_fn(|d| (position[d].floor() as i64).saturating_add(steps[d] as i64 - 1));
             let distance = |held: &[f64]| self.norm(vector.iter().zip(held).map(|(a, b)| (a - b).abs()));
@@ -121,11 +126,12 @@ impl<S> Diversity<S> {
 
 pub(super) type Cell = [i64; 3];
 
-/// The vectors of a buffer's entries by cell, so that only neighbours need be compared.
+/// The vectors of a buffer's entries by grid cell, so that only vectors in nearby cells need to be compared.
 #[derive(Default)]
 pub(super) struct Neighbours(HashMap<Cell, CellMembers>);
 
-/// The entries in one cell, in no order. Their vectors are adjacent in memory, so that comparing them is fast.
+/// The entries in one grid cell, in no particular order. Their vectors are adjacent in memory, so that
+/// comparing them is fast.
 #[derive(Default)]
 struct CellMembers {
     serials: Vec<u64>,
@@ -142,7 +148,7 @@ impl Neighbours {
     pub(super) fn remove(&mut self, cell: Cell, serial: u64) {
         let Some(CellMembers { serials, vectors }) = self.0.get_mut(&cell) else { return };
         let Some(at) = serials.iter().position(|other| *other == serial) else { return };
-        // The last entry moves to the free place.
+        // The last entry of the cell moves to the free place.
         let width = vectors.len() / serials.len();
         serials.swap_remove(at);
         vectors.copy_within(serials.len() * width.., at * width);

@@ -1,4 +1,4 @@
-//! Drawing from a buffer, and updating the losses of drawn entries.
+//! Drawing entries from a buffer, and updating the losses of drawn entries.
 
 use super::priority::StoredObject;
 use super::ranking::{Rank, harmonic};
@@ -9,12 +9,12 @@ use crate::error::{check_finite, check_len};
 use crate::rollout::Walks;
 use crate::{Error, Result, Rng};
 
-/// Entries drawn from a buffer.
+/// Entries that were drawn from a buffer, in the order of the draws.
 #[derive(Debug)]
 pub struct ReplayDraw<E: Env> {
-    /// The walks of the entries; without actions from a buffer that returns terminal states only.
+    /// The walks of the entries. They have no actions if the buffer returns terminal states only.
     pub walks: Walks<E>,
-    /// The raw log-rewards of the entries.
+    /// The log-rewards stored with the entries.
     pub log_rewards: Vec<f64>,
     /// The serial numbers of the entries, for [`ReplayBuffer::update_losses`].
     pub serials: Vec<u64>,
@@ -25,19 +25,20 @@ pub struct ReplayDraw<E: Env> {
 }
 
 impl<E: Env> ReplayBuffer<E> {
-    /// Draws `n` walks, with replacement. Same as [`draw_entries`](Self::draw_entries), without the rest.
+    /// Draws `n` walks, with replacement. [`draw_entries`](Self::draw_entries) also returns log-rewards and
+    /// probabilities.
     ///
     /// # Errors
-    /// [`Error::Missing`] from an empty buffer.
+    /// [`Error::Missing`] if the buffer is empty.
     pub fn draw(&self, n: usize, rng: &mut Rng) -> Result<Walks<E>> {
         Ok(self.draw_entries(n, rng)?.walks)
     }
 
-    /// Draws `n` entries, with replacement: walks, log-rewards and probabilities. The time
-    /// of a draw grows with the logarithm of the number of objects.
+    /// Draws `n` entries, with replacement: walks, log-rewards and probabilities. The time of a draw grows
+    /// with the logarithm of the number of stored objects.
     ///
     /// # Errors
-    /// [`Error::Missing`] from an empty buffer.
+    /// [`Error::Missing`] if the buffer is empty.
     pub fn draw_entries(&self, n: usize, rng: &mut Rng) -> Result<ReplayDraw<E>> {
         let held = self.len();
         if held == 0 {
@@ -68,8 +69,8 @@ impl<E: Env> ReplayBuffer<E> {
         Ok(ReplayDraw { walks, log_rewards, serials, log_probs, n_stored: held })
     }
 
-    /// Draws an entry by its rank, and returns its serial number and log-probability. `sum(k)` is the sum of the
-    /// weights of the first `k` ranks.
+    /// Draws an entry by its rank, and returns its serial number and its log-probability. `log_weight` is the
+    /// log-weight of a rank; `sum(k)` is the sum of the weights of the first `k` ranks.
     fn by_rank(
         &self,
         by: RankBy,
@@ -89,13 +90,13 @@ impl<E: Env> ReplayBuffer<E> {
                 high = middle;
             }
         }
-        // The ranking is in ascending order, and the first rank is the greatest value.
+        // The ranking is in ascending order, but rank 1 is the greatest value.
         let serial = self.rankings[by as usize].nth(held - low).map_or(0, Rank::serial);
         (serial, log_weight(low as f64) - total.ln())
     }
 
-    /// Records the losses of a step for the entries that it used, and returns the number of losses whose entries are
-    /// still stored. Absolute values are stored; for an entry that was drawn several times, the last value.
+    /// Records the losses of drawn entries, and returns the number of losses whose entries are still stored.
+    /// The absolute value of a loss is stored. If an entry was drawn several times, its last loss is stored.
     ///
     /// ```
     /// use gfn::{policy::UniformPolicy, rollout::Sampler, examples::Chain, Rng};
@@ -113,8 +114,8 @@ impl<E: Env> ReplayBuffer<E> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there is one loss per serial number, [`Error::NonFinite`] for a loss that isn't finite.
-    /// Nothing is recorded then.
+    /// [`Error::Shape`] unless there is one loss per serial number; [`Error::NonFinite`] for a loss that
+    /// isn't finite; errors of a custom priority. Nothing is recorded then.
     pub fn update_losses(&mut self, serials: &[u64], losses: &[f64]) -> Result<usize> {
         check_len("losses of drawn entries", serials.len(), losses.len(), "give one loss per serial")?;
         let remedy = "stop at a loss that isn't finite: nothing can be learned from it";

@@ -1,15 +1,16 @@
-//! Entries sorted by a number, and sums of weights of ranks.
+//! Entries of a buffer sorted by a number, and sums of the weights of ranks.
 
 use std::cmp::Reverse;
 
-/// A key in a [`Ranking`], sorted by a number; of equal numbers, the newest entry comes first.
+/// The sort key of an entry in a [`Ranking`]: a number, and for equal numbers the newest entry first.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Clone, Copy, Debug)]
 pub(super) struct Rank(u64, Reverse<u64>);
 
 impl Rank {
-    /// Creates the key of the entry with this serial number.
+    /// Creates the key of the entry with the serial number `serial` and the number `value`.
     pub(super) fn new(value: f64, serial: u64) -> Self {
-        // Integers in the order of the floats: flip the sign bit, and all bits of negative numbers.
+        // The bits are changed to integers in the order of the floats: the sign bit is flipped, and all bits
+        // of negative numbers.
         let bits = value.to_bits();
         let ordered = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
         Self(ordered, Reverse(serial))
@@ -20,28 +21,29 @@ impl Rank {
     }
 }
 
-/// A sorted list of ranks, the least first.
+/// A sorted list of keys, the smallest first.
 ///
-/// It is cut into chunks, so that an insertion moves few ranks, and the k-th rank is found by adding up the lengths of
-/// chunks.
+/// The list is cut into chunks, so that an insertion moves few keys. The key number `k` is found by adding up
+/// the lengths of chunks.
 #[derive(Default)]
 pub(super) struct Ranking {
-    /// The chunks, none of which is empty.
+    /// The chunks in ascending order. None of them is empty.
     chunks: Vec<Vec<Rank>>,
 }
 
-/// Half of the maximum length of a chunk; a longer chunk is halved. Tests have many chunks.
+/// Half of the maximum length of a chunk. A longer chunk is split in two. The value in tests is small, so
+/// that they use many chunks.
 const CHUNK: usize = if cfg!(test) { 8 } else { 512 };
 
 impl Ranking {
-    /// Returns the chunk that holds a rank or would hold it, and the position of the rank in the chunk.
+    /// Returns the index of the chunk that holds `rank` or would hold it, and its position in that chunk.
     fn position(&self, rank: Rank) -> (usize, usize) {
         let below = self.chunks.partition_point(|chunk| chunk.last().is_some_and(|last| *last < rank));
         let chunk = below.min(self.chunks.len().saturating_sub(1));
         (chunk, self.chunks.get(chunk).map_or(0, |ranks| ranks.partition_point(|other| *other < rank)))
     }
 
-    /// Adds a new rank.
+    /// Adds a key that isn't in the list.
     pub(super) fn insert(&mut self, rank: Rank) {
         let (chunk, at) = self.position(rank);
         let Some(ranks) = self.chunks.get_mut(chunk) else { return self.chunks.push(vec![rank]) };
@@ -52,7 +54,7 @@ impl Ranking {
         }
     }
 
-    /// Removes a rank, if it is there.
+    /// Removes a key, if it is in the list.
     pub(super) fn remove(&mut self, rank: Rank) {
         let (chunk, at) = self.position(rank);
         let Some(ranks) = self.chunks.get_mut(chunk).filter(|ranks| ranks.get(at) == Some(&rank)) else { return };
@@ -62,7 +64,7 @@ impl Ranking {
         }
     }
 
-    /// Returns the rank that has `k` ranks below it.
+    /// Returns the key with exactly `k` smaller keys; `None` if the list is shorter.
     pub(super) fn nth(&self, mut k: usize) -> Option<Rank> {
         let chunk = self.chunks.iter().find(|chunk| {
             let here = k < chunk.len();
@@ -73,15 +75,15 @@ impl Ranking {
     }
 }
 
-/// Returns the sum of `1 / (shift + rank)` over the first `ranks` ranks.
+/// Returns the sum of `1 / (shift + rank)` over the ranks from 1 to `ranks`.
 pub(super) fn harmonic(shift: f64, ranks: usize) -> f64 {
     const HEAD: usize = 16;
     let head: f64 = (1..=ranks.min(HEAD)).map(|rank| (shift + rank as f64).recip()).sum();
     if ranks <= HEAD {
         return head;
     }
-    // The sum of the other terms is a difference of two values of the digamma function, computed by its expansion
-    // psi(x + 1/2) = ln x + tail(x), whose error is at most 1e-14.
+    // The sum of the terms after the first `HEAD` is a difference of two values of the digamma function. They
+    // are computed by the expansion psi(x + 1/2) = ln x + tail(x), whose error is at most 1e-14.
     let tail = |x: f64| {
         let y = (x * x).recip();
         y * (1.0 / 24.0 - y * (7.0 / 960.0 - y * (31.0 / 8064.0 - y * 127.0 / 30_720.0)))
@@ -98,7 +100,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Agrees with a plain list that is sorted anew, under random insertions and removals.
+        /// Checks that random insertions and removals give the same order as sorting a plain list.
         #[test]
         fn items_are_found_as_in_a_list(
             moves in prop::collection::vec((0u64..2_000, -40i32..40, prop::bool::weighted(0.7)), 0..4_000)
@@ -133,7 +135,8 @@ mod tests {
     #[test]
     fn harmonic_sums_are_those_of_the_terms_one_by_one() {
         for shift in [0.0, 0.3, 17.0, 1e4, 1e9, 1e17] {
-            // With the rounding of each addition, which of many equal terms would add up.
+            // The reference sum also collects the rounding error of each addition, because the errors of many
+            // equal terms would add up.
             let (mut sum, mut lost) = (0.0f64, 0.0);
             for rank in 1..=200_000 {
                 let term = (shift + f64::from(rank)).recip();

@@ -2,8 +2,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-/// The shares of a batch by source: newly sampled by the policy, replayed from a buffer, and drawn from an offline data
-/// set.
+/// The shares of a batch by source of its trajectories: newly sampled by the policy, replayed from a buffer,
+/// and drawn from an offline data set.
 ///
 /// ```
 /// use gfn::replay::{DataSource, SourceCounts};
@@ -40,7 +40,7 @@ impl From<DataSource> for Shares {
     }
 }
 
-/// Numbers of a batch's trajectories by source.
+/// The numbers of a batch's trajectories by source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SourceCounts {
     /// The number of trajectories newly sampled by the policy.
@@ -52,20 +52,20 @@ pub struct SourceCounts {
 }
 
 impl Default for DataSource {
-    /// Returns the shares of a batch that is newly sampled as a whole.
+    /// Returns the shares of a batch whose trajectories are all newly sampled.
     fn default() -> Self {
         Self(Shares { on_policy: 1.0, replay: 0.0, offline: 0.0 })
     }
 }
 
 impl DataSource {
-    /// Allowed difference of the sum of shares from 1, for shares such as thirds and tenths that are rounded.
+    /// The allowed difference of the sum of shares from 1, for rounded shares such as thirds and tenths.
     const TOLERANCE: f64 = 1e-6;
 
-    /// The shares of a batch that is half newly sampled and half replayed.
+    /// The shares of a batch of which one half is newly sampled and the other half replayed.
     pub const HALF_REPLAYED: Self = Self(Shares { on_policy: 0.5, replay: 0.5, offline: 0.0 });
 
-    /// Creates the shares of a batch.
+    /// Creates the shares of a batch: newly sampled, replayed, and drawn from a data set.
     ///
     /// # Errors
     /// [`Error::Config`] unless no share is negative and they sum to 1.
@@ -82,27 +82,27 @@ impl DataSource {
         ))
     }
 
-    /// The share that is drawn from a replay buffer.
+    /// Returns the share that is drawn from a replay buffer.
     #[must_use]
     pub fn replay(&self) -> f64 {
         self.0.replay
     }
 
-    /// The share that is drawn from a data set.
+    /// Returns the share that is drawn from a data set.
     #[must_use]
     pub fn offline(&self) -> f64 {
         self.0.offline
     }
 
-    /// Returns the shares for an empty buffer: the share of replay is newly sampled, too.
+    /// Returns the shares to use while the replay buffer is empty: the share of replay is newly sampled, too.
     #[must_use]
     pub fn without_replay(self) -> Self {
         Self(Shares { on_policy: self.0.on_policy + self.0.replay, replay: 0.0, ..self.0 })
     }
 
-    /// Returns the number of trajectories by source, by the method of largest remainders: each share of the batch is
-    /// rounded down or up, and the numbers sum to the batch. Of equal remainders on-policy is rounded up first, then
-    /// replay.
+    /// Returns the number of trajectories by source, by the method of largest remainders: each source's part
+    /// of the batch is rounded down or up so that the numbers sum to the batch. If remainders are equal,
+    /// newly sampled trajectories are rounded up first, then replayed ones.
     #[must_use]
     pub fn counts(&self, batch: usize) -> SourceCounts {
         let Shares { on_policy, replay, offline } = self.0;
@@ -137,7 +137,7 @@ mod tests {
         let third = 1.0 / 3.0;
         assert_eq!(counts([third, third, third], 10), [4, 3, 3]);
         assert_eq!(counts([third, third, third], 11), [4, 4, 3]);
-        // Quotas 1.2, 4.2 and 0.6: the last has the largest remainder.
+        // The exact numbers are 1.2, 4.2 and 0.6, so the third has the largest remainder.
         assert_eq!(counts([0.2, 0.7, 0.1], 6), [1, 4, 1]);
         assert_eq!(counts([0.7, 0.2, 0.1], 10), [7, 2, 1], "no remainder, whatever the rounding of 0.7 * 10");
         assert_eq!(counts([0.7, 0.2, 0.1], 0), [0, 0, 0]);

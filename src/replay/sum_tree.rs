@@ -2,14 +2,15 @@
 
 use super::weights::Weights;
 
-/// Sums of weights by serial number: each node is the sum of its two halves, down to single serial numbers.
+/// Weights of entries by serial number, with their sums. Each node holds the sum over its two halves, down to
+/// single serial numbers.
 ///
-/// Only nodes with entries exist. A sum depends on the entries and not on the order of changes, to the last bit, so
-/// that a loaded buffer makes the same draws as the saved buffer.
+/// Only nodes with entries exist. A sum depends, to the last bit, on the entries alone and not on the order
+/// of changes, so that a loaded buffer makes the same draws as the saved buffer.
 pub(super) struct SumTree {
     /// The nodes. The first one stands for every part without entries.
     nodes: Vec<Node>,
-    /// Nodes that are no longer in use.
+    /// The indices of nodes that are no longer in use.
     free: Vec<usize>,
     root: usize,
 }
@@ -21,7 +22,7 @@ struct Node {
 
 const EMPTY: usize = 0;
 
-/// The number of bits of a serial number.
+/// The number of bits of a serial number, which is the height of the tree.
 const HEIGHT: u32 = u64::BITS;
 
 impl Default for SumTree {
@@ -32,17 +33,18 @@ impl Default for SumTree {
 }
 
 impl SumTree {
-    /// Returns the sum over all entries.
+    /// Returns the sum of the weights of all entries.
     pub(super) fn total(&self) -> Weights {
         self.nodes[self.root].sum
     }
 
-    /// Sets the weights of an entry; `None` removes it.
+    /// Sets the weights of an entry; `None` removes the entry.
     pub(super) fn set(&mut self, serial: u64, weights: Option<Weights>) {
         self.root = self.set_below(self.root, HEIGHT, serial, weights);
     }
 
-    /// Sets the weights of an entry below node `at`, and returns the node that replaces it.
+    /// Sets the weights of an entry in the subtree of node `at`, and returns the index of the node that
+    /// replaces `at`.
     fn set_below(&mut self, at: usize, height: u32, serial: u64, weights: Option<Weights>) -> usize {
         let mut halves = self.nodes[at].halves;
         let mut sum = weights.unwrap_or(Weights::NONE);
@@ -60,7 +62,8 @@ impl SumTree {
         EMPTY
     }
 
-    /// Writes a node over node `at`, or at a new index if `at` is the empty node, and returns its index.
+    /// Stores a node at index `at`, or at a new index if `at` is the empty node. Returns the index of the
+    /// stored node.
     fn put(&mut self, at: usize, node: Node) -> usize {
         let at = if at == EMPTY { self.free.pop().unwrap_or(self.nodes.len()) } else { at };
         match self.nodes.get_mut(at) {
@@ -70,8 +73,9 @@ impl SumTree {
         at
     }
 
-    /// Returns the first entry at which the running sum of `mass` exceeds `u`, or the last entry if it never does.
-    /// `mass` converts a sum of weights to a number. The tree must have an entry.
+    /// Returns the serial number of the first entry at which the running sum of `mass` exceeds `u`, or of the
+    /// last entry if the sum never exceeds it. `mass` converts a sum of weights to a number. The tree must
+    /// have an entry.
     pub(super) fn at_mass(&self, mut u: f64, mass: impl Fn(Weights) -> f64) -> u64 {
         let (mut at, mut serial) = (self.root, 0);
         for _ in 0..HEIGHT {
@@ -99,7 +103,7 @@ mod tests {
     }
 
     proptest! {
-        /// Agrees with a plain list under random insertions, changes and removals.
+        /// Checks that random insertions, changes and removals give the same sums as a plain list.
         #[test]
         fn entries_are_found_as_in_a_list(
             moves in prop::collection::vec((0u64..90, 0u32..3, 0.0f64..1.0), 0..300),

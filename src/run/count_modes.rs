@@ -1,4 +1,4 @@
-//! Counting modes while training.
+//! An observer that counts modes while training.
 
 use std::ops::ControlFlow;
 
@@ -14,11 +14,12 @@ use crate::run::{Observer, Record};
 use crate::train::{TrainEnv, Trainer};
 use crate::{Error, Result};
 
-/// An observer that counts the modes among the objects that a run trains on with a [`ModeTracker`], and adds
-/// `modes_found` to each record.
+/// An observer that counts the modes among the objects of a run's batches with a [`ModeTracker`], and adds
+/// the metric `modes_found` to each record.
 ///
-/// It counts modes that the sampler has *seen*, including exploration and local search, not modes that the policy has
-/// learned ([`modes_found`](crate::metrics::modes_found) counts those). The modes are saved in checkpoints.
+/// The count includes modes that were *sampled* by exploration and local search. It isn't the number of modes
+/// that the policy has learned, which [`modes_found`](crate::metrics::modes_found) counts. The modes are
+/// saved in checkpoints.
 #[derive(Clone, Debug)]
 pub struct CountModes<K, F> {
     name: String,
@@ -27,7 +28,8 @@ pub struct CountModes<K, F> {
 }
 
 impl<K: Clone + Ord, F> CountModes<K, F> {
-    /// Counts the objects for which `is_mode` is true, by the environment's keys.
+    /// Returns an observer that counts the different objects for which `is_mode` is `true`. Objects with
+    /// equal keys of the environment are the same object.
     pub fn new<S>(is_mode: F) -> Self
     where
         F: FnMut(&S) -> Vec<bool>,
@@ -35,15 +37,15 @@ impl<K: Clone + Ord, F> CountModes<K, F> {
         Self { name: "modes".to_owned(), tracker: ModeTracker::new(), is_mode }
     }
 
-    /// Sets a name other than `modes` for checkpoints, and `NAME_found` for the figure. Several such observers in a run
-    /// need different names.
+    /// Sets the name of the observer's state in checkpoints, instead of `modes`. The metric is then
+    /// `NAME_found`. Several such observers in a run need different names.
     #[must_use]
     pub fn with_name(mut self, name: &str) -> Self {
         name.clone_into(&mut self.name);
         self
     }
 
-    /// The modes found so far, and when.
+    /// Returns the modes found so far, with the steps at which they were found.
     pub fn tracker(&self) -> &ModeTracker<K> {
         &self.tracker
     }
@@ -83,7 +85,8 @@ where
         Ok(json!({ "found": self.tracker.n_modes() }))
     }
 
-    /// The keys as JSON in bytes, which needs no more memory than they do; a manifest has no room for a million.
+    /// Returns the number of modes over time, and the modes' keys as JSON in a tensor of bytes. A manifest
+    /// has no room for a million keys.
     fn save_tensors(&mut self) -> Result<Vec<(String, Tensor)>> {
         let keys = serde_json::to_vec(self.tracker.set())
             .map_err(|error| Error::contract("keys of modes can be written as JSON", error))?;

@@ -1,4 +1,4 @@
-//! Early stopping, when a figure no longer improves.
+//! An observer that stops a run if a metric no longer improves.
 
 use std::ops::ControlFlow;
 
@@ -11,17 +11,18 @@ use crate::train::Trainer;
 use crate::train::to_json;
 use crate::{Error, Result};
 
-/// The direction in which a figure improves.
+/// The direction in which a metric improves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Goal {
-    /// Smaller is better: distances, losses.
+    /// Smaller values are better, as for distances and losses.
     Smaller,
-    /// Larger is better: modes found, rewards.
+    /// Larger values are better, as for modes found and rewards.
     Larger,
 }
 
 impl Goal {
-    /// Returns `true` if a value is better than the best so far by more than `min_change`. A value that isn't finite never is.
+    /// Returns `true` if a value is better than the best value so far by more than `min_change`, or is the
+    /// first. A value that isn't finite is never better.
     pub(super) fn improves(self, value: f64, best: Option<f64>, min_change: f64) -> bool {
         let gain = best.map(|best| match self {
             Self::Smaller => best - value,
@@ -31,12 +32,12 @@ impl Goal {
     }
 }
 
-/// An observer that stops a run when a figure hasn't improved for some time. Add it after the observer that measures
-/// the figure.
+/// An observer that stops a run if a metric hasn't improved for a number of measurements. Add it after the
+/// observer that measures the metric.
 ///
-/// The figure is a metric or one of the step's own ([`Record::figure`]). Only steps at which the figure is measured
-/// count; a measurement made only because the run ends doesn't. NaN is no improvement. Best value and count are saved
-/// in checkpoints.
+/// The metric is one of the record's metrics or a number that the step itself reports ([`Record::figure`]).
+/// Only steps at which it is measured count. A measurement made only because the run ends doesn't count. NaN
+/// is no improvement. The best value and the count are saved in checkpoints.
 #[derive(Clone, PartialEq, Debug)]
 pub struct EarlyStop {
     name: String,
@@ -50,12 +51,13 @@ pub struct EarlyStop {
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 struct StopState {
     best: Option<f64>,
-    /// The number of measurements since the best.
+    /// The number of consecutive measurements without improvement since the best value.
     stale: usize,
 }
 
 impl EarlyStop {
-    /// Stops after `patience` measurements of `metric` without an improvement.
+    /// Returns an observer that stops a run after `patience` consecutive measurements of `metric` without
+    /// improvement.
     ///
     /// # Errors
     /// [`Error::Config`] for a patience of 0.
@@ -71,17 +73,18 @@ impl EarlyStop {
         Ok(Self { name, metric, goal, patience, min_change: 0.0, state: StopState::default() })
     }
 
-    /// Sets a name other than `early_stop` for checkpoints; several such observers in a run need different names.
+    /// Sets the name of the observer's state in checkpoints, instead of `early_stop`. Several such observers
+    /// in a run need different names.
     #[must_use]
     pub fn with_name(mut self, name: &str) -> Self {
         name.clone_into(&mut self.name);
         self
     }
 
-    /// Sets the smallest change that counts as an improvement.
+    /// Sets the change that an improvement must exceed. The default is 0.
     ///
     /// # Errors
-    /// [`Error::Config`] unless it is finite and at least 0.
+    /// [`Error::Config`] unless `min_change` is finite and at least 0.
     pub fn min_change(mut self, min_change: f64) -> Result<Self> {
         if !(min_change.is_finite() && min_change >= 0.0) {
             let got = min_change.to_string();
@@ -91,7 +94,7 @@ impl EarlyStop {
         Ok(self)
     }
 
-    /// The best value so far.
+    /// Returns the best value so far; `None` before the first finite measurement.
     #[must_use]
     pub fn best(&self) -> Option<f64> {
         self.state.best

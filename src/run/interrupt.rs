@@ -1,4 +1,4 @@
-//! Ctrl-C: the first signal ends a run, the second the process.
+//! The reaction to Ctrl-C: the first signal ends a run after its step, the second ends the process.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,16 +8,17 @@ use signal_hook::flag;
 
 use crate::{Error, Result};
 
-/// The handlers of the process. Handlers can't be removed, so there is one set. While no run listens, a signal has its
-/// usual effect. If the program has its own handler, both are called, and these do nothing outside of runs.
+/// The signal handlers of the process. Handlers can't be removed, so there is one set for all runs. While no
+/// run listens, a signal has its usual effect. If the program has its own handler, both are called, and these
+/// handlers do nothing outside of runs.
 static HANDLERS: Mutex<Option<Handlers>> = Mutex::new(None);
 
 struct Handlers {
-    /// `true` if a signal has arrived since the first of the listening runs began.
+    /// `true` if a signal has arrived since the number of listening runs last rose from 0.
     has_arrived: Arc<AtomicBool>,
     /// `true` if the next signal ends the process.
     deadly: Arc<AtomicBool>,
-    /// Number of runs that listen.
+    /// The number of runs that listen for signals.
     listening: usize,
 }
 
@@ -25,9 +26,10 @@ impl Handlers {
     fn new() -> std::io::Result<Self> {
         let (has_arrived, deadly) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(true)));
         for signal in [SIGINT, SIGTERM] {
-            // This must be checked before the handlers are set.
+            // The program's handler must be looked up before these handlers replace it.
             let ends_process = is_default(signal);
-            // The order matters: the first signal must arm the handler that ends the process, not trigger it.
+            // Handlers are called in the order of registration. The handler that ends the process comes
+            // before the one that sets `deadly`, so that the first signal only arms it.
             if ends_process {
                 flag::register_conditional_default(signal, deadly.clone())?;
             }
@@ -38,7 +40,7 @@ impl Handlers {
     }
 }
 
-/// `true` if a signal has the system's default action.
+/// Returns `true` if a signal has the operating system's default action, that is, the program has no handler.
 #[cfg(unix)]
 #[allow(unsafe_code, reason = "what a signal does can only be asked of the system")]
 fn is_default(signal: i32) -> bool {
@@ -56,8 +58,9 @@ fn is_default(_signal: i32) -> bool {
 }
 
 /// Returns `true` once SIGINT (Ctrl-C) or SIGTERM has arrived during a run that listens
-/// ([`Fit::stop_on_interrupt`](super::Fit::stop_on_interrupt)): the run saves and ends. Code that waits for other processes, such as a
-/// [`Group`](crate::group::Group), should stop waiting soon, because schedulers kill the process soon after the signal.
+/// ([`Fit::stop_on_interrupt`](super::Fit::stop_on_interrupt)). The run then saves a checkpoint and ends.
+/// Code that waits for other processes, such as a [`Group`](crate::group::Group), should stop waiting then,
+/// because schedulers kill the process soon after the signal.
 ///
 /// ```
 /// assert!(!gfn::run::interrupted());
@@ -68,7 +71,8 @@ pub fn interrupted() -> bool {
     handlers.as_ref().is_some_and(|handlers| handlers.listening > 0 && handlers.has_arrived.load(Ordering::SeqCst))
 }
 
-/// Listens for SIGINT (Ctrl-C) and SIGTERM (sent by schedulers before they kill) until it is dropped.
+/// Listens for SIGINT (Ctrl-C) and SIGTERM (which schedulers send before they kill a process) until it is
+/// dropped.
 pub(super) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
@@ -94,7 +98,7 @@ impl Interrupt {
         Ok(Self(handlers.has_arrived.clone()))
     }
 
-    /// Returns `true` once a signal has arrived: the run saves and ends.
+    /// Returns `true` once a signal has arrived.
     pub(super) fn has_arrived(&self) -> bool {
         self.0.load(Ordering::SeqCst)
     }

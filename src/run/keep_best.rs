@@ -1,4 +1,4 @@
-//! Saving the best checkpoint.
+//! An observer that saves the checkpoint of the best step.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -13,13 +13,15 @@ use crate::train::Trainer;
 use crate::train::{LAYOUT, to_json};
 use crate::{Error, Result};
 
-/// An observer that saves a checkpoint whenever a figure is better than ever before. Add it after the observer that
-/// measures the figure.
+/// An observer that saves a checkpoint whenever a metric is better than at all steps before. Add it after the
+/// observer that measures the metric.
 ///
-/// The figure is a metric or one of the step's own ([`Record::figure`]). To use another figure, add a closure before it
-/// that puts the figure into the record as a metric. The checkpoint is written after all observers were called, and replaced as a whole.
-/// [`Trainer::resume`] can continue from it, unless several replicas train: it is the first replica's alone. NaN is never the best. The best
-/// value is saved in checkpoints; if the folder is missing, a resumed run starts without a best value.
+/// The metric is one of the record's metrics or a number that the step itself reports ([`Record::figure`]).
+/// To use another number, add a closure before it that puts the number into the record as a metric. The
+/// checkpoint is written after all observers were called, and replaces the previous one as a whole.
+/// [`Trainer::resume`] can continue from it, unless several replicas train, because only the first replica
+/// writes it. NaN is never the best. The best value is saved in checkpoints. If the folder is missing, a
+/// resumed run starts without a best value.
 ///
 /// ```
 /// use gfn::{objective::TrajectoryBalance, policy::{ByNumber, MlpPolicy, MlpPolicyConfig}, examples::word_env, Rng};
@@ -55,20 +57,22 @@ struct Best {
 }
 
 impl KeepBest {
-    /// Saves the best checkpoint by this figure in this folder, which must be used for nothing else.
+    /// Returns an observer that saves the best checkpoint by `metric` in the folder `path`, which must be
+    /// used for nothing else.
     #[must_use]
     pub fn new(metric: &str, goal: Goal, path: impl Into<PathBuf>) -> Self {
         Self { name: "keep_best".to_owned(), metric: metric.to_owned(), goal, path: path.into(), best: None }
     }
 
-    /// Sets a name other than `keep_best` for checkpoints; several such observers in a run need different names.
+    /// Sets the name of the observer's state in checkpoints, instead of `keep_best`. Several such observers
+    /// in a run need different names.
     #[must_use]
     pub fn with_name(mut self, name: &str) -> Self {
         name.clone_into(&mut self.name);
         self
     }
 
-    /// The best value so far and its step, which is the checkpoint's.
+    /// Returns the best value so far, and the step at which it was measured and the checkpoint was saved.
     #[must_use]
     pub fn best(&self) -> Option<(f64, usize)> {
         self.best.map(|best| (best.value, best.step))

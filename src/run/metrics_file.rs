@@ -1,4 +1,4 @@
-//! A file of metrics with one line of JSON per step.
+//! An observer that writes a file of metrics with one line of JSON per step.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
@@ -13,15 +13,15 @@ use crate::train::TrainEnv;
 use crate::train::Trainer;
 use crate::{Error, Result};
 
-/// An observer that writes one JSON object per step and line (JSON Lines). Add it last, so that it sees what other
-/// observers measure.
+/// An observer that writes one JSON object per step, each on its own line (JSON Lines). Add it as the last
+/// observer, so that it also writes the metrics of the others.
 ///
-/// The keys are `step`, `reward_calls`, the fields of [`StepStats`](crate::train::StepStats), and the metrics measured
-/// after that step. A number that isn't finite is written as `null`. Each line is flushed to the system at once, so
-/// that a killed run leaves all its lines.
+/// The keys are `step`, `reward_calls`, the fields of [`StepStats`](crate::train::StepStats), and the metrics
+/// measured after the step. A number that isn't finite is written as `null`. Each line is passed to the
+/// operating system at once, so that the file of a killed process has all its lines.
 ///
-/// A resumed run continues the file: lines of steps after the checkpoint, which it makes again, are removed, and so is
-/// an incomplete last line. A run from step 0 starts a new file.
+/// A resumed run continues the file. It first removes an incomplete last line and the lines of steps after
+/// the checkpoint, because it makes these steps again. A run from step 0 starts a new file.
 #[derive(Debug)]
 pub struct MetricsFile {
     path: PathBuf,
@@ -29,7 +29,7 @@ pub struct MetricsFile {
 }
 
 impl MetricsFile {
-    /// A file at this path; its folder must exist.
+    /// Returns an observer that writes a file at `path`. The file's folder must exist.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), file: None }
     }
@@ -40,7 +40,7 @@ impl MetricsFile {
     }
 }
 
-/// Opens a metrics file and truncates it after the line of step `done`.
+/// Opens a metrics file and removes everything after the line of step `done`.
 fn open(path: &Path, done: usize) -> Result<File> {
     #[derive(Deserialize)]
     struct Line {
@@ -54,7 +54,7 @@ fn open(path: &Path, done: usize) -> Result<File> {
             "give a new file, or one that a run wrote its metrics to",
         )
     };
-    // A terminal, a pipe or a device is only written to.
+    // A terminal, a pipe or a device can't be read back or truncated, so it is only written to.
     if path.metadata().is_ok_and(|there| !there.is_file()) {
         return OpenOptions::new().write(true).open(path).map_err(io);
     }
@@ -65,7 +65,7 @@ fn open(path: &Path, done: usize) -> Result<File> {
         line.clear();
         let length = reader.read_until(b'\n', &mut line).map_err(io)?;
         if !line.ends_with(b"\n") {
-            // The end of the file, or an incomplete last line of a killed run.
+            // The line is incomplete: the file ends here, or a killed run left a partial line.
             if length > 0 && line[0] != b'{' {
                 return Err(foreign(number));
             }
@@ -104,10 +104,11 @@ impl<E: TrainEnv> Observer<E> for MetricsFile {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Flushes the file to disk, because a checkpoint must not outlive the lines before it.
+    /// Writes the file to disk, because otherwise a checkpoint could survive a crash that loses the lines of
+    /// steps before it.
     fn save(&mut self) -> Result<Value> {
         let io = self.io();
-        // A pipe has no disk.
+        // A pipe or device has no data on a disk to write.
         let file = self.file.as_ref().filter(|file| file.metadata().is_ok_and(|there| there.is_file()));
         file.map_or(Ok(()), File::sync_data).map_err(io)?;
         Ok(Value::Null)

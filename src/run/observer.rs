@@ -1,4 +1,4 @@
-//! Observers: callbacks after each step of a run.
+//! Observers, which a run calls after each of its steps, and the record that is passed to them.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -13,67 +13,69 @@ use crate::error::Warning;
 use crate::train::{StepStats, Trainer};
 use crate::{Error, Result};
 
-/// Figures by name, such as `tv` or `modes_found`.
+/// Measured numbers by name, such as `tv` or `modes_found`.
 pub type Metrics = BTreeMap<String, f64>;
 
-/// The figures of one step. It is passed from observer to observer, and each may add metrics.
+/// The results of one step. The record is passed from observer to observer, and each may add metrics.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Record {
     /// The number of steps made, this one included.
     pub step: usize,
-    /// Number of new objects whose reward was computed so far, by this replica alone ([`Trainer::reward_calls`]).
+    /// The number of new objects whose reward was computed so far, by this replica alone
+    /// ([`Trainer::reward_calls`]).
     pub reward_calls: u64,
-    /// The figures of the step itself.
+    /// The results that the step itself reports.
     #[serde(flatten)]
     pub stats: StepStats,
-    /// The warnings that the step raised; a metrics file doesn't contain them.
+    /// The warnings that the step raised. A metrics file doesn't contain them.
     #[serde(skip)]
     pub warnings: Vec<Warning>,
     /// The metrics that observers have measured after the step.
     #[serde(flatten)]
     pub metrics: Metrics,
-    /// `true` if a [`Validation`](crate::run::Validation) measured this step.
+    /// `true` if at least one [`Validation`](crate::run::Validation) measured at this step.
     #[serde(skip)]
     pub validated: bool,
-    /// `true` if the run ends here as planned.
+    /// `true` at the last of the planned steps of the run.
     #[serde(skip)]
     pub last: bool,
-    /// `true` if some validation didn't measure at this step.
+    /// `true` if at least one validation didn't measure at this step.
     #[serde(skip)]
     pub(super) partial: bool,
-    /// Metrics that are measured only because the run ends here.
+    /// The names of metrics that were measured only because the run ends at this step.
     #[serde(skip)]
     pub(super) at_end: Vec<String>,
-    /// Folders of checkpoints that observers requested; [`Fit`](crate::run::Fit) writes them after all observers were
-    /// called.
+    /// The folders of checkpoints that observers requested. [`Fit`](crate::run::Fit) writes them after all
+    /// observers were called.
     #[serde(skip)]
     pub(super) checkpoints: Vec<PathBuf>,
 }
 
 impl Record {
-    /// Makes the record of a step, without metrics.
+    /// Makes the record of a step, without metrics and warnings.
     pub(super) fn new(step: usize, reward_calls: u64, stats: StepStats, last: bool) -> Self {
         Self { step, reward_calls, stats, last, ..Self::default() }
     }
 
-    /// Requests a checkpoint in this folder. It is written after all observers were called for this step, so that it
-    /// holds their states. If several replicas train, it is the first one's alone: its parameters can be restored, but
-    /// the run can't resume from it.
+    /// Requests a checkpoint in the folder `path`. It is written after all observers were called for this
+    /// step, so that it holds their states. If several replicas train, only the first replica's checkpoint is
+    /// written: its parameters can be restored, but the run can't resume from it.
     pub fn save_checkpoint(&mut self, path: impl Into<PathBuf>) {
         self.checkpoints.push(path.into());
     }
 
-    /// A figure by name: one of the [`metrics`](Self::metrics), or one of the step's own (`loss`, `log_z`, `mean_len`
-    /// or `grad_norm`, for example).
+    /// Returns a number of this record by name: one of the [`metrics`](Self::metrics), or one that the step
+    /// itself reports (`loss`, `log_z`, `mean_len` or `grad_norm`, for example).
     #[must_use]
     pub fn figure(&self, name: &str) -> Option<f64> {
         self.figures().into_iter().find(|(tag, _)| *tag == name).map(|(_, value)| value)
     }
 
-    /// Returns the figure that an observer uses; `None` at steps at which it isn't measured.
+    /// Returns the number that an observer uses by its name; `None` at steps at which it isn't measured.
     ///
     /// # Errors
-    /// [`Error::Config`] if all validations have measured at this step and none of them returned the figure.
+    /// [`Error::Config`] if all validations measured at this step and none of them returned a metric of this
+    /// name.
     pub(super) fn figure_if_measured(&self, name: &str) -> Result<Option<f64>> {
         let figure = self.figure(name);
         if figure.is_none() && self.validated && !self.partial {
@@ -86,12 +88,13 @@ impl Record {
         Ok(figure)
     }
 
-    /// Returns all figures that are one number: first those of the step itself, then the metrics.
+    /// Returns all values of the record that are single numbers: first those that the step itself reports,
+    /// then the metrics.
     pub(super) fn figures(&self) -> Vec<(&str, f64)> {
         self.own_figures().into_iter().chain(self.metrics.iter().map(|(name, &value)| (name.as_str(), value))).collect()
     }
 
-    /// Returns the figures of the step itself. The seconds of a phase have the tag `seconds/PHASE`.
+    /// Returns the numbers that the step itself reports. The seconds of a phase have the tag `seconds/PHASE`.
     fn own_figures(&self) -> [(&'static str, f64); 11] {
         let stats = &self.stats;
         let [sample, score, backward, update] = stats.seconds;
@@ -110,7 +113,8 @@ impl Record {
         ]
     }
 
-    /// Refuses metrics with the name of another key of the record, because a line of metrics has each key once.
+    /// Returns an error for metrics with the name of another key of the record, because a line of a metrics
+    /// file has each key once.
     pub(super) fn check_metrics(&self) -> Result<()> {
         let own = self.own_figures().map(|(tag, _)| tag);
         match self
@@ -130,8 +134,8 @@ impl Record {
 
 /// A callback after each step of [`Fit`](crate::run::Fit). It may add to the [`Record`] and may stop the run.
 ///
-/// Closures `FnMut(&Trainer<E>, &mut Record) -> Result<ControlFlow<()>>` implement it. A run may have any number of
-/// observers; those with a state in checkpoints need different names.
+/// Closures `FnMut(&Trainer<E>, &mut Record) -> Result<ControlFlow<()>>` implement this trait. A run may have
+/// any number of observers. Observers with a state in checkpoints need different names.
 ///
 /// [`Record::save_checkpoint`] requests a checkpoint; [`KeepBest`](crate::run::KeepBest) saves the best step so far in
 /// this way.
@@ -169,27 +173,28 @@ impl Record {
 /// # Ok::<(), gfn::Error>(())
 /// ```
 pub trait Observer<E: Env> {
-    /// The name of its state in checkpoints.
+    /// Returns the name of the observer's state in checkpoints.
     fn name(&self) -> &str;
 
     /// Called once, before the first step of [`Fit::run`](crate::run::Fit::run). `state` is the value that
-    /// [`save`](Self::save) returned for the checkpoint that the run resumes from, if there is one.
+    /// [`save`](Self::save) returned for the checkpoint from which the run resumes, if there is one.
     ///
     /// # Errors
-    /// Any error, which ends the run before its first step.
+    /// Any error. It ends the run before its first step.
     fn start(&mut self, _trainer: &Trainer<E>, _state: Option<&Value>) -> Result<()> {
         Ok(())
     }
 
-    /// Called after each step, in the order in which observers were added. All are called even if one stops the run.
+    /// Called after each step, in the order in which observers were added. All observers are called even if
+    /// one stops the run.
     ///
     /// # Errors
-    /// Any error, which ends the run.
+    /// Any error. It ends the run.
     fn after_step(&mut self, trainer: &Trainer<E>, record: &mut Record) -> Result<ControlFlow<()>>;
 
-    /// Returns the state that a checkpoint must hold; `null` (the default) for none. Called when a run has started and
-    /// before each checkpoint. The state is written to the checkpoint's manifest, which has room for settings and
-    /// counts. Return growing lists by [`save_tensors`](Self::save_tensors).
+    /// Returns the state that a checkpoint must hold; `null`, the default, if there is no state. Called when
+    /// a run has started and before each checkpoint. The state is written to the checkpoint's manifest, which
+    /// is meant for settings and counts. Return growing lists by [`save_tensors`](Self::save_tensors).
     ///
     /// # Errors
     /// Any error that prevents saving.
@@ -197,8 +202,8 @@ pub trait Observer<E: Env> {
         Ok(Value::Null)
     }
 
-    /// Returns state that is too large for JSON: named tensors of the kinds f32, f64, i64 or u8, of any size. Called
-    /// after [`save`](Self::save). The default is none.
+    /// Returns state that is too large for JSON: named tensors of dtype f32, f64, i64 or u8, of any size.
+    /// Called after [`save`](Self::save). The default is no tensors.
     ///
     /// # Errors
     /// Any error that prevents saving.
@@ -206,11 +211,12 @@ pub trait Observer<E: Env> {
         Ok(Vec::new())
     }
 
-    /// Called before [`start`](Self::start) with the tensors that [`save_tensors`](Self::save_tensors) returned for the
-    /// checkpoint that the run resumes from, sorted by name. It isn't called if there were none.
+    /// Called before [`start`](Self::start) with the tensors that [`save_tensors`](Self::save_tensors)
+    /// returned for the checkpoint from which the run resumes, sorted by name. It isn't called if the
+    /// checkpoint has no tensors of this observer.
     ///
     /// # Errors
-    /// Any error about tensors that it can't read.
+    /// Any error about tensors that the observer can't restore.
     fn load_tensors(&mut self, _tensors: &[(String, Tensor)]) -> Result<()> {
         Ok(())
     }

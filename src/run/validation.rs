@@ -1,4 +1,4 @@
-//! Measurements during training.
+//! An observer that measures metrics during training.
 
 use std::ops::ControlFlow;
 
@@ -8,13 +8,14 @@ use crate::train::Trainer;
 use crate::train::check_interval;
 use crate::{Error, Result};
 
-/// An observer that measures every few steps, and at the planned end.
+/// An observer that measures metrics every few steps, and at the last planned step of a run.
 ///
-/// A run that is continued beyond its planned end has one measurement more than a run that was planned to be longer.
-/// [`EarlyStop`](super::EarlyStop) doesn't count that measurement. Several validations in a run need different names
-/// for their metrics.
+/// A run that is continued beyond its planned end has one measurement more than a run that was planned to be
+/// longer from the start. [`EarlyStop`](super::EarlyStop) doesn't count that measurement. Several validations
+/// in a run need different names for their metrics.
 ///
-/// Random measurements should draw from [`Trainer::evaluation_rng`], so that measuring doesn't change the training.
+/// Measurements that use random numbers should take them from [`Trainer::evaluation_rng`], so that they don't
+/// change the training.
 #[derive(Debug)]
 pub struct Validation<F> {
     every: usize,
@@ -22,7 +23,7 @@ pub struct Validation<F> {
 }
 
 impl<F> Validation<F> {
-    /// Calls `measure` every `every` steps; [`Fit`](crate::run::Fit) shows it in use.
+    /// Returns an observer that calls `measure` every `every` steps; [`Fit`](crate::run::Fit) has an example.
     ///
     /// # Errors
     /// [`Error::Config`](crate::Error::Config) for an interval of 0 steps.

@@ -1,5 +1,4 @@
-//! The optional parts of a trainer besides policy, objective and reward: sources, companions, an optimizer, a
-//! group of replicas.
+//! The settings of a trainer beside policy, objective and reward: sources, companions, an optimizer, a group.
 
 use serde::Serialize;
 
@@ -19,9 +18,9 @@ use crate::{Error, Result};
 
 impl<E: TrainEnv> Trainer<E> {
     /// Adds a replay buffer, which stores every new trajectory. Its share of a batch is
-    /// [`TrainerConfig::source`](super::TrainerConfig::source). A second call replaces the buffer. Replayed
-    /// objects keep the log-rewards that they were stored with. If the reward has changed since then,
-    /// [`Fit`](crate::run::Fit) warns with [`Warning::RewardChanged`](crate::error::Warning::RewardChanged).
+    /// [`TrainerConfig::source`](super::TrainerConfig::source). A second call replaces the buffer. Replayed objects keep the log-rewards
+    /// that they were stored with; if the reward returns others by then, a
+    /// [`Warning::RewardChanged`](crate::error::Warning::RewardChanged) of [`Fit`](crate::run::Fit) says so.
     #[must_use]
     pub fn with_replay(mut self, buffer: ReplayBuffer<E>) -> Self {
         match self.sources.replay_mut() {
@@ -32,27 +31,25 @@ impl<E: TrainEnv> Trainer<E> {
     }
 
     /// Adds given trajectories, such as an offline data set. Their share of a batch is
-    /// [`TrainerConfig::source`](super::TrainerConfig::source); the first step returns an error if that share
-    /// is 0. Training adds no trajectories to the data and uses their stored log-rewards. A checkpoint holds
-    /// the data only if they are drawn by loss, because it then stores their losses.
+    /// [`TrainerConfig::source`](super::TrainerConfig::source), and the first step refuses a share of 0. Nothing is added to the data, and
+    /// their log-rewards are used. A checkpoint holds them only if they are drawn by loss, because it then needs their losses.
     #[must_use]
     pub fn with_data(mut self, data: ReplayBuffer<E>) -> Self {
         self.sources.insert(Share::Data, Box::new(Replay::new(data, true)));
         self
     }
 
-    /// Draws a condition vector for each trajectory, which policy, log Z and reward depend on.
+    /// Draws a condition vector for each trajectory, which policy, log Z and reward see.
     #[must_use]
     pub fn with_conditions(mut self, conditions: impl ConditionSource + 'static) -> Self {
         self.context.conditions = Some(Box::new(conditions));
         self
     }
 
-    /// Gives each trajectory drawn from the replay buffer another condition with probability `share`, and
-    /// computes the reward of its object under the new condition. The entries of the buffer don't change.
+    /// Gives each trajectory that is drawn from the replay buffer another condition with probability `share`, and asks the reward for its
+    /// object under the new condition. The content of the buffer stays as it is.
     ///
-    /// The objects aren't new, so [`reward_calls`](Self::reward_calls) doesn't count these calls of the
-    /// reward. Cache the values of a costly reward.
+    /// Such objects aren't new, so [`reward_calls`](Self::reward_calls) doesn't count them: cache the values of a costly reward.
     ///
     /// # Errors
     /// [`Error::Config`] unless the share is between 0 and 1; [`Error::Missing`] without a replay buffer, without conditions, and for a
@@ -94,7 +91,7 @@ impl<E: TrainEnv> Trainer<E> {
     /// many trajectories it needs ([`BatchRequest`](super::BatchRequest)).
     ///
     /// The first step refuses an objective that learns only from trajectories of the policy, and settings of the trainer's own sampling:
-    /// [`Error::Config`] for a name that another part has, and for a second call of this method.
+    /// sampling by the average and local search. If the trainer has conditions ([`with_conditions`](Self::with_conditions)), the
     /// trajectories must have some, too.
     ///
     /// # Errors
@@ -128,8 +125,8 @@ impl<E: TrainEnv> Trainer<E> {
         Ok(self)
     }
 
-    /// [`Error::Config`] for a name that another part has, and for a companion that
-    /// [supplies](Companion::supplies) quantities if the objective needs none of them.
+    /// Adds a companion, which is called after those that were added before. [`Companion`] has an example.
+    ///
     /// # Errors
     /// [`Error::Config`] for a name that another part has, and for a companion that [supplies](Companion::supplies) quantities of which the
     /// objective needs none.
@@ -181,7 +178,7 @@ impl<E: TrainEnv> Trainer<E> {
     /// # Ok::<(), gfn::Error>(())
     /// ```
     ///
-    /// [`Error::Missing`] for a policy without parameters; [`Error::Config`] if `every` is 0.
+    /// # Errors
     /// [`Error::Missing`] for a policy without parameters; [`Error::Config`] for every 0 steps.
     pub fn with_target_network(mut self, every: usize) -> Result<Self> {
         check_interval("steps between copies", Some(every))?;
@@ -196,12 +193,10 @@ impl<E: TrainEnv> Trainer<E> {
     /// compared). [`TrainerConfig::batch`](super::TrainerConfig::batch) is the batch of all replicas together. Each replica draws its
     /// [share](super::Context::share) with its own random stream and from its own replay buffer. The gradient is that of the whole batch for
     /// every objective, so the replicas stay equal.
-    /// Loss, log Z, gradient norm and the number of states are computed over all replicas. The
-    /// [latest](Self::latest) trajectories and the [calls of the reward](Self::reward_calls) are those of
-    /// this replica. [`Fit`](crate::run::Fit) calls observers on the first replica only and ends all replicas
-    /// together. The other replicas wait while observers run, so a group of processes needs a timeout that is
-    /// longer than observers take. A run with the same number of replicas gives the same results bit for bit,
-    /// also if it is resumed.
+    ///
+    /// Loss, log Z, gradients and the states of a batch are those of all replicas. The [latest](Self::latest) trajectories and the
+    /// [calls of the reward](Self::reward_calls) are this replica's. [`Fit`](crate::run::Fit) calls observers on the first replica only and
+    /// ends all replicas together; the others wait meanwhile, so a group of processes needs a longer timeout than observers take. With the
     /// same number of replicas a run returns the same bits again, also if it is resumed.
     ///
     /// ```
@@ -222,12 +217,11 @@ impl<E: TrainEnv> Trainer<E> {
     /// assert_eq!((trainer.context().share(), trainer.steps_done()), (4, 5));
     /// # Ok::<(), gfn::Error>(())
     /// ```
-    /// [`Error::Config`] for a batch of fewer trajectories than replicas; [`Error::Contract`] for replicas
-    /// that differ (build them from one seed and for one environment); [`Error::Peer`] if another replica has
-    /// ended. The first step asks each replica's reward about a few random objects, which
-    /// [`reward_calls`](Self::reward_calls) doesn't count, and returns an error if rewards differ. Rewards
-    /// aren't compared if [fresh trajectories come from a custom source](Self::with_fresh), or if random
-    /// walks exceed [`max_steps`](super::TrainerConfig::max_steps).
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a batch of fewer trajectories than replicas; [`Error::Contract`] for replicas that differ: build them from one
+    /// seed and for one environment; [`Error::Peer`] if another replica has ended. The first step asks each replica's reward about a few
+    /// random objects, which [`reward_calls`](Self::reward_calls) doesn't count, and refuses rewards that differ. It doesn't ask if
     /// [fresh trajectories come from a custom source](Self::with_fresh), or if random walks exceed
     /// [`max_steps`](super::TrainerConfig::max_steps).
     pub fn with_group(mut self, group: impl Into<Box<dyn Group>>) -> Result<Self> {
@@ -247,7 +241,7 @@ impl<E: TrainEnv> Trainer<E> {
     /// Replaces the default optimizer, [`TrainerConfig::adam`](super::TrainerConfig::adam), by one that `make` builds for the policy's
     /// parameters. The schedule [`TrainerConfig::lr_scale`](super::TrainerConfig::lr_scale) acts on its learning rates. Does nothing for a
     /// policy without parameters.
-    /// Errors that `make` returns.
+    ///
     /// # Errors
     /// Those of `make`.
     pub fn with_optimizer<O: Optimizer + 'static>(

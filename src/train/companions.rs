@@ -1,5 +1,4 @@
-//! Companions of training (the target network and custom companions), and the moving average of the
-//! parameters.
+//! Companions of training: the target network and custom ones; and the moving average.
 
 use std::any::Any;
 
@@ -16,9 +15,9 @@ use crate::policy::Policy;
 use crate::quantity::{Quantity, Values};
 use crate::rollout::Trajectories;
 
-/// A part that runs beside training: it sees each batch, may supply quantities that the objective needs, and
-/// stores its state in checkpoints. The target network is a companion;
-/// [`Trainer::with_companion`](super::Trainer::with_companion) adds custom companions.
+/// Runs beside training: it sees each batch, may supply quantities that the objective needs, and stores its state in
+/// checkpoints. The target network is a companion; [`Trainer::with_companion`](super::Trainer::with_companion) adds
+/// custom ones.
 ///
 /// ```
 /// use gfn::{env::{Env, Rows, VectorStates}, objective::TrajectoryBalance, rollout::Trajectories, examples::word_env, Result, Rng};
@@ -67,8 +66,8 @@ pub trait Companion<E: Env>: Persist<E> + Any {
         Ok(())
     }
 
-    /// Inserts quantities that the objective needs and [`score`](crate::objective::score) can't compute. It
-    /// is called before a batch is scored.
+    /// Called before each update, when the parameters have their gradients. With several replicas
+    /// ([`Trainer::with_group`](super::Trainer::with_group)) they are the gradients of the whole batch, and all
     /// replicas must change them in the same way.
     ///
     /// # Errors
@@ -140,7 +139,7 @@ impl<E: Env> Companion<E> for Averaged {
         &OF_TARGETS
     }
 
-    /// The quantities that target networks supply.
+    /// Evaluates the policy with the copied parameters.
     fn supply(&self, batch: &Trajectories<E>, context: &Context<E>, supplied: &mut Values) -> Result<()> {
         let needs = context.objective.needs();
         if let (true, Some(parameters)) = (needs.has_any(&OF_TARGETS), context.policy.parameters()) {

@@ -1,4 +1,4 @@
-//! The facts about a step that warnings are based on.
+//! The data about a step that warnings are based on.
 
 use crate::env::{Env, Grouping, Rows};
 use crate::nn::Parameters;
@@ -6,30 +6,30 @@ use crate::objective::Origin;
 use crate::quantity::Quantity;
 use crate::train::{Batch, Context, StepStats, TrainEnv};
 
-/// The facts about one step.
+/// The data about one step that warnings are based on.
 pub(super) struct StepDiagnostics<'a, E: Env> {
     pub(super) env: &'a E,
-    /// The objects of the batch, fresh ones first.
+    /// The terminal states of the batch, those of fresh trajectories first.
     pub(super) objects: &'a E::States,
-    /// The log-rewards of the fresh objects; empty if they aren't known.
+    /// The log-rewards of the fresh trajectories' objects; empty if they aren't known.
     pub(super) log_rewards: &'a [f64],
-    /// `true` if trajectories have conditions.
+    /// `true` if the trajectories have conditions.
     pub(super) is_conditional: bool,
     pub(super) stats: &'a StepStats,
     /// The number of the step, from 1.
     pub(super) step: usize,
     /// `true` if the step learned from anything but samples of the current policy.
     pub(super) explores: bool,
-    /// `true` if loss and log Z are those of one target, which is R itself.
+    /// `true` if loss and log Z belong to a single target distribution, which is given by R itself.
     pub(super) has_one_target: bool,
-    /// `true` if log Z is learned, as a parameter or a state flow.
+    /// `true` if log Z is learned, as a parameter or as the flow of the initial state.
     pub(super) learns_log_z: bool,
-    /// `true` if all learning rates were 0 and will stay 0.
+    /// `true` if all learning rates were 0 at this step and will stay 0.
     pub(super) learns_nothing: bool,
 }
 
 impl<'a, E: TrainEnv> StepDiagnostics<'a, E> {
-    /// Collects the facts about the last step of a trainer.
+    /// Collects the data about the last step of a trainer.
     pub(super) fn new(context: &'a Context<E>, batch: &'a Batch<E>, stats: &'a StepStats) -> Self {
         let Context { objective, config, step, .. } = context;
         let needs = objective.needs();
@@ -61,21 +61,23 @@ impl<'a, E: TrainEnv> StepDiagnostics<'a, E> {
 }
 
 impl<E: Env> StepDiagnostics<'_, E> {
-    /// Returns the fresh objects with a log-reward.
+    /// Returns the indices of the fresh trajectories whose object has this log-reward.
     pub(super) fn rows_with(&self, log_reward: f64) -> Vec<usize> {
         (0..self.log_rewards.len()).filter(|&row| self.log_rewards[row] == log_reward).collect()
     }
 
-    /// Returns `true` if Z is at least each reward. It may be smaller if no two objects are ever equal, because R may
-    /// be a density, and if symmetry isn't corrected for, because Z then sums R / |Aut|.
+    /// Returns `true` if Z can't be smaller than any single reward. Z may be smaller if no object occurs
+    /// twice in the batch, because R may then be a density, and if symmetry isn't corrected for, because Z
+    /// then sums R / |Aut|.
     pub(super) fn bounds_log_z(&self) -> bool {
         let symmetry = self.env.symmetry();
         self.objects.group().merges()
             && (symmetry.classes(self.objects).is_none() || !matches!(symmetry.log_symmetry(self.objects), Ok(None)))
     }
 
-    /// Groups the best object, which comes first, and these rows by equal objects. Returns `None` if equal objects may
-    /// be labelled differently and the environment doesn't compare them.
+    /// Groups equal objects among the best object, which comes first, and the objects of the trajectories
+    /// `rows`. Returns `None` if equal objects may have different labels and the environment doesn't compare
+    /// them up to isomorphism.
     pub(super) fn with_best(&self, best: &E::States, rows: &[usize]) -> Option<Grouping> {
         let symmetry = self.env.symmetry();
         let mut all = best.clone();

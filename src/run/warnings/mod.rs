@@ -1,4 +1,5 @@
-//! Warnings: signs that training goes wrong without an error. They draw no random number and evaluate no network.
+//! Warnings: signs that training goes wrong without an error. Checking for them draws no random numbers and
+//! evaluates no network.
 
 mod checks;
 mod diagnostics;
@@ -19,50 +20,52 @@ use crate::error::Warning;
 use crate::train::{TrainEnv, Trainer};
 use crate::{Error, Result};
 
-/// The smallest number of fresh trajectories whose shares are checked.
+/// The smallest number of fresh trajectories for which a step's rewards are checked.
 const MIN_BATCH: usize = 8;
 
-/// The reaction to a [`Warning`](crate::error::Warning). Every warning is also recorded:
-/// [`Warnings::all`](crate::run::Warnings::all), [`Record::warnings`](crate::run::Record::warnings).
+/// The reaction to a [`Warning`](crate::error::Warning). Every warning is also recorded in
+/// [`Warnings::all`](crate::run::Warnings::all) and [`Record::warnings`](crate::run::Record::warnings).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum OnWarning {
-    /// Prints one line on stderr, too, above a progress line if there is one.
+    /// Prints the warning as one line on stderr, above a progress line if there is one.
     #[default]
     Print,
-    /// Only records it.
+    /// Only records the warning.
     Keep,
     /// Ends the run with [`Error::Warned`](crate::Error::Warned) after the step that raises it.
     Fail,
 }
 
-/// An observer that warns if training goes wrong without an error. [`Fit`](super::Fit) has one by default; pass one to
-/// [`Fit::warnings`](super::Fit::warnings) to look at the warnings afterwards, or to keep its memory over several runs.
+/// An observer that warns if training goes wrong without an error. [`Fit`](super::Fit) has one by default.
+/// Pass your own to [`Fit::warnings`](super::Fit::warnings) to access the warnings after the run, or to keep
+/// its memory over several runs.
 ///
-/// After step 10 and every 100 steps it asks the reward about at most 8 replayed objects again, which
-/// [`Trainer::reward_calls`] doesn't count. A checkpoint doesn't store warnings.
+/// It computes the rewards of at most 8 replayed objects again after step 10 and every 100 steps.
+/// [`Trainer::reward_calls`] doesn't count these calls. A checkpoint doesn't store warnings.
 pub struct Warnings<S> {
     on_warning: OnWarning,
     warnings: Vec<Warning>,
-    /// `true` if a step ever learned from anything but samples of the current policy.
+    /// `true` if any step learned from anything but samples of the current policy.
     has_explored: bool,
     best: Option<Best<S>>,
     floor: Option<f64>,
-    /// The number of latest consecutive steps in which nearly all trajectories ended in one object.
+    /// The number of latest consecutive steps in each of which nearly all trajectories ended in one object.
     one_object_steps: usize,
-    /// The number of latest consecutive steps in which nearly all rewards were at the floor.
+    /// The number of latest consecutive steps in which nearly all rewards had the lowest value seen.
     floor_steps: usize,
-    /// The number of latest consecutive steps with a loss near 0, and log Z at the first of them.
+    /// The number of latest consecutive steps with a loss near 0 and constant log Z, and log Z at the first
+    /// of these steps.
     still: (usize, f64),
-    /// The number of latest consecutive steps with a log Z far below a log-reward.
+    /// The number of latest consecutive steps with log Z far below the best log-reward.
     far_steps: usize,
     recent: Recent,
 }
 
-/// The best object so far.
+/// The object with the highest log-reward so far.
 struct Best<S> {
     object: S,
     log_reward: f64,
-    /// The greatest log-reward of any other object.
+    /// The highest log-reward of any other object, if another object was sampled.
     second_log_reward: Option<f64>,
 }
 
@@ -73,14 +76,14 @@ impl<S> std::fmt::Debug for Warnings<S> {
 }
 
 impl<S> Default for Warnings<S> {
-    /// Prints warnings on stderr.
+    /// Returns an observer that prints warnings on stderr.
     fn default() -> Self {
         Self::new(OnWarning::default())
     }
 }
 
 impl<S> Warnings<S> {
-    /// Sets what happens at a warning.
+    /// Returns an observer that reacts to each warning as `on_warning` says.
     #[must_use]
     pub fn new(on_warning: OnWarning) -> Self {
         Self {
@@ -101,18 +104,18 @@ impl<S> Warnings<S> {
         self.on_warning = on_warning;
     }
 
-    /// The warnings so far, each kind once.
+    /// Returns the warnings so far. Each kind of warning occurs once, except warnings about resumed runs.
     #[must_use]
     pub fn all(&self) -> &[Warning] {
         &self.warnings
     }
 
-    /// Raises [`Warning::FewEffective`] if the latest trajectories are worth few samples of the target.
-    /// [`Fit::run`](super::Fit::run) calls it at the end. A warning of this kind from an earlier end is replaced: the
-    /// policy may have learned since.
+    /// Raises [`Warning::FewEffective`] if the latest trajectories, weighted by importance, are worth few
+    /// samples of the target. [`Fit::run`](super::Fit::run) calls it at the end of a run. It replaces this
+    /// warning from the end of an earlier run, because the policy may have learned since.
     ///
     /// # Errors
-    /// [`Error::Warned`] with [`OnWarning::Fail`].
+    /// [`Error::Warned`] if the warning is raised and the reaction is [`OnWarning::Fail`].
     pub fn check_end(&mut self, step: usize) -> Result<()> {
         self.warnings.retain(|warning| !matches!(warning, Warning::FewEffective { .. }));
         let n_before = self.warnings.len();
@@ -122,8 +125,8 @@ impl<S> Warnings<S> {
         self.report(n_before)
     }
 
-    /// Adds a warning unless there is a warning of its kind. There may be several about resumed runs, because each
-    /// resume may change other settings.
+    /// Adds a warning unless there is a warning of its kind. Several different warnings about resumed runs
+    /// are kept, because each resume may change other settings.
     fn raise(&mut self, warning: Warning) {
         let is_known = |known: &Warning| match known {
             Warning::Resumed { .. } => *known == warning,
@@ -134,7 +137,8 @@ impl<S> Warnings<S> {
         }
     }
 
-    /// Prints the warnings after the first `n_before`, or returns the first of them as an error.
+    /// Prints the warnings after the first `n_before`, or returns the first of these as an error, depending
+    /// on the reaction.
     fn report(&self, n_before: usize) -> Result<()> {
         for warning in &self.warnings[n_before..] {
             match self.on_warning {

@@ -6,28 +6,28 @@ use crate::error::Warning;
 use crate::rollout::Container;
 use crate::train::{TrainEnv, Trainer};
 
-/// The step of the first check.
+/// The step after which the rewards of replayed objects are first checked.
 const FIRST_CHECK: usize = 10;
-/// The number of steps between later checks.
+/// The number of steps between the later checks.
 const CHECK_INTERVAL: usize = 100;
-/// The most objects that the reward is asked about again: it may be slow.
+/// The largest number of objects whose reward is computed again. It is small because the reward may be slow.
 const MAX_OBJECTS: usize = 8;
-/// The allowed difference of log-rewards, relative to 1 + |log R|: machines, and batches of another size, round
-/// differently.
+/// The largest difference of log-rewards that counts as rounding, divided by 1 + |log R|. Other machines and
+/// other batch sizes round differently.
 const TOLERANCE: f64 = 1e-4;
 /// A reward is noisy if two calls in a row differ by a larger share of its change. For fewer than `MAX_OBJECTS`
 /// objects any difference is noise: of few objects, noise may by chance stay below a share.
 const NOISE_SHARE: f64 = 0.05;
 
-/// Asks the reward about a few replayed objects again, after step 10 and after every 100 steps. Draws no random number;
-/// the calls aren't counted.
+/// Computes the rewards of a few replayed objects again, after step 10 and after every 100 steps, and returns
+/// a warning if one has changed. It draws no random numbers, and the trainer doesn't count the calls.
 ///
 /// # Errors
 /// Those of the reward.
 pub(super) fn find_changed_reward<E: TrainEnv>(trainer: &Trainer<E>) -> Result<Option<Warning>> {
     let step = trainer.steps_done();
     let is_due = step == FIRST_CHECK || step.is_multiple_of(CHECK_INTERVAL);
-    // Trajectories of a custom sampler may bring log-rewards of another reward.
+    // Trajectories of an external source may have log-rewards of another reward.
     if !is_due || trainer.is_sampled_outside() {
         return Ok(None);
     }
@@ -43,8 +43,9 @@ pub(super) fn find_changed_reward<E: TrainEnv>(trainer: &Trainer<E>) -> Result<O
     Ok(Some(Warning::RewardChanged { step, object, before: known[row], now }))
 }
 
-/// Asks a reward about objects of known log-reward; returns the row of the first one that has another log-reward
-/// now, and that log-reward. Returns none if the reward is only noisy: it changes about as much between two calls.
+/// Computes the log-rewards of objects whose log-reward is known. Returns the index of the first object whose
+/// log-reward has changed, and its new log-reward. Returns `None` if no log-reward has changed, or if the
+/// reward is only noisy: two consecutive calls differ about as much.
 ///
 /// # Errors
 /// Those of the reward.

@@ -136,8 +136,8 @@ impl Default for SourceTraits {
 #[non_exhaustive]
 pub struct BatchRequest {
     /// The smallest number of trajectories that the trainer accepts. It equals `max`, except for a source
-    /// that replaces the policy if the replay buffer can fill the batch. The share of replayed trajectories
-    /// is then larger than [`TrainerConfig::source`](crate::train::TrainerConfig::source).
+    /// `true` if the source may return more than `max` trajectories. Only the last `max` enter the batch; all
+    /// of them are offered to the replay buffer.
     pub min: usize,
     /// The largest number of trajectories that enter the batch.
     pub max: usize,

@@ -3,24 +3,27 @@
 use crate::error::check_len;
 use crate::{Error, Result};
 
-/// The allowed difference of a sum of probabilities from 1, because printed probabilities are rounded.
+/// The largest difference of a sum of probabilities from 1 that is accepted, because printed probabilities
+/// are rounded.
 const SUM_TOLERANCE: f64 = 1e-3;
 
-/// The share of its expected probability that makes a mode count as found.
+/// The share of its expected probability above which a mode counts as found.
 const MODE_SHARE: f64 = 0.1;
 
-/// Distances between a policy's distribution and the target, with natural logarithms.
+/// The distances between a policy's distribution and the target distribution, with natural logarithms.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Distances {
-    /// The sum of absolute differences, from 0 to 2.
+    /// The sum of the absolute differences of probabilities, from 0 to 2.
     pub l1: f64,
-    /// The total variation, half of `l1`.
+    /// The total variation, which is half of `l1`.
     pub tv: f64,
     /// The Jensen-Shannon divergence, from 0 to ln 2.
     pub jsd: f64,
-    /// KL(target || policy); infinite if the policy never samples some object of the target.
+    /// The divergence KL(target || policy); infinite if the policy never samples an object to which the
+    /// target gives probability.
     pub kl_target_policy: f64,
-    /// KL(policy || target).
+    /// The divergence KL(policy || target); infinite if the policy samples an object to which the target
+    /// gives no probability.
     pub kl_policy_target: f64,
 }
 
@@ -54,7 +57,7 @@ impl Distances {
     }
 }
 
-/// Checks that numbers are a distribution.
+/// Checks that numbers are a distribution: finite, not negative, with the sum 1.
 pub(super) fn check_distribution(what: &'static str, probs: &[f64]) -> Result<()> {
     let refuse = |got| Err(Error::config(what, got, "probabilities of 0 or more that sum to 1"));
     if let Some(state) = probs.iter().position(|p| !(p.is_finite() && *p >= 0.0)) {
@@ -76,16 +79,17 @@ fn kl_term(p: f64, q: f64) -> f64 {
     if p > 0.0 { p * (p / q).ln() } else { 0.0 }
 }
 
-/// Returns the term of a state in the Jensen-Shannon divergence.
+/// Returns the summand of one state in the Jensen-Shannon divergence, for its probabilities `p` and `q`.
 pub(super) fn jsd_term(p: f64, q: f64) -> f64 {
     let middle = 0.5 * (p + q);
     0.5 * (kl_term(p, middle) + kl_term(q, middle))
 }
 
-/// Returns the number of modes that a distribution covers: the modes with more than a tenth of their target
-/// probability.
+/// Returns the number of modes that a distribution covers: the modes to which it gives more than a tenth of
+/// their target probability.
 ///
-/// Use it if much of the target's mass isn't at the modes, so that the threshold of [`modes_found`] can't be reached.
+/// Use it if much of the target's probability isn't at the modes, so that even the target doesn't reach the
+/// threshold of [`modes_found`].
 ///
 /// ```
 /// use gfn::metrics::modes_covered;
@@ -104,7 +108,7 @@ pub fn modes_covered(probs: &[f64], target: &[f64], is_mode: &[bool]) -> Result<
 
 /// Returns the number of modes that a distribution has found: the modes with a probability above 0.1 / `n_modes`.
 ///
-/// `n_modes` is the number of modes of the problem; `is_mode` may mark fewer.
+/// `n_modes` is the number of modes of the problem; `is_mode` may be `true` for fewer.
 ///
 /// ```
 /// assert_eq!(gfn::metrics::modes_found(&[0.9, 0.04, 0.06], &[true, true, false], 2)?, 1);

@@ -1,4 +1,5 @@
-//! Adam with decoupled weight decay: one pass over slices on a CPU, tensor operations elsewhere.
+//! The optimizer Adam with decoupled weight decay. It makes one pass over slices on a CPU and uses tensor
+//! operations elsewhere.
 
 use tch::{Kind, Tensor};
 
@@ -8,17 +9,20 @@ use super::{AdamConfig, Optimizer, StepReport};
 use crate::nn::{Group, Parameters};
 use crate::{Error, Result};
 
-/// The largest allowed second moment in f32, slightly below the maximum, so that rounding can't give infinity.
+/// The largest second moment allowed in f32, slightly below the maximum of f32, so that rounding can't give
+/// infinity.
 const MAX_MOMENT: f64 = 0.99 * f32::MAX as f64;
 
-/// Adam (Kingma and Ba, 2015) with decoupled weight decay (Loshchilov and Hutter, 2019), saveable to the last bit.
+/// Adam (Kingma and Ba, 2015) with decoupled weight decay (Loshchilov and Hutter, 2019), whose state is
+/// restored bit for bit.
 ///
-/// With gradient `g` (clipped by the total norm) and the parameter's own step count `t`:
-/// `m = b1 m + (1 - b1) g`, `v = b2 v + (1 - b2) g^2`,
-/// `p = (1 - lr wd) p - lr / (1 - b1^t) * m / (sqrt(v / (1 - b2^t)) + eps)`.
+/// With the gradient `g` (clipped by the norm of all gradients), the number `t` of updates of the parameter,
+/// and the settings `b1` (`beta1`), `b2` (`beta2`), `lr`, `wd` (`weight_decay`) and `eps`: `m = b1 m + (1 -
+/// b1) g`, `v = b2 v + (1 - b2) g^2`, `p = (1 - lr wd) p - lr / (1 - b1^t) * m / (sqrt(v / (1 - b2^t)) +
+/// eps)`.
 ///
-/// A parameter that has never had a gradient isn't changed. After its first gradient, a missing gradient counts as
-/// zero. So a resumed run, whose gradients are undefined at first, equals an uninterrupted run.
+/// A parameter that has never had a gradient isn't changed. After its first gradient, a missing gradient
+/// counts as zero, so a resumed run, whose gradients are undefined at first, equals an uninterrupted run.
 ///
 /// ```
 /// use gfn::{nn::Parameters, optim::{Adam, AdamConfig, Optimizer}, Rng};
@@ -43,7 +47,7 @@ impl Adam {
     /// Creates an optimiser for the parameters that require a gradient.
     ///
     /// # Errors
-    /// [`Error::Config`] for a setting out of its range, and the errors of [`Parameters::check`].
+    /// [`Error::Config`] for a setting out of its range, and those of [`Parameters::check`].
     pub fn new(parameters: &Parameters, config: AdamConfig) -> Result<Self> {
         config.check()?;
         Ok(Self { config, slots: Slots::new(parameters, ["m", "v"], [config.lr, config.log_z_lr])? })
@@ -57,14 +61,14 @@ impl Optimizer for Adam {
 
     /// Updates every parameter from its gradient. Gradients are set to zero afterwards, even after an error.
     ///
-    /// On a CPU, f32 parameters are written to directly. Like any in-place operation of libtorch, this must not run
-    /// while another thread uses the parameters. A loss recorded before the step can't be differentiated after it:
-    /// `f_backward` then returns libtorch's error, and `backward` panics.
+    /// The f32 parameters on a CPU are changed in place. As with any in-place operation of libtorch, no other
+    /// thread may use the parameters meanwhile. A loss recorded before the step can't be differentiated after
+    /// it: `f_backward` then returns libtorch's error, and `backward` panics.
     ///
     /// # Errors
-    /// [`Error::NonFiniteGradient`] if a gradient isn't finite; [`Error::GradientOverflow`] if its square overflows
-    /// f32, because the second moment would stay infinite and the parameter would never change again. Parameters and
-    /// moments are unchanged then.
+    /// [`Error::NonFiniteGradient`] if a gradient isn't finite; [`Error::GradientOverflow`] if the square of
+    /// a gradient overflows f32, because the second moment would stay infinite and the parameter would never
+    /// change again. Parameters and moments are unchanged then.
     fn step(&mut self) -> Result<StepReport> {
         let config = self.config;
         let check = |slot: &Slot<2>, grad: &Tensor, clip, lr| check_square(slot, grad, config.beta2, clip, lr);
@@ -89,8 +93,8 @@ impl Optimizer for Adam {
         self.slots.scale_lr(factor)
     }
 
-    /// Returns copies of the moments (`m/NAME`, `v/NAME`, on the host, shaped like the parameter) and of the step
-    /// counts (`steps`, i64, one per parameter).
+    /// Returns copies of the moments (`m/NAME` and `v/NAME`, on the host, with the parameter's shape) and of
+    /// the numbers of updates (`steps`, i64, one per parameter).
     fn state(&self) -> Result<Vec<(String, Tensor)>> {
         self.slots.state()
     }
@@ -100,7 +104,8 @@ impl Optimizer for Adam {
     }
 }
 
-/// Checks that the second moment of a gradient doesn't overflow f32. (f64 can't overflow if the norm is finite.)
+/// Checks that the second moments of a parameter wouldn't overflow f32. Second moments in f64 can't overflow
+/// if the norm is finite.
 fn check_square(slot: &Slot<2>, grad: &Tensor, beta2: f64, clip: f64, lr: f64) -> Result<()> {
     let square = dense(grad)?.f_to_kind(Kind::Double)?.f_mul_scalar(clip)?.f_square()?;
     let before = slot.moments[1].f_to_kind(Kind::Double)?.f_mul_scalar(beta2)?;

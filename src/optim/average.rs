@@ -1,4 +1,4 @@
-//! Averages of parameters over training.
+//! Moving averages of parameters over training.
 
 use tch::{Tensor, no_grad};
 
@@ -6,11 +6,11 @@ use crate::error::check_setting;
 use crate::nn::{ParameterBackup, Parameters};
 use crate::{Error, Result};
 
-/// An exponential moving average of a model's parameters. It changes more smoothly than the trained model, for sampling
-/// or evaluation.
+/// An exponential moving average of a model's parameters, for sampling or evaluation. It changes more
+/// smoothly than the parameters.
 ///
-/// After each update of the parameters `p`, the average `a` becomes `decay a + (1 - decay) p`. It starts as a copy of
-/// the parameters. Tensors that aren't trained (noise, for example) are left out.
+/// After each update of the parameters `p`, the average `a` becomes `decay a + (1 - decay) p`. It starts as a
+/// copy of the parameters. Tensors that aren't trained (noise, for example) aren't averaged.
 ///
 /// ```
 /// use gfn::{nn::Parameters, optim::Average, Rng};
@@ -28,7 +28,7 @@ use crate::{Error, Result};
 #[derive(Debug)]
 pub struct Average {
     decay: f64,
-    /// A copy of each trained parameter, under its name.
+    /// The average of each trained parameter, with the parameter's name.
     values: Vec<(String, Tensor)>,
 }
 
@@ -43,7 +43,7 @@ impl Average {
         Ok(Self { decay, values })
     }
 
-    /// Updates the average with the parameters' values.
+    /// Updates the average with the current values of the parameters.
     ///
     /// # Errors
     /// [`Error::Config`] for the parameters of another model.
@@ -51,7 +51,8 @@ impl Average {
         self.check(parameters)?;
         no_grad(|| {
             for ((_, average), (_, tensor)) in self.values.iter_mut().zip(trained(parameters)) {
-                // a + (1 - decay) (p - a).
+                // The function computes `a + (1 - decay) (p - a)`, with `a` the average and `p` the
+                // parameter.
                 let _ = average.lerp_(tensor, 1.0 - self.decay);
             }
         });
@@ -69,9 +70,11 @@ impl Average {
         Ok(())
     }
 
-    /// Runs `f` with the average as the parameters' values, and restores the parameters afterwards.
+    /// Runs `f` with the average as the parameters' values, and restores the parameters' own values
+    /// afterwards, even after a panic.
     ///
-    /// A loss recorded before this call can't be differentiated afterwards.
+    /// A loss recorded before this call can't be differentiated after it, because the call changes the
+    /// parameters in place.
     ///
     /// # Errors
     /// [`Error::Config`] for the parameters of another model.
@@ -83,7 +86,7 @@ impl Average {
         Ok(f())
     }
 
-    /// Sets the parameters to the average permanently.
+    /// Sets the parameters to the average, without a way to restore them.
     ///
     /// # Errors
     /// [`Error::Config`] for the parameters of another model.
@@ -97,13 +100,13 @@ impl Average {
         Ok(())
     }
 
-    /// Returns a copy of the averages under the parameters' names, for a checkpoint (a section of
-    /// [`Checkpoint::with`](crate::train::Checkpoint::with)).
+    /// Returns copies of the averages with the parameters' names, for a section of a checkpoint
+    /// ([`Checkpoint::with`](crate::train::Checkpoint::with)).
     pub fn state(&self) -> Vec<(String, Tensor)> {
         self.values.iter().map(|(name, average)| (name.clone(), average.copy())).collect()
     }
 
-    /// Restores averages from [`state`](Self::state) of the same model.
+    /// Restores averages that [`state`](Self::state) returned for the same model.
     ///
     /// # Errors
     /// [`Error::Config`] for the averages of another model. Nothing is changed then.

@@ -1,9 +1,9 @@
-//! The settings of optimizers, and checks of them.
+//! The settings of optimizers, and checks of these settings.
 
 use crate::Result;
 use crate::error::check_setting;
 
-/// Settings of [`Adam`](super::Adam).
+/// The settings of [`Adam`](super::Adam).
 #[derive(Clone, Copy, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct AdamConfig {
     /// The learning rate of [`Group::Network`](crate::nn::Group::Network); 0 freezes the weights.
@@ -14,17 +14,19 @@ pub struct AdamConfig {
     pub beta1: f64,
     /// The decay of the second moment per step.
     pub beta2: f64,
-    /// The number added to the root of the second moment; at least `sqrt(1.2e-38 / (1 - beta2))`.
+    /// The number added to the square root of the second moment; at least `sqrt(1.2e-38 / (1 - beta2))`.
     pub eps: f64,
-    /// The decoupled weight decay (AdamW), applied to [`Group::Network`](crate::nn::Group::Network) only: log Z is an
-    /// estimate, not a weight.
+    /// The decoupled weight decay (AdamW). It is applied only to
+    /// [`Group::Network`](crate::nn::Group::Network), because log Z is an estimate that shouldn't shrink.
     pub weight_decay: f64,
-    /// The largest norm of all gradients together; a longer gradient is scaled down to it.
+    /// The largest Euclidean norm of all gradients together; larger gradients are scaled down to it. `None`
+    /// doesn't clip.
     pub max_norm: Option<f64>,
 }
 
 impl Default for AdamConfig {
-    /// Returns learning rates 1e-3 and 1e-1, betas 0.9 and 0.999, eps 1e-8, no weight decay, no clipping.
+    /// Returns the defaults: learning rates 1e-3 and 1e-1, betas 0.9 and 0.999, eps 1e-8, no weight decay, no
+    /// clipping.
     fn default() -> Self {
         Self { lr: 1e-3, log_z_lr: 1e-1, beta1: 0.9, beta2: 0.999, eps: 1e-8, weight_decay: 0.0, max_norm: None }
     }
@@ -36,8 +38,9 @@ impl AdamConfig {
     /// # Errors
     /// [`Error::Config`](crate::Error::Config) for the first invalid setting.
     pub(super) fn check(&self) -> Result<()> {
-        // With a smaller eps, the weighted square of a gradient may underflow in f32 although the gradient doesn't. The
-        // update, which is their quotient, could then have any size.
+        // With a smaller `eps`, the weighted square of a gradient may underflow in f32 although the gradient
+        // doesn't. The update, a quotient with its square root in the denominator, could then be arbitrarily
+        // large.
         let least = (f64::from(f32::MIN_POSITIVE) / (1.0 - self.beta2)).sqrt();
         let eps = "a finite number of at least sqrt(1.2e-38 / (1 - beta2)), which is 3.5e-18 if beta2 is 0.999";
         check_rate("lr", self.lr)?;
@@ -50,12 +53,12 @@ impl AdamConfig {
     }
 }
 
-/// Checks a learning rate or a weight decay.
+/// Checks that a learning rate or a weight decay is finite and not negative.
 pub(super) fn check_rate(setting: &'static str, value: f64) -> Result<f64> {
     check_setting(setting, value, is_rate(value), "a finite number of at least 0")
 }
 
-/// Checks the limit on the norm of the gradient.
+/// Checks that the limit on the norm of the gradients is finite and above 0.
 pub(super) fn check_norm(max_norm: Option<f64>) -> Result<()> {
     let max = max_norm.unwrap_or(1.0);
     check_setting("max_norm", max, max.is_finite() && max > 0.0, "a finite number above 0").map(drop)
@@ -65,7 +68,7 @@ pub(super) fn is_rate(x: f64) -> bool {
     x.is_finite() && x >= 0.0
 }
 
-/// Returns `true` for the share of a moment that one step may keep.
+/// Returns `true` if a number is valid as the factor on a moment from one step to the next.
 pub(super) fn is_decay(x: f64) -> bool {
     (0.0..1.0).contains(&x)
 }

@@ -4,22 +4,22 @@ use tch::Tensor;
 
 use crate::Result;
 
-/// The report of [`Optimizer::step`].
+/// The values that [`Optimizer::step`] reports.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct StepReport {
-    /// The 2-norm of all gradients together, before clipping.
+    /// The Euclidean norm of all gradients together, before clipping.
     pub grad_norm: f64,
 }
 
-/// An optimizer, which updates parameters from their gradients. [`Adam`](super::Adam) and [`Sgd`](super::Sgd) are
-/// ready-made; a trainer takes any other optimizer by
+/// An optimizer, which updates parameters from their gradients. [`Adam`](super::Adam) and [`Sgd`](super::Sgd)
+/// are included; a trainer accepts any other optimizer by
 /// [`Trainer::with_optimizer`](crate::train::Trainer::with_optimizer).
 ///
 /// An optimizer holds the parameters that it updates (a clone of a [`Parameter`](crate::nn::Parameter) shares its
 /// tensor).
 pub trait Optimizer: Debug + Send {
-    /// A short name, such as `adam`. It names the section of a checkpoint that holds the state, so that a run doesn't
-    /// resume with another optimizer.
+    /// Returns a short name, such as `adam`. It names the section of a checkpoint that holds the optimizer's
+    /// state, so that a run can't resume with another optimizer.
     fn name(&self) -> &'static str;
 
     /// Updates every parameter from its gradient, and sets the gradients to zero, even after an error.
@@ -29,24 +29,24 @@ pub trait Optimizer: Debug + Send {
     /// error that prevents a valid update. Parameters and state are unchanged then.
     fn step(&mut self) -> Result<StepReport>;
 
-    /// Multiplies the learning rates of the settings by `factor`, for a schedule. The factor replaces the last one; 1
-    /// restores the learning rates.
+    /// Sets the factor by which the learning rates of the settings are multiplied, for a schedule. It
+    /// replaces the previous factor; 1 restores the learning rates of the settings.
     ///
     /// # Errors
     /// [`Error::Config`](crate::Error::Config) for a factor that is negative or not finite.
     fn scale_lr(&mut self, factor: f64) -> Result<()>;
 
-    /// Returns the state as named tensors on the host. Together with the values of the parameters it is sufficient to
-    /// resume bit for bit.
+    /// Returns the optimizer's state as named tensors on the host. Together with the values of the parameters
+    /// it is sufficient to resume bit for bit.
     ///
     /// # Errors
     /// [`Error::Torch`](crate::Error::Torch) if data can't be copied from a device.
     fn state(&self) -> Result<Vec<(String, Tensor)>>;
 
-    /// Restores a state from [`state`](Self::state) for the same parameters.
+    /// Restores a state that [`state`](Self::state) returned for the same parameters.
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) or [`Error::Shape`](crate::Error::Shape) for another state. Nothing is
-    /// changed then.
+    /// [`Error::Config`](crate::Error::Config) or [`Error::Shape`](crate::Error::Shape) for a state of
+    /// another optimizer or model. Nothing is changed then.
     fn load_state(&mut self, state: &[(String, Tensor)]) -> Result<()>;
 }

@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-/// A number that changes over training: a share of random actions, a temperature, a factor on learning rates.
+/// A number that changes over training, such as a share of random actions, a temperature, or a factor on
+/// learning rates.
 ///
-/// It depends on the step alone, so a resumed run continues with the right value.
+/// The number depends only on the step, so a resumed run continues with the right value.
 ///
 /// ```
 /// use gfn::optim::Schedule;
@@ -24,7 +25,7 @@ use crate::{Error, Result};
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum Schedule {
-    /// A constant value.
+    /// A constant value at all steps.
     Constant(f64),
     /// A linear change from one value to another over `steps` steps, then constant.
     Linear {
@@ -32,7 +33,7 @@ pub enum Schedule {
         from: f64,
         /// The value from step `steps` on.
         to: f64,
-        /// The number of steps.
+        /// The number of steps of the change; at least 1.
         steps: usize,
     },
     /// An exponential change: each step multiplies the value by the same factor, `(to / from)^(1 / steps)`.
@@ -41,43 +42,46 @@ pub enum Schedule {
         from: f64,
         /// The value from step `steps` on; of the same sign as `from`, and not 0.
         to: f64,
-        /// The number of steps.
+        /// The number of steps of the change; at least 1.
         steps: usize,
     },
-    /// Half a cosine wave: slow, fast, slow (Loshchilov and Hutter, *SGDR*, 2017, without restarts).
+    /// A change along half a cosine wave: slow, then fast, then slow (Loshchilov and Hutter, *SGDR*, 2017,
+    /// without restarts).
     Cosine {
         /// The value at step 0.
         from: f64,
         /// The value from step `steps` on.
         to: f64,
-        /// The number of steps.
+        /// The number of steps of the change; at least 1.
         steps: usize,
     },
-    /// `from / sqrt(1 + step / steps)`, for the learning rate of a run of unknown length. The rates have no finite sum,
-    /// so training never stalls before the target, but they fall, so the noise does, too (Robbins and Monro, 1951).
+    /// A value that falls as `from / sqrt(1 + step / steps)`, for the learning rate of a run of unknown
+    /// length. The sum of the rates is infinite, so training can reach the target from any distance. The
+    /// rates fall to 0, so the noise of the gradients does, too (Robbins and Monro, 1951).
     InverseRoot {
         /// The value at step 0.
         from: f64,
-        /// The step at which the value has fallen by a factor of the square root of 2; at least 1.
+        /// The step at which the value is `from` divided by the square root of 2; at least 1.
         steps: usize,
     },
-    /// A value that is constant between steps at which it jumps.
+    /// A value that is constant except for jumps at some steps.
     Milestones {
-        /// The value before the first step of `then`.
+        /// The value before the first step listed in `then`.
         from: f64,
-        /// The steps in increasing order, each with the value from that step on.
+        /// The steps at which the value jumps, in increasing order, each with the value from that step on.
         then: Vec<(usize, f64)>,
     },
-    /// A linear increase to the first value of another schedule, followed by that schedule from its step 0 on. The
-    /// value at step `t` is `(t + 1) / steps` times the first value of `then`.
+    /// A linear increase to the first value of another schedule, followed by that schedule, whose steps are
+    /// counted from the end of the increase. During the increase the value at step `t` is `(t + 1) / steps`
+    /// times the first value of `then`.
     WarmUp {
         /// The number of steps of the increase; at least 1.
         steps: usize,
-        /// The schedule that follows.
+        /// The schedule that follows the increase.
         then: Box<Self>,
     },
-    /// A custom function of the step ([`from_fn`](Self::from_fn)). It can't be written to a file of settings. An
-    /// invalid value is refused at the step that uses it.
+    /// A custom function of the step ([`from_fn`](Self::from_fn)). It can't be written to a file of settings.
+    /// If a value is invalid, the step that uses it returns an error.
     #[serde(skip)]
     Custom(Curve),
 }
@@ -99,8 +103,8 @@ impl std::fmt::Debug for Curve {
 }
 
 impl Schedule {
-    /// Creates a schedule from a function of the step, counted from 0. The function should depend on nothing else, so
-    /// that a resumed run continues with the right value.
+    /// Creates a schedule from a function of the step, counted from 0. The function should depend only on the
+    /// step, so that a resumed run continues with the right value.
     pub fn from_fn(curve: impl Fn(usize) -> f64 + Send + Sync + 'static) -> Self {
         Self::Custom(Curve(Arc::new(curve)))
     }
@@ -135,8 +139,8 @@ impl Schedule {
     /// Checks that the schedule has a value at every step.
     ///
     /// # Errors
-    /// [`Error::Config`] for values that aren't finite, a change over no steps, an exponential change that would have
-    /// to reach or cross 0, and milestones out of order.
+    /// [`Error::Config`] for values that aren't finite, a change over 0 steps, an exponential change between
+    /// values that aren't of the same sign or of which one is 0, and milestones out of order.
     pub fn check(&self) -> Result<()> {
         let refuse = |expected| Err(Error::config("a schedule", format!("{self:?}"), expected));
         match self {
@@ -157,8 +161,8 @@ impl Schedule {
         }
     }
 
-    /// Returns `true` if the value is 0 at a step and at all later steps. It is `false` for a custom function, whose
-    /// later values aren't known.
+    /// Returns `true` if the value is 0 at `step` and at all later steps. Returns `false` for a custom
+    /// function, whose later values aren't known.
     pub(crate) fn stays_zero(&self, step: usize) -> bool {
         match self {
             Self::Custom(_) => false,
@@ -167,13 +171,13 @@ impl Schedule {
         }
     }
 
-    /// Returns the steps at which to check the values: between two of them the value only rises or only falls. For a
-    /// custom function it is the first step alone.
+    /// Returns the steps at which to check the values. Between two of these steps the value only rises or
+    /// only falls, so its extreme values are at these steps. For a custom function only step 0 is returned.
     #[must_use]
     pub fn landmarks(&self) -> Vec<usize> {
         if matches!(self, Self::Custom(_)) {
-            // A custom function may be invalid long after the end of the run, so it is checked at each step that uses
-            // it.
+            // A custom function may be invalid at steps long after the end of the run, so its value is
+            // checked at each step that uses it.
             return vec![0];
         }
         if let Self::WarmUp { steps, then } = self {

@@ -8,21 +8,22 @@ use crate::Result;
 use crate::error::check_setting;
 use crate::nn::Parameters;
 
-/// Settings of [`Sgd`].
+/// The settings of [`Sgd`].
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct SgdConfig {
     /// The learning rate of [`Group::Network`](crate::nn::Group::Network).
     pub lr: f64,
     /// The learning rate of [`Group::LogZ`](crate::nn::Group::LogZ).
     pub log_z_lr: f64,
-    /// The share of the last step that the next step keeps, at least 0 and below 1.
+    /// The factor on the velocity from one step to the next, at least 0 and below 1.
     pub momentum: f64,
-    /// The largest norm of all gradients together; a longer gradient is scaled down to it.
+    /// The largest Euclidean norm of all gradients together; larger gradients are scaled down to it. `None`
+    /// doesn't clip.
     pub max_norm: Option<f64>,
 }
 
 impl Default for SgdConfig {
-    /// Returns learning rates 1e-2 and 1e-1, momentum 0.9, gradients clipped to norm 10.
+    /// Returns the defaults: learning rates 1e-2 and 1e-1, momentum 0.9, gradients clipped to norm 10.
     fn default() -> Self {
         Self { lr: 1e-2, log_z_lr: 1e-1, momentum: 0.9, max_norm: Some(10.0) }
     }
@@ -37,7 +38,8 @@ impl SgdConfig {
     }
 }
 
-/// Stochastic gradient descent with momentum (Polyak, 1964), in PyTorch's form: `b = momentum b + g`, `p = p - lr b`.
+/// Stochastic gradient descent with momentum (Polyak, 1964), in PyTorch's form: `b = momentum b + g`, `p = p
+/// - lr b`, with the velocity `b`, the gradient `g` and the parameter `p`.
 ///
 /// ```
 /// use gfn::{nn::Parameters, optim::{Optimizer, Sgd, SgdConfig}, Rng};
@@ -65,7 +67,8 @@ impl Sgd {
     /// Creates an optimizer for the parameters that require a gradient.
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) for a setting out of its range, and the errors of [`Parameters::check`].
+    /// [`Error::Config`](crate::Error::Config) for a setting out of its range, and those of
+    /// [`Parameters::check`].
     pub fn new(parameters: &Parameters, config: SgdConfig) -> Result<Self> {
         config.check()?;
         Ok(Self { config, slots: Slots::new(parameters, ["momentum"], [config.lr, config.log_z_lr])? })
@@ -93,7 +96,8 @@ impl Optimizer for Sgd {
         self.slots.scale_lr(factor)
     }
 
-    /// Returns `momentum/NAME`, shaped like the parameter, and `steps`, the number of updates of each parameter.
+    /// Returns the velocities (`momentum/NAME`, with the parameter's shape) and the number of updates of each
+    /// parameter (`steps`).
     fn state(&self) -> Result<Vec<(String, Tensor)>> {
         self.slots.state()
     }

@@ -1,5 +1,5 @@
-//! The parameters of an optimizer with their moments, and the operations that all optimizers share: gradients, their
-//! norm and clipping, saving and loading.
+//! The parameters of an optimizer with their moments, and the operations that all optimizers share:
+//! gradients, the norm of the gradients and clipping, saving and loading.
 
 use tch::{Device, Kind, Tensor, no_grad};
 
@@ -11,30 +11,31 @@ use crate::nn::{Group, Parameter, Parameters};
 use crate::tensor::slices;
 use crate::{Error, Result};
 
-/// If the norm of all gradients is below this, no second moment can overflow, because it is a weighted mean of squares.
+/// The norm of all gradients below which no second moment can overflow, because a second moment is a weighted
+/// mean of squared gradients.
 const SAFE_NORM: f64 = 1e19;
 
-/// The first factor on gradients if the clipping factor is too small for f32.
+/// The factor by which gradients are multiplied first if the clipping factor is too small for f32.
 const FIRST_CLIP: f64 = 1e-30;
 
-/// The parameters of an optimizer with their moments.
+/// The parameters that an optimizer updates, with `N` moments each.
 #[derive(Debug)]
 pub(super) struct Slots<const N: usize> {
-    /// The names of the moments, in files.
+    /// The names of the `N` moments in saved states.
     names: [&'static str; N],
     slots: Vec<Slot<N>>,
-    /// The learning rates of the network and of log Z, before scaling.
+    /// The learning rates of the network and of log Z, before the schedule's factor.
     rates: [f64; 2],
-    /// A schedule's factor on the learning rates.
+    /// The factor of a schedule on both learning rates.
     factor: f64,
 }
 
-/// A parameter with its moments, which are on the parameter's device.
+/// A parameter with its moments, which are stored on the parameter's device.
 #[derive(Debug)]
 pub(super) struct Slot<const N: usize> {
     pub(super) parameter: Parameter,
-    /// The number of updates. A parameter that has never had a gradient isn't changed; later a missing gradient
-    /// counts as zero.
+    /// The number of updates. A parameter that has never had a gradient isn't updated. After its first
+    /// update, a missing gradient counts as zero.
     pub(super) steps: i64,
     pub(super) moments: [Tensor; N],
 }
@@ -49,7 +50,7 @@ impl<const N: usize> Slot<N> {
 }
 
 impl<const N: usize> Slots<N> {
-    /// Collects the parameters that require a gradient, with moments of zero.
+    /// Collects the parameters that require a gradient, and sets their moments to zero.
     pub(super) fn new(parameters: &Parameters, names: [&'static str; N], rates: [f64; 2]) -> Result<Self> {
         parameters.check()?;
         let trained = parameters.iter().filter(|parameter| parameter.tensor.requires_grad());
@@ -61,15 +62,16 @@ impl<const N: usize> Slots<N> {
         Ok(Self { names, slots: slots.collect(), rates, factor: 1.0 })
     }
 
-    /// Multiplies the learning rates by a factor, which replaces the last one.
+    /// Sets the factor by which the learning rates are multiplied. It replaces the previous factor.
     pub(super) fn scale_lr(&mut self, factor: f64) -> Result<()> {
         self.factor = check_setting("lr_scale", factor, is_rate(factor), "a finite factor of at least 0")?;
         Ok(())
     }
 
-    /// Updates every parameter by `update`, and sets the gradients to zero, even after an error. If squares might
-    /// overflow, `check` examines all gradients first. Both functions get a parameter, its gradient, a factor on the
-    /// gradient and the learning rate. `update` sets the gradient to zero itself.
+    /// Updates every parameter by `update`, and sets the gradients to zero, even after an error. If a square
+    /// might overflow, `check` examines all gradients before the first update. Both functions get a
+    /// parameter, its gradient, a factor on the gradient and the learning rate. `update` must set the
+    /// gradient to zero.
     pub(super) fn step(
         &mut self,
         max_norm: Option<f64>,
@@ -86,7 +88,7 @@ impl<const N: usize> Slots<N> {
             let grad_norm = self.norm(&grads)?;
             let mut clip = max_norm.filter(|max| grad_norm > *max).map_or(1.0, |max| max / grad_norm);
             if clip < f64::from(f32::MIN_POSITIVE) {
-                // The factor is too small for f32, so it is applied in two steps.
+                // The clipping factor is too small for f32, so it is applied in two multiplications.
                 grads
                     .iter()
                     .flatten()
@@ -105,16 +107,19 @@ impl<const N: usize> Slots<N> {
             Ok(StepReport { grad_norm })
         });
         if done.is_err() {
-            // Gradients accumulate, so a non-finite one would spoil all later steps.
+            // Gradients accumulate, so a gradient that isn't finite would make those of all later steps
+            // invalid.
             self.slots.iter().for_each(|slot| slot.parameter.clear_gradient());
         }
         done
     }
 
-    /// Returns the norm of all gradients together.
+    /// Returns the Euclidean norm of all gradients together, and an error that names the parameter if a
+    /// gradient isn't finite.
     fn norm(&self, grads: &[Option<Tensor>]) -> Result<f64> {
         let mut squares = vec![0.0; grads.len()];
-        // Sums on a device are copied to the host together, so that there is a single wait.
+        // The sums of gradients on a device are copied to the host together, so that the host waits only
+        // once.
         let (mut rows, mut pending) = (Vec::new(), Vec::new());
         for (row, grad) in grads.iter().enumerate() {
             let Some(grad) = grad else { continue };
@@ -139,8 +144,8 @@ impl<const N: usize> Slots<N> {
         }
     }
 
-    /// Returns copies of the step counts (`steps`, one per parameter) and of the moments (`MOMENT/NAME`, on the host,
-    /// shaped like the parameter).
+    /// Returns copies of the step counts (`steps`, one per parameter) and of the moments (`MOMENT/NAME`, on
+    /// the host, with the parameter's shape).
     pub(super) fn state(&self) -> Result<Vec<(String, Tensor)>> {
         let steps: Vec<i64> = self.slots.iter().map(|slot| slot.steps).collect();
         let mut state = vec![("steps".to_owned(), Tensor::from_slice(&steps))];
@@ -153,7 +158,7 @@ impl<const N: usize> Slots<N> {
         Ok(state)
     }
 
-    /// Restores a state from [`state`](Self::state). Nothing is changed on an error.
+    /// Restores a state that [`state`](Self::state) returned. Nothing is changed if it returns an error.
     pub(super) fn load_state(&mut self, state: &[(String, Tensor)]) -> Result<()> {
         let wrong = |got: String| {
             Error::config(
@@ -205,8 +210,8 @@ impl<const N: usize> Slots<N> {
     }
 }
 
-/// Converts a sparse gradient (of an embedding) to a dense one, with duplicates summed. Other gradients are returned
-/// as they are.
+/// Converts a sparse gradient (of an embedding) to a dense gradient, with duplicate entries summed. A dense
+/// gradient is returned as it is.
 pub(super) fn dense(grad: &Tensor) -> Result<Tensor> {
     if grad.is_sparse() { Ok(grad.f_to_dense(None, false)?) } else { Ok(grad.shallow_clone()) }
 }

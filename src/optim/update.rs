@@ -1,4 +1,5 @@
-//! The arithmetic of an Adam update: on slices, in one pass that the compiler vectorises, and on tensors.
+//! The arithmetic of an Adam update: on slices, in one pass that the compiler vectorises, and with tensor
+//! operations.
 
 use tch::Tensor;
 
@@ -6,26 +7,27 @@ use super::slots::dense;
 use crate::Result;
 use crate::tensor::slices;
 
-/// The constants of one parameter's update; see [`super::Adam`] for the equation.
+/// The constants of one update of one parameter. [`super::Adam`] has the equation.
 #[derive(Clone, Copy)]
 pub(super) struct Rule {
-    /// The factor on gradients.
+    /// The factor on the gradient from clipping.
     pub(super) clip: f64,
     pub(super) beta1: f64,
     pub(super) beta2: f64,
     pub(super) eps: f64,
-    /// The factor on weights.
+    /// The factor on the parameter from weight decay.
     pub(super) decay: f64,
     /// The learning rate divided by the bias correction of the first moment.
     pub(super) step: f64,
-    /// One over the root of the bias correction of the second moment.
+    /// The reciprocal of the square root of the bias correction of the second moment.
     pub(super) scale: f64,
 }
 
 impl Rule {
     /// Updates a parameter and its moments, and sets the gradient to zero. All slices must have the same length.
     ///
-    /// Root and division limit the speed, so wide registers make the update 1.7 times as fast, with the same bits.
+    /// The square root and the division limit the speed, so wide registers make the update 1.7 times as fast,
+    /// with the same results bit for bit.
     pub(super) fn apply(&self, p: &mut [f32], g: &mut [f32], m: &mut [f32], v: &mut [f32]) {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") {
@@ -58,8 +60,8 @@ impl Rule {
         }
     }
 
-    /// Makes the same update of tensors, and sets the gradient to zero: in one pass for f32 tensors on the host, and
-    /// by tensor operations for other tensors.
+    /// Makes the same update of tensors, and sets the gradient to zero. For f32 tensors on the host it makes
+    /// one pass over slices, and for other tensors it uses tensor operations.
     pub(super) fn apply_to_tensors(
         &self,
         p: &mut Tensor,
@@ -73,7 +75,7 @@ impl Rule {
         if pass(p, g).is_some() {
             return Ok(slices::mark_modified(p)?);
         }
-        // A sparse or strided gradient is copied.
+        // A sparse or strided gradient can't be accessed as a slice, so it is copied to a dense one.
         let mut copy = dense(g)?.f_contiguous()?.copy();
         let _ = g.f_zero_()?;
         if pass(p, &mut copy).is_some() {
@@ -93,14 +95,15 @@ impl Rule {
     }
 }
 
-/// Rounds denormal numbers to zero. Moments of dead units shrink for ever without reaching zero, and a processor
-/// takes 100 times as long for denormal numbers.
+/// Rounds denormal numbers to zero. Without rounding, the moments of a unit without gradients shrink for many
+/// steps without reaching zero, and processors take about 100 times as long for denormal numbers.
 #[inline]
 fn flush(x: f32) -> f32 {
     if x.abs() < f32::MIN_POSITIVE { 0.0 } else { x }
 }
 
-/// Returns the sum of squares, in f64 so that no square overflows, and in the same order on every machine.
+/// Returns the sum of the squares of `values`. It is computed in f64, so that no square overflows, and in the
+/// same order on every machine.
 pub(super) fn sum_of_squares(values: &[f32]) -> f64 {
     const LANES: usize = 8;
     let (chunks, rest) = values.as_chunks::<LANES>();

@@ -6,22 +6,22 @@ use crate::env::Env;
 use crate::error::check_finite;
 use crate::{Error, Result};
 
-/// The numbers of an object in a buffer that a [`Priority`] depends on.
+/// The properties of an object in a buffer that a [`Priority`] may depend on.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct StoredObject {
-    /// The raw log-reward of the object.
+    /// The log-reward stored with the object.
     pub log_reward: f64,
-    /// The absolute value of the loss at the last visit ([`ReplayBuffer::update_losses`]); `None` for an object that
-    /// was never visited.
+    /// The absolute value of the most recently recorded loss ([`ReplayBuffer::update_losses`]); `None` if no
+    /// loss was recorded.
     pub loss: Option<f64>,
 }
 
 /// A custom rule by which objects are drawn from a buffer ([`ReplayBuffer::by_priority`]). Closures
 /// `Fn(StoredObject) -> f64` implement it.
 pub trait Priority: Send + Sync {
-    /// Returns the log of the weight of an object, a finite number. Objects are drawn in proportion to their weights.
-    /// The result must depend on the argument alone. It is computed when an object is added and when a loss is
-    /// recorded.
+    /// Returns the log of the weight of an object, a finite number. Objects are drawn in proportion to their
+    /// weights. The result must depend only on the argument. It is computed whenever an object is added and a
+    /// loss is recorded.
     fn log_weight(&self, stored: StoredObject) -> f64;
 }
 
@@ -32,8 +32,8 @@ impl<F: Fn(StoredObject) -> f64 + Send + Sync> Priority for F {
 }
 
 impl<E: Env> ReplayBuffer<E> {
-    /// Creates an empty buffer that draws by a custom rule; `config.draw` must be [`Draw::Custom`]. Checkpoints don't
-    /// hold the rule: build the buffer with the same rule to resume a run.
+    /// Creates an empty buffer that draws by a custom rule. `config.draw` must be [`Draw::Custom`].
+    /// Checkpoints don't hold the rule: build the buffer with the same rule to resume a run.
     ///
     /// ```
     /// use gfn::{policy::UniformPolicy, rollout::Sampler, examples::Chain, Rng};
@@ -49,7 +49,7 @@ impl<E: Env> ReplayBuffer<E> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Config`] for another draw, and the errors of [`new`](Self::new).
+    /// [`Error::Config`] if `config.draw` isn't [`Draw::Custom`], and those of [`new`](Self::new).
     pub fn by_priority(config: ReplayConfig, priority: impl Priority + 'static) -> Result<Self> {
         if config.draw != Draw::Custom {
             return Err(Error::config("draw", format!("{:?}", config.draw), "`Draw::Custom` beside a priority"));
@@ -57,7 +57,7 @@ impl<E: Env> ReplayBuffer<E> {
         Self::with_rule(config, Some(Arc::new(priority)))
     }
 
-    /// Returns the weights of an object.
+    /// Returns the weight by which an object is drawn.
     pub(super) fn weights_of(&self, stored: StoredObject) -> Weights {
         match &self.priority {
             Some(priority) => Weights::from_log_weight(priority.log_weight(stored)),
@@ -65,7 +65,7 @@ impl<E: Env> ReplayBuffer<E> {
         }
     }
 
-    /// Checks that the priority gives these objects finite weights.
+    /// Checks that the custom rule, if there is one, gives these objects finite log-weights.
     pub(super) fn check_priorities(&self, objects: impl Iterator<Item = StoredObject>) -> Result<()> {
         let Some(priority) = &self.priority else { return Ok(()) };
         let log_weights: Vec<f64> = objects.map(|stored| priority.log_weight(stored)).collect();

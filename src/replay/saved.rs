@@ -1,4 +1,4 @@
-//! Saving and loading of buffers as tensors, for checkpoints.
+//! Saving and loading the contents of a buffer as tensors, for checkpoints.
 
 use tch::Tensor;
 
@@ -10,15 +10,15 @@ use crate::rollout::{
 };
 use crate::{Error, Result};
 
-/// The saved value of an unknown loss; known losses aren't negative.
+/// The saved value of an unknown loss. Known losses are stored as absolute values, so they aren't negative.
 const UNKNOWN: f64 = -1.0;
 
 impl<E: ReplayEnv> ReplayBuffer<E> {
-    /// Returns the buffer as named tensors, for a checkpoint, oldest first: `actions`, `offsets`, `log_rewards`,
-    /// `serials`, `losses` (-1 if unknown), `added` (the number of objects ever added), and `conditions` if there are
-    /// any.
+    /// Returns the buffer's contents as named tensors, for a checkpoint, the oldest entry first: `actions`,
+    /// `offsets`, `log_rewards`, `serials`, `losses` (-1 if unknown), `added` (the number of objects ever
+    /// added), and `conditions` if entries have conditions.
     ///
-    /// For an object without actions the first legal path to it is saved.
+    /// For an object that is stored without actions, the actions of the first legal path to it are saved.
     ///
     /// # Errors
     /// [`Error::NoLegalAction`] for a state without a backward path to the initial state.
@@ -46,12 +46,13 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
         Ok(tensors)
     }
 
-    /// Replaces the contents of the buffer by contents from [`state`](Self::state). Every action is checked.
+    /// Replaces the contents of the buffer by contents that [`state`](Self::state) returned. Every action is
+    /// checked.
     ///
     /// # Errors
-    /// [`Error::Contract`] for tensors that don't describe a buffer and for objects that a buffer with these settings
-    /// doesn't accept; the errors of [`Trajectories::replay`] for actions of another environment. The buffer is
-    /// unchanged then.
+    /// [`Error::Contract`] for tensors that don't describe a buffer, and for objects that a buffer with these
+    /// settings doesn't accept; those of [`Trajectories::replay`] for actions of another environment. The
+    /// buffer is unchanged then.
     pub fn load_state(&mut self, env: &E, state: &[(String, Tensor)]) -> Result<()> {
         let named = &NamedTensors(state);
         let log_rewards = named.numbers::<f64>("log_rewards")?;

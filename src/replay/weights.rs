@@ -2,26 +2,26 @@
 
 use super::Draw;
 
-/// Minimum loss for weights, so that a perfectly learned object can still be drawn.
+/// The smallest loss used in weights, so that a perfectly learned object can still be drawn.
 const MIN_LOSS: f64 = 1e-6;
 
-/// The sum of the weights of some entries, stored as `sum * exp(max)` with `max` the greatest log-weight, so that it
-/// neither overflows nor underflows.
+/// The sum of the weights of some entries. It equals `sum * exp(max)`, with `max` the greatest log-weight, so
+/// that it neither overflows nor underflows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Weights {
     /// The number of entries.
     pub(super) count: u32,
     max: f64,
     sum: f64,
-    /// The number of entries that were never visited. Each counts as the greatest loss of the whole buffer, and isn't
-    /// in the sum.
+    /// The number of entries whose loss isn't known. Each counts as having the greatest loss of the whole
+    /// buffer, and isn't included in `sum`.
     unvisited: u32,
-    /// The greatest known loss; negative if no loss is known.
+    /// The greatest known loss; negative if no entry has a known loss.
     greatest: f64,
 }
 
 impl Weights {
-    /// The sum over no entries.
+    /// The sum of the weights of no entries.
     pub(super) const NONE: Self = Self { count: 0, max: f64::NEG_INFINITY, sum: 0.0, unvisited: 0, greatest: -1.0 };
 
     /// Creates the weight of one entry whose log-weight is known.
@@ -29,7 +29,8 @@ impl Weights {
         Self { count: 1, max: log_weight, sum: 1.0, ..Self::NONE }
     }
 
-    /// Creates the weight of one entry. Uniform draws and draws by rank need no weight.
+    /// Creates the weight of one entry for a rule of drawing. Uniform draws and draws by rank use only the
+    /// count.
     pub(super) fn new(draw: Draw, log_reward: f64, loss: Option<f64>) -> Self {
         match (draw, loss) {
             (Draw::RewardPrioritised { exponent }, _) => Self::from_log_weight(exponent * log_reward),
@@ -41,7 +42,7 @@ impl Weights {
         }
     }
 
-    /// Returns the sum over these entries and others.
+    /// Returns the sum of these weights and `others`.
     pub(super) fn and(self, others: Self) -> Self {
         let max = self.max.max(others.max);
         Self {
@@ -53,24 +54,24 @@ impl Weights {
         }
     }
 
-    /// Returns the sum of known weights divided by the exponential of `max`.
+    /// Returns the sum of the known weights, divided by exp(`max`).
     pub(super) fn over(self, max: f64) -> f64 {
         if self.sum == 0.0 || self.max == max { self.sum } else { self.sum * (self.max - max).exp() }
     }
 }
 
-/// Returns the log-weight of a loss.
+/// Returns the log-weight of an entry with this loss.
 fn loss_log_weight(loss: f64, exponent: f64) -> f64 {
     exponent * loss.max(MIN_LOSS).ln()
 }
 
-/// The weights of a whole buffer, by which the weights of its parts are normalised.
+/// The weights of a whole buffer, by which the weights of single entries are normalised.
 pub(super) struct Scale {
-    /// The log-weight of an entry that was never visited; minus infinity if there is no such entry.
+    /// The log-weight of an entry whose loss isn't known; minus infinity if all losses are known.
     unvisited: f64,
-    /// The greatest log-weight.
+    /// The greatest log-weight of the buffer's entries.
     max: f64,
-    /// The normalised weight of all entries.
+    /// The sum of the weights of all entries, divided by the greatest weight.
     pub(super) total: f64,
 }
 
@@ -87,16 +88,17 @@ impl Scale {
         scale
     }
 
-    /// Returns the normalised weight of some entries.
+    /// Returns the sum of the weights of some entries, divided by the greatest weight of the buffer.
     pub(super) fn mass(&self, weights: Weights) -> f64 {
         let unvisited = if weights.unvisited == 0 { 0.0 } else { (self.unvisited - self.max).exp() };
         weights.over(self.max) + f64::from(weights.unvisited) * unvisited
     }
 
-    /// Returns the log of the probability of an entry.
+    /// Returns the log of the probability of drawing an entry in a single draw.
     pub(super) fn log_prob(&self, entry: Weights) -> f64 {
         let log_weight = if entry.unvisited == 0 { entry.max } else { self.unvisited };
-        // Relative to the greatest weight, because differences of numbers like -1e6 lose precision.
+        // The log-weight is taken relative to the greatest weight, because differences of numbers like -1e6
+        // lose precision.
         log_weight - self.max - self.total.ln()
     }
 }

@@ -1,4 +1,5 @@
-//! The settings of a trainer beside policy, objective and reward: sources, companions, an optimizer, a group.
+//! The optional parts of a trainer besides policy, objective and reward: sources, companions, an optimizer, a
+//! group of replicas.
 
 use serde::Serialize;
 
@@ -18,9 +19,9 @@ use crate::{Error, Result};
 
 impl<E: TrainEnv> Trainer<E> {
     /// Adds a replay buffer, which stores every new trajectory. Its share of a batch is
-    /// [`TrainerConfig::source`](super::TrainerConfig::source). A second call replaces the buffer. Replayed objects keep the log-rewards
-    /// that they were stored with; if the reward returns others by then, a
-    /// [`Warning::RewardChanged`](crate::error::Warning::RewardChanged) of [`Fit`](crate::run::Fit) says so.
+    /// [`TrainerConfig::source`](super::TrainerConfig::source). A second call replaces the buffer. Replayed
+    /// objects keep the log-rewards that they were stored with. If the reward has changed since then,
+    /// [`Fit`](crate::run::Fit) warns with [`Warning::RewardChanged`](crate::error::Warning::RewardChanged).
     #[must_use]
     pub fn with_replay(mut self, buffer: ReplayBuffer<E>) -> Self {
         match self.sources.replay_mut() {
@@ -31,25 +32,27 @@ impl<E: TrainEnv> Trainer<E> {
     }
 
     /// Adds given trajectories, such as an offline data set. Their share of a batch is
-    /// [`TrainerConfig::source`](super::TrainerConfig::source), and the first step refuses a share of 0. Nothing is added to the data, and
-    /// their log-rewards are used. A checkpoint holds them only if they are drawn by loss, because it then needs their losses.
+    /// [`TrainerConfig::source`](super::TrainerConfig::source); the first step returns an error if that share
+    /// is 0. Training adds no trajectories to the data and uses their stored log-rewards. A checkpoint holds
+    /// the data only if they are drawn by loss, because it then stores their losses.
     #[must_use]
     pub fn with_data(mut self, data: ReplayBuffer<E>) -> Self {
         self.sources.insert(Share::Data, Box::new(Replay::new(data, true)));
         self
     }
 
-    /// Draws a condition vector for each trajectory, which policy, log Z and reward see.
+    /// Draws a condition vector for each trajectory, which policy, log Z and reward depend on.
     #[must_use]
     pub fn with_conditions(mut self, conditions: impl ConditionSource + 'static) -> Self {
         self.context.conditions = Some(Box::new(conditions));
         self
     }
 
-    /// Gives each trajectory that is drawn from the replay buffer another condition with probability `share`, and asks the reward for its
-    /// object under the new condition. The content of the buffer stays as it is.
+    /// Gives each trajectory drawn from the replay buffer another condition with probability `share`, and
+    /// computes the reward of its object under the new condition. The entries of the buffer don't change.
     ///
-    /// Such objects aren't new, so [`reward_calls`](Self::reward_calls) doesn't count them: cache the values of a costly reward.
+    /// The objects aren't new, so [`reward_calls`](Self::reward_calls) doesn't count these calls of the
+    /// reward. Cache the values of a costly reward.
     ///
     /// # Errors
     /// [`Error::Config`] unless the share is between 0 and 1; [`Error::Missing`] without a replay buffer, without conditions, and for a
@@ -74,7 +77,7 @@ impl<E: TrainEnv> Trainer<E> {
         Ok(self)
     }
 
-    /// Adds entries to the replay buffer before the draws of each step.
+    /// Sets a function that adds entries to the replay buffer before the draws of each step.
     ///
     /// # Errors
     /// [`Error::Missing`] without a replay buffer; [`Error::Config`] for a replay share of 0.
@@ -87,12 +90,14 @@ impl<E: TrainEnv> Trainer<E> {
         Ok(self)
     }
 
-    /// Replaces the policy as the source of fresh trajectories: the trainer no longer samples from its policy, and tells this source how
-    /// many trajectories it needs ([`BatchRequest`](super::BatchRequest)).
+    /// Replaces the policy as the source of fresh trajectories. The trainer then doesn't sample from its
+    /// policy, and requests a number of trajectories from this source
+    /// ([`BatchRequest`](super::BatchRequest)).
     ///
-    /// The first step refuses an objective that learns only from trajectories of the policy, and settings of the trainer's own sampling:
-    /// sampling by the average and local search. If the trainer has conditions ([`with_conditions`](Self::with_conditions)), the
-    /// trajectories must have some, too.
+    /// The first step returns an error for an objective that learns only from trajectories of the policy, and
+    /// for settings of the trainer's own sampling: sampling with the average, and local search. If the
+    /// trainer has conditions ([`with_conditions`](Self::with_conditions)), the trajectories must have
+    /// conditions, too.
     ///
     /// # Errors
     /// [`Error::Config`] for a name that another part has, and for a second source of fresh trajectories.
@@ -110,8 +115,9 @@ impl<E: TrainEnv> Trainer<E> {
         Ok(self)
     }
 
-    /// Adds a custom source, which supplies `share` of each batch, rounded to whole trajectories. The remaining trajectories are divided by
-    /// [`TrainerConfig::source`](super::TrainerConfig::source). [`Source`] has an example.
+    /// Adds a custom source, which supplies `share` of each batch, rounded to whole trajectories.
+    /// [`TrainerConfig::source`](super::TrainerConfig::source) divides the other trajectories. [`Source`] has
+    /// an example.
     ///
     /// # Errors
     /// [`Error::Config`] unless `0 < share <= 1`, and for a name that another part has; by the first step, for a share of no trajectory and
@@ -125,11 +131,12 @@ impl<E: TrainEnv> Trainer<E> {
         Ok(self)
     }
 
-    /// Adds a companion, which is called after those that were added before. [`Companion`] has an example.
+    /// Adds a companion. Companions are called in the order in which they were added. [`Companion`] has an
+    /// example.
     ///
     /// # Errors
-    /// [`Error::Config`] for a name that another part has, and for a companion that [supplies](Companion::supplies) quantities of which the
-    /// objective needs none.
+    /// [`Error::Config`] for a name that another part has, and for a companion that
+    /// [supplies](Companion::supplies) quantities if the objective needs none of them.
     pub fn with_companion(mut self, companion: impl Companion<E>) -> Result<Self> {
         self.check_name(companion.name())?;
         let supplied = companion.supplies();
@@ -153,8 +160,9 @@ impl<E: TrainEnv> Trainer<E> {
         Ok(self)
     }
 
-    /// Keeps a target network: a copy of the parameters that takes their values every `every` steps, for objectives that compare with it
-    /// ([`NextExit::TargetNetwork`](crate::objective::NextExit::TargetNetwork)). It is saved in checkpoints.
+    /// Keeps a target network, for objectives that compare the policy with it
+    /// ([`NextExit::TargetNetwork`](crate::objective::NextExit::TargetNetwork)). A target network is a copy
+    /// of the parameters that is updated every `every` steps. It is saved in checkpoints.
     ///
     /// ```
     /// use gfn::objective::{ModifiedDetailedBalance, NextExit};
@@ -179,7 +187,7 @@ impl<E: TrainEnv> Trainer<E> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Missing`] for a policy without parameters; [`Error::Config`] for every 0 steps.
+    /// [`Error::Missing`] for a policy without parameters; [`Error::Config`] if `every` is 0.
     pub fn with_target_network(mut self, every: usize) -> Result<Self> {
         check_interval("steps between copies", Some(every))?;
         let name = "target_network";
@@ -189,15 +197,18 @@ impl<E: TrainEnv> Trainer<E> {
         Ok(self)
     }
 
-    /// Trains as one of several replicas. Each replica has a trainer that was built in the same way, with the same optimizer (which isn't
-    /// compared). [`TrainerConfig::batch`](super::TrainerConfig::batch) is the batch of all replicas together. Each replica draws its
-    /// [share](super::Context::share) with its own random stream and from its own replay buffer. The gradient is that of the whole batch for
-    /// every objective, so the replicas stay equal.
+    /// Trains as one of several replicas. Each replica has a trainer that was built in the same way, with the
+    /// same optimizer (optimizers aren't compared). [`TrainerConfig::batch`](super::TrainerConfig::batch) is
+    /// the batch of all replicas together. Each replica draws its [share](super::Context::share) with its own
+    /// random stream and from its own replay buffer. Every replica's update uses the gradient of the whole
+    /// batch, for every objective, so the replicas' parameters stay equal.
     ///
-    /// Loss, log Z, gradients and the states of a batch are those of all replicas. The [latest](Self::latest) trajectories and the
-    /// [calls of the reward](Self::reward_calls) are this replica's. [`Fit`](crate::run::Fit) calls observers on the first replica only and
-    /// ends all replicas together; the others wait meanwhile, so a group of processes needs a longer timeout than observers take. With the
-    /// same number of replicas a run returns the same bits again, also if it is resumed.
+    /// Loss, log Z, gradient norm and the number of states are computed over all replicas. The
+    /// [latest](Self::latest) trajectories and the [calls of the reward](Self::reward_calls) are those of
+    /// this replica. [`Fit`](crate::run::Fit) calls observers on the first replica only and ends all replicas
+    /// together. The other replicas wait while observers run, so a group of processes needs a timeout that is
+    /// longer than observers take. A run with the same number of replicas gives the same results bit for bit,
+    /// also if it is resumed.
     ///
     /// ```
     /// use gfn::group::replicate;
@@ -219,11 +230,12 @@ impl<E: TrainEnv> Trainer<E> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Config`] for a batch of fewer trajectories than replicas; [`Error::Contract`] for replicas that differ: build them from one
-    /// seed and for one environment; [`Error::Peer`] if another replica has ended. The first step asks each replica's reward about a few
-    /// random objects, which [`reward_calls`](Self::reward_calls) doesn't count, and refuses rewards that differ. It doesn't ask if
-    /// [fresh trajectories come from a custom source](Self::with_fresh), or if random walks exceed
-    /// [`max_steps`](super::TrainerConfig::max_steps).
+    /// [`Error::Config`] for a batch of fewer trajectories than replicas; [`Error::Contract`] for replicas
+    /// that differ (build them from one seed and for one environment); [`Error::Peer`] if another replica has
+    /// ended. The first step asks each replica's reward about a few random objects, which
+    /// [`reward_calls`](Self::reward_calls) doesn't count, and returns an error if rewards differ. Rewards
+    /// aren't compared if [fresh trajectories come from a custom source](Self::with_fresh), or if random
+    /// walks exceed [`max_steps`](super::TrainerConfig::max_steps).
     pub fn with_group(mut self, group: impl Into<Box<dyn Group>>) -> Result<Self> {
         let (batch, group) = (self.context.config.batch, group.into());
         if batch < group.size() {
@@ -238,12 +250,13 @@ impl<E: TrainEnv> Trainer<E> {
         Ok(self)
     }
 
-    /// Replaces the default optimizer, [`TrainerConfig::adam`](super::TrainerConfig::adam), by one that `make` builds for the policy's
-    /// parameters. The schedule [`TrainerConfig::lr_scale`](super::TrainerConfig::lr_scale) acts on its learning rates. Does nothing for a
-    /// policy without parameters.
+    /// Replaces the default optimizer, [`TrainerConfig::adam`](super::TrainerConfig::adam), by the optimizer
+    /// that `make` builds for the policy's parameters. The schedule
+    /// [`TrainerConfig::lr_scale`](super::TrainerConfig::lr_scale) multiplies its learning rates. Does
+    /// nothing for a policy without parameters.
     ///
     /// # Errors
-    /// Those of `make`.
+    /// Errors that `make` returns.
     pub fn with_optimizer<O: Optimizer + 'static>(
         mut self,
         make: impl FnOnce(&Parameters) -> Result<O>,
@@ -254,9 +267,10 @@ impl<E: TrainEnv> Trainer<E> {
         Ok(self)
     }
 
-    /// Stores a description of the run in every checkpoint: settings of environment and network, for example, which a program needs that has
-    /// nothing but the checkpoint ([`Checkpoint::description`](super::Checkpoint::description)). A run only resumes from a checkpoint with
-    /// an equal description.
+    /// Stores a description of the run in every checkpoint, such as the settings of environment and network,
+    /// for programs that have only the checkpoint
+    /// ([`Checkpoint::description`](super::Checkpoint::description)). A run can be resumed only from a
+    /// checkpoint with an equal description.
     ///
     /// # Errors
     /// [`Error::Contract`] for a value that can't be written as JSON.
@@ -265,7 +279,8 @@ impl<E: TrainEnv> Trainer<E> {
         Ok(self)
     }
 
-    /// Stores a note in every checkpoint for its readers ([`Checkpoint::note`](super::Checkpoint::note)). Resuming doesn't compare it.
+    /// Stores a note in every checkpoint for its readers ([`Checkpoint::note`](super::Checkpoint::note)).
+    /// Resuming ignores it.
     ///
     /// # Errors
     /// [`Error::Contract`] for a value that can't be written as JSON.
@@ -274,13 +289,14 @@ impl<E: TrainEnv> Trainer<E> {
         Ok(self)
     }
 
-    /// Returns the policy's parameters for a part that can't work without them.
+    /// Returns the policy's parameters, or an error that names `needed_by`, which can't work without them.
     fn parameters(&self, needed_by: &'static str) -> Result<&Parameters> {
         let none = || Error::missing(needed_by, "a policy with parameters", "leave it out: this policy has none");
         self.context.policy.parameters().ok_or_else(none)
     }
 
-    /// Refuses the name of another part, because a checkpoint tells parts apart by their names.
+    /// Returns an error for a name that is empty, contains `/`, or belongs to another part. A checkpoint
+    /// tells parts apart by their names.
     fn check_name(&self, name: &str) -> Result<()> {
         let is_taken = || RESERVED.contains(&name) || parts(self).iter().any(|part| part.name() == name);
         if name.is_empty() || name.contains('/') || is_taken() {

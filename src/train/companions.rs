@@ -1,4 +1,5 @@
-//! Companions of training: the target network and custom ones; and the moving average.
+//! Companions of training (the target network and custom companions), and the moving average of the
+//! parameters.
 
 use std::any::Any;
 
@@ -15,9 +16,9 @@ use crate::policy::Policy;
 use crate::quantity::{Quantity, Values};
 use crate::rollout::Trajectories;
 
-/// Runs beside training: it sees each batch, may supply quantities that the objective needs, and stores its state in
-/// checkpoints. The target network is a companion; [`Trainer::with_companion`](super::Trainer::with_companion) adds
-/// custom ones.
+/// A part that runs beside training: it sees each batch, may supply quantities that the objective needs, and
+/// stores its state in checkpoints. The target network is a companion;
+/// [`Trainer::with_companion`](super::Trainer::with_companion) adds custom companions.
 ///
 /// ```
 /// use gfn::{env::{Env, Rows, VectorStates}, objective::TrajectoryBalance, rollout::Trajectories, examples::word_env, Result, Rng};
@@ -52,13 +53,13 @@ use crate::rollout::Trajectories;
 /// # Ok::<(), gfn::Error>(())
 /// ```
 pub trait Companion<E: Env>: Persist<E> + Any {
-    /// The quantities that [`supply`](Self::supply) inserts.
+    /// Returns the quantities that [`supply`](Self::supply) inserts.
     fn supplies(&self) -> &'static [Quantity] {
         &[]
     }
 
-    /// Inserts quantities that the objective needs and [`score`](crate::objective::score) can't compute, before a batch
-    /// is scored.
+    /// Inserts quantities that the objective needs and [`score`](crate::objective::score) can't compute. It
+    /// is called before a batch is scored.
     ///
     /// # Errors
     /// Any error that must end the step before it updates anything.
@@ -66,9 +67,9 @@ pub trait Companion<E: Env>: Persist<E> + Any {
         Ok(())
     }
 
-    /// Called before each update, when the parameters have their gradients. With several replicas
-    /// ([`Trainer::with_group`](super::Trainer::with_group)) they are the gradients of the whole batch, and all
-    /// replicas must change them in the same way.
+    /// Called before each update, after the gradients are computed. With several replicas
+    /// ([`Trainer::with_group`](super::Trainer::with_group)) they are the gradients of the whole batch, and a
+    /// companion must change them in the same way on all replicas.
     ///
     /// # Errors
     /// Any error that must end the step before it updates anything.
@@ -88,25 +89,27 @@ pub trait Companion<E: Env>: Persist<E> + Any {
 /// The purpose of a trainer's moving average.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum AverageFor {
-    /// Evaluation only ([`Trainer::averaged`](crate::train::Trainer::averaged)): training doesn't change.
+    /// Used for evaluation only ([`Trainer::averaged`](crate::train::Trainer::averaged)). Training doesn't
+    /// change.
     Evaluation,
-    /// Sampling of fresh trajectories, too. The behaviour changes, so the objective must be off-policy.
+    /// Used for evaluation and for sampling fresh trajectories. The trajectories then don't come from the
+    /// current policy, so the objective must be off-policy.
     Sampling,
 }
 
-/// A copy of the parameters that follows them in steps of its own: the moving average, or a target network (an average
-/// without memory).
+/// A copy of the parameters that is updated at its own interval: the moving average, or a target network,
+/// which is an average of decay 0.
 pub(super) struct Averaged {
-    /// The name of its section in a checkpoint.
+    /// The name of its section in a checkpoint, `average` or `target_network`.
     pub(super) name: &'static str,
     pub(super) average: Average,
-    /// The number of steps between two updates.
+    /// The number of training steps between two updates of the copy.
     pub(super) every: usize,
     pub(super) purpose: AverageFor,
 }
 
 impl Averaged {
-    /// Follows the parameters after step number `step`.
+    /// Updates the copy after step number `step`, if an update is due.
     pub(super) fn follow(&mut self, parameters: Option<&Parameters>, step: usize) -> Result<()> {
         match parameters {
             Some(parameters) if step.is_multiple_of(self.every) => self.average.update(parameters),
@@ -130,16 +133,16 @@ impl<E: Env> Persist<E> for Averaged {
     }
 }
 
-/// The quantities of target networks.
+/// The quantities that target networks supply.
 const OF_TARGETS: [Quantity; 2] = [Quantity::TargetLogFlow, Quantity::TargetLogExit];
 
-/// A target network.
+/// A target network is a companion that supplies quantities computed with the copied parameters.
 impl<E: Env> Companion<E> for Averaged {
     fn supplies(&self) -> &'static [Quantity] {
         &OF_TARGETS
     }
 
-    /// Evaluates the policy with the copied parameters.
+    /// Evaluates the policy with the copied parameters, if the objective needs a target network.
     fn supply(&self, batch: &Trajectories<E>, context: &Context<E>, supplied: &mut Values) -> Result<()> {
         let needs = context.objective.needs();
         if let (true, Some(parameters)) = (needs.has_any(&OF_TARGETS), context.policy.parameters()) {
@@ -156,8 +159,9 @@ impl<E: Env> Companion<E> for Averaged {
     }
 }
 
-/// Puts the quantities that companions supply and the objective needs into a map. This must happen before the forward
-/// pass: a target network swaps parameters temporarily, which would corrupt autograd.
+/// Returns the quantities that companions supply for the objective, and an error if a quantity of a target
+/// network is missing. It must run before the forward pass, because a target network swaps parameters
+/// temporarily, which would corrupt the recorded graph of autograd.
 pub(super) fn supply<E: TrainEnv>(
     companions: &[Box<dyn Companion<E>>],
     batch: &Trajectories<E>,

@@ -10,19 +10,20 @@ use crate::env::{Direction, EXIT, EnumerableEnv, Moves, Rows, StateGraph, descri
 use crate::policy::Policy;
 use crate::{Error, Result, Rng};
 
-/// The allowed difference of a child's log-probability between labellings, relative to 1 plus its size. Sums in single
-/// precision depend on the order.
+/// The largest difference between labellings of a child's log-probability, divided by 1 plus its absolute
+/// value, that counts as rounding. Sums in single precision depend on the order of the summands.
 const TOLERANCE: f64 = 1e-4;
 
 impl<E: EnumerableEnv> StateGraph<E> {
-    /// Checks that a policy gives every labelling of a state the same probability of each child.
+    /// Checks that a policy gives each child the same probability under every labelling of a state.
     ///
-    /// `n_checks` states of random walks, with their labels, are compared with the representatives of their classes:
-    /// the total probability of each class of children must agree. Only labellings that trajectories can produce are
-    /// tested, under one condition vector `[C]`.
+    /// The check compares `n_checks` states of random walks, with the labels that the walks gave them, with
+    /// the listed representatives of their classes: the total probability of each class of children must
+    /// agree. Only labellings that trajectories can produce are tested. `conditions` is one condition vector
+    /// `[C]` for all states.
     ///
     /// # Errors
-    /// [`Error::Contract`] if a log-probability differs by more than 1e-4 times 1 plus its size.
+    /// [`Error::Contract`] if two log-probabilities differ by more than 1e-4 times 1 plus the absolute value.
     pub fn check_equivariance(
         &self,
         env: &E,
@@ -69,7 +70,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
         Ok(())
     }
 
-    /// Returns the total probability of each class of children and of the exit, for each of these states.
+    /// Returns, for each of these states, the total probability of each class of children and of the exit.
     fn child_probs(
         &self,
         env: &E,
@@ -92,13 +93,14 @@ impl<E: EnumerableEnv> StateGraph<E> {
     }
 }
 
-/// Returns the logarithm of a probability, clamped so that underflow counts as zero probability.
+/// Returns the logarithm of a probability. Probabilities below the smallest normal number are raised to it,
+/// so that underflow and zero give the same result.
 fn log(p: f64) -> f64 {
     p.max(f64::MIN_POSITIVE).ln()
 }
 
-/// Returns a state of each of `n` random walks of an instance, at a uniformly drawn step. The walks never take the
-/// exit.
+/// Returns one state of each of `n` random walks of an instance, at a uniformly drawn step. The walks never
+/// take the exit.
 fn walked_states<E: EnumerableEnv>(env: &E, instance: u32, n: usize, rng: &mut Rng) -> Result<E::States> {
     let mut states = env.initial(&vec![instance; n]);
     let mut live: Vec<usize> = (0..n).collect();
@@ -111,8 +113,8 @@ fn walked_states<E: EnumerableEnv>(env: &E, instance: u32, n: usize, rng: &mut R
         states = states.select(&going);
         live = going.iter().map(|&row| live[row]).collect();
         env.step(Direction::Forward, &mut states, &slots)?;
-        // Reservoir sampling: the k-th state of a walk replaces the stored state with probability 1 / k, so each
-        // state is stored equally often.
+        // Reservoir sampling is used: the k-th state of a walk replaces the stored state with probability 1 /
+        // k, so each state of the walk is equally likely to be stored.
         let mut source: Vec<usize> = (0..n).collect();
         for (row, &walk) in live.iter().enumerate() {
             if rng.below(step) == 0 {

@@ -1,4 +1,4 @@
-//! Exact flows of a reward and a backward policy.
+//! The exact flows of a reward and a backward policy.
 
 use tch::Tensor;
 
@@ -11,33 +11,36 @@ use crate::policy::Policy;
 use crate::tensor::log_sum_exp;
 use crate::{Error, Result};
 
-/// The allowed difference of log F(s0) from log Z. In single precision, P_B sums to 1 with an error of about 1e-6 at
-/// each state of a path.
+/// The largest difference of log F(s0) from log Z that counts as rounding. In single precision, P_B sums to 1
+/// with an error of about 1e-6 at each state of a trajectory.
 const TOLERANCE: f64 = 1e-4;
 
-/// log F of every state, for one reward and one backward policy.
+/// The logarithm of the flow F of every state, for one reward and one backward policy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExactFlows {
-    /// log F by state index; minus infinity for a state from which no trajectory can end.
+    /// The log flow of each state, by state index; minus infinity for a state from which no trajectory can
+    /// end.
     pub log_flow: Vec<f64>,
-    /// log R of each state for training, with the environment's measure over states; minus infinity if no trajectory
-    /// ends in the state.
+    /// The log-reward of each state as training uses it, with the environment's correction for symmetry;
+    /// minus infinity if no trajectory ends in the state.
     pub log_rewards: Vec<f64>,
-    /// log Z, which is log F(s0).
+    /// The value of log Z, which is log F(s0).
     pub log_z: f64,
 }
 
 impl<E: EnumerableEnv> StateGraph<E> {
-    /// Computes the flows of a reward under a backward policy: the P_B of any policy, such as `UniformPolicy`.
+    /// Computes the flows of a reward under the backward policy P_B of `backward`, which may be any policy,
+    /// such as `UniformPolicy`.
     ///
-    /// `F(s) = R(s) [s can end] + sum over legal moves s -> s' of F(s') P_B(s | s')`, from the last state to the
-    /// first. R is the reward of training: up to isomorphism `R(s) |Aut(s)| / |Aut(s0)|`, and if several states are
-    /// one object, a share of it. The sum is over moves, not over classes, and P_B is evaluated at the state that the
-    /// move leads to. So `log_z` is the log Z of the raw reward.
+    /// The equation is `F(s) = R(s) [s can end] + sum over legal moves s -> s' of F(s') P_B(s | s')`, solved
+    /// from the last state to the first. R is the reward of training: up to isomorphism it is `R(s) |Aut(s)|
+    /// / |Aut(s0)|`, and if several states are one object, each state has a share of the object's reward. The
+    /// sum is over single moves, not over classes of isomorphic children, and P_B is evaluated at the state
+    /// that the move leads to. With these corrections `log_z` is the log Z of the raw reward.
     ///
-    /// log F(s0) is compared with the log of the sum of all rewards. Both agree to 1e-4 unless P_B gives mass to
-    /// states that no forward move reaches. Up to isomorphism without the symmetry correction they aren't comparable,
-    /// so each legal backward move is checked instead.
+    /// The result is checked: log F(s0) must agree with the log of the sum of all rewards to 1e-4. It doesn't
+    /// if P_B gives probability to states that no forward move reaches. Up to isomorphism without the
+    /// symmetry correction the two can't be compared, so each legal backward move is checked instead.
     ///
     /// # Errors
     /// The errors of reward and policy; [`Error::IllegalAction`] if the reverse of a move isn't legal;
@@ -79,7 +82,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
         Ok(ExactFlows { log_z: log_flow[0], log_flow, log_rewards })
     }
 
-    /// Checks that the mass of all rewards has reached the initial state.
+    /// Checks that the sum of all rewards equals the flow through the initial state.
     fn check_leaks(&self, env: &E, log_flow: f64, log_z: f64) -> Result<()> {
         let all = match env.symmetry().log_symmetry(&self.states().select(&[0]))? {
             None if env.merges_isomorphic() => None,
@@ -98,9 +101,9 @@ impl<E: EnumerableEnv> StateGraph<E> {
         }
     }
 
-    /// Checks that backward moves lead to listed states. Mass that P_B gives to other states is lost, and a policy
-    /// that is trained with this P_B learns another distribution. Of more than 10,000 states, 10,000 evenly spaced
-    /// states are checked.
+    /// Checks that backward moves lead to listed states. Probability that P_B gives to other states is lost,
+    /// and a policy that is trained with this P_B learns another distribution. If there are more than 10,000
+    /// states, 10,000 evenly spaced states are checked.
     ///
     /// ```
     /// use gfn::{env::StateGraph, examples::Triangles};
@@ -110,7 +113,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Contract`] with the move that leads to another state, and for another environment than the listed one.
+    /// [`Error::Contract`] with the name of the move that leads to another state, and for an environment
+    /// other than the listed one.
     pub fn check_ways_back(&self, env: &E) -> Result<()> {
         const MAX_CHECKED_STATES: usize = 10_000;
         self.check_env(env)?;
@@ -120,8 +124,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
         }
     }
 
-    /// Describes a legal backward move to a state that no forward move reaches, if `max_states` evenly spaced states
-    /// have such a move.
+    /// Describes the first legal backward move found that leads to a state that no forward move reaches, from
+    /// at most `max_states` evenly spaced states. Returns `None` if there is no such move.
     fn leak(&self, env: &E, max_states: usize) -> Result<Option<String>> {
         let step = self.len().div_ceil(max_states.max(1)).max(1);
         let checked: Vec<usize> = (0..self.len()).step_by(step).collect();
@@ -140,11 +144,11 @@ impl<E: EnumerableEnv> StateGraph<E> {
     }
 }
 
-/// The explanation if no backward move leaks.
+/// The explanation in the error if no backward move leads to an unreachable state.
 const NO_LEAK: &str = "every backward move leads to a state that forward moves reach, so P_B doesn't sum to 1 over the \
                        legal moves, or, up to isomorphism, it depends on labels, or `log_automorphisms` is wrong";
 
-/// Returns the error for a P_B that leaks mass.
+/// Returns the error for a P_B that gives probability to unreachable states.
 fn leak_error(detail: String) -> Error {
     Error::contract(
         "P_B leaks no mass: every state that a backward move leads to is reached by forward moves \
@@ -154,7 +158,7 @@ fn leak_error(detail: String) -> Error {
     )
 }
 
-/// Returns log P_B of undoing each of these moves, at the state that the move leads to; 0 for exits.
+/// Returns log P_B of the reverse of each move, evaluated at the state that the move leads to; 0 for exits.
 pub(super) fn log_pb_of_moves<E: EnumerableEnv>(
     env: &E,
     backward: &dyn Policy<E>,

@@ -1,4 +1,4 @@
-//! The policy that samples exactly in proportion to a reward.
+//! The policy that samples objects exactly in proportion to a reward.
 
 use tch::{Device, Kind, Tensor};
 
@@ -10,11 +10,12 @@ use crate::policy::{Evaluation, Policy};
 use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result};
 
-/// The policy whose residuals are zero under every balance objective: exact P_F, log F and log Z for a reward and a
-/// P_B.
+/// The policy whose residuals are zero under every balance objective. It has the exact P_F, log F and log Z
+/// for a reward and a backward policy P_B.
 ///
-/// `P_F(s' | s) = F(s') P_B(s | s') / F(s)` for each legal move. States are looked up in a [`StateGraph`], and all
-/// numbers are in double precision. It is an oracle for tests, and not fast.
+/// The forward policy is `P_F(s' | s) = F(s') P_B(s | s') / F(s)` for each legal move. States are looked up
+/// in a [`StateGraph`], and all numbers are in double precision. The policy is a reference for tests, and not
+/// fast.
 ///
 /// ```
 /// use gfn::{env::StateGraph, metrics::{Distances, ExactPolicy}, policy::UniformPolicy, examples::{Chain, Positions}};
@@ -39,8 +40,8 @@ impl<'a, E: EnumerableEnv> ExactPolicy<'a, E> {
     /// Computes the exact policy of a reward with the P_B of `backward`.
     ///
     /// # Errors
-    /// The errors of [`StateGraph::exact_flows`], which refuses a P_B that leaks mass to states that no forward move
-    /// reaches.
+    /// Those of [`StateGraph::exact_flows`], which returns an error for a P_B that gives probability to
+    /// states that no forward move reaches.
     pub fn new(
         graph: &'a StateGraph<E>,
         env: &E,
@@ -50,13 +51,14 @@ impl<'a, E: EnumerableEnv> ExactPolicy<'a, E> {
         Ok(Self { graph, backward, flows: graph.exact_flows(env, backward, reward, None)? })
     }
 
-    /// The exact flows.
+    /// Returns the exact flows.
     #[must_use]
     pub fn flows(&self) -> &ExactFlows {
         &self.flows
     }
 
-    /// Returns the index of each state. `words` describes a state without an index, for the error message.
+    /// Returns the index in the state graph of each state. `words(row)` describes a state that has no index,
+    /// for the error message.
     fn indices(&self, keys: &[E::Key], words: impl Fn(usize) -> String) -> Result<Vec<usize>> {
         let index = |(row, key)| {
             self.graph.index_of_key(key).ok_or_else(|| {
@@ -80,7 +82,7 @@ impl<'a, E: EnumerableEnv> ExactPolicy<'a, E> {
         };
         let children = self.indices(&env.child_keys(states, &inner.rows, &inner.slots)?, of_child)?;
         inner.places.iter().zip(children).for_each(|(&k, child)| logits[k] += self.flows.log_flow[child]);
-        // Logits are log edge flows, as flow matching requires.
+        // The logits are the logs of edge flows, as the objective of flow matching requires.
         for (k, logit) in logits.iter_mut().enumerate() {
             if moves.exit[k] {
                 *logit = self.flows.log_rewards[indices[moves.rows[k]]];
@@ -91,7 +93,8 @@ impl<'a, E: EnumerableEnv> ExactPolicy<'a, E> {
     }
 }
 
-/// Returns blocks of logits `[rows, width]` with these values in the legal slots.
+/// Returns blocks of logits, each `[rows, width]`, with `values` in the slots of the legal moves and 0
+/// elsewhere.
 fn blocks(masks: &Masks, moves: &Moves, values: &[f64]) -> Vec<Tensor> {
     let mut out: Vec<Vec<f64>> = masks.blocks.iter().map(|block| vec![0.0; block.rows() * block.width]).collect();
     for ((&row, &slot), &value) in moves.rows.iter().zip(&moves.slots).zip(values) {

@@ -1,5 +1,5 @@
-//! The distribution of a policy over a state space that is too large to list: improbable states are dropped, and
-//! their mass is counted.
+//! The distribution of a policy over a state space that is too large to list. Improbable states are dropped,
+//! and their probability is added up.
 
 use std::collections::HashMap;
 use std::f64::consts::LN_2;
@@ -11,28 +11,28 @@ use crate::metrics::distances::jsd_term;
 use crate::policy::Policy;
 use crate::{Error, Result};
 
-/// The distribution of a policy, except for dropped mass.
+/// The distribution of a policy, except for the probability of dropped states.
 #[derive(Clone, Debug)]
 pub struct PrunedDistribution<E: EnumerableEnv> {
     /// The finished objects that were found.
     pub states: E::States,
-    /// A lower bound on the probability of each object.
+    /// A lower bound on the probability of each object, in the order of `states`.
     pub probs: Vec<f64>,
-    /// The dropped mass; together with `probs` it sums to 1.
+    /// The probability of all dropped states. Together with `probs` it sums to 1.
     pub dropped: f64,
-    /// The number of expanded states.
+    /// The number of states whose moves were followed.
     pub n_expanded: usize,
 }
 
 impl<E: EnumerableEnv> PrunedDistribution<E> {
-    /// Returns an upper bound on the Jensen-Shannon divergence from a target, given the target's probability of each
-    /// object found.
+    /// Returns an upper bound on the Jensen-Shannon divergence from a target distribution. `target` is the
+    /// target's probability of each object in `states`.
     ///
-    /// Dropped mass counts as if the target had no mass there, with ln 2 / 2 per unit; so does the target's mass on
-    /// other objects.
+    /// Dropped probability is counted as if the target had none of its probability there, which adds ln 2 / 2
+    /// per unit. The target's probability of objects that weren't found is counted in the same way.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there is one probability for each object found.
+    /// [`Error::Shape`] unless there is one probability for each object in `states`.
     pub fn jsd_bound(&self, target: &[f64]) -> Result<f64> {
         let remedy = "give R(x) / Z of each of the found `states`";
         check_len("the target's probabilities", self.probs.len(), target.len(), remedy)?;
@@ -42,7 +42,7 @@ impl<E: EnumerableEnv> PrunedDistribution<E> {
     }
 }
 
-/// Objects in the order in which they were found, with the probability of each so far.
+/// The objects in the order in which they were found, with the probability of each so far.
 struct EndedObjects<E: EnumerableEnv> {
     places: HashMap<E::Key, usize>,
     states: E::States,
@@ -65,11 +65,13 @@ impl<E: EnumerableEnv> EndedObjects<E> {
     }
 }
 
-/// Pushes a policy's probability mass step by step through the states that have a mass of at least `tau` at that step.
+/// Follows a policy's probability step by step through the states that have a probability of at least `tau`
+/// at that step.
 ///
-/// The cost is small for a policy with concentrated mass, for any number of states. Otherwise `dropped` is large, and
-/// the result means little. Up to isomorphism the result is correct for equivariant policies only (test the policy on
-/// a smaller problem with [`StateGraph::check_equivariance`](crate::env::StateGraph::check_equivariance)).
+/// The cost is small for a policy whose probability is concentrated on few states, for any number of states.
+/// For other policies `dropped` is large, and the result has little meaning. Up to isomorphism the result is
+/// correct for equivariant policies only (test the policy on a smaller problem with
+/// [`StateGraph::check_equivariance`](crate::env::StateGraph::check_equivariance)).
 ///
 /// ```
 /// use gfn::{metrics::pruned_distribution, policy::UniformPolicy, examples::Chain};
@@ -80,9 +82,9 @@ impl<E: EnumerableEnv> EndedObjects<E> {
 /// ```
 ///
 /// # Errors
-/// [`Error::Config`] for an environment of several instances; [`Error::Contract`] for a state without any move and
-/// without the exit; [`Error::TooManyStates`] if more than `max_states` states would be expanded (raise `tau`); the
-/// errors of the policy.
+/// [`Error::Config`] for an environment of several instances; [`Error::Contract`] for a state without any
+/// legal move or exit; [`Error::TooManyStates`] if more than `max_states` states would be expanded (raise
+/// `tau`); those of the policy.
 pub fn pruned_distribution<E: EnumerableEnv>(
     env: &E,
     policy: &dyn Policy<E>,
@@ -95,14 +97,14 @@ pub fn pruned_distribution<E: EnumerableEnv>(
     let mut ended: EndedObjects<E> =
         EndedObjects { places: HashMap::new(), states: states.select(&[]), probs: Vec::new() };
     let (mut dropped, mut n_expanded) = (0.0, 0);
-    // `true` for each state in which the trajectories that reach it end.
+    // The entry of a state is `true` if trajectories that reach the state end there.
     let mut finished = vec![true];
     while !mass.is_empty() {
         n_expanded += mass.len();
         if n_expanded > max_states {
             return Err(Error::TooManyStates { limit: max_states });
         }
-        // The mass of each child, and the first move found that leads to it.
+        // The probability of each child, and the first move found that leads to the child.
         let mut next: HashMap<E::Key, usize> = HashMap::new();
         let mut children: Vec<(f64, usize, u32)> = Vec::new();
         for start in (0..mass.len()).step_by(CHUNK) {
@@ -144,7 +146,7 @@ mod tests {
     use crate::env::Env;
     use crate::examples::Chain;
 
-    /// Where policy and target can't be compared, each may be where the other isn't: ln 2 / 2 for all of either.
+    /// Checks that dropped probability and the target's probability of other objects add ln 2 / 2 per unit.
     #[test]
     fn what_was_dropped_and_what_was_not_found_count_in_full() {
         let states = Chain::new(2).initial(&[0, 0]);

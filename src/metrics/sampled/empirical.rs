@@ -1,4 +1,5 @@
-//! The empirical distribution of samples, and its noise floor for a perfect sampler.
+//! The empirical distribution of samples, and the distance from the target that samples of a perfect sampler
+//! have.
 
 use crate::env::{EnumerableEnv, Rows, StateGraph};
 use crate::metrics::Distances;
@@ -9,7 +10,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// Returns the share of each state among these finished objects, by state index.
     ///
     /// # Errors
-    /// [`Error::Contract`] for an object in which no trajectory can end; [`Error::Config`] for no samples.
+    /// [`Error::Contract`] for an object in which no trajectory can end; [`Error::Config`] if there are no
+    /// samples.
     pub fn empirical(&self, env: &E, samples: &E::States) -> Result<Vec<f64>> {
         if samples.is_empty() {
             return Err(Error::config("samples", "none", "at least one sample"));
@@ -28,22 +30,23 @@ impl<E: EnumerableEnv> StateGraph<E> {
     }
 }
 
-/// The distance of the samples of a *perfect* sampler from the target. Print it beside any figure that is computed from
-/// samples.
+/// The distance from the target that samples of a *perfect* sampler have on average. Report it beside any
+/// distance that is computed from samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NoiseFloor {
-    /// The mean total variation.
+    /// The mean total variation over the simulated rounds.
     pub tv: f64,
-    /// The standard deviation of the total variation.
+    /// The standard deviation of the total variation over the simulated rounds.
     pub tv_sd: f64,
-    /// The mean Jensen-Shannon divergence.
+    /// The mean Jensen-Shannon divergence over the simulated rounds.
     pub jsd: f64,
-    /// The standard deviation of the Jensen-Shannon divergence.
+    /// The standard deviation of the Jensen-Shannon divergence over the simulated rounds.
     pub jsd_sd: f64,
 }
 
 impl NoiseFloor {
-    /// Draws `n_samples` from the target, `rounds` times, and measures the distances.
+    /// Draws `n_samples` samples from the target, `rounds` times, and measures the distances of their shares
+    /// from the target.
     ///
     /// ```
     /// use gfn::{metrics::NoiseFloor, Rng};
@@ -54,7 +57,7 @@ impl NoiseFloor {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Config`] for no samples or rounds, and for a target that isn't a distribution.
+    /// [`Error::Config`] if `n_samples` or `rounds` is 0, and for a target that isn't a distribution.
     pub fn simulate(target: &[f64], n_samples: usize, rounds: usize, rng: &mut Rng) -> Result<Self> {
         if n_samples == 0 || rounds == 0 {
             let got = format!("{n_samples} and {rounds}");
@@ -77,12 +80,13 @@ impl NoiseFloor {
     }
 }
 
-/// Cumulative sums of weights, to draw indices in proportion to the weights.
+/// The cumulative sums of weights, from which indices are drawn in proportion to the weights.
 #[derive(Clone, Debug)]
 pub struct Cumulative(Vec<f64>);
 
 impl Cumulative {
-    /// Adds up weights of 0 or more, at least one of which isn't 0. The weights needn't sum to 1.
+    /// Creates the sums of weights that are 0 or more. At least one weight must be above 0. The weights
+    /// needn't sum to 1.
     #[must_use]
     pub fn new(weights: &[f64]) -> Self {
         let mut total = 0.0;
@@ -101,7 +105,7 @@ impl Cumulative {
     /// ```
     ///
     /// # Panics
-    /// If there are no weights.
+    /// Panics if there are no weights.
     #[must_use]
     pub fn draw(&self, rng: &mut Rng) -> usize {
         let u = rng.uniform() * self.0.last().copied().unwrap_or_default();
@@ -109,7 +113,8 @@ impl Cumulative {
     }
 }
 
-/// Returns the mean and the sample standard deviation, which is 0 for a single value.
+/// Returns the mean and the sample standard deviation of values. The standard deviation of a single value is
+/// 0.
 pub(in crate::metrics) fn mean_and_sd(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;

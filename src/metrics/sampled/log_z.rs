@@ -1,4 +1,5 @@
-//! Bounds and an importance-sampled estimate of log Z from trajectories, if states can't be listed.
+//! Bounds on log Z and an importance-sampled estimate from trajectories, for environments whose states can't
+//! be listed.
 
 use super::empirical::mean_and_sd;
 use super::objects::in_batches;
@@ -17,14 +18,14 @@ const Z_95: f64 = 1.959_963_984_540_054;
 /// A mean and its standard error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// The mean.
+    /// The mean of the values.
     pub mean: f64,
     /// The standard error of the mean.
     pub standard_error: f64,
 }
 
 impl Estimate {
-    /// Estimates the mean of a distribution from independent draws.
+    /// Estimates the mean of a distribution from independent samples.
     #[must_use]
     pub fn from_values(values: &[f64]) -> Self {
         let (mean, sd) = mean_and_sd(values);
@@ -35,13 +36,13 @@ impl Estimate {
 /// An estimate of log Z from forward trajectories, with `log w = log R + log P_B - log P_F` of each trajectory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LogZEstimate {
-    /// The mean of log w, an estimate of a lower bound on log Z. Its expectation is at most log Z, and equal to log Z
-    /// for an exact policy whose P_B fits its P_F.
+    /// The mean of log w, an estimate of a lower bound on log Z. Its expectation is at most log Z. It equals
+    /// log Z if P_F and P_B satisfy trajectory balance exactly.
     pub elbo: Estimate,
     /// The log of the mean of w, a consistent estimate of log Z.
     pub log_z: f64,
-    /// The 95 % confidence interval of `log_z` (delta method). It is an estimate and no bound, and reliable only if
-    /// `effective_samples` is large.
+    /// The 95 % confidence interval of `log_z` (delta method). It is an estimate and not a bound, and it is
+    /// reliable only if `effective_samples` is large.
     pub interval: (f64, f64),
     /// `(sum w)^2 / sum w^2`, the number of equally weighted samples with the same information.
     pub effective_samples: f64,
@@ -49,11 +50,11 @@ pub struct LogZEstimate {
 
 /// Estimates log Z from `n` forward trajectories of a policy.
 ///
-/// R is the reward of training, with the environment's measure over states. log Z is still the log of the sum of the
-/// raw reward over objects.
+/// The weights use the reward of training, with the environment's correction for symmetry. The estimated log
+/// Z is still the log of the sum of the raw reward over objects.
 ///
 /// # Errors
-/// The errors of sampling and scoring; [`Error::Config`] for no trajectories.
+/// Those of sampling and scoring; [`Error::Config`] if `n` is 0.
 pub fn estimate_log_z<E>(
     env: &E,
     policy: &dyn Policy<E>,
@@ -76,7 +77,7 @@ where
 /// trajectories and calls this function.
 ///
 /// # Errors
-/// [`Error::Config`] for no weights; [`Error::NonFinite`] for a weight that isn't finite.
+/// [`Error::Config`] for an empty list; [`Error::NonFinite`] for a log-weight that isn't finite.
 pub fn importance_log_z(log_weights: &[f64]) -> Result<LogZEstimate> {
     let n = log_weights.len();
     if n == 0 {
@@ -88,7 +89,7 @@ pub fn importance_log_z(log_weights: &[f64]) -> Result<LogZEstimate> {
     let log_z = log_sum - (n as f64).ln();
     let effective_samples = (2.0 * log_sum - log_sum_exp(log_weights.iter().map(|w| 2.0 * w))).exp();
     let relative: Vec<f64> = log_weights.iter().map(|w| (w - log_z).exp()).collect();
-    // One sample has no spread.
+    // A single sample gives no information about the spread, so the interval is infinite.
     let half = if n > 1 { Z_95 * Estimate::from_values(&relative).standard_error } else { f64::INFINITY };
     Ok(LogZEstimate {
         elbo: Estimate::from_values(log_weights),
@@ -98,15 +99,15 @@ pub fn importance_log_z(log_weights: &[f64]) -> Result<LogZEstimate> {
     })
 }
 
-/// Estimates an upper bound on log Z: the mean of log w over backward trajectories from finished objects drawn from the
-/// *target*.
+/// Estimates an upper bound on log Z: the mean of log w over trajectories sampled backwards from finished
+/// objects that were drawn from the *target* distribution.
 ///
-/// The expectation is at least log Z for any policy. The mean over few objects can be far below the expectation,
-/// because rare objects that weren't drawn appear neither in the mean nor in its standard error. `certify` of the
-/// package `gfn-judge` computes a bound from such objects.
+/// The expectation is at least log Z for any policy. The mean over few objects can be far below the
+/// expectation, because rare objects that weren't drawn affect neither the mean nor its standard error.
+/// `certify` of the package `gfn-judge` computes a rigorous bound from such objects.
 ///
 /// # Errors
-/// The errors of sampling and scoring; [`Error::Config`] for no objects.
+/// Those of sampling and scoring; [`Error::Config`] if there are no objects.
 pub fn eubo<E>(
     env: &E,
     policy: &dyn Policy<E>,
@@ -120,13 +121,14 @@ where
     Ok(Estimate::from_values(&target_log_weights(env, policy, reward, terminal, rng)?))
 }
 
-/// Returns log w, `log R + log P_B - log P_F`, of a backward trajectory from each of these finished objects.
+/// Returns log w, which is `log R + log P_B - log P_F`, of one trajectory sampled backwards from each of
+/// these finished objects.
 ///
-/// If an object has several states, the trajectory ends in one of them, drawn uniformly. [`eubo`] is the mean for
-/// objects drawn from the target.
+/// If an object has several states, the trajectory ends in one of them, which is drawn uniformly. [`eubo`] is
+/// the mean of log w for objects drawn from the target distribution.
 ///
 /// # Errors
-/// The errors of sampling and scoring; [`Error::Config`] for no objects.
+/// Those of sampling and scoring; [`Error::Config`] if there are no objects.
 pub fn target_log_weights<E: Env>(
     env: &E,
     policy: &dyn Policy<E>,
@@ -161,7 +163,7 @@ pub(super) fn log_weights<E: Env>(
 mod tests {
     use super::*;
 
-    /// (sum w)^2 / sum w^2.
+    /// Checks the equation `(sum w)^2 / sum w^2` on small examples.
     #[test]
     fn effective_samples_are_fewer_where_weights_differ() {
         let of = |log_weights: &[f64]| importance_log_z(log_weights).unwrap().effective_samples;

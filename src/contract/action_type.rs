@@ -4,12 +4,13 @@ use crate::env::Direction;
 use crate::graph::{GraphActionType, GraphState, Head, Move, Semantics, canonical_key, reverse_move};
 use crate::{Error, Result};
 
-/// Checks the laws of an action type on graphs of your choice: the graphs that it will meet.
+/// Checks the laws of an action type on graphs of your choice. Choose graphs like those of the environments
+/// that will use it.
 ///
-/// For every graph and every move that the type's mask allows: slots and moves translate into each other; the
-/// move changes the graph; its reverse is among the backward moves of the child and restores the graph; and
-/// the reverse of the reverse is the move itself (up to isomorphism: it leads to an isomorphic child).
-/// `removed_nodes` lists the removed nodes in the order in which they come back.
+/// The laws hold for every graph and every move that the type's mask allows. Slots and moves translate into
+/// each other. The move changes the graph. Its reverse is among the backward moves of the child and restores
+/// the graph. The reverse of the reverse is the move itself; up to isomorphism it leads to an isomorphic
+/// child. `removed_nodes` lists the removed nodes in the order in which the reverse adds them.
 ///
 /// ```
 /// use gfn::graph::{AddEdge, GraphKind, GraphState, Semantics};
@@ -20,7 +21,7 @@ use crate::{Error, Result};
 /// ```
 ///
 /// # Errors
-/// [`Error::Contract`] naming the law, the move and the graph.
+/// [`Error::Contract`] with the name of the law, the move and the graph.
 pub fn check_action_type(action_type: &dyn GraphActionType, semantics: Semantics, graphs: &[GraphState]) -> Result<()> {
     if action_type.is_exit() {
         return Ok(());
@@ -77,7 +78,7 @@ impl MoveCheck<'_> {
         Ok((after, undo))
     }
 
-    /// Returns true if a move is legal in a graph.
+    /// Returns `true` if a move is legal in a graph.
     fn is_legal(&self, direction: Direction, graph: &GraphState, action: Move) -> bool {
         let head = if direction == Direction::Forward { self.forward } else { self.backward };
         let mut mask = vec![false; head.anchor.rows(graph) * head.width];
@@ -85,8 +86,8 @@ impl MoveCheck<'_> {
         mask.get(head.encode(graph, action)) == Some(&true)
     }
 
-    /// Checks the nodes that `action` removes from the first graph, and those that `undo` removes from the
-    /// second graph. The third graph is the graph after both moves.
+    /// Checks the nodes that `action` removes from the graph `before`, and those that `undo` removes from the
+    /// graph `after`. The graph `back` is the result of both moves.
     fn check_removed(
         &self,
         direction: Direction,

@@ -1,4 +1,4 @@
-//! The states that random walks visit, and the laws of their masks.
+//! The laws of environments, checked on states that random walks visit.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,23 +8,25 @@ use super::{Budget, Coverage};
 use crate::env::{Direction, EnumerableEnv, Forms, Rows, dead_end, describe_state, instances_in_turn, random_moves};
 use crate::{Error, Result, Rng};
 
-/// The largest number of states that are checked at once.
+/// The largest number of states that are checked in one batch.
 pub(super) const BATCH: usize = 256;
-/// The largest number of mask entries of the states that the moves of a batch lead to.
+/// The largest number of mask entries in all states that the moves of one batch lead to.
 const BATCH_ENTRIES: usize = 1 << 22;
-/// The number of states of each batch whose masks are also computed alone.
+/// The number of states of each batch whose masks are also computed for the state alone.
 const N_ALONE: usize = 8;
-/// The number of steps of every walk, whatever the masks' size.
+/// The smallest number of steps of a walk, even if the masks are so large that the budget is used up.
 const MIN_STEPS: usize = 2;
-/// The smallest number of states that are examined, whatever the masks' size.
+/// The smallest number of states that are examined, even if the masks are so large that the budget is used
+/// up.
 const MIN_STATES: usize = 8;
 
-/// Checks the laws of an environment on the states that random walks visit ([`contract`](crate::contract)
-/// lists the laws).
+/// Checks the laws of an environment on the states that random walks visit. [`contract`](crate::contract)
+/// lists the laws.
 ///
 /// The walks take the exit only if no other move is legal. Backward moves are followed from the visited
-/// states, and from all states that they lead to. From more than [`Budget::followed`] states, backward walks
-/// are sampled instead; [`Coverage`] tells which. The random stream advances by the walks alone.
+/// states, and from all states that they lead to. If these are more than [`Budget::followed`] states,
+/// backward walks are sampled instead; [`Coverage`] reports which was done. Only the random walks advance the
+/// random stream.
 ///
 /// ```
 /// use gfn::{contract::{Budget, WaysBack, check_env}, examples::Chain, Rng};
@@ -34,21 +36,21 @@ const MIN_STATES: usize = 8;
 /// ```
 ///
 /// # Errors
-/// [`Error::Contract`] naming the law and the state; errors of the environment's `step`, and of
-/// [`Budget::watch`].
+/// [`Error::Contract`] with the name of the law and the state that breaks it; errors of the environment's
+/// `step`, and of [`Budget::watch`].
 pub fn check_env<E: EnumerableEnv>(env: &E, budget: Budget<'_>, rng: &mut Rng) -> Result<Coverage> {
     let visited = visited_states(env, &budget, rng)?;
     check_states(env, &select_examined(env, visited, &budget), &budget, rng)
 }
 
-/// Returns the distinct states that random walks visit, from the initial states to the last ones.
+/// Returns the distinct states that random walks visit, in the order in which they were first visited.
 ///
 /// # Errors
-/// [`Error::Contract`] for masks of a wrong shape, and for a walk that comes back to a state.
+/// [`Error::Contract`] for masks of a wrong shape, and for a walk that visits a state twice.
 pub(super) fn visited_states<E: EnumerableEnv>(env: &E, budget: &Budget<'_>, rng: &mut Rng) -> Result<E::States> {
     let mut visited = env.initial(&[]);
     let mut places: HashMap<E::Key, usize> = HashMap::new();
-    // The states of each walk.
+    // The pairs of a walk and a state that the walk visited.
     let mut passed: HashSet<(usize, usize)> = HashSet::new();
     let mut states = env.initial(&instances_in_turn(env, budget.walks.max(1)));
     let mut walks: Vec<usize> = (0..states.len()).collect();
@@ -82,7 +84,7 @@ pub(super) fn visited_states<E: EnumerableEnv>(env: &E, budget: &Budget<'_>, rng
     Ok(visited)
 }
 
-/// Returns the states that the budget allows, from the first to the last ones.
+/// Returns as many of the visited states as the budget allows, evenly spaced from the first to the last.
 pub(super) fn select_examined<E: EnumerableEnv>(env: &E, visited: E::States, budget: &Budget<'_>) -> E::States {
     let last = visited.len() - 1;
     let slots = env.masks(Direction::Forward, &visited.select(&[last])).legal.len().max(1);
@@ -92,7 +94,7 @@ pub(super) fn select_examined<E: EnumerableEnv>(env: &E, visited: E::States, bud
     visited.select(&spread)
 }
 
-/// Checks the laws on these states, and on the states that backward moves lead to.
+/// Checks the laws on these states, and on the states that backward moves from them lead to.
 pub(super) fn check_states<E: EnumerableEnv>(
     env: &E,
     states: &E::States,
@@ -114,12 +116,13 @@ pub(super) fn check_states<E: EnumerableEnv>(
         }
         search.add(&backward);
     }
-    // The caller's stream doesn't depend on the number of ways back.
+    // Backward walks use a separate stream, so that the caller's stream doesn't depend on their number.
     let ways_back = search.finish(env, budget, &mut rng.clone().split())?;
     Ok(Coverage { n_visited: states.len(), ways_back })
 }
 
-/// Returns the rows in turn, in batches whose moves lead to states of a bounded number of mask entries.
+/// Returns the indices of the states in order, divided into batches. The moves of a batch lead to states with
+/// a limited number of mask entries.
 pub(super) fn batches<E: EnumerableEnv>(env: &E, states: &E::States, max_moves: usize) -> Vec<Vec<usize>> {
     let mut out = Vec::new();
     for start in (0..states.len()).step_by(BATCH) {
@@ -176,8 +179,8 @@ fn check_masks<E: EnumerableEnv>(forward: &Expansion<'_, E>, backward: &Expansio
     Ok(())
 }
 
-/// Checks `forms`: their number equals the multiplicity, none is listed twice, and all have the same
-/// multiplicity.
+/// Checks `forms`: the number of a state's forms equals its multiplicity, no form is listed twice, the state
+/// is among its forms, and all forms have the same multiplicity.
 fn check_forms<E: EnumerableEnv>(env: &E, states: &E::States) -> Result<()> {
     let fail = |row, what| {
         let law =
@@ -214,8 +217,8 @@ mod tests {
     use super::*;
     use crate::graph::{ActionSet, AddEdge, Free, GraphEnv, GraphKind, GraphState, GraphStates, Semantics};
 
-    /// Batches of as many states whatever their moves took 16 GB for 40 nodes: each of 780 moves leads to a
-    /// state of 780 slots.
+    /// Batches of a fixed number of states took 16 GB for 40 nodes, because each of 780 moves leads to a
+    /// state with 780 slots.
     #[test]
     fn batches_hold_no_more_than_their_moves_leave_room_for() {
         let batches_of = |n: usize| {
@@ -224,13 +227,13 @@ mod tests {
             let env = GraphEnv::new(Free, actions, initial.clone()).unwrap();
             batches(&env, &GraphStates::from(vec![initial; 300]), usize::MAX)
         };
-        // Few moves: only the number of states counts.
+        // With few moves only the number of states limits a batch.
         assert_eq!(batches_of(4).iter().map(Vec::len).collect::<Vec<_>>(), [256, 44]);
-        // 780 moves and 781 slots.
+        // Each graph of 40 nodes has 780 moves and 781 slots.
         let few = batches_of(40);
         assert!(few.iter().all(|rows| (1..=6).contains(&rows.len())));
         assert_eq!(few.concat(), (0..300).collect::<Vec<_>>());
-        // One state at a time where one is already too much.
+        // A batch has a single state if even one state exceeds the limit.
         assert_eq!(batches_of(70)[..2], [[0], [1]]);
     }
 }

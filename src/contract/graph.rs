@@ -1,4 +1,4 @@
-//! The laws that only graph environments have.
+//! The laws that apply only to graph environments.
 
 use std::collections::HashMap;
 
@@ -12,8 +12,8 @@ use crate::{Error, Result, Rng};
 /// The largest number of random labellings that each graph is compared with.
 const MAX_LABELLINGS: usize = 8;
 
-/// Checks the laws of a graph environment: those of [`check_env`](super::check_env), and those that only
-/// graphs have. [`contract`](crate::contract) lists them.
+/// Checks the laws of a graph environment: those of [`check_env`](super::check_env), and those that apply
+/// only to graphs. [`contract`](crate::contract) lists them.
 ///
 /// ```
 /// use gfn::{contract::{Budget, check_graph_env}, examples::Triangles, Rng};
@@ -22,8 +22,8 @@ const MAX_LABELLINGS: usize = 8;
 /// ```
 ///
 /// # Errors
-/// [`Error::Contract`] naming the law and the state; errors of the environment's `step`, and of
-/// [`Budget::watch`].
+/// [`Error::Contract`] with the name of the law and the state that breaks it; errors of the environment's
+/// `step`, and of [`Budget::watch`].
 pub fn check_graph_env(env: &GraphEnv, budget: Budget<'_>, rng: &mut Rng) -> Result<Coverage> {
     let visited = visited_states(env, &budget, rng)?;
     check_starts_apart(env, &budget)?;
@@ -34,7 +34,7 @@ pub fn check_graph_env(env: &GraphEnv, budget: Budget<'_>, rng: &mut Rng) -> Res
         let states = visited.select(rows);
         states.graphs().iter().try_for_each(|graph| env.schema().check_graph(graph))?;
         check_initial_kept(env, &states)?;
-        // Of few states, more labellings are tried.
+        // If few states are examined, each is compared with more labellings.
         let n_labellings = (budget.states.saturating_mul(2) / states.len()).clamp(1, MAX_LABELLINGS);
         for _ in 0..n_labellings {
             budget.call_watch()?;
@@ -50,7 +50,7 @@ pub fn check_graph_env(env: &GraphEnv, budget: Budget<'_>, rng: &mut Rng) -> Res
     }
 }
 
-/// Checks that backward masks by type are those that derivation finds.
+/// Checks that the backward masks of action types are equal to those found by undoing each move.
 fn check_by_type(env: &GraphEnv, states: &GraphStates) -> Result<()> {
     if env.backward_rule() != BackwardRule::ByType {
         return Ok(());
@@ -73,8 +73,8 @@ fn check_by_type(env: &GraphEnv, states: &GraphStates) -> Result<()> {
     Ok(())
 }
 
-/// Checks for at most `max_moves` moves of each graph that legality doesn't depend on labels, up to
-/// isomorphism.
+/// Checks that the legality of moves doesn't depend on labels, if graphs are compared up to isomorphism. At
+/// most `max_moves` moves of each graph are checked.
 fn check_relabelled(env: &GraphEnv, states: &GraphStates, max_moves: usize, rng: &mut Rng) -> Result<()> {
     let Some((both, classes)) = env.symmetry().relabelled(states, rng) else { return Ok(()) };
     let n = states.len();
@@ -106,8 +106,8 @@ fn check_relabelled(env: &GraphEnv, states: &GraphStates, max_moves: usize, rng:
     Ok(())
 }
 
-/// Checks that no move restores a part of the initial graph that earlier moves removed: the graph would have
-/// no way back.
+/// Checks that no move restores a part of the initial graph that earlier moves removed. No backward
+/// trajectory would lead from such a graph to the initial state.
 fn check_initial_kept(env: &GraphEnv, states: &GraphStates) -> Result<()> {
     let keeps = |graph: &GraphState| contains(graph, env.initial_of(graph));
     let lacking: Vec<usize> = (0..states.len()).filter(|&row| !keeps(&states.graphs()[row])).collect();
@@ -129,8 +129,8 @@ fn check_initial_kept(env: &GraphEnv, states: &GraphStates) -> Result<()> {
     ))
 }
 
-/// Checks that no two instances lead to the same graph. Their flows and ways back differ, and a network sees
-/// the graph alone.
+/// Checks that no two instances lead to the same graph. The flows and backward trajectories of instances
+/// differ, but a network's input is only the graph.
 fn check_instances_apart(env: &GraphEnv, graphs: &[GraphState]) -> Result<()> {
     let mut seen = HashMap::new();
     for graph in graphs.iter().chain(env.initial_graphs()) {
@@ -142,9 +142,9 @@ fn check_instances_apart(env: &GraphEnv, graphs: &[GraphState]) -> Result<()> {
     Ok(())
 }
 
-/// Checks for the first 128 instances that no instance leads to the initial graph of another. Short walks
-/// hardly find that in large graphs. A graph that contains an instance's initial graph, and can be walked
-/// back to it, is a state of that instance.
+/// Checks, for the first 128 instances, that no instance leads to the initial graph of another. Short random
+/// walks rarely find such a case in large graphs. If a graph contains an instance's initial graph, and
+/// backward moves lead from the graph to that initial graph, the graph is a state of the instance.
 fn check_starts_apart(env: &GraphEnv, budget: &Budget<'_>) -> Result<()> {
     const INSTANCES: usize = 128;
     const WALKS_BACK: usize = 8;

@@ -1,10 +1,11 @@
 //! The laws of environments, action types, policies and rewards.
 //!
-//! A violation trains a wrong distribution, mostly without any other error. Each law is written once. A
-//! trainer checks samples ([`Budget::quick`]) before its first step, and checks policies and rewards again
-//! after ten and a hundred steps. It checks the laws of graph environments and of environments over vectors;
-//! any other environment may override [`TrainEnv::check_laws`](crate::train::TrainEnv::check_laws). Authors
-//! check all that random walks visit ([`Budget::thorough`]) in their tests.
+//! A broken law makes training learn a wrong distribution, mostly without any other error. A trainer checks
+//! the laws on samples ([`Budget::quick`]) before its first step, and checks policies and rewards again after
+//! ten and a hundred steps. It checks the laws of graph environments and of environments over vectors; any
+//! other environment may override [`TrainEnv::check_laws`](crate::train::TrainEnv::check_laws). Authors of
+//! environments should check all states and moves that random walks visit ([`Budget::thorough`]) in their
+//! tests.
 //!
 //! | law | what it guards against | checked by |
 //! |---|---|---|
@@ -33,7 +34,7 @@
 //! | roll-outs on the host use the trained policy | sampling from another policy | [`check_policy`] |
 //! | up to isomorphism a reward doesn't depend on labels | objects with several rewards | [`check_reward`] |
 //!
-//! The laws of a graph environment include those of [`check_env`]. An error is
+//! The laws of a graph environment include those that [`check_env`] checks. An error is
 //! [`Error::Contract`](crate::Error::Contract) and names the law, the state and the move. A continuous
 //! environment has no masks to check.
 
@@ -54,7 +55,7 @@ pub use ways_back::{Coverage, WaysBack};
 
 use crate::Result;
 
-/// The number of states, moves and objects that a check examines.
+/// The limits on the numbers of states, moves and objects that a check examines.
 ///
 /// ```
 /// use gfn::{contract::{Budget, check_env}, examples::Chain, Rng};
@@ -64,24 +65,25 @@ use crate::Result;
 /// ```
 #[derive(Clone, Copy)]
 pub struct Budget<'a> {
-    /// The number of random walks: 32 if quick, 100 if thorough.
+    /// The number of random walks: 32 in a quick check, 100 in a thorough one.
     pub walks: usize,
-    /// The largest number of steps of a walk: 32 if quick.
+    /// The largest number of steps of a walk: 32 in a quick check, unlimited in a thorough one.
     pub steps: usize,
-    /// The largest number of states that are examined: 48 if quick. A reward, which may be slow, is evaluated
-    /// again for a third as many objects.
+    /// The largest number of states that are examined: 48 in a quick check, unlimited in a thorough one.
+    /// Rewards may be slow, so they are evaluated again for only a third as many objects.
     pub states: usize,
-    /// The largest number of moves per state and direction that are made and undone: 3 if quick. Only `usize::MAX`
-    /// (thorough) also checks `child_keys` and `forms`, and follows backward moves.
+    /// The largest number of moves per state and direction that are made and undone: 3 in a quick check,
+    /// unlimited in a thorough one. Only `usize::MAX` also checks `child_keys` and `forms`, and follows
+    /// backward moves.
     pub moves: usize,
-    /// The largest number of mask entries, 2^19 if quick. Beyond it walks end, after at least two steps, and fewer
-    /// states are examined, but at least eight.
+    /// The largest number of mask entries: 2^19 in a quick check, unlimited in a thorough one. If masks are
+    /// larger, walks end early (after at least two steps), and fewer states (at least eight) are examined.
     pub entries: usize,
-    /// The largest number of states from which all backward moves are followed. From more, backward walks are
-    /// sampled. 0 if quick, 5,000 if thorough.
+    /// The largest number of states from which all backward moves are followed: 0 in a quick check, 5,000 in
+    /// a thorough one. If there are more states, backward walks are sampled instead.
     pub followed: usize,
-    /// A function that is called after every few hundred states of the checks of environments and policies. It may
-    /// end the check by an error, for instance if a user interrupts it.
+    /// A function that is called after every few hundred states of the checks of environments and policies.
+    /// It may end the check by returning an error, for instance if a user interrupts the program.
     pub watch: Option<&'a dyn Fn() -> Result<()>>,
 }
 
@@ -92,7 +94,7 @@ impl<'a> Budget<'a> {
         Self { walks: 32, steps: 32, states: 48, moves: 3, entries: 1 << 19, followed: 0, watch: None }
     }
 
-    /// Returns the budget for tests: all states and moves that 100 random walks visit.
+    /// Returns the budget for tests: all states that 100 random walks visit, and all their moves.
     #[must_use]
     pub fn thorough() -> Self {
         let all = usize::MAX;
@@ -105,7 +107,8 @@ impl<'a> Budget<'a> {
         Self { walks, ..self }
     }
 
-    /// Calls `watch` after every few hundred states.
+    /// Sets a function that is called after every few hundred states. It may end the check by returning an
+    /// error.
     #[must_use]
     pub fn with_watch(self, watch: &'a dyn Fn() -> Result<()>) -> Self {
         Self { watch: Some(watch), ..self }
@@ -118,12 +121,12 @@ impl<'a> Budget<'a> {
         }
     }
 
-    /// Returns true if every move of the examined states is made.
+    /// Returns `true` if every move of the examined states is made.
     fn is_complete(&self) -> bool {
         self.moves == usize::MAX
     }
 
-    /// Returns the largest number of moves in all.
+    /// Returns the largest number of moves over all states.
     fn total_moves(&self) -> usize {
         self.moves.saturating_mul(self.states)
     }

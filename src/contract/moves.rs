@@ -1,4 +1,4 @@
-//! The laws of single moves: what they do, what undoes them, and how many there are between two states.
+//! The laws of single moves: their results, their reverses, and the number of moves between two states.
 
 use std::collections::BTreeMap;
 
@@ -9,18 +9,18 @@ use crate::env::{
 };
 use crate::{Error, Result};
 
-/// Legal moves of some states in one direction, and their outcome.
+/// Legal moves of some states in one direction, and the results of making them.
 pub(super) struct Expansion<'a, E: EnumerableEnv> {
     pub(super) env: &'a E,
     pub(super) states: &'a E::States,
     pub(super) keys: Vec<E::Key>,
     pub(super) masks: Masks,
-    /// True for each state whose legal moves are all made.
+    /// The entry of a state is `true` if all its legal moves were made.
     pub(super) is_whole: Vec<bool>,
-    /// The state of each move.
+    /// The index of the state of each move.
     pub(super) rows: Vec<usize>,
     pub(super) slots: Slots,
-    /// True for each move that the masks have as the exit.
+    /// The entry of a move is `true` if the masks have it as the exit.
     pub(super) exit: Vec<bool>,
     /// The state that each move leads to.
     pub(super) after: E::States,
@@ -28,12 +28,13 @@ pub(super) struct Expansion<'a, E: EnumerableEnv> {
     step: Step<Slots>,
     /// The masks of the other direction in the states that the moves lead to.
     masks_after: Masks,
-    /// The advice in messages.
+    /// The advice that error messages end with.
     remedy: &'static str,
 }
 
 impl<'a, E: EnumerableEnv> Expansion<'a, E> {
-    /// Makes all moves of the first states, and some moves of each other state, as the budget allows.
+    /// Makes all moves of the first states, and a part of the moves of each other state, as the budget
+    /// allows.
     pub(super) fn new(env: &'a E, states: &'a E::States, direction: Direction, budget: &Budget<'_>) -> Result<Self> {
         let masks = env.masks(direction, states);
         check_shape(&masks, states.len(), direction)?;
@@ -44,7 +45,7 @@ impl<'a, E: EnumerableEnv> Expansion<'a, E> {
             let n_legal = masks.n_legal(row);
             is_whole.push(n_legal <= budget.moves || rows.len() + n_legal <= budget.total_moves());
             let apart = if is_whole[row] { 1 } else { n_legal.div_ceil(budget.moves.max(1)) };
-            // The selection is shifted from state to state, so that different moves are made.
+            // The selection is shifted from state to state, so that moves with different slots are made.
             for slot in masks.legal_slots(row).skip(row % apart).step_by(apart) {
                 rows.push(row);
                 slots.0.push(slot);
@@ -66,7 +67,7 @@ impl<'a, E: EnumerableEnv> Expansion<'a, E> {
         Ok(Self { env, states, keys, masks, is_whole, rows, slots, exit, after, keys_after, step, masks_after, remedy })
     }
 
-    /// Refuses move `k` if a law doesn't hold.
+    /// Returns an error that names the law and move `k` unless `holds` is `true`.
     pub(super) fn require(&self, holds: bool, k: usize, law: &'static str) -> Result<()> {
         if holds {
             return Ok(());
@@ -76,8 +77,8 @@ impl<'a, E: EnumerableEnv> Expansion<'a, E> {
         Err(Error::contract(law, format!("{step}, which leads to {to}{}", self.remedy)))
     }
 
-    /// Checks that forward moves change the state, are done where they end, and are undone and redone by
-    /// their reverses.
+    /// Checks that forward moves change the state, that a step is done exactly at the exit and in states
+    /// without forward moves, and that reverses undo moves, and redo them.
     pub(super) fn check_forward(&self, budget: &Budget<'_>) -> Result<()> {
         let masks = self.env.masks(Direction::Forward, &self.after);
         for (k, &row) in self.rows.iter().enumerate() {
@@ -109,7 +110,8 @@ impl<'a, E: EnumerableEnv> Expansion<'a, E> {
         Ok(())
     }
 
-    /// Checks that backward moves are redone by their reverses, and are done at the initial state.
+    /// Checks that the reverses of backward moves redo them, and that backward steps are done exactly at the
+    /// initial state.
     pub(super) fn check_backward(&self) -> Result<()> {
         self.check_reverses()?;
         for (k, is_initial) in self.env.is_initial(&self.after).into_iter().enumerate() {
@@ -119,8 +121,8 @@ impl<'a, E: EnumerableEnv> Expansion<'a, E> {
         Ok(())
     }
 
-    /// Checks that the reverses of the moves other than the exit are legal, and undo them. Returns these
-    /// moves.
+    /// Checks that the reverses of all moves but the exit are legal and undo the moves. Returns the indices
+    /// of these moves.
     fn check_reverses(&self) -> Result<Vec<usize>> {
         let (env, direction) = (self.env, self.masks.direction);
         let [is_legal, restores] = match direction {
@@ -189,14 +191,17 @@ pub(super) fn check_shape(masks: &Masks, n: usize, direction: Direction) -> Resu
     ))
 }
 
-/// Checks the counts of moves between these states, of which all moves were made, and their children.
+/// Checks the numbers of moves between these states and their children. Only states of which all moves were
+/// made are checked.
 ///
 /// # Errors
-/// [`Error::Contract`] naming two states whose counts are wrong; errors of steps and of the symmetry.
+/// [`Error::Contract`] with the names of two states whose numbers of moves are wrong; errors of steps and of
+/// the symmetry.
 pub(super) fn check_counts<E: EnumerableEnv>(forward: &Expansion<'_, E>, budget: &Budget<'_>) -> Result<()> {
     let (env, states) = (forward.env, forward.states);
     let Some(of_parent) = log_symmetry(env, states)? else { return Ok(()) };
-    // For each parent and class of children: the number of moves, and one child of the class.
+    // The value for each parent and class of children is the number of moves between them, and a move to one
+    // child of the class.
     let mut transitions: BTreeMap<(usize, &E::Key), (usize, usize)> = BTreeMap::new();
     for (k, (&row, key)) in forward.rows.iter().zip(&forward.keys_after).enumerate() {
         if forward.is_whole[row] && !forward.exit[k] {
@@ -206,7 +211,7 @@ pub(super) fn check_counts<E: EnumerableEnv>(forward: &Expansion<'_, E>, budget:
     let apart = transitions.len().div_ceil(budget.states.max(1)).max(1);
     let pairs: Vec<(usize, usize, usize)> =
         transitions.into_iter().step_by(apart).map(|((row, _), (n, k))| (row, n, k)).collect();
-    // Limits the number of parents in memory.
+    // The pairs are checked in batches, so that the number of states in memory is limited.
     for pairs in pairs.chunks(BATCH) {
         let children = forward.after.select(&pairs.iter().map(|&(_, _, k)| k).collect::<Vec<_>>());
         let Some(of_child) = log_symmetry(env, &children)? else { return Ok(()) };
@@ -238,8 +243,8 @@ pub(super) fn check_counts<E: EnumerableEnv>(forward: &Expansion<'_, E>, budget:
     Ok(())
 }
 
-/// Returns log |Aut| of each state, less that of the initial state; `None` if isomorphic states aren't
-/// corrected for symmetry.
+/// Returns log |Aut| of each state, minus log |Aut| of the initial state. Returns `None` if isomorphic states
+/// aren't corrected for symmetry.
 fn log_symmetry<E: EnumerableEnv>(env: &E, states: &E::States) -> Result<Option<Vec<f64>>> {
     let known = env.symmetry().log_symmetry(states)?;
     if known.is_none() && !env.merges_isomorphic() {
@@ -248,7 +253,7 @@ fn log_symmetry<E: EnumerableEnv>(env: &E, states: &E::States) -> Result<Option<
     Ok(known)
 }
 
-/// Returns the remedy if the number of backward moves must be multiplied by `short`.
+/// Returns the advice for the error if the number of backward moves must be multiplied by `short`.
 fn remedy(short: f64) -> String {
     let (times, way) = if short < 1.0 { (1.0 / short, "forward") } else { (short, "back") };
     if !times.is_finite() || (times - times.round()).abs() > 1e-6 {

@@ -12,7 +12,7 @@ use crate::rollout::ReplayEnv;
 use crate::tensor::to_host;
 use crate::{Error, Result, Rng};
 
-/// States, and one action of each.
+/// Some states, and one action of each state.
 struct StateActions<E: Env> {
     states: E::States,
     actions: E::Actions,
@@ -27,7 +27,7 @@ impl<E: ReplayEnv> StateActions<E> {
         Self { states: self.states.select(rows), actions: self.actions.select(rows) }
     }
 
-    /// Returns at most `n` of the states, no two of them equal.
+    /// Returns at most `n` of the states with their actions. No two of the states are equal.
     fn distinct_sample(&self, n: usize) -> Self {
         let distinct = self.states.group().first;
         let apart = distinct.len().div_ceil(n.max(1)).max(1);
@@ -39,14 +39,15 @@ impl<E: ReplayEnv> StateActions<E> {
     }
 }
 
-/// The check of one part of a policy.
+/// The check of one distribution of a policy.
 struct PartCheck<'a, E> {
     env: &'a E,
     policy: &'a dyn Policy<E>,
     conditions: Option<&'a Tensor>,
-    /// The part of the policy: P_F, P_B or the prior, the P_F that the objective is relative to.
+    /// The distribution that is checked: P_F, P_B or the prior, which is the P_F that the objective is
+    /// relative to.
     part: Quantity,
-    /// The size of the policy's logits ([`logit_size`]).
+    /// The size of the policy's logits ([`logit_size`]), which determines the rounding that is allowed.
     size: f64,
 }
 
@@ -59,8 +60,8 @@ impl<E: ReplayEnv> PartCheck<'_, E> {
         if self.part == Quantity::LogPrior { "of the prior".to_owned() } else { self.direction().to_string() }
     }
 
-    /// Returns the log-probability of each action, evaluated in one batch under the conditions from row
-    /// `first` on.
+    /// Returns the log-probability of each action. All states are evaluated in one batch, with the conditions
+    /// from row `first` on.
     fn log_probs(&self, sample: &StateActions<E>, first: usize) -> Result<Vec<f64>> {
         let narrow = |c: &Tensor| c.f_narrow(0, first as i64, sample.len() as i64);
         let conditions = self.conditions.map(narrow).transpose()?;
@@ -75,8 +76,8 @@ impl<E: ReplayEnv> PartCheck<'_, E> {
         })
     }
 
-    /// Checks that the policy's values for a state depend neither on the other states of its batch nor on
-    /// chance.
+    /// Checks that the policy's probabilities for a state depend neither on the other states of its batch nor
+    /// on chance.
     fn check_independence(&self, sample: &StateActions<E>, together: &[f64]) -> Result<()> {
         let offsets: Vec<usize> = (0..=sample.len()).collect();
         let alone = |row: usize| self.log_probs(&sample.select(&[row]), row);
@@ -84,8 +85,8 @@ impl<E: ReplayEnv> PartCheck<'_, E> {
         check_alone(&offsets, together, self.size, alone, words)
     }
 
-    /// Checks that the policy gives the same probabilities for a state under other labels, if labels mean
-    /// nothing.
+    /// Checks that the policy gives the same probabilities for a state under other labels, if states that
+    /// differ only in labels are one object.
     fn check_equivariance(&self, sample: &StateActions<E>, values: &[f64]) -> Result<()> {
         let symmetry = self.env.symmetry();
         let Some((both, classes)) = symmetry.relabelled(&sample.states, &mut Rng::seeded(0)) else {
@@ -105,7 +106,7 @@ impl<E: ReplayEnv> PartCheck<'_, E> {
 
     /// Checks that `Policy::on_host`, which roll-outs use, returns the same log-probabilities as `evaluate`.
     fn check_host(&self, sample: &StateActions<E>, values: &[f64]) -> Result<()> {
-        // Only roll-outs without conditions are made on the host, and none by a prior.
+        // Roll-outs with conditions aren't made on the host, nor are roll-outs by a prior.
         if self.conditions.is_some() || self.part == Quantity::LogPrior {
             return Ok(());
         }
@@ -117,7 +118,8 @@ impl<E: ReplayEnv> PartCheck<'_, E> {
         self.compare(law, values, &log_probs(Some(dist), sample)?, words)
     }
 
-    /// Refuses log-probabilities that differ; `words` tells where both come from.
+    /// Returns an error for log-probabilities that differ by more than rounding. `words` describes where both
+    /// values come from.
     fn compare(
         &self,
         law: &'static str,
@@ -134,7 +136,7 @@ impl<E: ReplayEnv> PartCheck<'_, E> {
     }
 }
 
-/// The smallest limit on the steps of the walks on whose states policies are compared.
+/// The smallest limit on the number of steps of the random walks that visit the checked states.
 const MIN_STEPS: usize = 64;
 
 /// Returns states of random walks with the forward actions taken there, and states with the backward actions
@@ -171,10 +173,10 @@ fn random_states<E: ReplayEnv>(env: &E, budget: &Budget<'_>, rng: &mut Rng) -> R
     ))
 }
 
-/// Returns the log-probability of each action; 0 if there is no such distribution.
+/// Returns the log-probability of each action, or 0 for each if the policy has no such distribution.
 ///
 /// # Errors
-/// [`Error::NonFinite`] for a value that is NaN, which differs from itself.
+/// [`Error::NonFinite`] for a value that is NaN, because NaN can't be compared.
 fn log_probs<E: ReplayEnv>(dist: Option<E::Dist>, sample: &StateActions<E>) -> Result<Vec<f64>> {
     let Some(dist) = dist else { return Ok(vec![0.0; sample.len()]) };
     let all: Vec<usize> = (0..sample.len()).collect();
@@ -185,12 +187,13 @@ fn log_probs<E: ReplayEnv>(dist: Option<E::Dist>, sample: &StateActions<E>) -> R
     Err(Error::non_finite("log-probability that the policy gives", row, values[row], remedy))
 }
 
-/// Checks the laws of a policy and its prior on states of random walks: it evaluates each state by itself, is
-/// equivariant if labels mean nothing, and samples from the distribution that is trained. Conditions are
-/// drawn from `conditions`.
+/// Checks the laws of a policy and its prior on states of random walks: its probabilities for a state don't
+/// depend on other states, it is equivariant if states that differ only in labels are one object, and it
+/// samples from the distribution that is trained. Conditions are drawn from `conditions`.
 ///
-/// Returns `false` without a check if there is no source of conditions and the policy can't be evaluated without
-/// one: [`Error::Missing`] or [`Error::Shape`]. A trainer evaluates it in its first step.
+/// Returns `false` without a check if there is no source of conditions and the policy can't be evaluated
+/// without a condition ([`Error::Missing`] or [`Error::Shape`]). A trainer then checks the policy in its
+/// first step.
 ///
 /// ```
 /// use gfn::{contract::{Budget, check_policy}, examples::Chain, policy::UniformPolicy, Rng};
@@ -199,7 +202,7 @@ fn log_probs<E: ReplayEnv>(dist: Option<E::Dist>, sample: &StateActions<E>) -> R
 /// ```
 ///
 /// # Errors
-/// [`Error::Contract`] naming the law; [`Error::Missing`] for an environment with nothing to build;
+/// [`Error::Contract`] with the name of the law; [`Error::Missing`] for an environment without any move;
 /// [`Error::NonFinite`] for log-probabilities that are NaN; errors of the environment and of the policy.
 pub fn check_policy<E: ReplayEnv>(
     env: &E,

@@ -1,4 +1,4 @@
-//! The law of rewards: a reward is the same for an object under any labels.
+//! The law of rewards: the reward of an object is the same under any labels.
 
 use std::collections::HashSet;
 
@@ -8,17 +8,18 @@ use crate::rollout::{ReplayEnv, Trajectories};
 use crate::tensor::index_tensor;
 use crate::{Error, Result, Rng};
 
-/// The smallest number of labellings that are tried: some change nothing that a reward depends on.
+/// The smallest number of relabelled objects that are tried. Some relabellings don't change the object.
 const MIN_LABELLINGS: usize = 128;
-/// Allowed difference of a log-reward, per unit of its size if that is above 1: a network in single precision
-/// sums in another order.
+/// The largest difference of two log-rewards that counts as rounding, relative to their size if it is above
+/// 1. A network in single precision may sum in another order.
 const TOLERANCE: f64 = 1e-4;
 
-/// Checks that a reward doesn't depend on labels, if labels mean nothing in the environment.
+/// Checks that a reward doesn't depend on labels, if states that differ only in labels are one object in the
+/// environment.
 ///
-/// It evaluates some objects of the batch's first `n` trajectories again under other
-/// labels. A batch without recorded log-rewards passes. So does a reward that changes from call to call for the same
-/// labels, because its difference isn't due to labels.
+/// The check evaluates the reward of some objects of the batch's first `n` trajectories again, under other
+/// labels. A batch without recorded log-rewards passes. A reward that changes from call to call for the same
+/// labels also passes, because its difference isn't due to labels.
 ///
 /// ```
 /// use gfn::contract::{Budget, check_reward};
@@ -46,8 +47,8 @@ pub fn check_reward<E: ReplayEnv>(
     let Some(known) = batch.recorded_log_rewards() else { return Ok(()) };
     let objects = batch.terminal_states();
     let n_objects = (budget.states / 3).max(1);
-    // Other labels change nothing in some objects, so more are tried. Each object comes once before any comes
-    // again.
+    // Some objects don't change under other labels, so more objects are tried than are compared. Each object
+    // is tried once before any is tried again.
     let distinct = objects.group().first.into_iter().filter(|&row| row < n);
     let distinct: Vec<usize> = distinct.take(2 * n_objects).collect();
     let n_tried = MIN_LABELLINGS.max(4 * distinct.len());
@@ -68,7 +69,8 @@ pub fn check_reward<E: ReplayEnv>(
         let values = reward.log_reward(states, conditions.as_ref())?;
         let differs = |(k, value): &(usize, f64)| {
             let expected = known[rows[*k]];
-            // The difference of equal infinities is NaN, which passes; that of an infinity and a number doesn't.
+            // The difference of two equal infinities is NaN, which passes the comparison. The difference of
+            // an infinity and a number doesn't pass.
             let size = if expected.is_finite() { expected.abs().max(1.0) } else { 1.0 };
             (expected - value).abs() > TOLERANCE * size
         };

@@ -1,5 +1,5 @@
-//! The law of ways back: every backward move leads on to the initial state. What P_B gives to any other move
-//! is lost.
+//! The law that every backward move leads on to the initial state. Probability that P_B gives to any other
+//! move is lost.
 
 use std::collections::HashMap;
 
@@ -10,48 +10,50 @@ use crate::env::topological::topological;
 use crate::env::{Direction, EnumerableEnv, KEEP_BACK, Rows, Slots, describe_move, describe_state, random_moves};
 use crate::{Error, Result, Rng};
 
-/// The number of backward walks that are sampled from each examined state; 1 if the budget is limited.
+/// The number of backward walks that are sampled from each examined state by a thorough check. A check with a
+/// limited budget samples 1.
 const WALKS_BACK: usize = 4;
-/// The largest number of steps of a backward walk, and of one under a limited budget.
+/// The largest number of steps of a backward walk; the next constant is the limit under a limited budget.
 const MAX_STEPS: usize = 100_000;
 const MAX_QUICK_STEPS: usize = 10_000;
 /// The number of steps of a backward walk between two calls of [`Budget::watch`].
 const WATCH_INTERVAL: usize = 256;
 const NO_MOVE: &str = "which isn't the initial state and has no legal backward move";
 
-/// The part of a state space that a check examined.
+/// The extent of a check: the states and backward moves that it examined.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Coverage {
-    /// The number of distinct states of random walks that were checked.
+    /// The number of distinct states visited by random walks that were checked.
     pub n_visited: usize,
-    /// The backward moves from these states that were followed.
+    /// The extent to which backward moves from these states were followed.
     pub ways_back: WaysBack,
 }
 
-/// The ways back to the initial state that a check examined.
+/// The backward trajectories to the initial state that a check examined.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WaysBack {
-    /// Every backward move of the visited states, and of all states that backward moves lead to.
+    /// A check of every backward move of the visited states, and of all states that backward moves lead to.
     All {
-        /// The number of these states.
+        /// The number of states whose backward moves were followed.
         states: usize,
     },
-    /// Random backward walks, because there are too many states. They can miss a move that leads elsewhere.
+    /// A check of random backward walks, made because there are too many states. It can miss a move that
+    /// doesn't lead to the initial state.
     Sample {
-        /// The number of walks.
+        /// The number of backward walks.
         walks: usize,
     },
 }
 
-/// A search along backward moves, from the examined states.
+/// A search that follows backward moves from the examined states.
 pub(super) struct Search<E: EnumerableEnv> {
     n_examined: usize,
-    /// The examined states, and behind them the states found.
+    /// The examined states, followed by the states that the search found.
     states: E::States,
     index: HashMap<E::Key, u32>,
-    /// The state, the parent and the slot of each backward move.
+    /// The indices of the state and its parent, and the slot, of each backward move.
     moves: Vec<(u32, u32, u32)>,
-    /// The number of states whose moves were added.
+    /// The number of states whose backward moves were added.
     done: usize,
 }
 
@@ -61,7 +63,7 @@ impl<E: EnumerableEnv> Search<E> {
         Self { n_examined: examined.len(), states: examined, index, moves: Vec::new(), done: 0 }
     }
 
-    /// Adds the backward moves of the next states.
+    /// Adds the backward moves of the next states that have none yet.
     pub(super) fn add(&mut self, backward: &Expansion<'_, E>) {
         let mut new = Vec::new();
         for (k, key) in backward.keys_after.iter().enumerate() {
@@ -103,7 +105,7 @@ impl<E: EnumerableEnv> Search<E> {
         Ok(WaysBack::Sample { walks: rows.len() })
     }
 
-    /// Checks that only the initial state has no backward move, and that backward moves lead in no cycle.
+    /// Checks that only the initial state has no backward move, and that backward moves form no cycle.
     fn check_ends(&self, env: &E) -> Result<()> {
         let n = self.states.len();
         let mut children: Vec<Vec<u32>> = vec![Vec::new(); n];
@@ -112,7 +114,7 @@ impl<E: EnumerableEnv> Search<E> {
             children[parent as usize].push(child);
             has_parent[child as usize] = true;
         }
-        // States from which some backward trajectory comes to the initial state.
+        // The entry of a state is `true` if some backward trajectory leads from it to the initial state.
         let mut leads_back = env.is_initial(&self.states);
         let stuck = (0..n).find(|&state| !has_parent[state] && !leads_back[state]);
         let mut open: Vec<usize> = (0..n).filter(|&state| leads_back[state]).collect();
@@ -139,10 +141,11 @@ impl<E: EnumerableEnv> Search<E> {
     }
 }
 
-/// Walks back at random from each of these states, until all walks have come to the initial state.
+/// Makes random backward steps from each of these states, until all walks have reached the initial state.
 ///
 /// # Errors
-/// [`Error::Contract`] for a walk that ends in another state, [`Error::StepLimit`] for one that doesn't end.
+/// [`Error::Contract`] for a walk that gets stuck in another state; [`Error::StepLimit`] if a walk is too
+/// long.
 pub(super) fn walk_back<E: EnumerableEnv>(
     env: &E,
     mut states: E::States,
@@ -151,7 +154,7 @@ pub(super) fn walk_back<E: EnumerableEnv>(
 ) -> Result<()> {
     let n = states.len();
     let limit = if budget.is_complete() { MAX_STEPS } else { MAX_QUICK_STEPS };
-    // The states before the last step, and the moves.
+    // The states before the last step, and the backward moves made from them.
     let mut last: Option<(E::States, Slots)> = None;
     for step in 0..limit {
         if step % WATCH_INTERVAL == 0 {
@@ -180,8 +183,8 @@ pub(super) fn walk_back<E: EnumerableEnv>(
     Err(Error::StepLimit { direction: Direction::Backward, limit, live, n })
 }
 
-/// Returns the error of a state without a way back, and of the move (states, row, slot) that leads there, if
-/// any.
+/// Returns the error for a state from which no backward trajectory leads to the initial state. `from` is the
+/// backward move (states, row, slot) that leads to the state, if there is one.
 fn no_way_back<E: EnumerableEnv>(env: &E, from: Option<(&E::States, usize, u32)>, parent: &str, why: &str) -> Error {
     let to = match from {
         Some((states, row, slot)) => {

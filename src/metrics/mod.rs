@@ -14,10 +14,10 @@
 //! | which modes were found, and when? | [`ModeTracker`] | training runs, samples |
 //! | how good and how diverse are the best samples? | [`TopK`] | samples |
 //!
-//! Bounds instead of estimates, and judgements of samples, are in the package `gfn-judge`.
+//! The package `gfn-judge` has bounds instead of estimates, and judgements of samples.
 //!
-//! Up to isomorphism a state represents its class: a policy is evaluated at one representative of each class. This is
-//! correct for equivariant policies only, and others are refused
+//! Up to isomorphism a state represents its class: a policy is evaluated at one representative of each class.
+//! This is correct for equivariant policies only, so other policies are refused
 //! ([`StateGraph::check_equivariance`](crate::env::StateGraph::check_equivariance)).
 
 mod distances;

@@ -38,7 +38,7 @@ pub struct ReplayBuffer<E: Env> {
     distinct: Option<(Identity<E>, HashSet<[u64; 2]>)>,
     diversity: Option<(Diversity<E::States>, Neighbours)>,
     pub(super) keeps_paths: bool,
-    /// `true` if entries store their actions. They may do so even if draws return none.
+    /// `true` if entries store their actions. They may store them even if draws return no actions.
     pub(super) stores_paths: bool,
     /// An empty list of conditions with the width, dtype and device of the conditions that were added last.
     empty_conditions: Option<Conditions>,

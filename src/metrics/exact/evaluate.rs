@@ -1,4 +1,4 @@
-//! Probabilities of a policy without gradients, on the host.
+//! The probabilities of a policy, computed without gradients and copied to the host.
 
 use tch::Tensor;
 
@@ -7,7 +7,7 @@ use crate::env::{Direction, DiscreteEnv, Rows};
 use crate::policy::{Policy, evaluate_direction};
 use crate::{Error, Result};
 
-/// Returns P_F of these states without gradient, all under one condition vector `[C]`.
+/// Returns P_F of these states without gradients. `conditions` is one condition vector `[C]` for all states.
 pub(super) fn forward_policy<E: DiscreteEnv>(
     env: &E,
     policy: &dyn Policy<E>,
@@ -20,7 +20,8 @@ pub(super) fn forward_policy<E: DiscreteEnv>(
     })
 }
 
-/// Returns log P_B of one backward action of each of these states, without gradient. Equal states are evaluated once.
+/// Returns log P_B of one backward action of each of these states, without gradients. Equal states are
+/// evaluated once.
 pub(super) fn backward_log_probs<E: DiscreteEnv>(
     env: &E,
     policy: &dyn Policy<E>,
@@ -53,7 +54,7 @@ pub(super) fn backward_log_probs<E: DiscreteEnv>(
     of_action.collect()
 }
 
-/// Repeats a condition vector `[C]` for each of `n` rows.
+/// Returns a condition vector `[C]` repeated for each of `n` states.
 pub(super) fn repeated(conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
     conditions.map(|c| c.reshape([1, -1]).expand([n as i64, -1], false))
 }

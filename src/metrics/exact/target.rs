@@ -8,27 +8,29 @@ use crate::env::{CHUNK, EnumerableEnv, Reward, Rows, StateGraph, log_rewards};
 use crate::error::check_len;
 use crate::tensor::log_sum_exp;
 
-/// The target distribution of a reward, by state index.
+/// The target distribution of a reward, with its numbers by state index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
-    /// R(x) / Z; 0 for states in which no trajectory ends. Up to isomorphism each class counts once; states that are
-    /// one object ([`Symmetry::forms`](crate::env::Symmetry::forms)) have equal shares of R.
+    /// The probability R(x) / Z of each state; 0 for states in which no trajectory ends. Up to isomorphism
+    /// each class counts once. States that are one object ([`Symmetry::forms`](crate::env::Symmetry::forms))
+    /// have equal shares of the object's R.
     pub probs: Vec<f64>,
-    /// log R(x) of the object of each state, as returned by the reward; minus infinity if no trajectory ends in the
-    /// state.
+    /// The value of log R(x) that the reward returned for the object of each state; minus infinity if no
+    /// trajectory ends in the state.
     pub log_rewards: Vec<f64>,
-    /// log Z, the log of the sum of the rewards of all objects.
+    /// The value of log Z, which is the log of the sum of the rewards of all objects.
     pub log_z: f64,
 }
 
 impl<E: EnumerableEnv> StateGraph<E> {
-    /// Returns the target distribution of a reward; `conditions` is one vector `[C]`.
+    /// Returns the target distribution of a reward. `conditions` is one condition vector `[C]` for all
+    /// states.
     ///
-    /// The raw reward is used: up to isomorphism R counts once per class, not multiplied by |Aut|, and once per
-    /// object, for any number of states of the object.
+    /// The rewards aren't multiplied by |Aut|: up to isomorphism R counts once per class. If an object has
+    /// several states, its R counts once.
     ///
     /// # Errors
-    /// The errors of [`log_rewards`].
+    /// Those of [`log_rewards`].
     pub fn target_distribution(&self, reward: &dyn Reward<E::States>, conditions: Option<&Tensor>) -> Result<Target> {
         let ends = self.ends();
         let mut of_ends = Vec::with_capacity(ends.len());
@@ -39,7 +41,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
         self.target_of(&of_ends)
     }
 
-    /// Returns the target distribution of known log-rewards, one for each of [`ends`](Self::ends).
+    /// Returns the target distribution of known log-rewards. `log_rewards` has one value for each of
+    /// [`ends`](Self::ends).
     ///
     /// ```
     /// use gfn::{env::StateGraph, examples::Triangles};
@@ -50,7 +53,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Shape`](crate::Error::Shape) for another number of log-rewards.
+    /// [`Error::Shape`](crate::Error::Shape) for a wrong number of log-rewards.
     pub fn target_of(&self, log_rewards: &[f64]) -> Result<Target> {
         let ends = self.ends();
         let remedy = "give one for each state in which trajectories can end (`StateGraph::ends`)";

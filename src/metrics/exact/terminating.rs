@@ -1,4 +1,4 @@
-//! The exact distribution of a policy: probability mass is pushed through the state graph.
+//! The exact distribution of a policy, computed by following its probability through the state graph.
 
 use tch::Tensor;
 
@@ -8,31 +8,33 @@ use crate::env::{EXIT, EnumerableEnv, Rows, StateGraph, describe_state};
 use crate::policy::Policy;
 use crate::{Error, Result, Rng};
 
-/// The number of relabelled states for the equivariance check before a distribution up to isomorphism is computed.
+/// The number of relabelled states on which equivariance is checked before a distribution up to isomorphism
+/// is computed.
 const N_EQUIVARIANCE_CHECKS: usize = 32;
 
-/// The exact distribution of a policy, by state index.
+/// The exact distribution of a policy, with its numbers by state index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TerminatingDistribution {
     /// The probability that a trajectory ends in each state.
     pub probs: Vec<f64>,
     /// The probability that a trajectory visits each state.
     pub visits: Vec<f64>,
-    /// The mean number of actions of a trajectory, the exit included.
+    /// The mean number of actions of a trajectory, including the exit.
     pub mean_len: f64,
 }
 
 impl<E: EnumerableEnv> StateGraph<E> {
-    /// Returns the distribution of a policy's finished objects, in double precision; `conditions` is one vector `[C]`.
+    /// Returns the distribution of a policy's finished objects, in double precision. `conditions` is one
+    /// condition vector `[C]` for all trajectories.
     ///
-    /// Up to isomorphism the policy is evaluated once per class, at its representative. This is correct only for an
-    /// equivariant policy, so equivariance is checked on a few relabelled states first.
+    /// Up to isomorphism the policy is evaluated once per class, at the class's representative. This is
+    /// correct only for an equivariant policy, so equivariance is first checked on a few relabelled states.
     ///
     /// # Errors
-    /// The errors of the policy; [`Error::Contract`] for a policy whose probabilities for a state depend on the other
-    /// states of its batch (a few states are also evaluated alone), that isn't equivariant although it must be, or
-    /// whose legal actions differ from the environment's, and for an environment with another initial state than the
-    /// listed one.
+    /// Those of the policy; [`Error::Contract`] for a policy whose probabilities for a state depend on the
+    /// other states of its batch (a few states are also evaluated alone), for a policy that isn't equivariant
+    /// up to isomorphism, for a policy whose legal actions differ from the environment's, and for an
+    /// environment whose initial state isn't the listed one.
     pub fn terminating_distribution(
         &self,
         env: &E,
@@ -83,7 +85,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
     }
 }
 
-/// Checks that a policy has as many legal actions in a state as the environment.
+/// Checks that a policy has the same number of legal actions in a state as the environment.
 pub(super) fn check_legal(state: usize, listed: usize, evaluated: usize) -> Result<()> {
     if listed == evaluated {
         return Ok(());

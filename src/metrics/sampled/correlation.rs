@@ -1,12 +1,13 @@
-//! Correlation of two quantities.
+//! The correlation of two quantities of the same objects.
 
 use super::empirical::mean_and_sd;
 use crate::error::check_len;
 use crate::{Error, Result};
 
-/// The correlation of two quantities of the same objects, such as log p(x) and log R(x) on a test set.
+/// The correlation of two quantities of the same objects, such as log p(x) and log R(x) of the objects of a
+/// test set.
 ///
-/// A policy that samples in proportion to the reward has log p(x) = log R(x) - log Z, so both coefficients are 1.
+/// If a policy samples in proportion to the reward, log p(x) = log R(x) - log Z, so both coefficients are 1.
 ///
 /// ```
 /// use gfn::metrics::Correlation;
@@ -17,14 +18,15 @@ use crate::{Error, Result};
 /// ```
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Correlation {
-    /// Pearson's r, from -1 to 1; `None` if one of the quantities is the same for all objects.
+    /// Pearson's correlation r, from -1 to 1; `None` if one of the quantities is the same for all objects.
     pub pearson: Option<f64>,
-    /// Spearman's rho: Pearson's r of the ranks; equal values share their mean rank.
+    /// Spearman's rank correlation rho, which is Pearson's r of the ranks. Equal values share their mean
+    /// rank. `None` if one of the quantities is the same for all objects.
     pub spearman: Option<f64>,
 }
 
 impl Correlation {
-    /// Computes the correlation of two quantities, with one value per object each.
+    /// Computes the correlation of two quantities. `x` and `y` have one value per object, in the same order.
     ///
     /// # Errors
     /// [`Error::Shape`] if the numbers of values differ; [`Error::Config`] for fewer than two objects;
@@ -50,11 +52,11 @@ fn pearson(x: &[f64], y: &[f64]) -> Option<f64> {
         return None;
     }
     let covariance: f64 = x.iter().zip(y).map(|(a, b)| (a - mean_x) * (b - mean_y)).sum::<f64>() / (x.len() - 1) as f64;
-    // Rounding may exceed the range slightly.
+    // Rounding may give a value slightly outside of the range, so it is clamped.
     Some((covariance / (sd_x * sd_y)).clamp(-1.0, 1.0))
 }
 
-/// Returns the ranks of values, from 1; equal values share their mean rank.
+/// Returns the ranks of values, counted from 1. Equal values share their mean rank.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|&i, &j| values[i].total_cmp(&values[j]));
@@ -74,11 +76,13 @@ mod tests {
 
     #[test]
     fn equals_what_is_computed_by_hand() {
-        // Means 3 and 4; sums of products 6, of squares 10 and 8: r = 6 / sqrt(80).
+        // The means are 3 and 4. The products of the differences from them sum to 6, and both sums of squares
+        // are 10.
         let c = Correlation::between(&[1.0, 2.0, 3.0, 4.0, 5.0], &[3.0, 2.0, 5.0, 6.0, 4.0]).unwrap();
         let products = [-2.0 * -1.0, -1.0 * -2.0, 0.0, 2.0, 0.0].iter().sum::<f64>();
         assert!((c.pearson.unwrap() - products / (10f64 * 10.0).sqrt()).abs() < 1e-12);
-        // Ranks of the second: 2, 1, 4, 5, 3; differences 1, 1, 1, 1, 2: rho = 1 - 6 * 8 / (5 * 24).
+        // The ranks of the second list are 2, 1, 4, 5, 3. They differ from those of the first by 1, 1, 1, 1,
+        // 2, so rho = 1 - 6 * 8 / (5 * 24).
         assert!((c.spearman.unwrap() - 0.6).abs() < 1e-12);
         assert_eq!(ranks(&[2.0, 1.0, 2.0, -0.0, 0.0]), [4.5, 3.0, 4.5, 1.5, 1.5]);
         let falling = Correlation::between(&[1.0, 2.0, 3.0], &[0.3, 0.2, 0.1]).unwrap();

@@ -1,4 +1,4 @@
-//! Estimates of the log-probabilities of objects, if states can't be listed.
+//! Estimates of the log-probabilities of objects, for environments whose states can't be listed.
 
 use tch::Tensor;
 
@@ -10,15 +10,16 @@ use crate::rollout::Sampler;
 use crate::tensor::log_sum_exp;
 use crate::{Error, Result, Rng};
 
-/// Estimates log p(x), the log-probability that a policy ends in x, for each of these finished objects.
+/// Estimates log p(x) for each of these finished objects x, the log-probability that a policy ends in x.
 ///
-/// `p(x) = E[P_F(tau) / P_B(tau | x)]` over paths sampled backwards from x by P_B. The estimate is the log of the
-/// mean of this ratio over `paths` paths per object. The mean is unbiased. Its log is biased downwards; the bias
-/// decreases with the number of paths and with the distance between P_F and P_B. If P_F and P_B balance exactly, one
-/// path gives the exact value. Up to isomorphism x is a class, and the ratio is divided by |Aut(x)| / |Aut(s0)|, just
-/// as the reward of training is multiplied by it. If several states are one object
-/// ([`Symmetry::forms`](crate::env::Symmetry::forms)), x is the object: paths to each of its states are sampled, and
-/// p(x) is the sum of the probabilities of the states.
+/// The probability is `p(x) = E[P_F(tau) / P_B(tau | x)]` over trajectories tau sampled backwards from x by
+/// P_B. The estimate is the log of the mean of this ratio over `paths` trajectories per object. The mean is
+/// unbiased. Its log is biased downwards. The bias decreases if the number of trajectories grows, and if P_F
+/// and P_B are closer to balance; if they balance exactly, one trajectory gives the exact value. Up to
+/// isomorphism x is a class, and the ratio is divided by |Aut(x)| / |Aut(s0)|, just as the reward of training
+/// is multiplied by it. If several states are one object ([`Symmetry::forms`](crate::env::Symmetry::forms)),
+/// x is the object: trajectories to each of its states are sampled, and p(x) is the sum of the probabilities
+/// of the states.
 ///
 /// ```
 /// use gfn::{metrics::estimate_log_probs, policy::UniformPolicy, examples::{Chain, Positions}, Rng};
@@ -30,8 +31,8 @@ use crate::{Error, Result, Rng};
 /// ```
 ///
 /// # Errors
-/// [`Error::Config`] for no objects or no paths; the errors of [`Symmetry::forms`](crate::env::Symmetry::forms), of
-/// sampling and of scoring.
+/// [`Error::Config`] if there are no objects or `paths` is 0; those of
+/// [`Symmetry::forms`](crate::env::Symmetry::forms), of sampling and of scoring.
 pub fn estimate_log_probs<E: Env>(
     env: &E,
     policy: &dyn Policy<E>,
@@ -44,16 +45,16 @@ pub fn estimate_log_probs<E: Env>(
     Ok(log_ratios.iter().map(|ratios| mean(ratios)).collect())
 }
 
-/// Returns `log P_F - log P_B` of paths sampled backwards from each of these finished objects, minus the
-/// environment's measure over states.
+/// Returns `log P_F - log P_B` of trajectories sampled backwards from each of these finished objects, minus
+/// the environment's correction for symmetry.
 ///
-/// The mean of the exponentials of an object's ratios is an unbiased estimate of the probability that the policy ends
-/// in the object; [`estimate_log_probs`] returns its log. The list of an object has `paths` ratios for each of its
-/// states.
+/// The mean of the exponentials of an object's ratios is an unbiased estimate of the probability that the
+/// policy ends in the object; [`estimate_log_probs`] returns its log. The list of an object has `paths`
+/// ratios for each of the object's states.
 ///
 /// # Errors
-/// [`Error::Config`] for no objects or no paths; the errors of [`Symmetry::forms`](crate::env::Symmetry::forms), of
-/// sampling and of scoring.
+/// [`Error::Config`] if there are no objects or `paths` is 0; those of
+/// [`Symmetry::forms`](crate::env::Symmetry::forms), of sampling and of scoring.
 pub fn path_log_ratios<E: Env>(
     env: &E,
     policy: &dyn Policy<E>,

@@ -1,4 +1,4 @@
-//! Metrics from samples, if states can't be listed.
+//! Metrics that are computed from samples, for environments whose states can't be listed.
 
 mod correlation;
 mod empirical;

@@ -1,24 +1,25 @@
-//! A count of the modes found so far.
+//! A tracker that counts the distinct modes found during a run.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-/// The number of modes found at some point of a run.
+/// The number of modes found up to some step of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ModeCount {
-    /// The number of training steps.
+    /// The number of training steps made.
     pub step: usize,
-    /// The number of objects whose reward was computed.
+    /// The number of objects whose reward was computed up to this step.
     pub reward_calls: u64,
-    /// The number of distinct modes found.
+    /// The number of distinct modes found up to this step.
     pub modes: usize,
 }
 
-/// Counts distinct modes against training steps and against reward calls.
+/// Counts the distinct modes found, as a function of training steps and of reward calls.
 ///
-/// Modes are distinguished by a key, such as the key of an [`EnumerableEnv`](crate::env::EnumerableEnv): up to
-/// isomorphism an object counts once under all labels. [`CountModes`](crate::run::CountModes) counts during training.
+/// Modes are distinguished by a key, such as the key of an [`EnumerableEnv`](crate::env::EnumerableEnv): up
+/// to isomorphism an object counts once under all its labellings. [`CountModes`](crate::run::CountModes) uses
+/// a tracker during training.
 ///
 /// ```
 /// use gfn::metrics::ModeTracker;
@@ -50,20 +51,21 @@ impl<K: Ord> ModeTracker<K> {
         Self::default()
     }
 
-    /// Creates a tracker from modes and points; `None` unless the points rise to the number of modes.
+    /// Creates a tracker from the keys of modes and the points of its curve. Returns `None` unless the counts
+    /// rise from point to point and end at the number of modes.
     pub(crate) fn from_parts(modes: BTreeSet<K>, curve: Vec<ModeCount>) -> Option<Self> {
         let rises = curve.first().is_none_or(|point| point.modes > 0) && curve.is_sorted_by(|a, b| a.modes < b.modes);
         let last = curve.last().map_or(0, |point| point.modes);
         (rises && last == modes.len()).then_some(Self { modes, curve })
     }
 
-    /// The modes as a set.
+    /// Returns the keys of the modes as a set.
     pub(crate) fn set(&self) -> &BTreeSet<K> {
         &self.modes
     }
 
-    /// Adds the keys of the modes that were sampled in a step; `step` and `reward_calls` count from the start of the
-    /// run.
+    /// Adds the keys of the modes that were sampled in a step. `step` and `reward_calls` are counted from the
+    /// start of the run.
     pub fn add(&mut self, step: usize, reward_calls: u64, modes: impl IntoIterator<Item = K>) {
         let before = self.modes.len();
         self.modes.extend(modes);
@@ -72,18 +74,18 @@ impl<K: Ord> ModeTracker<K> {
         }
     }
 
-    /// The number of distinct modes found.
+    /// Returns the number of distinct modes found.
     #[must_use]
     pub fn n_modes(&self) -> usize {
         self.modes.len()
     }
 
-    /// Iterates over the keys of the modes, in order.
+    /// Iterates over the keys of the modes, in ascending order.
     pub fn keys(&self) -> impl Iterator<Item = &K> {
         self.modes.iter()
     }
 
-    /// The points at which the count rose; the count is constant in between.
+    /// Returns the points at which the count rose. The count is constant between two points.
     #[must_use]
     pub fn curve(&self) -> &[ModeCount] {
         &self.curve

@@ -1,4 +1,4 @@
-//! Objects that a policy samples, in batches.
+//! Sampling objects from a policy, in batches.
 
 use std::ops::Range;
 
@@ -7,11 +7,12 @@ use crate::policy::Policy;
 use crate::rollout::Sampler;
 use crate::{Error, Result, Rng};
 
-/// The number of trajectories that are sampled and scored at once. Each batch has its own random stream.
+/// The number of trajectories that are sampled and scored at once. Each of these batches has its own random
+/// stream.
 const BATCH: usize = 1024;
 
-/// Samples `n` objects from a policy. Trajectories are sampled in batches, so that memory doesn't grow with the
-/// number of trajectories.
+/// Samples `n` objects from a policy. Trajectories are sampled in batches, so that memory for trajectories
+/// doesn't grow with `n`.
 ///
 /// ```
 /// use gfn::{env::Rows, metrics::sample_objects, policy::UniformPolicy, examples::word_env, Rng};
@@ -21,7 +22,7 @@ const BATCH: usize = 1024;
 /// ```
 ///
 /// # Errors
-/// The errors of the [sampler](Sampler).
+/// Those of the [sampler](Sampler).
 pub fn sample_objects<E: Env>(env: &E, policy: &dyn Policy<E>, n: usize, rng: &mut Rng) -> Result<E::States> {
     let sampler = Sampler::new(env, policy);
     let mut out = env.initial(&[]);
@@ -31,7 +32,8 @@ pub fn sample_objects<E: Env>(env: &E, policy: &dyn Policy<E>, n: usize, rng: &m
     Ok(out)
 }
 
-/// Computes a number for each of `n` samples, batch by batch.
+/// Computes a number for each of `n` samples, batch by batch. `compute` returns the numbers of a range of
+/// samples.
 pub(super) fn in_batches(
     n: usize,
     rng: &mut Rng,
@@ -47,7 +49,7 @@ pub(super) fn in_batches(
     Ok(out)
 }
 
-/// Divides `n` samples into batches, each with its own random stream.
+/// Divides `n` samples into batches. Returns the range of samples and the random stream of each batch.
 fn batches(n: usize, rng: &mut Rng) -> Vec<(Range<usize>, Rng)> {
     (0..n).step_by(BATCH).map(|start| (start..n.min(start + BATCH), rng.split())).collect()
 }

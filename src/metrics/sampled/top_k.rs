@@ -1,12 +1,12 @@
-//! The best samples.
+//! The reward and the diversity of the best samples.
 
 use crate::{Error, Result};
 
 /// Reward and diversity of the k samples with the largest reward (Bengio et al., *Flow Network based Generative Models
 /// for Non-Iterative Diverse Candidate Generation*, 2021).
 ///
-/// An object that was sampled twice counts twice, so that a collapsed sampler shows no diversity. To rank objects
-/// instead of samples, pass distinct objects.
+/// An object that was sampled twice counts twice, so a sampler that collapsed onto few objects shows little
+/// diversity. To rank objects instead of samples, pass distinct objects.
 ///
 /// ```
 /// use gfn::metrics::TopK;
@@ -19,18 +19,20 @@ use crate::{Error, Result};
 /// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct TopK {
-    /// The indices of the best samples, best first; of equal samples the earlier first.
+    /// The indices of the best samples, in descending order of reward. Samples of equal reward keep their
+    /// order.
     pub rows: Vec<usize>,
-    /// The mean reward of the best samples; infinite if it exceeds 1e308.
+    /// The mean reward of the best samples; infinite if a reward or their sum exceeds the range of f64.
     pub mean_reward: f64,
     /// The mean log-reward of the best samples.
     pub mean_log_reward: f64,
-    /// The mean distance between two of the best samples; 0 for a single sample.
+    /// The mean distance between pairs of the best samples; 0 for a single sample.
     pub diversity: f64,
 }
 
 impl TopK {
-    /// Finds the best `k` samples. `distance(i, j)` is the distance between samples i and j, of which i is better.
+    /// Finds the `k` samples with the largest reward. `distance(i, j)` is the distance between samples `i`
+    /// and `j`; it is called with the better sample first.
     ///
     /// # Errors
     /// [`Error::Config`] if `k` is 0 or larger than the number of samples; [`Error::NonFinite`] for a log-reward that

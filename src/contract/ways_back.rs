@@ -13,8 +13,9 @@ use crate::{Error, Result, Rng};
 /// The number of backward walks that are sampled from each examined state by a thorough check. A check with a
 /// limited budget samples 1.
 const WALKS_BACK: usize = 4;
-/// The largest number of steps of a backward walk; the next constant is the limit under a limited budget.
+/// The largest number of steps of a backward walk in a thorough check.
 const MAX_STEPS: usize = 100_000;
+/// The largest number of steps of a backward walk in a check with a limited budget.
 const MAX_QUICK_STEPS: usize = 10_000;
 /// The number of steps of a backward walk between two calls of [`Budget::watch`].
 const WATCH_INTERVAL: usize = 256;

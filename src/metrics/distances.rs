@@ -39,8 +39,8 @@ impl Distances {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Shape`] if the numbers of states differ; [`Error::Config`] if one of the lists isn't a distribution:
-    /// a number is negative or not finite, or the sum differs from 1 by more than 1e-3.
+    /// [`Error::Shape`] if the numbers of states differ; [`Error::Config`] if one of the lists isn't a
+    /// distribution: a number is negative or not finite, or the sum differs from 1 by more than 1e-3.
     pub fn between(policy: &[f64], target: &[f64]) -> Result<Self> {
         check_length("the policy's probabilities", policy.len(), target.len())?;
         check_distribution("the policy's distribution", policy)?;
@@ -106,7 +106,8 @@ pub fn modes_covered(probs: &[f64], target: &[f64], is_mode: &[bool]) -> Result<
     Ok((0..probs.len()).filter(covered).count())
 }
 
-/// Returns the number of modes that a distribution has found: the modes with a probability above 0.1 / `n_modes`.
+/// Returns the number of modes that a distribution has found: the modes with a probability above 0.1 /
+/// `n_modes`.
 ///
 /// `n_modes` is the number of modes of the problem; `is_mode` may be `true` for fewer.
 ///

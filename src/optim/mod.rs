@@ -1,5 +1,5 @@
-//! Optimisation: [`Optimizer`], Adam and SGD with their settings, schedules over the steps of a run, and averages of
-//! parameters.
+//! Optimisation: [`Optimizer`], Adam and SGD with their settings, schedules over the steps of a run, and
+//! averages of parameters.
 
 mod adam;
 mod average;

@@ -15,8 +15,8 @@ pub struct StepReport {
 /// are included; a trainer accepts any other optimizer by
 /// [`Trainer::with_optimizer`](crate::train::Trainer::with_optimizer).
 ///
-/// An optimizer holds the parameters that it updates (a clone of a [`Parameter`](crate::nn::Parameter) shares its
-/// tensor).
+/// An optimizer holds the parameters that it updates (a clone of a [`Parameter`](crate::nn::Parameter) shares
+/// its tensor).
 pub trait Optimizer: Debug + Send {
     /// Returns a short name, such as `adam`. It names the section of a checkpoint that holds the optimizer's
     /// state, so that a run can't resume with another optimizer.
@@ -25,8 +25,8 @@ pub trait Optimizer: Debug + Send {
     /// Updates every parameter from its gradient, and sets the gradients to zero, even after an error.
     ///
     /// # Errors
-    /// [`Error::NonFiniteGradient`](crate::Error::NonFiniteGradient) for a gradient that isn't finite, and any other
-    /// error that prevents a valid update. Parameters and state are unchanged then.
+    /// [`Error::NonFiniteGradient`](crate::Error::NonFiniteGradient) for a gradient that isn't finite, and
+    /// any other error that prevents a valid update. Parameters and state are unchanged then.
     fn step(&mut self) -> Result<StepReport>;
 
     /// Sets the factor by which the learning rates of the settings are multiplied, for a schedule. It

@@ -24,7 +24,8 @@ pub(super) struct Rule {
 }
 
 impl Rule {
-    /// Updates a parameter and its moments, and sets the gradient to zero. All slices must have the same length.
+    /// Updates a parameter and its moments, and sets the gradient to zero. All slices must have the same
+    /// length.
     ///
     /// The square root and the division limit the speed, so wide registers make the update 1.7 times as fast,
     /// with the same results bit for bit.

@@ -14,10 +14,10 @@
 //! | norm-diverse | [`ReplayBuffer::diverse`] with a [`Diversity`] |
 //! | terminal states only | [`ReplayBuffer::terminal_only`] |
 //!
-//! Priorities are computed in the log domain, so that log-rewards of -1e4 and less, whose rewards underflow, are still
-//! distinguished. Draws are with replacement. To draw anything but walks, use a
-//! [container](crate::rollout::Container). A [`DataSource`] sets the shares of a batch that are newly sampled,
-//! replayed, and taken from a data set.
+//! Priorities are computed in the log domain, so that log-rewards of -1e4 and less, whose rewards underflow,
+//! are still distinguished. Draws are with replacement. To draw anything but walks, use a
+//! [container](crate::rollout::Container). A [`DataSource`] sets the shares of a batch that are newly
+//! sampled, replayed, and taken from a data set.
 
 mod buffer;
 mod config;

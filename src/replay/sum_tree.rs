@@ -8,7 +8,7 @@ use super::weights::Weights;
 /// Only nodes with entries exist. A sum depends, to the last bit, on the entries alone and not on the order
 /// of changes, so that a loaded buffer makes the same draws as the saved buffer.
 pub(super) struct SumTree {
-    /// The nodes. The first one stands for every part without entries.
+    /// The nodes of the tree. The first node stands for every subtree without entries.
     nodes: Vec<Node>,
     /// The indices of nodes that are no longer in use.
     free: Vec<usize>,

@@ -137,8 +137,8 @@ impl Record {
 /// Closures `FnMut(&Trainer<E>, &mut Record) -> Result<ControlFlow<()>>` implement this trait. A run may have
 /// any number of observers. Observers with a state in checkpoints need different names.
 ///
-/// [`Record::save_checkpoint`] requests a checkpoint; [`KeepBest`](crate::run::KeepBest) saves the best step so far in
-/// this way.
+/// [`Record::save_checkpoint`] requests a checkpoint; [`KeepBest`](crate::run::KeepBest) saves the best step
+/// so far in this way.
 ///
 /// ```
 /// use std::ops::ControlFlow;

@@ -55,8 +55,8 @@ impl<E: TrainEnv> Trainer<E> {
     /// reward. Cache the values of a costly reward.
     ///
     /// # Errors
-    /// [`Error::Config`] unless the share is between 0 and 1; [`Error::Missing`] without a replay buffer, without conditions, and for a
-    /// buffer that draws by loss.
+    /// [`Error::Config`] unless the share is between 0 and 1; [`Error::Missing`] without a replay buffer,
+    /// without conditions, and for a buffer that draws by loss.
     pub fn with_hindsight(mut self, hindsight: impl Hindsight<E::States> + 'static, share: f64) -> Result<Self> {
         if !(0.0..=1.0).contains(&share) {
             return Err(Error::config("the share of hindsight", share, "a number between 0 and 1"));
@@ -120,8 +120,8 @@ impl<E: TrainEnv> Trainer<E> {
     /// an example.
     ///
     /// # Errors
-    /// [`Error::Config`] unless `0 < share <= 1`, and for a name that another part has; by the first step, for a share of no trajectory and
-    /// for shares that together exceed a batch.
+    /// [`Error::Config`] unless `0 < share <= 1`, and for a name that another part has; by the first step,
+    /// for a share of no trajectory and for shares that together exceed a batch.
     pub fn with_source(mut self, share: f64, source: impl Source<E>) -> Result<Self> {
         if !(share > 0.0 && share <= 1.0) {
             return Err(Error::config("the share of a source", share, "0 < share <= 1"));
@@ -150,7 +150,8 @@ impl<E: TrainEnv> Trainer<E> {
         Ok(self)
     }
 
-    /// Keeps an exponential moving average of the parameters ([`Average`]), updated after each step and saved in checkpoints.
+    /// Keeps an exponential moving average of the parameters ([`Average`]), updated after each step and saved
+    /// in checkpoints.
     ///
     /// # Errors
     /// [`Error::Missing`] for a policy without parameters; [`Error::Config`] unless `0 <= decay < 1`.

@@ -69,7 +69,8 @@ impl<E: Env> Trainer<E> {
         policy.downcast().ok().map(|policy| *policy)
     }
 
-    /// Tells the trainer that the policy was changed by something other than training. The next step checks it as the first step did.
+    /// Tells the trainer that the policy was changed by something other than training. The next step checks
+    /// it as the first step did.
     pub fn policy_changed(&mut self) {
         self.next_check = 0;
     }
@@ -238,8 +239,8 @@ impl<E: TrainEnv> Trainer<E> {
     /// of all observers.
     ///
     /// # Errors
-    /// [`Error::Missing`] for a policy without parameters; [`Error::File`] or [`Error::Io`] if the files can't be written, and for numbers
-    /// that aren't finite; [`Error::Peer`] if another replica has ended.
+    /// [`Error::Missing`] for a policy without parameters; [`Error::File`] or [`Error::Io`] if the files
+    /// can't be written, and for numbers that aren't finite; [`Error::Peer`] if another replica has ended.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = replica_path(self, path.as_ref());
         LAYOUT.check_target(&path)?;

@@ -14,8 +14,8 @@
 //!
 //! # Exploration
 //!
-//! Exploration changes the *behaviour*: the trajectories that the policy is trained on, not the distribution that it is trained towards. It
-//! needs an objective that learns from any trajectory.
+//! Exploration changes the *behaviour*: the trajectories that the policy is trained on, not the distribution
+//! that it is trained towards. It needs an objective that learns from any trajectory.
 //!
 //! | method | set by |
 //! |---|---|
@@ -26,8 +26,8 @@
 //! | noisy layers | [`MlpConfig::noise`](crate::nn::MlpConfig::noise) |
 //! | sampling by the average | [`Trainer::with_average`] |
 //!
-//! The package `gfn-extras` has more: an adaptive teacher, Thompson sampling, search among objects, and intrinsic rewards, which change the
-//! target while their coefficient isn't 0.
+//! The package `gfn-extras` has more: an adaptive teacher, Thompson sampling, search among objects, and
+//! intrinsic rewards, which change the target while their coefficient isn't 0.
 
 mod builder;
 mod checkpoint;

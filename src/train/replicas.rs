@@ -31,8 +31,8 @@ const N_PROBES: usize = 8;
 /// differently.
 const TOLERANCE: f64 = 1e-4;
 
-/// Compares the trainers of all replicas: parameters, objective, description, settings, step and position of the random
-/// stream. Custom schedules can't be compared.
+/// Compares the trainers of all replicas: parameters, objective, description, settings, step and position of
+/// the random stream. Custom schedules can't be compared.
 ///
 /// # Errors
 /// [`Error::Contract`] for two trainers that differ; [`Error::Peer`] if another replica has ended.
@@ -57,8 +57,8 @@ pub(crate) fn check_equal_replicas<E: Env>(trainer: &Trainer<E>) -> Result<()> {
 /// aren't compared then, because the trainer may have none.
 ///
 /// # Errors
-/// [`Error::Contract`] for environments, rewards or conditions that differ; [`Error::Peer`] if another replica has
-/// ended; those of the reward.
+/// [`Error::Contract`] for environments, rewards or conditions that differ; [`Error::Peer`] if another
+/// replica has ended; those of the reward.
 pub(super) fn check_equal_tasks<E: TrainEnv>(context: &Context<E>, has_own_rewards: bool) -> Result<()> {
     let Context { env, reward, config, conditions, .. } = context;
     let Some(group) = context.replicas() else { return Ok(()) };

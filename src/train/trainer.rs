@@ -257,7 +257,8 @@ impl<E: TrainEnv> Trainer<E> {
         Ok(())
     }
 
-    /// Scores a batch, with gradients: log-probabilities, log-rewards and everything else that the objective needs.
+    /// Scores a batch, with gradients: log-probabilities, log-rewards and everything else that the objective
+    /// needs.
     ///
     /// # Errors
     /// Those of [`score`](crate::objective::score) and of companions; [`Error::Missing`] for trajectories
@@ -297,7 +298,8 @@ impl<E: TrainEnv> Trainer<E> {
     /// Returns the loss of `scores` by the trainer's objective: one finite number.
     ///
     /// # Errors
-    /// [`Error::NonFinite`] for a loss that isn't finite; [`Error::Shape`] for one that isn't a single number; those of the objective.
+    /// [`Error::NonFinite`] for a loss that isn't finite; [`Error::Shape`] for one that isn't a single
+    /// number; those of the objective.
     pub fn loss(&mut self, scores: &BatchScores) -> Result<Tensor> {
         let started = Instant::now();
         let (loss, value) = gradients::loss(&self.context, scores)?;
@@ -371,9 +373,10 @@ impl<E: TrainEnv> Trainer<E> {
     /// from outside and a batch that was scored in parts count as steps, too, but update no replay priority.
     ///
     /// # Errors
-    /// Those of sources and companions; [`Error::Shape`] for scores of another batch; [`Error::Missing`] for an update that was made
-    /// outside of [`apply`](Self::apply) if batches are scored in chunks or by several replicas, whose gradients only `apply` computes, and
-    /// for scores of parts of a batch if a source learns from losses.
+    /// Those of sources and companions; [`Error::Shape`] for scores of another batch; [`Error::Missing`] for
+    /// an update that was made outside of [`apply`](Self::apply) if batches are scored in chunks or by
+    /// several replicas, whose gradients only `apply` computes, and for scores of parts of a batch if a
+    /// source learns from losses.
     pub fn advance(&mut self, batch: Batch<E>, scores: &BatchScores) -> Result<StepStats> {
         (E::trainer_code().advance)(self, batch, scores)
     }

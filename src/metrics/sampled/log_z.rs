@@ -33,7 +33,8 @@ impl Estimate {
     }
 }
 
-/// An estimate of log Z from forward trajectories, with `log w = log R + log P_B - log P_F` of each trajectory.
+/// An estimate of log Z from forward trajectories, with `log w = log R + log P_B - log P_F` of each
+/// trajectory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LogZEstimate {
     /// The mean of log w, an estimate of a lower bound on log Z. Its expectation is at most log Z. It equals
@@ -73,8 +74,8 @@ where
 }
 
 /// Estimates log Z from log importance weights of trajectories, such as
-/// [`Scores::relative_log_weights`](crate::objective::Scores::relative_log_weights). [`estimate_log_z`] samples
-/// trajectories and calls this function.
+/// [`Scores::relative_log_weights`](crate::objective::Scores::relative_log_weights). [`estimate_log_z`]
+/// samples trajectories and calls this function.
 ///
 /// # Errors
 /// [`Error::Config`] for an empty list; [`Error::NonFinite`] for a log-weight that isn't finite.

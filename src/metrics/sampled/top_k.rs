@@ -2,8 +2,8 @@
 
 use crate::{Error, Result};
 
-/// Reward and diversity of the k samples with the largest reward (Bengio et al., *Flow Network based Generative Models
-/// for Non-Iterative Diverse Candidate Generation*, 2021).
+/// Reward and diversity of the k samples with the largest reward (Bengio et al., *Flow Network based
+/// Generative Models for Non-Iterative Diverse Candidate Generation*, 2021).
 ///
 /// An object that was sampled twice counts twice, so a sampler that collapsed onto few objects shows little
 /// diversity. To rank objects instead of samples, pass distinct objects.
@@ -35,8 +35,8 @@ impl TopK {
     /// and `j`; it is called with the better sample first.
     ///
     /// # Errors
-    /// [`Error::Config`] if `k` is 0 or larger than the number of samples; [`Error::NonFinite`] for a log-reward that
-    /// is NaN.
+    /// [`Error::Config`] if `k` is 0 or larger than the number of samples; [`Error::NonFinite`] for a
+    /// log-reward that is NaN.
     pub fn new(log_rewards: &[f64], k: usize, distance: impl Fn(usize, usize) -> f64) -> Result<Self> {
         if k == 0 || k > log_rewards.len() {
             return Err(Error::config(

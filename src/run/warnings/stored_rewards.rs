@@ -15,9 +15,9 @@ const MAX_OBJECTS: usize = 8;
 /// The largest difference of log-rewards that counts as rounding, divided by 1 + |log R|. Other machines and
 /// other batch sizes round differently.
 const TOLERANCE: f64 = 1e-4;
-/// The share of a reward's change above which the difference between two consecutive calls shows that the reward
-/// is noisy. If fewer than `MAX_OBJECTS` objects are compared, any difference beyond rounding counts as noise,
-/// because the noise of few objects may by chance be small.
+/// The share of a reward's change above which the difference between two consecutive calls shows that the
+/// reward is noisy. If fewer than `MAX_OBJECTS` objects are compared, any difference beyond rounding counts
+/// as noise, because the noise of few objects may by chance be small.
 const NOISE_SHARE: f64 = 0.05;
 
 /// Computes the rewards of a few replayed objects again, after step 10 and after every 100 steps, and returns

@@ -1,4 +1,5 @@
-//! Checkpoints: a folder with `model.safetensors` and `manifest.json`, checked before use and replaced as a whole.
+//! Checkpoints: a folder with `model.safetensors` and `manifest.json`, checked before use and replaced as a
+//! whole.
 
 mod differences;
 mod persist;
@@ -68,8 +69,8 @@ impl Manifest {
     }
 }
 
-/// Everything that a run needs to resume: the model's parameters, further tensors by section (the optimiser's moments,
-/// a replay buffer's arrays), and a JSON state (random stream, settings, counters).
+/// Everything that a run needs to resume: the model's parameters, further tensors by section (the optimiser's
+/// moments, a replay buffer's arrays), and a JSON state (random stream, settings, counters).
 ///
 /// Tensors may be f32, f64, i64 or u8, and are restored bit for bit. On disk a checkpoint is a folder with
 /// two files. [`Checkpoint::save`] writes a new folder beside the old one and then swaps the two, so that an

@@ -119,8 +119,8 @@ pub struct SourceTraits {
     /// `true` if the trajectories come from outside of the trainer. Their log-rewards may come from another
     /// reward, so a trainer whose fresh trajectories are external doesn't check its own reward.
     pub is_external: bool,
-    /// `true` if a batch must be scored in parts, by a custom step. [`Trainer::step`](super::Trainer::step) refuses
-    /// such a source.
+    /// `true` if a batch must be scored in parts, by a custom step. [`Trainer::step`](super::Trainer::step)
+    /// refuses such a source.
     pub is_scored_in_parts: bool,
 }
 
@@ -141,8 +141,8 @@ pub struct BatchRequest {
     pub min: usize,
     /// The largest number of trajectories that enter the batch.
     pub max: usize,
-    /// `true` if the source may return more than `max`: only the last `max` enter the batch, the others are offered to
-    /// the replay buffer.
+    /// `true` if the source may return more than `max`: only the last `max` enter the batch, the others are
+    /// offered to the replay buffer.
     pub allow_more: bool,
 }
 

@@ -227,7 +227,7 @@ mod tests {
             let env = GraphEnv::new(Free, actions, initial.clone()).unwrap();
             batches(&env, &GraphStates::from(vec![initial; 300]), usize::MAX)
         };
-        // With few moves only the number of states limits a batch.
+        // Batches of states with few moves are limited only by the number of states.
         assert_eq!(batches_of(4).iter().map(Vec::len).collect::<Vec<_>>(), [256, 44]);
         // Each graph of 40 nodes has 780 moves and 781 slots.
         let few = batches_of(40);

@@ -12,7 +12,7 @@ use crate::rollout::ReplayEnv;
 use crate::tensor::to_host;
 use crate::{Error, Result, Rng};
 
-/// Some states, and one action of each state.
+/// States of random walks, and one action of each state.
 struct StateActions<E: Env> {
     states: E::States,
     actions: E::Actions,

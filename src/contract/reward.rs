@@ -47,7 +47,7 @@ pub fn check_reward<E: ReplayEnv>(
     let Some(known) = batch.recorded_log_rewards() else { return Ok(()) };
     let objects = batch.terminal_states();
     let n_objects = (budget.states / 3).max(1);
-    // Some objects don't change under other labels, so more objects are tried than are compared. Each object
+    // Relabelling doesn't change some objects, so more objects are tried than are compared. Each object
     // is tried once before any is tried again.
     let distinct = objects.group().first.into_iter().filter(|&row| row < n);
     let distinct: Vec<usize> = distinct.take(2 * n_objects).collect();

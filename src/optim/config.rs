@@ -38,9 +38,9 @@ impl AdamConfig {
     /// # Errors
     /// [`Error::Config`](crate::Error::Config) for the first invalid setting.
     pub(super) fn check(&self) -> Result<()> {
-        // With a smaller `eps`, the weighted square of a gradient may underflow in f32 although the gradient
-        // doesn't. The update, a quotient with its square root in the denominator, could then be arbitrarily
-        // large.
+        // A smaller `eps` would be unsafe: the weighted square of a gradient may underflow in f32 although
+        // the gradient doesn't. The update, which is divided by the root of that square plus `eps`, could
+        // then be arbitrarily large.
         let least = (f64::from(f32::MIN_POSITIVE) / (1.0 - self.beta2)).sqrt();
         let eps = "a finite number of at least sqrt(1.2e-38 / (1 - beta2)), which is 3.5e-18 if beta2 is 0.999";
         check_rate("lr", self.lr)?;

@@ -112,7 +112,7 @@ impl<E: Env> ReplayBuffer<E> {
     /// Creates an empty buffer that holds each finished object at most once under each condition.
     ///
     /// # Errors
-    /// Those of [`new`](Self::new).
+    /// The errors of [`new`](Self::new).
     pub fn distinct(config: ReplayConfig) -> Result<Self>
     where
         E: EnumerableEnv,

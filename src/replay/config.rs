@@ -51,8 +51,8 @@ pub enum Draw {
         exponent: f64,
     },
     /// Draws in proportion to `1 / (k n + rank)`, with n the number of stored objects. The best k n objects
-    /// have similar, higher probabilities; those of the others decline (Tripp et al., *Sample-Efficient
-    /// Optimization by Weighted Retraining*, 2020; Sendera et al. 2024 use k = 0.01).
+    /// have similar, higher probabilities; the other objects have declining ones (Tripp et al.,
+    /// *Sample-Efficient Optimization by Weighted Retraining*, 2020; Sendera et al. 2024 use k = 0.01).
     WeightedRanks {
         /// The value by which objects are ranked.
         by: RankBy,

@@ -51,8 +51,8 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
     ///
     /// # Errors
     /// [`Error::Contract`] for tensors that don't describe a buffer, and for objects that a buffer with these
-    /// settings doesn't accept; those of [`Trajectories::replay`] for actions of another environment. The
-    /// buffer is unchanged then.
+    /// settings doesn't accept; the errors of [`Trajectories::replay`] for actions of another environment.
+    /// The buffer is unchanged then.
     pub fn load_state(&mut self, env: &E, state: &[(String, Tensor)]) -> Result<()> {
         let named = &NamedTensors(state);
         let log_rewards = named.numbers::<f64>("log_rewards")?;

@@ -174,7 +174,7 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
     /// Trains until the trainer has made all steps, or the run is stopped.
     ///
     /// # Errors
-    /// Those of [`Trainer::check_savable`] before the first step, and those of [`Trainer::step`],
+    /// The errors of [`Trainer::check_savable`] before the first step, and those of [`Trainer::step`],
     /// [`Trainer::save`] and the observers. The last checkpoint is untouched then. [`Error::Warned`] for a
     /// warning with [`OnWarning::Fail`]. [`Error::Peer`] if another replica has ended or doesn't answer;
     /// resume from the last checkpoint ([`Trainer::resume`]). [`Error::Config`], before the first step, for
@@ -193,7 +193,7 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
     /// [`Trainer::advance`]. Observers are called as usual.
     ///
     /// # Errors
-    /// Those of [`run`](Self::run), and those of `step`.
+    /// The errors of [`run`](Self::run), and those of `step`.
     pub fn run_by(
         mut self,
         trainer: &mut Trainer<E>,

@@ -94,7 +94,7 @@ impl<E: Env> Context<E> {
     /// `None` if the trainer has no conditions.
     ///
     /// # Errors
-    /// Those of the source of conditions.
+    /// The errors of the source of conditions.
     pub fn draw_conditions(&self, n: usize, rng: &mut Rng) -> Result<Option<Tensor>> {
         let Some(source) = &self.conditions else { return Ok(None) };
         let Conditions(drawn) = Conditions::checked(source.draw(n, rng)?, n)?;

@@ -169,7 +169,7 @@ impl<E: Env> Trainer<E> {
     /// Runs `f` on the policy with averaged parameters, or with the current ones if there is no average.
     ///
     /// # Errors
-    /// Those of `f`.
+    /// The errors of `f`.
     pub fn averaged<T>(&self, f: impl FnOnce(&dyn Policy<E>) -> Result<T>) -> Result<T> {
         match self.context.averaged() {
             Some((averaged, parameters)) => averaged.average.with(parameters, || f(self.policy()))?,

@@ -58,7 +58,7 @@ pub(crate) fn check_equal_replicas<E: Env>(trainer: &Trainer<E>) -> Result<()> {
 ///
 /// # Errors
 /// [`Error::Contract`] for environments, rewards or conditions that differ; [`Error::Peer`] if another
-/// replica has ended; those of the reward.
+/// replica has ended; the errors of the reward.
 pub(super) fn check_equal_tasks<E: TrainEnv>(context: &Context<E>, has_own_rewards: bool) -> Result<()> {
     let Context { env, reward, config, conditions, .. } = context;
     let Some(group) = context.replicas() else { return Ok(()) };

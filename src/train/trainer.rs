@@ -84,9 +84,9 @@ impl<E: TrainEnv> Trainer<E> {
     /// # Errors
     /// [`Error::Config`] for invalid settings; [`Error::Missing`] for batches of one trajectory if the
     /// objective compares trajectories with the mean of their batch, and for an environment without any
-    /// action; those of [`TrainEnv::check_laws`] and [`Adam::new`]; [`Error::Contract`] for a policy whose
-    /// probabilities for a state depend on other states of the batch, and for a policy that distinguishes
-    /// states by their labels although states that differ only in labels are one object
+    /// action; the errors of [`TrainEnv::check_laws`] and [`Adam::new`]; [`Error::Contract`] for a policy
+    /// whose probabilities for a state depend on other states of the batch, and for a policy that
+    /// distinguishes states by their labels although states that differ only in labels are one object
     /// ([`Symmetry::relabelled`](crate::env::Symmetry::relabelled)). The check evaluates the policy on states
     /// of random walks, which have a separate random stream. A policy that takes conditions is checked by the
     /// first step.
@@ -151,8 +151,8 @@ impl<E: TrainEnv> Trainer<E> {
     /// step itself doesn't warn of training that goes wrong; [`Fit`](crate::run::Fit) does.
     ///
     /// # Errors
-    /// Those of the five methods. A step that fails before its update leaves no gradients, so a step can be
-    /// made after it.
+    /// The errors of the five methods. A step that fails before its update leaves no gradients, so a step can
+    /// be made after it.
     pub fn step(&mut self) -> Result<StepStats> {
         (E::trainer_code().step)(self)
     }
@@ -208,10 +208,10 @@ impl<E: TrainEnv> Trainer<E> {
     /// ```
     ///
     /// # Errors
-    /// Those of sampler, reward, policy and sources. The first step, the eleventh and the 101st also check
-    /// the policy as [`new`](Self::new) does. They also return [`Error::Contract`] for a reward that depends
-    /// on labels although states that differ only in labels are one object. This check asks the reward about
-    /// at most 16 relabelled objects, which [`reward_calls`](Self::reward_calls) doesn't count.
+    /// The errors of sampler, reward, policy and sources. The first step, the eleventh and the 101st also
+    /// check the policy as [`new`](Self::new) does. They also return [`Error::Contract`] for a reward that
+    /// depends on labels although states that differ only in labels are one object. This check asks the
+    /// reward about at most 16 relabelled objects, which [`reward_calls`](Self::reward_calls) doesn't count.
     pub fn draw(&mut self) -> Result<Batch<E>> {
         (E::trainer_code().draw)(self)
     }
@@ -261,10 +261,10 @@ impl<E: TrainEnv> Trainer<E> {
     /// needs.
     ///
     /// # Errors
-    /// Those of [`score`](crate::objective::score) and of companions; [`Error::Missing`] for trajectories
-    /// from outside whose conditions don't fit the trainer, for a source that scores its batch in parts, and
-    /// for a batch that [`draw`](Self::draw) didn't return if the objective compares several updates on one
-    /// batch.
+    /// The errors of [`score`](crate::objective::score) and of companions; [`Error::Missing`] for
+    /// trajectories from outside whose conditions don't fit the trainer, for a source that scores its batch
+    /// in parts, and for a batch that [`draw`](Self::draw) didn't return if the objective compares several
+    /// updates on one batch.
     pub fn score(&mut self, batch: &mut Batch<E>) -> Result<BatchScores> {
         (E::trainer_code().score)(self, batch)
     }
@@ -299,7 +299,7 @@ impl<E: TrainEnv> Trainer<E> {
     ///
     /// # Errors
     /// [`Error::NonFinite`] for a loss that isn't finite; [`Error::Shape`] for one that isn't a single
-    /// number; those of the objective.
+    /// number; the errors of the objective.
     pub fn loss(&mut self, scores: &BatchScores) -> Result<Tensor> {
         let started = Instant::now();
         let (loss, value) = gradients::loss(&self.context, scores)?;
@@ -320,7 +320,7 @@ impl<E: TrainEnv> Trainer<E> {
     /// # Errors
     /// [`Error::Missing`], before anything is updated, for a loss without a gradient (computed inside
     /// `tch::no_grad`, for example) if there are parameters to train, and for scores of parts of a batch if a
-    /// source learns from losses; those of [`update`](Self::update).
+    /// source learns from losses; the errors of [`update`](Self::update).
     pub fn apply(&mut self, loss: &Tensor, scores: &BatchScores) -> Result<()> {
         (E::trainer_code().apply)(self, loss, scores)
     }
@@ -339,8 +339,8 @@ impl<E: TrainEnv> Trainer<E> {
     /// ([`Companion::before_update`](super::Companion::before_update)), then the optimizer makes a step.
     ///
     /// # Errors
-    /// Those of companions and of [`Optimizer::step`]; [`Error::Missing`] if batches are scored in chunks or
-    /// by several replicas, because then only [`apply`](Self::apply) computes the gradients.
+    /// The errors of companions and of [`Optimizer::step`]; [`Error::Missing`] if batches are scored in
+    /// chunks or by several replicas, because then only [`apply`](Self::apply) computes the gradients.
     pub fn update(&mut self) -> Result<()> {
         self.context.check_custom_update()?;
         self.update_parameters()
@@ -373,8 +373,8 @@ impl<E: TrainEnv> Trainer<E> {
     /// from outside and a batch that was scored in parts count as steps, too, but update no replay priority.
     ///
     /// # Errors
-    /// Those of sources and companions; [`Error::Shape`] for scores of another batch; [`Error::Missing`] for
-    /// an update that was made outside of [`apply`](Self::apply) if batches are scored in chunks or by
+    /// The errors of sources and companions; [`Error::Shape`] for scores of another batch; [`Error::Missing`]
+    /// for an update that was made outside of [`apply`](Self::apply) if batches are scored in chunks or by
     /// several replicas, whose gradients only `apply` computes, and for scores of parts of a batch if a
     /// source learns from losses.
     pub fn advance(&mut self, batch: Batch<E>, scores: &BatchScores) -> Result<StepStats> {

@@ -43,7 +43,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// symmetry correction the two can't be compared, so each legal backward move is checked instead.
     ///
     /// # Errors
-    /// Those of reward and policy; [`Error::IllegalAction`] if the reverse of a move isn't legal;
+    /// The errors of reward and policy; [`Error::IllegalAction`] if the reverse of a move isn't legal;
     /// [`Error::Contract`] if P_B gives probability to unreachable states, with the name of the backward move
     /// that leads there.
     pub fn exact_flows(

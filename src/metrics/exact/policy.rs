@@ -40,7 +40,7 @@ impl<'a, E: EnumerableEnv> ExactPolicy<'a, E> {
     /// Computes the exact policy of a reward with the P_B of `backward`.
     ///
     /// # Errors
-    /// Those of [`StateGraph::exact_flows`], which returns an error for a P_B that gives probability to
+    /// The errors of [`StateGraph::exact_flows`], which returns an error for a P_B that gives probability to
     /// states that no forward move reaches.
     pub fn new(
         graph: &'a StateGraph<E>,

@@ -84,7 +84,7 @@ impl<E: EnumerableEnv> EndedObjects<E> {
 /// # Errors
 /// [`Error::Config`] for an environment of several instances; [`Error::Contract`] for a state without any
 /// legal move or exit; [`Error::TooManyStates`] if more than `max_states` states would be expanded (raise
-/// `tau`); those of the policy.
+/// `tau`); the errors of the policy.
 pub fn pruned_distribution<E: EnumerableEnv>(
     env: &E,
     policy: &dyn Policy<E>,

@@ -30,7 +30,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// several states, its R counts once.
     ///
     /// # Errors
-    /// Those of [`log_rewards`].
+    /// The errors of [`log_rewards`].
     pub fn target_distribution(&self, reward: &dyn Reward<E::States>, conditions: Option<&Tensor>) -> Result<Target> {
         let ends = self.ends();
         let mut of_ends = Vec::with_capacity(ends.len());

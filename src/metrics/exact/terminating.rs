@@ -31,10 +31,10 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// correct only for an equivariant policy, so equivariance is first checked on a few relabelled states.
     ///
     /// # Errors
-    /// Those of the policy; [`Error::Contract`] for a policy whose probabilities for a state depend on the
-    /// other states of its batch (a few states are also evaluated alone), for a policy that isn't equivariant
-    /// up to isomorphism, for a policy whose legal actions differ from the environment's, and for an
-    /// environment whose initial state isn't the listed one.
+    /// The errors of the policy; [`Error::Contract`] for a policy whose probabilities for a state depend on
+    /// the other states of its batch (a few states are also evaluated alone), for a policy that isn't
+    /// equivariant up to isomorphism, for a policy whose legal actions differ from the environment's, and for
+    /// an environment whose initial state isn't the listed one.
     pub fn terminating_distribution(
         &self,
         env: &E,

@@ -70,7 +70,7 @@ pub fn path_log_ratios<E: Env>(
         None => Forms { states: objects.clone(), offsets: (0..=objects.len()).collect() },
     };
     let sampler = Sampler::new(env, policy);
-    // With R = 1 the log importance weight is log P_B - log P_F, plus log |Aut(x)| if states are isomorphism
+    // The log importance weight with R = 1 is log P_B - log P_F, plus log |Aut(x)| if states are isomorphism
     // classes, minus log n for an object with n states. Its negative is the ratio that is returned. The
     // exponential of the ratio estimates n p(state), and the mean over the n states is the sum of their
     // probabilities, p(x).

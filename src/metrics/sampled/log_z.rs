@@ -55,7 +55,7 @@ pub struct LogZEstimate {
 /// Z is still the log of the sum of the raw reward over objects.
 ///
 /// # Errors
-/// Those of sampling and scoring; [`Error::Config`] if `n` is 0.
+/// The errors of sampling and scoring; [`Error::Config`] if `n` is 0.
 pub fn estimate_log_z<E>(
     env: &E,
     policy: &dyn Policy<E>,
@@ -108,7 +108,7 @@ pub fn importance_log_z(log_weights: &[f64]) -> Result<LogZEstimate> {
 /// `certify` of the package `gfn-judge` computes a rigorous bound from such objects.
 ///
 /// # Errors
-/// Those of sampling and scoring; [`Error::Config`] if there are no objects.
+/// The errors of sampling and scoring; [`Error::Config`] if there are no objects.
 pub fn eubo<E>(
     env: &E,
     policy: &dyn Policy<E>,
@@ -129,7 +129,7 @@ where
 /// the mean of log w for objects drawn from the target distribution.
 ///
 /// # Errors
-/// Those of sampling and scoring; [`Error::Config`] if there are no objects.
+/// The errors of sampling and scoring; [`Error::Config`] if there are no objects.
 pub fn target_log_weights<E: Env>(
     env: &E,
     policy: &dyn Policy<E>,

@@ -22,7 +22,7 @@ const BATCH: usize = 1024;
 /// ```
 ///
 /// # Errors
-/// Those of the [sampler](Sampler).
+/// The errors of the [sampler](Sampler).
 pub fn sample_objects<E: Env>(env: &E, policy: &dyn Policy<E>, n: usize, rng: &mut Rng) -> Result<E::States> {
     let sampler = Sampler::new(env, policy);
     let mut out = env.initial(&[]);

@@ -24,7 +24,7 @@ const NOISE_SHARE: f64 = 0.05;
 /// a warning if one has changed. It draws no random numbers, and the trainer doesn't count the calls.
 ///
 /// # Errors
-/// Those of the reward.
+/// The errors of the reward.
 pub(super) fn find_changed_reward<E: TrainEnv>(trainer: &Trainer<E>) -> Result<Option<Warning>> {
     let step = trainer.steps_done();
     let is_due = step == FIRST_CHECK || step.is_multiple_of(CHECK_INTERVAL);
@@ -49,7 +49,7 @@ pub(super) fn find_changed_reward<E: TrainEnv>(trainer: &Trainer<E>) -> Result<O
 /// reward is only noisy: two consecutive calls differ about as much.
 ///
 /// # Errors
-/// Those of the reward.
+/// The errors of the reward.
 fn find_changed(known: &[f64], ask: impl Fn() -> Result<Vec<f64>>) -> Result<Option<(usize, f64)>> {
     let now = ask()?;
     let tolerance = |value: &f64| TOLERANCE * (1.0 + value.abs());

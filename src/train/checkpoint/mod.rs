@@ -115,7 +115,7 @@ impl Checkpoint {
     /// become `null`.
     ///
     /// # Errors
-    /// Those of [`Parameters::check`].
+    /// The errors of [`Parameters::check`].
     pub fn new(parameters: &Parameters, step: u64, state: Value) -> Result<Self> {
         let manifest = Manifest {
             format: FORMAT,

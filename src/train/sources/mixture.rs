@@ -153,7 +153,7 @@ impl<E: TrainEnv> Sources<E> {
             return Ok(None);
         }
         let mut request = BatchRequest::exactly(max);
-        // With a replay buffer the source may supply more trajectories than requested, because the buffer
+        // A source beside a replay buffer may supply more trajectories than requested, because the buffer
         // stores them, and fewer, because replayed trajectories fill the batch.
         let replay = self.place(Share::Replay).filter(|_| replaces_policy);
         if let Some(replay) = replay {

@@ -42,7 +42,7 @@ pub fn check_action_type(action_type: &dyn GraphActionType, semantics: Semantics
     Ok(())
 }
 
-/// The check of one move of one graph.
+/// A check of the laws for one move of one graph.
 struct MoveCheck<'a> {
     action_type: &'a dyn GraphActionType,
     semantics: Semantics,

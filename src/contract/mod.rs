@@ -101,7 +101,7 @@ impl<'a> Budget<'a> {
         Self { walks: 100, steps: all, states: all, moves: all, entries: all, followed: 5_000, watch: None }
     }
 
-    /// Replaces the number of random walks.
+    /// Sets the number of random walks.
     #[must_use]
     pub fn with_walks(self, walks: usize) -> Self {
         Self { walks, ..self }

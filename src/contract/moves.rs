@@ -22,11 +22,12 @@ pub(super) struct Expansion<'a, E: EnumerableEnv> {
     pub(super) slots: Slots,
     /// The entry of a move is `true` if the masks have it as the exit.
     pub(super) exit: Vec<bool>,
-    /// The state that each move leads to.
+    /// The states that the moves lead to, one per move.
     pub(super) after: E::States,
     pub(super) keys_after: Vec<E::Key>,
     step: Step<Slots>,
-    /// The masks of the other direction in the states that the moves lead to.
+    /// The masks of the opposite direction in the states that the moves lead to, in which reverses must be
+    /// legal.
     masks_after: Masks,
     /// The advice that error messages end with.
     remedy: &'static str,

@@ -33,7 +33,7 @@ pub struct Average {
 }
 
 impl Average {
-    /// Creates an average that starts at the parameters' values.
+    /// Creates an average that starts as a copy of the parameters' values.
     ///
     /// # Errors
     /// [`Error::Config`] unless `0 <= decay < 1`.

@@ -6,13 +6,15 @@ use crate::error::check_setting;
 /// The settings of [`Adam`](super::Adam).
 #[derive(Clone, Copy, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct AdamConfig {
-    /// The learning rate of [`Group::Network`](crate::nn::Group::Network); 0 freezes the weights.
+    /// The learning rate of the parameters in [`Group::Network`](crate::nn::Group::Network); 0 freezes them.
     pub lr: f64,
-    /// The learning rate of [`Group::LogZ`](crate::nn::Group::LogZ).
+    /// The learning rate of the parameters in [`Group::LogZ`](crate::nn::Group::LogZ).
     pub log_z_lr: f64,
-    /// The decay of the first moment per step.
+    /// The factor on the first moment (the mean of gradients) from one step to the next, at least 0 and below
+    /// 1.
     pub beta1: f64,
-    /// The decay of the second moment per step.
+    /// The factor on the second moment (the mean of squared gradients) from one step to the next, at least 0
+    /// and below 1.
     pub beta2: f64,
     /// The number added to the square root of the second moment; at least `sqrt(1.2e-38 / (1 - beta2))`.
     pub eps: f64,
@@ -33,7 +35,7 @@ impl Default for AdamConfig {
 }
 
 impl AdamConfig {
-    /// Checks the settings.
+    /// Checks that each setting is in its range.
     ///
     /// # Errors
     /// [`Error::Config`](crate::Error::Config) for the first invalid setting.

@@ -27,7 +27,7 @@ use crate::{Error, Result};
 pub enum Schedule {
     /// A constant value at all steps.
     Constant(f64),
-    /// A linear change from one value to another over `steps` steps, then constant.
+    /// A linear change from one value to another over `steps` steps, followed by a constant value.
     Linear {
         /// The value at step 0.
         from: f64,
@@ -38,9 +38,9 @@ pub enum Schedule {
     },
     /// An exponential change: each step multiplies the value by the same factor, `(to / from)^(1 / steps)`.
     Exponential {
-        /// The value at step 0; not 0.
+        /// The value at step 0, which must not be 0.
         from: f64,
-        /// The value from step `steps` on; of the same sign as `from`, and not 0.
+        /// The value from step `steps` on, which must have the sign of `from` and not be 0.
         to: f64,
         /// The number of steps of the change; at least 1.
         steps: usize,
@@ -136,7 +136,7 @@ impl Schedule {
         }
     }
 
-    /// Checks that the schedule has a value at every step.
+    /// Checks that the settings of the schedule are valid and its values finite.
     ///
     /// # Errors
     /// [`Error::Config`] for values that aren't finite, a change over 0 steps, an exponential change between

@@ -11,9 +11,9 @@ use crate::nn::Parameters;
 /// The settings of [`Sgd`].
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct SgdConfig {
-    /// The learning rate of [`Group::Network`](crate::nn::Group::Network).
+    /// The learning rate of the parameters in [`Group::Network`](crate::nn::Group::Network).
     pub lr: f64,
-    /// The learning rate of [`Group::LogZ`](crate::nn::Group::LogZ).
+    /// The learning rate of the parameters in [`Group::LogZ`](crate::nn::Group::LogZ).
     pub log_z_lr: f64,
     /// The factor on the velocity from one step to the next, at least 0 and below 1.
     pub momentum: f64,

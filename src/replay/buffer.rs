@@ -26,7 +26,7 @@ use crate::{Error, Result};
 pub struct ReplayBuffer<E: Env> {
     pub(super) config: ReplayConfig,
     pub(super) priority: Option<Arc<dyn Priority>>,
-    /// The entries by serial number, the oldest first.
+    /// The entries by serial number. Older entries have smaller serial numbers.
     pub(super) entries: BTreeMap<u64, Entry<E>>,
     /// The weights of entries, from which draws take sums. Uniform draws use only the number of entries.
     pub(super) weights: SumTree,

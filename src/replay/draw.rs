@@ -16,11 +16,11 @@ pub struct ReplayDraw<E: Env> {
     pub walks: Walks<E>,
     /// The log-rewards stored with the entries.
     pub log_rewards: Vec<f64>,
-    /// The serial numbers of the entries, for [`ReplayBuffer::update_losses`].
+    /// The serial numbers of the entries, which [`ReplayBuffer::update_losses`] takes.
     pub serials: Vec<u64>,
-    /// The log of the probability of drawing each entry in a single draw.
+    /// The log-probability with which a single draw yields each entry.
     pub log_probs: Vec<f64>,
-    /// The number of objects in the buffer.
+    /// The number of objects that the buffer stored at the draw.
     pub n_stored: usize,
 }
 

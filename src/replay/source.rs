@@ -71,7 +71,7 @@ impl DataSource {
     /// [`Error::Config`] unless no share is negative and they sum to 1.
     pub fn new(on_policy: f64, replay: f64, offline: f64) -> Result<Self> {
         let sum = on_policy + replay + offline;
-        // NaN fails both conditions.
+        // NaN makes both conditions false, so it is refused.
         if [on_policy, replay, offline].iter().all(|&share| share >= 0.0) && (sum - 1.0).abs() <= Self::TOLERANCE {
             return Ok(Self(Shares { on_policy, replay, offline }));
         }

@@ -1,4 +1,4 @@
-//! A segment tree of weights over serial numbers.
+//! A segment tree that stores the weights of entries by serial number, and their sums.
 
 use super::weights::Weights;
 

@@ -9,7 +9,7 @@ const MIN_LOSS: f64 = 1e-6;
 /// that it neither overflows nor underflows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Weights {
-    /// The number of entries.
+    /// The number of entries whose weights are summed.
     pub(super) count: u32,
     max: f64,
     sum: f64,

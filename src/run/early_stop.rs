@@ -100,7 +100,7 @@ impl EarlyStop {
         self.state.best
     }
 
-    /// Adds a measurement. Returns `true` if the run should stop.
+    /// Compares a new measurement with the best value so far. Returns `true` if the run should stop.
     fn add_measurement(&mut self, value: f64) -> bool {
         if self.goal.improves(value, self.state.best, self.min_change) {
             self.state = StopState { best: Some(value), stale: 0 };

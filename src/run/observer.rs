@@ -19,7 +19,7 @@ pub type Metrics = BTreeMap<String, f64>;
 /// The results of one step. The record is passed from observer to observer, and each may add metrics.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Record {
-    /// The number of steps made, this one included.
+    /// The number of training steps made, including the step of this record.
     pub step: usize,
     /// The number of new objects whose reward was computed so far, by this replica alone
     /// ([`Trainer::reward_calls`]).

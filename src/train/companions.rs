@@ -77,7 +77,7 @@ pub trait Companion<E: Env>: Persist<E> + Any {
         Ok(())
     }
 
-    /// Called once at the end of each step.
+    /// Called at the end of each step, after its updates.
     ///
     /// # Errors
     /// Any error that must end the step.

@@ -27,7 +27,7 @@ pub struct TransitionBatches {
     /// The number of transitions per update, drawn from the whole batch. If the batch has fewer transitions,
     /// all are used.
     pub size: usize,
-    /// The number of updates on each batch.
+    /// The number of updates that are made on each batch.
     pub updates_per_draw: usize,
 }
 

@@ -34,7 +34,7 @@ pub struct Context<E: Env> {
     pub objective: Box<dyn Objective>,
     /// The settings of the trainer.
     pub config: TrainerConfig,
-    /// The number of steps made; during a step, the number of steps before it.
+    /// The number of completed training steps. A step counts once it has ended.
     pub step: usize,
     /// The connection of this replica to the replicas that train with it. The group may have a single member.
     /// All members draw and learn at the same time, so sources and companions may exchange tensors with those
@@ -50,7 +50,7 @@ impl<E: Env> Context<E> {
         self.policy.as_ref()
     }
 
-    /// Returns the exploration of fresh trajectories at this step.
+    /// Returns the exploration with which fresh trajectories are sampled at this step.
     ///
     /// # Errors
     /// [`Error::Config`] for a schedule whose value at this step is out of bounds.
@@ -71,7 +71,7 @@ impl<E: Env> Context<E> {
         Some((&averaged.average, parameters))
     }
 
-    /// Returns the group if it has several members.
+    /// Returns the group of replicas if it has several members; otherwise `None`.
     #[must_use]
     pub fn replicas(&self) -> Option<&dyn Group> {
         Some(self.group.as_ref()).filter(|group| group.size() > 1)

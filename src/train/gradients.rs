@@ -23,7 +23,8 @@ use crate::rollout::{Container, Trajectories};
 use crate::tensor::{log_sum_exp, to_host};
 use crate::{Error, Result, Rng, runtime};
 
-/// The scores of a batch ([`Trainer::score`](super::Trainer::score)).
+/// The scores of a batch, which [`Trainer::score`](super::Trainer::score) returns and a loss is computed
+/// from.
 pub struct BatchScores {
     /// The separately scored parts of the batch. There is a single part unless `join` built
     /// these scores.

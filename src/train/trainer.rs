@@ -62,7 +62,7 @@ pub struct Trainer<E: Env> {
     pub(super) progress: StepProgress,
 }
 
-/// The state of a step between `draw` and `advance`.
+/// The state of the current training step, from `draw` to `advance`.
 #[derive(Default)]
 pub(super) struct StepProgress {
     stats: StepStats,

@@ -14,7 +14,7 @@ use crate::{Error, Result};
 /// The distribution of a policy, except for the probability of dropped states.
 #[derive(Clone, Debug)]
 pub struct PrunedDistribution<E: EnumerableEnv> {
-    /// The finished objects that were found.
+    /// The finished objects to which the policy gives probability, as far as they were found.
     pub states: E::States,
     /// A lower bound on the probability of each object, in the order of `states`.
     pub probs: Vec<f64>,

@@ -15,7 +15,7 @@ use crate::{Error, Result, Rng};
 /// The half-width of a 95 % confidence interval, in standard errors.
 const Z_95: f64 = 1.959_963_984_540_054;
 
-/// A mean and its standard error.
+/// The mean of some values with its standard error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// The mean of the values.
@@ -40,12 +40,13 @@ pub struct LogZEstimate {
     /// The mean of log w, an estimate of a lower bound on log Z. Its expectation is at most log Z. It equals
     /// log Z if P_F and P_B satisfy trajectory balance exactly.
     pub elbo: Estimate,
-    /// The log of the mean of w, a consistent estimate of log Z.
+    /// The log of the mean of w. It converges to log Z with the number of trajectories.
     pub log_z: f64,
     /// The 95 % confidence interval of `log_z` (delta method). It is an estimate and not a bound, and it is
     /// reliable only if `effective_samples` is large.
     pub interval: (f64, f64),
-    /// `(sum w)^2 / sum w^2`, the number of equally weighted samples with the same information.
+    /// The effective sample size `(sum w)^2 / sum w^2`: the number of equally weighted samples with the same
+    /// information.
     pub effective_samples: f64,
 }
 

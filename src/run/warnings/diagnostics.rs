@@ -16,7 +16,7 @@ pub(super) struct StepDiagnostics<'a, E: Env> {
     /// `true` if the trajectories have conditions.
     pub(super) is_conditional: bool,
     pub(super) stats: &'a StepStats,
-    /// The number of the step, from 1.
+    /// The number of the step, counted from 1.
     pub(super) step: usize,
     /// `true` if the step learned from anything but samples of the current policy.
     pub(super) explores: bool,

@@ -9,7 +9,7 @@ use crate::error::Warning;
 const HUGE_LOG_REWARD: f64 = 100.0;
 /// The ratio of the greatest log-reward to the median above which the greatest stands out.
 const FAR_OUT: f64 = 10.0;
-/// A value beyond any plausible log-reward.
+/// The value above which a number is too large for any plausible log-reward.
 const IMPOSSIBLE_LOG_REWARD: f64 = 10_000.0;
 /// The number of log-rewards from which the share of different ones is computed.
 const WINDOW: usize = 1_000;

@@ -1,4 +1,4 @@
-//! Detects a reward that returns another value for a replayed object than the replay buffer holds.
+//! A check that the reward still returns the values that the replay buffer stores.
 
 use crate::Result;
 use crate::env::Rows;

@@ -39,7 +39,7 @@ pub(crate) const LAYOUT: FolderKind = FolderKind {
 /// The version of the checkpoint format that this library writes, and the only version that it reads.
 const FORMAT: u32 = 2;
 
-/// The JSON half of a checkpoint (`manifest.json`).
+/// The part of a checkpoint that is written as JSON (`manifest.json`).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Manifest {
     /// The version of the checkpoint format.

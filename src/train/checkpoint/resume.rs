@@ -35,7 +35,7 @@ struct State {
     note: Value,
     /// The JSON states of attachments, by name.
     attachments: BTreeMap<String, Value>,
-    /// The trainer's settings.
+    /// The trainer's configuration as JSON; null if it has a custom schedule.
     settings: Value,
     /// The number of replicas that train as one.
     replicas: usize,

@@ -18,9 +18,9 @@ pub(in crate::train) enum Share {
     /// The trajectories that the other shares leave. The first source has this share: the policy, or a source
     /// that replaces it.
     Rest,
-    /// The replay share of [`TrainerConfig::source`](crate::train::TrainerConfig::source).
+    /// The share for replay in [`TrainerConfig::source`](crate::train::TrainerConfig::source).
     Replay,
-    /// The offline share of [`TrainerConfig::source`](crate::train::TrainerConfig::source).
+    /// The share for offline data in [`TrainerConfig::source`](crate::train::TrainerConfig::source).
     Data,
     /// A fixed share of the whole batch.
     Fixed(f64),

@@ -106,7 +106,7 @@ pub trait Source<E: Env>: Persist<E> + Any {
     }
 }
 
-/// Properties of a [`Source`] that decide which objectives may learn from it.
+/// The properties of a [`Source`] that decide which objectives may learn from its trajectories.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SourceTraits {
     /// `true` if the current policy sampled the trajectories in this step, without exploration.
@@ -131,7 +131,7 @@ impl Default for SourceTraits {
     }
 }
 
-/// The number of trajectories that a trainer requests from a [`Source`].
+/// A request of a trainer for a number of trajectories from a [`Source`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct BatchRequest {
@@ -165,7 +165,7 @@ impl BatchRequest {
     }
 }
 
-/// A training batch ([`Trainer::draw`](crate::train::Trainer::draw)).
+/// A batch of training trajectories, which [`Trainer::draw`](crate::train::Trainer::draw) returns.
 #[non_exhaustive]
 pub struct Batch<E: Env> {
     /// The trajectories that the policy learns from: fresh trajectories first, then those of the other

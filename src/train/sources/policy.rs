@@ -9,7 +9,7 @@ use crate::{Error, Result, Rng};
 /// The name of the policy as a source. It is reserved, so no custom source has it.
 pub(super) const POLICY: &str = "policy";
 
-/// The policy as a source of trajectories.
+/// The source that samples fresh trajectories from the policy.
 #[derive(Debug, Default)]
 pub(in crate::train) struct PolicySource {
     /// The number of objects for which local search computed rewards in the last draw.

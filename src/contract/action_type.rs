@@ -1,4 +1,4 @@
-//! The laws of action types.
+//! The laws that action types must obey, and the function that checks them.
 
 use crate::env::Direction;
 use crate::graph::{GraphActionType, GraphState, Head, Move, Semantics, canonical_key, reverse_move};

@@ -1,4 +1,4 @@
-//! The laws of environments, action types, policies and rewards.
+//! The laws that environments, action types, policies and rewards must obey, and functions that check them.
 //!
 //! A broken law makes training learn a wrong distribution, mostly without any other error. A trainer checks
 //! the laws on samples ([`Budget::quick`]) before its first step, and checks policies and rewards again after

@@ -75,7 +75,7 @@ pub enum Schedule {
     /// counted from the end of the increase. During the increase the value at step `t` is `(t + 1) / steps`
     /// times the first value of `then`.
     WarmUp {
-        /// The number of steps of the increase; at least 1.
+        /// The number of steps over which the value increases; at least 1.
         steps: usize,
         /// The schedule that follows the increase.
         then: Box<Self>,

@@ -41,7 +41,7 @@ use crate::{Error, Result};
 /// # Ok::<(), gfn::Error>(())
 /// ```
 ///
-/// Source: `event.proto`, `summary.proto` and `record_writer.py` of TensorBoard 2.21.
+/// Source of the format: `event.proto`, `summary.proto` and `record_writer.py` of TensorBoard 2.21.
 #[derive(Debug)]
 pub struct TensorBoard {
     folder: PathBuf,

@@ -81,7 +81,7 @@ impl<E: Env> Trainer<E> {
     }
 
     /// Returns the number of new objects that a reward was computed for: fresh trajectories, proposals of
-    /// local search, and objects added to the buffer by `prefill` or a refill. Replayed objects aren't
+    /// local search, and objects added to the replay buffer. Replayed objects aren't
     /// counted. Each of several replicas counts its own objects.
     pub fn reward_calls(&self) -> u64 {
         self.sources.reward_calls
@@ -114,7 +114,7 @@ impl<E: Env> Trainer<E> {
         self.rng.clone().split()
     }
 
-    /// Compares the trainers of all replicas, as each run does before its first step.
+    /// Checks that the trainers of all replicas are equal. Each run checks it before its first step.
     ///
     /// # Errors
     /// [`Error::Contract`] for two trainers that differ; [`Error::Peer`] if another replica has ended.
@@ -184,13 +184,13 @@ impl<E: TrainEnv> Trainer<E> {
         self.sources.replay().map(|replay| &replay.buffer)
     }
 
-    /// Returns the first source of type `T`, for example a custom one.
+    /// Returns the first source of type `T`, such as a custom source; `None` if the trainer has none.
     #[must_use]
     pub fn source<T: 'static>(&self) -> Option<&T> {
         self.sources.iter().find_map(|source| downcast(source))
     }
 
-    /// Returns the first companion of type `T`.
+    /// Returns the first companion of type `T`; `None` if the trainer has none.
     #[must_use]
     pub fn companion<T: 'static>(&self) -> Option<&T> {
         self.companions.iter().find_map(|companion| downcast(companion.as_ref()))

@@ -1,4 +1,5 @@
-//! Training: one step, its sources and companions, and checkpoints.
+//! Training: the trainer with its single training step, the sources of trajectories, companions, and
+//! checkpoints.
 //!
 //! | item | role |
 //! |---|---|

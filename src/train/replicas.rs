@@ -25,7 +25,7 @@ use crate::{Error, Result, Rng};
 
 const REPLICAS_MUST_MATCH: &str = "replicas must train the same model for the same reward, by the same objective and \
      settings: build them alike, from one seed";
-/// The number of objects about which each replica's reward is asked before the first step.
+/// The number of objects whose reward each replica computes before the first step, to compare the rewards.
 const N_PROBES: usize = 8;
 /// The allowed difference of two replicas' log-rewards, multiplied by 1 + |log R|. Machines may round
 /// differently.

@@ -15,9 +15,9 @@ const N_EQUIVARIANCE_CHECKS: usize = 32;
 /// The exact distribution of a policy, with its numbers by state index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TerminatingDistribution {
-    /// The probability that a trajectory ends in each state.
+    /// The probability of each state that a trajectory ends in it.
     pub probs: Vec<f64>,
-    /// The probability that a trajectory visits each state.
+    /// The probability of each state that a trajectory visits it.
     pub visits: Vec<f64>,
     /// The mean number of actions of a trajectory, including the exit.
     pub mean_len: f64,

@@ -67,7 +67,7 @@ fn part_states<E: TrainEnv>(trainer: &Trainer<E>) -> Result<PartStates> {
     Ok(states)
 }
 
-/// Makes the checkpoint of a trainer.
+/// Returns a checkpoint of a trainer, with the states of all its parts.
 pub(in crate::train) fn make_checkpoint<E: TrainEnv>(trainer: &Trainer<E>) -> Result<Checkpoint> {
     let Context { policy, objective, config, step, group, .. } = &trainer.context;
     let parameters = policy.parameters().ok_or_else(no_parameters)?;

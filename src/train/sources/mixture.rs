@@ -104,7 +104,7 @@ impl<E: TrainEnv> Sources<E> {
         self.list.iter_mut().map(|(_, source)| source.as_mut())
     }
 
-    /// Returns `true` if a source must see the scores of whole batches.
+    /// Returns `true` if any source learns from the scores of whole batches.
     pub(in crate::train) fn need_losses(&self, context: &Context<E>) -> bool {
         self.iter().any(|source| source.traits(context).needs_losses)
     }

@@ -32,7 +32,8 @@ pub struct GraphArrays {
     pub nodes: Vec<Node>,
     /// The label of each node within its graph, `[N]`.
     pub labels: Vec<u32>,
-    /// The two nodes of each edge, from and to, `[E]`; of an undirected edge the smaller node first.
+    /// The two nodes of each edge, numbered throughout the batch, `[E]`. A directed edge leads from the first
+    /// node to the second. The first node of an undirected edge is the smaller one.
     pub edges: Vec<(u32, u32)>,
     /// The class and the attributes of each edge, `[E]`.
     pub weights: Vec<Edge>,

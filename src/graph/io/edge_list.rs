@@ -164,7 +164,7 @@ impl Line<'_> {
             weight.class = self.read_number("class")?;
         }
         if self.words.next_if_eq(&"attributes").is_some() {
-            // Without a value, `read_number` returns the error.
+            // If no value follows, one is requested nevertheless, so that `read_number` returns the error.
             let n_values = self.words.clone().count().max(1);
             let values = (0..n_values).map(|_| self.read_number("attribute")).collect::<Result<Vec<u8>>>()?;
             weight.attributes = Attributes::new(&values).map_err(|_| self.error("more than 7 attributes"))?;

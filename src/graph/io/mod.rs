@@ -26,7 +26,7 @@ pub const MAX_EDGE_LIST_NODES: usize = 16_384;
 /// The format of graphs in a file.
 ///
 /// # Edge list
-/// [`EdgeList`](Self::EdgeList) is a text file of any number of graphs, with a line for each graph, node and
+/// An edge list is a text file of any number of graphs, with a line for each graph, node and
 /// edge. Words are separated by spaces or tabs. A `#` at the start of a line or after a blank begins a
 /// comment. Empty lines are ignored:
 ///

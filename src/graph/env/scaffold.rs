@@ -45,9 +45,8 @@ impl GraphEnv {
     /// isomorphism.
     ///
     /// The result is [`GraphRules::log_automorphisms`](crate::graph::GraphRules::log_automorphisms) with the
-    /// nodes of the initial graph fixed. If the nodes of the initial graph are [interchangeable by
-    /// symmetries](Scaffold::Alike), the logarithm of the number of those symmetries that extend to the graph
-    /// is added.
+    /// nodes of the initial graph fixed. If these nodes are [alike](Scaffold::Alike), the logarithm of the
+    /// number of symmetries of the initial graph that extend to the whole graph is added.
     ///
     /// # Errors
     /// Returns the errors of the rules and, if nodes are interchangeable by symmetries, those of

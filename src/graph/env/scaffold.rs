@@ -97,7 +97,7 @@ impl GraphEnv {
         with_canonizer(|canonizer| {
             if let FixedNodes::AsSet(n_fixed) = self.fixed_nodes {
                 let log_all = canonizer.log_automorphisms_fixing(graph, self.fixed_nodes)?;
-                // Without any automorphism but the identity the result is 0, so no second search is needed.
+                // A graph whose only automorphism is the identity needs no second search.
                 if log_all == 0.0 {
                     return Ok(0.0);
                 }

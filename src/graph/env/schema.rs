@@ -141,7 +141,8 @@ impl GraphSchema {
             let other = if self.kind == GraphKind::Directed { GraphKind::Undirected } else { GraphKind::Directed };
             return Some((row, format!("is {other:?}, not {:?}", self.kind)));
         }
-        // This closure returns the graph that contains a node or an edge, given by its index in the batch.
+        // Returns the index of the graph that contains a node or an edge, given by its index `at` in the
+        // batch.
         let row = |ptr: &[usize], at: usize| ptr.partition_point(|&first| first <= at) - 1;
         let node_excess = |node: &Node| describe_excess(*node, self.node_classes, &self.node_attributes);
         let node = graphs.nodes.iter().enumerate().find_map(|(at, node)| Some((at, node_excess(node)?)));

@@ -65,7 +65,7 @@ fn is_in_proportion(memory: u64, length: usize) -> bool {
 /// [`NamedGraph::from_edges`] reads the text.
 pub(in crate::graph) fn read(text: &[u8]) -> Result<Vec<GraphState>> {
     let mut graphs: Vec<GraphState> = Vec::new();
-    // These flags show which nodes of the last graph have had a line.
+    // Flags that show which nodes of the last graph have had a line.
     let mut has_line = Vec::new();
     let mut needed_memory = 0;
     for (number, content) in super::strip_comments(text) {

@@ -175,7 +175,7 @@ mod tests {
         };
         assert!((0..5).all(|a| ring.degree(a) == 2));
         assert!((0..10).all(|a| petersen.degree(a) == 3));
-        // In the Petersen graph neighbours share no neighbour, and other pairs of nodes share exactly one. No
+        // Neighbours in the Petersen graph share no neighbour, and other pairs of nodes share exactly one. No
         // other graph of 10 nodes with 15 edges has this property.
         for a in 0..10u32 {
             for b in 0..a {

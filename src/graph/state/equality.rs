@@ -61,7 +61,7 @@ mod tests {
             for round in 0..4_000 {
                 let n = graph.n_nodes() as u32;
                 let (text, hash_before) = (graph.to_string(), hash(&graph));
-                // In every second round a clone shares the graph's edges while the graph is edited.
+                // A clone shares the graph's edges in every second round, while the graph is edited.
                 let before = (round % 2 == 0).then(|| graph.clone());
                 // Graphs are small in the first 3,000 rounds. Later they grow beyond the number of bits of a
                 // word.

@@ -23,9 +23,9 @@ pub enum ConvKind {
     /// because nodes that have the same neighbourhood in different graphs then have different values, so each
     /// node is computed separately.
     GinVirtual,
-    /// [`Gin`](Self::Gin) with edge features: `MLP((1 + eps) h_i + sum_j relu(h_j + e_ij))` over neighbours
-    /// in both directions. The vector `e_ij` encodes edge classes and attributes (Hu et al. 2020) and, in
-    /// directed graphs, the direction of the edge.
+    /// Graph isomorphism network with edge features: `MLP((1 + eps) h_i + sum_j relu(h_j + e_ij))` over
+    /// neighbours in both directions. The vector `e_ij` encodes edge classes and attributes (Hu et al. 2020)
+    /// and, in directed graphs, the direction of the edge.
     Gine,
     /// Separate sums over in-neighbours and out-neighbours: `W2 relu(W h_i + W_in sum_in h_j + W_out sum_out
     /// h_j)`.

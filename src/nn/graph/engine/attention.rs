@@ -36,7 +36,7 @@ pub(super) fn attention(batch: &GraphBatch<'_>, rows: [&Tensor; 3], heads: i64) 
     let arrays = batch.arrays;
     let width = rows[0].size()[1];
     let kind = rows[0].kind();
-    // This closure computes the attention within groups of `length` rows.
+    // Computes the attention within groups of `length` rows.
     let attend = |rows: [Tensor; 3], length: i64, masked: Option<&Tensor>| {
         let [query, key, value] = rows.map(|x| x.view([-1, length, heads, width / heads]).transpose(1, 2));
         let scores = query.matmul(&key.transpose(2, 3)) / ((width / heads) as f64).sqrt();

@@ -168,8 +168,8 @@ impl Layer {
     fn attend(&self, tables: &AttentionTables, rows: &Tensor) -> Tensor {
         let projected = self.project.forward(rows);
         let depth = rows.size()[1] / self.heads;
-        // This tensor holds the vectors of all F features (edge features and relations), for key and value
-        // and for each head: `[2, heads, F, depth]`.
+        // Holds the vectors of all F features (edge features and relations), for key and value and for each
+        // head: `[2, heads, F, depth]`.
         let features = Tensor::cat(&[self.edges.table(), self.relations.shallow_clone()], 0);
         let features = features.view([-1, 2, self.heads, depth]).permute([1, 2, 0, 3]);
         let groups: Vec<Tensor> =
@@ -264,7 +264,7 @@ mod tests {
             let edge = |class, value| Edge { class, attributes: Attributes::new(&[value]).unwrap() };
             let mut edges = vec![(0, 1, edge(0, 1)), (2, 1, edge(1, 0)), (2, 3, edge(1, 2))];
             if directed {
-                // This adds the second of two opposite edges between two nodes.
+                // Adds the second of two opposite edges between two nodes.
                 edges.push((1, 0, edge(1, 2)));
             }
             let graph = |n: usize, edges: &[_]| GraphState::from_parts(kind, &vec![Node::default(); n], edges).unwrap();
@@ -304,7 +304,7 @@ mod tests {
                 }
             }
             let counted: Vec<f64> = tables.log_degree.exp().view(-1).try_into().unwrap();
-            // Both edges between two nodes count towards the degree.
+            // An edge in each direction between two nodes counts towards the degree.
             let both_ways = if directed { 1.0 } else { 0.0 };
             assert!((counted[1] - (1.0 + 3.0 + both_ways)).abs() < 1e-9, "{counted:?}");
         }

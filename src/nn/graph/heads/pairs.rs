@@ -11,9 +11,8 @@ use crate::parallel;
 /// graph, so a small width limits the padding.
 const SIZE_STEP: usize = 8;
 
-/// The factor by which the initial weights of pair features are smaller than those of other layers. Counts of
-/// walks are large in dense graphs, so without this factor the initial logits of their pairs would be very
-/// large.
+/// The factor on the initial weights of layers for pair features, relative to other layers. Counts of walks
+/// are large in dense graphs, so without this factor the initial logits of their pairs would be very large.
 pub(in crate::nn) const FEATURES_SCALE: f64 = 0.05;
 
 /// The minimum number of nodes per unit of embedding width for which the weights of query and key are merged.

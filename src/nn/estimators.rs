@@ -7,22 +7,22 @@ use crate::nn::{Group, Mlp, MlpConfig, Scope};
 use crate::quantity::Values;
 use crate::{Error, Result};
 
-/// The output of a network for a batch of states. Logits include illegal actions.
-/// A policy converts it to distributions.
+/// The output of a network for a batch of states. Logits include those of illegal actions. A policy converts
+/// the output to distributions over legal actions.
 #[derive(Debug, Default)]
 pub struct NetworkOutput {
-    /// Logits of P_F, with one block `[rows, width]` per block of forward actions; `None` if they weren't
+    /// The logits of P_F, one tensor `[rows, width]` per block of forward actions; `None` if they weren't
     /// requested. For graphs there is a block `[anchor rows, width]` per action type, in the action set's
     /// order, with the exit last.
     pub pf: Option<Vec<Tensor>>,
-    /// Logits of P_B, with one block per block of backward actions. `None` makes P_B uniform over legal
+    /// The logits of P_B, one tensor per block of backward actions. `None` makes P_B uniform over legal
     /// backward actions.
     pub pb: Option<Vec<Tensor>>,
     /// Further estimates for each state, `[B]` each: log F
     /// ([`Quantity::LogFlow`](crate::quantity::Quantity::LogFlow)), and [custom
     /// quantities](crate::quantity::Quantity::Custom).
     pub values: Values,
-    /// A factor on the logits of P_F of each state, `[B]`; `None` for 1.
+    /// The factor on the logits of P_F for each state, `[B]`; `None` for a factor of 1.
     pub pf_scale: Option<Tensor>,
 }
 
@@ -39,7 +39,7 @@ pub struct NetworkOutput {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EstimatorsConfig {
-    /// `true` for a state-flow head, which DB and SubTB need.
+    /// `true` for a network with a state-flow head, which DB and SubTB need.
     pub flow: bool,
     /// The initial value of log Z without conditions. With `None` (the default) the trainer estimates it from
     /// its first batch, as the log of the mean of `R P_B / P_F`, with the symmetry correction. With
@@ -48,16 +48,16 @@ pub struct EstimatorsConfig {
     /// The width of the condition vectors; 0 (the default) for no conditions. Some policies don't support
     /// conditions.
     pub n_conditions: i64,
-    /// A perceptron of the conditions. The softplus of its output, initially about 1, multiplies the logits
-    /// of P_F, to control how sharp P_F is at a temperature (Kim et al., *Learning to Scale Logits for
-    /// Temperature-Conditional GFlowNets*, 2024). The network that computes the logits reads the conditions,
-    /// too. Defaults to `None`, a factor of 1.
+    /// The settings of a perceptron of the conditions. The softplus of its output, initially about 1,
+    /// multiplies the logits of P_F. This controls how peaked P_F is at a temperature (Kim et al., *Learning
+    /// to Scale Logits for Temperature-Conditional GFlowNets*, 2024). The network that computes the logits
+    /// receives the conditions, too. Defaults to `None`, a factor of 1.
     pub logit_scale: Option<MlpConfig>,
 }
 
 impl EstimatorsConfig {
-    /// Creates settings with or without a state-flow head, without conditions, and with log Z from the first
-    /// batch.
+    /// Creates settings with or without a state-flow head, without conditions, and with log Z estimated from
+    /// the first batch.
     #[must_use]
     pub fn with_flow(flow: bool) -> Self {
         Self { flow, ..Self::default() }
@@ -69,10 +69,11 @@ impl EstimatorsConfig {
         Self { n_conditions, ..Self::default() }
     }
 
-    /// Checks the settings that concern conditions.
+    /// Checks the settings that concern conditions: their width and the scale of the logits.
     ///
     /// # Errors
-    /// [`Error::Config`] for a negative width, and for a scale of the logits without conditions.
+    /// [`Error::Config`] for a negative width of conditions, and for a scale of the logits without
+    /// conditions.
     pub fn check(&self) -> Result<()> {
         let expected = match self.n_conditions {
             ..0 => "0 for none, or the width of the condition vectors",
@@ -84,7 +85,7 @@ impl EstimatorsConfig {
 }
 
 /// The estimators that aren't heads of a state: log Z, in a separate group of parameters, and the factor on
-/// the logits of P_F under conditions.
+/// the logits of P_F, which depends on the conditions.
 ///
 /// ```
 /// use gfn::nn::{Estimators, EstimatorsConfig, Parameters};
@@ -98,24 +99,24 @@ impl EstimatorsConfig {
 #[derive(Debug)]
 pub struct Estimators {
     log_z: LogZ,
-    /// The network of [`EstimatorsConfig::logit_scale`].
+    /// The perceptron of [`EstimatorsConfig::logit_scale`].
     scale: Option<Mlp>,
 }
 
 #[derive(Debug)]
 enum LogZ {
-    /// A single number, `[1]`.
+    /// The parameter log Z without conditions, a single number `[1]`.
     Scalar(Tensor),
-    /// A perceptron of the conditions.
+    /// The perceptron that computes log Z from the conditions.
     Conditional(Mlp),
 }
 
-/// The number whose softplus is 1.
+/// The number whose softplus is 1, which is the initial bias of the perceptron for the factor.
 const INVERSE_SOFTPLUS_OF_1: f64 = 0.541_324_854_612_918_1;
 
 impl Estimators {
-    /// Builds the estimators in `config`. `conditional_log_z` has the settings of the perceptron for log Z
-    /// under conditions; `None` for a policy that doesn't support conditions.
+    /// Builds the estimators that `config` sets. `conditional_log_z` holds the settings of the perceptron
+    /// that computes log Z from conditions; `None` for a policy that doesn't support conditions.
     ///
     /// # Errors
     /// The errors of [`EstimatorsConfig::check`], and [`Error::Config`] for conditions that the policy
@@ -126,7 +127,8 @@ impl Estimators {
         conditional_log_z: Option<&MlpConfig>,
     ) -> Result<Self> {
         config.check()?;
-        // Noise is for exploration, and no actions are drawn from these networks.
+        // The perceptrons have no noise, because noise is for exploration, and no actions are drawn from
+        // these perceptrons.
         let perceptron = |scope: &mut Scope<'_>, mlp: &MlpConfig| {
             Mlp::new(scope, config.n_conditions, 1, &MlpConfig { noise: None, ..mlp.clone() })
         };
@@ -143,8 +145,8 @@ impl Estimators {
         Ok(Self { log_z, scale })
     }
 
-    /// Returns log Z of `n` trajectories, `[n]`. `conditions` is `[n, C]`. Returns `None` if conditions are
-    /// needed but missing.
+    /// Returns log Z of `n` trajectories, `[n]`. `conditions` is `[n, C]`. Returns `None` if log Z depends on
+    /// conditions and they are missing.
     #[must_use]
     pub fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
         match &self.log_z {
@@ -153,14 +155,15 @@ impl Estimators {
         }
     }
 
-    /// Returns the factors on the logits of P_F under conditions `[n, C]`, `[n]`; `None` for 1.
+    /// Returns the factor on the logits of P_F for each row of conditions, `[n, C]` to `[n]`; `None` for a
+    /// factor of 1.
     #[must_use]
     pub fn pf_scale(&self, conditions: Option<&Tensor>) -> Option<Tensor> {
         self.scale.as_ref().zip(conditions).map(|(scale, conditions)| evaluate_rows(scale, conditions).softplus())
     }
 }
 
-/// Computes a number for each row of conditions, `[n]`.
+/// Computes a number for each row of conditions, `[n, C]` to `[n]`.
 fn evaluate_rows(mlp: &Mlp, conditions: &Tensor) -> Tensor {
     mlp.forward(&mlp.convert_input(conditions)).view(-1)
 }

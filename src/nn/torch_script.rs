@@ -5,7 +5,7 @@ use tch::{CModule, Device};
 use crate::{Error, Result};
 
 /// Loads a TorchScript file to a device, in evaluation mode: dropout is off, and batch norm uses its running
-/// statistics. The mode in which the file was saved doesn't matter.
+/// statistics. The mode in which the file was saved has no effect.
 ///
 /// ```
 /// use gfn::nn::load_torch_script;
@@ -17,7 +17,7 @@ use crate::{Error, Result};
 /// [`Error::File`] for a file that doesn't exist or isn't TorchScript.
 pub fn load_torch_script(path: &Path, device: Device) -> Result<CModule> {
     let script = if path.is_file() {
-        // After the first line of the message libtorch lists its call stack.
+        // Only the first line of the message is kept, because libtorch lists its call stack after it.
         CModule::load_on_device(path, device)
             .and_then(|mut script| script.f_set_eval().map(|()| script))
             .map_err(|error| error.to_string().lines().next().unwrap_or_default().to_owned())

@@ -6,8 +6,8 @@ use crate::Result;
 use crate::env::Direction;
 use crate::graph::{Anchor, Edge, GraphActionType, GraphSchema, GraphState, GraphView, Head, Move};
 
-/// Adds an edge of some class between two nodes without an edge. Backward, and forward in
-/// `Reverse(AddEdge)`, it removes an edge.
+/// An action type that adds an edge of some class between two nodes without an edge. Its backward moves,
+/// which are the forward moves of `Reverse(AddEdge)`, remove an edge.
 ///
 /// An edge can be removed if it has one of this type's classes and no attributes. With
 /// [`keeping_connected`](Self::keeping_connected) it must not be a bridge, either.
@@ -15,27 +15,27 @@ use crate::graph::{Anchor, Edge, GraphActionType, GraphSchema, GraphState, Graph
 pub struct AddEdge {
     classes: u16,
     max_edges: usize,
-    /// `true` if bridges of undirected graphs can't be removed.
+    /// `true` if bridges of undirected graphs can't be removed by backward moves.
     keeps_connected: bool,
 }
 
 impl AddEdge {
-    /// Adds edges of the classes `0..classes`. By default their number isn't limited, and any edge can be
-    /// removed.
+    /// Creates a type that adds edges of the classes `0..classes`. By default the number of edges isn't
+    /// limited, and any edge of these classes without attributes can be removed.
     #[must_use]
     pub fn new(classes: u16) -> Self {
         Self { classes, max_edges: usize::MAX, keeps_connected: false }
     }
 
-    /// Adds edges only while the graph has fewer than `max_edges`.
+    /// Limits the number of edges: edges are added only while the graph has fewer than `max_edges` edges.
     #[must_use]
     pub fn at_most(mut self, max_edges: usize) -> Self {
         self.max_edges = max_edges;
         self
     }
 
-    /// Keeps undirected graphs connected: bridges can't be removed. This is useful for graphs that grow by
-    /// attachment. It has no effect on directed graphs.
+    /// Keeps undirected graphs connected: bridges can't be removed by backward moves. This is useful for
+    /// graphs that grow by attachment. It has no effect on directed graphs.
     #[must_use]
     pub fn keeping_connected(mut self) -> Self {
         self.keeps_connected = true;
@@ -43,7 +43,7 @@ impl AddEdge {
     }
 }
 
-/// Marks the nodes to which a new edge from `a` can lead, with `width` entries of the row for each.
+/// Marks the nodes to which a new edge from `a` can lead. The row has `width` entries for each node.
 fn mark_free(graph: &GraphState, a: usize, width: usize, row: &mut [bool]) {
     let first = if graph.is_directed() { 0 } else { a + 1 };
     row[first * width..].fill(true);
@@ -123,7 +123,8 @@ mod tests {
     use super::*;
     use crate::graph::GraphKind;
 
-    /// No edge of a graph with more than `max_edges` edges was added last.
+    /// Checks that no edge can be removed from a graph with more than `max_edges` edges, because none of its
+    /// edges can have been added last.
     #[test]
     fn no_edge_can_be_removed_beyond_the_limit() {
         let mut graph = GraphState::with_nodes(GraphKind::Undirected, 3);

@@ -3,11 +3,13 @@ use crate::Result;
 use crate::env::Direction;
 use crate::graph::{Anchor, Edge, GraphActionType, GraphKind, GraphSchema, GraphState, GraphView, Head, Move, Node};
 
-/// Adds a node of some class. Backward, and forward in `Reverse(AddNode)`, it removes a node.
+/// An action type that adds a node of some class. Its backward moves, which are the forward moves of
+/// `Reverse(AddNode)`, remove a node.
 ///
-/// A free node can be removed if it has no edges, an attached node if the edge that joined it is its only
-/// one. The node and that edge must have no attributes and one of this type's classes. If nodes are labelled,
-/// only the last node can be removed, because labels are the order in which nodes were added.
+/// A free node can be removed if it has no edges. An attached node can be removed if its only edge is the one
+/// by which it was attached. The node and that edge must have no attributes and must have classes of this
+/// type. If nodes are labelled, only the last node can be removed, because labels are the order in which
+/// nodes were added.
 ///
 /// The column of a forward move is `node_class * edge_classes + edge_class`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,36 +17,37 @@ pub struct AddNode {
     name: &'static str,
     classes: u16,
     max_nodes: usize,
-    /// The number of classes of the edge from an existing node to the new one; `None` if there is no such
-    /// edge.
+    /// The number of classes of the edge from an existing node to the new node; `None` if nodes are added
+    /// without an edge.
     edge_classes: Option<u16>,
 }
 
 impl AddNode {
-    /// Adds nodes without edges, until the graph has `max_nodes` nodes.
+    /// Creates a type that adds nodes without edges, until the graph has `max_nodes` nodes.
     #[must_use]
     pub fn free(classes: u16, max_nodes: usize) -> Self {
         Self { name: "add_node", classes, max_nodes, edge_classes: None }
     }
 
-    /// Adds the first node of an empty graph.
+    /// Creates a type that adds the first node of an empty graph.
     #[must_use]
     pub fn first(classes: u16) -> Self {
         Self { name: "add_first_node", ..Self::free(classes, 1) }
     }
 
-    /// Adds nodes that are joined to an existing node, until the graph has `max_nodes` nodes.
+    /// Creates a type that adds nodes with an edge from an existing node, until the graph has `max_nodes`
+    /// nodes.
     #[must_use]
     pub fn attached(classes: u16, edge_classes: u16, max_nodes: usize) -> Self {
         Self { name: "add_attached_node", classes, max_nodes, edge_classes: Some(edge_classes) }
     }
 
-    /// The number of classes of the new edge; 1 if there is no such edge.
+    /// Returns the number of classes of the new edge; 1 if nodes are added without an edge.
     fn edge_classes(&self) -> u32 {
         self.edge_classes.map_or(1, u32::from)
     }
 
-    /// `true` if node `a` could have been added last.
+    /// Returns `true` if node `a` could be the node that was added last.
     fn is_removable(&self, graph: &GraphState, a: u32) -> bool {
         let is_addable = |node: Node| node.has_class_below(self.classes);
         if graph.n_nodes() > self.max_nodes || !graph.node(a).is_some_and(is_addable) {

@@ -3,23 +3,24 @@
 
 use crate::graph::{GraphKind, GraphState};
 
-/// The part of a graph that a row of logits belongs to. Action types outside of the library choose among
-/// these, too.
+/// The part of a graph to which a row of logits belongs. Custom action types choose one of these anchors,
+/// too.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Anchor {
-    /// A single row for the graph.
+    /// The whole graph, which has a single row.
     Graph,
-    /// A row per node, in label order.
+    /// The nodes, with one row per node in label order.
     Node,
-    /// A row per edge, in the order of [`GraphState::edges`]; an undirected edge has one row.
+    /// The edges, with one row per edge in the order of [`GraphState::edges`]; an undirected edge has one
+    /// row.
     Edge,
-    /// A row per ordered pair of nodes, `n * n` rows: row `a * n + b` belongs to the pair `(a, b)`.
-    /// Undirected pairs use the rows with `a < b`.
+    /// The ordered pairs of nodes, with `n * n` rows: row `a * n + b` belongs to the pair `(a, b)`.
+    /// Undirected pairs use only the rows with `a < b`.
     NodePair,
 }
 
 impl Anchor {
-    /// Returns the number of rows of a graph.
+    /// Returns the number of rows that a graph has with this anchor.
     #[must_use]
     pub fn rows(self, graph: &GraphState) -> usize {
         match self {
@@ -30,7 +31,7 @@ impl Anchor {
         }
     }
 
-    /// Returns an upper bound of the rows of graphs of this kind with up to `max_nodes` nodes.
+    /// Returns an upper bound of the number of rows of graphs of this kind with up to `max_nodes` nodes.
     pub(super) fn max_rows(self, kind: GraphKind, max_nodes: usize) -> usize {
         let pairs = max_nodes.saturating_mul(max_nodes);
         match self {
@@ -42,21 +43,21 @@ impl Anchor {
     }
 }
 
-/// The shape of the block of logits that a network returns for one action type in one direction: rows by
-/// [`Anchor`], and `width` columns.
+/// The shape of the block of logits that a network returns for one action type in one direction. The
+/// [`Anchor`] determines the rows, and `width` is the number of columns.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Head {
-    /// The part of a graph that a row belongs to.
+    /// The part of a graph to which a row of the block belongs.
     pub anchor: Anchor,
-    /// The number of logits per row.
+    /// The number of logits in each row.
     pub width: usize,
 }
 
 impl Head {
-    /// Returns the move that a slot of this block stands for. `slot` counts from the start of the block.
+    /// Returns the move that a slot of this block represents. `slot` counts from the start of the block.
     ///
     /// # Panics
-    /// If the width is 0.
+    /// If the width of the block is 0.
     #[must_use]
     pub fn decode(&self, graph: &GraphState, slot: usize) -> Move {
         let row = slot / self.width;
@@ -73,8 +74,8 @@ impl Head {
         Move { a, b, class }
     }
 
-    /// Returns the slot of a move, counted from the start of this block. It is meaningless if the graph
-    /// doesn't have the move.
+    /// Returns the slot of a move, counted from the start of this block. The result is meaningless if the
+    /// graph doesn't have the move.
     #[must_use]
     pub fn encode(&self, graph: &GraphState, action: Move) -> usize {
         let row = match self.anchor {
@@ -93,7 +94,7 @@ impl Head {
         self.order_nodes(renamed, directed)
     }
 
-    /// Returns the move with a function applied to the nodes that the anchor uses.
+    /// Returns the move with a function applied to the labels of the nodes that the anchor uses.
     pub(super) fn map_nodes(&self, action: Move, name: impl Fn(u32) -> u32) -> Move {
         match self.anchor {
             Anchor::Graph => action,
@@ -112,17 +113,17 @@ impl Head {
     }
 }
 
-/// The meaning of an action: the labels of its nodes, and the column of its block.
+/// The meaning of a slot: the labels of the nodes of an action, and the column of its block.
 ///
 /// The anchor determines which nodes are used: none ([`Anchor::Graph`]), `a` ([`Anchor::Node`]), or both
 /// ([`Anchor::Edge`], [`Anchor::NodePair`]).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Move {
-    /// The node, or the first of the two nodes.
+    /// The label of the node, or of the first of the two nodes.
     pub a: u32,
-    /// The second node.
+    /// The label of the second node.
     pub b: u32,
-    /// The column of the block, whose meaning the action type defines, such as the class of a new node or the
+    /// The column of the block. The action type defines its meaning, such as the class of a new node or the
     /// value of an attribute.
     pub class: u32,
 }

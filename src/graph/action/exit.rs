@@ -3,10 +3,10 @@ use crate::Result;
 use crate::env::Direction;
 use crate::graph::{Anchor, GraphActionType, GraphState, GraphView, Head, Move};
 
-/// Ends the trajectory: the current graph is the finished object.
+/// The action type that ends the trajectory. The current graph becomes the finished object.
 ///
-/// It is the last type of every [`ActionSet`](super::ActionSet). The environment decides in which graphs it
-/// is allowed.
+/// The exit is the last type of every [`ActionSet`](super::ActionSet). The environment decides in which
+/// graphs it is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Exit;
 

@@ -10,9 +10,9 @@
 //! | the exit, which every set has | graph, 1 | none (P_B = 1) |
 //! | [`Reverse`] of any type but the exit | backward of the original | forward of the original |
 //!
-//! A backward action has only the columns that distinguish parents: removing an edge doesn't name its class.
-//! The library never matches on an action type: a custom type, in any crate, is a [`GraphActionType`] like
-//! these (see `examples/custom_action_type.rs`, and
+//! A backward action has only the columns that distinguish parents. For example, removing an edge doesn't
+//! name the class of the edge. The library never matches on an action type: a custom type, in any crate, is a
+//! [`GraphActionType`] like these (see `examples/custom_action_type.rs`, and
 //! [`contract::check_action_type`](crate::contract::check_action_type)).
 
 mod add_edge;
@@ -35,7 +35,8 @@ use crate::Result;
 use crate::env::Direction;
 use crate::graph::{GraphSchema, GraphState, GraphView};
 
-/// Returns the move that undoes `action`, with the labels of the graph that `action` leads to.
+/// Returns the move that undoes `action`. It names nodes by their labels in the graph to which `action`
+/// leads.
 pub(crate) fn reverse_move(
     action_type: &dyn GraphActionType,
     direction: Direction,
@@ -45,24 +46,25 @@ pub(crate) fn reverse_move(
     let undo = action_type.reverse(direction, before, action);
     let removed = action_type.removed_nodes(direction, before, action);
     let (false, Some(head)) = (removed.is_empty(), action_type.head(direction.opposite())) else { return undo };
-    // Shifting keeps the order of labels, so the smaller node of an undirected pair stays the smaller one.
+    // Shifting labels keeps their order, so the smaller node of an undirected pair stays the smaller one.
     let shifted = |a: u32| a.saturating_sub(removed.iter().filter(|&&removed| removed < a).count() as u32);
     head.map_nodes(undo, shifted)
 }
 
-/// A kind of edit of a graph, and its inverse.
+/// A kind of edit of a graph, together with the edit that undoes it.
 ///
 /// # Contract
-/// For every graph and every forward move that [`mask`](Self::mask) allows:
+/// The implementation must satisfy these laws for every graph and every forward move that
+/// [`mask`](Self::mask) allows:
 ///
 /// * `apply` followed by `apply` of the [`reverse`](Self::reverse) in the other direction restores the graph
-///   (labelled: exactly; up to isomorphism: up to relabelling),
+///   (exactly if graphs are labelled, otherwise up to relabelling),
 /// * the reverse is among the backward moves of the child,
-/// * the reverse of the reverse is the move itself (up to isomorphism: a move to an isomorphic child).
+/// * the reverse of the reverse is the move itself (up to isomorphism, a move to an isomorphic child).
 ///
-/// [`contract::check_action_type`](crate::contract::check_action_type) tests it.
+/// The function [`contract::check_action_type`](crate::contract::check_action_type) tests these laws.
 pub trait GraphActionType: Send + Sync + std::fmt::Debug {
-    /// A short name, for messages and for names of parameters.
+    /// The short name of the type, for messages and for names of parameters.
     fn name(&self) -> &str;
 
     /// Returns the shape of the block of logits in a direction; `None` if there is no action of this type in
@@ -72,12 +74,13 @@ pub trait GraphActionType: Send + Sync + std::fmt::Debug {
     /// Marks the moves that the type allows in a direction. `mask` has an entry per slot of the block, all
     /// false on entry.
     ///
-    /// Forward, these are the edits that may be made; backward, the edits that this type could have made
-    /// last. The environment restricts them further. Read edges and their weights from
-    /// [`GraphView::weighted_edges`], because the batch lists them once for all types and for the network.
+    /// In the forward direction, these moves are the edits that may be made. In the backward direction, they
+    /// are the edits that this type could have made last. The environment restricts the moves further. Read
+    /// edges and their weights from [`GraphView::weighted_edges`], because the batch lists them once for all
+    /// types and for the network.
     fn mask(&self, direction: Direction, semantics: Semantics, graph: GraphView<'_>, mask: &mut [bool]);
 
-    /// Edits the graph.
+    /// Applies the edit of a move to the graph.
     ///
     /// # Errors
     /// [`Error::Contract`](crate::Error::Contract) if the edit isn't possible in this graph.
@@ -85,16 +88,16 @@ pub trait GraphActionType: Send + Sync + std::fmt::Debug {
 
     /// Returns the move of the other direction that undoes `action`.
     ///
-    /// It names nodes by their labels in `before`, and nodes that the action adds by the next labels, from
-    /// `before.n_nodes()`. If the action [removes nodes](Self::removed_nodes), the library shifts the labels
-    /// of later nodes.
+    /// The result names nodes by their labels in `before`. Nodes that the action adds have the next labels,
+    /// from `before.n_nodes()`. If the action [removes nodes](Self::removed_nodes), the library shifts the
+    /// labels of later nodes in the result.
     fn reverse(&self, direction: Direction, before: &GraphState, action: Move) -> Move;
 
     /// Returns the nodes of `before` that the move removes, in the order in which its reverse adds them. The
     /// default is none.
     ///
-    /// Removing nodes shifts the labels of later nodes down, and added nodes come last. So undoing the move
-    /// results in `before` with these nodes moved to the end, in this order.
+    /// Removing nodes shifts the labels of later nodes down, and added nodes come last. So if the move is
+    /// undone, the result is `before` with these nodes moved to the end, in this order.
     fn removed_nodes(&self, _direction: Direction, _before: &GraphState, _action: Move) -> Vec<u32> {
         Vec::new()
     }
@@ -102,17 +105,18 @@ pub trait GraphActionType: Send + Sync + std::fmt::Debug {
     /// Returns the same move in another labelling of the graph: node `a` of `from` is node `names[a]` of
     /// `to`.
     ///
-    /// The default renames nodes and keeps the column. A type whose columns depend on the labels of one graph
-    /// (such as an end of a part that can be turned) must rename columns, too.
+    /// The default renames the nodes and keeps the column. A type whose columns depend on the labels of nodes
+    /// in one graph must rename columns, too. An example is a column that names one end of a symmetric part.
     fn rename(&self, direction: Direction, action: Move, names: &[u32], _from: &GraphState, to: &GraphState) -> Move {
         self.head(direction).map_or(action, |head| head.rename(action, names, to.is_directed()))
     }
 
-    /// Raises the limits of a schema to what the type adds to graphs: nodes, classes, attributes.
+    /// Raises the limits of a schema so that it includes everything that the type adds to graphs: nodes,
+    /// classes, attributes.
     ///
-    /// It is called with a [plain](GraphSchema::plain) schema without nodes, and the environment's schema has
-    /// the largest limits of all types. The default raises nothing. A custom type that adds any of these
-    /// overrides it, or its environment sets the schema by
+    /// The library passes a [plain](GraphSchema::plain) schema without nodes. The environment's schema then
+    /// has the largest limits of all types. The default raises nothing. A custom type that adds nodes,
+    /// classes or attributes overrides this method, or its environment sets the schema by
     /// [`GraphEnv::with_schema`](crate::graph::GraphEnv::with_schema).
     fn widen(&self, _schema: &mut GraphSchema) {}
 

@@ -3,10 +3,11 @@ use crate::Result;
 use crate::env::Direction;
 use crate::graph::{GraphActionType, GraphSchema, GraphState, GraphView, Head, Move};
 
-/// An action type with its two directions exchanged: its backward moves become forward moves.
+/// An action type whose two directions are exchanged: the backward moves of the original type become forward
+/// moves.
 ///
-/// `Reverse(AddEdge::new(1))` is the forward action *remove an edge*, for environments that start from a
-/// full graph.
+/// An example is `Reverse(AddEdge::new(1))`, whose forward action is *remove an edge*. It is meant for
+/// environments that start from a full graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reverse<T>(pub T);
 

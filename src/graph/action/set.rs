@@ -5,12 +5,14 @@ use crate::env::{Direction, Slots};
 use crate::graph::{GraphActionType, GraphKind, GraphState, Head, Move};
 use crate::{Error, Result};
 
-/// The condition for two graphs to be the same object.
+/// The condition under which two graphs are the same object.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Semantics {
-    /// Equality, including the labels of nodes: nodes are distinguishable (variables of a Bayesian network).
+    /// Two graphs are the same object if they are equal, including the labels of nodes. Nodes are
+    /// distinguishable, such as variables of a Bayesian network.
     Labelled,
-    /// Isomorphism: the labels of nodes mean nothing (molecules).
+    /// Two graphs are the same object if they are isomorphic. The labels of nodes have no meaning, as in
+    /// molecules.
     UpToIsomorphism,
 }
 
@@ -18,8 +20,8 @@ pub enum Semantics {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct ActionKind(pub usize);
 
-/// The action types of an environment, in the order of their blocks of logits. The exit is always the last.
-/// Clones share the types.
+/// The action types of an environment, in the order of their blocks of logits. The exit is always the last
+/// type. Clones share the types.
 ///
 /// ```
 /// use gfn::graph::{ActionSet, AddEdge, AddNode, Semantics};
@@ -42,38 +44,39 @@ impl ActionSet {
         Self { semantics, types: vec![Arc::new(Exit)] }
     }
 
-    /// Adds a type, before the exit action.
+    /// Adds a type to the set, before the exit action.
     #[must_use]
     pub fn with(mut self, action_type: impl GraphActionType + 'static) -> Self {
         self.types.insert(self.types.len() - 1, Arc::new(action_type));
         self
     }
 
-    /// The condition for two graphs to be the same object.
+    /// The condition under which two graphs are the same object.
     #[must_use]
     pub fn semantics(&self) -> Semantics {
         self.semantics
     }
 
-    /// Returns all types in order, the exit action last.
+    /// Returns all types of the set in order, with the exit action last.
     pub fn types(&self) -> impl ExactSizeIterator<Item = (ActionKind, &dyn GraphActionType)> {
         let types = self.types.iter().enumerate();
         types.map(|(k, action_type)| (ActionKind(k), action_type.as_ref()))
     }
 
-    /// Returns the blocks of logits of a direction in order, without the types that have none.
+    /// Returns the blocks of logits of all types in a direction, in order. Types without a block in that
+    /// direction are left out.
     pub fn heads(&self, direction: Direction) -> impl Iterator<Item = (ActionKind, &dyn GraphActionType, Head)> {
         self.types()
             .filter_map(move |(kind, action_type)| action_type.head(direction).map(|head| (kind, action_type, head)))
     }
 
-    /// Returns the number of slots of a graph in a direction, legal or not.
+    /// Returns the number of slots of a graph in a direction, including those of illegal actions.
     #[must_use]
     pub fn n_slots(&self, direction: Direction, graph: &GraphState) -> usize {
         self.heads(direction).map(|(_, _, head)| head.anchor.rows(graph) * head.width).sum()
     }
 
-    /// Checks that each block has a column: otherwise its type has no moves.
+    /// Checks that each block has at least one column. Without a column, its type would have no moves.
     pub(crate) fn check(&self) -> Result<()> {
         for direction in [Direction::Forward, Direction::Backward] {
             if let Some((_, action_type, _)) = self.heads(direction).find(|(_, _, head)| head.width == 0) {
@@ -87,13 +90,14 @@ impl ActionSet {
         Ok(())
     }
 
-    /// Returns an upper bound of the slots of graphs with up to `max_nodes` nodes; at most `usize::MAX`.
+    /// Returns an upper bound of the number of slots of graphs with up to `max_nodes` nodes. The bound is at
+    /// most `usize::MAX`.
     pub(crate) fn most_slots(&self, direction: Direction, kind: GraphKind, max_nodes: usize) -> usize {
         let max_slots = |head: Head| head.anchor.max_rows(kind, max_nodes).saturating_mul(head.width);
         self.heads(direction).fold(0, |sum: usize, (_, _, head)| sum.saturating_add(max_slots(head)))
     }
 
-    /// Returns the action type and the move that a slot of a graph stands for.
+    /// Returns the action type and the move that a slot of a graph represents.
     ///
     /// # Errors
     /// [`Error::IllegalAction`] if the graph doesn't have this slot.
@@ -124,7 +128,7 @@ impl ActionSet {
     /// Returns the slot of a move; 0 if the type has no block in that direction.
     ///
     /// # Errors
-    /// [`Error::Contract`] if the block doesn't have the move's column, [`Error::Config`] if the slot doesn't
+    /// [`Error::Contract`] if the block doesn't have the move's column; [`Error::Config`] if the slot doesn't
     /// fit into 32 bits.
     pub fn encode(&self, direction: Direction, graph: &GraphState, kind: ActionKind, action: Move) -> Result<u32> {
         let mut first = 0;

@@ -5,16 +5,17 @@ use crate::graph::{
 };
 use crate::{Error, Result};
 
-/// Sets an attribute of a node that isn't set yet. Backward, and forward in `Reverse(SetNodeAttr)`, it
-/// unsets an attribute.
+/// An action type that sets an attribute of a node, if it isn't set yet. Its backward moves, which are the
+/// forward moves of `Reverse(SetNodeAttr)`, unset an attribute.
 pub type SetNodeAttr = SetAttr<false>;
-/// Sets an attribute of an edge that isn't set yet. Backward, and forward in `Reverse(SetEdgeAttr)`, it
-/// unsets an attribute.
+/// An action type that sets an attribute of an edge, if it isn't set yet. Its backward moves, which are the
+/// forward moves of `Reverse(SetEdgeAttr)`, unset an attribute.
 pub type SetEdgeAttr = SetAttr<true>;
 
-/// Sets an attribute of nodes ([`SetNodeAttr`]) or of edges ([`SetEdgeAttr`]).
+/// An action type that sets attributes of nodes ([`SetNodeAttr`]) or of edges ([`SetEdgeAttr`]).
 ///
-/// Forward, there is a column for each value of each attribute; backward, a column for each attribute.
+/// In the forward direction there is a column for each value of each attribute. In the backward direction
+/// there is a column for each attribute.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SetAttr<const OF_EDGES: bool> {
     /// The largest value of each attribute: attribute `k` can be set to `1..=values[k]`.
@@ -37,7 +38,7 @@ impl<const OF_EDGES: bool> SetAttr<OF_EDGES> {
         Ok(Self { values: values.to_vec() })
     }
 
-    /// Returns the first forward column of attribute `k`.
+    /// Returns the index of the first forward column of attribute `k`.
     fn first_column(&self, k: usize) -> usize {
         self.values[..k].iter().map(|&values| usize::from(values)).sum()
     }
@@ -61,8 +62,9 @@ impl<const OF_EDGES: bool> SetAttr<OF_EDGES> {
         weight.unwrap_or_default()
     }
 
-    /// Marks the moves of one row: forward, all values of the attributes that aren't set; backward, the
-    /// attributes that are set to a value of this type.
+    /// Marks the legal moves in one row of a block. In the forward direction these set attributes that aren't
+    /// set, to any value of this type. In the backward direction they unset attributes that have a value of
+    /// this type.
     fn mark_row(&self, direction: Direction, attributes: Attributes, row: &mut [bool]) {
         let mut column = 0;
         for (k, &values) in self.values.iter().enumerate() {

@@ -1,14 +1,14 @@
-//! The nodes and edges of a batch of graphs, listed once on the host.
+//! The nodes and edges of a batch of graphs, which are listed once on the host.
 
 use std::sync::OnceLock;
 
 use crate::graph::{Edge, GraphKind, GraphState, Node};
 
-/// The nodes and edges of a batch of graphs, one graph after another. Masks and networks share this list.
+/// The nodes and edges of a batch of graphs, one graph after another. Masks and networks share these arrays.
 ///
 /// In the shapes below `N` is the number of nodes, `E` the number of edges, and `B` the number of graphs.
-/// Nodes are numbered through the batch: graph `g` has the nodes `node_ptr[g]..node_ptr[g + 1]`. The edges of
-/// a graph are in the order of [`GraphState::edges`], and an undirected edge is listed once.
+/// Nodes are numbered throughout the batch: graph `g` has the nodes `node_ptr[g]..node_ptr[g + 1]`. The edges
+/// of a graph are in the order of [`GraphState::edges`], and an undirected edge is listed once.
 ///
 /// [`GraphStates::arrays`](crate::graph::GraphStates::arrays) caches the arrays of a batch of states.
 ///
@@ -32,23 +32,24 @@ pub struct GraphArrays {
     pub nodes: Vec<Node>,
     /// The label of each node within its graph, `[N]`.
     pub labels: Vec<u32>,
-    /// The two nodes of each edge, from and to, `[E]`; of an undirected edge the smaller node first.
+    /// The two nodes of each edge, numbered throughout the batch, `[E]`. A directed edge leads from the first
+    /// node to the second. The first node of an undirected edge is the smaller one.
     pub edges: Vec<(u32, u32)>,
     /// The class and the attributes of each edge, `[E]`.
     pub weights: Vec<Edge>,
-    /// The index of each graph's first node, and the number of nodes, `[B + 1]`.
+    /// The index of each graph's first node, followed by the number of nodes, `[B + 1]`.
     pub node_ptr: Vec<usize>,
-    /// The index of each graph's first edge, and the number of edges, `[B + 1]`.
+    /// The index of each graph's first edge, followed by the number of edges, `[B + 1]`.
     pub edge_ptr: Vec<usize>,
-    /// The index of each graph's first ordered pair of nodes, and the number of pairs, `[B + 1]`. A graph of
-    /// `n` nodes has `n * n` pairs.
+    /// The index of each graph's first ordered pair of nodes, followed by the number of pairs, `[B + 1]`. A
+    /// graph of `n` nodes has `n * n` pairs.
     pub pair_ptr: Vec<usize>,
-    /// The first graph that isn't of this kind.
+    /// The index of the first graph whose kind isn't `kind`; `None` if all graphs have this kind.
     pub(in crate::graph) first_of_other_kind: Option<usize>,
     neighbours: OnceLock<Neighbours>,
 }
 
-/// Creates the offsets of `n` rows, with that of the first row.
+/// Creates a list of offsets with room for `n` rows. It holds the offset of the first row, which is 0.
 pub(in crate::graph) fn new_ptr(n: usize) -> Vec<usize> {
     let mut ptr = Vec::with_capacity(n + 1);
     ptr.push(0);
@@ -56,8 +57,8 @@ pub(in crate::graph) fn new_ptr(n: usize) -> Vec<usize> {
 }
 
 impl GraphArrays {
-    /// Lists the nodes and edges of some graphs. Their kind is that of the first graph, directed if there is
-    /// none.
+    /// Lists the nodes and edges of graphs. The kind of the arrays is that of the first graph; without graphs
+    /// it is directed.
     #[must_use]
     pub fn from_graphs(graphs: &[GraphState]) -> Self {
         let kind = graphs.first().map_or(GraphKind::Directed, GraphState::kind);
@@ -72,7 +73,7 @@ impl GraphArrays {
         out
     }
 
-    /// Creates the arrays of no graph, with room for these numbers of graphs, nodes and edges.
+    /// Creates arrays without graphs, with memory for these numbers of graphs, nodes and edges.
     pub(in crate::graph) fn with_capacity(kind: GraphKind, graphs: usize, nodes: usize, edges: usize) -> Self {
         Self {
             kind,
@@ -88,8 +89,8 @@ impl GraphArrays {
         }
     }
 
-    /// Adds a graph by its nodes and its edges (from, to, weight), without checks. Edges name nodes by their
-    /// labels within the graph, and must be in the order of [`GraphState::edges`].
+    /// Appends a graph, given by its nodes and its edges (from, to, weight), without checks. Edges name nodes
+    /// by their labels within the graph, and must be in the order of [`GraphState::edges`].
     pub(in crate::graph) fn push(
         &mut self,
         nodes: impl IntoIterator<Item = Node>,
@@ -143,7 +144,7 @@ impl GraphArrays {
         self.node_ptr.windows(2).map(|ends| ends[1] - ends[0])
     }
 
-    /// Returns the number of nodes per graph if it is the same for all graphs; `None` if it isn't, or if
+    /// Returns the number of nodes per graph if all graphs have the same number; `None` if they differ, or if
     /// there is no graph.
     #[must_use]
     pub fn same_size(&self) -> Option<usize> {
@@ -152,7 +153,8 @@ impl GraphArrays {
         sizes.all(|n| n == first).then_some(first)
     }
 
-    /// Returns the edges of graph `g`: the labels of their two nodes, and their weights.
+    /// Returns the edges of graph `g`: the labels of the two nodes of each edge within the graph, and the
+    /// weight of the edge.
     ///
     /// # Panics
     /// If there is no such graph.
@@ -169,23 +171,23 @@ impl GraphArrays {
         graphs.flat_map(|(g, (n, first))| self.edges_of(g).map(move |(a, b, _)| first + a * n + b))
     }
 
-    /// Returns the neighbours of each node, which are listed on the first call.
+    /// Returns the neighbours of each node. They are listed on the first call and cached.
     #[must_use]
     pub fn neighbours(&self) -> &Neighbours {
         self.neighbours.get_or_init(|| Neighbours::new(self))
     }
 }
 
-/// The neighbours of each node of a batch, with the indices of the messages between them, in compressed
-/// sparse rows.
+/// The neighbours of each node of a batch in compressed sparse rows, with the indices of the messages that
+/// they send.
 ///
 /// Directed edge `e` is message `e`. Undirected edge `e` is message `2 e` from its first node to its second,
 /// and message `2 e + 1` back.
 #[derive(Debug)]
 pub struct Neighbours {
     incoming: Csr,
-    /// The targets of each node. `None` in undirected graphs, whose edges are incoming at both of their
-    /// nodes.
+    /// The targets of each node's outgoing edges. It is `None` in undirected graphs, whose edges count as
+    /// incoming at both of their nodes.
     outgoing: Option<Csr>,
 }
 
@@ -202,14 +204,14 @@ impl Neighbours {
         }
     }
 
-    /// The number of messages along all edges.
+    /// The number of messages along all edges of the batch.
     #[must_use]
     pub fn n_messages(&self) -> usize {
         self.incoming.entries.len()
     }
 
-    /// Returns the sources of the edges into a node (undirected: its neighbours), each with the index of its
-    /// message.
+    /// Returns the sources of the edges into a node (undirected: its neighbours), each with the index of the
+    /// message along the edge.
     ///
     /// # Panics
     /// If there is no such node.
@@ -218,8 +220,8 @@ impl Neighbours {
         self.incoming.row(node)
     }
 
-    /// Returns the targets of the edges out of a node, each with the index of its message; `None` in
-    /// undirected graphs.
+    /// Returns the targets of the edges out of a node, each with the index of the message along the edge;
+    /// `None` in undirected graphs.
     ///
     /// # Panics
     /// If there is no such node.
@@ -229,17 +231,18 @@ impl Neighbours {
     }
 }
 
-/// Compressed sparse rows: a row of entries per node, concatenated.
+/// Compressed sparse rows: one row of entries for each node, concatenated.
 #[derive(Debug)]
 struct Csr {
-    /// The neighbour and the index of the message.
+    /// The entries of all rows. An entry holds a neighbour and the index of a message.
     entries: Vec<(u32, u32)>,
-    /// The index of each node's first entry, and the number of entries.
+    /// The index of each node's first entry, followed by the number of entries.
     offsets: Vec<usize>,
 }
 
 impl Csr {
-    /// Groups messages `(from, to, index)` by receiver, with a stable counting sort.
+    /// Groups messages `(from, to, index)` by receiver. It is a counting sort that keeps the order of
+    /// messages to the same receiver.
     fn new(n: usize, messages: impl Iterator<Item = (u32, u32, u32)> + Clone) -> Self {
         let mut offsets = vec![0; n + 1];
         messages.clone().for_each(|(_, to, _)| offsets[to as usize + 1] += 1);

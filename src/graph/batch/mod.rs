@@ -1,4 +1,4 @@
-//! `GraphBatch`: a minibatch of graphs as tensors with one sparse edge index.
+//! A minibatch of graphs as tensors with one sparse edge index: `GraphBatch`.
 
 mod arrays;
 mod view;
@@ -23,26 +23,27 @@ use crate::env::Direction;
 /// schema. An undirected edge is two consecutive messages, and one row of logits. The edges of a graph are in
 /// the order of [`GraphState::edges`](crate::graph::GraphState::edges).
 ///
-/// The [arrays](Self::arrays) are on the host. A tensor is created when it is first read, so a network pays
-/// only for the tensors that it reads.
+/// The [arrays](Self::arrays) are on the host. Each tensor is created when it is first requested, so a
+/// network pays only for the tensors that it uses.
 #[derive(Debug)]
 pub struct GraphBatch<'a> {
-    /// The nodes and edges on the host.
+    /// The nodes and edges of all graphs, on the host.
     pub arrays: &'a GraphArrays,
-    /// The condition of each graph, `[B, C]`.
+    /// The condition of each graph, `[B, C]`; `None` without conditions.
     pub conditions: Option<Tensor>,
-    /// The schema of the graphs, to which they were checked to keep.
+    /// The schema of the graphs. All graphs were checked against it.
     pub schema: &'a GraphSchema,
     device: Device,
-    /// The class of each label ([`GraphEnv::label_classes`](crate::graph::GraphEnv)), if an environment
-    /// provided it.
+    /// The class of each node label ([`GraphEnv::label_classes`](crate::graph::GraphEnv)), if an environment
+    /// provided classes.
     label_classes: Option<Vec<u32>>,
-    /// The symmetries of the graphs and their moves, at most one entry per direction.
+    /// The numbers of automorphisms of the graphs, and their changes by moves, with at most one entry per
+    /// direction.
     symmetries: Vec<MoveSymmetries>,
     tensors: TensorCache,
 }
 
-/// The tensors that have been read so far.
+/// The tensors that have been requested so far.
 #[derive(Debug, Default)]
 struct TensorCache {
     node_classes: OnceCell<Tensor>,
@@ -59,7 +60,7 @@ impl<'a> GraphBatch<'a> {
     ///
     /// # Errors
     /// [`Error::Contract`](crate::Error::Contract) for a graph of another kind than the schema's, or with a
-    /// class or a value of an attribute that it doesn't have.
+    /// class or a value of an attribute that the schema doesn't allow.
     pub fn new(
         schema: &'a GraphSchema,
         arrays: &'a GraphArrays,
@@ -79,23 +80,23 @@ impl<'a> GraphBatch<'a> {
         })
     }
 
-    /// Sets the class that an environment gives each label.
+    /// Sets the class of each node label, as an environment defines it.
     pub(crate) fn with_label_classes(mut self, classes: Vec<u32>) -> Self {
         self.label_classes = Some(classes);
         self
     }
 
-    /// The class of each label, if an environment provided it.
+    /// The class of each node label, if an environment provided classes.
     pub(crate) fn label_classes(&self) -> Option<&[u32]> {
         self.label_classes.as_deref()
     }
 
-    /// Sets the symmetries of these graphs and of their moves in one direction, as
+    /// Sets the numbers of automorphisms of these graphs and their changes by moves in one direction, as
     /// [`GraphEnv::move_symmetries`](crate::graph::GraphEnv::move_symmetries) counts them. They replace
     /// earlier ones of the same direction.
     ///
     /// # Errors
-    /// [`Error::Shape`](crate::Error::Shape) if the counts are of another number of graphs.
+    /// [`Error::Shape`](crate::Error::Shape) if the counts belong to another number of graphs.
     pub fn with_symmetries(mut self, counted: MoveSymmetries) -> Result<Self> {
         counted.check(self.len())?;
         self.symmetries.retain(|other| other.direction != counted.direction);
@@ -103,8 +104,8 @@ impl<'a> GraphBatch<'a> {
         Ok(self)
     }
 
-    /// Returns the symmetries of the graphs and of their moves in this direction; `None` if they weren't
-    /// [set](Self::with_symmetries).
+    /// Returns the numbers of automorphisms of the graphs and their changes by moves in this direction;
+    /// `None` if they weren't [set](Self::with_symmetries).
     #[must_use]
     pub fn symmetries(&self, direction: Direction) -> Option<&MoveSymmetries> {
         self.symmetries.iter().find(|counted| counted.direction == direction)
@@ -122,13 +123,14 @@ impl<'a> GraphBatch<'a> {
         self.arrays.is_empty()
     }
 
-    /// The device of the tensors.
+    /// The device on which the tensors are created.
     #[must_use]
     pub fn device(&self) -> Device {
         self.device
     }
 
-    /// The class of each node, `[N]`, as `i64` (like all tensors of the batch but the conditions).
+    /// The class of each node, `[N]`, as `i64`. All tensors of the batch except the conditions have this
+    /// type.
     pub fn node_classes(&self) -> &Tensor {
         let class = |node: &Node| i64::from(node.class);
         self.tensors.node_classes.get_or_init(|| self.tensor(self.arrays.nodes.iter().map(class)))
@@ -140,19 +142,20 @@ impl<'a> GraphBatch<'a> {
         self.tensors.node_attributes.get_or_init(|| self.attributes(self.arrays.nodes.iter(), columns))
     }
 
-    /// The label of each node within its graph, `[N]`, for networks in environments whose nodes are
-    /// distinguishable.
+    /// The label of each node within its graph, `[N]`. It is meant for networks in environments whose nodes
+    /// are distinguishable.
     pub fn node_labels(&self) -> &Tensor {
         self.tensors.node_labels.get_or_init(|| self.tensor(self.arrays.labels.iter().map(|&label| i64::from(label))))
     }
 
-    /// The index of each node's graph, `[N]`.
+    /// The index of the graph to which each node belongs, `[N]`.
     pub fn node_graph(&self) -> &Tensor {
         let graphs = || self.arrays.sizes().enumerate().flat_map(|(g, n)| std::iter::repeat_n(g as i64, n));
         self.tensors.node_graph.get_or_init(|| self.tensor(graphs()))
     }
 
-    /// The nodes of each message, `[2, M]`: from, to.
+    /// The two nodes of each message, `[2, M]`. The first row holds the senders, the second row the
+    /// receivers.
     pub fn edge_index(&self) -> &Tensor {
         self.tensors.edge_index.get_or_init(|| {
             let each = self.arrays.messages_per_edge();
@@ -172,27 +175,27 @@ impl<'a> GraphBatch<'a> {
         self.tensors.edge_attributes.get_or_init(|| self.attributes(self.messages(), columns))
     }
 
-    /// Returns the first attributes of some weights as a tensor, `[weights, columns]`.
+    /// Returns the first `columns` attributes of some weights as a tensor, `[weights, columns]`.
     fn attributes<'w>(&self, weights: impl Iterator<Item = &'w Weight> + Clone, columns: usize) -> Tensor {
         let rows = weights.clone().count();
         let values = weights.flat_map(|weight| weight.attributes.columns(columns));
         self.tensor(values).view([rows as i64, columns as i64])
     }
 
-    /// Returns the weight of each message's edge.
+    /// Returns, for each message, the weight of its edge.
     fn messages(&self) -> impl Iterator<Item = &Edge> + Clone {
         let each = self.arrays.messages_per_edge();
         self.arrays.weights.iter().flat_map(move |edge| std::iter::repeat_n(edge, each))
     }
 
-    /// Returns the nodes of some pairs as a tensor, `[2, pairs]`.
+    /// Returns the two nodes of some pairs as a tensor, `[2, pairs]`.
     pub(crate) fn ends(&self, pairs: &[(u32, u32)]) -> Tensor {
         let from = pairs.iter().map(|pair| pair.0);
         let to = pairs.iter().map(|pair| pair.1);
         self.tensor(from.chain(to).map(i64::from)).view([2, -1])
     }
 
-    /// Returns numbers as a tensor on the batch's device.
+    /// Returns numbers as a tensor `[numbers]` on the batch's device.
     pub(crate) fn tensor(&self, values: impl Iterator<Item = i64>) -> Tensor {
         Tensor::from_slice(&values.collect::<Vec<_>>()).to_device(self.device)
     }

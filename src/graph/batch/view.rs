@@ -1,14 +1,14 @@
-//! A view of one graph of a batch, with the batch's list of its edges.
+//! A view of one graph of a batch, which uses the batch's list of edges.
 
 use std::ops::Deref;
 
 use crate::graph::{Edge, GraphState, GraphStates};
 
-/// A view of one graph, with its edges as the batch lists them for masks and for networks.
+/// A view of one graph. It uses the edges as the batch lists them for masks and for networks.
 ///
-/// It dereferences to its [`GraphState`]. [`weighted_edges`](Self::weighted_edges) reads
-/// [`GraphStates::arrays`], which are cached per batch. A view of a graph without a batch reads the edges
-/// from the graph.
+/// A view dereferences to its [`GraphState`]. [`weighted_edges`](Self::weighted_edges) returns the edges from
+/// [`GraphStates::arrays`], which are cached per batch. A view of a graph without a batch returns the edges
+/// of the graph itself.
 ///
 /// ```
 /// use gfn::graph::{Edge, GraphKind, GraphState, GraphStates, GraphView};
@@ -24,12 +24,12 @@ use crate::graph::{Edge, GraphState, GraphStates};
 #[derive(Clone, Copy, Debug)]
 pub struct GraphView<'a> {
     graph: &'a GraphState,
-    /// The batch of the graph, and the graph's index in it.
+    /// The batch of the graph and the graph's index in it; `None` if the graph is in no batch.
     batch: Option<(&'a GraphStates, usize)>,
 }
 
 impl<'a> GraphView<'a> {
-    /// Returns the edges (from, to, weight) in the order of [`GraphState::edges`].
+    /// Returns the edges of the graph (from, to, weight) in the order of [`GraphState::edges`].
     pub fn weighted_edges(&self) -> impl Iterator<Item = (u32, u32, Edge)> + 'a {
         let graph = self.graph;
         let (batch_edges, graph_edges) = match self.batch {
@@ -43,7 +43,7 @@ impl<'a> GraphView<'a> {
 }
 
 impl<'a> From<&'a GraphState> for GraphView<'a> {
-    /// Creates a view of a graph that is in no batch.
+    /// Creates a view of a graph that isn't in a batch.
     fn from(graph: &'a GraphState) -> Self {
         Self { graph, batch: None }
     }
@@ -58,10 +58,10 @@ impl Deref for GraphView<'_> {
 }
 
 impl GraphStates {
-    /// Returns a view of one graph of the batch.
+    /// Returns a view of the graph with this index in the batch.
     ///
     /// # Panics
-    /// If there is no such graph.
+    /// If there is no graph with this index.
     #[must_use]
     pub fn view(&self, row: usize) -> GraphView<'_> {
         GraphView { graph: &self.graphs()[row], batch: Some((self, row)) }

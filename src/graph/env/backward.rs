@@ -4,11 +4,11 @@ use super::{BackwardRule, GraphEnv, MoveMask};
 use crate::env::Direction;
 use crate::graph::{ActionKind, GraphActionType, GraphState, GraphView, Head, Move, Weight, reverse_move};
 
-/// An action type, its index, and its block of logits in a direction, as [`heads`](crate::graph::ActionSet::heads)
-/// returns them.
+/// An action type with its index and its block of logits in a direction, as
+/// [`heads`](crate::graph::ActionSet::heads) returns them.
 pub(super) type TypeHead<'a> = (ActionKind, &'a dyn GraphActionType, Head);
 
-/// Fills the mask of one block of one graph with the moves that the environment permits.
+/// Fills the mask of one block of one graph: the moves that the environment permits are set to `true`.
 pub(super) fn fill_mask(
     env: &GraphEnv,
     direction: Direction,
@@ -37,8 +37,8 @@ pub(super) fn fill_mask(
     }
 }
 
-/// `true` if `undo` leads to a reachable parent in which the forward move to `graph` is legal. `forward_mask`
-/// is a buffer.
+/// Returns `true` if `undo` leads to a reachable parent in which the forward move to `graph` is legal.
+/// `forward_mask` is a buffer.
 fn parent_permits(
     env: &GraphEnv,
     graph: &GraphState,
@@ -58,12 +58,12 @@ fn parent_permits(
     if undone.is_err() || !env.rules.is_reachable(&parent) {
         return false;
     }
-    // A graph that contains the initial graph was built from parents that contain it, too. Environments that
-    // remove parts of the initial graph have graphs that don't.
+    // If a graph contains the initial graph, its parents must contain it, too. Graphs that don't contain it
+    // occur in environments whose forward moves remove parts of the initial graph.
     if !contains(&parent, initial) && contains(graph, initial) {
         return false;
     }
-    // A column beyond the width would be the slot of another move.
+    // A column beyond the width of the block would be the slot of another move, so it is refused.
     let Some(head) = action_type.head(Direction::Forward).filter(|head| (redo.class as usize) < head.width) else {
         return false;
     };
@@ -73,7 +73,7 @@ fn parent_permits(
     forward_mask.get(head.encode(&parent, redo)).copied() == Some(true)
 }
 
-/// `true` if `graph` still has all nodes, edges, classes and set attributes of `initial`.
+/// Returns `true` if `graph` still has all nodes, edges, classes and set attributes of `initial`.
 pub(crate) fn contains(graph: &GraphState, initial: &GraphState) -> bool {
     let keeps = |then: Weight, now: Weight| {
         let mut values = then.attributes.values().iter().zip(now.attributes.values());

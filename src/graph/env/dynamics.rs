@@ -1,4 +1,4 @@
-//! The environment traits of `GraphEnv`: steps, masks and symmetry of batches of graphs.
+//! The environment traits of `GraphEnv`: steps, masks and symmetry for batches of graphs.
 
 use super::GraphEnv;
 use super::backward::fill_mask;
@@ -9,13 +9,15 @@ use crate::graph::state::MIN_GRAPHS_PER_THREAD;
 use crate::graph::{BatchMove, GraphState, GraphStates, GraphView, Move, reverse_move};
 use crate::{Error, Result, parallel};
 
-/// Steps one graph. Returns the reverse slot, and `true` if the action is the exit.
+/// Applies an action to one graph. Returns the slot of the reverse action, and `true` if the action is the
+/// exit.
 fn step_graph(env: &GraphEnv, direction: Direction, graph: &mut GraphState, slot: u32) -> Result<(u32, bool)> {
     let (kind, action_type, action) = env.actions.decode(direction, graph, slot)?;
     if action_type.is_exit() {
         return Ok((0, true));
     }
-    // Nodes of the initial graph come first, so the next node would take the place of a removed one.
+    // Nodes of the initial graph are recognised by their position at the beginning. If one of them were
+    // removed, a later node would take its place, so this is refused.
     let n_protected = if env.merges_isomorphic() { env.initial_of(graph).n_nodes() } else { 0 };
     let removed = action_type.removed_nodes(direction, graph, action);
     if let Some(a) = removed.into_iter().find(|&a| (a as usize) < n_protected) {
@@ -71,8 +73,8 @@ impl Env for GraphEnv {
     }
 
     fn exit_actions(&self, states: &GraphStates) -> Option<Slots> {
-        // If a graph has more slots than can be numbered, its exit can't be taken, and `step` returns an
-        // error.
+        // The exit of a graph with more slots than can be numbered has no number. It can't be taken, and
+        // `step` returns an error.
         let last = |graph: &GraphState| {
             Slots::slot(self.actions().n_slots(Direction::Forward, graph) - 1).unwrap_or(Slots::NONE)
         };
@@ -120,7 +122,8 @@ impl DiscreteEnv for GraphEnv {
         });
         let mut masks = Masks { direction, blocks, slot_ptr, legal, has_exit: direction == Direction::Forward };
         if let Some(rules) = self.rules.batched() {
-            // Batch rules take forward moves, so a backward move becomes the forward move of its parent.
+            // Batch rules are defined for forward moves. A backward move is therefore checked as the forward
+            // move of its parent.
             let forward = |row: usize, slot: u32, at: usize| {
                 let graph = &states.graphs()[row];
                 let (kind, action_type, action) = self.actions.decode(direction, graph, slot).ok()?;

@@ -1,12 +1,13 @@
-//! The enumeration of graph environments: a key per labelled graph, or per isomorphism class.
+//! The enumeration of the states of graph environments. Each state has a key: one per labelled graph, or one
+//! per isomorphism class.
 
 use crate::env::{Direction, EnumerableEnv, Slots};
 use crate::graph::state::MIN_GRAPHS_PER_THREAD;
 use crate::graph::{CanonicalKey, GraphEnv, GraphState, GraphStates, Semantics, labelled_key, reverse_move};
 use crate::{Error, Result, parallel};
 
-/// Computes the keys of children of one graph. Each move is applied and undone in place, which costs less
-/// than a copy.
+/// Computes the key of each child of one graph. Each move is applied and undone in place, which costs less
+/// than a copy of the graph.
 fn compute_child_keys(env: &GraphEnv, graph: &GraphState, slots: &[u32]) -> Result<Vec<CanonicalKey>> {
     let mut edited = graph.clone();
     let mut out = Vec::with_capacity(slots.len());
@@ -15,8 +16,8 @@ fn compute_child_keys(env: &GraphEnv, graph: &GraphState, slots: &[u32]) -> Resu
         let undo = reverse_move(action_type, Direction::Forward, graph, action);
         action_type.apply(Direction::Forward, &mut edited, action)?;
         out.push(if env.merges_isomorphic() { env.try_canonical(&edited)?.key } else { labelled_key(&edited) });
-        // Undoing may relabel nodes (a removed node comes back as the last one), or lead elsewhere in a
-        // faulty type.
+        // The graph is copied again if it wasn't restored: undoing may relabel nodes (a removed node is added
+        // again as the last one), and an action type may be faulty.
         if action_type.apply(Direction::Backward, &mut edited, undo).is_err() || edited != *graph {
             edited = graph.clone();
         }
@@ -39,7 +40,7 @@ impl EnumerableEnv for GraphEnv {
             let n_slots = slots.0.len() as i64;
             return Err(Error::shape("slots", [n_rows], [n_slots], "give one slot for each row"));
         }
-        // Consecutive moves of one state share a copy of it.
+        // Consecutive moves of the same state share one copy of it.
         let mut runs = Vec::new();
         let mut start = 0;
         for run in rows.chunk_by(|a, b| a == b) {
@@ -75,7 +76,7 @@ mod tests {
             .unwrap()
     }
 
-    /// Returns a path a - b - c with nodes of classes 0, 1, 0, and its two other labellings.
+    /// Returns a path a - b - c whose nodes have the classes 0, 1, 0, and its two other labellings.
     fn paths() -> GraphStates {
         let nodes = [Node::of_class(0), Node::of_class(1), Node::of_class(0)];
         let edges = [(0, 1, Edge::default()), (1, 2, Edge::default())];
@@ -90,7 +91,8 @@ mod tests {
         let free = env(Semantics::UpToIsomorphism, 0);
         let keys = free.keys(&paths());
         assert!(keys[0] == keys[1] && keys[1] == keys[2]);
-        // With the first node fixed, it matters if that node is an end of the path or the middle.
+        // If the first node is fixed, paths in which it is an end differ from the path in which it is the
+        // middle.
         let keys = env(Semantics::UpToIsomorphism, 1).keys(&paths());
         assert!(keys[0] == keys[2] && keys[0] != keys[1]);
         assert!(free.merges_isomorphic() && !env(Semantics::Labelled, 0).merges_isomorphic());
@@ -100,7 +102,8 @@ mod tests {
     fn keys_of_children_are_those_of_stepped_states() {
         for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
             let env = env(semantics, 0);
-            // Removing one of these isolated nodes of two classes and adding it again changes the labels.
+            // The graph has isolated nodes of two classes. If one of them is removed and added again, the
+            // labels change.
             let mut states = paths();
             let nodes = [Node::of_class(0), Node::of_class(1), Node::of_class(0), Node::of_class(1)];
             states.append(vec![GraphState::from_parts(GraphKind::Undirected, &nodes, &[]).unwrap()].into());

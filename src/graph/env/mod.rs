@@ -1,4 +1,4 @@
-//! `GraphEnv`: the environment of an action set, a schema, initial graphs, and custom rules.
+//! The environment `GraphEnv`, which consists of an action set, a schema, initial graphs and custom rules.
 
 mod backward;
 mod dynamics;
@@ -78,10 +78,11 @@ pub struct GraphEnv {
     initial: Vec<GraphState>,
     /// The argument of [`with_scaffold`](Self::with_scaffold), if it was called.
     requested_scaffold: Option<Scaffold>,
-    /// The nodes of the initial graphs: a set if they are equal, unjoined, and freely interchangeable.
+    /// The nodes of the initial graphs. They are a set if nothing distinguishes them: they are equal, have no
+    /// edges, and the scaffold setting makes them interchangeable.
     fixed_nodes: FixedNodes,
-    /// The symmetries of the initial graphs, as orders of their nodes. Empty unless [`Scaffold::Alike`] is set
-    /// and the nodes are joined or different.
+    /// The symmetries of the initial graphs, each as a permutation of their nodes. The list is empty unless
+    /// [`Scaffold::Alike`] is set and the nodes are different or have edges between them.
     scaffold_symmetries: Vec<Vec<u32>>,
     backward: BackwardRule,
     corrects_symmetry: bool,
@@ -106,14 +107,14 @@ impl GraphEnv {
     }
 
     /// Creates an environment whose trajectories start at `initial`, such as the empty graph, nodes without
-    /// edges, or a scaffold. [`Free`] are the rules that forbid nothing.
+    /// edges, or a scaffold. Pass [`Free`] as `rules` if no move is forbidden.
     ///
-    /// Graphs are built on the initial graph: undoing moves never removes its nodes and edges. Forward moves
-    /// may remove parts of it, such as those of [`Reverse`](crate::graph::Reverse).
+    /// Trajectories extend the initial graph: backward moves never remove its nodes and edges. Some forward
+    /// moves, such as those of [`Reverse`](crate::graph::Reverse), may remove its edges.
     ///
     /// If states are graphs up to isomorphism, a step that would remove a node of the initial graph is an
-    /// error. These nodes are by default interchangeable if they are equal and unjoined, and distinguished
-    /// otherwise; [`with_scaffold`](Self::with_scaffold) changes this.
+    /// error. The nodes of the initial graph are by default interchangeable if they are equal and have no
+    /// edges, and distinguished otherwise; [`with_scaffold`](Self::with_scaffold) changes this.
     ///
     /// The [schema](Self::schema) has the smallest limits that the initial graph and the action types need
     /// ([`with_schema`](Self::with_schema) replaces it). Backward moves are derived
@@ -138,9 +139,9 @@ impl GraphEnv {
         Self { schema, ..self }.ensure_valid()
     }
 
-    /// Checks that graphs can hold what the schema says, that there are action types whose slots can be numbered,
-    /// and that there are initial graphs, which keep to the schema and, if labels have no meaning, have the same
-    /// number of nodes.
+    /// Checks that the schema is valid, that there are action types whose slots can be numbered in 32 bits,
+    /// and that there are initial graphs that satisfy the schema. If labels have no meaning, all initial
+    /// graphs must have the same number of nodes.
     fn ensure_valid(self) -> Result<Self> {
         let schema = &self.schema;
         schema.check()?;
@@ -156,7 +157,8 @@ impl GraphEnv {
         if n_nodes.is_empty() {
             return Err(Error::config("initial graphs", "none", "one for each instance"));
         }
-        // Nodes of the initial graph are distinguished from later ones by their label.
+        // Nodes of the initial graph are distinguished from later nodes by their labels, so the number of
+        // initial nodes must be the same in all instances.
         if self.actions.semantics() == Semantics::UpToIsomorphism && n_nodes.iter().any(|&n| n != n_nodes[0]) {
             let expected = "up to isomorphism, as many nodes in each: nodes of the initial graph come first, and are told \
                             from later ones by their label";
@@ -166,9 +168,10 @@ impl GraphEnv {
         Ok(self)
     }
 
-    /// Creates an environment like [`new`](Self::new), without checks.
+    /// Creates an environment as [`new`](Self::new) does, but without its checks.
     pub(crate) fn assembled(rules: Arc<dyn GraphRules>, actions: ActionSet, initial: GraphState) -> Self {
-        // A graph of another environment may belong to another instance there.
+        // A graph that comes from another environment may have the number of another instance, so it is
+        // reset.
         let initial = vec![initial.with_instance(0)];
         let schema = GraphSchema::from_parts(&actions, &initial);
         let env = Self {
@@ -185,16 +188,16 @@ impl GraphEnv {
         Self { fixed_nodes: env.scaffold_nodes(), ..env }
     }
 
-    /// Sets an instance for each of these initial graphs, numbered in this order. Each instance has its own
+    /// Sets these initial graphs, one for each instance, numbered in this order. Each instance has its own
     /// trajectories, log Z and distribution.
     ///
-    /// The schema is widened to the graphs. Backward moves are derived again, until
-    /// [`with_backward`](Self::with_backward) is called, because masks by type and restrictions of the rules
-    /// may depend on the former initial graph.
+    /// The schema is widened so that it includes the graphs. The backward rule is reset to derived moves,
+    /// because masks by type and restrictions of the rules may depend on the former initial graph;
+    /// [`with_backward`](Self::with_backward) sets it again.
     ///
-    /// A network gets a graph without its instance. So no two instances may lead to the same graph: give
-    /// their nodes different classes if they could. A trainer checks some graphs for this before its first
-    /// step.
+    /// A network doesn't see the instance of a graph. Therefore no two instances may lead to the same graph.
+    /// If they could, give the nodes of their initial graphs different classes. A trainer checks some graphs
+    /// for this before its first step.
     ///
     /// ```
     /// use gfn::env::Env;
@@ -210,9 +213,10 @@ impl GraphEnv {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) if there is no graph and, up to isomorphism, if the graphs
-    /// have different numbers of nodes; [`Error::Contract`](crate::Error::Contract) for a graph of another
-    /// kind than the others; the errors of [`with_scaffold`](Self::with_scaffold).
+    /// [`Error::Config`](crate::Error::Config) if there is no graph, or if states are graphs up to
+    /// isomorphism and the initial graphs have different numbers of nodes;
+    /// [`Error::Contract`](crate::Error::Contract) if some graphs are directed and others aren't; the errors
+    /// of [`with_scaffold`](Self::with_scaffold).
     pub fn with_instances(mut self, initial: Vec<GraphState>) -> Result<Self> {
         self.initial = initial.into_iter().zip(0..).map(|(graph, instance)| graph.with_instance(instance)).collect();
         self.schema.widen(&self.initial);
@@ -220,12 +224,13 @@ impl GraphEnv {
         self.ensure_valid()?.with_scaffold_symmetries()
     }
 
-    /// Sets whether the nodes of the initial graph are distinguished. By default they aren't if they are
-    /// equal and unjoined (in each instance). They always are if nodes are labelled.
+    /// Sets whether the nodes of the initial graph are distinguished from each other. By default they aren't
+    /// if, in each instance, they are equal and have no edges. They are always distinguished if nodes are
+    /// labelled.
     ///
-    /// A network sees which nodes belong to the initial graph. Of nodes that aren't distinguished, it sees
-    /// only which of them a symmetry takes to each other. A network can't distinguish two graphs that differ
-    /// only in which edges belong to the initial graph.
+    /// A network sees which nodes belong to the initial graph. If these nodes are distinguished, it also sees
+    /// which node is which; otherwise it sees only which of them a symmetry maps to each other. A network
+    /// can't distinguish two graphs that differ only in which edges belong to the initial graph.
     ///
     /// ```
     /// use gfn::env::StateGraph;
@@ -242,15 +247,16 @@ impl GraphEnv {
     /// ```
     ///
     /// # Errors
-    /// With [`Scaffold::Alike`], [`Error::Config`](crate::Error::Config) for an initial graph of more than
-    /// 256 nodes or 1,000 symmetries and for instances whose symmetries differ, and the errors of
+    /// With [`Scaffold::Alike`]: [`Error::Config`](crate::Error::Config) if an initial graph has more than
+    /// 256 nodes or 1,000 symmetries, or if the symmetries of the instances differ; and the errors of
     /// [`Canonizer::try_canonical`](crate::graph::Canonizer::try_canonical).
     pub fn with_scaffold(mut self, scaffold: Scaffold) -> Result<Self> {
         self.requested_scaffold = Some(scaffold);
         self.with_scaffold_symmetries()
     }
 
-    /// Sets the treatment of the nodes of the initial graphs by [`scaffold`](Self::scaffold).
+    /// Computes the fields that depend on the setting [`scaffold`](Self::scaffold): the fixed nodes and the
+    /// symmetries of the initial graphs.
     fn with_scaffold_symmetries(mut self) -> Result<Self> {
         self.fixed_nodes = self.scaffold_nodes();
         self.scaffold_symmetries = Vec::new();
@@ -268,7 +274,8 @@ impl GraphEnv {
         Ok(self)
     }
 
-    /// The nodes of the initial graphs, which are freely interchangeable if they are alike, equal and unjoined.
+    /// Returns the nodes of the initial graphs: as a set if they are interchangeable, equal and without
+    /// edges, otherwise each in its place.
     fn scaffold_nodes(&self) -> FixedNodes {
         let n = self.initial[0].n_nodes();
         let is_set = self.scaffold() == Scaffold::Alike && self.has_equal_unjoined_scaffold();
@@ -291,8 +298,8 @@ impl GraphEnv {
         self
     }
 
-    /// Sets whether training corrects for symmetry, which is the default: up to isomorphism, it uses |Aut(G)|
-    /// R(G) instead of R(G).
+    /// Sets whether training corrects for symmetry; the default is `true`. With the correction, training up
+    /// to isomorphism uses |Aut(G)| R(G) instead of R(G).
     #[must_use]
     pub fn with_symmetry_correction(mut self, corrects_symmetry: bool) -> Self {
         self.corrects_symmetry = corrects_symmetry;
@@ -302,7 +309,7 @@ impl GraphEnv {
     /// Replaces the rules by the rules that `make` builds from them.
     ///
     /// The new rules must forward every method that they don't change. A method that they don't implement has
-    /// its default, not that of the old rules.
+    /// the default of the trait, not the implementation of the old rules.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -344,7 +351,7 @@ impl GraphEnv {
         &self.actions
     }
 
-    /// The limits of nodes, classes and attributes of the graphs.
+    /// The limits for the numbers of nodes, classes and attributes of the graphs.
     #[must_use]
     pub fn schema(&self) -> &GraphSchema {
         &self.schema
@@ -356,18 +363,18 @@ impl GraphEnv {
         &self.initial
     }
 
-    /// `true` if trajectories of the graph's instance start at the graph.
+    /// Returns `true` if the graph is the initial graph of its instance.
     pub(crate) fn is_start(&self, graph: &GraphState) -> bool {
         self.initial.get(graph.instance() as usize) == Some(graph)
     }
 
-    /// Returns the initial graph of the graph's instance; the graph itself if this environment doesn't have
-    /// the instance.
+    /// Returns the initial graph of the instance of `graph`; `graph` itself if this environment doesn't have
+    /// that instance.
     pub(crate) fn initial_of<'a>(&'a self, graph: &'a GraphState) -> &'a GraphState {
         self.initial.get(graph.instance() as usize).unwrap_or(graph)
     }
 
-    /// The treatment of the nodes of the initial graph.
+    /// The setting that decides whether the nodes of the initial graph are distinguished from each other.
     #[must_use]
     pub fn scaffold(&self) -> Scaffold {
         self.requested_scaffold.unwrap_or(if self.has_equal_unjoined_scaffold() {
@@ -383,7 +390,7 @@ impl GraphEnv {
         self.backward
     }
 
-    /// `true` if training corrects for symmetry, up to isomorphism.
+    /// `true` if training corrects for symmetry when states are graphs up to isomorphism.
     #[must_use]
     pub fn corrects_symmetry(&self) -> bool {
         self.corrects_symmetry

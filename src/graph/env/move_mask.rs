@@ -1,10 +1,11 @@
 use super::backward::TypeHead;
 use crate::graph::{ActionKind, Anchor, GraphActionType, GraphView, Head, Move};
 
-/// The legal moves of one action type in a graph, which [`GraphRules`](super::GraphRules) restrict.
+/// The legal moves of one action type in one graph. The rules of an environment,
+/// [`GraphRules`](super::GraphRules), restrict them.
 ///
-/// A [`Move`] has the labels of its nodes and its column. Undirected pairs and edges may be named in either
-/// order. Iterators return moves row by row, in the order of the type's anchor.
+/// A [`Move`] holds the labels of its nodes and its column. The nodes of an undirected pair or edge may be
+/// given in either order. Iterators return moves row by row, in the order of the type's anchor.
 #[derive(Debug)]
 pub struct MoveMask<'a> {
     graph: GraphView<'a>,
@@ -20,7 +21,7 @@ impl<'a> MoveMask<'a> {
         Self { graph, kind, action_type, head, legal }
     }
 
-    /// The index of the action type in its set.
+    /// The index of the action type within its action set.
     #[must_use]
     pub fn kind(&self) -> ActionKind {
         self.kind
@@ -32,7 +33,7 @@ impl<'a> MoveMask<'a> {
         self.action_type.name()
     }
 
-    /// Returns the slot of a move; `None` if the graph doesn't have the move.
+    /// Returns the slot of a move; `None` if the block of this graph has no slot for the move.
     fn slot(&self, action: Move) -> Option<usize> {
         let n = self.graph.n_nodes() as u32;
         let action = self.head.order_nodes(action, self.graph.is_directed());
@@ -45,7 +46,7 @@ impl<'a> MoveMask<'a> {
         (is_there && (action.class as usize) < self.head.width).then(|| self.head.encode(&self.graph, action))
     }
 
-    /// Forbids a move. Nothing happens if the graph doesn't have the move, or if it is forbidden already.
+    /// Forbids a move. A move that the graph doesn't have, or that is forbidden already, changes nothing.
     pub fn forbid(&mut self, action: Move) {
         if let Some(legal) = self.slot(action).and_then(|slot| self.legal.get_mut(slot)) {
             *legal = false;
@@ -106,7 +107,7 @@ mod tests {
     use crate::env::Direction;
     use crate::graph::{AddEdge, AddNode, Edge, GraphKind, GraphState, Semantics, SetEdgeAttr};
 
-    /// A triangle with a tail: 0 - 1 - 2 - 0, 2 - 3.
+    /// Returns a triangle with a tail: the edges are 0 - 1 - 2 - 0 and 2 - 3.
     fn tailed(kind: GraphKind) -> GraphState {
         let mut graph = GraphState::with_nodes(kind, 4);
         for (a, b) in [(0, 1), (1, 2), (0, 2), (2, 3)] {
@@ -115,7 +116,7 @@ mod tests {
         graph
     }
 
-    /// For each anchor, `allowed`, `forbid` and `retain` agree with the slots of the block.
+    /// Checks that, for each anchor, `allowed`, `forbid` and `retain` agree with the slots of the block.
     #[test]
     fn moves_agree_with_their_slots() {
         let set = SetEdgeAttr::new(&[2, 1]).unwrap();
@@ -164,12 +165,12 @@ mod tests {
             mask.forbid(Move { a: missing.0, b: missing.1, class: missing.2 });
         }
         assert!(mask.any() && mask.allowed().count() == all.iter().filter(|legal| **legal).count());
-        // The pair (3, 0) is the pair (0, 3).
+        // The pair (3, 0) of an undirected graph is the pair (0, 3).
         mask.forbid(Move { a: 3, b: 0, class: 1 });
         assert!(!mask.allows(Move { a: 0, b: 3, class: 1 }));
         mask.forbid_all();
         assert!(!mask.any());
-        // An edge that doesn't exist has no row, so no row of another edge changes.
+        // An edge that doesn't exist has no row, so forbidding it must not change the row of another edge.
         let set = SetEdgeAttr::new(&[1]).unwrap();
         let head = set.head(Direction::Forward).unwrap();
         let mut legal = vec![true; 4];

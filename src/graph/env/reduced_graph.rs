@@ -1,4 +1,5 @@
-//! Reduced graphs: the part of a graph that a policy sees, if the rest doesn't affect its future.
+//! Reduced graphs. A reduced graph is the part of a graph that a policy sees, if the other nodes and edges
+//! affect neither later moves nor rewards.
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
@@ -7,8 +8,8 @@ use crate::graph::state::MIN_GRAPHS_PER_THREAD;
 use crate::graph::{Anchor, Edge, GraphArrays, GraphEnv, GraphState, GraphStates, Node};
 use crate::{Error, Result, parallel};
 
-/// The part of a graph on which its future depends: some of its nodes, and some edges between them
-/// ([`GraphRules::reduced`](crate::graph::GraphRules::reduced)).
+/// The part of a graph that determines its later moves and its rewards: some of its nodes, and some edges
+/// between them ([`GraphRules::reduced`](crate::graph::GraphRules::reduced)).
 ///
 /// ```
 /// use gfn::graph::{GraphFormat, ReducedGraph};
@@ -24,8 +25,9 @@ pub struct ReducedGraph {
 }
 
 impl ReducedGraph {
-    /// Creates the part of the nodes for which `stays` returns `true`, and of the edges between them for
-    /// which `edge_stays` does. The smaller node of an undirected edge is its first argument.
+    /// Creates the part of `graph` that has the nodes for which `stays` returns `true`, and those edges
+    /// between them for which `edge_stays` returns `true`. The first argument of `edge_stays` is the smaller
+    /// node of an undirected edge.
     #[must_use]
     pub fn new(graph: &GraphState, stays: impl Fn(u32) -> bool, edge_stays: impl Fn(u32, u32) -> bool) -> Self {
         let nodes: Vec<u32> = (0..graph.n_nodes() as u32).filter(|&a| stays(a)).collect();
@@ -40,20 +42,21 @@ impl ReducedGraph {
         Self { nodes, edges }
     }
 
-    /// The labels of its nodes, ascending.
+    /// The labels of the nodes of the reduced graph within the whole graph, ascending.
     #[must_use]
     pub fn nodes(&self) -> &[u32] {
         &self.nodes
     }
 
-    /// The nodes of its edges, by their labels in the whole graph, ascending.
+    /// The two nodes of each edge of the reduced graph, by their labels in the whole graph, ascending.
     #[must_use]
     pub fn edges(&self) -> &[(u32, u32)] {
         &self.edges
     }
 
-    /// Lists nodes and edges for a network. If it doesn't see labels, nodes are sorted by weight, so that
-    /// graphs that differ only in their labels result in equal lists more often.
+    /// Lists nodes and edges for a network. If the network doesn't see labels, nodes are sorted by weight.
+    /// Graphs that differ only in their labels then have equal lists more often, and equal lists are
+    /// evaluated once.
     fn list_for_network(&self, graph: &GraphState, sees_labels: bool) -> NetworkGraph {
         let node = |a: u32| graph.node(a).unwrap_or_default();
         let mut labels = self.nodes.clone();
@@ -73,30 +76,31 @@ impl ReducedGraph {
     }
 }
 
-/// The nodes and edges of a reduced graph for a network.
+/// The nodes and edges of a reduced graph, as a network receives them.
 struct NetworkGraph {
     nodes: Vec<Node>,
     edges: Vec<(u32, u32, Edge)>,
-    /// The labels of its nodes in the whole graph.
+    /// The label that each node of the reduced graph has in the whole graph.
     labels: Vec<u32>,
 }
 
-/// The reduced graphs of a batch of states, without duplicates, and the map from the rows of states to their
-/// rows.
+/// The reduced graphs of a batch of states, without duplicates, with maps from states and their nodes to the
+/// reduced graphs and their nodes.
 pub(crate) struct ReducedStates {
     /// The distinct reduced graphs, which are the input of the network.
     pub(crate) arrays: GraphArrays,
-    /// The index of each state's reduced graph.
+    /// The index in `arrays` of each state's reduced graph.
     pub(crate) of: Vec<usize>,
-    /// The row of each node of each state in `arrays`; `None` if the node is left out. `node_ptr` has the
-    /// first entry of each state.
+    /// The row in `arrays` of each node of each state; `None` if the reduced graph doesn't have the node. The
+    /// nodes of state `s` begin at index `node_ptr[s]`.
     rows: Vec<Option<usize>>,
     node_ptr: Vec<usize>,
 }
 
 impl ReducedStates {
-    /// Reduces states; `None` if the environment's rules reduce none of them. Equal reduced graphs are merged
-    /// if `merges` is `true`; it must be `false` if states have different conditions.
+    /// Builds the reduced graphs of states; `None` if the environment's rules reduce none of them. If
+    /// `merges` is `true`, equal reduced graphs are merged. It must be `false` if states have different
+    /// conditions.
     pub(crate) fn of(env: &GraphEnv, states: &GraphStates, sees_labels: bool, merges: bool) -> Option<Self> {
         let graphs = states.graphs();
         let reduced = parallel::map(graphs, MIN_GRAPHS_PER_THREAD / 8, |graph| {
@@ -136,11 +140,11 @@ impl ReducedStates {
         Some(Self { arrays, of: grouping.of, rows, node_ptr })
     }
 
-    /// Finds the row of the network's blocks for each row of the states' blocks.
+    /// Finds, for each block of logits, the row of the network's output for each row of the states' block.
     ///
     /// # Errors
-    /// [`Error::Contract`] for a legal move at a node that is left out, and for action types at edges or
-    /// pairs of nodes.
+    /// [`Error::Contract`] for a legal move at a node that the reduced graph doesn't have, and for action
+    /// types whose anchors are edges or pairs of nodes.
     pub(crate) fn rows_of_blocks(&self, env: &GraphEnv, masks: &Masks) -> Result<Vec<BlockRows>> {
         let mut starts = masks.slot_ptr[..masks.len()].to_vec();
         let heads = env.actions().heads(masks.direction).zip(&masks.blocks);
@@ -174,16 +178,17 @@ impl ReducedStates {
     }
 }
 
-/// The rows of one block of logits.
+/// A map from the rows of one block of logits of the states to the rows of that block that the network
+/// computes.
 pub(crate) struct BlockRows {
-    /// The number of rows that a network returns for the reduced graphs.
+    /// The number of rows that a network returns in this block for the reduced graphs.
     pub(crate) n_rows: usize,
-    /// The index of the network's row for each row of the states' block. It is arbitrary for nodes that are
-    /// left out.
+    /// The index of the network's row for each row of the states' block. The index is arbitrary for nodes
+    /// that the reduced graph doesn't have.
     pub(crate) read: Vec<usize>,
 }
 
-/// Checks that the reduced graphs of states contain all nodes with legal moves.
+/// Checks that the reduced graphs of states contain all nodes at which a move is legal.
 ///
 /// # Errors
 /// Returns the errors of [`ReducedStates::rows_of_blocks`].
@@ -209,7 +214,8 @@ mod tests {
     use crate::policy::{GraphPolicy, Policy};
     use crate::quantity::{Quantities, Quantity};
 
-    /// Rules that leave out marked nodes, and the first unmarked node, too, if `is_right` is `false`.
+    /// Rules whose reduced graphs leave out marked nodes. If `is_right` is `false`, they wrongly leave out
+    /// the first unmarked node, too.
     struct Marks {
         is_right: bool,
     }
@@ -259,12 +265,13 @@ mod tests {
         let nothing_left = (0..4).fold(right.initial_graphs()[0].clone(), |graph, a| mark(&graph, a));
         let states = GraphStates::from(vec![nothing_left, right.initial_graphs()[0].clone()]);
         check_reduced(&right, &states).unwrap();
-        // All nodes of all states may be left out.
+        // The reduced graphs of all states may be empty.
         let pf = policy.evaluate(&right, &states.select(&[0]), None, Quantities::PF).unwrap().pf.unwrap();
         assert_eq!(pf.masks().legal_slots(0).collect::<Vec<_>>(), [4]);
     }
 
-    /// A network that returns a row less than there are nodes, or a flow more than there are graphs.
+    /// A network whose output has a wrong shape: one row fewer than there are nodes, or one flow more than
+    /// there are graphs.
     struct Misshapen {
         net: GraphNet,
         has_wrong_flows: bool,
@@ -313,12 +320,13 @@ mod tests {
         assert!(message.contains("moves are of nodes") && message.contains("add_edge"), "{message}");
     }
 
-    /// Graphs that differ only in labels are merged if the network sees no labels.
+    /// Checks that reduced graphs that differ only in labels are merged if the network sees no labels.
     #[test]
     fn equal_reduced_graphs_are_listed_once() {
         let env = env(true);
         let path = &env.initial_graphs()[0];
-        // The first two states have an edge left, the last one two nodes without an edge.
+        // The reduced graphs of the first two states have one edge each; that of the last state has two nodes
+        // without an edge.
         let states = GraphStates::from(vec![mark(&mark(path, 0), 1), mark(&mark(path, 2), 3), mark(&mark(path, 1), 2)]);
         for (sees_labels, of) in [(false, [0, 0, 1]), (true, [0, 1, 2])] {
             let reduced = ReducedStates::of(&env, &states, sees_labels, true).unwrap();

@@ -1,8 +1,10 @@
-//! Graphs under other labels: random ones, and those of backward walks that are replayed forward.
+//! Relabelled graphs: graphs under random labels, and graphs of backward trajectories that are replayed
+//! forward.
 //!
-//! A backward walk removes nodes in an order that doesn't depend on their labels, and later labels shift
-//! down. The walk is stored as forward moves, each with the labels of its parent. If it is replayed from the
-//! initial graph, nodes get labels in their order of insertion instead.
+//! A backward trajectory removes nodes in an order that doesn't depend on their labels, and the labels of
+//! later nodes shift down. The trajectory is stored as forward moves, each with the labels of its parent. If
+//! the moves are replayed from the initial graph, nodes get labels in the order in which they are added
+//! instead, so the moves must be renamed.
 
 use smallvec::SmallVec;
 
@@ -10,8 +12,9 @@ use crate::env::{Classes, Direction, Grouping, Rows, Slots};
 use crate::graph::{GraphEnv, GraphState, GraphStates, Move};
 use crate::{Error, Result, Rng};
 
-/// Returns the graphs, followed by each graph under random labels, and the classes that pair them. Nodes of
-/// the initial graph keep their labels, or are permuted by a symmetry of it if they are alike.
+/// Returns the graphs, followed by a copy of each graph under random labels, and the classes that pair each
+/// graph with its copy. Nodes of the initial graph keep their labels or, if symmetries make them
+/// interchangeable, are permuted by a random symmetry.
 pub(super) fn append_relabelled(env: &GraphEnv, states: &GraphStates, rng: &mut Rng) -> (GraphStates, Classes) {
     let n = states.len();
     let mut graphs = states.graphs().to_vec();
@@ -31,8 +34,9 @@ pub(super) fn append_relabelled(env: &GraphEnv, states: &GraphStates, rng: &mut 
     (graphs.into(), Classes { grouping, orders })
 }
 
-/// Renames the forward actions of backward walks to insertion order, and returns them with the final graphs
-/// of the replay. Replayed graphs are isomorphic to those of the walks.
+/// Renames the forward actions of backward trajectories, so that nodes are labelled in the order in which
+/// they are added. Returns the renamed actions with the final graphs of the replay. Each replayed graph is
+/// isomorphic to the graph of its trajectory.
 pub(crate) fn to_insertion_order(
     env: &GraphEnv,
     states: &GraphStates,
@@ -46,7 +50,7 @@ pub(crate) fn to_insertion_order(
     for walk in offsets.windows(2) {
         let first = states.graphs().get(walk[0]).filter(|_| walk[0] < walk[1]);
         let mut replayed = first.map_or(&env.initial_graphs()[0], |first| env.initial_of(first)).clone();
-        // Node `a` of the walk's state is node `names[a]` of the replayed one.
+        // Node `a` of the trajectory's current state is node `names[a]` of the replayed state.
         let mut names: Vec<u32> = (0..replayed.n_nodes() as u32).collect();
         for row in walk[0]..walk[1] {
             let before = &states.graphs()[row];
@@ -65,12 +69,13 @@ pub(crate) fn to_insertion_order(
             if replayed.n_nodes() == names.len() {
                 continue;
             }
-            // The new nodes have the labels of the nodes that the backward move removed from the child.
+            // The nodes that this move adds have, in the child, the labels of the nodes that the backward
+            // move removed.
             let child = states.graphs().get(row + 1).filter(|_| row + 1 < walk[1]);
             let undo = child.map(|child| set.decode(Direction::Backward, child, reverse.0[row])).transpose()?;
             let added = match (child, undo) {
                 (Some(child), Some((_, _, undo))) => action_type.removed_nodes(Direction::Backward, child, undo),
-                // The walk ends with this move, without an exit, so no backward move names the new nodes.
+                // The trajectory ends with this move, without an exit, so no later move names the new nodes.
                 _ => (names.len() as u32..replayed.n_nodes() as u32).collect(),
             };
             names = insert_names(&names, &added, replayed.n_nodes())
@@ -81,7 +86,8 @@ pub(crate) fn to_insertion_order(
     Ok((Slots(out), terminal.into()))
 }
 
-/// Returns the names after the nodes `removed` are removed. Later names and labels shift down.
+/// Returns the names of the nodes that are left when the nodes `removed` are removed. Later names and labels
+/// shift down.
 fn remove_names(names: &[u32], removed: &[u32]) -> Vec<u32> {
     let removed_names: Vec<u32> = removed.iter().filter_map(|&a| names.get(a as usize).copied()).collect();
     let remaining = names.iter().enumerate().filter(|(a, _)| !removed.contains(&(*a as u32)));
@@ -89,8 +95,8 @@ fn remove_names(names: &[u32], removed: &[u32]) -> Vec<u32> {
     remaining.map(|(_, &name)| shift(name)).collect()
 }
 
-/// Returns the names after nodes are added at the labels `added`, with the last of `n` names in this order;
-/// `None` unless that results in `n` names.
+/// Returns the names after nodes are added at the labels `added`. The new nodes get the last of the `n`
+/// names, in this order. Returns `None` unless the result has `n` names.
 fn insert_names(names: &[u32], added: &[u32], n: usize) -> Option<Vec<u32>> {
     let mut old = names.iter().copied();
     let inserted = (0..n as u32).map(|a| match added.iter().position(|&new| new == a) {

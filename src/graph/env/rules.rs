@@ -3,26 +3,27 @@ use crate::Result;
 use crate::env::BatchRules;
 use crate::graph::{ActionKind, GraphState, GraphStates, Move, with_canonizer};
 
-/// The custom rules of a graph environment, which restrict its action types. Every method has a default, and
-/// the defaults forbid nothing.
+/// The custom rules of a graph environment, which restrict its action types. Every method has a default. The
+/// default rules forbid nothing.
 ///
-/// Forward and backward must agree: a move is legal if and only if its reverse is legal in the graph to which
-/// it leads. Derived backward moves ([`BackwardRule::Derived`](super::BackwardRule::Derived)) agree by
-/// construction, if [`is_reachable`](Self::is_reachable) is correct.
-/// [`contract::check_graph_env`](crate::contract::check_graph_env) tests it.
+/// Forward and backward moves must agree: a move is legal if and only if its reverse is legal in the graph to
+/// which the move leads. Derived backward moves ([`BackwardRule::Derived`](super::BackwardRule::Derived))
+/// agree by construction, if [`is_reachable`](Self::is_reachable) is correct.
+/// [`contract::check_graph_env`](crate::contract::check_graph_env) tests the agreement.
 ///
-/// If states are graphs up to isomorphism, rules must not depend on the labels of nodes after those of the
-/// initial graph: they must return the same for a graph and its moves under any other labels of these nodes.
+/// If states are graphs up to isomorphism, rules must not depend on the labels of nodes other than those of
+/// the initial graph: if these nodes are relabelled in a graph and its moves, the rules must return the same.
 /// Rules that depend on "node 0", or on even labels, split one object into several, and the trained
-/// distribution becomes wrong. A trainer compares some graphs of random walks with relabelled ones.
+/// distribution becomes wrong. A trainer tests this for some graphs of random trajectories: it compares them
+/// with relabelled copies.
 pub trait GraphRules: Send + Sync {
-    /// Forbids forward moves that an action type allows. It is called once for each type except the exit. The
-    /// default forbids nothing.
+    /// Forbids some of the forward moves that an action type allows. It is called once for each action type
+    /// except the exit. The default forbids nothing.
     fn restrict(&self, _graph: &GraphState, _moves: &mut MoveMask<'_>) {}
 
-    /// Forbids backward moves that an action type allows. It is called only with
-    /// [`BackwardRule::ByType`](super::BackwardRule::ByType), and is needed if the masks of the types allow
-    /// more than the environment. The default forbids nothing.
+    /// Forbids some of the backward moves that an action type allows. It is called only with
+    /// [`BackwardRule::ByType`](super::BackwardRule::ByType). Implement it if the masks of the action types
+    /// allow backward moves that aren't legal in the environment. The default forbids nothing.
     fn restrict_backward(&self, _graph: &GraphState, _moves: &mut MoveMask<'_>) {}
 
     /// Returns `true` if the graph may be a finished object. The default is `true`.
@@ -30,37 +31,40 @@ pub trait GraphRules: Send + Sync {
         true
     }
 
-    /// Returns `false` for graphs that no sequence of forward moves builds, such as disconnected graphs if
-    /// nodes are only added by attachment. The default is `true`.
+    /// Returns `false` for graphs that no sequence of forward moves builds. An example is a disconnected
+    /// graph, if nodes are only added by attachment. The default is `true`.
     fn is_reachable(&self, _graph: &GraphState) -> bool {
         true
     }
 
-    /// Returns the part of a graph that a policy sees; `None`, the default, for the whole graph.
+    /// Returns the part of a graph that a policy sees; `None`, the default, if the policy sees the whole
+    /// graph.
     ///
-    /// This saves computation, and a network evaluates graphs with equal parts only once. All later legal
-    /// moves and rewards must depend on that part alone. It must contain every node that has a legal move in
-    /// either direction. It must also determine the number of moves so far, because P_B divides the reward of
-    /// an object among the orders in which it is built.
+    /// A reduced graph saves computation, and a network evaluates graphs with equal reduced graphs only once.
+    /// All later legal moves and rewards must depend on the reduced graph alone. It must contain every node
+    /// that has a legal move in either direction. It must also determine the number of moves so far, because
+    /// P_B divides the reward of an object among the orders in which it is built.
     ///
-    /// Action types of such environments must have the anchor [`Graph`](crate::graph::Anchor::Graph) or
-    /// [`Node`](crate::graph::Anchor::Node). A policy whose network uses [symmetry](crate::nn::Symmetry)
-    /// always sees whole graphs.
+    /// Action types of environments with reduced graphs must have the anchor
+    /// [`Graph`](crate::graph::Anchor::Graph) or [`Node`](crate::graph::Anchor::Node). A policy whose network
+    /// uses [symmetry](crate::nn::Symmetry) always sees whole graphs.
     fn reduced(&self, _graph: &GraphState) -> Option<ReducedGraph> {
         None
     }
 
-    /// Returns additional rules that are evaluated for a batch of moves at once; `None` by default.
+    /// Returns additional rules that are evaluated for a batch of moves at once; the default is `None`.
     fn batched(&self) -> Option<&dyn BatchRules<GraphStates, BatchMove>> {
         None
     }
 
-    /// Returns ln |Aut| of a graph, by which training corrects for symmetry up to isomorphism. The first
-    /// `n_fixed` nodes (those of the initial graph) are fixed.
+    /// Returns ln |Aut| of a graph, which training uses to correct for symmetry if states are graphs up to
+    /// isomorphism. Automorphisms must fix each of the first `n_fixed` nodes, which are those of the initial
+    /// graph.
     ///
-    /// Override it if nodes stand for parts that have symmetries themselves (such as a fragment of a
-    /// molecule). `N_forward |Aut(child)| = N_backward |Aut(parent)|` must hold between any two states, where
-    /// N is the number of moves between them; [`contract::check_env`](crate::contract::check_env) tests it.
+    /// Override this method if nodes represent parts that have symmetries themselves (such as a fragment of a
+    /// molecule). The equation `N_forward |Aut(child)| = N_backward |Aut(parent)|` must hold between any two
+    /// states, where `N_forward` and `N_backward` are the numbers of moves from the parent to the child and
+    /// back; [`contract::check_env`](crate::contract::check_env) tests it.
     ///
     /// # Errors
     /// Returns the errors of [`Canonizer::log_automorphisms`](crate::graph::Canonizer::log_automorphisms).
@@ -68,12 +72,13 @@ pub trait GraphRules: Send + Sync {
         with_canonizer(|canonizer| canonizer.log_automorphisms(graph, n_fixed))
     }
 
-    /// Returns the natural logarithm of the number of states that represent the same object as a graph,
-    /// including the graph itself. The default is 0.
+    /// Returns the natural logarithm of the number of states that represent the same object as `graph`,
+    /// including `graph` itself. The default is 0.
     ///
     /// The reward of an object is divided equally among its states
     /// ([`Symmetry::log_multiplicity`](crate::env::Symmetry::log_multiplicity)). Trajectories must reach all
-    /// of these states: if an initial graph fixes one form of a ring, the shares of the other forms are lost.
+    /// of these states. Otherwise the shares of the unreachable states are lost, for example if an initial
+    /// graph fixes one of several states that represent the same ring.
     ///
     /// # Errors
     /// [`Error`](crate::Error) if the object has more states than can be counted.
@@ -82,7 +87,7 @@ pub trait GraphRules: Send + Sync {
     }
 
     /// Returns the states that [`log_multiplicity`](Self::log_multiplicity) counts, each once (up to
-    /// isomorphism: one per class); `None`, the default, if the graph is the only one.
+    /// isomorphism: one per isomorphism class); `None`, the default, if `graph` is the only one.
     ///
     /// # Errors
     /// [`Error`](crate::Error) if the object has more states than can be listed.
@@ -91,18 +96,18 @@ pub trait GraphRules: Send + Sync {
     }
 }
 
-/// A forward move of one graph of a batch.
+/// A forward move in one graph of a batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BatchMove {
-    /// The index of the graph in the batch.
+    /// The index of the graph within the batch.
     pub row: usize,
-    /// The index of the action type in its set.
+    /// The index of the action type within its action set.
     pub kind: ActionKind,
-    /// The move.
+    /// The move, which names the nodes and the column of the block of logits.
     pub action: Move,
 }
 
-/// The rules that forbid nothing: any move that an action type allows is legal, and so is the exit in any
+/// The rules that forbid nothing: any move that an action type allows is legal, and the exit is legal in any
 /// graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Free;
@@ -116,11 +121,11 @@ mod tests {
     use crate::env::{Direction, DiscreteEnv, Env, Rows, StateGraph, random_moves};
     use crate::graph::{ActionSet, AddEdge, AddNode, GraphEnv, GraphKind, GraphSchema, Semantics};
 
-    /// Rules for single graphs: an edge must not close a triangle, a graph of one edge isn't finished, and a
-    /// graph of two edges isn't reachable.
+    /// Rules for single graphs: an edge must not close a triangle, a graph of one edge can't end a
+    /// trajectory, and a graph of two edges isn't reachable.
     struct Single;
 
-    /// The same rules for batches.
+    /// The same rules as `Single`, evaluated for batches.
     struct Batched;
 
     fn closes_triangle(graph: &GraphState, action: Move) -> bool {
@@ -144,7 +149,7 @@ mod tests {
 
     impl BatchRules<GraphStates, BatchMove> for Batched {
         fn permits(&self, states: &GraphStates, moves: &[BatchMove]) -> Vec<bool> {
-            // The first type adds nodes.
+            // The type with index 0 adds nodes, and all its moves are allowed.
             moves.iter().map(|m| m.kind.0 == 0 || !closes_triangle(&states.graphs()[m.row], m.action)).collect()
         }
         fn can_end(&self, states: &GraphStates) -> Vec<bool> {
@@ -186,7 +191,7 @@ mod tests {
                 states = states.select(&moving);
                 single.step(Direction::Forward, &mut states, &slots).unwrap();
             }
-            // Otherwise the masks wouldn't test the rules.
+            // Masks test the rules only if the rules forbid many moves.
             assert!(forbidden > 100, "{forbidden}");
         }
     }
@@ -213,15 +218,15 @@ mod tests {
             }
         }
         let env = env(Silent, Semantics::Labelled);
-        // Only the exit is legal.
+        // Rules that return no result for moves forbid them, so only the exit is legal.
         assert_eq!(env.masks(Direction::Forward, &env.initial(&[0])).n_legal(0), 1);
     }
 
-    /// A backward move is illegal if its forward move is forbidden in the parent, even if the parent is
-    /// reachable.
+    /// Checks that a backward move is illegal if its forward move is forbidden in the parent, even if the
+    /// parent is reachable.
     #[test]
     fn backward_moves_undo_legal_forward_moves() {
-        /// Rules by which the edge 0-1 can only be added first.
+        /// Rules that allow the edge 0-1 only as the first edge.
         struct First;
         impl GraphRules for First {
             fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
@@ -250,7 +255,7 @@ mod tests {
         let states = StateGraph::build(&edges(First), 100).unwrap().states().clone();
         let back = edges(FirstOfBatch).masks(Direction::Backward, &states);
         assert_eq!(back.legal, edges(First).masks(Direction::Backward, &states).legal);
-        // The edge 0-1 must stay while there is another edge. All other edges may be removed.
+        // The edge 0-1 can't be removed while there is another edge, but all other edges can.
         let row = states.graphs().iter().position(|graph| graph.n_edges() == 3).unwrap();
         assert_eq!(back.n_legal(row), 2);
     }

@@ -1,25 +1,26 @@
-//! The nodes of an initial graph, which are distinguished or not, up to isomorphism.
+//! The nodes of an initial graph (a scaffold), which may or may not be distinguished from each other up to
+//! isomorphism.
 
 use super::GraphEnv;
 use crate::graph::symmetry::{Budget, FixedNodes};
 use crate::graph::{Canonical, GraphState, Semantics, with_canonizer};
 use crate::{Result, Rng};
 
-/// The treatment of the nodes of the initial graph (a scaffold), up to isomorphism.
+/// The treatment of the nodes of the initial graph (a scaffold) in environments up to isomorphism.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scaffold {
-    /// All nodes are distinguished: a group at one atom of a benzene ring and the same group at another atom
-    /// are different objects.
+    /// All nodes of the initial graph are distinguished. For example, a group at one atom of a benzene ring
+    /// and the same group at another atom are different objects.
     ToldApart,
-    /// Nodes that a symmetry of the initial graph takes to each other aren't distinguished: a group at any
-    /// atom of a benzene ring is the same object. Two graphs are the same object if an isomorphism between
-    /// them restricts to a symmetry of the initial graph.
+    /// Nodes that a symmetry of the initial graph maps to each other aren't distinguished. For example, a
+    /// group at any atom of a benzene ring is the same object. Two graphs are the same object if an
+    /// isomorphism between them restricts to a symmetry of the initial graph.
     Alike,
 }
 
 impl GraphEnv {
-    /// Returns the class of each label. A network can't distinguish labels of one class. Up to isomorphism,
-    /// all nodes after the initial ones share the last class.
+    /// Returns the class of each node label. A network can't distinguish labels of the same class. Up to
+    /// isomorphism, all nodes after those of the initial graph share the last class.
     pub(crate) fn label_classes(&self) -> Vec<u32> {
         let fixed = self.n_fixed() as u32;
         let max_nodes = self.schema.max_nodes;
@@ -32,7 +33,7 @@ impl GraphEnv {
             (Semantics::UpToIsomorphism, _) if self.scaffold_symmetries.is_empty() => {
                 (0..=fixed).take(max_nodes).collect()
             }
-            // The class is the smallest label that a symmetry takes to this one.
+            // The class of a label is the smallest label to which a symmetry maps it.
             (Semantics::UpToIsomorphism, _) => {
                 let labels = |a: u32| self.scaffold_symmetries.iter().map(move |order| order[a as usize]);
                 (0..fixed).filter_map(|a| labels(a).min()).chain([fixed]).collect()
@@ -40,15 +41,16 @@ impl GraphEnv {
         }
     }
 
-    /// Returns ln |Aut| of a graph, by which training corrects for symmetry up to isomorphism.
+    /// Returns ln |Aut| of a graph, which training uses to correct for symmetry if states are graphs up to
+    /// isomorphism.
     ///
-    /// It is [`GraphRules::log_automorphisms`](crate::graph::GraphRules::log_automorphisms) with the nodes of
-    /// the initial graph fixed. If these nodes are [alike](Scaffold::Alike), the ln of the number of their
-    /// symmetries that the graph has is added.
+    /// The result is [`GraphRules::log_automorphisms`](crate::graph::GraphRules::log_automorphisms) with the
+    /// nodes of the initial graph fixed. If these nodes are [alike](Scaffold::Alike), the logarithm of the
+    /// number of symmetries of the initial graph that extend to the whole graph is added.
     ///
     /// # Errors
-    /// Returns the errors of the rules, and those of
-    /// [`Canonizer::try_canonical`](crate::graph::Canonizer::try_canonical) if nodes are alike.
+    /// Returns the errors of the rules and, if nodes are interchangeable by symmetries, those of
+    /// [`Canonizer::try_canonical`](crate::graph::Canonizer::try_canonical).
     pub fn log_automorphisms(&self, graph: &GraphState) -> Result<f64> {
         Ok(self.rules.log_automorphisms(graph, self.n_fixed())? + self.log_scaffold_symmetries(graph)?)
     }
@@ -64,12 +66,13 @@ impl GraphEnv {
         self.canonical_within(graph, &mut budget)
     }
 
-    /// Finds the canonical form like [`canonical`](Self::canonical), with a limit of the search.
+    /// Finds the canonical form as [`canonical`](Self::canonical) does, with a limit of the search.
     pub(crate) fn try_canonical(&self, graph: &GraphState) -> Result<Canonical> {
         Budget::limit(graph, |budget| self.canonical_within(graph, budget))
     }
 
-    /// Finds the canonical form of smallest key among the forms under all symmetries of the initial graph.
+    /// Finds the canonical form of a graph under each symmetry of the initial graph, and returns the form
+    /// with the smallest key.
     fn canonical_within(&self, graph: &GraphState, budget: &mut Budget) -> Canonical {
         with_canonizer(|canonizer| {
             let mut best = canonizer.find_form(graph, self.fixed_nodes, budget);
@@ -87,13 +90,14 @@ impl GraphEnv {
         })
     }
 
-    /// Returns ln of the number of symmetries of the initial graph that extend to the whole graph. |Aut| is
-    /// this number times the number of automorphisms that fix the initial nodes (orbit-stabilizer theorem).
+    /// Returns the logarithm of the number of symmetries of the initial graph that extend to the whole graph.
+    /// |Aut| is this number times the number of automorphisms that fix the nodes of the initial graph
+    /// (orbit-stabilizer theorem).
     pub(super) fn log_scaffold_symmetries(&self, graph: &GraphState) -> Result<f64> {
         with_canonizer(|canonizer| {
             if let FixedNodes::AsSet(n_fixed) = self.fixed_nodes {
                 let log_all = canonizer.log_automorphisms_fixing(graph, self.fixed_nodes)?;
-                // Without symmetries no second search is needed.
+                // A graph whose only automorphism is the identity needs no second search.
                 if log_all == 0.0 {
                     return Ok(0.0);
                 }
@@ -111,8 +115,8 @@ impl GraphEnv {
         })
     }
 
-    /// Returns the nodes of the initial graph that a graph has, in their order, or in the order of a symmetry
-    /// sampled at random if they are alike.
+    /// Returns the nodes of the initial graph that `graph` still has. If they are interchangeable by
+    /// symmetries, their order is that of a random symmetry, otherwise it is ascending.
     pub(super) fn scaffold_order(&self, graph: &GraphState, rng: &mut Rng) -> Vec<u32> {
         let n_fixed = self.n_fixed().min(graph.n_nodes());
         let symmetries = &self.scaffold_symmetries;
@@ -129,10 +133,11 @@ impl GraphEnv {
         order
     }
 
-    /// Returns the graph relabelled by each symmetry of its initial graph except the identity, with the order
-    /// of its nodes.
+    /// Returns the graph relabelled by each symmetry of its initial graph except the identity, each with the
+    /// order of nodes that relabels it.
     fn relabel_by_symmetries(&self, graph: &GraphState) -> impl Iterator<Item = (Vec<u32>, GraphState)> {
-        // A graph that has lost nodes of the scaffold may have fewer nodes than the symmetries.
+        // A graph that has lost nodes of the initial graph may have fewer nodes than a symmetry permutes.
+        // Such symmetries are skipped.
         let fitting = self.scaffold_symmetries.iter().skip(1).filter(|symmetry| symmetry.len() <= graph.n_nodes());
         fitting.map(|symmetry| {
             let mut order = symmetry.clone();

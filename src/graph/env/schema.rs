@@ -1,11 +1,11 @@
 //! The limits of the graphs of an environment. Networks use classes and attributes as indices of tables, so a
-//! graph beyond the limits would read entries of other classes.
+//! graph that exceeds the limits would use table entries of other classes.
 
 use crate::graph::{ActionSet, Edge, GraphArrays, GraphKind, GraphState, MAX_ATTRIBUTES, Node, Weight};
 use crate::{Error, Result};
 
-/// The limits of the graphs of an environment: kind, nodes, classes and attributes. Networks size their
-/// tables by it.
+/// The limits of the graphs of an environment: their kind, and the largest numbers of nodes, classes and
+/// attribute values. Networks use them as the sizes of their tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphSchema {
     /// The kind of the graphs: directed or undirected.
@@ -16,11 +16,11 @@ pub struct GraphSchema {
     pub node_classes: usize,
     /// The number of classes of edges, at most 65,536: classes are `0..edge_classes`.
     pub edge_classes: usize,
-    /// The largest value of each attribute of nodes: attribute `k` has values `0..=node_attributes[k]`, and 0
-    /// means that it isn't set. There are at most [`MAX_ATTRIBUTES`].
+    /// The largest value of each attribute of nodes. Attribute `k` has values `0..=node_attributes[k]`, and 0
+    /// means that it isn't set. There are at most [`MAX_ATTRIBUTES`] attributes.
     pub node_attributes: Vec<u8>,
-    /// The largest value of each attribute of edges: attribute `k` has values `0..=edge_attributes[k]`, and 0
-    /// means that it isn't set. There are at most [`MAX_ATTRIBUTES`].
+    /// The largest value of each attribute of edges. Attribute `k` has values `0..=edge_attributes[k]`, and 0
+    /// means that it isn't set. There are at most [`MAX_ATTRIBUTES`] attributes.
     pub edge_attributes: Vec<u8>,
 }
 
@@ -38,11 +38,11 @@ impl GraphSchema {
         }
     }
 
-    /// Checks that a graph keeps to the schema.
+    /// Checks that a graph satisfies the schema.
     ///
     /// # Errors
-    /// [`Error::Contract`](crate::Error::Contract) if the graph is of another kind, or has more nodes,
-    /// classes or attributes. The error names the first of these.
+    /// [`Error::Contract`](crate::Error::Contract) if the graph is of another kind, or exceeds the limits of
+    /// nodes, classes or attributes. The error names the first problem that is found.
     pub fn check_graph(&self, graph: &GraphState) -> Result<()> {
         let too_many = || format!("has {} nodes, of at most {}", graph.n_nodes(), self.max_nodes);
         let misfit = self.misfit(&GraphArrays::from_graphs(std::slice::from_ref(graph))).map(|(_, what)| what);
@@ -56,7 +56,8 @@ impl GraphSchema {
     pub(super) fn from_parts(actions: &ActionSet, initial: &[GraphState]) -> Self {
         let mut out = Self::plain(initial.first().map_or(GraphKind::Undirected, GraphState::kind), 0);
         for (_, action_type) in actions.types() {
-            // Each type gets a separate schema, so that it can't lower the limits that another one needs.
+            // Each type gets a separate plain schema, so that it can't lower the limits that another type
+            // needs.
             let mut needs = Self::plain(out.kind, 0);
             action_type.widen(&mut needs);
             out.max_nodes = out.max_nodes.max(needs.max_nodes);
@@ -69,7 +70,7 @@ impl GraphSchema {
         out
     }
 
-    /// Raises the limits to those of these graphs.
+    /// Raises the limits so that these graphs satisfy the schema.
     pub(super) fn widen(&mut self, graphs: &[GraphState]) {
         for graph in graphs {
             self.max_nodes = self.max_nodes.max(graph.n_nodes());
@@ -84,7 +85,7 @@ impl GraphSchema {
         }
     }
 
-    /// Checks that graphs can have as many classes and attributes as the schema.
+    /// Checks that the schema itself is valid: graphs can represent all its classes and attributes.
     ///
     /// # Errors
     /// [`Error::Config`] for more than [`MAX_ATTRIBUTES`] attributes of nodes or of edges, and for more than
@@ -103,13 +104,13 @@ impl GraphSchema {
         Ok(())
     }
 
-    /// `true` if edges can have different weights.
+    /// `true` if edges can have different classes or attributes.
     pub(crate) fn tells_edges_apart(&self) -> bool {
         self.edge_classes > 1 || self.edge_attributes.iter().any(|&values| values > 0)
     }
 
-    /// Checks that graphs have the schema's kind, and classes and attributes within its limits. Numbers of
-    /// nodes aren't checked, because they matter to some networks only.
+    /// Checks that graphs have the schema's kind, and that their classes and attributes are within its
+    /// limits. The numbers of nodes aren't checked, because only some networks are limited by them.
     pub(crate) fn check_graphs(&self, graphs: &GraphArrays) -> Result<()> {
         match self.misfit(graphs) {
             None => Ok(()),
@@ -117,7 +118,8 @@ impl GraphSchema {
         }
     }
 
-    /// Checks that all graphs of another schema keep to this one, too, except for their number of nodes.
+    /// Checks that all graphs that satisfy another schema also satisfy this one, except for their number of
+    /// nodes.
     pub(crate) fn check_covers(&self, other: &Self) -> Result<()> {
         let covers = |most: &[u8], values: &[u8]| {
             most.len() == values.len() && most.iter().zip(values).all(|(most, value)| value <= most)
@@ -130,8 +132,8 @@ impl GraphSchema {
         if fits { Ok(()) } else { Err(misfit(format!("{other:?} of the environment, {self:?} of the network"))) }
     }
 
-    /// Returns the first graph whose kind, class or attribute isn't in the schema, and a description of the
-    /// problem.
+    /// Returns the index of the first graph whose kind, class or attribute isn't allowed by the schema, with
+    /// a description of the problem; `None` if all graphs are allowed.
     pub(in crate::graph) fn misfit(&self, graphs: &GraphArrays) -> Option<(usize, String)> {
         let wrong_kind =
             if graphs.is_empty() || graphs.kind == self.kind { graphs.first_of_other_kind } else { Some(0) };
@@ -139,7 +141,8 @@ impl GraphSchema {
             let other = if self.kind == GraphKind::Directed { GraphKind::Undirected } else { GraphKind::Directed };
             return Some((row, format!("is {other:?}, not {:?}", self.kind)));
         }
-        // The graph of a node or an edge, by its index in the batch.
+        // Returns the index of the graph that contains a node or an edge, given by its index `at` in the
+        // batch.
         let row = |ptr: &[usize], at: usize| ptr.partition_point(|&first| first <= at) - 1;
         let node_excess = |node: &Node| describe_excess(*node, self.node_classes, &self.node_attributes);
         let node = graphs.nodes.iter().enumerate().find_map(|(at, node)| Some((at, node_excess(node)?)));
@@ -153,14 +156,14 @@ impl GraphSchema {
     }
 }
 
-/// Raises the limit of each attribute to at least its value in `values`.
+/// Raises the limit of each attribute to at least the attribute's value in `values`.
 pub(in crate::graph) fn raise(limits: &mut Vec<u8>, values: &[u8]) {
     limits.resize(limits.len().max(values.len()), 0);
     limits.iter_mut().zip(values).for_each(|(limit, &value)| *limit = value.max(*limit));
 }
 
-/// Describes a class, or else the first value of an attribute, that exceeds its limit; `None` if there is
-/// none.
+/// Describes a class that exceeds its limit, or else the first attribute value that exceeds its limit; `None`
+/// if nothing does.
 fn describe_excess(weight: Weight, classes: usize, limits: &[u8]) -> Option<String> {
     if usize::from(weight.class) >= classes {
         return Some(format!("class {} of {classes}", weight.class));
@@ -174,7 +177,7 @@ fn describe_excess(weight: Weight, classes: usize, limits: &[u8]) -> Option<Stri
     None
 }
 
-/// Returns the error for graphs that don't fit a schema, or a network.
+/// Returns the error for graphs that don't satisfy a schema, or that a network wasn't built for.
 pub(crate) fn misfit(detail: String) -> Error {
     Error::contract(
         "graphs fit the schema that they are encoded by, and the network the environment that it was built for \

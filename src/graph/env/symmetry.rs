@@ -1,4 +1,5 @@
-//! The symmetry of batches of graphs: |Aut|, classes of isomorphic graphs, and graphs under other labels.
+//! The symmetry of batches of graphs: numbers of automorphisms, classes of isomorphic graphs, and relabelled
+//! graphs.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -12,11 +13,11 @@ use crate::graph::symmetry::MIN_SEARCHES_PER_THREAD;
 use crate::graph::{GraphState, GraphStates};
 use crate::{Result, Rng, parallel};
 
-/// The largest number of nodes of environments whose graphs are grouped. Larger graphs are hardly ever
-/// isomorphic in a batch, so their canonical forms would cost more than they save.
+/// The largest number of nodes of environments whose graphs are grouped by isomorphism. Larger graphs of a
+/// batch are hardly ever isomorphic, so their canonical forms would cost more than the groups save.
 const MAX_NODES: usize = 8;
 
-/// Returns the results of a function of each graph, computed in parallel, or the first error.
+/// Returns the results of a function for each graph, computed in parallel, or the first error.
 fn try_map<T: Send>(states: &GraphStates, function: impl Fn(&GraphState) -> Result<T> + Sync + Send) -> Result<Vec<T>> {
     let graphs = states.graphs();
     parallel::try_map_range(graphs.len(), MIN_SEARCHES_PER_THREAD, |row| function(&graphs[row]))
@@ -28,7 +29,8 @@ impl Symmetry<GraphStates, Slots> for GraphEnv {
             return Ok(None);
         }
         let mut out = try_map(states, |graph| self.log_automorphisms(graph))?;
-        // ln |Aut| of the initial graph is subtracted, so that log Z is that of the uncorrected reward.
+        // The ln |Aut| of the initial graph is subtracted, so that log Z is the same as for the uncorrected
+        // reward.
         let mut of_initial = HashMap::new();
         for (graph, log) in states.graphs().iter().zip(&mut out) {
             *log -= match of_initial.entry(graph.instance()) {
@@ -58,7 +60,8 @@ impl Symmetry<GraphStates, Slots> for GraphEnv {
         Ok(Some(Forms { states: all.into(), offsets }))
     }
 
-    /// Groups isomorphic rows; `None` if graphs can have more than 8 nodes, because that wouldn't pay.
+    /// Groups isomorphic graphs. Returns `None` if graphs can have more than 8 nodes, because then grouping
+    /// costs more than it saves.
     fn classes(&self, states: &GraphStates) -> Option<Classes> {
         if !self.merges_isomorphic() || self.schema.max_nodes > MAX_NODES {
             return None;

@@ -1,4 +1,4 @@
-//! The library's edge list: a line for each graph, node and edge.
+//! The format of the library's edge lists: a line for each graph, node and edge.
 
 use std::fmt::Write;
 use std::iter::Peekable;
@@ -15,7 +15,7 @@ const EXPECTED_NODE: &str = "`node A [class C] [attributes V..]`, A below the gr
 const EXPECTED_EDGE: &str = "`edge A B [class C] [attributes V..]`, A and B different nodes of the graph, C at \
     most 65535, up to 7 V of at most 255";
 
-/// Writes graphs, one after another.
+/// Writes graphs as an edge list, one after another.
 pub(in crate::graph) fn write(graphs: &[GraphState]) -> Result<String> {
     let mut text = String::new();
     for (row, graph) in graphs.iter().enumerate() {
@@ -26,7 +26,7 @@ pub(in crate::graph) fn write(graphs: &[GraphState]) -> Result<String> {
             ));
         }
         let kind = if graph.is_directed() { "directed" } else { "undirected" };
-        // Writing to a string can't fail, so the result is ignored.
+        // The result is ignored, because writing to a string can't fail.
         let _ = writeln!(text, "graph {kind} {}", graph.n_nodes());
         for (a, node) in graph.nodes().enumerate() {
             if !node.is_plain() {
@@ -47,25 +47,25 @@ pub(in crate::graph) fn write(graphs: &[GraphState]) -> Result<String> {
     Ok(text)
 }
 
-/// Returns the number of bytes of a graph without edges, up to a constant factor: its nodes, and a bit for
-/// each pair of nodes if the adjacency has rows of bits.
+/// Returns the number of bytes that a graph without edges takes, up to a constant factor. It counts the
+/// nodes, and a bit for each pair of nodes if the adjacency stores rows of bits.
 fn estimate_memory(n_nodes: usize) -> u64 {
     let n = n_nodes as u64;
     80 * n + if n_nodes <= MAX_NODES_OF_BIT_ROWS { n * n / 8 } else { 0 }
 }
 
-/// `true` if graphs that take `memory` bytes may be read from a text of `length` bytes: up to 32 MiB, plus 4
-/// KiB for each byte of text. Without this limit, short lines that announce large graphs could take all
-/// memory of the machine.
+/// Returns `true` if graphs that take `memory` bytes may be read from a text of `length` bytes. The limit is
+/// 32 MiB, plus 4 KiB for each byte of text. Without it, short lines that announce large graphs could take
+/// all memory of the machine.
 fn is_in_proportion(memory: u64, length: usize) -> bool {
     memory <= (32 << 20) + ((length as u64) << 12)
 }
 
-/// Reads the graphs of a text. If its first line begins like a line of another format,
+/// Reads the graphs of an edge list. If the first line begins like a line of another format,
 /// [`NamedGraph::from_edges`] reads the text.
 pub(in crate::graph) fn read(text: &[u8]) -> Result<Vec<GraphState>> {
     let mut graphs: Vec<GraphState> = Vec::new();
-    // The nodes of the last graph that a line has set.
+    // Flags that show which nodes of the last graph have had a line.
     let mut has_line = Vec::new();
     let mut needed_memory = 0;
     for (number, content) in super::strip_comments(text) {
@@ -109,12 +109,12 @@ pub(in crate::graph) fn read(text: &[u8]) -> Result<Vec<GraphState>> {
     Ok(graphs)
 }
 
-/// A line that is read word by word.
+/// A line of an edge list that is read word by word.
 struct Line<'a> {
     number: usize,
     /// The words that haven't been read yet.
     words: Peekable<SplitAsciiWhitespace<'a>>,
-    /// The correct form of the line, for errors.
+    /// The correct form of the line, for error messages.
     expected: &'static str,
 }
 
@@ -157,14 +157,14 @@ impl Line<'_> {
         graph.add_edge(a, b, weight).map_err(|_| self.error(problem))
     }
 
-    /// Reads `[class C] [attributes V..]` and checks that the line ends there.
+    /// Reads `[class C] [attributes V..]`, and checks that the line ends after them.
     fn read_weight(&mut self) -> Result<Weight> {
         let mut weight = Weight::default();
         if self.words.next_if_eq(&"class").is_some() {
             weight.class = self.read_number("class")?;
         }
         if self.words.next_if_eq(&"attributes").is_some() {
-            // Without a value, `read_number` returns the error.
+            // If no value follows, one is requested nevertheless, so that `read_number` returns the error.
             let n_values = self.words.clone().count().max(1);
             let values = (0..n_values).map(|_| self.read_number("attribute")).collect::<Result<Vec<u8>>>()?;
             weight.attributes = Attributes::new(&values).map_err(|_| self.error("more than 7 attributes"))?;

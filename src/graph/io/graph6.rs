@@ -1,14 +1,14 @@
-//! graph6 and digraph6, as in nauty's `formats.txt`: the size, then the bits of the adjacency matrix, six per
-//! printable byte.
+//! The formats graph6 and digraph6 of nauty's `formats.txt`. A line holds the number of nodes, then the bits
+//! of the adjacency matrix, six per printable byte.
 
 use crate::graph::{Edge, GraphKind, GraphState};
 use crate::{Error, Result};
 
-/// The largest size that can be written in four bytes.
+/// The largest number of nodes that can be written in four bytes.
 const MAX_NODES: usize = 258_047;
-/// The number that is added to six bits to make a printable byte.
+/// The number that is added to six bits, so that they become a printable byte.
 const BIAS: u8 = 63;
-/// The first byte of a size in four bytes.
+/// The byte with which a number of nodes of four bytes begins.
 const LONG_SIZE: u8 = 126;
 
 const EXPECTED: &str =
@@ -58,8 +58,8 @@ fn write_size(text: &mut String, n: usize) {
     text.push(six(0));
 }
 
-/// Returns the pairs of nodes in the order of their bits: the matrix by rows (directed), or its upper
-/// triangle by columns (undirected).
+/// Returns the pairs of nodes in the order of their bits. In directed graphs these are the entries of the
+/// adjacency matrix by rows, in undirected graphs the entries of its upper triangle by columns.
 fn list_pairs(kind: GraphKind, n: usize) -> impl Iterator<Item = (usize, usize)> {
     let directed = kind == GraphKind::Directed;
     (0..n).flat_map(move |i| {
@@ -106,7 +106,8 @@ fn read_line(line: usize, bytes: &[u8]) -> Result<GraphState> {
         [a, bits @ ..] => (six(*a), bits),
     };
     let n_bits = if kind == GraphKind::Directed { n * n } else { n * n.saturating_sub(1) / 2 };
-    // This is checked before the graph is allocated: the number of nodes must match the length of the line.
+    // The number of nodes must match the length of the line. This is checked before memory for the graph is
+    // allocated.
     let n_bytes = n_bits.div_ceil(6);
     if bits.len() != n_bytes {
         return Err(error(format!("{} bytes of edges where {n} nodes have {n_bytes}", bits.len())));
@@ -148,8 +149,8 @@ mod tests {
 
     #[test]
     fn the_examples_of_the_format_and_known_graphs() {
-        // formats.txt: n = 5, edges 0-2, 0-4, 1-3, 3-4 give 68 81 99; the digraph 0->2, 0->4, 3->1, 3->4
-        // gives &DI?AO?.
+        // The file `formats.txt` has these examples: n = 5 and the edges 0-2, 0-4, 1-3, 3-4 give the bytes 68
+        // 81 99; the digraph 0->2, 0->4, 3->1, 3->4 gives &DI?AO?.
         check_round_trip("DQc", &undirected(5, &[(0, 2), (0, 4), (1, 3), (3, 4)]));
         let digraph = graph(GraphKind::Directed, 5, &[(0, 2), (0, 4), (3, 1), (3, 4)]);
         check_round_trip("&DI?AO?", &digraph);
@@ -174,8 +175,8 @@ mod tests {
         };
         assert!((0..5).all(|a| ring.degree(a) == 2));
         assert!((0..10).all(|a| petersen.degree(a) == 3));
-        // Neighbours share no neighbour, and other pairs share exactly one: only the Petersen graph has this
-        // property.
+        // Neighbours in the Petersen graph share no neighbour, and other pairs of nodes share exactly one. No
+        // other graph of 10 nodes with 15 edges has this property.
         for a in 0..10u32 {
             for b in 0..a {
                 let shared = (0..10).filter(|&c| petersen.has_edge(a, c) && petersen.has_edge(b, c));

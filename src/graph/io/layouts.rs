@@ -1,5 +1,5 @@
-//! Layouts of graphs other than an edge per line, which are recognised by their content. Unsupported formats
-//! are refused with an error that names the format.
+//! Layouts of graph files other than an edge per line. They are recognised by the content of the text.
+//! Formats that aren't supported are refused with an error that names the format.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use super::pairs::{
 use super::words::quote;
 use crate::{Error, Result};
 
-/// The kinds of DIMACS and PACE files that list the edges of a graph.
+/// The kinds of DIMACS and PACE files whose lines list the edges of a graph.
 const DIMACS_KINDS: [&str; 9] = ["edge", "edges", "col", "sp", "tw", "td", "vc", "ds", "cep"];
 const EXPECTED_DIMACS: &str = "DIMACS: once `p KIND NODES EDGES`, KIND one of edge, col, sp, tw, td, vc, ds and \
                       cep, then `e A B`, `a A B WEIGHT` or `A B`, two different nodes from 1 to NODES, which is \
@@ -19,11 +19,11 @@ const EXPECTED_DIMACS: &str = "DIMACS: once `p KIND NODES EDGES`, KIND one of ed
 const EXPECTED_EDGES: &str = "an edge list: `A B`, the names of two different nodes, on each line (networkx reads \
                      many formats, and its `write_edgelist` writes this one)";
 
-/// The titles of the columns of nodes, in lower case, without `_`, `id` and a number.
+/// The known titles of columns that name nodes, in lower case, without `_`, `id` and a number.
 const COLUMN_TITLES: [&str; 11] =
     ["source", "target", "from", "to", "fromnode", "tonode", "src", "dst", "node", "start", "end"];
 
-/// The formats that aren't supported, and the beginnings of their first lines in lower case.
+/// The names of formats that aren't supported, and the beginnings of their first lines in lower case.
 const UNSUPPORTED_FORMATS: [(&str, &[&str]); 7] = [
     ("Matrix Market", &["%%matrixmarket"]),
     ("KONECT, or another format with comments after `%`", &["% ", "%\t", "%%"]),
@@ -34,7 +34,8 @@ const UNSUPPORTED_FORMATS: [(&str, &[&str]); 7] = [
     ("JSON", &["{", "["]),
 ];
 
-/// The graph of a text if it has a certain layout, and `false` if the text could also be a list of edges.
+/// The result of trying one layout: `None` if the text doesn't have it, otherwise the graph, and `false` if
+/// the text could also be a list of edges.
 type Layout = Option<(NamedGraph, bool)>;
 
 /// Reads the graph of the lines of a text.
@@ -55,7 +56,7 @@ pub(super) fn read(lines: &[Row<'_>]) -> Result<NamedGraph> {
     read_edges(rows)
 }
 
-/// Returns an error that names the format, if it is recognised but not supported.
+/// Returns an error that names the format if the text has a format that is recognised but not supported.
 fn refuse_unsupported(rows: &[Row<'_>]) -> Result<()> {
     let Some(first) = rows.first() else { return Ok(()) };
     let text = first.content.to_lowercase();
@@ -70,8 +71,8 @@ fn refuse_unsupported(rows: &[Row<'_>]) -> Result<()> {
     Err(Error::parse(first.line, format!("this is {name}"), EXPECTED_EDGES))
 }
 
-/// `true` if the first line has the titles of two columns of nodes, and rows follow in which no node has such
-/// a name.
+/// Returns `true` if the first line has the titles of two columns of nodes, other lines follow, and no node
+/// in them has the name of such a title.
 fn has_titles(rows: &[Row<'_>]) -> bool {
     let [first, rest @ ..] = rows else { return false };
     let simplify = |word: &str| {
@@ -84,13 +85,13 @@ fn has_titles(rows: &[Row<'_>]) -> bool {
         && rest.iter().all(|row| row.words().take(2).all(|name| !titles.contains(&simplify(name))))
 }
 
-/// Returns numbers as names of nodes.
+/// Returns the names of nodes that are the numbers of a range.
 fn number_names(numbers: Range<u64>) -> Vec<String> {
     numbers.map(|number| number.to_string()).collect()
 }
 
-/// Reads the graph of edges that name only nodes of these numbers. The letters `e` and `a` of DIMACS before
-/// them are skipped.
+/// Reads the graph of lines that name edges. The numbers of its nodes must be in the given range. The letters
+/// `e` and `a` with which lines of DIMACS begin are skipped.
 fn read_edges_within<'a>(
     rows: impl Iterator<Item = &'a Row<'a>>,
     nodes: Range<u64>,
@@ -110,7 +111,8 @@ fn read_edges_within<'a>(
     build_graph(&number_names(nodes), &pairs)
 }
 
-/// Reads DIMACS: a line `p KIND NODES EDGES`, then edges `e A B`, arcs `a A B WEIGHT` or, as in PACE, `A B`.
+/// Reads the DIMACS layout: a line `p KIND NODES EDGES`, then edges `e A B`, arcs `a A B WEIGHT` or, as in
+/// PACE, edges `A B`.
 fn read_dimacs(rows: &[Row<'_>]) -> Result<Option<NamedGraph>> {
     let mut rows = rows.iter().filter(|row| row.words().next() != Some("c"));
     let Some(problem) = rows.next() else { return Ok(None) };
@@ -124,7 +126,8 @@ fn read_dimacs(rows: &[Row<'_>]) -> Result<Option<NamedGraph>> {
     let ["p", kind, counts @ ..] = &words[..] else { return Ok(None) };
     let counts: Option<Vec<u64>> = counts.iter().map(|word| parse_number(word)).collect();
     let n = match (DIMACS_KINDS.contains(kind), counts.as_deref()) {
-        // The number of edges isn't checked, because files of the challenges count an edge once or twice.
+        // The number of edges isn't checked, because some files of the DIMACS challenges count an edge once,
+        // others twice.
         (true, Some(&[n, _])) if n <= MAX_EDGE_LIST_NODES as u64 => n,
         (false, None | Some([] | [_] | [_, _, _, ..])) => return Ok(None),
         _ => return Err(Error::parse(problem.line, format!("the line {}", quote(problem.content)), EXPECTED_DIMACS)),
@@ -132,11 +135,11 @@ fn read_dimacs(rows: &[Row<'_>]) -> Result<Option<NamedGraph>> {
     read_edges_within(rows, 1..n + 1, EXPECTED_DIMACS).map(Some)
 }
 
-/// Reads METIS: a line `n m` or `n m FORMAT`, then a line with the neighbours of each node. Nodes are
-/// numbered from 1. If FORMAT is 1, each neighbour is followed by the weight of the edge. Weights of nodes
-/// aren't supported.
+/// Reads the METIS layout: a line `n m` or `n m FORMAT`, then a line with the neighbours of each node. Nodes
+/// are numbered from 1. If FORMAT is 1, each neighbour is followed by the weight of the edge. Weights of
+/// nodes aren't supported.
 fn read_metis(lines: &[Row<'_>]) -> Result<Option<NamedGraph>> {
-    // Empty lines are kept: they belong to nodes without neighbours.
+    // Empty lines below the first line are kept, because they belong to nodes without neighbours.
     let mut lines = lines.iter().filter(|row| !row.content.starts_with('%')).skip_while(|row| row.content.is_empty());
     let Some(first) = lines.next() else { return Ok(None) };
     let (n, m, step) = match first.numbers().unwrap_or_default()[..] {
@@ -162,7 +165,8 @@ fn read_metis(lines: &[Row<'_>]) -> Result<Option<NamedGraph>> {
     Ok(layout.map(|(graph, _)| NamedGraph { has_weights, ..graph }))
 }
 
-/// Reads an adjacency matrix: of 0 and 1, or of weights with zeros on the diagonal. It must be symmetric.
+/// Reads an adjacency matrix. Its entries are 0 and 1, or weights with zeros on the diagonal. The matrix must
+/// be symmetric.
 fn read_matrix(rows: &[Row<'_>]) -> Result<Layout> {
     let n = rows.len();
     let width = rows.first().map_or(0, |row| row.words().count());
@@ -189,7 +193,7 @@ fn read_matrix(rows: &[Row<'_>]) -> Result<Layout> {
     Ok(Some((build_graph(&number_names(0..n as u64), &pairs)?, true)))
 }
 
-/// Reads edges below a line `n m` or `n n m`, as in files of Gset and rudy.
+/// Reads edges below a line `n m` or `n n m`, as in the files of Gset and rudy.
 fn read_counted(rows: &[Row<'_>]) -> Result<Layout> {
     let [first, rest @ ..] = rows else { return Ok(None) };
     let head = first.numbers().unwrap_or_default();
@@ -204,8 +208,9 @@ fn read_counted(rows: &[Row<'_>]) -> Result<Layout> {
     Ok(graph.ok().map(|graph| (graph, !nodes.contains(m))))
 }
 
-/// Reads an adjacency list with a line of at least three words; shorter lines are a list of edges. Lines of
-/// three numbers could also be edges with weights, if they don't name an edge in both directions.
+/// Reads an adjacency list in which at least one line has three or more words; a text of shorter lines is a
+/// list of edges. Lines of three numbers could also be edges with weights, unless they name an edge in both
+/// directions.
 fn read_adjacency_list(rows: &[Row<'_>]) -> Result<Layout> {
     if rows.len() > MAX_EDGE_LIST_NODES || !rows.iter().any(|row| row.words().count() > 2) {
         return Ok(None);
@@ -239,8 +244,8 @@ fn read_neighbour_lists(rows: &[Row<'_>]) -> Result<Layout> {
     Ok(Some((build_graph(&nodes, &pairs)?, is_certain)))
 }
 
-/// Reads an `edge_index`: two lines with the same number of numbers. Two lines of three numbers could also be
-/// two edges with weights.
+/// Reads an `edge_index`: two lines with equally many numbers. Two lines of three numbers could also be two
+/// edges with weights.
 fn read_edge_index(rows: &[Row<'_>]) -> Result<Layout> {
     let [sources, targets] = rows else { return Ok(None) };
     let from = sources.numbers().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Graphs in files: the library's lossless edge list, lists of pairs of nodes of other programs, and nauty's
-//! graph6 and digraph6.
+//! Graph files: the library's lossless edge list, the lists of pairs of nodes that other programs write, and
+//! nauty's formats graph6 and digraph6.
 
 mod edge_list;
 mod graph6;
@@ -18,16 +18,17 @@ use crate::{Error, Result};
 /// The largest number of nodes of a graph in an edge list. A graph of this size without edges takes 1.3 MB of
 /// memory.
 ///
-/// The limit keeps a short line from taking all memory of the machine. For the same reason, all graphs of a
-/// file together may take no more than about 32 MiB, plus 4 KiB for each byte of text. graph6 needs no such
-/// limits, because there a large graph is a long line.
+/// The limit prevents that a short line takes all memory of the machine. For the same reason, all graphs of a
+/// file together may take no more than about 32 MiB, plus 4 KiB for each byte of text. The formats graph6 and
+/// digraph6 need no such limit, because there a large graph takes a long line.
 pub const MAX_EDGE_LIST_NODES: usize = 16_384;
 
 /// The format of graphs in a file.
 ///
 /// # Edge list
-/// A text file of any number of graphs, with a line for each graph, node and edge. Words are separated by
-/// spaces or tabs. A `#` at the start of a line or after a blank begins a comment. Empty lines are ignored:
+/// An edge list is a text file of any number of graphs, with a line for each graph, node and
+/// edge. Words are separated by spaces or tabs. A `#` at the start of a line or after a blank begins a
+/// comment. Empty lines are ignored:
 ///
 /// ```text
 /// graph directed 4                     # directed | undirected, then the number of nodes (at most 16,384)
@@ -38,16 +39,16 @@ pub const MAX_EDGE_LIST_NODES: usize = 16_384;
 /// edge 0 1 attributes 0 3
 /// ```
 ///
-/// `class` and `attributes` may be left out. The default class is 0, and attributes without a value are 0.
-/// Lines of nodes without class and attributes may be left out, too. A node or an edge may occur once; an
-/// undirected edge may name either node first. Instances
+/// The parts `class` and `attributes` of a line may be left out. The default class is 0, and attributes
+/// without a value are 0. A line of a node without class and attributes may be left out entirely. A node or
+/// an edge may occur only once; an undirected edge may name either node first. Instances
 /// ([`GraphState::instance`](crate::graph::GraphState::instance)) aren't written.
 ///
-/// A file whose first line (besides comments) begins with a number is read as a list of edges as networkx
-/// (`write_edgelist`), SNAP, PyG and others write it. It is one undirected graph of the nodes that are named,
-/// labelled from 0 in ascending order of their names. Weights and dictionaries after the nodes are skipped.
-/// [`NamedGraph`] reads the same files and keeps the names of nodes, and also reads names that aren't
-/// numbers:
+/// A file whose first line (besides comments) begins with a number is read as a list of edges, as networkx
+/// (`write_edgelist`), SNAP, PyG and other programs write it. The list is one undirected graph of all nodes
+/// that it names, labelled from 0 in ascending order of their names. Weights and dictionaries after the nodes
+/// are skipped. [`NamedGraph`] reads the same files and keeps the names of nodes, and also reads names that
+/// aren't numbers:
 ///
 /// ```text
 /// # FromNodeId  ToNodeId
@@ -55,8 +56,8 @@ pub const MAX_EDGE_LIST_NODES: usize = 16_384;
 /// 1 7 {'weight': 0.5}
 /// ```
 ///
-/// DIMACS, METIS, adjacency matrices and adjacency lists are read, too. They are recognised by their content
-/// ([`NamedGraph::from_edges`] lists them).
+/// The layouts DIMACS, METIS, adjacency matrix and adjacency list are read, too. They are recognised by their
+/// content ([`NamedGraph::from_edges`] lists them).
 ///
 /// # graph6 and digraph6
 /// The formats of nauty's `formats.txt` (B. D. McKay), with a graph of up to 258,047 nodes per line: graph6
@@ -74,8 +75,8 @@ pub const MAX_EDGE_LIST_NODES: usize = 16_384;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum GraphFormat {
-    /// An edge list with classes and attributes. Graphs that are written and read again are equal, up to
-    /// their instance. Lists of pairs of nodes are read, too.
+    /// The format of edge lists with classes and attributes. Graphs that are written and read again are
+    /// equal, except for their instance, which becomes 0. Lists of pairs of nodes are read, too.
     EdgeList,
     /// The formats graph6 for undirected graphs and digraph6 for directed ones, without classes and
     /// attributes.
@@ -106,7 +107,7 @@ impl GraphFormat {
         }
     }
 
-    /// Writes graphs, one after another. The text ends in a new line unless there is no graph.
+    /// Writes graphs, one after another. The text ends with a line break unless there is no graph.
     ///
     /// # Errors
     /// [`Error::Contract`] if the graphs can't be written in this format: classes or attributes in graph6,
@@ -119,8 +120,8 @@ impl GraphFormat {
     }
 }
 
-/// Reads the graphs of a file, in the format of its extension (see [`GraphFormat::of_path`]). A file in which
-/// each line is graph6 or digraph6 is read as such, whatever its extension is.
+/// Reads the graphs of a file. The file's extension determines the format (see [`GraphFormat::of_path`]). A
+/// file in which each line is graph6 or digraph6 is read in these formats, whatever its extension is.
 ///
 /// # Errors
 /// [`Error::Io`] if the file can't be read, and the errors of [`GraphFormat::read`].
@@ -133,26 +134,26 @@ pub fn read_graphs(path: impl AsRef<Path>) -> Result<Vec<GraphState>> {
     }
 }
 
-/// Writes graphs to a file, in the format of its extension (see [`GraphFormat::of_path`]). An existing file
-/// is replaced in one step.
+/// Writes graphs to a file. The file's extension determines the format (see [`GraphFormat::of_path`]). An
+/// existing file is replaced in one step.
 ///
 /// # Errors
-/// The errors of [`GraphFormat::write`], which leave an existing file as it is, and [`Error::Io`] if the file
-/// can't be written.
+/// The errors of [`GraphFormat::write`], after which an existing file is unchanged, and [`Error::Io`] if the
+/// file can't be written.
 pub fn write_graphs(path: impl AsRef<Path>, graphs: &[GraphState]) -> Result<()> {
     let path = path.as_ref();
     let text = GraphFormat::of_path(path).write(graphs)?;
     replace::replace_bytes(path, text.as_bytes())
 }
 
-/// Returns the lines of a text without their comments, numbered from 1. A `#` at the start or after a blank
-/// begins a comment.
+/// Returns the lines of a text without their comments, numbered from 1. A `#` at the start of a line or after
+/// a blank begins a comment.
 fn strip_comments(text: &[u8]) -> impl Iterator<Item = (usize, Result<&str>)> {
     split_lines(text).map(|(number, bytes)| {
         let begins_comment = |&k: &usize| bytes[k] == b'#' && (k == 0 || bytes[k - 1].is_ascii_whitespace());
         let content = &bytes[..(0..bytes.len()).find(begins_comment).unwrap_or(bytes.len())];
         let content = match std::str::from_utf8(content) {
-            // Comments of DIMACS may be in any encoding.
+            // Comments of DIMACS files may have any encoding, so they needn't be UTF-8.
             Err(_) if matches!(content, [b'c', b' ' | b'\t', ..]) => Ok("c"),
             content => content,
         };
@@ -161,8 +162,8 @@ fn strip_comments(text: &[u8]) -> impl Iterator<Item = (usize, Result<&str>)> {
     })
 }
 
-/// Returns the lines of a text without their ends (LF or CRLF) and without a byte-order mark, numbered from
-/// 1.
+/// Returns the lines of a text, numbered from 1, without the line breaks (LF or CRLF) and without a
+/// byte-order mark.
 fn split_lines(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let lines = text.split(|&byte| byte == b'\n').enumerate();
@@ -181,8 +182,8 @@ mod tests {
         vec(any::<u8>(), 0..=7).prop_map(|values| Attributes::new(&values).unwrap())
     }
 
-    /// Generates graphs of fewer than 70 nodes (more than fit into the one-byte size of graph6), plain or
-    /// with classes and attributes.
+    /// Generates graphs of fewer than 70 nodes, which is more than the one-byte size of graph6 can express.
+    /// They are plain, or have classes and attributes.
     fn graphs(is_plain: bool) -> impl Strategy<Value = GraphState> {
         let pairs = vec((any::<u32>(), any::<u32>(), any::<u16>(), attributes()), 0..60);
         let nodes = vec((any::<u16>(), attributes()), 0..70);
@@ -199,7 +200,7 @@ mod tests {
             for (a, b, class, attributes) in pairs.into_iter().filter(|_| n > 0) {
                 let edge = Edge { class, attributes };
                 let edge = if is_plain { Edge::default() } else { edge };
-                // Self-loops and repeated edges are refused, and left out of the graph.
+                // Self-loops and repeated edges are refused by `add_edge`, and left out of the graph.
                 let _ = graph.add_edge(a % n, b % n, edge);
             }
             graph
@@ -269,7 +270,7 @@ mod tests {
         assert_eq!(std::fs::read(&g6).unwrap(), b"Dhc\n");
         assert!(std::fs::read(&list).unwrap().starts_with(b"graph undirected 5\n"));
         assert_eq!(read_graphs(&g6).unwrap(), read_graphs(&list).unwrap());
-        // If graphs can't be written, the existing file must stay.
+        // The existing file must stay unchanged if graphs can't be written.
         let coloured = GraphState::from_parts(GraphKind::Directed, &[Node::of_class(1)], &[]).unwrap();
         assert!(write_graphs(&g6, &[coloured]).is_err());
         assert_eq!(std::fs::read(&g6).unwrap(), b"Dhc\n");

@@ -1,5 +1,5 @@
-//! Lists of pairs of nodes, as networkx, SNAP and PyG write edges: an undirected graph per file, whose nodes
-//! have names.
+//! Lists of pairs of nodes, as networkx, SNAP and PyG write edges. A file is one undirected graph, whose
+//! nodes have names.
 
 use std::collections::{HashMap, HashSet};
 
@@ -40,12 +40,12 @@ const EXPECTED_COLUMNS: &str = "as many numbers on each line: a list of edges gi
 /// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct NamedGraph {
-    /// The graph.
+    /// The graph that was read, with nodes labelled from 0.
     pub graph: GraphState,
-    /// The name of each node, by label.
+    /// The name of each node, in label order.
     pub names: Vec<String>,
-    /// `true` if the weight of an edge in the text isn't 1. `graph` doesn't store these weights, so problems
-    /// that depend on them can't be solved on it.
+    /// `true` if at least one edge has a weight other than 1 in the text. `graph` doesn't store these
+    /// weights, so problems that depend on them can't be solved with it.
     pub has_weights: bool,
 }
 
@@ -54,10 +54,10 @@ impl NamedGraph {
     /// blanks, tabs or commas. A `#` at the start of a line or after a blank begins a comment.
     ///
     /// If the first name begins with a digit, all names must be whole numbers, and nodes are sorted by their
-    /// numbers. Otherwise names are words, and nodes are in the order in which the text names them first. An
-    /// edge may be named several times. A number after the nodes, or `'weight'` in a dictionary there, is the
-    /// weight of the edge ([`has_weights`](Self::has_weights)). A first line of common column titles
-    /// (`source,target`, `from to`, `node1 node2`) is skipped if no other line begins with such names.
+    /// numbers. Otherwise names are words, and nodes are in the order in which the text first names them. An
+    /// edge may occur several times. The weight of an edge is a number after its nodes, or the entry
+    /// `'weight'` of a dictionary there ([`has_weights`](Self::has_weights)). A first line of common column
+    /// titles (`source,target`, `from to`, `node1 node2`) is skipped if no other line begins with such names.
     ///
     /// Other layouts are recognised by their content. The text is read as the first of these layouts that
     /// fits:
@@ -72,12 +72,12 @@ impl NamedGraph {
     /// 5. An adjacency list: each node begins one line, and no line names a node twice.
     /// 6. An `edge_index`: two lines with the same number of numbers, at least four.
     ///
-    /// A text that could also be a list of edges, of another graph or with weights, is refused in these
+    /// A text that could also be a list of edges with another graph, or with weights, is refused in these
     /// cases:
-    /// * it fits 4, and m is the number of a node,
-    /// * it fits 5, and one of two neighbours doesn't list the other, or each line has three numbers and no
-    ///   two lines begin with the same pair of nodes,
-    /// * it is like 6, but with three numbers in each line.
+    /// * it fits layout 4, and m is also the number of a node,
+    /// * it fits layout 5, and a node doesn't list a neighbour by which it is listed, or each line has three
+    ///   numbers and no two lines begin with the same pair of nodes,
+    /// * it is like layout 6, but with three numbers in each line.
     ///
     /// Sparse6, GML, GraphML, Pajek, Matrix Market, KONECT, DOT and JSON are refused with an error that names
     /// the format.
@@ -94,7 +94,7 @@ impl NamedGraph {
         layouts::read(&lines)
     }
 
-    /// Returns the names of these nodes, such as the nodes of a solution.
+    /// Returns the names of some nodes of the graph, such as the nodes of a solution.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] for a node that the graph doesn't have.
@@ -107,15 +107,15 @@ impl NamedGraph {
     }
 }
 
-/// A line without its comment.
+/// A line of a text, without its comment.
 #[derive(Clone, Copy)]
 pub(super) struct Row<'a> {
-    /// The number of the line, from 1.
+    /// The number of the line in the text, from 1.
     pub(super) line: usize,
     pub(super) content: &'a str,
 }
 
-/// An edge by the names of its nodes, its weight, and the number of its line.
+/// An edge, given by the names of its nodes, its weight, and the number of its line.
 pub(super) struct Pair {
     pub(super) line: usize,
     pub(super) ends: [String; 2],
@@ -133,8 +133,8 @@ impl<'a> Row<'a> {
         self.words().map(parse_number).collect()
     }
 
-    /// Reads the edge of the line. Its names must be whole numbers if `is_numbered`, otherwise they are any
-    /// words.
+    /// Reads the edge that the line names. If `is_numbered`, the names must be whole numbers, otherwise they
+    /// may be any words.
     pub(super) fn read_pair(&self, is_numbered: bool, expected: &'static str) -> Result<Pair> {
         let refuse = |problem: String| Error::parse(self.line, problem, expected);
         let mut words = self.words();
@@ -157,13 +157,13 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Returns the text of the entry `weight` of a line's dictionary; "1" if there is none.
+/// Returns the text of the entry `weight` in the dictionary of a line; "1" if there is no such entry.
 fn find_weight(content: &str) -> &str {
     let entry = ["'weight':", "\"weight\":"].into_iter().find_map(|key| content.split_once(key));
     entry.map_or("1", |(_, entry)| entry.split([',', '}']).next().unwrap_or_default().trim())
 }
 
-/// Reads the graph of lines that name one edge each.
+/// Reads the graph of lines that each name one edge.
 pub(super) fn read_edges(rows: &[Row<'_>]) -> Result<NamedGraph> {
     let is_numbered = rows.first().is_none_or(|row| row.content.starts_with(|c: char| c.is_ascii_digit()));
     let expected = if is_numbered { EXPECTED_NUMBERS } else { EXPECTED_NAMES };
@@ -186,8 +186,8 @@ pub(super) fn read_edges(rows: &[Row<'_>]) -> Result<NamedGraph> {
     build_graph(&[], &pairs)
 }
 
-/// Builds the graph of these edges, on these nodes and all nodes that edges name. Nodes are sorted by their
-/// names if all of these are numbers.
+/// Builds the graph with these edges. Its nodes are `nodes` and all nodes that edges name. Nodes are sorted
+/// by their names if all of these are numbers.
 pub(super) fn build_graph(nodes: &[String], pairs: &[Pair]) -> Result<NamedGraph> {
     if nodes.len() > MAX_EDGE_LIST_NODES {
         return Err(Error::parse(1, format!("a graph of {} nodes", nodes.len()), EXPECTED_SIZE));
@@ -210,7 +210,7 @@ pub(super) fn build_graph(nodes: &[String], pairs: &[Pair]) -> Result<NamedGraph
     let mut graph = GraphState::undirected(names.len());
     for Pair { ends: [a, b], .. } in pairs {
         let (a, b) = (places[a.as_str()], places[b.as_str()]);
-        // Many files name each edge in both directions.
+        // An edge is added only once, because many files name each edge in both directions.
         if !graph.has_edge(a, b) {
             graph.add_edge(a, b, Edge::default())?;
         }
@@ -219,7 +219,7 @@ pub(super) fn build_graph(nodes: &[String], pairs: &[Pair]) -> Result<NamedGraph
     Ok(NamedGraph { graph, names, has_weights: pairs.iter().any(|pair| pair.weight != 1.0) })
 }
 
-/// Returns the whole number that a word stands for; `None` if it isn't a number.
+/// Returns the whole number that a word represents; `None` if the word isn't a whole number.
 pub(super) fn parse_number(word: &str) -> Option<u64> {
     word.bytes().all(|byte| byte.is_ascii_digit()).then(|| word.parse().ok()).flatten()
 }

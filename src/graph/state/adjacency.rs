@@ -1,15 +1,15 @@
-//! The neighbours of every node: rows of bits in small graphs, sorted lists in large ones.
+//! The neighbours of every node of a graph: rows of bits in small graphs, sorted lists in large ones.
 
 use smallvec::SmallVec;
 
-/// The largest number of nodes whose neighbours are stored as rows of bits. The rows of `n` nodes take `n *
-/// n` bits (512 kB at this size), so larger graphs store lists.
+/// The largest number of nodes for which neighbours are stored as rows of bits. The rows of `n` nodes take `n
+/// * n` bits (512 kB at this size), so larger graphs store lists.
 pub(in crate::graph) const MAX_NODES_OF_BIT_ROWS: usize = 2_048;
 
-/// The neighbours of every node, cached beside the petgraph graph so that masks and neighbour tests are
-/// cheap.
+/// The neighbours of every node. They are cached beside the petgraph graph, so that masks and tests for an
+/// edge are cheap.
 ///
-/// Graphs of at most 2,048 nodes have a row of bits per node, larger ones a sorted list per node. The
+/// Graphs of at most 2,048 nodes have a row of bits per node, and larger graphs a sorted list per node. The
 /// representation depends on the number of nodes alone, so equal graphs have equal adjacencies.
 ///
 /// ```
@@ -28,7 +28,7 @@ pub(in crate::graph) const MAX_NODES_OF_BIT_ROWS: usize = 2_048;
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Adjacency {
-    /// The number of nodes.
+    /// The number of nodes of the graph.
     n: usize,
     /// The number of words per row of bits.
     stride: usize,
@@ -68,8 +68,8 @@ impl Adjacency {
         self.n == 0
     }
 
-    /// Returns the bits of row `i`, least significant bit first, for loops over whole words; `None` if the
-    /// graph has more than 2,048 nodes.
+    /// Returns row `i` as words, whose least significant bit belongs to the first column, for loops over
+    /// whole words; `None` if the graph has more than 2,048 nodes.
     ///
     /// # Panics
     /// If there is no row `i`.
@@ -108,7 +108,8 @@ impl Adjacency {
             NeighbourRows::Bits(_) => (self.bits(i).unwrap_or_default().iter(), [].iter()),
             NeighbourRows::Lists(lists) => ([].iter(), lists[i].iter()),
         };
-        // The unread bits of the current word, and the column after its last one.
+        // The variable `rest` holds the bits of the current word that haven't been returned yet, and `end` is
+        // the column after its last bit.
         let mut rest = 0u64;
         let mut end = 0;
         std::iter::from_fn(move || {
@@ -138,7 +139,7 @@ impl Adjacency {
         }
     }
 
-    /// Returns the number of edges from `i` to the nodes `from..to`; the range may go beyond the last node.
+    /// Returns the number of edges from `i` to the nodes `from..to`; `to` may exceed the number of nodes.
     ///
     /// # Panics
     /// If there is no row `i`.
@@ -157,7 +158,7 @@ impl Adjacency {
         self.bits(i).unwrap_or_default().iter().enumerate().map(count).sum()
     }
 
-    /// Sets the entry of row `i` and column `j`, without that of row `j` and column `i`.
+    /// Sets the entry of row `i` and column `j`, but not that of row `j` and column `i`.
     pub(super) fn set(&mut self, i: usize, j: usize, value: bool) {
         debug_assert!(i < self.n && j < self.n, "bit ({i}, {j}) of {} rows", self.n);
         match &mut self.rows {
@@ -173,7 +174,7 @@ impl Adjacency {
         }
     }
 
-    /// Changes the number of nodes to `n`. Nodes that are removed must have no edge.
+    /// Changes the number of nodes to `n`. Nodes that are removed must have no edges.
     pub(super) fn resize(&mut self, n: usize) {
         let stride = n.div_ceil(64).max(1);
         match &mut self.rows {
@@ -181,8 +182,8 @@ impl Adjacency {
                 words.resize(n * stride, 0)
             }
             NeighbourRows::Lists(lists) if n > MAX_NODES_OF_BIT_ROWS => lists.resize(n, SmallVec::new()),
-            // Rows are built anew, because equal graphs must have equal rows, whatever their numbers of nodes
-            // were before.
+            // The rows are built anew, because the rows of equal graphs must be equal, whatever their numbers
+            // of nodes were before.
             _ => {
                 let mut resized = Self::new(n);
                 for i in 0..n.min(self.n) {
@@ -200,7 +201,8 @@ impl Adjacency {
 mod tests {
     use super::*;
 
-    /// Both representations return the same results, and resizing over the limit and back keeps all entries.
+    /// Checks that both representations return the same results, and that resizing beyond the limit and back
+    /// keeps all entries.
     #[test]
     fn bit_rows_and_lists_return_the_same() {
         let mut adjacency = Adjacency::new(MAX_NODES_OF_BIT_ROWS);
@@ -231,7 +233,8 @@ mod tests {
 
     #[test]
     fn columns_that_do_not_exist_are_empty() {
-        // Each of the three rows has one word, so column 64 of the first row would be bit 0 of the second.
+        // Each of the three rows has one word. Without a check, column 64 of the first row would be read as
+        // bit 0 of the second row.
         let mut adjacency = Adjacency::new(3);
         adjacency.set(1, 0, true);
         assert!(adjacency.get(1, 0));
@@ -247,7 +250,8 @@ mod tests {
         let _ = Adjacency::new(3).get(3, 0);
     }
 
-    /// An adjacency that grew beyond a word's last bit and shrank again equals one that never grew.
+    /// Checks that an adjacency that grew beyond the last bit of a word and shrank again equals an adjacency
+    /// that never grew.
     #[test]
     fn growing_and_shrinking_leaves_no_trace() {
         for border in [64, 128] {

@@ -7,7 +7,7 @@ use crate::env::{Grouping, Rows};
 use crate::graph::{GraphArrays, GraphState};
 use crate::parallel;
 
-/// The smallest number of graphs per thread: for fewer graphs, starting a thread costs more than it saves.
+/// The smallest number of graphs per thread. With fewer graphs, starting a thread costs more than it saves.
 pub(crate) const MIN_GRAPHS_PER_THREAD: usize = 64;
 
 /// A batch of graph states.
@@ -19,8 +19,8 @@ pub(crate) const MIN_GRAPHS_PER_THREAD: usize = 64;
 /// assert_eq!(states.group().first, [0]);
 /// ```
 ///
-/// The list of all nodes and edges ([`arrays`](Self::arrays)) is cached until the next edit. Clones don't
-/// copy it.
+/// The list of all nodes and edges ([`arrays`](Self::arrays)) is cached until a graph is edited. Clones don't
+/// copy the cache.
 #[derive(Debug, Default)]
 pub struct GraphStates {
     graphs: Vec<GraphState>,
@@ -28,13 +28,14 @@ pub struct GraphStates {
 }
 
 impl GraphStates {
-    /// The graphs.
+    /// The graphs of the batch, in order.
     #[must_use]
     pub fn graphs(&self) -> &[GraphState] {
         &self.graphs
     }
 
-    /// Returns the nodes and edges of all graphs, which are listed on the first call after an edit.
+    /// Returns the nodes and edges of all graphs. They are listed on the first call after an edit, and
+    /// cached.
     #[must_use]
     pub fn arrays(&self) -> &GraphArrays {
         self.arrays.get_or_init(|| GraphArrays::from_graphs(&self.graphs))
@@ -46,7 +47,7 @@ impl GraphStates {
         &mut self.graphs
     }
 
-    /// Returns the graphs by value.
+    /// Returns the graphs of the batch by value.
     #[must_use]
     pub fn into_graphs(self) -> Vec<GraphState> {
         self.graphs

@@ -1,17 +1,17 @@
-//! The description of a graph in one line, for messages.
+//! The description of a graph in one line, for messages and logs.
 
 use std::fmt::{Display, Formatter, Result};
 
 use super::{Attributes, GraphState, Weight};
 
-/// The largest number of nodes, and of edges, that are named one by one.
+/// The largest number of nodes that a description names one by one; the limit for edges is the same.
 const MAX_NAMED: usize = 64;
 
-/// Writes the number of nodes, the classes and attributes of nodes, and the edges with their classes and
+/// Writes the number of nodes, the classes and attributes of the nodes, and the edges with their classes and
 /// attributes.
 ///
-/// The classes of nodes are left out if all are 0, and so are unset attributes and edge classes of 0. If
-/// there are more than 64 nodes or edges, only the first 64 are named.
+/// The classes of nodes are left out if all of them are 0. Unset attributes and edge classes of 0 are left
+/// out, too. If there are more than 64 nodes or edges, only the first 64 are named.
 ///
 /// ```
 /// use gfn::graph::{Edge, GraphKind, GraphState, Node};
@@ -54,7 +54,7 @@ impl Display for GraphState {
     }
 }
 
-/// Writes the class, if it isn't 0, and the attributes.
+/// Writes the class, if it isn't 0, and the attributes of a weight.
 impl Display for Weight {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         if self.class > 0 {
@@ -65,7 +65,7 @@ impl Display for Weight {
     }
 }
 
-/// Writes the values up to the last one that is set.
+/// Writes the values of the attributes up to the last one that is set.
 impl Display for Attributes {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         f.write_str(if self.is_unset() { "" } else { "attributes" })?;

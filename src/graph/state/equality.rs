@@ -1,21 +1,22 @@
-//! Equality and hashing of states: two states are equal if they are the same labelled graph of the same
-//! instance.
+//! The equality and the hashing of states. Two states are equal if they are the same labelled graph of the
+//! same instance.
 //!
-//! Each node and each edge has a digest of 64 bits, and a state keeps the sums of the digests. An edit
-//! updates a sum in constant time, so hashing a state doesn't read its nodes and edges.
+//! Each node and each edge has a digest (hash) of 64 bits, and a state stores the sums of the digests. An
+//! edit updates a sum in constant time, so hashing a state doesn't need to read its nodes and edges.
 
 use std::hash::{Hash, Hasher};
 
 use super::{GraphState, Weight};
 
-/// Scrambles a number: a change of one of its bits changes about half of the bits of the result.
+/// Scrambles the bits of a number. A change of one bit of `number` changes about half of the bits of the
+/// result.
 pub(in crate::graph) fn mix(number: u64) -> u64 {
     let mixed = (number ^ number >> 32).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9)
 }
 
-/// Returns the digest of a node or an edge at a place. It depends on the place alone if class and attributes
-/// are 0.
+/// Returns the digest of a node or an edge, from a number for its place in the graph and from its weight. If
+/// the class and the attributes are 0, the digest depends only on the place.
 pub(super) fn digest(place: u64, weight: Weight) -> u64 {
     if weight.is_plain() {
         return mix(place);
@@ -24,7 +25,7 @@ pub(super) fn digest(place: u64, weight: Weight) -> u64 {
     mix(place ^ mix(mix(u64::from_le_bytes([1, a, b, c, d, e, f, g])) ^ u64::from(weight.class)))
 }
 
-/// Returns the digest of a node.
+/// Returns the digest of the node with this label.
 pub(super) fn digest_of_node(label: u32, node: Weight) -> u64 {
     digest(u64::from(label), node)
 }
@@ -50,7 +51,7 @@ mod tests {
         BuildHasherDefault::<DefaultHasher>::default().hash_one(graph)
     }
 
-    /// An edited graph equals one that is built from its parts, and has the same hash.
+    /// Checks that an edited graph equals the graph that is built from the same parts, and has the same hash.
     #[test]
     fn edited_graphs_hash_like_graphs_built_anew() {
         let mut rng = Rng::seeded(0);
@@ -60,17 +61,18 @@ mod tests {
             for round in 0..4_000 {
                 let n = graph.n_nodes() as u32;
                 let (text, hash_before) = (graph.to_string(), hash(&graph));
-                // In every second round a clone shares the graph's edges while it is edited.
+                // A clone shares the graph's edges in every second round, while the graph is edited.
                 let before = (round % 2 == 0).then(|| graph.clone());
-                // Graphs are small first, and grow beyond the number of bits of a word later.
+                // Graphs are small in the first 3,000 rounds. Later they grow beyond the number of bits of a
+                // word.
                 let max_nodes = if round < 3_000 { 6 } else { 70 };
                 let any = |rng: &mut Rng| rng.below(n.max(1) as usize) as u32;
                 let (a, b) = (any(&mut rng), any(&mut rng));
                 let attributes = Attributes::new(&[0, rng.below(2) as u8]).unwrap();
                 let class = rng.below(2) as u16;
-                // An edit that fails changes nothing.
+                // An edit that fails must not change the graph, so its error is ignored.
                 let _ = match rng.below(if n < max_nodes { 10 } else { 9 }) {
-                    // Removals are rare while graphs are to grow large.
+                    // Nodes are rarely removed in later rounds, so that graphs grow large.
                     0 if max_nodes == 6 || rng.below(4) == 0 => graph.remove_node(a).map(drop),
                     1 | 2 => graph.set_node(a, Node { class, attributes }),
                     3 | 4 => graph.set_edge(a, b, Edge { class, attributes }),
@@ -86,7 +88,8 @@ mod tests {
                 let built = GraphState::from_parts(kind, &nodes, &edges).unwrap();
                 assert_eq!(graph, built);
                 assert_eq!(hash(&graph), hash(&built), "{graph}");
-                // The text names the first 64 edges only.
+                // The text of a graph names only the first 64 edges, so it is compared only for graphs with
+                // at most 64.
                 if graph.n_edges() <= 64 {
                     let is_same = graph.to_string() == text;
                     assert!(before.is_none_or(|before| (graph == before) == is_same), "{graph} and {text}");

@@ -1,4 +1,4 @@
-//! A graph state: a petgraph graph, whose methods keep node labels and the cached adjacency consistent.
+//! The graph state: a petgraph graph whose methods keep node labels and the cached adjacency consistent.
 
 mod adjacency;
 mod batch;
@@ -23,11 +23,12 @@ use crate::{Error, Result};
 use equality::digest_of_node;
 use topology::{Storage, Topology};
 
-/// A graph under construction: a petgraph graph with a class and attributes for every edge, its
-/// [`Adjacency`], and a class and attributes for every node.
+/// A graph under construction. It has a petgraph graph with a class and attributes for every edge, the
+/// [`Adjacency`] of that graph, and a class and attributes for every node.
 ///
-/// Clones share their edges until one of them changes an edge or the number of nodes. So states that differ
-/// only in the attributes of the nodes of one large graph cost no more than the weights of their nodes.
+/// Clones share the memory of their edges until one of them changes an edge or the number of nodes. So a
+/// state of a large graph that differs from another one only in node attributes needs no memory besides its
+/// node weights.
 ///
 /// Nodes are labelled `0..n` in the order in which they were added. Removing a node shifts the labels of
 /// later nodes down by one. There are no self-loops and no parallel edges. Edges are ordered by their
@@ -46,7 +47,7 @@ use topology::{Storage, Topology};
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GraphState {
-    /// The wrapping sum of the digests of all nodes.
+    /// The wrapping sum of the digests (hashes) of all nodes.
     digest: u64,
     instance: u32,
     nodes: SmallVec<[Node; 8]>,
@@ -78,7 +79,7 @@ impl GraphState {
         Self::from_nodes(kind, std::iter::repeat_n(Node::default(), n))
     }
 
-    /// Creates a graph of these nodes, without edges.
+    /// Creates a graph of these nodes with their weights, without edges.
     pub(in crate::graph) fn from_nodes(kind: GraphKind, nodes: impl Iterator<Item = Node>) -> Self {
         let nodes: SmallVec<_> = nodes.collect();
         let topology = Arc::new(Topology::new(kind, nodes.len()));
@@ -98,14 +99,14 @@ impl GraphState {
         Ok(out)
     }
 
-    /// Returns the graph as a state of another instance of its environment
+    /// Returns the graph as a state of instance `instance` of its environment
     /// ([`Env::initial`](crate::env::Env::initial)). States of different instances are never equal.
     #[must_use]
     pub fn with_instance(self, instance: u32) -> Self {
         Self { instance, ..self }
     }
 
-    /// The instance whose initial graph this state was built from. The default is 0.
+    /// The number of the instance whose initial graph this state was built from. The default is 0.
     #[must_use]
     pub fn instance(&self) -> u32 {
         self.instance
@@ -123,8 +124,8 @@ impl GraphState {
         self.topology.is_directed()
     }
 
-    /// Returns the petgraph graph if it is directed. It has no weights of nodes: [`node`](Self::node) returns
-    /// them.
+    /// Returns the petgraph graph if it is directed, otherwise `None`. The petgraph graph has no weights of
+    /// nodes: [`node`](Self::node) returns them.
     #[must_use]
     pub fn as_directed(&self) -> Option<&DiGraph<(), Edge>> {
         match &self.topology.storage {
@@ -133,8 +134,8 @@ impl GraphState {
         }
     }
 
-    /// Returns the petgraph graph if it is undirected. It has no weights of nodes: [`node`](Self::node)
-    /// returns them.
+    /// Returns the petgraph graph if it is undirected, otherwise `None`. The petgraph graph has no weights of
+    /// nodes: [`node`](Self::node) returns them.
     #[must_use]
     pub fn as_undirected(&self) -> Option<&UnGraph<(), Edge>> {
         match &self.topology.storage {
@@ -143,20 +144,20 @@ impl GraphState {
         }
     }
 
-    /// The number of nodes.
+    /// The number of nodes of the graph.
     #[must_use]
     pub fn n_nodes(&self) -> usize {
         self.nodes.len()
     }
 
-    /// The number of edges; an undirected edge counts once.
+    /// The number of edges of the graph; an undirected edge counts once.
     #[must_use]
     pub fn n_edges(&self) -> usize {
         self.topology.stored_edges().len()
     }
 
-    /// The adjacency: row `a` contains node `b` if there is an edge from `a` to `b` (undirected: between
-    /// them).
+    /// The adjacency of the graph: row `a` contains node `b` if there is an edge from `a` to `b` (undirected:
+    /// between them).
     #[must_use]
     pub fn adjacency(&self) -> &Adjacency {
         &self.topology.adjacency
@@ -176,7 +177,7 @@ impl GraphState {
         self.nodes.get(a as usize).copied()
     }
 
-    /// The weights of all nodes, in label order.
+    /// Returns the weights of all nodes, in the order of their labels.
     pub fn nodes(&self) -> impl ExactSizeIterator<Item = Node> + '_ {
         self.nodes.iter().copied()
     }
@@ -191,18 +192,19 @@ impl GraphState {
         self.topology.edge(a, b)
     }
 
-    /// `true` if an edge has a class other than 0, or an attribute.
+    /// `true` if at least one edge has a class other than 0, or an attribute that is set.
     #[must_use]
     pub fn has_edge_weights(&self) -> bool {
         self.topology.n_weighted_edges > 0
     }
 
-    /// Returns the endpoints and the weights of all edges, in petgraph's order of storage.
+    /// Returns the endpoints and the weights of all edges, in the order in which petgraph stores them.
     pub(in crate::graph) fn stored_edges(&self) -> impl ExactSizeIterator<Item = (usize, usize, Edge)> + Clone + '_ {
         self.topology.stored_edges()
     }
 
-    /// Returns the endpoints `(a, b)` of all edges, ascending; of undirected edges with `a < b`.
+    /// Returns the endpoints `(a, b)` of all edges in ascending order. Each undirected edge occurs once, with
+    /// `a < b`.
     pub fn edges(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         let directed = self.is_directed();
         (0..self.n_nodes()).flat_map(move |a| {
@@ -211,8 +213,8 @@ impl GraphState {
         })
     }
 
-    /// Returns the index of an edge in [`edges`](Self::edges); the number is meaningless if there is no such
-    /// edge. The edges of all nodes up to `a` are counted.
+    /// Returns the index of edge `(a, b)` in [`edges`](Self::edges); the number is meaningless if there is no
+    /// such edge. The edges of all nodes up to `a` are counted, so the cost grows with `a`.
     #[must_use]
     pub fn edge_rank(&self, a: u32, b: u32) -> usize {
         let directed = self.is_directed();
@@ -256,7 +258,7 @@ impl GraphState {
         self.out_degree(a) + if self.is_directed() { self.in_degree(a) } else { 0 }
     }
 
-    /// Adds a node and returns its label, which is the number of nodes before.
+    /// Adds a node after the existing ones and returns its label, which is the former number of nodes.
     pub fn add_node(&mut self, node: Node) -> u32 {
         Arc::make_mut(&mut self.topology).add_node();
         let label = self.nodes.len() as u32;
@@ -267,7 +269,7 @@ impl GraphState {
 
     /// Removes a node and its edges, and returns its weight. The labels of later nodes shift down by one.
     ///
-    /// The last node is removed in place. To remove another node, the whole graph is built anew.
+    /// Removing the last node changes the graph in place. Removing another node builds the whole graph anew.
     ///
     /// # Errors
     /// [`Error::Contract`] if there is no such node.
@@ -286,7 +288,8 @@ impl GraphState {
             self.digest = self.digest.wrapping_sub(digest_of_node(a, weight));
             return Ok(weight);
         }
-        // petgraph would move the last node into the gap, which would change the order of the labels.
+        // Removing the node from the petgraph graph would move the last node into the gap, which would change
+        // the order of the labels. Therefore the graph is built anew.
         let remaining: Vec<u32> = (0..self.n_nodes() as u32).filter(|&b| b != a).collect();
         *self = self.induced(&remaining);
         Ok(weight)
@@ -294,8 +297,8 @@ impl GraphState {
 
     /// Returns the subgraph on these nodes, in this order: node `k` of the result is node `nodes[k]`.
     ///
-    /// A permutation relabels the graph. A label that doesn't exist gives a node of class 0 without edges. If
-    /// a label occurs several times, only its last occurrence has the edges.
+    /// A permutation of all nodes relabels the graph. A label that doesn't exist results in a node of class 0
+    /// without edges. If a label occurs several times, only its last occurrence keeps the edges.
     #[must_use]
     pub fn induced(&self, nodes: &[u32]) -> Self {
         let weights = nodes.iter().map(|&a| self.node(a).unwrap_or_default());
@@ -318,7 +321,7 @@ impl GraphState {
         out
     }
 
-    /// Adds an edge.
+    /// Adds an edge from `a` to `b` (undirected: between them).
     ///
     /// # Errors
     /// [`Error::Contract`] for a self-loop, an edge that exists already, or a node that doesn't exist.
@@ -334,14 +337,14 @@ impl GraphState {
         Ok(())
     }
 
-    /// Adds an edge without checks: its nodes must exist and differ, and there must be no edge between them
+    /// Adds an edge without checks. Its nodes must exist and differ, and there must be no edge between them
     /// yet.
     pub(crate) fn insert_edge(&mut self, a: u32, b: u32, edge: Edge) {
         debug_assert!(a != b && !self.has_edge(a, b), "edge ({a}, {b}) can't be added");
         self.replace_edge(a, b, Some(edge));
     }
 
-    /// Sets, adds or removes (`None`) an edge, and returns the weight that it had.
+    /// Sets or adds an edge, or removes it if `edge` is `None`. Returns the former weight of the edge.
     fn replace_edge(&mut self, a: u32, b: u32, edge: Option<Edge>) -> Option<Edge> {
         let (a, b) = self.ordered(a, b);
         Arc::make_mut(&mut self.topology).replace_edge(a, b, edge)
@@ -355,9 +358,11 @@ impl GraphState {
         self.change_edge(a, b, None)
     }
 
-    /// Sets or removes (`None`) an edge that exists, and returns its weight.
+    /// Sets the weight of an existing edge, or removes the edge if `edge` is `None`. Returns the former
+    /// weight.
     fn change_edge(&mut self, a: u32, b: u32, edge: Option<Edge>) -> Result<Edge> {
-        // `replace_edge` would copy shared edges even if there is nothing to change.
+        // The edge is looked up first, because `replace_edge` copies shared edges even if there is nothing to
+        // change.
         let old = if self.has_edge(a, b) { self.replace_edge(a, b, edge) } else { None };
         old.ok_or_else(|| no_such("edge", &format!("({a}, {b})")))
     }
@@ -381,7 +386,7 @@ impl GraphState {
         self.change_edge(a, b, Some(edge)).map(drop)
     }
 
-    /// Returns the endpoints of an edge, the smaller one first if the graph is undirected.
+    /// Returns the endpoints of an edge; if the graph is undirected, the smaller one is first.
     fn ordered(&self, a: u32, b: u32) -> (u32, u32) {
         if self.is_directed() || a < b { (a, b) } else { (b, a) }
     }

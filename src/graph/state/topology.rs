@@ -6,7 +6,7 @@ use petgraph::graph::{DiGraph, Graph, NodeIndex, UnGraph};
 use super::equality::digest;
 use super::{Adjacency, Edge, GraphKind};
 
-/// The edges as a petgraph graph.
+/// The edges of a graph, stored as a petgraph graph.
 #[derive(Debug)]
 pub(super) enum Storage {
     Directed(DiGraph<(), Edge>),
@@ -14,8 +14,8 @@ pub(super) enum Storage {
 }
 
 impl Clone for Storage {
-    /// Clones with room for one more edge. A topology is cloned when an edge is added, so without that room
-    /// each step of a rollout would allocate twice.
+    /// Clones the edges with memory for one more edge. A topology is usually cloned to add an edge, so
+    /// without that memory each step of a roll-out would allocate twice.
     fn clone(&self) -> Self {
         match self {
             Self::Directed(graph) => Self::Directed(with_room(graph)),
@@ -30,7 +30,7 @@ fn with_room<Ty: EdgeType>(graph: &Graph<(), Edge, Ty>) -> Graph<(), Edge, Ty> {
     copy
 }
 
-/// Evaluates an expression for the petgraph graph of either kind.
+/// Evaluates an expression in which the petgraph graph, directed or undirected, has a name.
 macro_rules! with_graph {
     ($storage:expr, $graph:ident => $body:expr) => {
         match $storage {
@@ -40,7 +40,7 @@ macro_rules! with_graph {
     };
 }
 
-/// The nodes without their weights, the edges between them, and their adjacency.
+/// The nodes of a graph without their weights, the edges between them, and their adjacency.
 #[derive(Clone, Debug)]
 pub(super) struct Topology {
     pub(super) storage: Storage,
@@ -48,7 +48,7 @@ pub(super) struct Topology {
     /// The number of edges with a class other than 0 or an attribute. If it is 0, equality and lookups skip
     /// weights.
     pub(super) n_weighted_edges: u32,
-    /// The sum of the digests of all edges.
+    /// The wrapping sum of the digests (hashes) of all edges.
     pub(super) digest: u64,
 }
 
@@ -68,7 +68,7 @@ impl Topology {
         matches!(self.storage, Storage::Directed(_))
     }
 
-    /// Returns the endpoints and the weights of all edges, in petgraph's order of storage.
+    /// Returns the endpoints and the weights of all edges, in the order in which petgraph stores them.
     pub(super) fn stored_edges(&self) -> impl ExactSizeIterator<Item = (usize, usize, Edge)> + Clone + '_ {
         let edges = with_graph!(&self.storage, graph => graph.raw_edges());
         edges.iter().map(|edge| (edge.source().index(), edge.target().index(), edge.weight))
@@ -91,8 +91,8 @@ impl Topology {
         self.adjacency.resize(last);
     }
 
-    /// Sets the weight of an edge, adds the edge, or removes it (`None`), and returns the weight that it had.
-    /// `a` must be the smaller end of an undirected edge.
+    /// Sets or adds an edge, or removes it if `edge` is `None`, and returns the weight that the edge had. `a`
+    /// must be the smaller node of an undirected edge.
     pub(super) fn replace_edge(&mut self, a: u32, b: u32, edge: Option<Edge>) -> Option<Edge> {
         let (i, j) = (NodeIndex::from(a), NodeIndex::from(b));
         let is_there = self.adjacency.get(a as usize, b as usize);

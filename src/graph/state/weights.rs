@@ -10,21 +10,21 @@ pub const MAX_ATTRIBUTES: usize = 7;
 /// The kind of a graph: directed or undirected.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum GraphKind {
-    /// An edge leads from its first node to its second.
+    /// A directed graph, in which an edge leads from its first node to its second.
     Directed,
-    /// An edge joins its two nodes. Its smaller node is named first.
+    /// An undirected graph, in which an edge joins its two nodes. The smaller node of an edge is named first.
     Undirected,
 }
 
-/// The categorical attributes of a node or an edge: attribute `k` has a value, and 0 means that it isn't set.
+/// The categorical attributes of a node or an edge. Attribute `k` has a value, and 0 means that it isn't set.
 ///
-/// There are at most [`MAX_ATTRIBUTES`]. They are stored inline and are `Copy`, because states are cloned
-/// often.
+/// A node or an edge has at most [`MAX_ATTRIBUTES`] attributes. They are stored inline and are `Copy`,
+/// because states are cloned often.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Debug, Serialize, Deserialize)]
 pub struct Attributes([u8; MAX_ATTRIBUTES]);
 
 impl Attributes {
-    /// Creates attributes with these values; the others aren't set.
+    /// Creates attributes with these values. Attributes beyond the list aren't set.
     ///
     /// # Errors
     /// [`Error::Config`] for more than [`MAX_ATTRIBUTES`] values.
@@ -43,7 +43,7 @@ impl Attributes {
         self.0.get(k).copied().unwrap_or(0)
     }
 
-    /// Returns the values of the first `n` attributes, as table indices.
+    /// Returns the values of the first `n` attributes, for use as indices of tables.
     pub(crate) fn columns(self, n: usize) -> impl Iterator<Item = i64> {
         (0..n).map(move |k| i64::from(self.get(k)))
     }
@@ -63,24 +63,24 @@ impl Attributes {
         self.0 == [0; MAX_ATTRIBUTES]
     }
 
-    /// Returns the values up to the last one that is set.
+    /// Returns the values of the attributes up to the last one that is set.
     pub(in crate::graph) fn set_values(&self) -> &[u8] {
         &self.0[..self.0.iter().rposition(|&value| value != 0).map_or(0, |last| last + 1)]
     }
 
-    /// The values of all attributes, set or not.
+    /// The values of all attributes; 0 for attributes that aren't set.
     #[must_use]
     pub fn values(&self) -> &[u8; MAX_ATTRIBUTES] {
         &self.0
     }
 }
 
-/// The weight of a node or an edge: its class and its further attributes.
+/// The weight of a node or an edge, which consists of its class and its attributes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Debug, Serialize, Deserialize)]
 pub struct Weight {
-    /// The class, from 0.
+    /// The class of the node or the edge, which counts from 0.
     pub class: u16,
-    /// Further categorical attributes.
+    /// The categorical attributes besides the class.
     pub attributes: Attributes,
 }
 
@@ -90,13 +90,13 @@ pub type Node = Weight;
 pub type Edge = Weight;
 
 impl Weight {
-    /// Creates the weight of a class, without attributes.
+    /// Creates the weight of a node or an edge of a class, without attributes.
     #[must_use]
     pub fn of_class(class: u16) -> Self {
         Self { class, attributes: Attributes::default() }
     }
 
-    /// `true` if no attribute is set and the class is one of the first `classes`.
+    /// Returns `true` if no attribute is set and the class is less than `classes`.
     pub(in crate::graph) fn has_class_below(self, classes: u16) -> bool {
         self.class < classes && self.attributes.is_unset()
     }

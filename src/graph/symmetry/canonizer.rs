@@ -13,24 +13,25 @@ use super::signatures::{count_duplicates, list_colours, node_signatures};
 use crate::Result;
 use crate::graph::{Edge, GraphState};
 
-/// The smallest number of graphs per thread: for fewer graphs, starting a thread costs more than it saves.
+/// The smallest number of graphs per thread. With fewer graphs, starting a thread costs more than it saves.
 pub(in crate::graph) const MIN_SEARCHES_PER_THREAD: usize = 32;
-/// The largest number of nodes of graphs that are searched without a reduction, because it would cost more
-/// than most searches.
+/// The largest number of nodes of a graph that is searched without a reduction. For most of these graphs a
+/// reduction would cost more than the search.
 const MAX_NODES_UNREDUCED: usize = 64;
-/// The largest number of nodes with repeated signatures of larger graphs that are searched without a
-/// reduction.
+/// The largest number of nodes with repeated signatures for which graphs of more than `MAX_NODES_UNREDUCED`
+/// nodes are searched without a reduction.
 const MAX_DUPLICATES_UNREDUCED: usize = 32;
 
 /// The canonical form of a graph, and the number of its automorphisms.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Canonical {
-    /// The key of the isomorphism class: equal for isomorphic graphs, different for others.
+    /// The key of the isomorphism class. Isomorphic graphs have equal keys, and other graphs have different
+    /// keys.
     pub key: CanonicalKey,
-    /// The nodes in canonical order: `graph.induced(&order)` is the same labelled graph for all isomorphic
-    /// `graph`.
+    /// The nodes in canonical order: `graph.induced(&order)` is the same labelled graph for all graphs
+    /// isomorphic to `graph`.
     pub order: SmallVec<[u32; 16]>,
-    /// The exact |Aut|; `None` if it doesn't fit into `u64` (21 interchangeable nodes have 21!
+    /// The exact group order |Aut|; `None` if it doesn't fit into `u64` (21 interchangeable nodes have 21!
     /// automorphisms).
     pub automorphisms: Option<u64>,
     /// The natural logarithm of |Aut|.
@@ -48,17 +49,17 @@ impl Canonical {
     }
 }
 
-/// The first nodes of a graph, which no automorphism takes to later ones.
+/// The first nodes of a graph, if no automorphism may exchange them with later nodes.
 #[derive(Clone, Copy)]
 pub(in crate::graph) enum FixedNodes {
-    /// The number of nodes, each of which keeps its place.
+    /// The number of fixed nodes, each of which keeps its place.
     InPlace(usize),
-    /// The number of nodes, which may be exchanged among themselves.
+    /// The number of fixed nodes, which may be exchanged among themselves.
     AsSet(usize),
 }
 
 impl FixedNodes {
-    /// The number of nodes that keep their places.
+    /// Returns the number of nodes that keep their places.
     fn n_in_place(self) -> usize {
         match self {
             Self::InPlace(n) => n,
@@ -66,27 +67,27 @@ impl FixedNodes {
         }
     }
 
-    /// `true` if a node comes after nodes that may be exchanged among themselves.
+    /// Returns `true` if a node comes after fixed nodes that may be exchanged among themselves.
     fn is_after(self, a: u32) -> bool {
         matches!(self, Self::AsSet(n) if a as usize >= n)
     }
 }
 
-/// A searcher of canonical forms and numbers of automorphisms, with buffers that are reused from graph to
+/// A search for canonical forms and numbers of automorphisms, with buffers that are reused from graph to
 /// graph.
 ///
 /// An automorphism is a permutation of the nodes that keeps node classes and attributes, edges and their
-/// directions, and edge classes and attributes. The search is that of the crate `canonaut`, nauty in Rust
+/// directions, and edge classes and attributes. The search is done by the crate `canonaut`, nauty in Rust
 /// (McKay and Piperno, "Practical graph isomorphism, II", 2014). Weights and directions of edges are encoded
 /// by nauty's layers: a copy of the nodes per bit of an edge's colour. A directed graph whose nodes have
-/// different signatures isn't searched. The functions of this module use one `Canonizer` per thread, which
+/// different signatures needs no search. The functions of this module use one `Canonizer` per thread, which
 /// [`with_canonizer`](super::with_canonizer) lends.
 ///
-/// A graph of 7 nodes takes about 1 microsecond, a graph of 30 nodes about 6 (20 to 100 with edge classes).
-/// Pendant trees and interchangeable nodes are removed first from graphs of more than 64 nodes: 2,000
-/// isolated nodes take 0.4 ms, a tree of 10,000 nodes 20 ms. The search of the remaining graph recurses once
-/// for each node that it has to fix. It takes long if many large parts are interchangeable (50 hexagons that
-/// are joined to one node: 30 ms). A `Canonizer` stays on its thread (it isn't `Send`).
+/// A graph of 7 nodes takes about 1 microsecond, and a graph of 30 nodes about 6 (20 to 100 with edge
+/// classes). Pendant trees and interchangeable nodes are removed first from graphs of more than 64 nodes:
+/// 2,000 isolated nodes take 0.4 ms, a tree of 10,000 nodes 20 ms. The search of the remaining graph recurses
+/// once for each node that it has to fix. A search is slow if many large parts are interchangeable (50
+/// hexagons that are joined to one node: 30 ms). A `Canonizer` stays on its thread (it isn't `Send`).
 ///
 /// ```
 /// use gfn::graph::{Canonizer, Edge, GraphKind, GraphState, Node};
@@ -107,14 +108,15 @@ impl FixedNodes {
 #[derive(Default)]
 pub struct Canonizer {
     /// The working memory of searches, by the number of 64-bit words in a row of the adjacency matrix (one
-    /// bit per node). canonaut 1.0.0 doesn't clear the later words of its buffers: after a graph of 100 nodes
-    /// it would take vertex 64 for one of a graph of 10 nodes, and panic.
+    /// bit per node). Graphs with different numbers of words can't share memory, because canonaut 1.0.0
+    /// doesn't clear the later words of its buffers: after a graph of 100 nodes it would treat vertex 64 as a
+    /// vertex of a graph of 10 nodes, and panic.
     searches: BTreeMap<usize, Canonaut>,
-    /// The nodes sorted by weight (by signature if the graph is directed), fixed nodes first.
+    /// The nodes sorted by weight (by signature if the graph is directed). Fixed nodes come first.
     sorted: Vec<SortKey>,
-    /// The distinct weights of edges, sorted.
+    /// The distinct weights of edges, sorted. The index of a weight determines the colour of its edges.
     colours: Vec<Edge>,
-    /// The canonical order of a graph that wasn't searched as a whole.
+    /// The canonical order of a graph whose order isn't the direct result of one search.
     order: Vec<u32>,
 }
 
@@ -145,13 +147,14 @@ impl Canonizer {
         self.sort_nodes(graph, fixed_nodes);
         let (order, count) = self.search_sorted(graph, fixed_nodes, budget);
         if budget.is_exceeded {
-            // `order` may lack nodes. Any order will do, because callers with a budget discard the result.
+            // The search may have left out nodes of `order`. Any order is allowed here, because callers with
+            // a budget discard the result.
             return Canonical::new(graph, &(0..graph.n_nodes() as u32).collect::<Vec<_>>(), count);
         }
         Canonical::new(graph, order, count)
     }
 
-    /// Finds the canonical form like [`canonical`](Self::canonical), with the limit of
+    /// Finds the canonical form as [`canonical`](Self::canonical) does, with the limit of
     /// [`log_automorphisms`](Self::log_automorphisms).
     ///
     /// # Errors
@@ -167,7 +170,7 @@ impl Canonizer {
     /// Returns ln |Aut| of a graph whose first `fixed` nodes stay in place, without creating the key.
     ///
     /// # Errors
-    /// [`Error::SymmetryLimit`] if the search would take longer than some seconds, or be deeper than the
+    /// [`Error::SymmetryLimit`] if the search would take more than some seconds, or recurse deeper than the
     /// stack of a thread allows. The limit is a number of steps, so it doesn't depend on the machine.
     ///
     /// [`Error::SymmetryLimit`]: crate::Error::SymmetryLimit
@@ -187,7 +190,7 @@ impl Canonizer {
         Budget::limit(graph, |budget| self.search_sorted(graph, fixed_nodes, budget).1.log())
     }
 
-    /// `true` if all nodes have different signatures. The nodes must have been sorted.
+    /// Returns `true` if all nodes have different signatures. The nodes must have been sorted before.
     fn has_distinct_signatures(&self, graph: &GraphState, fixed: usize) -> bool {
         if graph.is_directed() {
             return self.sorted.windows(2).all(|pair| pair[0].weight() != pair[1].weight());
@@ -195,8 +198,8 @@ impl Canonizer {
         count_duplicates(node_signatures(graph, &self.number_cells(fixed), &self.colours)) == 0
     }
 
-    /// Returns the graph's nodes in canonical order, and |Aut|. The nodes must have been sorted. Both results
-    /// are wrong if the budget is exceeded.
+    /// Returns the graph's nodes in canonical order, and |Aut|. The nodes must have been sorted before. Both
+    /// results are wrong if the budget is exceeded.
     fn search_sorted(
         &mut self,
         graph: &GraphState,
@@ -216,7 +219,8 @@ impl Canonizer {
         (&self.order, count)
     }
 
-    /// Searches like [`search_sorted`](Self::search_sorted) in the graph without pendant trees and twins, part by part.
+    /// Searches as [`search_sorted`](Self::search_sorted) does, but removes pendant trees and twins first,
+    /// and searches the connected parts of the remaining graph separately.
     pub(in crate::graph) fn search_reduced(
         &mut self,
         graph: &GraphState,
@@ -246,7 +250,7 @@ impl Canonizer {
         (&self.order, group_order)
     }
 
-    /// Searches like [`search_sorted`](Self::search_sorted) in the whole graph.
+    /// Searches the whole graph, without a reduction, as [`search_sorted`](Self::search_sorted) does.
     pub(in crate::graph) fn search_whole(
         &mut self,
         graph: &GraphState,
@@ -268,11 +272,12 @@ impl Canonizer {
             search.set_graph(graph);
         }
         let order = search.run(&self.sorted, fixed, layers, budget);
-        // The first layer comes first in the order of a layered graph.
+        // The vertices of the first layer come first in the order of a layered graph, and they are the nodes.
         (&search.labelling()[..n], order)
     }
 
-    /// Sorts the weights of edges, and the nodes by weight (by signature, too, if the graph is directed).
+    /// Sorts the weights of edges, and sorts the nodes by weight (if the graph is directed, by weight and
+    /// signature).
     pub(in crate::graph) fn sort_nodes(&mut self, graph: &GraphState, fixed_nodes: FixedNodes) {
         let fixed = fixed_nodes.n_in_place();
         list_colours(graph, &mut self.colours);
@@ -310,11 +315,11 @@ impl Canonizer {
 fn count_layers(graph: &GraphState, n_colours: usize) -> usize {
     let bits = |largest: usize| largest.ilog2() as usize + 1;
     match (graph.is_directed(), n_colours) {
-        // Edges lead from the first layer to the others. Colours count from 2 there.
+        // Edges lead from the first layer to the other layers, and colours count from 2.
         (true, _) => 1 + bits(1 + n_colours.max(1)),
-        // Edges of one colour need no layers. The key records the colour.
+        // Edges of one colour need no layers. Their weight is in the key.
         (false, 0 | 1) => 1,
-        // Colours count from 1, because 0 means that there is no edge.
+        // Colours count from 1, because colour 0 means that there is no edge.
         (false, _) => bits(n_colours),
     }
 }

@@ -1,16 +1,16 @@
-//! The number of automorphisms of a graph, exact as far as it fits, with its logarithm.
+//! The number of automorphisms of a graph. It is stored exactly if it fits, and always as a logarithm.
 
-/// The order of an automorphism group: |Aut|.
+/// The order of an automorphism group, |Aut|.
 #[derive(Clone, Copy)]
 pub(in crate::graph) struct GroupOrder {
-    /// The exact number; `None` if it doesn't fit into `u64`.
+    /// The exact order; `None` if it doesn't fit into `u64`.
     pub(in crate::graph) exact: Option<u64>,
-    /// The natural logarithm, as a sum of logarithms of factors.
+    /// The natural logarithm of the order, computed as a sum of logarithms of factors.
     pub(super) log: f64,
 }
 
 impl GroupOrder {
-    /// The order of a graph without symmetry.
+    /// The order of the automorphism group of a graph without symmetry.
     pub(in crate::graph) const ONE: Self = Self { exact: Some(1), log: 0.0 };
 
     /// Returns the product of two orders.
@@ -24,7 +24,7 @@ impl GroupOrder {
         (2..=n as u64).fold(self, |order, k| order.times(Self { exact: Some(k), log: (k as f64).ln() }))
     }
 
-    /// Returns the natural logarithm, from the exact number if there is one.
+    /// Returns the natural logarithm of the order. It is computed from the exact order if there is one.
     pub(in crate::graph) fn log(self) -> f64 {
         self.exact.map_or(self.log, |order| (order as f64).ln())
     }

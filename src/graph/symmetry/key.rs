@@ -1,22 +1,22 @@
-//! The key of a graph: an exact encoding in a few words, by which states are grouped, counted and looked up.
+//! The key of a graph: an exact encoding in a few words, which is used to group, count and look up states.
 
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 use crate::graph::{GraphState, MAX_ATTRIBUTES, Weight};
 
-/// An exact encoding of a labelled graph and its instance: two keys are equal if and only if the graphs are
-/// equal.
+/// An exact encoding of a labelled graph and its instance. Two keys are equal if and only if the graphs and
+/// their instances are equal.
 ///
 /// A key can't collide, because it isn't a hash. The keys of graphs in canonical order
 /// ([`canonical_key`](crate::graph::canonical_key)) are equal if and only if the graphs are isomorphic: they
 /// have the same kind, and a relabelling keeps classes, attributes and edges. The order of keys has no
 /// meaning, but it is the same on every machine, so that isomorphism classes can be listed reproducibly.
 ///
-/// The encoding is a header word (number of nodes, kind, bits per class and attribute), the instance if it
-/// isn't 0, the weights of nodes, the adjacency (`n (n - 1) / 2` bits, or `n (n - 1)` if the graph is
-/// directed), and the weights of edges if there are any. Up to 23 nodes without weights of edges, a key needs
-/// no heap allocation.
+/// The encoding consists of a header word (number of nodes, kind, bits per class and attribute), the instance
+/// if it isn't 0, the weights of nodes, the adjacency (`n (n - 1) / 2` bits, or `n (n - 1)` if the graph is
+/// directed), and the weights of edges if there are any. For up to 23 nodes and without weights of edges, a
+/// key needs no heap allocation.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct CanonicalKey(SmallVec<[u64; 6]>);
 
@@ -27,7 +27,8 @@ impl CanonicalKey {
         &self.0
     }
 
-    /// Encodes `graph.induced(order)`, where `order` is a permutation of its nodes, without building it.
+    /// Encodes `graph.induced(order)`, where `order` is a permutation of the nodes of `graph`, without
+    /// building that graph.
     pub(in crate::graph) fn encode(graph: &GraphState, order: impl Fn(usize) -> u32) -> Self {
         let n = graph.n_nodes();
         let directed = graph.is_directed();
@@ -39,8 +40,8 @@ impl CanonicalKey {
             BitWidths::default()
         };
         let mut out = BitWriter { words: SmallVec::new(), free: 0 };
-        // The header has 32 + 1 + 12 + 12 + 1 bits. It determines how the rest is read, so the encoding is
-        // exact.
+        // The header has 32 + 1 + 12 + 12 + 1 bits. It determines the meaning of all later words, so no two
+        // graphs have the same encoding.
         let header = n as u64 | u64::from(directed) << 32 | u64::from(graph.instance() > 0) << 57;
         out.push(header | nodes.pack() << 33 | edges.pack() << 45, 64);
         if graph.instance() > 0 {
@@ -84,10 +85,11 @@ impl CanonicalKey {
     }
 }
 
-/// Returns the key of the labelled graph: equal for equal states, different for relabelled ones.
+/// Returns the key of the labelled graph. Equal states have equal keys, and relabelled states have different
+/// keys.
 ///
-/// It has the same encoding as [`canonical_key`](crate::graph::canonical_key), for environments whose nodes
-/// are distinguishable. It takes no search.
+/// The encoding is the same as that of [`canonical_key`](crate::graph::canonical_key), but no search for the
+/// canonical order is needed. Use this key in environments whose nodes are distinguishable.
 ///
 /// ```
 /// use gfn::graph::{canonical_key, labelled_key, Edge, GraphKind, GraphState, Node};
@@ -103,14 +105,15 @@ pub fn labelled_key(graph: &GraphState) -> CanonicalKey {
     CanonicalKey::encode(graph, |k| k as u32)
 }
 
-/// The numbers of bits that the weights of nodes or edges of a graph need.
+/// The numbers of bits that are needed for the weights of the nodes, or of the edges, of a graph.
 #[derive(Default)]
 struct BitWidths {
     /// The number of bits of a class, at most 16.
     class: u32,
-    /// The number of attributes up to the last one that a weight sets, at most 7. Later ones aren't written.
+    /// The number of attributes up to the last one that any weight sets, at most 7. Later attributes aren't
+    /// encoded.
     n_attributes: usize,
-    /// The number of bits of an attribute, at most 8.
+    /// The number of bits of each attribute, at most 8.
     attribute: u32,
 }
 
@@ -136,7 +139,7 @@ impl BitWidths {
         self.class == 0 && self.n_attributes == 0
     }
 
-    /// Packs the widths into 12 bits.
+    /// Packs the three numbers into 12 bits.
     fn pack(&self) -> u64 {
         u64::from(self.class) | (self.n_attributes as u64) << 5 | u64::from(self.attribute) << 8
     }
@@ -157,7 +160,8 @@ struct BitWriter {
 }
 
 impl BitWriter {
-    /// Appends the lowest `width` bits of `value`, at most 64; its higher bits must be zero.
+    /// Appends the lowest `width` bits of `value`; `width` is at most 64. The higher bits of `value` must be
+    /// zero.
     fn push(&mut self, value: u64, width: u32) {
         debug_assert!(width == 64 || value >> width == 0, "{value} in {width} bits");
         if width <= self.free {
@@ -181,7 +185,7 @@ mod tests {
     use super::*;
     use crate::graph::{Edge, GraphKind, Node};
 
-    /// Returns the bits of words, most significant bit first.
+    /// Returns the bits of all words, with the most significant bit of each word first.
     fn bits(words: &[u64]) -> Vec<u64> {
         let bits_of = |word: &u64| (0..64).rev().map(move |k| word >> k & 1).collect::<Vec<_>>();
         words.iter().flat_map(bits_of).collect()
@@ -246,7 +250,7 @@ mod tests {
 
     #[test]
     fn adjacency_beyond_a_word_is_kept() {
-        // A row of 100 nodes takes two words, in the graph and in the key.
+        // The adjacency of a node in a graph of 100 nodes takes two words, in the graph and in the key.
         let graph = GraphState::with_nodes(GraphKind::Directed, 100);
         let mut keys = std::collections::HashSet::from([labelled_key(&graph)]);
         for (a, b) in [(0, 63), (0, 64), (0, 65), (99, 0), (64, 63), (63, 99), (98, 99)] {

@@ -1,4 +1,4 @@
-//! Graphs up to isomorphism: canonical orders of nodes, and numbers of automorphisms.
+//! The symmetry of graphs up to isomorphism: canonical orders of nodes, and numbers of automorphisms.
 
 mod canonizer;
 mod group_order;
@@ -20,9 +20,10 @@ use std::cell::RefCell;
 use crate::graph::GraphState;
 use crate::{Error, Result, parallel};
 
-/// The largest number of symmetries of a graph that are listed.
+/// The largest number of symmetries of a graph that may be listed.
 const MAX_LISTED_SYMMETRIES: usize = 1_000;
-/// The largest number of nodes of a graph whose symmetries are listed. Each pair of nodes takes a search.
+/// The largest number of nodes of a graph whose symmetries may be listed. The limit exists because each pair
+/// of nodes takes a search.
 const MAX_NODES_OF_LISTED: usize = 256;
 
 thread_local! {
@@ -31,7 +32,7 @@ thread_local! {
 
 /// Calls a function with this thread's [`Canonizer`], whose buffers are reused from call to call.
 ///
-/// A call within `body` gets a new `Canonizer`.
+/// A call of this function within `body` gets a new `Canonizer`.
 ///
 /// ```
 /// use gfn::graph::{with_canonizer, GraphKind, GraphState};
@@ -43,14 +44,15 @@ thread_local! {
 pub fn with_canonizer<T>(body: impl FnOnce(&mut Canonizer) -> T) -> T {
     CANONIZER.with(|canonizer| match canonizer.try_borrow_mut() {
         Ok(mut canonizer) => body(&mut canonizer),
-        // This is a call within the `body` of another one.
+        // The `Canonizer` of the thread is in use, because this is a call within the `body` of another call.
         Err(_) => body(&mut Canonizer::default()),
     })
 }
 
-/// Returns the key of the graph's isomorphism class: equal for isomorphic graphs, different for others.
+/// Returns the key of the graph's isomorphism class. Isomorphic graphs have equal keys, and other graphs have
+/// different keys.
 ///
-/// The search has no limit: see [`Canonizer::canonical`].
+/// The search has no limit; [`Canonizer::canonical`] says which graphs take long.
 ///
 /// ```
 /// use gfn::graph::{canonical_key, Edge, GraphKind, GraphState, Node};
@@ -90,7 +92,7 @@ pub fn log_automorphisms(graph: &GraphState) -> Result<f64> {
     with_canonizer(|canonizer| canonizer.log_automorphisms(graph, 0))
 }
 
-/// Lists the symmetries of a graph in ascending order, each as an order of its nodes for which
+/// Lists the symmetries of a graph in ascending order. Each is a permutation of the nodes, `order`, for which
 /// `graph.induced(order)` equals the graph.
 pub(in crate::graph) fn list_symmetries(graph: &GraphState) -> Result<Vec<Vec<u32>>> {
     let n = graph.n_nodes();
@@ -105,8 +107,9 @@ pub(in crate::graph) fn list_symmetries(graph: &GraphState) -> Result<Vec<Vec<u3
     let identity: Vec<u32> = (0..n as u32).collect();
     let mut all = vec![identity.clone()];
     for a in (0..n).rev() {
-        // `all` has the symmetries that fix the nodes up to `a`. The symmetries that fix the nodes before `a`
-        // and take `a` to `b` are one such symmetry, composed with each of these.
+        // The list `all` holds the symmetries that fix the nodes up to `a`. A symmetry that fixes the nodes
+        // before `a` and maps `a` to `b` is composed with each of them to get all symmetries with this
+        // property.
         let form = |graph: &GraphState| with_canonizer(|canonizer| canonizer.try_canonical(graph, a + 1));
         let reference = form(graph)?;
         let n_fixing_a = all.len();
@@ -150,7 +153,7 @@ mod tests {
         graph(kind, n, (0..n).map(|a| (a, (a + 1) % n)))
     }
 
-    /// Builds the undirected graph of all pairs `a < b` that satisfy a condition.
+    /// Builds the undirected graph with an edge for each pair `a < b` that satisfies a condition.
     fn undirected(n: usize, joined: impl Fn(usize, usize) -> bool) -> GraphState {
         let pairs = (0..n).flat_map(|b| (0..b).map(move |a| (a, b)));
         graph(GraphKind::Undirected, n, pairs.filter(|&(a, b)| joined(a, b)))
@@ -177,15 +180,15 @@ mod tests {
         // The cube of four dimensions has 2^4 4! automorphisms.
         let cube = undirected(16, |a, b| (a ^ b).is_power_of_two());
         assert_eq!(automorphisms(&cube), Some(384));
-        // Paley's graph of order 13 has 13 * 12 / 2 automorphisms.
+        // The Paley graph of order 13 has 13 * 12 / 2 automorphisms.
         let paley = undirected(13, |a, b| [1, 3, 4, 9, 10, 12].contains(&(b - a)));
         assert_eq!(automorphisms(&paley), Some(78));
     }
 
     #[test]
     fn joins_of_symmetric_graphs_have_their_symmetry_in_any_labelling() {
-        // The complement of a triangle and a square has 3! * 8 automorphisms. A pruning whose automorphisms
-        // canonaut doesn't count gives 16 or 32 for four labellings in ten.
+        // The complement of a triangle and a square has 3! * 8 automorphisms. If canonaut pruned by
+        // automorphisms that it doesn't count, the result would be 16 or 32 for four labellings in ten.
         let parts = [(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (5, 6), (3, 6)];
         let join = undirected(7, |a, b| !parts.contains(&(a, b)));
         let mut order: Vec<u32> = (0..7).collect();
@@ -198,7 +201,7 @@ mod tests {
 
     #[test]
     fn graphs_that_refinement_can_not_distinguish_have_different_keys() {
-        // Both are strongly regular with the same parameters (16, 6, 2, 2).
+        // The two graphs are strongly regular with the same parameters (16, 6, 2, 2), but not isomorphic.
         let rook = undirected(16, |a, b| (a / 4 == b / 4) != (a % 4 == b % 4));
         let shrikhande = undirected(16, |a, b| {
             let step = ((4 + b / 4 - a / 4) % 4, (4 + b % 4 - a % 4) % 4);
@@ -230,7 +233,8 @@ mod tests {
                 let form = shared.canonical(&graph, 0);
                 assert_eq!(form.automorphisms, Some(per_rotation * n.max(3) as u64));
                 assert_eq!(form, Canonizer::default().canonical(&graph, 0));
-                // With two classes of edges, the search has two layers, and one reflection is left at most.
+                // The search of a graph with two classes of edges has two layers. At most one reflection
+                // remains as a symmetry.
                 graph.set_edge(0, 1, Edge::of_class(1)).unwrap();
                 let form = shared.canonical(&graph, 0);
                 assert_eq!(form.automorphisms, Some(per_rotation));

@@ -1,4 +1,4 @@
-//! The changes of |Aut| by moves, for policies up to isomorphism.
+//! The changes of |Aut| by moves, as input of policies up to isomorphism.
 
 use crate::env::{Block, Direction, DiscreteEnv, Masks, Rows};
 use crate::graph::{GraphEnv, GraphState, GraphStates};
@@ -10,39 +10,40 @@ use super::refinement::log_refined;
 /// The method by which the automorphisms of graphs are counted for a network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SymmetryCount {
-    /// An exact search by [`GraphEnv::log_automorphisms`]. It is nearly always fast, but for some graphs it
-    /// exceeds its limit and returns an error.
+    /// Counts by an exact search, [`GraphEnv::log_automorphisms`]. It is nearly always fast, but for some
+    /// graphs it exceeds its limit and returns an error.
     Exact,
-    /// Colour refinement (the one-dimensional Weisfeiler-Leman test) with one node after another fixed: an
-    /// upper bound of |Aut| in polynomial time.
+    /// Estimates by colour refinement (the one-dimensional Weisfeiler-Leman test) while one node after
+    /// another is fixed. The result is an upper bound of |Aut|, computed in polynomial time.
     ///
-    /// It equals |Aut| if nodes that refinement can't distinguish are interchangeable, as in all graphs of at
-    /// most 7 nodes. It counts the automorphisms of the graph itself, even if
+    /// The bound equals |Aut| if nodes that refinement can't distinguish are interchangeable, as in all
+    /// graphs of at most 7 nodes. It concerns the automorphisms of the graph itself, even if
     /// [`GraphRules::log_automorphisms`](crate::graph::GraphRules::log_automorphisms) returns another number.
     Refined,
 }
 
-/// The numbers of automorphisms of some graphs, and their changes by each move.
+/// The numbers of automorphisms of some graphs, and the changes of these numbers by each move.
 ///
-/// Up to isomorphism, the probabilities of a slot from G to G' satisfy `P_F / P_B = F(G') |Aut(G')| / (F(G)
-/// |Aut(G)|)`, where F(G) is the flow through the isomorphism class of G. So a policy must know the ratio of
-/// the two |Aut|. Message passing can't compute it: nodes that are nearly interchangeable have nearly the
-/// same embeddings, while |Aut| changes by a factor of 2.
+/// Up to isomorphism, the probabilities of a slot that leads from G to G' satisfy `P_F / P_B = F(G')
+/// |Aut(G')| / (F(G) |Aut(G)|)`, where F(G) is the flow through the isomorphism class of G. So a policy must
+/// know the ratio of |Aut(G')| to |Aut(G)|. Message passing can't compute this ratio: nodes that are nearly
+/// interchangeable have nearly the same embeddings as interchangeable ones, while |Aut| differs by a factor
+/// of 2.
 #[derive(Clone, PartialEq, Debug)]
 pub struct MoveSymmetries {
     /// The direction of the moves.
     pub direction: Direction,
-    /// The ln |Aut(G)| of each graph G, by the method of the count, `[B]`.
+    /// The value ln |Aut(G)| of each graph G, `[B]`, exact or an upper bound.
     pub of_graphs: Vec<f64>,
     /// The blocks of logits to which the slots belong.
     pub blocks: Vec<Block>,
-    /// The ln (|Aut(G')| / |Aut(G)|) of each slot of each block, `[rows, width]` row by row. The slot leads
-    /// from G to G'. It is 0 for the exit and for slots that aren't legal.
+    /// The value ln (|Aut(G')| / |Aut(G)|) of each slot of each block, `[rows, width]` row by row, where the
+    /// slot leads from G to G'. It is 0 for the exit and for slots that aren't legal.
     pub of_slots: Vec<Vec<f64>>,
 }
 
 impl MoveSymmetries {
-    /// Checks that the counts are of `n` graphs.
+    /// Checks that the counts belong to `n` graphs.
     pub(crate) fn check(&self, n: usize) -> Result<()> {
         let of_blocks = self.blocks.iter().map(|block| block.row_ptr.len() - 1);
         if let Some(counted) = std::iter::once(self.of_graphs.len()).chain(of_blocks).find(|&counted| counted != n) {
@@ -56,7 +57,8 @@ impl MoveSymmetries {
         Ok(())
     }
 
-    /// Returns block `k`, which must have this number of logits, and the changes of its slots.
+    /// Returns block `k`, and the change of ln |Aut| by each of its slots. The block must have `logits`
+    /// slots.
     pub(crate) fn of_block(&self, k: usize, logits: usize) -> Result<(&Block, &[f64])> {
         match self.blocks.get(k).zip(self.of_slots.get(k)).filter(|(_, changes)| changes.len() == logits) {
             Some((block, changes)) => Ok((block, changes)),
@@ -107,12 +109,13 @@ impl MoveSymmetries {
 }
 
 impl GraphEnv {
-    /// Counts the automorphisms of graphs and of the graphs to which their legal moves lead, for networks
-    /// that [see symmetry](crate::nn::GraphNetwork::sees_symmetry).
+    /// Counts the automorphisms of graphs and of the graphs to which their legal moves lead. The result is
+    /// the input of networks that [see symmetry](crate::nn::GraphNetwork::sees_symmetry).
     ///
-    /// [`GraphPolicy`](crate::policy::GraphPolicy) calls it for its network. If you call a network directly,
-    /// pass the result to [`GraphBatch::with_symmetries`](crate::graph::GraphBatch::with_symmetries). It
-    /// takes a count for each graph and each legal move.
+    /// [`GraphPolicy`](crate::policy::GraphPolicy) calls this method for its network. If you call a network
+    /// directly, pass the result to
+    /// [`GraphBatch::with_symmetries`](crate::graph::GraphBatch::with_symmetries). One count is needed for
+    /// each graph and for each legal move.
     ///
     /// ```
     /// use gfn::env::{Direction, Env};

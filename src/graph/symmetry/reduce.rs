@@ -1,11 +1,11 @@
-//! Symmetry that needs no search: pendant trees and twins are removed from a graph before the rest is
-//! searched.
+//! The part of the symmetry that needs no search: pendant trees and twins are removed from a graph before the
+//! remaining graph is searched.
 //!
-//! A leaf is folded into its only neighbour (the algorithm of Aho, Hopcroft and Ullman for trees, leaves
-//! first). Twins are nodes whose exchange is an automorphism that moves no other node, and they are merged
-//! into one. The node that absorbs others gets a new colour, which encodes what it absorbed. The number of
-//! automorphisms of the graph is that of the remaining graph, times the factorials of the numbers of
-//! interchangeable parts. Each round removes all leaves or all twins at once, and numbers the new colours in
+//! A leaf is folded into its only neighbour, as in the algorithm of Aho, Hopcroft and Ullman for trees. Twins
+//! are nodes whose exchange is an automorphism that moves no other node; they are merged into one node. The
+//! node that absorbs others gets a new colour, which encodes what it absorbed. The number of automorphisms of
+//! the graph is that of the remaining graph, times the factorials of the numbers of interchangeable parts
+//! that were absorbed. Each round removes all leaves or all twins at once, and numbers the new colours in
 //! sorted order, so that isomorphic graphs get the same colours.
 
 #[cfg(test)]
@@ -18,19 +18,20 @@ use super::signatures::ranked_edges;
 use crate::graph::state::mix;
 use crate::graph::{Attributes, Edge, GraphState, Node};
 
-/// Rounds continue while a round removes more than one node in this number, so that all rounds together cost
-/// no more than a few first ones.
+/// The largest number of nodes per node that a round removes by merging twins. Another round follows only if
+/// the last one removed more than one node in this number, so all rounds together cost little more than the
+/// first few.
 const MAX_NODES_PER_REMOVED: usize = 10;
 
-/// The edges between a node and a neighbour. Weights of edges are given by rank, from 1; 0 means that there
-/// is no edge.
+/// The edges between a node and one neighbour. The weight of an edge is given by its rank, from 1; 0 means
+/// that there is no edge.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Link {
-    /// The neighbour.
+    /// The label of the neighbour.
     to: u32,
-    /// The weight of the edge to the neighbour.
+    /// The rank of the weight of the edge to the neighbour.
     out: u32,
-    /// The weight of the edge from the neighbour.
+    /// The rank of the weight of the edge from the neighbour.
     back: u32,
 }
 
@@ -40,7 +41,7 @@ impl Link {
     }
 }
 
-/// A node that absorbs others, with a description of them and of their edges to it.
+/// A node that absorbs other nodes, with a description of them and of their edges to it.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Absorption {
     description: Vec<u32>,
@@ -50,12 +51,12 @@ struct Absorption {
 
 /// A graph in sparse form, from which leaves and twins are removed.
 pub(in crate::graph) struct Reduction {
-    /// The colour of each node, equal for nodes of one cell that absorbed the same.
+    /// The colour of each node. Nodes of one cell have equal colours if they absorbed the same.
     colour: Vec<u32>,
     n_colours: u32,
-    /// The links of each remaining node, ascending.
+    /// The links of each remaining node to its neighbours, ascending.
     links: Vec<Vec<Link>>,
-    /// The nodes that remain, as `true` per node.
+    /// The flag of each node, which is `true` if the node hasn't been removed.
     is_remaining: Vec<bool>,
     /// The nodes that each node absorbed, in canonical order.
     absorbed: Vec<Vec<u32>>,
@@ -88,7 +89,7 @@ impl Reduction {
         }
     }
 
-    /// Returns the remaining nodes, ascending.
+    /// Returns the nodes that haven't been removed, ascending.
     fn remaining_nodes(&self) -> impl Iterator<Item = u32> + '_ {
         (0..self.is_remaining.len() as u32).filter(|&a| self.is_remaining[a as usize])
     }
@@ -102,7 +103,7 @@ impl Reduction {
             if folds.is_empty() {
                 return;
             }
-            // After sorting, equal leaves of a node are consecutive. Their order among themselves doesn't
+            // Equal leaves of one node are consecutive after sorting. The order among equal leaves doesn't
             // matter.
             folds.sort_unstable();
             let mut absorptions = Vec::new();
@@ -121,10 +122,10 @@ impl Reduction {
     }
 
     /// Returns the neighbour that absorbs a leaf, the leaf's attachment (the ranks of its edges and its
-    /// colour), and the leaf; `None` if the node isn't a leaf or doesn't fold.
+    /// colour), and the leaf. Returns `None` if the node isn't a leaf, or is a leaf that doesn't fold.
     ///
-    /// Of two leaves that are joined to each other, only one folds. If they are equal, none folds, and they
-    /// are twins.
+    /// If two leaves are joined to each other, only one of them folds. If they are equal, neither folds,
+    /// because they are twins and are merged later.
     fn find_fold(&self, leaf: u32) -> Option<(u32, [u32; 3], u32)> {
         let [Link { to, out, back }] = self.links[leaf as usize][..] else {
             return None;
@@ -141,8 +142,8 @@ impl Reduction {
         for a in self.remaining_nodes() {
             let links = &self.links[a as usize];
             let around = links.iter().fold(0_u64, |sum, link| sum.wrapping_add(link.hash()));
-            // Twins have the same neighbours except each other. If twins are joined, their hashes are equal
-            // once each is hashed as its own neighbour, too.
+            // Twins have the same neighbours except each other. If twins are joined, their hashes become
+            // equal if each hash also includes the node itself as a neighbour.
             let is_possible_twin =
                 |link: &&Link| link.out == link.back && self.colour[link.to as usize] == self.colour[a as usize];
             let mut ranks: Vec<u32> = links.iter().filter(is_possible_twin).map(|link| link.out).collect();
@@ -173,15 +174,15 @@ impl Reduction {
         n_removed
     }
 
-    /// `true` if the exchange of two nodes of one colour is an automorphism that moves no other node.
+    /// Returns `true` if the exchange of two nodes of one colour is an automorphism that moves no other node.
     fn are_twins(&self, a: u32, b: u32) -> bool {
         let links_except = |of: u32, except: u32| self.links[of as usize].iter().filter(move |link| link.to != except);
         let between = self.links[a as usize].iter().find(|link| link.to == b);
         between.is_none_or(|link| link.out == link.back) && links_except(a, b).eq(links_except(b, a))
     }
 
-    /// Removes absorbed nodes, and gives the nodes that absorb them new colours, equal for equal descriptions.
-    /// Returns these nodes.
+    /// Removes the absorbed nodes, and gives the absorbing nodes new colours, which are equal for equal
+    /// descriptions. Returns the absorbing nodes.
     fn absorb(&mut self, mut absorptions: Vec<Absorption>) -> Vec<u32> {
         let mut neighbours = Vec::new();
         for Absorption { node, absorbed, .. } in &absorptions {
@@ -206,8 +207,8 @@ impl Reduction {
         absorptions.into_iter().map(|absorption| absorption.node).collect()
     }
 
-    /// Returns the connected parts of the remaining graph, and the nodes of the whole graph that each of them
-    /// has. Nodes have equal weights if they have equal colours, also in different parts.
+    /// Returns each connected part of the remaining graph as a graph, with the labels that its nodes have in
+    /// the whole graph. Nodes have equal weights if they have equal colours, also in different parts.
     pub(in crate::graph) fn list_cores(&self, graph: &GraphState, weights: &[Edge]) -> Vec<(GraphState, Vec<u32>)> {
         let mut colours: Vec<u32> = self.remaining_nodes().map(|a| self.colour[a as usize]).collect();
         colours.sort_unstable();
@@ -234,7 +235,8 @@ impl Reduction {
         out
     }
 
-    /// Returns the nodes that are connected to `start`, and sets the index of each of them in `places`.
+    /// Returns the remaining nodes that are connected to `start`, and stores the index of each of them in
+    /// `places`.
     fn collect_part(&self, start: u32, places: &mut [Option<u32>]) -> Vec<u32> {
         let mut nodes = vec![start];
         places[start as usize] = Some(0);
@@ -251,8 +253,8 @@ impl Reduction {
         nodes
     }
 
-    /// Returns all nodes in canonical order: the first `fixed` nodes, then the remaining nodes in the order
-    /// of `roots`, each followed by the nodes that it absorbed.
+    /// Returns all nodes in canonical order: the first `fixed` nodes, then the nodes `roots` in their order,
+    /// each followed by the nodes that it absorbed.
     pub(in crate::graph) fn order_from(&self, roots: impl DoubleEndedIterator<Item = u32>, fixed: usize) -> Vec<u32> {
         let n = self.links.len();
         let mut order: Vec<u32> = (0..fixed.min(n) as u32).collect();
@@ -267,7 +269,7 @@ impl Reduction {
     }
 }
 
-/// Returns the links of each node, ascending.
+/// Returns the links of each node to its neighbours, ascending.
 fn list_links(graph: &GraphState, weights: &[Edge]) -> Vec<Vec<Link>> {
     let mut out = vec![Vec::new(); graph.n_nodes()];
     for (a, b, rank) in ranked_edges(graph, weights) {
@@ -278,7 +280,7 @@ fn list_links(graph: &GraphState, weights: &[Edge]) -> Vec<Vec<Link>> {
     }
     for links in &mut out {
         links.sort_unstable();
-        // An edge and the edge in the opposite direction are one link.
+        // An edge and the edge in the opposite direction are merged into one link.
         links.dedup_by(|later, first| {
             let is_same = later.to == first.to;
             if is_same {

@@ -1,32 +1,32 @@
-//! An upper bound of |Aut| by colour refinement, in polynomial time.
+//! The upper bound of |Aut| that colour refinement computes in polynomial time.
 
 use super::search::SortKey;
 use super::signatures::{list_colours, ranked_edges, refine_signatures};
 use crate::graph::state::mix;
 use crate::graph::{GraphState, Node};
 
-/// The bit that distinguishes a fixed node from the other nodes of its signature.
+/// The bit of a signature that distinguishes a fixed node from the other nodes with the same signature.
 const FIXED: u64 = 1 << 62;
-/// The bit that distinguishes edges of the initial graph from added ones: symmetries of the scaffold keep its
-/// edges.
+/// The bit of a colour that distinguishes edges of the initial graph from added edges. It is needed because
+/// symmetries of the initial graph must preserve its edges.
 const INITIAL: u64 = 1 << 61;
-/// The largest number of refinements of a graph. After it, nodes with equal signatures count as
-/// interchangeable.
+/// The largest number of refinements of one graph. After these refinements, nodes with equal signatures count
+/// as interchangeable.
 const MAX_REFINEMENTS: usize = 256;
 
 /// The colour refinement of a graph (the one-dimensional Weisfeiler-Leman test).
 struct Refinement {
-    /// The two nodes of each edge, and its colour.
+    /// The two nodes and the colour of each edge.
     edges: Vec<(usize, usize, u64)>,
     is_directed: bool,
-    /// The buffer of new signatures.
+    /// The buffer in which new signatures are computed.
     around: Vec<u64>,
-    /// The buffer of sorted signatures.
+    /// The buffer in which signatures are sorted.
     sorted: Vec<u64>,
 }
 
 impl Refinement {
-    /// Mixes the signatures of neighbours into each node's signature, until that distinguishes no more nodes.
+    /// Mixes the signatures of neighbours into each node's signature, until no more nodes are distinguished.
     /// Returns the number of different signatures.
     fn refine(&mut self, signatures: &mut [u64]) -> usize {
         let mut n_different = self.count(signatures);
@@ -48,7 +48,8 @@ impl Refinement {
         self.sorted.chunk_by(|first, second| first == second).count()
     }
 
-    /// Returns the size and the signature of each set of nodes with equal signatures, in ascending order.
+    /// Returns the size and the signature of each set of nodes with equal signatures, in ascending order of
+    /// size.
     fn list_cells(&mut self, signatures: &[u64]) -> Vec<(usize, u64)> {
         self.count(signatures);
         let mut cells: Vec<_> =
@@ -58,16 +59,17 @@ impl Refinement {
     }
 }
 
-/// Returns ln of an upper bound of |Aut|, for a graph that was built from an initial graph.
+/// Returns the logarithm of an upper bound of |Aut| of a graph that was built from an initial graph.
 ///
-/// `classes` has a class for each label, and nodes of different classes aren't interchangeable. Later labels
-/// have the last class.
+/// `classes` holds a class for each label, and nodes of different classes aren't interchangeable. Labels
+/// beyond the list have the last class.
 ///
 /// In each step, one node of the smallest set of nodes with equal signatures is fixed, and signatures are
-/// refined. The number of nodes of the set that result in the same signatures of the whole graph is a factor
-/// of the bound. The product of the factors is |Aut| if these nodes are interchangeable (orbit-stabilizer
-/// theorem), as in all graphs of at most 7 nodes. Otherwise it is too large. It doesn't depend on labels,
-/// except through nodes whose fixing results in the same signatures though they aren't interchangeable.
+/// refined. One factor of the bound is the number of nodes of the set that result in the same signatures of
+/// the whole graph when they are fixed. The product of the factors is |Aut| if these nodes are
+/// interchangeable (orbit-stabilizer theorem), as in all graphs of at most 7 nodes. Otherwise the product is
+/// too large. It depends on labels only if fixing some nodes results in the same signatures although these
+/// nodes aren't interchangeable.
 pub(super) fn log_refined(graph: &GraphState, initial: &GraphState, classes: &[u32]) -> f64 {
     let mut colours = Vec::new();
     list_colours(graph, &mut colours);
@@ -98,7 +100,7 @@ pub(super) fn log_refined(graph: &GraphState, initial: &GraphState, classes: &[u
         if n_refinements > MAX_REFINEMENTS {
             return log + cells.iter().flat_map(|&(size, _)| 2..=size).map(|k| (k as f64).ln()).sum::<f64>();
         }
-        // The refinement of least hash continues, whatever the labels are.
+        // The refinement with the smallest hash is continued, so that the choice doesn't depend on labels.
         let mut best: Option<(u64, Vec<u64>, usize)> = None;
         let mut n_equal = 0;
         for a in (0..n).filter(|&a| signatures[a] == signature) {

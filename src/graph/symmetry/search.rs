@@ -1,4 +1,5 @@
-//! The search of one graph by `canonaut` (nauty in Rust): its input, buffers and results.
+//! The search for the symmetry of one graph by `canonaut` (nauty in Rust): its input, its buffers and its
+//! results.
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
@@ -14,14 +15,14 @@ use super::signatures::ranked_edges;
 use crate::graph::{Edge, GraphState, Node};
 use crate::{Error, Result};
 
-/// The status of a canonaut search that ended because of a kill request.
+/// The status that canonaut returns for a search that ended because of a kill request.
 const STATUS_KILLED: u32 = 5;
 
-// canonaut takes rows of machine words, which must have 64 bits.
+// canonaut takes the rows of the adjacency matrix as machine words, and this module assumes words of 64 bits.
 const _: () = assert!(usize::BITS == 64, "a 64-bit target is needed");
 
-/// A node's weight and label in one number, so that sorting is cheap: 1 bit for nodes after a scaffold of
-/// interchangeable nodes, 72 bits of weight, 32 bits of label.
+/// A number that holds a node's weight and label, so that sorting nodes is cheap: 1 bit for nodes after a
+/// scaffold of interchangeable nodes, 72 bits of weight, 32 bits of label.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::graph) struct SortKey(u128);
 
@@ -35,7 +36,8 @@ impl SortKey {
         Self(weight << 32 | u128::from(label))
     }
 
-    /// Creates the key of a node of a directed graph, with its cell and its signature instead of its weight.
+    /// Creates the key of a node of a directed graph. It holds the node's cell (the number of its weight) and
+    /// its signature instead of its weight.
     pub(in crate::graph) fn from_signature(cell: u32, signature: u64, label: u32) -> Self {
         Self(u128::from(cell) << 96 | u128::from(signature) << 32 | u128::from(label))
     }
@@ -49,24 +51,25 @@ impl SortKey {
     }
 }
 
-/// The limits of a search.
+/// The limits of one search, and the work that remains of them.
 #[derive(Clone, Copy)]
 pub(in crate::graph) struct Budget {
-    /// The remaining work. Each node of the search costs the square of the number of vertices, the worst case
-    /// of one refinement.
+    /// The remaining work. Each node of the search tree costs the square of the number of vertices, which is
+    /// the worst case of one refinement.
     work: u64,
-    /// The largest depth of the search.
+    /// The largest depth of the search tree.
     depth: u32,
     pub(in crate::graph) is_exceeded: bool,
 }
 
 impl Budget {
     pub(in crate::graph) const UNLIMITED: Self = Self { work: u64::MAX, depth: u32::MAX, is_exceeded: false };
-    /// The limit of some seconds of work, and of a depth for which the stack of a thread has room (2 MiB).
+    /// The limits of a search that must end: work that takes some seconds, and a depth for which the stack of
+    /// a thread (2 MiB) has room.
     pub(in crate::graph) const LIMITED: Self = Self { work: 1 << 36, depth: 800, is_exceeded: false };
 
-    /// Searches a graph within [`LIMITED`](Self::LIMITED). The results of a search that exceeds the budget are
-    /// wrong, so an error is returned instead.
+    /// Searches a graph within [`LIMITED`](Self::LIMITED), and returns the result of `search`. If the search
+    /// exceeds the limits, its result is wrong, so an error is returned instead.
     pub(in crate::graph) fn limit<T>(graph: &GraphState, search: impl FnOnce(&mut Self) -> T) -> Result<T> {
         let mut budget = Self::LIMITED;
         let found = search(&mut budget);
@@ -77,10 +80,12 @@ impl Budget {
     }
 }
 
-/// The state of this thread's search. It is thread-local, because canonaut's callbacks are plain functions.
+/// The progress of the search on this thread. It is stored in a thread-local variable, because canonaut's
+/// callbacks are plain functions without an argument for it.
 #[derive(Clone, Copy)]
 struct SearchProgress {
-    /// The exact |Aut| so far; `None` if it doesn't fit into `u64`. canonaut itself keeps a rounded number.
+    /// The exact |Aut| found so far; `None` if it doesn't fit into `u64`. canonaut itself counts with rounded
+    /// numbers.
     group_order: Option<u64>,
     budget: Budget,
 }
@@ -89,8 +94,8 @@ thread_local! {
     static PROGRESS: Cell<SearchProgress> = const { Cell::new(SearchProgress { group_order: Some(1), budget: Budget::UNLIMITED }) };
 }
 
-/// A guard that withdraws this search's kill request when the search ends or panics. Otherwise the searches
-/// of other threads would start anew forever.
+/// A guard that withdraws this search's kill request when the search ends or panics. If the request stayed,
+/// the searches of other threads would end and start anew forever.
 struct KillRequestGuard;
 
 impl Drop for KillRequestGuard {
@@ -101,7 +106,8 @@ impl Drop for KillRequestGuard {
     }
 }
 
-/// Multiplies |Aut| by `index`. canonaut calls it at each level of the first path.
+/// Multiplies the group order |Aut| by `index`. canonaut calls this function at each level of the first path
+/// of the search tree.
 #[allow(clippy::too_many_arguments, reason = "the callback's type is canonaut's")]
 fn multiply_order(
     _labelling: &mut [u32],
@@ -121,10 +127,11 @@ fn multiply_order(
     PROGRESS.set(SearchProgress { group_order, ..progress });
 }
 
-/// Ends the search if its budget is spent. canonaut calls it at each node of the search.
+/// Requests that the search ends if its budget is spent. canonaut calls this function at each node of the
+/// search tree.
 ///
-/// canonaut reads kill requests from a counter that all threads share. A search of another thread that ends
-/// because of it starts anew.
+/// canonaut reads kill requests from a counter that all threads share. If a request of this thread ends the
+/// search of another thread, that search starts anew.
 #[allow(clippy::too_many_arguments, reason = "the callback's type is canonaut's")]
 fn spend_budget(
     _graph: &[usize],
@@ -147,25 +154,25 @@ fn spend_budget(
     PROGRESS.set(progress);
 }
 
-/// Returns `false`, so that canonaut assumes of no partition that its cells are orbits.
+/// Returns `false`, so that canonaut never assumes that the cells of a partition are orbits.
 ///
-/// With its own check, canonaut 1.0.0 prunes the first path by automorphisms that it then doesn't count. An
-/// example is the graph of 7 nodes whose complement is a triangle and a square: |Aut| is 48, but it finds 16,
-/// 32 or 48, depending on the labelling. (nauty doesn't prune the first path.) Without the check, every
-/// automorphism is found as a leaf of the search.
+/// Instead of this function canonaut 1.0.0 would use its own check, which prunes the first path by
+/// automorphisms that are then not counted. (nauty doesn't prune the first path.) An example is the graph of
+/// 7 nodes whose complement is a triangle and a square: |Aut| is 48, but canonaut's check gives 16, 32 or 48,
+/// depending on the labelling. Without that check, every automorphism is found as a leaf of the search tree.
 fn skip_cheap_check(_partition: &[u32], _level: u32, _directed: bool, _n: u32) -> bool {
     false
 }
 
-/// The input, the output and the working memory of canonaut searches. canonaut's own `CanonautManager` would
-/// allocate for each coloured graph.
+/// The input, the output and the working memory of canonaut searches, reused from graph to graph. canonaut's
+/// `CanonautManager` isn't used, because it would allocate memory for each coloured graph.
 pub(in crate::graph) struct Canonaut {
-    /// The number of words per row.
+    /// The number of words per row of the adjacency matrix.
     words: usize,
-    /// The rows of `words` words each, most significant bit first.
+    /// The rows of the adjacency matrix, of `words` words each, with the most significant bit first.
     adjacency: Vec<usize>,
     canonical: Vec<usize>,
-    /// The vertices by cell; in canonical order after the search.
+    /// The vertices, sorted by cell before the search, and in canonical order after it.
     labelling: Vec<u32>,
     /// The ends of the cells (groups of vertices of one colour) in `labelling`: 0 at the index of a cell's
     /// last vertex, a number above 0 at the others.
@@ -177,12 +184,12 @@ pub(in crate::graph) struct Canonaut {
 }
 
 impl Canonaut {
-    /// Creates the memory for searches of graphs with rows of `words` words.
+    /// Creates the memory for searches of graphs whose adjacency matrix has `words` words per row.
     pub(in crate::graph) fn new(words: usize) -> Self {
         let mut options = CanonautOptions {
             default_partition: false,
-            // It is needed even for |Aut| alone: without it, canonaut 1.0.0 finds too few automorphisms (1
-            // for two isolated nodes).
+            // The canonical form is requested even if only |Aut| is needed: otherwise canonaut 1.0.0 finds
+            // too few automorphisms (1 for two isolated nodes).
             get_canonical: true,
             user_level_procedure: Some(multiply_order),
             user_node_procedure: Some(spend_budget),
@@ -202,12 +209,12 @@ impl Canonaut {
         }
     }
 
-    /// Returns the vertices in canonical order, after a run.
+    /// Returns the vertices in the canonical order that the last run found.
     pub(in crate::graph) fn labelling(&self) -> &[u32] {
         &self.labelling
     }
 
-    /// Sets the graph of the next run, which has at most one weight of edges and is undirected.
+    /// Sets the graph of the next run. It must be undirected, and all its edges must have the same weight.
     pub(in crate::graph) fn set_graph(&mut self, graph: &GraphState) {
         self.adjacency.clear();
         self.adjacency.resize(graph.n_nodes() * self.words, 0);
@@ -222,17 +229,18 @@ impl Canonaut {
         }
     }
 
-    /// Sets the graph of the next run as an undirected graph of layers, which encodes weights and directions
-    /// of edges.
+    /// Sets the graph of the next run. It is encoded as an undirected graph of several layers, which
+    /// represent the weights and directions of its edges.
     ///
-    /// Layer `l` has a copy of each node `a`, at `l n + a`, and the edges whose colour has bit `l`. The
-    /// copies of a node form a path. Different layers have different cells, so an automorphism permutes the
-    /// nodes of all layers in the same way: the automorphisms of the layered graph are those of the graph.
+    /// Layer `l` has a copy of each node `a`, which is vertex `l n + a`, and the edges whose colour has bit
+    /// `l`. The copies of a node are joined to a path. Vertices of different layers are in different cells,
+    /// so an automorphism permutes the nodes of all layers in the same way. Therefore the layered graph has
+    /// the same automorphisms as the graph.
     ///
     /// Edges of a directed graph lead from the first layer to layer `l + 1` if their colour has bit `l`. The
-    /// reason is that canonaut refines by outgoing edges only. In the directed graph itself, it would try all
-    /// orders of nodes that differ only in incoming edges. Colours count from 2 there, because the path of a
-    /// node leaves the first layer like an edge of colour 1.
+    /// reason is that canonaut refines by outgoing edges only: in the directed graph itself, it would try all
+    /// orders of nodes that differ only in incoming edges. Colours of directed graphs count from 2, because
+    /// the path of a node leaves the first layer like an edge of colour 1.
     pub(in crate::graph) fn set_layers(&mut self, graph: &GraphState, layers: usize, colours: &[Edge]) {
         let n = graph.n_nodes();
         self.adjacency.clear();
@@ -253,7 +261,7 @@ impl Canonaut {
         }
     }
 
-    /// Adds an undirected edge.
+    /// Adds an undirected edge between two vertices.
     fn join(&mut self, a: usize, b: usize) {
         self.set_bit(a, b);
         self.set_bit(b, a);
@@ -263,7 +271,7 @@ impl Canonaut {
         self.adjacency[a * self.words + b / 64] |= 1 << (63 - b % 64);
     }
 
-    /// Creates a cell for each weight and each fixed node of each layer.
+    /// Creates the cells of the partition: one for each weight and each fixed node in each layer.
     fn set_cells(&mut self, sorted: &[SortKey], fixed: usize, layers: usize) {
         let n = sorted.len();
         self.labelling.clear();
@@ -279,8 +287,8 @@ impl Canonaut {
         }
     }
 
-    /// Searches the graph that was set, and returns |Aut|. The graph has `layers` layers, `sorted` has its
-    /// nodes by weight, and the first `fixed` of them stay in place.
+    /// Searches the graph that was set, and returns |Aut|. `layers` is the number of layers of the graph,
+    /// `sorted` holds its nodes sorted by weight, and the first `fixed` nodes keep their places.
     ///
     /// # Panics
     /// If canonaut refuses the graph.
@@ -339,14 +347,14 @@ mod tests {
     #[should_panic(expected = "canonaut refuses 65 vertices with code 1")]
     fn a_refusal_of_canonaut_panics() {
         let sorted: Vec<SortKey> = (0..65).map(|label| SortKey::new(Node::default(), label, false)).collect();
-        // Rows of one word have room for 64 vertices.
+        // A row of one word has room for 64 vertices only, so canonaut refuses a graph of 65 vertices.
         let mut search = Canonaut::new(1);
         search.adjacency = vec![0; 65];
         let mut budget = Budget::UNLIMITED;
         search.run(&sorted, 0, 1, &mut budget);
     }
 
-    /// Calls [`spend_budget`], and panics like a bug of canonaut once the budget is spent.
+    /// Calls [`spend_budget`], and panics once the budget is spent, as a bug of canonaut would.
     #[allow(clippy::too_many_arguments, reason = "the callback's type is canonaut's")]
     fn spend_and_panic(
         graph: &[usize],

@@ -1,16 +1,16 @@
-//! The signatures of nodes, which are equal for nodes that an isomorphism takes to each other. If all nodes
+//! The signatures of nodes. Nodes that an isomorphism maps to each other have equal signatures. If all nodes
 //! of a graph have different signatures, no search is needed.
 
 use crate::graph::state::mix;
 use crate::graph::{Edge, GraphState};
 
-/// The number of rounds of refinement; more rounds hardly distinguish more nodes.
+/// The number of rounds of refinement. More rounds would hardly distinguish more nodes.
 const N_ROUNDS: usize = 3;
-/// The bit that distinguishes incoming edges from outgoing ones.
+/// The bit of a colour that distinguishes incoming edges from outgoing ones.
 const INCOMING: u64 = 1 << 63;
 
-/// Replaces the list by the distinct weights of the edges of a graph, sorted. It is empty if no edge has a
-/// class or an attribute.
+/// Replaces the contents of `colours` by the distinct weights of the edges of a graph, sorted. The list is
+/// empty if no edge has a class other than 0 or an attribute.
 pub(super) fn list_colours(graph: &GraphState, colours: &mut Vec<Edge>) {
     colours.clear();
     if graph.has_edge_weights() {
@@ -20,7 +20,7 @@ pub(super) fn list_colours(graph: &GraphState, colours: &mut Vec<Edge>) {
     }
 }
 
-/// Returns the two nodes of each edge, and the rank of its weight among the colours.
+/// Returns the two nodes of each edge, and the rank of the edge's weight among the colours.
 pub(super) fn ranked_edges<'a>(
     graph: &'a GraphState,
     colours: &'a [Edge],
@@ -29,8 +29,8 @@ pub(super) fn ranked_edges<'a>(
     graph.stored_edges().map(move |(a, b, weight)| (a, b, rank(weight)))
 }
 
-/// Mixes the signatures of its neighbours into the signature of each node. `edges` has the two nodes of each
-/// edge and its colour, and `around` is a buffer of the same size.
+/// Mixes the signatures of a node's neighbours into the signature of the node, for every node. `edges` holds
+/// the two nodes and the colour of each edge, and `around` is a buffer with an entry per node.
 pub(super) fn refine_signatures(
     edges: impl Iterator<Item = (usize, usize, u64)>,
     is_directed: bool,
@@ -46,11 +46,12 @@ pub(super) fn refine_signatures(
     signatures.iter_mut().zip(around).for_each(|(signature, around)| *signature = mix(*around));
 }
 
-/// Computes a signature for each node from its cell and from the outgoing and incoming edges, their colours,
-/// and the nodes at their other ends.
+/// Computes a signature for each node. It depends on the node's cell, on its outgoing and incoming edges and
+/// their colours, and on the nodes at their other ends.
 ///
-/// `cells` has the cell of each node, `colours` the distinct weights of edges, sorted. Signatures don't
-/// depend on labels: nodes that an isomorphism takes to each other have the same signature.
+/// `cells` holds the cell (the number of the weight) of each node, and `colours` holds the distinct weights
+/// of edges, sorted. Signatures don't depend on labels: nodes that an isomorphism maps to each other have the
+/// same signature.
 pub(super) fn node_signatures(graph: &GraphState, cells: &[u32], colours: &[Edge]) -> Vec<u64> {
     let mut signatures: Vec<u64> = cells.iter().map(|&cell| mix(cell.into())).collect();
     let mut around = vec![0_u64; signatures.len()];

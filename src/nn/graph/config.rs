@@ -1,4 +1,4 @@
-//! The settings of a graph network.
+//! The settings of a graph network: architecture, size and inputs.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,15 +8,15 @@ use crate::graph::GraphSchema;
 use crate::nn::EstimatorsConfig;
 use crate::{Error, Result};
 
-/// The kind of backward policy.
+/// The kind of backward policy of a network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum BackwardPolicy {
-    /// Uniform over legal backward actions, without parameters (the default).
+    /// A uniform distribution over legal backward actions, without parameters (the default).
     #[default]
     Uniform,
-    /// Learned, with heads on the torso of the forward policy.
+    /// A learned policy whose heads use the torso of the forward policy.
     SharedTorso,
-    /// Learned, with a separate network.
+    /// A learned policy with a separate torso.
     Separate,
 }
 
@@ -24,22 +24,22 @@ pub enum BackwardPolicy {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct GraphNetConfig {
-    /// The kind of message passing. The default is chosen to read all edge features of the environment. A
-    /// kind that can't read them is refused, unless [`ablation`](Self::ablation) is set.
+    /// The kind of message passing. By default it is chosen so that the network reads all edge features of
+    /// the environment. A kind that can't read them is refused, unless [`ablation`](Self::ablation) is set.
     pub conv: ConvKind,
     /// The number of rounds of message passing, or of layers of a transformer.
     pub layers: usize,
     /// The width of node embeddings and of the heads' hidden layers, at least 1.
     pub embedding: i64,
-    /// `true` for a network that reads node labels if they are meaningful: all labels in labelled
-    /// environments, and in environments up to isomorphism the labels of the nodes of the initial graph.
-    /// Without labels a network gives equal values to nodes of a labelled graph that differ only in their
+    /// `true` for a network that reads node labels if they have a meaning. In labelled environments these are
+    /// all labels; in environments up to isomorphism they are the labels of the nodes of the initial graph.
+    /// If it is `false`, a network gives equal values to nodes of a labelled graph that differ only in their
     /// label.
     pub identity: bool,
     /// `true` for a network that reads the degree `d` of each node and the number `n` of nodes of its graph,
     /// as `log(1 + d)`, `d / n`, `1 / (1 + d)` and `log(1 + n)`. In directed graphs it reads in-degree and
-    /// out-degree. Use it for convolutions that average, and for graphs larger than those that the network
-    /// was trained on.
+    /// out-degree. Set it for convolutions that average over neighbours, and for graphs larger than those on
+    /// which the network was trained.
     pub degrees: bool,
     /// The number of lengths of closed walks that the network reads at each node, as
     /// `log(1 + number of walks)` for lengths 2, 3, ...; at least 1, or `None`. In undirected graphs the
@@ -50,37 +50,39 @@ pub struct GraphNetConfig {
     pub closed_walks: Option<usize>,
     /// The norm after each round of message passing.
     pub norm: NormKind,
-    /// The rounds that node and graph embeddings are computed from.
+    /// The rounds from which node and graph embeddings are computed.
     pub jumping: JumpingKnowledge,
     /// `true` to allow a `conv` that can't read all edge features of the environment (classes, attributes,
     /// direction).
     pub ablation: bool,
-    /// The number of lengths of walks that are counted as features of node pairs. Another feature is whether
-    /// there is a reverse edge. `None` for no pair features.
+    /// The number of lengths of walks for which the walks between two nodes are counted, as features of the
+    /// pair. A further feature shows if there is an edge in the opposite direction. `None` for a network
+    /// without pair features.
     pub pair_walks: Option<usize>,
-    /// `true` if heads of nodes, edges and pairs read the whole graph instead of the neighbourhood that
-    /// messages reach. With conditions this is always so, because a condition reaches these heads through the
-    /// embedding of the graph.
+    /// `true` if heads of nodes, edges and pairs use the whole graph, and not only the neighbourhood that
+    /// messages reach. With conditions this is always the case, because a condition reaches these heads only
+    /// through the embedding of the graph.
     pub global: bool,
     /// The kind of backward policy.
     pub backward: BackwardPolicy,
-    /// The choice of an input about the symmetry of graphs.
+    /// The setting that decides which numbers of automorphisms are an input of the network.
     pub symmetry: Symmetry,
     /// The settings of the state-flow head, log Z, and conditions.
     pub estimators: EstimatorsConfig,
-    /// A factor on all logits and on log F, positive and finite. If log R is in the hundreds, logits and log
-    /// F must be of that size. With a factor of 1 a network needs many steps to reach this size, and more
-    /// steps for log F. A larger factor moves an untrained network further from the uniform policy.
+    /// The factor on all logits and on log F, positive and finite. If log R is in the hundreds, logits and
+    /// log F must be of that size. With a factor of 1 a network needs many training steps to reach this size,
+    /// above all for log F. A larger factor shortens this, but moves an untrained network further from the
+    /// uniform policy.
     pub unit: f64,
-    /// The initial bias of the exit action's logit. With 0 an untrained policy takes each legal action about
-    /// equally often, so trajectories are long if there are many actions. A larger bias makes trajectories
-    /// shorter, and the first training steps faster.
+    /// The initial bias of the exit action's logit. With a bias of 0 an untrained policy takes each legal
+    /// action about equally often, so trajectories are long if there are many actions. A larger bias makes
+    /// trajectories shorter, and so the first training steps faster.
     pub initial_exit_bias: f64,
 }
 
 impl Default for GraphNetConfig {
-    /// Two rounds of message passing of width 128 that read labels and the whole graph, uniform P_B, no flow
-    /// head, no conditions, log Z from the first batch.
+    /// The default settings: two rounds of message passing of width 128 that read labels and the whole graph,
+    /// uniform P_B, no flow head, no conditions, and log Z from the first batch.
     fn default() -> Self {
         Self {
             conv: ConvKind::Auto,
@@ -104,7 +106,7 @@ impl Default for GraphNetConfig {
 }
 
 impl GraphNetConfig {
-    /// Checks the settings of the default torso and the estimators.
+    /// Checks the settings of the default torso and of the estimators.
     pub(super) fn check(&self) -> Result<()> {
         let refuse = |setting, got: i64, expected| Err(Error::config(setting, got, expected));
         match self.conv {
@@ -127,8 +129,8 @@ impl GraphNetConfig {
         }
     }
 
-    /// Checks that the network reads all features of edges of a schema, unless [`ablation`](Self::ablation)
-    /// is set.
+    /// Checks that the network reads all edge features of a schema, unless [`ablation`](Self::ablation) is
+    /// set.
     pub(super) fn check_edge_features(&self, schema: &GraphSchema) -> Result<()> {
         match self.conv.missing_features(schema) {
             Some(what) if !self.ablation => Err(Error::config(

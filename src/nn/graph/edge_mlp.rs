@@ -15,17 +15,17 @@ use crate::{Error, Result, Rng};
 /// The architecture and size of an [`EdgeMlp`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct EdgeMlpConfig {
-    /// The hidden layers.
+    /// The settings of the hidden layers.
     pub mlp: MlpConfig,
-    /// The kind of backward policy.
+    /// The kind of backward policy: uniform or learned.
     pub backward: BackwardPolicy,
     /// The settings of the state-flow head, log Z, and conditions.
     pub estimators: EstimatorsConfig,
 }
 
 impl Default for EdgeMlpConfig {
-    /// Two hidden layers of 256 with ReLU, uniform P_B, no flow head, no conditions, log Z from the first
-    /// batch.
+    /// The default settings: two hidden layers of width 256 with ReLU, uniform P_B, no flow head, no
+    /// conditions, and log Z from the first batch.
     fn default() -> Self {
         Self { mlp: MlpConfig::default(), backward: BackwardPolicy::Uniform, estimators: EstimatorsConfig::default() }
     }
@@ -33,10 +33,11 @@ impl Default for EdgeMlpConfig {
 
 /// A perceptron on the flattened adjacency matrix: a baseline for graphs on a fixed set of labelled nodes.
 ///
-/// The input has the one-hot class and attributes of the edge of every ordered pair of nodes, and of every
-/// node if nodes have several classes or attributes. The output has the logits of every action type: a row
-/// for the graph, for each node or for each ordered pair. The logits of an edge are those of its pair. Nodes
-/// share no weights, so the network isn't equivariant and doesn't generalise to another number of nodes.
+/// The input consists of the one-hot class and attributes of the edge of every ordered pair of nodes, and of
+/// every node if nodes have several classes or attributes. The output consists of the logits of every action
+/// type: a row for the graph, for each node or for each ordered pair of nodes. The logits of an edge are
+/// those of its pair. Different nodes have different weights, so the network isn't equivariant and doesn't
+/// generalise to another number of nodes.
 ///
 /// ```
 /// use gfn::{env::Env, nn::{EdgeMlp, EdgeMlpConfig}, objective::Quantities, policy::{GraphPolicy, Policy}};
@@ -54,23 +55,23 @@ pub struct EdgeMlp {
     expected_graphs: ExpectedGraphs,
     pf: Vec<Columns>,
     pb: Vec<Columns>,
-    /// The network whose outputs are the logits of P_F, the logits of P_B if it shares the torso, and log F.
+    /// The network that computes the logits of P_F, the logits of P_B if P_B shares the torso, and log F.
     torso: Mlp,
-    /// The network of P_B, with [`BackwardPolicy::Separate`].
+    /// The separate network of P_B; `None` unless the setting is [`BackwardPolicy::Separate`].
     backward: Option<Mlp>,
     estimators: Estimators,
     parameters: Parameters,
 }
 
-/// The columns of an output layer that form a block of logits.
+/// The range of columns of an output layer that forms one block of logits.
 #[derive(Debug)]
 struct Columns {
     anchor: Anchor,
-    /// The number of logits per anchor.
+    /// The number of logits per row of the block, that is, per graph, node or pair of nodes.
     width: i64,
-    /// The first column.
+    /// The index of the block's first column in the output layer.
     first: i64,
-    /// The number of columns.
+    /// The number of columns of the block in the output layer.
     n: i64,
 }
 
@@ -108,8 +109,9 @@ impl EdgeMlp {
             .then(|| Mlp::new(&mut scope.sub("pb"), inputs, separate_outputs, &config.mlp));
         let estimators = Estimators::new(&mut scope, &config.estimators, Some(&config.mlp))?;
         parameters.check()?;
-        // No table of labels limits the number of nodes: a node's label says where its features are in the
-        // input vector. Graphs must therefore have exactly `max_nodes` nodes, which `inputs` checks.
+        // The number of labels isn't limited by a table here: a node's label determines the position of its
+        // features in the input vector. Graphs must therefore have exactly `max_nodes` nodes, which `inputs`
+        // checks.
         let expected_graphs = ExpectedGraphs { schema, n_labels: None, labels: Labels::default() };
         Ok(Self { config, expected_graphs, pf, pb, torso, backward, estimators, parameters })
     }
@@ -120,10 +122,10 @@ impl EdgeMlp {
         &self.config
     }
 
-    /// Encodes graphs and their conditions, `[B, inputs]`.
+    /// Encodes graphs and their conditions as the network's input, `[B, inputs]`.
     ///
     /// # Errors
-    /// An error for graphs or conditions that the network wasn't built for.
+    /// An error if the network wasn't built for the graphs or the conditions.
     fn inputs(&self, batch: &GraphBatch<'_>) -> Result<Tensor> {
         self.expected_graphs.check(batch)?;
         let schema = &self.expected_graphs.schema;
@@ -149,7 +151,7 @@ impl EdgeMlp {
         })
     }
 
-    /// Extracts blocks of logits from the outputs, `[B, outputs]`.
+    /// Extracts the blocks of logits from the network's outputs, `[B, outputs]`.
     fn blocks(&self, batch: &GraphBatch<'_>, outputs: &Tensor, columns: &[Columns]) -> Vec<Tensor> {
         let block = |columns: &Columns| {
             let rows = outputs.narrow(1, columns.first, columns.n).reshape([-1, columns.width]);
@@ -162,8 +164,8 @@ impl EdgeMlp {
     }
 }
 
-/// Assigns columns of an output layer to the block of each action type, beginning at column `end`. Advances
-/// `end` past them.
+/// Assigns columns of an output layer to the block of each action type. The first block begins at column
+/// `end`, which is advanced past all assigned columns.
 fn columns(actions: &ActionSet, direction: Direction, n: usize, end: &mut i64) -> Vec<Columns> {
     let blocks = actions.heads(direction).map(|(_, _, head)| {
         let rows = match head.anchor {
@@ -179,21 +181,21 @@ fn columns(actions: &ActionSet, direction: Direction, n: usize, end: &mut i64) -
     blocks.collect()
 }
 
-/// The numbers of inputs per node and per ordered pair. A single class needs an input for a pair, which shows
-/// that there is an edge, but none for a node.
+/// Returns the number of inputs per node and the number of inputs per ordered pair of nodes. A single edge
+/// class needs an input, which shows if there is an edge; a single node class needs none.
 fn widths(schema: &GraphSchema) -> (usize, usize) {
     let values = |attributes: &[u8]| attributes.iter().map(|&n| usize::from(n)).sum::<usize>();
     let node_classes = if schema.node_classes > 1 { schema.node_classes } else { 0 };
     (node_classes + values(&schema.node_attributes), schema.edge_classes + values(&schema.edge_attributes))
 }
 
-/// The number of inputs without conditions.
+/// Returns the number of inputs, without the conditions.
 fn n_inputs(schema: &GraphSchema) -> usize {
     let (node, pair) = widths(schema);
     schema.max_nodes * (node + schema.max_nodes * pair)
 }
 
-/// Writes the input of graph `g`: its pairs, followed by its nodes.
+/// Writes the input of graph `g` to `row`: its pairs of nodes, followed by its nodes.
 fn encode(schema: &GraphSchema, arrays: &GraphArrays, g: usize, row: &mut [f64]) {
     let graph_nodes = &arrays.nodes[arrays.node_ptr[g]..arrays.node_ptr[g + 1]];
     let n = graph_nodes.len();

@@ -10,18 +10,19 @@ use crate::graph::{GraphArrays, GraphBatch, GraphSchema, misfit};
 #[derive(Clone, Debug)]
 pub(crate) struct ExpectedGraphs {
     pub(crate) schema: GraphSchema,
-    /// The number of labels in the network's table; `None` if the number of nodes isn't limited by labels.
+    /// The number of labels for which the network has vectors; `None` if labels don't limit the number of
+    /// nodes.
     pub(crate) n_labels: Option<usize>,
-    /// The classes of labels that the network distinguishes.
+    /// The classes of labels, as the network distinguishes them.
     pub(crate) labels: Labels,
 }
 
 impl ExpectedGraphs {
-    /// Checks an encoded batch. Its graphs were already checked against the schema that they were encoded
-    /// with.
+    /// Checks that the network was built for the graphs of an encoded batch. The graphs were already checked
+    /// against the schema with which they were encoded.
     ///
     /// # Errors
-    /// The error of [`misfit`] if the network wasn't built for these graphs.
+    /// Returns the error of [`misfit`] if the network wasn't built for these graphs.
     pub(crate) fn check(&self, batch: &GraphBatch<'_>) -> Result<()> {
         self.schema.check_covers(batch.schema)?;
         if let Some(classes) = batch.label_classes() {
@@ -30,15 +31,16 @@ impl ExpectedGraphs {
         self.check_labels(batch.arrays)
     }
 
-    /// Checks that the network distinguishes no two labels that are equivalent in an environment. It may do
-    /// so if it was built for another initial graph.
+    /// Checks that the network distinguishes no two labels that are equivalent in an environment. A network
+    /// may do so if it was built for another initial graph.
     pub(crate) fn check_classes(&self, classes: &[u32], max_nodes: usize) -> Result<()> {
         if self.labels.0.is_empty() || self.labels.0 == classes {
             return Ok(());
         }
         let env_labels = Labels(classes.to_vec());
         let mut network_classes = HashMap::new();
-        // All labels beyond both lists have the last class, so checking one of them is enough.
+        // All labels beyond both lists have the last class of their list, so one of them is enough for the
+        // check.
         let n_labels = classes.len().max(self.labels.0.len()) + 1;
         for label in 0..n_labels.min(max_nodes) as u32 {
             let network_class = self.labels.class(label);
@@ -53,13 +55,13 @@ impl ExpectedGraphs {
         Ok(())
     }
 
-    /// Checks graphs that haven't been encoded, on the host.
+    /// Checks that the network was built for these graphs, which are on the host and haven't been encoded.
     pub(crate) fn check_graphs(&self, arrays: &GraphArrays) -> Result<()> {
         self.schema.check_graphs(arrays)?;
         self.check_labels(arrays)
     }
 
-    /// Checks that each node has a label that the network knows.
+    /// Checks that the network has a vector for the label of each node.
     fn check_labels(&self, arrays: &GraphArrays) -> Result<()> {
         let Some(n_labels) = self.n_labels else { return Ok(()) };
         match arrays.sizes().find(|&n| n > n_labels) {

@@ -1,4 +1,5 @@
-//! Initial features of nodes and edges: learned vectors of their classes, labels and attributes, and counts.
+//! The initial features of nodes and edges: learned vectors of their classes, labels and attributes, and
+//! linear maps of counts.
 
 use tch::{Kind, Tensor};
 
@@ -8,35 +9,38 @@ use super::heads::pair_features;
 use crate::graph::{Attributes, GraphArrays, GraphKind, GraphSchema};
 use crate::nn::{Linear, Scope};
 
-/// The class of each node label. A network distinguishes labels of different classes. Empty if the network
-/// doesn't read labels.
+/// The class of each node label. A network distinguishes two labels only if their classes differ. The list is
+/// empty if the network doesn't read labels.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Labels(pub(crate) Vec<u32>);
 
 impl Labels {
-    /// The number of classes.
+    /// The number of different classes of labels.
     pub(crate) fn classes(&self) -> usize {
         self.0.iter().max().map_or(0, |&last| last as usize + 1)
     }
 
-    /// The class of a label. Labels beyond the list have the last class. Returns 0 if labels aren't used.
+    /// Returns the class of a label. Labels beyond the end of the list have the class of the last entry.
+    /// Without a list the result is 0.
     pub(crate) fn class(&self, label: u32) -> usize {
         self.0.get(label as usize).or(self.0.last()).map_or(0, |&class| class as usize)
     }
 }
 
-/// A learned vector for each value of each attribute, including unset.
+/// A table of learned vectors: one for each value of each attribute, including the value 0 of an attribute
+/// that isn't set.
 #[derive(Debug)]
 struct AttributeTable {
-    /// The vectors, attribute by attribute, `[values, D]`. The first vector of an attribute is that of unset.
+    /// The vectors of all attributes, one attribute after another, `[values, D]`. The first vector of an
+    /// attribute is for an attribute that isn't set.
     vectors: Tensor,
-    /// The index of each attribute's first vector.
+    /// The index of each attribute's first vector in the table.
     starts: Vec<i64>,
 }
 
 impl AttributeTable {
-    /// Builds a table for attributes with these numbers of values, to which unset is added. Returns `None` if
-    /// there are no attributes.
+    /// Builds a table for attributes with these numbers of values, not counting 0 (not set). Returns `None`
+    /// if there are no attributes.
     fn new(scope: &mut Scope<'_>, sizes: &[u8], width: i64) -> Option<Self> {
         let mut starts = Vec::with_capacity(sizes.len());
         let mut values = 0;
@@ -47,7 +51,7 @@ impl AttributeTable {
         (values > 0).then(|| Self { vectors: scope.normal("attribute", &[values, width], 1.0), starts })
     }
 
-    /// Computes the sum of the vectors of each row's attribute values.
+    /// Computes, for each row, the sum of the vectors of its attribute values.
     fn forward<'a, E: Engine>(&self, engine: &E, rows: impl Iterator<Item = &'a Attributes>) -> E::Rows {
         let k = self.starts.len();
         let entry = |(value, start): (i64, &i64)| value + start;
@@ -60,23 +64,24 @@ impl AttributeTable {
 /// linear maps of its counts.
 #[derive(Debug)]
 pub(crate) struct NodeFeatures {
-    /// A vector for each node class.
+    /// The table of a vector for each node class.
     classes: Tensor,
-    /// A vector for each class of labels, if the network reads labels.
+    /// The classes of labels, and a table of a vector for each class, if the network reads labels.
     labels: Option<(Labels, Tensor)>,
     attributes: Option<AttributeTable>,
-    /// The layer for degrees ([`degree_features`]).
+    /// The linear map of the features of degrees ([`degree_features`]), if the network reads them.
     degrees: Option<Linear>,
-    /// The number of lengths of closed walks, and the layer for the numbers of walks.
+    /// The number of lengths of closed walks, and the linear map of the features of these walks, if the
+    /// network reads them.
     closed_walks: Option<(usize, Linear)>,
 }
 
-/// The counts that are features of a node.
+/// The counts that a network reads as features of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Counts {
-    /// `true` for degrees and the size of the graph.
+    /// `true` if the network reads degrees and the number of nodes of the graph.
     pub(crate) degrees: bool,
-    /// The number of lengths of closed walks, beginning with length 2.
+    /// The number of lengths of closed walks that the network reads, beginning with length 2.
     pub(crate) closed_walks: usize,
 }
 
@@ -90,18 +95,18 @@ pub(crate) fn closed_walks(arrays: &GraphArrays, lengths: usize) -> Vec<f64> {
     nodes.flat_map(|pair| all[pair * columns + 1..(pair + 1) * columns].iter().copied()).collect()
 }
 
-/// The degree of a node; in directed graphs its in-degree and its out-degree.
+/// Returns the degree of a node; in directed graphs its in-degree and its out-degree.
 pub(crate) fn degrees(arrays: &GraphArrays, node: usize) -> impl Iterator<Item = usize> + '_ {
     let neighbours = arrays.neighbours();
     [Some(neighbours.incoming(node)), neighbours.outgoing(node)].into_iter().flatten().map(<[_]>::len)
 }
 
-/// The number of nodes of each node's graph.
+/// Returns, for each node, the number of nodes of its graph.
 pub(crate) fn sizes_of_nodes(arrays: &GraphArrays) -> Vec<usize> {
     arrays.sizes().flat_map(|n| std::iter::repeat_n(n, n)).collect()
 }
 
-/// The features of a node with these degrees in a graph of `n` nodes.
+/// Returns the features of a node with these degrees in a graph of `n` nodes.
 fn degree_features(degrees: impl Iterator<Item = usize>, n: usize) -> impl Iterator<Item = f64> {
     let n = n as f64;
     let features = degrees.map(|degree| degree as f64).flat_map(move |d| [d.ln_1p(), d / n, 1.0 / (1.0 + d)]);
@@ -124,23 +129,23 @@ impl NodeFeatures {
         }
     }
 
-    /// The counts that are features of a node.
+    /// Returns the counts that the network reads as features of a node.
     pub(crate) fn counts(&self) -> Counts {
         let closed_walks = self.closed_walks.as_ref().map_or(0, |(lengths, _)| *lengths);
         Counts { degrees: self.degrees.is_some(), closed_walks }
     }
 
-    /// The classes of labels; empty if labels aren't read.
+    /// Returns the classes of labels; the list is empty if the network doesn't read labels.
     pub(crate) fn labels(&self) -> Labels {
         self.labels.as_ref().map(|(labels, _)| labels.clone()).unwrap_or_default()
     }
 
-    /// The kind of the vectors.
+    /// The kind (data type) of the feature vectors.
     pub(crate) fn kind(&self) -> Kind {
         self.classes.kind()
     }
 
-    /// The width of the vectors.
+    /// The width of the feature vectors.
     pub(crate) fn width(&self) -> i64 {
         self.classes.size()[1]
     }
@@ -174,7 +179,7 @@ impl NodeFeatures {
     }
 }
 
-/// The features of edges: the sum of learned vectors of an edge's class and attributes.
+/// The features of edges: the sums of learned vectors of an edge's class and attributes.
 #[derive(Debug)]
 pub(crate) struct EdgeFeatures {
     classes: Tensor,
@@ -189,8 +194,8 @@ impl EdgeFeatures {
         }
     }
 
-    /// The vectors of all classes, followed by the vectors of each attribute's values,
-    /// `[classes + values, width]`.
+    /// Returns the vectors of all classes, followed by the vectors of each attribute's values, `[classes +
+    /// values, width]`.
     pub(crate) fn table(&self) -> Tensor {
         match &self.attributes {
             None => self.classes.shallow_clone(),
@@ -198,7 +203,8 @@ impl EdgeFeatures {
         }
     }
 
-    /// Computes the vector of each edge, repeated `repeats` times in succession, `[repeats * E, width]`.
+    /// Computes the feature vector of each edge, repeated `repeats` times in succession, `[repeats * E,
+    /// width]`.
     pub(crate) fn forward<E: Engine>(&self, engine: &E, repeats: usize) -> E::Rows {
         let edges = || engine.arrays().weights.iter().flat_map(|edge| std::iter::repeat_n(edge, repeats));
         let classes: Vec<i64> = edges().map(|edge| i64::from(edge.class)).collect();

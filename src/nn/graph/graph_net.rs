@@ -14,12 +14,12 @@ use crate::nn::{Estimators, Mlp, MlpConfig, NetworkOutput, Parameters, Scope};
 use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result, Rng};
 
-/// A graph network: a torso, which by default is [`MessagePassing`], a head per action type, a flow head and
-/// log Z.
+/// A graph network, which consists of a torso (by default [`MessagePassing`]), a head for each action type, a
+/// head for the state flow, and log Z.
 ///
-/// It is built from the environment's schema. By default it reads everything that distinguishes graphs:
-/// meaningful labels, classes, attributes and the direction of edges. An untrained network is close to the
-/// uniform policy, for graphs of any size.
+/// The network is built from the environment's schema. By default it reads everything that distinguishes
+/// graphs: labels that have a meaning, classes, attributes and the direction of edges. An untrained network
+/// is close to the uniform policy for graphs of any size.
 ///
 /// ```
 /// use gfn::{env::Env, nn::{GraphNet, GraphNetConfig}, objective::Quantities, policy::{GraphPolicy, Policy}};
@@ -35,12 +35,12 @@ use crate::{Error, Result, Rng};
 pub struct GraphNet {
     config: GraphNetConfig,
     pub(super) expected_graphs: ExpectedGraphs,
-    /// `true` for a custom torso, which may read labels.
+    /// `true` if the torso is custom. A custom torso may read labels.
     has_custom_torso: bool,
-    /// The torso of P_F, log F, and P_B unless it is separate.
+    /// The torso of P_F and log F. It is also the torso of P_B unless `backward` is set.
     forward: Box<dyn ErasedTorso>,
     pf: Heads,
-    /// The torso of P_B, with [`BackwardPolicy::Separate`].
+    /// The separate torso of P_B; `None` unless the setting is [`BackwardPolicy::Separate`].
     backward: Option<Box<dyn ErasedTorso>>,
     pb: Option<Heads>,
     flow: Option<Mlp>,
@@ -53,9 +53,9 @@ impl GraphNet {
     /// Builds a network for the graphs and actions of an environment, with initial weights drawn from `rng`.
     ///
     /// # Errors
-    /// [`Error::Config`] for an embedding below 1, attention heads that don't divide it, a norm or jumping
-    /// knowledge of a transformer that isn't the default, a negative number of conditions, a convolution that
-    /// can't read all edge features of the environment, a schema that no graph can satisfy
+    /// [`Error::Config`] for an embedding below 1, attention heads that don't divide it, a transformer with a
+    /// norm or a jumping knowledge other than the default, a negative number of conditions, a convolution
+    /// that can't read all edge features of the environment, a schema that no graph can satisfy
     /// ([`GraphSchema::check`](crate::graph::GraphSchema::check)), and too many slots; [`Error::Contract`]
     /// for an initial graph that violates the schema; [`Error::Device`] for a device that isn't available.
     pub fn new(env: &GraphEnv, config: GraphNetConfig, device: Device, kind: Kind, rng: &mut Rng) -> Result<Self> {
@@ -81,10 +81,10 @@ impl GraphNet {
         Ok(net)
     }
 
-    /// Builds a network with a custom torso. `torso` builds it in the scope that it receives. With
-    /// [`BackwardPolicy::Separate`] it is called a second time for P_B. The settings of the default torso
-    /// (`conv`, `layers`, `embedding`, `identity`, `degrees`, `closed_walks`, `norm`, `jumping`, `ablation`,
-    /// `global`) are ignored.
+    /// Builds a network with a custom torso. The function `torso` builds the torso in the scope that it
+    /// receives. With [`BackwardPolicy::Separate`] it is called a second time for P_B. The settings of the
+    /// default torso (`conv`, `layers`, `embedding`, `identity`, `degrees`, `closed_walks`, `norm`,
+    /// `jumping`, `ablation`, `global`) are ignored.
     ///
     /// # Errors
     /// [`Error::Config`] for a negative number of conditions, a schema that no graph can satisfy, too many
@@ -101,11 +101,11 @@ impl GraphNet {
         Self::build(env, |scope| Box::new(torso(scope)), config, device, kind, rng)
     }
 
-    /// Builds a network with a custom torso that computes on tensors, as [`with_torso`](Self::with_torso)
-    /// does for a [`Torso`].
+    /// Builds a network with a custom torso that computes on tensors. Use [`with_torso`](Self::with_torso)
+    /// for a [`Torso`] instead.
     ///
     /// # Errors
-    /// The errors of [`with_torso`](Self::with_torso).
+    /// Returns the errors of [`with_torso`](Self::with_torso).
     pub fn with_tensor_torso<T: TensorTorso + Send + 'static>(
         env: &GraphEnv,
         mut torso: impl FnMut(&mut Scope<'_>) -> T,
@@ -117,7 +117,7 @@ impl GraphNet {
         Self::build(env, |scope| Box::new(InTensors(torso(scope))), config, device, kind, rng)
     }
 
-    /// Builds a network with the torsos that `torso` returns.
+    /// Builds a network with the torsos that the function `torso` returns.
     fn build(
         env: &GraphEnv,
         mut torso: impl FnMut(&mut Scope<'_>) -> Box<dyn ErasedTorso>,
@@ -169,14 +169,16 @@ impl GraphNet {
         })
     }
 
-    /// The network's configuration, with [`ConvKind::Auto`](super::ConvKind::Auto) (of the default torso) and
-    /// [`Symmetry::Auto`](super::Symmetry::Auto) resolved.
+    /// The network's configuration, in which the automatic choices [`ConvKind::Auto`](super::ConvKind::Auto)
+    /// (of the default torso) and [`Symmetry::Auto`](super::Symmetry::Auto) are replaced by the values
+    /// chosen.
     #[must_use]
     pub fn config(&self) -> &GraphNetConfig {
         &self.config
     }
 
-    /// Adds the symmetry of graphs to the embeddings of a torso, if the network reads it.
+    /// Adds the numbers of automorphisms of the graphs to the embeddings of a torso, if the network reads
+    /// them.
     fn add_symmetry<E: Engine>(
         &self,
         engine: &E,
@@ -189,7 +191,8 @@ impl GraphNet {
         }
     }
 
-    /// Computes the blocks of logits of the heads of one direction, whose symmetries are given.
+    /// Computes the blocks of logits of all heads of one direction. `symmetries` must be of the same
+    /// direction.
     fn blocks<E: HeadEngine>(
         &self,
         heads: &Heads,
@@ -248,7 +251,8 @@ impl GraphNetwork for GraphNet {
             let embeddings = torso.embed_tensors(&engine, conditions.as_ref())?;
             self.add_symmetry(&engine, embeddings, batch.symmetries(direction))
         };
-        // A policy counts symmetries for the requested directions only.
+        // The policy counts symmetries only for the directions that it requests, so one of these directions
+        // is used.
         let direction = if needs_forward { Direction::Forward } else { Direction::Backward };
         let needs_shared = needs_forward || needs_shared_pb;
         let shared = needs_shared.then(|| embed(self.forward.as_ref(), direction)).transpose()?;
@@ -273,7 +277,7 @@ impl GraphNetwork for GraphNet {
         let pf = blocks(Some(&self.pf).filter(|_| needs_pf), shared.as_ref(), Direction::Forward)?;
         let pb =
             blocks(self.pb.as_ref().filter(|_| needs_pb), separate.as_ref().or(shared.as_ref()), Direction::Backward)?;
-        // The conditions were checked above if there are logits of P_F.
+        // The conditions were checked above if logits of P_F were computed.
         let pf_scale = pf.as_ref().and_then(|_| self.estimators.pf_scale(batch.conditions.as_ref()));
         let values = log_flow.into_iter().collect();
         Ok(NetworkOutput { pf: scale_blocks(pf), pb: scale_blocks(pb), values, pf_scale })

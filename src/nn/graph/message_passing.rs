@@ -1,4 +1,4 @@
-//! The default torso of a graph network.
+//! The default torso of a graph network: message passing.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,35 +11,36 @@ use crate::Result;
 use crate::graph::GraphSchema;
 use crate::nn::{Linear, Scope};
 
-/// The rounds of message passing that heads read (Xu et al., *Representation Learning on Graphs with Jumping
-/// Knowledge Networks*, 2018, section 4.1).
+/// The rounds of message passing from which the embeddings for the heads are computed (Xu et al.,
+/// *Representation Learning on Graphs with Jumping Knowledge Networks*, 2018, section 4.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum JumpingKnowledge {
-    /// Only the last round (the default).
+    /// Uses only the result of the last round (the default).
     #[default]
     Last,
-    /// A linear map of the concatenated node features: those before the first round and those after each
-    /// round.
+    /// Uses a linear map of the concatenated node features before the first round and after each round.
     Concat,
-    /// A linear map of the elementwise maximum of all rounds and the node features before the first round.
+    /// Uses a linear map of the elementwise maximum of the node features before the first round and after
+    /// each round.
     Max,
 }
 
-/// The layers of a [`JumpingKnowledge`].
+/// The layers that [`JumpingKnowledge`] needs.
 #[derive(Debug)]
 enum Jumping {
     Last,
-    /// The linear map, split into a part per round.
+    /// The linear map of the concatenated features, split into one layer for the features before the first
+    /// round and one for each round.
     Concat(Vec<Linear>),
     Max(Linear),
 }
 
 impl Jumping {
-    /// Builds the layers for `rounds` rounds of this width.
+    /// Builds the layers for `rounds` rounds whose features have this width.
     fn new(scope: &mut Scope<'_>, kind: JumpingKnowledge, rounds: usize, width: i64) -> Self {
         let part = |k: usize| {
             let mut scope = scope.sub(&format!("round{k}"));
-            // Only the last part has a bias, which is the bias of the whole map.
+            // Only the last layer has a bias, because the sum of all layers needs only one.
             let build = if k == rounds { Linear::new } else { Linear::without_bias };
             let layer = build(&mut scope, width, width);
             layer.scale((rounds as f64 + 1.0).sqrt().recip());
@@ -52,8 +53,8 @@ impl Jumping {
         }
     }
 
-    /// Adds round `k` to the result of the rounds before it. `before` must have as many rows as `rows`, the
-    /// result of round `k`.
+    /// Adds the contribution of round `k` to the result of the rounds before it. `rows` is the output of
+    /// round `k`, and `before` must have as many rows.
     fn read<E: Engine>(&self, engine: &E, k: usize, before: Option<E::Rows>, rows: &E::Rows) -> Option<E::Rows> {
         let round = match self {
             Self::Last => return None,
@@ -67,7 +68,8 @@ impl Jumping {
         })
     }
 
-    /// Computes the final rows from the result of [`read`](Self::read) for all rounds, and the last round.
+    /// Computes the final rows from the result of [`read`](Self::read) after all rounds, and from the rows of
+    /// the last round.
     fn finish<E: Engine>(&self, engine: &E, read: Option<E::Rows>, last: E::Rows) -> E::Rows {
         match (self, read) {
             (Self::Max(map), Some(read)) => engine.linear(map, &read),
@@ -76,11 +78,11 @@ impl Jumping {
     }
 }
 
-/// The default torso of a [`GraphNet`](super::GraphNet): node features, rounds of message passing, and
-/// pooling over each graph.
+/// The default torso of a [`GraphNet`](super::GraphNet). It computes node features, applies rounds of message
+/// passing, and pools the nodes of each graph.
 ///
-/// [`GraphNet::new`](super::GraphNet::new) builds it from the environment's schema. Graph embeddings are
-/// twice as wide as node embeddings.
+/// [`GraphNet::new`](super::GraphNet::new) builds this torso from the environment's schema. Graph embeddings
+/// are twice as wide as node embeddings.
 #[derive(Debug)]
 pub struct MessagePassing {
     features: NodeFeatures,
@@ -92,7 +94,7 @@ pub struct MessagePassing {
 }
 
 impl MessagePassing {
-    /// Builds a torso for graphs of a schema with these classes of labels.
+    /// Builds a torso for graphs of a schema. The network distinguishes node labels by these classes.
     pub(crate) fn new(scope: &mut Scope<'_>, schema: &GraphSchema, labels: &Labels, config: &GraphNetConfig) -> Self {
         let width = config.embedding;
         let features = NodeFeatures::new(&mut scope.sub("features"), schema, labels, config);
@@ -109,21 +111,22 @@ impl MessagePassing {
     }
 }
 
-/// Builds the map from a condition to `outputs` numbers; `None` without conditions.
+/// Builds the linear map from a condition to `outputs` numbers; `None` if the network has no conditions.
 pub(super) fn condition_layer(scope: &mut Scope<'_>, config: &GraphNetConfig, outputs: i64) -> Option<Linear> {
     let inputs = config.estimators.n_conditions;
     (inputs > 0).then(|| Linear::new(&mut scope.sub("condition"), inputs, outputs))
 }
 
-/// Builds the map from the embedding of a graph to the message that each of its nodes receives from it, as
-/// from a virtual node; `None` without such messages.
+/// Builds the linear map from the embedding of a graph to a message that each of its nodes receives, as from
+/// a virtual node; `None` if nodes receive no such message.
 pub(super) fn global_layer(scope: &mut Scope<'_>, config: &GraphNetConfig) -> Option<Linear> {
-    // A condition reaches nodes only through the embedding of their graph.
+    // The message is also needed if there are conditions, because a condition reaches nodes only through the
+    // embedding of their graph.
     let is_global = config.global || config.estimators.n_conditions > 0;
     is_global.then(|| Linear::new(&mut scope.sub("global"), 2 * config.embedding, config.embedding))
 }
 
-/// Adds the message of each graph to its nodes.
+/// Adds the message of each graph to the embeddings of its nodes.
 pub(super) fn add_global<E: Engine>(
     engine: &E,
     global: Option<&Linear>,
@@ -172,7 +175,7 @@ mod tests {
     use crate::nn::{ConvKind, NormKind, Parameters};
 
     /// Compares jumping knowledge with the outputs of networks with fewer rounds. Weights are drawn in the
-    /// order of rounds, so the first rounds of all networks are equal.
+    /// order of rounds, so the rounds that several networks have in common have equal weights.
     #[test]
     fn jumping_knowledge_reads_the_rounds_of_networks_with_fewer() {
         const ROUNDS: usize = 3;

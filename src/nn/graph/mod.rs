@@ -1,5 +1,5 @@
-//! Networks over a [`GraphBatch`](crate::graph::GraphBatch): torsos of message passing or attention, with a
-//! head of logits per action type.
+//! Networks that evaluate a [`GraphBatch`](crate::graph::GraphBatch). A torso of message passing or attention
+//! is followed by a head of logits per action type.
 
 mod config;
 mod conv;

@@ -13,22 +13,22 @@ use crate::nn::host::Packed;
 use crate::nn::{NetworkOutput, Parameters};
 use crate::quantity::Quantities;
 
-/// A network on batches of graphs. Implement it for a custom GNN; to replace only the torso of a
+/// A network that evaluates batches of graphs. Implement it for a custom GNN; to replace only the torso of a
 /// [`GraphNet`](super::GraphNet), implement [`Torso`](super::Torso) instead.
 pub trait GraphNetwork {
-    /// Computes the blocks of logits and the estimates that `wants` contains.
+    /// Computes the blocks of logits and the estimates that `wants` requests.
     ///
     /// # Errors
-    /// Any error of the network. The caller checks the shapes of the output.
+    /// Returns any error of the network. The caller checks the shapes of the output.
     fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<NetworkOutput>;
 
     /// Returns a copy of the network for a roll-out without conditions
-    /// ([`Policy::on_host`](crate::policy::Policy::on_host)), with the same distributions up to rounding;
-    /// `None` (the default) if there is none.
+    /// ([`Policy::on_host`](crate::policy::Policy::on_host)). The copy has the same distributions up to
+    /// rounding. Returns `None` (the default) if the network can't be copied.
     ///
     /// A [`GraphNet`](super::GraphNet) returns a copy if its torso is a [`Torso`](super::Torso) and not a
-    /// [`TensorTorso`](super::TensorTorso), it has no conditions, and its weights are on the host in single
-    /// precision. For the backward direction P_B must be learned.
+    /// [`TensorTorso`](super::TensorTorso), if it has no conditions, and if its weights are on the host in
+    /// single precision. A copy for the backward direction also requires that P_B is learned.
     ///
     /// ```
     /// use gfn::env::{Direction, Env};
@@ -45,25 +45,25 @@ pub trait GraphNetwork {
         None
     }
 
-    /// Returns how the policy must count symmetries for [`GraphBatch::symmetries`] in this direction; `None`
-    /// (the default) if the network doesn't read them.
+    /// Returns the method by which the policy must count the automorphisms for [`GraphBatch::symmetries`] in
+    /// this direction; `None` (the default) if the network doesn't use them.
     fn sees_symmetry(&self, _direction: Direction) -> Option<SymmetryCount> {
         None
     }
 
-    /// Returns `false` if the network's output for a node doesn't depend on the node's label
+    /// Returns `false` if the network's output for a node never depends on the node's label
     /// ([`GraphBatch::node_labels`]). Defaults to `true`.
     fn sees_labels(&self) -> bool {
         true
     }
 
-    /// Returns log Z for each of `n` trajectories, `[n]`; `None` (the default) without an estimate.
-    /// `conditions` is `[n, C]`.
+    /// Returns log Z for each of `n` trajectories, `[n]`; `None` (the default) if the network has no
+    /// estimate. `conditions` is `[n, C]`.
     fn log_z(&self, _conditions: Option<&Tensor>, _n: usize) -> Option<Tensor> {
         None
     }
 
-    /// The trained parameters. Batches are encoded on their device.
+    /// The trained parameters of the network. Batches are encoded on their device.
     fn parameters(&self) -> &Parameters;
 }
 
@@ -93,10 +93,10 @@ impl<N: GraphNetwork> GraphNetwork for &N {
     }
 }
 
-/// Returns reduced graphs, on which a network is evaluated instead of the states; `None` if the environment's
-/// rules don't reduce them. `merges` is the argument of [`ReducedStates::of`].
+/// Returns the reduced graphs on which the network is evaluated instead of the states; `None` if the
+/// environment's rules don't reduce the states. `merges` is the argument of [`ReducedStates::of`].
 ///
-/// A network that reads symmetries is always evaluated on whole graphs.
+/// A network that uses numbers of automorphisms is always evaluated on whole graphs.
 pub(crate) fn reduced_states(
     network: &dyn GraphNetwork,
     env: &GraphEnv,
@@ -110,23 +110,24 @@ pub(crate) fn reduced_states(
     ReducedStates::of(env, states, network.sees_labels(), merges)
 }
 
-/// A [`GraphNet`] in one direction during a roll-out. Parameters are packed when they are first used.
+/// A [`GraphNet`] that is evaluated on the host in one direction during a roll-out. Parameters are packed
+/// when they are first used.
 pub(super) struct HostGraphNet<'a> {
     net: &'a GraphNet,
-    /// The torso of this direction.
+    /// The torso for the heads of this direction.
     torso: &'a dyn HostTorso,
     direction: Direction,
     packed: Packed,
 }
 
 impl<'a> HostGraphNet<'a> {
-    /// Creates the policy with an empty cache.
+    /// Creates the host network with an empty cache of packed parameters.
     pub(super) fn new(net: &'a GraphNet, torso: &'a dyn HostTorso, direction: Direction) -> Self {
         Self { net, torso, direction, packed: Packed::default() }
     }
 
-    /// Computes the blocks of logits of some graphs, each `[rows, width]` row by row, in the order of the
-    /// action types.
+    /// Computes the blocks of logits of some graphs, in the order of the action types. Each block is `[rows,
+    /// width]` row by row.
     fn blocks(&self, arrays: &GraphArrays, symmetries: Option<&MoveSymmetries>) -> Result<Vec<Vec<f32>>> {
         self.net.expected_graphs.check_graphs(arrays)?;
         if let Some(symmetries) = symmetries {
@@ -161,8 +162,8 @@ impl HostPolicy<GraphEnv> for HostGraphNet<'_> {
     }
 }
 
-/// Expands a network's output for reduced states to all rows: row `i` of the result is row `rows[i]` of
-/// `output`. The result is 0 if `output` is empty, because then no move at these rows is legal.
+/// Expands the network's output for reduced graphs to the rows of whole graphs: row `i` of the result is row
+/// `rows[i]` of `output`. If `output` is empty, the result is 0, because then no move at these rows is legal.
 fn expand_rows(output: &[f32], rows: &[usize], width: usize) -> Vec<f32> {
     if output.is_empty() {
         return vec![0.0; rows.len() * width];

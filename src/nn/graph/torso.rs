@@ -9,55 +9,56 @@ use crate::{Error, Result};
 /// The output of a [`Torso`].
 #[derive(Debug)]
 pub struct Embeddings<R = Tensor> {
-    /// Embeddings of nodes, `[N, D]`.
+    /// The embedding of each node, `[N, D]`.
     pub nodes: R,
-    /// Embeddings of graphs, `[B, G]`.
+    /// The embedding of each graph, `[B, G]`.
     pub graphs: R,
 }
 
-/// A network from a batch of graphs to embeddings of nodes and graphs.
+/// The part of a network that computes embeddings of nodes and graphs from a batch of graphs.
 /// [`GraphNet::with_torso`](super::GraphNet::with_torso) adds heads for all action types, the state flow and
 /// log Z to a custom torso.
 ///
-/// It is written in the operations of an [`Engine`], and is therefore fast in roll-outs, too. For layers that
-/// need tensors implement [`TensorTorso`] instead. Build its layers in the scope that `with_torso` passes.
-/// `examples/custom_network.rs` has a torso with custom node features.
+/// A torso is written in the operations of an [`Engine`], and is therefore fast in roll-outs, too. If its
+/// layers need tensors, implement [`TensorTorso`] instead. Build the layers in the scope that `with_torso`
+/// passes. `examples/custom_network.rs` has a torso with custom node features.
 pub trait Torso: std::fmt::Debug {
-    /// The widths of node and graph embeddings, `D` and `G`.
+    /// The widths of node embeddings, `D`, and of graph embeddings, `G`.
     fn widths(&self) -> (i64, i64);
 
-    /// Computes the embeddings of a batch. `conditions` is `[B, C]`, in the parameters' kind, if the network
-    /// takes conditions.
+    /// Computes the embeddings of a batch. If the network takes conditions, `conditions` is `[B, C]`, in the
+    /// kind (data type) of the parameters.
     ///
     /// # Errors
-    /// Any error of the torso.
+    /// Returns any error of the torso.
     fn embed<E: Engine>(&self, engine: &E, conditions: Option<&E::Rows>) -> Result<Embeddings<E::Rows>>;
 }
 
 /// A [`Torso`] whose layers compute on tensors.
-/// [`GraphNet::with_tensor_torso`](super::GraphNet::with_tensor_torso) adds heads to it. Roll-outs then use
-/// tensors, too, which is slower for few graphs.
+/// [`GraphNet::with_tensor_torso`](super::GraphNet::with_tensor_torso) adds heads to it. With such a torso
+/// roll-outs use tensors, too, which is slower for small batches.
 pub trait TensorTorso: std::fmt::Debug {
-    /// The widths of node and graph embeddings, `D` and `G`.
+    /// The widths of node embeddings, `D`, and of graph embeddings, `G`.
     fn widths(&self) -> (i64, i64);
 
-    /// Computes the embeddings of a batch. `conditions` is `[B, C]`, in the parameters' kind, if the network
-    /// takes conditions.
+    /// Computes the embeddings of a batch. If the network takes conditions, `conditions` is `[B, C]`, in the
+    /// kind (data type) of the parameters.
     ///
     /// # Errors
-    /// Any error of the torso.
+    /// Returns any error of the torso.
     fn embed(&self, batch: &GraphBatch<'_>, conditions: Option<&Tensor>) -> Result<Embeddings>;
 }
 
-/// An object-safe [`Torso`] or [`TensorTorso`]. The methods check the shapes of the embeddings.
+/// An object-safe interface of a [`Torso`] or a [`TensorTorso`]. The methods check the shapes of the
+/// embeddings.
 pub(super) trait ErasedTorso: std::fmt::Debug + Send {
     fn widths(&self) -> (i64, i64);
     fn embed_tensors(&self, graphs: &TensorGraphs<'_>, conditions: Option<&Tensor>) -> Result<Embeddings>;
-    /// The torso on the host, without conditions; `None` for a [`TensorTorso`].
+    /// Returns the torso for evaluation on the host, without conditions; `None` for a [`TensorTorso`].
     fn on_host(&self) -> Option<&dyn HostTorso>;
 }
 
-/// A [`Torso`] on the host.
+/// A [`Torso`] that is evaluated on the host.
 pub(super) trait HostTorso {
     fn embed_host(&self, graphs: &HostGraphs<'_>) -> Result<Embeddings<HostRows>>;
 }
@@ -82,7 +83,7 @@ impl<T: Torso> HostTorso for T {
     }
 }
 
-/// An [`ErasedTorso`] that is a [`TensorTorso`].
+/// A wrapper that makes a [`TensorTorso`] an [`ErasedTorso`].
 #[derive(Debug)]
 pub(super) struct InTensors<T>(pub(super) T);
 
@@ -100,10 +101,10 @@ impl<T: TensorTorso + Send> ErasedTorso for InTensors<T> {
     }
 }
 
-/// Returns the embeddings of a torso with these widths of nodes and graphs.
+/// Checks the embeddings that a torso with these widths of nodes and graphs computed, and returns them.
 ///
 /// # Errors
-/// [`Error::Shape`] for embeddings of other widths or numbers of rows.
+/// [`Error::Shape`] if the embeddings have other widths or other numbers of rows.
 fn check_shapes<E: HeadEngine>(
     engine: &E,
     embeddings: Embeddings<E::Rows>,
@@ -125,12 +126,12 @@ fn check_shapes<E: HeadEngine>(
     Ok(embeddings)
 }
 
-/// Returns the conditions of a batch for a network that takes `n_conditions` numbers per graph,
-/// `[B, n_conditions]`, in this kind; `None` if it takes no conditions.
+/// Checks and returns the conditions of a batch, `[B, n_conditions]`, converted to `kind`; `None` if the
+/// network takes no conditions (`n_conditions` is 0).
 ///
 /// # Errors
-/// [`Error::Shape`] for conditions of another shape; [`Error::Missing`] for a network without conditions that
-/// gets some, and a network with conditions that gets none.
+/// [`Error::Shape`] for conditions of another shape; [`Error::Missing`] if conditions are given to a network
+/// that takes none, or are missing for a network that takes some.
 pub(in crate::nn) fn checked_conditions(
     batch: &GraphBatch<'_>,
     n_conditions: i64,
@@ -138,7 +139,7 @@ pub(in crate::nn) fn checked_conditions(
 ) -> Result<Option<Tensor>> {
     match (&batch.conditions, n_conditions) {
         (None, 0) => Ok(None),
-        // Constant conditions have no columns, so they are equivalent to no conditions.
+        // Conditions without columns are equivalent to no conditions.
         (Some(conditions), 0) if conditions.size() == [batch.len() as i64, 0] => Ok(None),
         (Some(conditions), n) if n > 0 => {
             let expected = vec![batch.len() as i64, n];
@@ -172,7 +173,7 @@ mod tests {
     use crate::nn::{GraphNet, GraphNetConfig, GraphNetwork};
     use crate::quantity::Quantities;
 
-    /// A torso whose embeddings have width 2, while [`Torso::widths`] returns these widths.
+    /// A torso whose embeddings have width 2, although [`Torso::widths`] returns these two widths.
     #[derive(Debug)]
     struct WrongWidths(i64, i64);
 

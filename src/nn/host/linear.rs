@@ -1,21 +1,21 @@
 //! Linear layers on the host, for the small batches of a roll-out.
 //!
-//! A step of a roll-out has a few states. For these, the overhead of a libtorch operation is some
+//! A step of a roll-out evaluates a few states. For so few rows, the overhead of a libtorch operation is some
 //! microseconds, and its matrix product repacks the weights in each call, which costs more than the product
-//! itself. Here weights are packed once per roll-out.
+//! itself. The layers here pack their weights once per roll-out.
 
 use tch::Tensor;
 
 use crate::nn::Linear;
 use crate::parallel;
 
-/// The number of outputs that are computed together, which fill two registers of eight.
+/// The number of outputs that are computed together. They fill two vector registers of eight numbers.
 const LANES: usize = 16;
-/// The number of rows in a task of a thread.
+/// The number of rows that a thread computes in one task.
 pub(super) const ROWS_PER_TASK: usize = 128;
 
-/// A copy of a linear layer on the host in single precision. Its weights are packed for products with a few
-/// rows.
+/// A copy of a linear layer on the host in single precision. Its weights are packed in an order that makes
+/// products with a few rows fast.
 ///
 /// ```
 /// use gfn::nn::HostLinear;
@@ -28,19 +28,19 @@ pub(super) const ROWS_PER_TASK: usize = 128;
 pub struct HostLinear {
     inputs: usize,
     outputs: usize,
-    /// The weights of every input, for each group of [`LANES`] outputs: `[groups, inputs, LANES]`. The last
+    /// The weights of every input for each group of [`LANES`] outputs, `[groups, inputs, LANES]`. The last
     /// group is padded with zeros.
     panels: Vec<f32>,
-    /// `[groups * LANES]`.
+    /// The bias of each output, padded with zeros, `[groups * LANES]`.
     bias: Vec<f32>,
 }
 
 impl HostLinear {
-    /// Copies a layer with its current noise.
+    /// Copies a linear layer, including its current noise.
     ///
     /// # Panics
-    /// If the layer isn't in single precision. [`Engine`](crate::nn::Engine) operations on the host only run
-    /// for parameters in single precision.
+    /// If the layer isn't in single precision. The host versions of [`Engine`](crate::nn::Engine) operations
+    /// are used only for parameters in single precision.
     #[must_use]
     pub fn of(layer: &Linear) -> Self {
         let (weight, bias) = layer.effective();
@@ -50,7 +50,7 @@ impl HostLinear {
     /// Creates a layer with a weight `[outputs, inputs]` and a bias `[outputs]`, both in single precision.
     ///
     /// # Panics
-    /// If they aren't in single precision.
+    /// If the weight or the bias isn't in single precision.
     #[must_use]
     pub fn new(weight: &Tensor, bias: Option<&Tensor>) -> Self {
         let size = weight.size();
@@ -81,8 +81,8 @@ impl HostLinear {
         self.outputs
     }
 
-    /// Applies the layer to each row: `[rows, inputs]` to `[rows, outputs]`. It uses several threads if there
-    /// are more than 128 rows.
+    /// Applies the layer to each row: `[rows, inputs]` to `[rows, outputs]`. More than 128 rows are divided
+    /// among several threads.
     ///
     /// # Panics
     /// If `x` holds fewer than `rows` rows.
@@ -95,19 +95,20 @@ impl HostLinear {
         parallel::map(&blocks, 1, |block| self.forward(block, block.len() / self.inputs)).concat()
     }
 
-    /// Applies the layer to each row, on this thread: `[rows, inputs]` to `[rows, outputs]`.
+    /// Applies the layer to each row on the calling thread: `[rows, inputs]` to `[rows, outputs]`.
     pub(super) fn forward(&self, x: &[f32], rows: usize) -> Vec<f32> {
         let mut out = vec![0.0; rows * self.outputs];
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
             #[allow(unsafe_code, reason = "wide registers can only be asked for at run time")]
-            // SAFETY: the processor has AVX2 and FMA, the only features that the function requires.
+            // SAFETY: the processor was found to have AVX2 and FMA, which are the only features that the
+            // function requires.
             unsafe {
                 self.product_wide(x, rows, &mut out);
             }
             return out;
         }
-        // AArch64 always has fused multiplication; other targets only use it if it was detected above.
+        // AArch64 always has fused multiplication. On other targets it is used only if it was detected above.
         self.product::<{ cfg!(target_arch = "aarch64") }>(x, rows, &mut out);
         out
     }
@@ -118,8 +119,8 @@ impl HostLinear {
         self.product::<true>(x, rows, out);
     }
 
-    /// Computes all outputs. Each output sums over the inputs in their order for any number of rows, so the
-    /// result of a row doesn't depend on the other rows.
+    /// Computes all outputs of all rows. Each output is a sum over the inputs in their order, for any number
+    /// of rows. So the result of a row doesn't depend on the other rows.
     #[inline(always)]
     fn product<const FUSED: bool>(&self, x: &[f32], rows: usize, out: &mut [f32]) {
         const TILE: usize = 6;
@@ -142,7 +143,8 @@ impl HostLinear {
         }
     }
 
-    /// Computes one group of outputs for `ROWS` rows, beginning at row `first`. The sums stay in registers.
+    /// Computes one group of outputs for `ROWS` rows, beginning at row `first`. The sums stay in registers,
+    /// which makes it fast.
     #[inline(always)]
     fn tile<const ROWS: usize, const FUSED: bool>(
         &self,
@@ -156,7 +158,8 @@ impl HostLinear {
         let mut sums = [*bias; ROWS];
         let rows: [&[f32]; ROWS] = std::array::from_fn(|r| &x[(first + r) * self.inputs..][..self.inputs]);
         for (k, weights) in panel.as_chunks::<LANES>().0.iter().enumerate() {
-            // The compiler vectorises these loops over indices, but not the same loops over iterators.
+            // The loops are over indices, because the compiler vectorises them, but not the same loops over
+            // iterators.
             for r in 0..ROWS {
                 let factor = rows[r][k];
                 for j in 0..LANES {
@@ -169,7 +172,7 @@ impl HostLinear {
         let start = group * LANES;
         let width = (self.outputs - start).min(LANES);
         for (r, sum) in sums.iter().enumerate() {
-            // The copy reads the whole array. If only a part is read, the sums don't stay in registers, which
+            // The whole array is copied. If only a part were read, the sums wouldn't stay in registers, which
             // is 15 times slower.
             let whole = *sum;
             out[(first + r) * self.outputs + start..][..width].copy_from_slice(&whole[..width]);

@@ -9,7 +9,7 @@ use crate::nn::{Activation, LayerNorm, Mlp};
 use crate::parallel;
 
 impl LayerNorm {
-    /// Copies the norm, whose parameters must be in single precision, to the host.
+    /// Copies the norm to the host. Its parameters must be in single precision.
     pub fn on_host(&self) -> HostNorm {
         HostNorm { width: self.width as usize, affine: self.affine.as_ref().map(|(w, b)| (floats(w), floats(b))) }
     }
@@ -23,7 +23,7 @@ pub struct HostNorm {
 }
 
 impl HostNorm {
-    /// Normalises each row of `[rows, width]` in place.
+    /// Normalises each row of `x`, `[rows, width]`, in place.
     pub fn apply(&self, x: &mut [f32]) {
         let n = self.width as f64;
         for row in x.chunks_exact_mut(self.width) {
@@ -43,7 +43,7 @@ impl HostNorm {
 /// A copy of a perceptron ([`Mlp`]) on the host, in single precision and without gradients. Use it for small
 /// batches, where the overhead of tensor operations dominates.
 ///
-/// The outputs of a row don't depend on the other rows, not even in the last bit.
+/// The outputs of a row don't depend on the other rows, even in the last bit.
 ///
 /// ```
 /// use gfn::{Rng, nn::{HostMlp, Mlp, MlpConfig, Parameters}};
@@ -59,23 +59,23 @@ impl HostNorm {
 #[derive(Debug)]
 pub struct HostMlp {
     activation: Activation,
-    /// An optional norm and the activation, applied to the input before the first layer; `None` to apply
-    /// neither.
+    /// The optional norm and the activation that are applied to the input before the first layer; `None` if
+    /// neither is applied.
     input_layer: Option<Option<HostNorm>>,
     hidden: Vec<(HostLinear, Option<HostNorm>)>,
     output: HostLinear,
 }
 
 impl HostMlp {
-    /// Copies the perceptron with its current noise. Returns `None` if it isn't on the host in single
-    /// precision.
+    /// Copies a perceptron with its current noise. Returns `None` unless the perceptron is on the host in
+    /// single precision.
     #[must_use]
     pub fn new(mlp: &Mlp) -> Option<Self> {
         is_on_host_in_f32(mlp).then(|| Self::from_mlp(mlp))
     }
 
-    /// Copies the perceptron with its current noise, restricted to some outputs in the order of `columns`.
-    /// Returns `None` if it isn't on the host in single precision.
+    /// Copies a perceptron with its current noise, with only the outputs `columns`, in this order. Returns
+    /// `None` unless the perceptron is on the host in single precision.
     #[must_use]
     pub fn some_outputs(mlp: &Mlp, columns: &[i64]) -> Option<Self> {
         is_on_host_in_f32(mlp).then(|| {
@@ -85,17 +85,18 @@ impl HostMlp {
         })
     }
 
-    /// Copies the perceptron, restricted to a range of outputs, for inputs to which this norm and the
-    /// activation of `mlp` are applied first. Returns `None` if it isn't on the host in single precision.
+    /// Copies a perceptron with only a range of its outputs. Before the first layer, the copy applies `norm`
+    /// and the activation of `mlp` to its input. Returns `None` unless the perceptron is on the host in
+    /// single precision.
     pub(crate) fn after_layer(norm: Option<&LayerNorm>, mlp: &Mlp, outputs: Range<i64>) -> Option<Self> {
         let columns: Vec<i64> = outputs.collect();
         Some(Self { input_layer: Some(norm.map(LayerNorm::on_host)), ..Self::some_outputs(mlp, &columns)? })
     }
 
-    /// Copies the perceptron with its current noise.
+    /// Copies a perceptron with its current noise.
     ///
     /// # Panics
-    /// If it isn't in single precision.
+    /// If the perceptron isn't in single precision.
     pub(in crate::nn) fn from_mlp(mlp: &Mlp) -> Self {
         Self::with_output(mlp, HostLinear::of(&mlp.output))
     }
@@ -110,13 +111,13 @@ impl HostMlp {
         self.output.outputs()
     }
 
-    /// Computes the outputs: `[rows, inputs]` to `[rows, outputs]`, row by row.
+    /// Computes the outputs of each row: `[rows, inputs]` to `[rows, outputs]`.
     ///
     /// # Panics
     /// If `x` holds fewer than `rows` rows.
     #[must_use]
     pub fn forward(&self, x: Vec<f32>, rows: usize) -> Vec<f32> {
-        // A thread computes all layers of a block of rows, so that the rows stay in its cache.
+        // Each thread computes all layers of a block of rows, so that the rows stay in its cache.
         let inputs = self.hidden.first().map_or(&self.output, |(layer, _)| layer).inputs();
         if rows <= ROWS_PER_TASK || inputs == 0 {
             return self.forward_block(x, rows);
@@ -125,7 +126,7 @@ impl HostMlp {
         parallel::map(&blocks, 1, |block| self.forward_block(block.to_vec(), block.len() / inputs)).concat()
     }
 
-    /// Computes the outputs of some rows on this thread.
+    /// Computes the outputs of a block of rows on the calling thread.
     fn forward_block(&self, mut x: Vec<f32>, rows: usize) -> Vec<f32> {
         if let Some(norm) = &self.input_layer {
             self.normalise_and_activate(&mut x, norm.as_ref());
@@ -204,7 +205,7 @@ mod tests {
         for threads in [1, 2] {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             assert_eq!(pool.install(|| copy.forward(x.clone(), 1000)), one_by_one);
-            // Rows beyond the requested number are ignored.
+            // Rows of the input beyond the requested number are ignored.
             assert_eq!(pool.install(|| copy.forward(x.clone(), 700)), one_by_one[..700 * 3]);
         }
     }

@@ -8,22 +8,25 @@ use std::rc::Rc;
 use tch::Tensor;
 
 /// A cache of packed copies of parameters for one roll-out, during which the parameters don't change. A copy
-/// is built when it is first requested. The key is the memory of the parameters and the type of the copy.
+/// is built when it is first requested. The key of an entry consists of the memory of the parameters and the
+/// type of the copy.
 #[derive(Debug, Default)]
 pub(in crate::nn) struct Packed(RefCell<HashMap<(Vec<i64>, TypeId), Entry>>);
 
 #[derive(Debug)]
 struct Entry {
     packed: Rc<dyn Any>,
-    /// The parameters. They are held so that their addresses aren't reused for other tensors.
+    /// The parameters that were packed. They are held so that their addresses aren't reused for other
+    /// tensors.
     _parameters: Vec<Tensor>,
 }
 
 impl Packed {
-    /// Returns the copy of type `T` for these parameters, which `pack` builds on the first call. A layer is
-    /// identified by its weight.
+    /// Returns the copy of type `T` for these parameters. The function `pack` builds the copy on the first
+    /// call. A layer is identified by its weight.
     pub(in crate::nn) fn get_or_pack<T: 'static>(&self, parameters: &[&Tensor], pack: impl FnOnce() -> T) -> Rc<T> {
-        // The address isn't enough: a slice of a table may start at the same address as the table.
+        // The address of a tensor isn't enough to identify it: a slice of a table may start at the same
+        // address as the table.
         let identify = |tensor: &&Tensor| [vec![tensor.data_ptr() as i64], tensor.size(), tensor.stride()].concat();
         let key = (parameters.iter().flat_map(identify).collect(), TypeId::of::<T>());
         let cached = self.0.borrow().get(&key).map(|entry| Rc::clone(&entry.packed));
@@ -52,7 +55,7 @@ mod tests {
         };
         let part = table.narrow(0, 0, 2);
         assert_eq!([numels(&[&table]), numels(&[&part]), numels(&[&table]), numels(&[&table, &part])], [6, 4, 6, 10]);
-        // The second request for the same copy doesn't pack again.
+        // The second request for the same copy must return the first copy, without packing again.
         assert!(Rc::ptr_eq(&packed.get_or_pack(&[&table], || 0_usize), &packed.get_or_pack(&[&table], || 1_usize)));
         let column = |tensor: &Tensor| *packed.get_or_pack(&[tensor], || tensor.double_value(&[1]));
         assert_eq!([column(&table.select(1, 0)), column(&table.select(0, 0))], [2.0, 1.0]);

@@ -6,23 +6,24 @@ use tch::Tensor;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Activation {
-    /// `max(x, 0)`.
+    /// The rectified linear unit, `max(x, 0)`.
     #[default]
     Relu,
-    /// `x` above 0, `0.01 x` below.
+    /// The leaky rectified linear unit: `x` for positive `x`, otherwise `0.01 x`.
     LeakyRelu,
-    /// `x Phi(x)`, where `Phi` is the exact normal distribution function.
+    /// The Gaussian error linear unit, `x Phi(x)`, where `Phi` is the exact normal distribution function.
     Gelu,
-    /// `x sigmoid(x)`.
+    /// The sigmoid linear unit, `x sigmoid(x)`.
     Silu,
-    /// Hyperbolic tangent.
+    /// The hyperbolic tangent.
     Tanh,
-    /// `x` above 0, `exp(x) - 1` below.
+    /// The exponential linear unit: `x` for positive `x`, otherwise `exp(x) - 1`.
     Elu,
 }
 
 impl Activation {
-    /// Returns the activation of each element, in the same shape and kind and on the same device.
+    /// Returns the activation of each element. The result has the shape, the kind (data type) and the device
+    /// of the input.
     pub fn apply(self, x: &Tensor) -> Tensor {
         match self {
             Self::Relu => x.relu(),
@@ -34,16 +35,16 @@ impl Activation {
         }
     }
 
-    /// Replaces numbers on the host by their activations.
+    /// Replaces each number of a list on the host by its activation.
     pub(in crate::nn) fn apply_on_host(self, x: &mut [f32]) {
-        // The comparisons keep NaN, as libtorch does, so that the check before drawing finds it.
+        // The comparisons keep NaN, as libtorch does, so that the check before actions are drawn finds it.
         match self {
             Self::Relu => x.iter_mut().for_each(|x| *x = if *x < 0.0 { 0.0 } else { *x }),
             Self::LeakyRelu => x.iter_mut().for_each(|x| *x = if *x < 0.0 { 0.01 * *x } else { *x }),
             Self::Silu => x.iter_mut().for_each(|x| *x /= 1.0 + (-*x).exp()),
             Self::Tanh => x.iter_mut().for_each(|x| *x = x.tanh()),
             Self::Elu => x.iter_mut().for_each(|x| *x = if *x < 0.0 { x.exp_m1() } else { *x }),
-            // The standard library has no error function.
+            // The standard library has no error function, so libtorch computes it.
             Self::Gelu => self.apply(&Tensor::from_slice(x)).copy_data(x, x.len()),
         }
     }

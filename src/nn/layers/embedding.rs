@@ -1,11 +1,11 @@
-//! A table of learned vectors.
+//! The embedding layer, a table of learned vectors.
 
 use tch::Tensor;
 
 use crate::nn::Scope;
 
-/// A table of one learned vector per class. Its parameter is `weight`, `[classes, width]`, initially standard
-/// normal.
+/// A table with one learned vector per class. Its parameter is `weight`, `[classes, width]`, whose initial
+/// values are standard normal.
 #[derive(Debug)]
 pub struct Embedding {
     weight: Tensor,
@@ -17,15 +17,15 @@ impl Embedding {
         Self { weight: scope.normal("weight", &[classes, width], 1.0) }
     }
 
-    /// Returns the vectors of classes (i64): `[rows]` to `[rows, width]`.
+    /// Returns the vector of each class in `classes` (i64): `[rows]` to `[rows, width]`.
     ///
     /// # Panics
-    /// If a class isn't in the table (libtorch).
+    /// If a class isn't in the table (libtorch panics).
     pub fn forward(&self, classes: &Tensor) -> Tensor {
         Tensor::embedding(&self.weight, classes, -1, false, false)
     }
 
-    /// The table, `[classes, width]`.
+    /// The table of vectors, `[classes, width]`.
     pub fn weight(&self) -> &Tensor {
         &self.weight
     }

@@ -1,20 +1,20 @@
-//! Layer norm.
+//! The layer norm.
 
 use tch::Tensor;
 
 use crate::nn::Scope;
 
-/// Layer norm (Ba et al., *Layer Normalization*, 2016). It normalises each row to mean 0 and variance 1, and
-/// if it is affine applies a learned scale and shift.
+/// A layer norm (Ba et al., *Layer Normalization*, 2016). It normalises each row to mean 0 and variance 1. If
+/// it is affine, it then applies a learned scale and shift.
 #[derive(Debug)]
 pub struct LayerNorm {
     pub(in crate::nn) width: i64,
-    /// Weight and bias, if the norm is affine.
+    /// The weight and the bias; `None` if the norm isn't affine.
     pub(in crate::nn) affine: Option<(Tensor, Tensor)>,
 }
 
 impl LayerNorm {
-    /// The number added to the variance before taking its root, as in PyTorch.
+    /// The number that is added to the variance before its root is taken, as in PyTorch.
     pub(in crate::nn) const EPS: f64 = 1e-5;
 
     /// Builds a layer norm with a learned `weight` (initially 1) and `bias` (initially 0), both `[width]`.

@@ -17,14 +17,15 @@ pub struct Linear {
 }
 
 impl Linear {
-    /// Builds a linear layer with a bias.
+    /// Builds a linear layer with a weight and a bias.
     pub fn new(scope: &mut Scope<'_>, inputs: i64, outputs: i64) -> Self {
         let mut layer = Self::without_bias(scope, inputs, outputs);
         layer.bias = Some(scope.uniform("bias", &[outputs], bound(inputs)));
         layer
     }
 
-    /// Builds a linear layer without a bias. Use it before a norm, or for outputs that are summed.
+    /// Builds a linear layer without a bias. Use it before a norm, or if the outputs of several layers are
+    /// summed.
     pub fn without_bias(scope: &mut Scope<'_>, inputs: i64, outputs: i64) -> Self {
         Self { weight: scope.uniform("weight", &[outputs, inputs], bound(inputs)), bias: None, noise: None }
     }
@@ -47,7 +48,7 @@ impl Linear {
         x.linear(&weight, bias)
     }
 
-    /// Returns weight and bias, including the current noise.
+    /// Returns the weight and the bias, including the current noise.
     pub(in crate::nn) fn effective(&self) -> (Tensor, Option<Tensor>) {
         match &self.noise {
             None => (self.weight.shallow_clone(), self.bias.as_ref().map(Tensor::shallow_clone)),
@@ -55,8 +56,8 @@ impl Linear {
         }
     }
 
-    /// Multiplies weight and bias by a factor, but not their noise. Call it before training to set the size
-    /// of initial outputs.
+    /// Multiplies the weight and the bias by a factor, but not their noise. Call this method before training
+    /// to set the size of initial outputs.
     pub fn scale(&self, factor: f64) {
         tch::no_grad(|| {
             for tensor in std::iter::once(&self.weight).chain(&self.bias) {
@@ -70,13 +71,13 @@ impl Linear {
         &self.weight
     }
 
-    /// The bias without noise, `[outputs]`, if the layer has one.
+    /// The bias without noise, `[outputs]`; `None` if the layer has no bias.
     pub fn bias(&self) -> Option<&Tensor> {
         self.bias.as_ref()
     }
 }
 
-/// The bound of the uniform distribution of initial weights.
+/// Returns the bound of the uniform distribution of initial weights.
 fn bound(inputs: i64) -> f64 {
     1.0 / (inputs.max(1) as f64).sqrt()
 }

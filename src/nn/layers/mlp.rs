@@ -14,8 +14,8 @@ pub struct MlpConfig {
     pub activation: Activation,
     /// `true` for an affine layer norm before each activation.
     pub layer_norm: bool,
-    /// The initial amplitude of noise on the weights of every linear layer ([`Linear::noisy`]), for
-    /// exploration; `None` (the default) for no noise. The noise stays the same until
+    /// The initial amplitude of the noise on the weights of every linear layer ([`Linear::noisy`]), for
+    /// exploration; `None` (the default) for no noise. The noise changes only when
     /// [`Parameters::reset_noise`](crate::nn::Parameters::reset_noise) is called. Call it before each batch,
     /// and evaluate in [`Parameters::without_noise`](crate::nn::Parameters::without_noise).
     #[serde(default)]
@@ -23,7 +23,7 @@ pub struct MlpConfig {
 }
 
 impl Default for MlpConfig {
-    /// Two hidden layers of 256 with ReLU, no norm and no noise.
+    /// The default settings: two hidden layers of width 256 with ReLU, without norm and noise.
     fn default() -> Self {
         Self { hidden: vec![256, 256], activation: Activation::Relu, layer_norm: false, noise: None }
     }
@@ -51,7 +51,7 @@ pub struct Mlp {
 }
 
 impl Mlp {
-    /// Builds a perceptron from `inputs` to `outputs` features.
+    /// Builds a perceptron with these numbers of inputs and outputs.
     pub fn new(scope: &mut Scope<'_>, inputs: i64, outputs: i64, config: &MlpConfig) -> Self {
         let linear = |scope: &mut Scope<'_>, inputs, outputs| match config.noise {
             None => Linear::new(scope, inputs, outputs),
@@ -70,7 +70,7 @@ impl Mlp {
         Self { hidden, output, activation: config.activation }
     }
 
-    /// Sets every bias of the output layer to `value`, which becomes the mean of initial outputs.
+    /// Sets every bias of the output layer to `value`, which becomes the mean of the initial outputs.
     pub fn fill_output_bias(&self, value: f64) {
         if let Some(bias) = self.output.bias() {
             tch::no_grad(|| {
@@ -103,17 +103,17 @@ impl Mlp {
         });
     }
 
-    /// The kind of the parameters. The input must have the same kind.
+    /// The kind (data type) of the parameters. The input must have the same kind.
     pub fn kind(&self) -> tch::Kind {
         self.output.weight.kind()
     }
 
-    /// Converts an input to the kind and the device of the parameters.
+    /// Converts an input to the kind (data type) and the device of the parameters.
     pub(crate) fn convert_input(&self, x: &Tensor) -> Tensor {
         x.to_device(self.output.weight.device()).to_kind(self.kind())
     }
 
-    /// Computes the outputs: `[rows, inputs]` to `[rows, outputs]`.
+    /// Computes the outputs of each row: `[rows, inputs]` to `[rows, outputs]`.
     pub fn forward(&self, x: &Tensor) -> Tensor {
         self.output.forward(&self.hidden(x))
     }
@@ -132,8 +132,8 @@ impl Mlp {
         x
     }
 
-    /// Applies the output layer to rows of [`hidden`](Self::hidden). If `columns` (i64) is given, only these
-    /// outputs are computed, `[rows, columns]`.
+    /// Applies the output layer to rows that [`hidden`](Self::hidden) computed. If `columns` (i64) is given,
+    /// only the outputs with these indices are computed, `[rows, columns]`.
     ///
     /// ```
     /// use gfn::{Rng, nn::{Mlp, MlpConfig, Parameters}};

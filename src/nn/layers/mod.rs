@@ -1,6 +1,6 @@
-//! Basic layers: linear, layer norm, multi-layer perceptron, embedding table.
+//! The basic layers: linear layer, layer norm, multi-layer perceptron, embedding table.
 //!
-//! A layer registers its parameters in the scope that it is built in. Build each layer in a separate scope
+//! A layer registers its parameters in the scope in which it is built. Build each layer in a separate scope
 //! (`scope.sub("name")`).
 
 mod activation;
@@ -92,8 +92,8 @@ mod tests {
         assert!(close(&mlp.forward(&input()), &expected));
     }
 
-    /// Outputs agree with the paper's equation, are those of the mean weights without noise, and change when
-    /// noise is drawn again.
+    /// Checks that outputs agree with the paper's equation, that they are those of the mean weights if noise
+    /// is off, and that they change when noise is drawn again.
     #[test]
     fn noise_is_on_weight_and_bias() {
         let mut p = Parameters::new(Device::Cpu, Kind::Double);
@@ -120,7 +120,7 @@ mod tests {
         assert!(p.iter().filter(|p| p.tensor.requires_grad()).all(|p| p.tensor.grad().defined()));
     }
 
-    /// sign(e) sqrt|e| has mean 0 and variance E|e| = sqrt(2 / pi).
+    /// Checks the moments of the noise: `sign(e) sqrt|e|` has mean 0 and variance E|e| = sqrt(2 / pi).
     #[test]
     fn noise_has_the_moments_of_the_paper() {
         let mut p = Parameters::new(Device::Cpu, Kind::Double);

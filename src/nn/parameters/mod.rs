@@ -18,8 +18,8 @@ use tch::{Device, Kind, Tensor};
 use crate::runtime::DeviceKind;
 use crate::{Error, Result, Rng};
 
-/// The parameters of a model, in the order in which they were built. All have the same kind and are on the
-/// same device.
+/// The parameters of a model, in the order in which they were built. All have the same kind (libtorch's term
+/// for the data type) and are on the same device.
 ///
 /// Initial values are drawn on the host in f64 from an [`Rng`], so a seed gives the same model on every
 /// device.
@@ -50,23 +50,25 @@ pub struct Parameters {
     names: HashSet<String>,
     device: Device,
     kind: Kind,
-    /// The first mistake made while building: a setting, what it was, and what was expected.
+    /// The first mistake made while parameters were built: the name of the setting, its value, and the
+    /// expected value.
     mistake: Option<(&'static str, String, &'static str)>,
     /// The requested device, if it isn't available.
     missing_device: Option<Device>,
-    /// The tensors in `list` that hold noise.
+    /// The tensors of `list` that hold noise of layers with noisy weights.
     pub(in crate::nn) noise: Vec<Tensor>,
-    /// The parameter log Z, if no initial value was chosen for it.
+    /// The parameter log Z, if its initial value was left to the trainer.
     log_z_without_initial_value: Option<Tensor>,
 }
 
-/// The value of a log Z without an initial value, until the trainer sets it.
+/// The value of log Z before the trainer sets it, if no initial value was chosen.
 pub(crate) const UNSET_LOG_Z: f64 = 0.0;
 
 impl Parameters {
-    /// Creates an empty list for parameters of one kind (`Kind::Float`, or `Kind::Double` for tests of
-    /// exactness) on one device. If the kind or the device can't be used, parameters are built in single
-    /// precision or on the host instead, and [`check`](Self::check) returns an error.
+    /// Creates an empty list for parameters of one kind, which is the data type (`Kind::Float`, or
+    /// `Kind::Double` for tests of exactness), on one device. If the kind can't be used, parameters are built
+    /// in single precision, and if the device can't be used, they are built on the host; in both cases
+    /// [`check`](Self::check) returns an error.
     pub fn new(device: Device, kind: Kind) -> Self {
         let missing_device = check_device(device).is_err().then_some(device);
         let is_float = matches!(kind, Kind::Float | Kind::Double);
@@ -95,7 +97,7 @@ impl Parameters {
         self.device
     }
 
-    /// The kind of all parameters.
+    /// The kind (data type) of all parameters.
     pub fn kind(&self) -> Kind {
         self.kind
     }
@@ -106,15 +108,15 @@ impl Parameters {
         trained.map(|p| p.tensor.numel() as i64).sum()
     }
 
-    /// The parameters, in the order in which they were built.
+    /// Returns an iterator over the parameters, in the order in which they were built.
     pub fn iter(&self) -> std::slice::Iter<'_, Parameter> {
         self.list.iter()
     }
 
-    /// Returns a number that grows when values are changed by [`Adam`](crate::optim::Adam), by restoring a
-    /// checkpoint, or by an in-place libtorch operation. An equal number doesn't prove that nothing has
-    /// changed: libtorch's fused optimizers, `set_data`, and writes through [`Tensor::data_ptr`] don't
-    /// increase it.
+    /// Returns a number that grows when values of parameters are changed by [`Adam`](crate::optim::Adam), by
+    /// restoring a checkpoint, or by an in-place libtorch operation. An equal number doesn't prove that
+    /// nothing has changed: libtorch's fused optimizers, `set_data`, and writes through [`Tensor::data_ptr`]
+    /// don't increase it.
     ///
     /// ```
     /// # use gfn::{Rng, nn::Parameters};
@@ -131,28 +133,29 @@ impl Parameters {
         self.list.iter().map(|p| p.tensor.internal_version() as u64).sum()
     }
 
-    /// Returns log Z if it still has no value, that is, if no value was chosen, restored or learned.
+    /// Returns the parameter log Z if its value hasn't been chosen, restored or learned yet.
     pub(crate) fn unset_log_z(&self) -> Option<Tensor> {
         let log_z = self.log_z_without_initial_value.as_ref()?;
         (log_z.double_value(&[0]) == UNSET_LOG_Z).then(|| log_z.shallow_clone())
     }
 
-    /// Sets all gradients to zero.
+    /// Sets the gradients of all parameters to zero.
     pub fn clear_gradients(&self) {
         self.list.iter().for_each(Parameter::clear_gradient);
     }
 
-    /// Returns the root scope, which has no name prefix, the group [`Group::Network`], and draws initial
-    /// values from `rng`.
+    /// Returns the root scope. Its name prefix is empty, its group is [`Group::Network`], and it draws
+    /// initial values from `rng`.
     pub fn scope<'a>(&'a mut self, rng: &'a mut Rng) -> Scope<'a> {
         Scope::root(self, rng)
     }
 
-    /// Checks that no mistake was made while building. The error is the first mistake.
+    /// Checks that no mistake was made while parameters were built. Otherwise the error describes the first
+    /// mistake.
     ///
     /// # Errors
-    /// [`Error::Config`] for a name used twice, a shape with a size below 1, a kind other than Float and
-    /// Double, and an invalid amplitude of noise; [`Error::Device`] for a device that isn't available.
+    /// [`Error::Config`] for a name used twice, a shape with a size below 1, a kind other than `Float` and
+    /// `Double`, and an invalid amplitude of noise; [`Error::Device`] for a device that isn't available.
     pub fn check(&self) -> Result<()> {
         if let Some((setting, got, expected)) = &self.mistake {
             return Err(Error::config(setting, got, expected));
@@ -164,8 +167,8 @@ impl Parameters {
     }
 
     /// Adds the variables of a `tch::nn` module to [`Group::Network`], named `prefix.name` and sorted by
-    /// name. The tensors are shared with the module, so the module is trained in place. Tensors that aren't
-    /// trainable are only saved.
+    /// name. The parameters share their tensors with the module, so training changes the module in place.
+    /// Tensors of the module that aren't trainable are saved in checkpoints, but not trained.
     ///
     /// The module's initial values come from libtorch's generator, which `tch::manual_seed` seeds.
     ///
@@ -183,7 +186,7 @@ impl Parameters {
     ///
     /// # Errors
     /// [`Error::Config`] for a name that is taken, a tensor that is registered already, or a tensor of
-    /// another kind or on another device. No variable is added then.
+    /// another kind or on another device. In these cases no variable is added.
     pub fn extend_from_var_store(&mut self, prefix: &str, module: &VarStore) -> Result<()> {
         let mut variables: Vec<(String, Tensor)> = module.variables().into_iter().collect();
         variables.sort_by(|a, b| a.0.cmp(&b.0));
@@ -236,13 +239,14 @@ impl Parameters {
         !self.noise.is_empty()
     }
 
-    /// Registers a tensor of noise, which is saved, but not trained.
+    /// Registers a tensor of noise. The tensor is saved in checkpoints, but not trained.
     pub(in crate::nn) fn push_noise(&mut self, name: String, tensor: Tensor) {
         self.noise.push(tensor.shallow_clone());
         self.push(name, tensor, Group::Network);
     }
 
-    /// Registers a tensor. A name that is taken is recorded as a mistake.
+    /// Registers a tensor as a parameter. If its name is taken, this is recorded as a mistake and the tensor
+    /// isn't registered.
     pub(in crate::nn) fn push(&mut self, name: String, tensor: Tensor, group: Group) {
         if self.names.insert(name.clone()) {
             self.list.push(Parameter { name, tensor, group });
@@ -270,7 +274,7 @@ fn describe_duplicate(name: &str) -> String {
 /// Checks that tensors can be built on a device.
 ///
 /// # Errors
-/// [`Error::Device`] otherwise.
+/// [`Error::Device`] if the device isn't available.
 fn check_device(device: Device) -> Result<()> {
     let is_available = match device {
         Device::Cpu => true,
@@ -282,7 +286,7 @@ fn check_device(device: Device) -> Result<()> {
     if is_available { Ok(()) } else { Err(error()) }
 }
 
-/// The full name of a parameter in a scope with this prefix.
+/// Returns the full name of a parameter in a scope with this prefix.
 pub(in crate::nn) fn join(prefix: &str, name: &str) -> String {
     if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") }
 }
@@ -363,7 +367,7 @@ mod tests {
 
     #[test]
     fn an_unavailable_device_is_refused_when_parameters_are_checked() {
-        // No machine has that many GPUs.
+        // No machine has 4,097 GPUs, so this device is never available.
         let mut p = Parameters::new(Device::Cuda(4096), Kind::Float);
         let mut rng = Rng::seeded(0);
         let _ = p.scope(&mut rng).uniform("w", &[2], 0.1);

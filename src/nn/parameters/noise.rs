@@ -11,17 +11,17 @@ use crate::nn::Parameters;
 /// Networks for Exploration*, 2018, eqs. 10 and 11).
 ///
 /// The noisy weight is `w + sigma_w * (f(e_out) f(e_in)^T)`, and the noisy bias is `b + sigma_b * f(e_out)`.
-/// Here `f(e) = sign(e) sqrt|e|`, and all `e` are standard normal. The amplitudes `sigma_w` and `sigma_b`
-/// start at `sigma / sqrt(inputs)`.
+/// Here `f(e) = sign(e) sqrt|e|`, and all `e` are drawn from the standard normal distribution. The amplitudes
+/// `sigma_w` and `sigma_b` start at `sigma / sqrt(inputs)`.
 #[derive(Debug)]
 pub(crate) struct WeightNoise {
     amplitude: Tensor,
     bias_amplitude: Tensor,
-    /// f(e) of each row of the weight.
+    /// The noise `f(e)` for each row of the weight.
     rows: Tensor,
-    /// f(e) of each column of the weight.
+    /// The noise `f(e)` for each column of the weight.
     columns: Tensor,
-    /// `true` if the rows of the weight are the outputs, `false` if its columns are.
+    /// `true` if the rows of the weight belong to the outputs, `false` if its columns do.
     outputs_are_rows: bool,
 }
 
@@ -41,12 +41,12 @@ impl WeightNoise {
         }
     }
 
-    /// The weight with noise.
+    /// Returns the weight with the current noise.
     pub(crate) fn weight(&self, weight: &Tensor) -> Tensor {
         weight + &self.amplitude * (self.rows.unsqueeze(1) * &self.columns)
     }
 
-    /// The bias with noise.
+    /// Returns the bias with the current noise.
     pub(crate) fn bias(&self, bias: &Tensor) -> Tensor {
         let outputs = if self.outputs_are_rows { &self.rows } else { &self.columns };
         bias + &self.bias_amplitude * outputs
@@ -63,8 +63,8 @@ impl Parameters {
     /// Draws new noise for all noisy layers ([`MlpConfig::noise`](crate::nn::MlpConfig::noise)). Without such
     /// layers `rng` isn't used.
     ///
-    /// Noise is saved with the parameters. A loss computed before this call can't be differentiated
-    /// afterwards.
+    /// The noise is saved in checkpoints with the parameters. A loss computed before this call can't be
+    /// differentiated afterwards.
     pub fn reset_noise(&self, rng: &mut Rng) {
         no_grad(|| {
             for tensor in &self.noise {
@@ -75,7 +75,7 @@ impl Parameters {
     }
 
     /// Runs `f` without noise, that is, with the mean of each weight, and restores the noise afterwards. Use
-    /// it for evaluation.
+    /// this method for evaluation.
     ///
     /// A loss computed before this call can't be differentiated afterwards.
     pub fn without_noise<T>(&self, f: impl FnOnce() -> T) -> T {

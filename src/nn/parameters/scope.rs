@@ -7,12 +7,12 @@ use super::{UNSET_LOG_Z, join};
 use crate::nn::{Group, Parameters};
 use crate::{Result, Rng};
 
-/// A scope in which parameters are built. It has a prefix for their names, their group, and the random
-/// generator of initial values.
+/// A scope in which parameters are built. It determines the prefix of their names, their group, and the
+/// random generator of their initial values.
 ///
-/// [`uniform`](Self::uniform), [`constant`](Self::constant) and [`normal`](Self::normal) register a tensor
-/// that requires a gradient, and return a shallow clone of it. A mistake is recorded and returned by
-/// [`Parameters::check`].
+/// The methods [`uniform`](Self::uniform), [`constant`](Self::constant) and [`normal`](Self::normal) register
+/// a tensor that requires a gradient, and return a shallow clone of it. A mistake is recorded, and
+/// [`Parameters::check`] returns it as an error.
 #[derive(Debug)]
 pub struct Scope<'a> {
     parameters: &'a mut Parameters,
@@ -22,7 +22,7 @@ pub struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
-    /// Creates the scope of [`Parameters::scope`].
+    /// Creates the root scope that [`Parameters::scope`] returns.
     pub(in crate::nn) fn root(parameters: &'a mut Parameters, rng: &'a mut Rng) -> Self {
         Self { parameters, rng, prefix: String::new(), group: Group::Network }
     }
@@ -42,27 +42,29 @@ impl<'a> Scope<'a> {
         Scope { prefix: self.prefix.clone(), parameters: &mut *self.parameters, rng: &mut *self.rng, group }
     }
 
-    /// The device of the parameters.
+    /// The device on which the parameters are built.
     pub fn device(&self) -> Device {
         self.parameters.device()
     }
 
-    /// The kind of the parameters.
+    /// The kind (data type) of the parameters.
     pub fn kind(&self) -> Kind {
         self.parameters.kind()
     }
 
-    /// Builds a parameter of a shape with values uniform on `[-bound, bound)`.
+    /// Builds a parameter with this shape, whose values are uniform on `[-bound, bound)`.
     pub fn uniform(&mut self, name: &str, shape: &[i64], bound: f64) -> Tensor {
         self.build(name, shape, |rng| bound * (2.0 * rng.uniform() - 1.0))
     }
 
-    /// Builds a parameter of a shape with the same value everywhere. The shape `[]` is a scalar.
+    /// Builds a parameter with this shape, whose elements all have the same value. The shape `[]` is a
+    /// scalar.
     pub fn constant(&mut self, name: &str, shape: &[i64], value: f64) -> Tensor {
         self.build(name, shape, |_| value)
     }
 
-    /// Builds the parameter log Z, `[1]`. Without an initial value the trainer sets it from its first batch.
+    /// Builds the parameter log Z, `[1]`. If `initial` is `None`, the trainer sets the initial value from its
+    /// first batch.
     pub(in crate::nn) fn log_z(&mut self, initial: Option<f64>) -> Tensor {
         let log_z = self.group(Group::LogZ).constant("log_z", &[1], initial.unwrap_or(UNSET_LOG_Z));
         if initial.is_none() {
@@ -71,13 +73,14 @@ impl<'a> Scope<'a> {
         log_z
     }
 
-    /// Builds a parameter of a shape with normally distributed values of mean 0 and standard deviation `std`.
+    /// Builds a parameter with this shape, whose values are normally distributed with mean 0 and standard
+    /// deviation `std`.
     pub fn normal(&mut self, name: &str, shape: &[i64], std: f64) -> Tensor {
         self.build(name, shape, |rng| std * rng.normal())
     }
 
-    /// Registers a tensor of another library. The tensor stays shared, and is trained in place if it requires
-    /// a gradient.
+    /// Registers a tensor that another library created. The tensor stays shared with that library, and is
+    /// trained in place if it requires a gradient.
     ///
     /// ```
     /// use gfn::{Rng, nn::Parameters};
@@ -99,15 +102,16 @@ impl<'a> Scope<'a> {
         Ok(())
     }
 
-    /// Builds noise for `n` inputs or outputs of a layer, `[n]`. It is saved, but not trained.
+    /// Builds the noise for `n` inputs or outputs of a layer, `[n]`. The noise is saved in checkpoints, but
+    /// not trained.
     pub(in crate::nn) fn noise(&mut self, name: &str, n: i64) -> Tensor {
         let (name, tensor) = self.draw(name, &[n], noise);
         self.parameters.push_noise(name, tensor.shallow_clone());
         tensor
     }
 
-    /// Checks an amplitude of noise and returns it. An invalid amplitude is recorded as a mistake, and 0 is
-    /// returned.
+    /// Checks the amplitude of noise and returns it. If the amplitude is invalid, this is recorded as a
+    /// mistake, and 0 is returned.
     pub(in crate::nn) fn checked_noise(&mut self, sigma: f64) -> f64 {
         if sigma.is_finite() && sigma >= 0.0 {
             return sigma;
@@ -117,7 +121,7 @@ impl<'a> Scope<'a> {
         0.0
     }
 
-    /// Registers a parameter whose initial values `draw` returns one by one.
+    /// Registers a parameter. The function `draw` returns its initial values one by one.
     fn build(&mut self, name: &str, shape: &[i64], draw: impl FnMut(&mut Rng) -> f64) -> Tensor {
         let (name, tensor) = self.draw(name, shape, draw);
         let tensor = tensor.set_requires_grad(true);
@@ -126,8 +130,8 @@ impl<'a> Scope<'a> {
         clone
     }
 
-    /// Returns the full name of a parameter and a tensor of its initial values. An invalid shape is recorded
-    /// as a mistake.
+    /// Returns the full name of a parameter and the tensor of its initial values. An invalid shape is
+    /// recorded as a mistake.
     fn draw(&mut self, name: &str, shape: &[i64], mut draw: impl FnMut(&mut Rng) -> f64) -> (String, Tensor) {
         let name = join(&self.prefix, name);
         const SETTING: &str = "a parameter's shape";
@@ -142,7 +146,8 @@ impl<'a> Scope<'a> {
         let mut values = Vec::new();
         match n.and_then(|n| usize::try_from(n).ok()).filter(|&n| values.try_reserve_exact(n).is_ok()) {
             Some(n) => values.extend((0..n).map(|_| draw(self.rng))),
-            // Without the reservation above, a failed allocation would abort the process.
+            // Memory for the numbers is reserved with a check above, because a failed allocation would abort
+            // the process.
             None => {
                 refuse("one whose numbers there is memory for");
                 sizes.fill(0);

@@ -5,14 +5,15 @@ use tch::Tensor;
 use super::SequenceNet;
 use crate::nn::{Activation, Embedding, LayerNorm, Linear, Scope};
 
-/// The width of a feed-forward block's hidden layer, relative to the embedding.
+/// The ratio of the width of a feed-forward block's hidden layer to the width of the embedding.
 const FEED_FORWARD: i64 = 4;
 
-/// A causal transformer. Each layer consists of causal attention and a feed-forward block, each after a layer
-/// norm and with a residual connection. The input is the sum of a learned vector of the token and a learned
-/// vector of the position.
+/// A causal transformer. Each layer consists of causal attention and a feed-forward block, each of which
+/// begins with a layer norm and has a residual connection. The input is the sum of a learned vector of the
+/// token and a learned vector of the position.
 ///
-/// A row holds the output, followed by the key and value of each layer.
+/// The row that an input leaves for later steps holds the output, followed by the key and the value of each
+/// layer.
 #[derive(Debug)]
 pub(crate) struct CausalTransformer {
     embedding: Embedding,
@@ -26,7 +27,7 @@ pub(crate) struct CausalTransformer {
 #[derive(Debug)]
 struct Layer {
     norm: LayerNorm,
-    /// The map to query, key and value, concatenated.
+    /// The linear map to query, key and value, concatenated.
     project: Linear,
     output: Linear,
     norm_feed: LayerNorm,
@@ -57,8 +58,8 @@ impl Layer {
     fn new(scope: &mut Scope<'_>, width: i64, heads: i64) -> Self {
         Self {
             norm: LayerNorm::new(&mut scope.sub("norm"), width),
-            // A bias of the key cancels in the softmax, and a bias of the value is equivalent to a bias of
-            // the output.
+            // The map has no bias, because a bias of the key cancels in the softmax, and a bias of the value
+            // is equivalent to a bias of the output.
             project: Linear::without_bias(&mut scope.sub("project"), width, 3 * width),
             output: Linear::new(&mut scope.sub("output"), width, width),
             norm_feed: LayerNorm::new(&mut scope.sub("norm_feed"), width),
@@ -70,17 +71,17 @@ impl Layer {
         }
     }
 
-    /// Computes the query, `[B, T, width]`, and the concatenated key and value, `[B, T, 2 width]`, from
-    /// `[B, T, width]`.
+    /// Computes the queries, `[B, T, width]`, and the concatenated keys and values, `[B, T, 2 width]`, from
+    /// `x`, `[B, T, width]`.
     fn project(&self, x: &Tensor) -> (Tensor, Tensor) {
         let width = x.size()[2];
         let projected = self.project.forward(&self.norm.forward(x));
         (projected.narrow(2, 0, width), projected.narrow(2, width, 2 * width))
     }
 
-    /// Applies the attention of queries `[B, T, width]` to keys and values `[B, S, 2 width]`, and the
-    /// feed-forward block. If `causal`, a query attends to keys up to its own position, otherwise to all
-    /// keys.
+    /// Applies the attention of queries `[B, T, width]` to keys and values `[B, S, 2 width]`, and then the
+    /// feed-forward block. If `causal` is `true`, a query attends to the keys up to its own position,
+    /// otherwise to all keys.
     fn attend(&self, x: &Tensor, query: &Tensor, key_value: &Tensor, causal: bool) -> Tensor {
         let b = x.size()[0];
         let width = x.size()[2];

@@ -1,4 +1,4 @@
-//! Causal networks over sequences, and their common interface.
+//! Causal networks over sequences, and the interface that they share.
 
 mod causal;
 mod recurrent;
@@ -17,12 +17,12 @@ use recurrent::{Cell, Recurrent};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SequenceKind {
-    /// Long short-term memory (Hochreiter and Schmidhuber, 1997).
+    /// A network of long short-term memory (Hochreiter and Schmidhuber, 1997).
     Lstm,
-    /// Gated recurrent units (Cho et al., 2014).
+    /// A network of gated recurrent units (Cho et al., 2014).
     Gru,
-    /// A causal transformer (Vaswani et al., 2017), with the norm before each block (Xiong et al., 2020) and
-    /// learned vectors of positions.
+    /// A causal transformer (Vaswani et al., 2017). Each block begins with the norm (Xiong et al., 2020), and
+    /// positions have learned vectors.
     Transformer {
         /// The number of attention heads, which must divide the width.
         heads: i64,
@@ -32,7 +32,7 @@ pub enum SequenceKind {
 /// The architecture and size of a sequence network.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct SequenceNetConfig {
-    /// The architecture.
+    /// The architecture of the network.
     pub kind: SequenceKind,
     /// The width of embeddings and of hidden states, at least 1.
     pub width: i64,
@@ -41,14 +41,15 @@ pub struct SequenceNetConfig {
 }
 
 impl Default for SequenceNetConfig {
-    /// A transformer of width 64 with 2 layers and 4 heads.
+    /// The default settings: a transformer of width 64 with 2 layers and 4 heads.
     fn default() -> Self {
         Self { kind: SequenceKind::Transformer { heads: 4 }, width: 64, layers: 2 }
     }
 }
 
 impl SequenceNetConfig {
-    /// Builds the network for `n_inputs` different inputs in up to `n_positions` positions.
+    /// Builds the network for sequences of up to `n_positions` inputs, each of which is one of `n_inputs`
+    /// tokens.
     ///
     /// # Errors
     /// [`Error::Config`] for a width or a number of layers below 1, and for heads that don't divide the
@@ -77,24 +78,24 @@ impl SequenceNetConfig {
 
 /// A causal network: its output at a position depends on the inputs up to and including this position.
 ///
-/// The network can read whole sequences at once, or one input per step. Each input leaves a *row* of numbers
-/// for later steps. A step reads the rows of as many preceding inputs as it needs.
+/// The network can process whole sequences at once, or one input per step. Each input results in a *row* of
+/// numbers, which is stored for later steps. A step uses the rows of as many preceding inputs as it needs.
 pub(crate) trait SequenceNet: Debug + Send {
-    /// Reads whole sequences: inputs `[B, T]` (i64) to outputs `[B, T, width]`.
+    /// Computes the outputs of whole sequences: inputs `[B, T]` (i64) to outputs `[B, T, width]`.
     fn forward(&self, inputs: &Tensor) -> Tensor;
 
-    /// Reads the input at `position` of each of `n` sequences, `[n]`, and returns the rows of these inputs,
-    /// `[n, row_width]`. `memory` holds the rows of the `reach(position)` inputs before it, the latest last,
-    /// `[n, reach, row_width]`.
+    /// Processes the input at `position` of each of `n` sequences, `[n]`, and returns the rows of these
+    /// inputs, `[n, row_width]`. `memory` holds the rows of the `reach(position)` inputs before it, `[n,
+    /// reach, row_width]`, with the most recent one last.
     fn step(&self, inputs: &Tensor, position: usize, memory: &Tensor) -> Tensor;
 
-    /// The number of earlier rows that a step at a position reads.
+    /// Returns the number of preceding rows that a step at `position` uses.
     fn reach(&self, position: usize) -> usize;
 
-    /// The number of elements of a row.
+    /// The number of elements of each row.
     fn row_width(&self) -> i64;
 
-    /// Extracts the outputs from rows: `[n, row_width]` to `[n, width]`.
+    /// Extracts the outputs from the rows of inputs: `[n, row_width]` to `[n, width]`.
     fn output(&self, rows: &Tensor) -> Tensor;
 }
 
@@ -116,7 +117,8 @@ mod tests {
         (net, parameters)
     }
 
-    /// Steps by one input give the same outputs as a pass over whole sequences, for any number of layers.
+    /// Checks that steps by one input give the same outputs as a pass over whole sequences, for any number of
+    /// layers.
     #[test]
     fn steps_agree_with_whole_sequences() {
         let inputs = Tensor::from_slice(&[3i64, 0, 1, 2, 2, 1, 0, 3, 3, 3, 0, 1]).view([2, 6]);
@@ -143,7 +145,8 @@ mod tests {
         }
     }
 
-    /// An input changes the outputs at its own and later positions, but no earlier output.
+    /// Checks that an input changes the outputs at its position and at later positions, but no earlier
+    /// output.
     #[test]
     fn outputs_do_not_depend_on_later_inputs() {
         let inputs = Tensor::from_slice(&[3i64, 0, 1, 2, 2]).view([1, 5]);

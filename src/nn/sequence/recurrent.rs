@@ -13,7 +13,7 @@ pub(crate) enum Cell {
 }
 
 impl Cell {
-    /// The number of gates. Each gate has a block of weights.
+    /// Returns the number of gates of the cell. Each gate has a block of weights.
     fn gates(self) -> i64 {
         match self {
             Self::Lstm => 4,
@@ -21,7 +21,7 @@ impl Cell {
         }
     }
 
-    /// The number of state vectors per layer: the hidden state and, in an LSTM, the cell state.
+    /// Returns the number of state vectors per layer: the hidden state and, in an LSTM, the cell state.
     fn n_states(self) -> i64 {
         match self {
             Self::Lstm => 2,
@@ -30,15 +30,17 @@ impl Cell {
     }
 }
 
-/// A recurrent network: an embedding of the inputs, and layers of one kind of cell. Weights have PyTorch's
-/// layout and initialisation.
+/// A recurrent network. It has an embedding of the inputs, and layers of one kind of cell. Weights have
+/// PyTorch's layout and initialisation.
 ///
-/// A row holds the hidden states of all layers, followed in an LSTM by their cell states.
+/// The row that an input leaves for later steps holds the hidden states of all layers, followed in an LSTM by
+/// their cell states.
 #[derive(Debug)]
 pub(crate) struct Recurrent {
     cell: Cell,
     embedding: Embedding,
-    /// Four tensors per layer: the weights of the input and of the hidden state, and the bias of each.
+    /// The weights of all layers. A layer has four tensors: the weights of the input and of the hidden state,
+    /// and the bias of each.
     weights: Vec<Tensor>,
     width: i64,
     layers: i64,
@@ -59,11 +61,12 @@ impl Recurrent {
         Self { cell, embedding, weights, width, layers }
     }
 
-    /// Computes outputs `[B, T, width]` and final states from initial states. States are [`Cell::n_states`]
-    /// tensors `[layers, B, width]`.
+    /// Computes the outputs, `[B, T, width]`, and the final states from the initial states. States consist of
+    /// [`Cell::n_states`] tensors `[layers, B, width]`.
     fn run(&self, inputs: &Tensor, states: &[Tensor]) -> (Tensor, Vec<Tensor>) {
         let x = self.embedding.forward(inputs);
-        // Gradients on a GPU need training mode. It has no other effect, because dropout is 0.
+        // Training mode is on, because gradients on a GPU need it. It has no other effect, because dropout is
+        // 0.
         match self.cell {
             Cell::Lstm => {
                 let (out, hidden, cell) = x.lstm(states, &self.weights, true, self.layers, 0.0, true, false, true);
@@ -76,7 +79,7 @@ impl Recurrent {
         }
     }
 
-    /// Initial states of `n` sequences.
+    /// Returns the initial states of `n` sequences, which are 0.
     fn zeros(&self, n: i64) -> Vec<Tensor> {
         let options = (self.weights[0].kind(), self.weights[0].device());
         (0..self.cell.n_states()).map(|_| Tensor::zeros([self.layers, n, self.width], options)).collect()

@@ -1,4 +1,5 @@
-//! Tests that compare reduced graphs with whole ones, and tests of the remaining graphs.
+//! Tests that compare searches of reduced graphs with searches of whole graphs, and tests of the remaining
+//! graphs.
 
 use super::*;
 use crate::Rng;
@@ -8,7 +9,7 @@ use crate::graph::{CanonicalKey, Canonizer, GraphKind};
 
 const KINDS: [GraphKind; 2] = [GraphKind::Undirected, GraphKind::Directed];
 
-/// Returns the canonical order and |Aut|, with or without a reduction.
+/// Returns the canonical order of a graph and its |Aut|, found with or without a reduction.
 fn search(canonizer: &mut Canonizer, graph: &GraphState, fixed: usize, is_reduced: bool) -> (Vec<u32>, GroupOrder) {
     let mut budget = Budget::UNLIMITED;
     canonizer.sort_nodes(graph, FixedNodes::InPlace(fixed));
@@ -29,7 +30,7 @@ fn shuffle(graph: &GraphState, fixed: usize, rng: &mut Rng) -> GraphState {
     graph.induced(&order)
 }
 
-/// Joins two nodes in one direction or in both, unless they are joined already.
+/// Adds an edge between two nodes, in one direction or in both, unless there is an edge already.
 fn join(graph: &mut GraphState, a: u32, b: u32, rng: &mut Rng) {
     let both = graph.is_directed() && rng.below(2) == 0;
     let edge = Edge::of_class(rng.below(4) as u16 / 2);
@@ -39,7 +40,7 @@ fn join(graph: &mut GraphState, a: u32, b: u32, rng: &mut Rng) {
     }
 }
 
-/// Adds a copy of node `a` with its edges.
+/// Adds a copy of node `a` with the same edges, and returns the label of the copy.
 fn double(graph: &mut GraphState, a: u32) -> u32 {
     let twin = graph.add_node(graph.node(a).unwrap());
     for b in 0..twin {
@@ -53,8 +54,8 @@ fn double(graph: &mut GraphState, a: u32) -> u32 {
     twin
 }
 
-/// Builds a graph of up to 12 nodes from leaves, joined and unjoined twins, copies of the whole graph,
-/// isolated nodes and single edges.
+/// Builds a random graph of up to 12 nodes. It grows by leaves, twins with or without an edge between them,
+/// copies of the whole graph, isolated nodes and single edges.
 fn random_graph(rng: &mut Rng) -> GraphState {
     let mut graph = GraphState::with_nodes(KINDS[rng.below(2)], 1);
     let most = 1 + rng.below(12);
@@ -139,7 +140,7 @@ fn copies_of_searched_parts_are_interchangeable() {
         for _ in 0..4 {
             double(&mut part, rng.below(n) as u32);
         }
-        // This node keeps the part connected.
+        // The hub has edges to all nodes, which keeps the part connected.
         let hub = part.add_node(Node::of_class(1));
         (0..hub).for_each(|a| part.add_edge(hub, a, Edge::default()).unwrap());
         let (_, alone) = search(&mut canonizer, &part, 0, false);

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::graph::{GraphKind, GraphSchema};
 
-/// The kind of message passing.
+/// The kind of message passing in a graph network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum ConvKind {
     /// Chooses the kind that reads all edge features of the environment (the default): [`Gine`](Self::Gine)
@@ -12,32 +12,34 @@ pub enum ConvKind {
     /// direction, otherwise [`Gin`](Self::Gin).
     #[default]
     Auto,
-    /// `MLP((1 + eps) h_i + sum_j h_j)` over neighbours in both directions (Xu et al., *How Powerful are
-    /// GNNs?*, 2019, eq. 4.1).
+    /// Graph isomorphism network: `MLP((1 + eps) h_i + sum_j h_j)` over neighbours in both directions (Xu et
+    /// al., *How Powerful are GNNs?*, 2019, eq. 4.1).
     Gin,
     /// [`Gin`](Self::Gin) with a virtual node: each round adds `W [mean h, sum h / sqrt(n)]` of the whole
     /// graph to the messages of a node (Gilmer et al., *Neural Message Passing for Quantum Chemistry*, 2017,
     /// section 5.2; Hu et al., *Open Graph Benchmark*, 2020).
     ///
-    /// Use it for rewards that depend on distant nodes, or on nodes without an edge. It is slower, because
-    /// equal nodes of different graphs then have different values, so each node is computed separately.
+    /// Use this kind for rewards that depend on distant nodes, or on nodes without an edge. It is slower,
+    /// because nodes that have the same neighbourhood in different graphs then have different values, so each
+    /// node is computed separately.
     GinVirtual,
-    /// `MLP((1 + eps) h_i + sum_j relu(h_j + e_ij))` over neighbours in both directions. `e_ij` holds edge
-    /// classes and attributes (Hu et al. 2020) and, in directed graphs, the direction of the edge.
+    /// Graph isomorphism network with edge features: `MLP((1 + eps) h_i + sum_j relu(h_j + e_ij))` over
+    /// neighbours in both directions. The vector `e_ij` encodes edge classes and attributes (Hu et al. 2020)
+    /// and, in directed graphs, the direction of the edge.
     Gine,
-    /// `W2 relu(W h_i + W_in sum_in h_j + W_out sum_out h_j)`: separate sums over in-neighbours and
-    /// out-neighbours.
+    /// Separate sums over in-neighbours and out-neighbours: `W2 relu(W h_i + W_in sum_in h_j + W_out sum_out
+    /// h_j)`.
     ///
-    /// It resembles a GCN without normalisation. Dividing by degrees would hide the degrees, and without
-    /// self-loops it would drop messages between nodes of in-degree 0.
+    /// The formula resembles a GCN without normalisation. Dividing by degrees would hide the degrees, and
+    /// without self-loops it would drop messages between nodes of in-degree 0.
     Directed,
     /// GATv2 (Brody et al., *How Attentive are Graph Attention Networks?*, 2022, eq. 7): a node receives
     /// `sum_j softmax_j(a . leaky_relu(W_to h_i + W_from h_j + e_ij)) W_from h_j`, head by head, over
-    /// neighbours in both directions and itself. `e_ij` holds edge classes and attributes, the direction of
-    /// the edge in directed graphs, and whether `i` is `j`.
+    /// neighbours in both directions and itself. The vector `e_ij` encodes edge classes and attributes, the
+    /// direction of the edge in directed graphs, and whether `i` is `j`.
     ///
-    /// Attention averages, so it can't count neighbours. Set [`degrees`](crate::nn::GraphNetConfig::degrees)
-    /// to give the network their number.
+    /// The attention averages over neighbours, so it can't count them. Set
+    /// [`degrees`](crate::nn::GraphNetConfig::degrees) to give the network their number.
     Gat {
         /// The number of attention heads, which must divide the embedding width.
         heads: i64,
@@ -47,17 +49,18 @@ pub enum ConvKind {
     /// of its graph. A perceptron is applied to the sum of both. Each of the three has a residual connection
     /// and a norm, as in PyTorch Geometric's `GPSConv`.
     ///
-    /// The memory of a layer is proportional to the number of heads and of pairs of nodes of each graph.
+    /// A layer needs memory in proportion to the number of heads times the number of pairs of nodes of each
+    /// graph.
     Gps {
         /// The number of attention heads, which must divide the embedding width.
         heads: i64,
     },
     /// Attention along edges in both directions, and to and from a virtual node of each graph that holds the
-    /// condition. It reads edge classes and attributes. The design is that of recursionpharma/gflownet's
-    /// `GraphTransformer`, with the norm before each block.
+    /// condition. It depends on edge classes and attributes. The design is that of `GraphTransformer` in the
+    /// repository recursionpharma/gflownet, with the norm before each block.
     ///
-    /// Use it for graphs of up to a few hundred nodes. For each pair of nodes, a layer needs memory for a few
-    /// numbers per head, and for a number per edge class, attribute value and relation.
+    /// Use this kind for graphs of up to a few hundred nodes. For each pair of nodes, a layer needs memory
+    /// for a few numbers per head, and for a number per edge class, attribute value and relation.
     Transformer {
         /// The number of attention heads, which must divide the embedding width.
         heads: i64,
@@ -65,7 +68,7 @@ pub enum ConvKind {
 }
 
 impl ConvKind {
-    /// Resolves [`Auto`](Self::Auto) for graphs of a schema.
+    /// Replaces [`Auto`](Self::Auto) by the kind that it chooses for graphs of a schema.
     pub(in crate::nn) fn resolve(self, schema: &GraphSchema) -> Self {
         match self {
             Self::Auto if schema.tells_edges_apart() => Self::Gine,
@@ -75,8 +78,8 @@ impl ConvKind {
         }
     }
 
-    /// Describes the features of edges that graphs of a schema have and this kind doesn't read; `None` if it
-    /// reads all.
+    /// Describes the edge features that graphs of a schema have and this kind doesn't read; `None` if this
+    /// kind reads all of them.
     pub(in crate::nn) fn missing_features(self, schema: &GraphSchema) -> Option<&'static str> {
         match self {
             Self::Gin | Self::GinVirtual | Self::Directed if schema.tells_edges_apart() => {

@@ -1,4 +1,5 @@
-//! Equivalence classes of nodes to which message passing gives equal values. Each class is evaluated once.
+//! Equivalence classes of nodes for which message passing computes equal values. Each class is evaluated
+//! once.
 
 use super::Conv;
 use crate::graph::{Edge, GraphArrays, Neighbours};
@@ -8,29 +9,31 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use tch::Tensor;
 
-/// A key that identifies the class of a node: its features, or its colour and the colours of its neighbours.
+/// A key that identifies the class of a node. It holds the node's features, or its colour and the colours of
+/// its neighbours.
 type Key = SmallVec<[i64; 24]>;
 
-/// A separator between the parts of a [`Key`]; no colour or class has this value.
+/// The separator between the parts of a [`Key`]. No colour or class has this value.
 const END: i64 = -1;
 
 /// The properties of a network that decide which nodes get equal values.
 #[derive(Debug)]
 pub(in crate::nn) struct Plan {
-    /// The classes of labels.
+    /// The class of each node label, as the network reads labels.
     pub(super) labels: Labels,
-    /// The counts that are features of a node.
+    /// The counts that the network reads as features of nodes.
     pub(super) counts: Counts,
-    /// The number of rounds.
+    /// The number of rounds of message passing.
     pub(super) rounds: usize,
-    /// The kind of messages of all rounds.
+    /// The kind of messages, which is the same in all rounds.
     pub(super) messages: MessageKind,
-    /// `true` if values depend on the whole graph, so that each node needs a separate row after each round.
+    /// `true` if the value of a node depends on its whole graph. In this case each node needs a separate row
+    /// after each round.
     pub(super) reads_whole_graph: bool,
 }
 
 impl Plan {
-    /// Collects the properties of a network with these features and rounds.
+    /// Collects the properties of a network with these features and these rounds of message passing.
     pub(in crate::nn) fn new(features: &NodeFeatures, convs: &[Conv]) -> Self {
         Self {
             labels: features.labels(),
@@ -42,58 +45,65 @@ impl Plan {
     }
 }
 
-/// The rows that each round of a network computes. Their numbers are `R_0 <= R_1 <= .. <= N`.
+/// The rows that each round of a network computes. The numbers of rows `R_k` after `k` rounds satisfy `R_0 <=
+/// R_1 <= .. <= N`.
 ///
-/// After `k` rounds the value of a node depends only on nodes and edges within `k` edges. Successive states
-/// of a trajectory differ by one action, so many of their nodes have equal values. Nodes are coloured by
-/// Weisfeiler-Leman refinement: two nodes get the same colour if they and their neighbours had the same
-/// colours before. A round computes one row for each colour. This is exact, because nodes of the same colour
-/// get the same value from any round. If the engine computes sums as matrix products, each node has a
-/// separate row in all rounds.
+/// After `k` rounds the value of a node depends only on nodes and edges within a distance of `k` edges.
+/// Successive states of a trajectory differ by one action, so many of their nodes have equal values. Nodes
+/// are coloured by Weisfeiler-Leman refinement: two nodes get the same colour if they and their neighbours
+/// had the same colours before. A round computes one row for each colour. The result is exact, because nodes
+/// of the same colour get the same value from any round. If the engine computes sums as matrix products, each
+/// node has a separate row in all rounds.
 ///
-/// `T` is the engine's type of indices.
+/// The type `T` is the engine's type for lists of row indices.
 pub(crate) struct MessageRounds<T> {
-    /// A representative node for each row of features, `[R_0]`.
+    /// The index of a representative node for each row of features, `[R_0]`.
     pub(crate) features: Vec<usize>,
-    /// The rounds, in order.
+    /// The rounds of message passing, in order.
     pub(crate) rounds: Vec<MessageRound<T>>,
-    /// The row of each node after the last round, `[N]`; `None` if row `i` belongs to node `i`.
+    /// The index of each node's row after the last round, `[N]`; `None` if row `i` belongs to node `i`.
     pub(crate) index: Option<T>,
 }
 
-/// A round, from `R` rows to `R'` rows.
+/// The row indices of one round, which computes `R'` rows from `R` rows.
 pub(crate) struct MessageRound<T> {
-    /// The row before the round of each node with a row after it, `[R']`; `None` if the rows are the same.
+    /// The row that the node of each new row has before the round, `[R']`; `None` if the rows before and
+    /// after the round are the same.
     pub(crate) receivers: Option<T>,
-    /// The table entry of each message, ordered by receiver, `[M]`. [`MessageKind`] defines the table.
+    /// The index of each message's entry in the table of messages, ordered by receiver, `[M]`. The
+    /// [`MessageKind`] defines the table.
     pub(crate) entries: T,
     /// The index of the first message to each receiver, `[R']`.
     pub(crate) offsets: T,
-    /// The indices of messages with edge vectors.
+    /// The indices that messages with edge vectors need; `None` for messages without edge vectors.
     edge_messages: Option<EdgeMessages<T>>,
 }
 
-/// The indices of messages with edge vectors, `[M]` each, ordered by receiver.
+/// The indices of messages that have edge vectors, `[M]` each, ordered by receiver.
 struct EdgeMessages<T> {
-    /// The edge vector of each message. Those of messages against the direction of their edge come after
-    /// those of all messages along edges.
+    /// The index of each message's edge vector. The vectors of messages along edges come first, then those of
+    /// messages against the direction of edges.
     edges: T,
-    /// The row of each message's receiver.
+    /// The index of the row that receives each message.
     receivers: T,
 }
 
-/// The messages that a node receives.
+/// The kinds of messages that nodes receive in a round.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum MessageKind {
-    /// Messages from neighbours, ignoring the direction of edges. Table entries are rows.
+    /// Messages from all neighbours, regardless of the direction of edges. The table of messages has one
+    /// entry per row.
     Sum,
-    /// Messages from neighbours, with the features and the direction of the edge. Table entries are rows.
+    /// Messages from all neighbours, with the features and the direction of the edge. The table of messages
+    /// has one entry per row.
     WithEdges,
-    /// Messages as in [`WithEdges`](Self::WithEdges), and from the node itself. The messages of nodes to
-    /// themselves share the index after all other messages. Table entries are rows.
+    /// Messages as in [`WithEdges`](Self::WithEdges), and a message from the node itself. All messages of
+    /// nodes to themselves share one edge vector, whose index comes after those of all other messages. The
+    /// table of messages has one entry per row.
     WithEdgesAndItself,
-    /// Messages from the node itself, from sources of incoming edges and from targets of outgoing edges, with
-    /// a linear map for each of the three. Their table entries are `3 row`, `3 row + 1` and `3 row + 2`.
+    /// Messages from the node itself, from the sources of incoming edges and from the targets of outgoing
+    /// edges, with a linear map for each of the three. The table entries of a row are `3 row` for messages to
+    /// itself, `3 row + 1` for messages along edges and `3 row + 2` for messages against edges.
     ByDirection,
 }
 
@@ -104,8 +114,8 @@ impl MessageKind {
 }
 
 impl<T> MessageRounds<T> {
-    /// The maximum number of rows per node. Above it each node gets a separate row, because gathering rows
-    /// isn't free.
+    /// The maximum number of rows per node for which rows are shared. Above this number each node gets a
+    /// separate row, because gathering shared rows costs time, too.
     const MAX_ROWS_PER_NODE: f64 = 0.8;
 
     /// Computes the rows of each round for the graphs of an engine.
@@ -133,14 +143,14 @@ impl<T> MessageRounds<T> {
         Self { features, rounds, index: colours.index().map(|index| engine.index(index)) }
     }
 
-    /// Expands the rows after the last round to a row for each node, `[N, D]`.
+    /// Expands the rows after the last round to one row for each node, `[N, D]`.
     pub(crate) fn expand_to_nodes<E: Engine<Index = T>>(&self, engine: &E, rows: &E::Rows) -> E::Rows {
         engine.gather(rows, self.index.as_ref())
     }
 }
 
 impl<T> MessageRound<T> {
-    /// Lists the messages from rows of the colours `before` to these receiving nodes.
+    /// Lists the messages to the receiving nodes, as indices of the rows of the colours `before`.
     fn new<E: Engine<Index = T>>(engine: &E, before: &Colours, receivers: &[usize], kind: MessageKind) -> Self {
         let neighbours = engine.arrays().neighbours();
         let receiver_rows =
@@ -180,8 +190,9 @@ impl<T> MessageRound<T> {
     }
 
     /// Adds the messages `relu(row + edge vector)` to the rows of their receivers, `to`, `[R', D]`. `edges`
-    /// holds the edge vector of each message of the batch, `[E, D]`. In directed graphs it is `[2 E, D]`:
-    /// vectors of messages along edges, followed by vectors of messages against them.
+    /// holds the edge vector of each message of the batch. In undirected graphs it is `[M, D]`. In directed
+    /// graphs it is `[2 E, D]`: first the vectors of messages along edges, then those of messages against
+    /// edges.
     pub(crate) fn add_messages<E: Engine<Index = T>>(
         &self,
         engine: &E,
@@ -194,8 +205,8 @@ impl<T> MessageRound<T> {
         engine.add_messages(to, rows, &self.entries, edges, edge_rows, receivers)
     }
 
-    /// Computes the attention of each receiver, with its row of `to`, to its messages, `[R', D]`. A message
-    /// is a row of `rows` with an edge vector. `edges` is as in [`add_along`](Self::add_along), followed by
+    /// Computes the attention of each receiver, given by its row of `to`, to its messages, `[R', D]`. A
+    /// message consists of a row of `rows` and an edge vector. `edges` is as in `add_messages`, followed by
     /// the vector of messages of nodes to themselves.
     pub(crate) fn attend_along<E: Engine<Index = T>>(
         &self,
@@ -214,7 +225,7 @@ impl<T> MessageRound<T> {
     }
 }
 
-/// A partition of the nodes into colours.
+/// A partition of the nodes into colours. Nodes of one colour have equal values.
 struct Colours {
     /// The colour of each node.
     colour_of_node: Vec<i64>,
@@ -223,7 +234,7 @@ struct Colours {
 }
 
 impl Colours {
-    /// Gives nodes with equal keys the same colour.
+    /// Creates a partition in which nodes have the same colour if and only if their keys are equal.
     fn from_keys(n: usize, keys: impl Iterator<Item = Key>) -> Self {
         let mut colours: FxHashMap<Key, i64> = FxHashMap::default();
         let mut colour_of_node = Vec::with_capacity(n);
@@ -239,7 +250,7 @@ impl Colours {
         Self { colour_of_node, representatives }
     }
 
-    /// Gives each node a different colour.
+    /// Creates a partition in which each of `n` nodes has a different colour.
     fn all_distinct(n: usize) -> Self {
         Self { colour_of_node: (0..n as i64).collect(), representatives: (0..n).collect() }
     }
@@ -249,14 +260,14 @@ impl Colours {
         self.colour_of_node.len() == self.representatives.len()
     }
 
-    /// The colour of each node, `[N]`; `None` if all colours are different.
+    /// Returns the colour of each node, `[N]`; `None` if all colours are different.
     fn index(&self) -> Option<Vec<i64>> {
         (!self.are_distinct()).then(|| self.colour_of_node.clone())
     }
 
     /// Refines the colours in one step, by the colour of each node and the colours of its neighbours. If
-    /// `edges` isn't empty, nodes with different edges get different colours, too. `edges` holds a key per
-    /// message.
+    /// `edges` isn't empty, it holds a key per message, and nodes whose messages have different keys get
+    /// different colours, too.
     fn refined(&self, neighbours: &Neighbours, edges: &[i64]) -> Self {
         let mut received: Vec<(i64, i64)> = Vec::new();
         let keys = (0..self.colour_of_node.len()).map(|node| {
@@ -277,7 +288,7 @@ impl Colours {
     }
 }
 
-/// The key of each node before the first round, which holds its features.
+/// Returns the key of each node before the first round, which holds the node's features.
 fn feature_keys<'a>(arrays: &'a GraphArrays, plan: &'a Plan) -> impl Iterator<Item = Key> + 'a {
     let sizes = if plan.counts.degrees { sizes_of_nodes(arrays) } else { Vec::new() };
     let lengths = plan.counts.closed_walks;
@@ -296,7 +307,7 @@ fn feature_keys<'a>(arrays: &'a GraphArrays, plan: &'a Plan) -> impl Iterator<It
     })
 }
 
-/// A number per message, which is equal for messages along edges with equal features.
+/// Returns a number per message. Messages along edges with equal features have equal numbers.
 fn edge_keys(arrays: &GraphArrays) -> Vec<i64> {
     let messages_per_edge = arrays.messages_per_edge();
     let mut numbers: FxHashMap<Edge, i64> = FxHashMap::default();

@@ -1,4 +1,4 @@
-//! Rounds of message passing.
+//! Convolutions: rounds of message passing.
 
 mod kind;
 mod message_classes;
@@ -21,8 +21,8 @@ use message_classes::{MessageKind, MessageRound};
 use norm::Norm;
 use whole::WholeAttention;
 
-/// A round of message passing with a residual connection and a norm, `norm(h + f(h))`. A GPS layer also has
-/// attention to the whole graph.
+/// A round of message passing with a residual connection and a norm, `norm(h + f(h))`. In a GPS layer each
+/// node also attends to the whole graph.
 #[derive(Debug)]
 pub(crate) struct Conv {
     messages: Messages,
@@ -37,11 +37,12 @@ enum Messages {
     Gin {
         inner: Linear,
         eps: Tensor,
-        /// The map of the virtual node's message.
+        /// The linear map from the whole graph to the message of its virtual node; `None` without a virtual
+        /// node.
         whole: Option<Linear>,
     },
-    /// `against` is added to the edge vector of messages against the direction of the edge. It is `None` for
-    /// undirected graphs.
+    /// The vector `against` is added to the edge vectors of messages against the direction of their edges. It
+    /// is `None` for undirected graphs.
     Gine {
         inner: Linear,
         eps: Tensor,
@@ -53,11 +54,11 @@ enum Messages {
         incoming: Linear,
         outgoing: Linear,
     },
-    /// The message of a node to itself has the vector `itself`, `[1, D]`, instead of an edge vector.
+    /// The vector `itself`, `[1, D]`, is used instead of an edge vector in the message of a node to itself.
     Gat {
         to: Linear,
         from: Linear,
-        /// The vector of each head, `[heads, D / heads]`.
+        /// The vector with which each head computes scores, `[heads, D / heads]`.
         scores: Tensor,
         edges: EdgeFeatures,
         against: Option<Tensor>,
@@ -84,7 +85,8 @@ impl Conv {
                 against: against(scope),
             },
             ConvKind::Gat { heads } => Messages::Gat {
-                // One of the two layers has a bias, because scores depend on the sum of both.
+                // Only one of the two layers has a bias, because scores depend only on the sum of their
+                // outputs.
                 to: Linear::without_bias(&mut scope.sub("to"), width, width),
                 from: Linear::new(&mut scope.sub("from"), width, width),
                 scores: scope.uniform("scores", &[heads, width / heads], (heads as f64 / width as f64).sqrt()),
@@ -113,7 +115,7 @@ impl Conv {
         }
     }
 
-    /// The kind of messages that nodes receive in this round.
+    /// Returns the kind of messages that nodes receive in this round.
     fn message_kind(&self) -> MessageKind {
         match self.messages {
             Messages::Gin { .. } => MessageKind::Sum,
@@ -123,21 +125,21 @@ impl Conv {
         }
     }
 
-    /// Returns `true` if the new value of a node depends on its whole graph.
+    /// Returns `true` if the new value of a node depends on all nodes of its graph.
     fn reads_whole_graph(&self) -> bool {
         let has_virtual_node = matches!(self.messages, Messages::Gin { whole: Some(_), .. });
         has_virtual_node || self.attention.is_some() || matches!(self.norm, Norm::Graph(_))
     }
 
-    /// Computes the rows after the round, `[R', D]`, from the rows before it, `[R, D]`.
+    /// Computes the rows after this round, `[R', D]`, from the rows before it, `[R, D]`.
     pub(crate) fn forward<E: Engine>(&self, engine: &E, round: &MessageRound<E::Index>, rows: &E::Rows) -> E::Rows {
         let receiver_rows = |rows: &E::Rows| engine.gather(rows, round.receivers.as_ref());
         let grown = |rows, eps| engine.scale_by_one_plus(rows, eps);
         let received = match &self.messages {
             Messages::Gin { inner, eps, whole } => {
-                // The linear map commutes with the sum. Applying it first is cheaper, because there are fewer
-                // rows before the round. The bias then is a part of each message, which the next layer can
-                // compensate for.
+                // The linear map commutes with the sum over messages. It is applied first, which is cheaper
+                // because there are fewer rows before the round. The bias is then added once per message,
+                // which the next layer can compensate for.
                 let mapped = engine.linear(inner, rows);
                 let dense = if round.receivers.is_none() { engine.sum_over_neighbours(&mapped) } else { None };
                 let sums = dense.unwrap_or_else(|| engine.sum(&mapped, &round.entries, &round.offsets));
@@ -155,7 +157,8 @@ impl Conv {
                 engine.linear(inner, &round.add_messages(engine, to, rows, &edge_vectors))
             }
             Messages::Directed { own, incoming, outgoing } => {
-                // The three maps are computed as one product, which gives three table entries per row.
+                // The three linear maps are computed as one product, which results in three table entries per
+                // row.
                 let table = engine.products([own, incoming, outgoing], rows);
                 let sums = engine.sum(&table, &round.entries, &round.offsets);
                 match own.bias() {

@@ -1,4 +1,5 @@
-//! Norms after rounds of messages. The result for a graph never depends on the other graphs of the batch.
+//! The norms after rounds of message passing. The result for a graph never depends on the other graphs of the
+//! batch.
 
 use serde::{Deserialize, Serialize};
 use tch::Tensor;
@@ -6,14 +7,14 @@ use tch::Tensor;
 use crate::nn::graph::engine::Engine;
 use crate::nn::{LayerNorm, Scope};
 
-/// The norm after each round of messages.
+/// The kind of norm after each round of message passing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum NormKind {
-    /// A [`LayerNorm`] of each node (the default).
+    /// A [`LayerNorm`] over the numbers of each node (the default).
     #[default]
     Layer,
-    /// A [`GraphNorm`] over the nodes of each graph. It is slower, because equal nodes of different graphs
-    /// then have different values, so each node is computed separately.
+    /// A [`GraphNorm`] over the nodes of each graph. It is slower, because nodes that have the same
+    /// neighbourhood in different graphs then have different values, so each node is computed separately.
     Graph,
     /// No norm. Sums over many neighbours then grow with each round, and an untrained policy on dense graphs
     /// is far from the uniform policy.
@@ -31,11 +32,12 @@ pub struct GraphNorm {
 }
 
 impl GraphNorm {
-    /// The initial share of the mean that is subtracted. PyTorch Geometric and the paper begin with 1, but
-    /// then the mean over the nodes, which heads read, would initially be the same for all graphs.
+    /// The initial share of the mean that is subtracted. PyTorch Geometric and the paper begin with 1. With 1
+    /// the mean over the nodes, which heads use, would initially be the same for all graphs, so a smaller
+    /// share is used.
     const MEAN_SCALE: f64 = 0.5;
 
-    /// The number added to the variance before taking its root, as in PyTorch Geometric.
+    /// The number that is added to the variance before its root is taken, as in PyTorch Geometric.
     pub(in crate::nn) const EPS: f64 = 1e-5;
 
     /// Builds a graph norm with a learned `weight` (initially 1), `bias` (initially 0) and `mean_scale`
@@ -49,7 +51,7 @@ impl GraphNorm {
     }
 }
 
-/// A norm of the rows of nodes.
+/// A norm that is applied to the rows of nodes.
 #[derive(Debug)]
 pub(super) enum Norm {
     Layer(LayerNorm),

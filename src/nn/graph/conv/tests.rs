@@ -1,4 +1,5 @@
-//! Tests that compare rounds of messages with their formulas, and the host engine with tensors.
+//! Tests of rounds of message passing: rounds are compared with their formulas, and the host engine with
+//! tensors.
 
 mod products;
 
@@ -13,7 +14,7 @@ use crate::nn::host::Packed;
 use crate::nn::{GraphNetConfig, JumpingKnowledge, MessagePassing, Parameters, Torso};
 
 const WIDTH: i64 = 6;
-/// All convolutions, and each norm with some of them.
+/// All kinds of convolution, each with one or two kinds of norm.
 const CONVS: [(ConvKind, NormKind); 10] = [
     (ConvKind::Gin, NormKind::Layer),
     (ConvKind::Gin, NormKind::Graph),
@@ -37,7 +38,7 @@ fn schema(kind: GraphKind) -> GraphSchema {
     }
 }
 
-/// Computes a norm graph by graph.
+/// Applies a norm to the rows of each graph separately.
 fn normalise(norm: &Norm, batch: &GraphBatch<'_>, x: &Tensor) -> Tensor {
     match norm {
         Norm::Layer(norm) => norm.forward(x),
@@ -54,7 +55,7 @@ fn normalise(norm: &Norm, batch: &GraphBatch<'_>, x: &Tensor) -> Tensor {
     }
 }
 
-/// Computes [`WholeAttention`] node by node and head by head.
+/// Computes [`WholeAttention`] by its formula, node by node and head by head.
 fn naive_whole_attention(whole: &WholeAttention, batch: &GraphBatch<'_>, nodes: &Tensor, local: &Tensor) -> Tensor {
     let projected = [&whole.query, &whole.key, &whole.value].map(|layer| layer.forward(nodes));
     let depth = nodes.size()[1] / whole.heads as i64;
@@ -80,13 +81,13 @@ fn naive_whole_attention(whole: &WholeAttention, batch: &GraphBatch<'_>, nodes: 
     normalise(&whole.norm_feed, batch, &(sum + fed))
 }
 
-/// Computes a round by its formula, node by node and message by message.
+/// Computes a round of message passing by its formula, node by node and message by message.
 fn naive_round(conv: &Conv, batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
     let edges = Vec::<Vec<i64>>::try_from(batch.edge_index()).unwrap();
     let row = |node: usize| nodes.get(node as i64);
     let linear = |layer: &Linear, x: &Tensor| layer.forward(&x.unsqueeze(0)).squeeze_dim(0);
     let each = (0..batch.arrays.nodes.len()).map(|i| {
-        // Neighbours and messages for which this node is at position `end` of the edge.
+        // Returns the neighbours and messages of the edges that have this node at position `end`.
         let received = |end: usize| -> Vec<(usize, usize)> {
             let messages = (0..edges[0].len()).filter(|&m| edges[end][m] == i as i64);
             messages.map(|m| (edges[1 - end][m] as usize, m)).collect()
@@ -94,7 +95,8 @@ fn naive_round(conv: &Conv, batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
         let incoming = received(1);
         let outgoing = received(0);
         let sum = |terms: Vec<Tensor>| terms.iter().fold(row(i).zeros_like(), |sum, term| sum + term);
-        // An undirected edge is listed as two messages.
+        // An undirected edge is listed as two messages, so the incoming messages already include both
+        // directions.
         let neighbours = || incoming.iter().chain(outgoing.iter().filter(|_| batch.arrays.is_directed()));
         let inner = match &conv.messages {
             Messages::Gin { inner, eps, whole } => {
@@ -159,7 +161,8 @@ fn naive_round(conv: &Conv, batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
     }
 }
 
-/// The states of a trajectory that adds one edge per step, with an empty and a small graph.
+/// The states of a trajectory that adds one edge per step, followed by a graph of two nodes. The first state
+/// is a graph without nodes.
 fn trajectory(kind: GraphKind) -> GraphStates {
     let node = |k: u8| Node { class: u16::from(k % 2), attributes: Attributes::new(&[k / 2]).unwrap() };
     let mut graph = GraphState::from_parts(kind, &[0, 1, 0, 1, 2, 0].map(node), &[]).unwrap();
@@ -212,7 +215,7 @@ fn rounds_with_shared_rows_agree_with_formulas() {
                 x
             });
             let shared = rounds.expand_to_nodes(&engine, &shared);
-            // Initially some nodes share a row. The number of rows doesn't decrease and is at most the number
+            // Initially some nodes share a row. The number of rows never decreases, and is at most the number
             // of nodes.
             let shares_rows = rows[1] < n || convs[0].reads_whole_graph() || counts != Counts::default();
             assert!(shares_rows && rows[0] < n && rows.is_sorted() && rows[3] <= n, "{rows:?} of {n}");
@@ -260,7 +263,8 @@ fn host_rounds_agree_with_tensors() {
             GraphNetConfig { embedding: WIDTH, degrees: true, closed_walks: Some(2), ..GraphNetConfig::default() };
         let features = NodeFeatures::new(&mut scope.sub("features"), &schema, &labels, &config);
         let convs = ["0", "1", "2"].map(|name| Conv::new(&mut scope.sub(name), conv, norm, &schema, WIDTH));
-        // Weights that start at 0 or 1 would hide an omitted weight.
+        // An initial weight of 0 or 1 would hide that an engine omits this weight, so all weights are
+        // changed.
         for parameter in &parameters {
             let values: Vec<f64> = (0..parameter.tensor.numel()).map(|_| rng.normal()).collect();
             let noise = Tensor::from_slice(&values).view(&parameter.tensor.size()[..]).to_kind(Kind::Float);
@@ -341,7 +345,7 @@ fn attention_agrees_with_pytorch_geometric() {
     }
 }
 
-/// Compares the derivative of a weighted sum of outputs along a random direction of all parameters with a
+/// Compares the derivative of a weighted sum of outputs, along a random direction of all parameters, with a
 /// finite difference.
 #[test]
 fn gradients_agree_with_finite_differences() {

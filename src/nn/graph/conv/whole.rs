@@ -1,15 +1,15 @@
-//! The part of a GPS layer after its messages: attention to the whole graph, and a perceptron.
+//! The part of a GPS layer after its messages: attention of each node to the whole graph, and a perceptron.
 
 use super::norm::{Norm, NormKind};
 use crate::nn::graph::engine::Engine;
 use crate::nn::{Linear, Scope};
 
-/// The width of the perceptron's hidden layer, relative to the embedding, as in PyTorch Geometric's
-/// `GPSConv`.
+/// The ratio of the width of the perceptron's hidden layer to the width of the embedding, as in PyTorch
+/// Geometric's `GPSConv`.
 const FEED_FORWARD: i64 = 2;
 
-/// Attention of each node to all nodes of its graph. The result is added to the result of messages, and a
-/// perceptron is applied to the sum.
+/// A layer in which each node attends to all nodes of its graph. The result is added to the result of message
+/// passing, and a perceptron is applied to the sum.
 #[derive(Debug)]
 pub(super) struct WholeAttention {
     pub(super) query: Linear,
@@ -26,7 +26,7 @@ impl WholeAttention {
     pub(super) fn new(scope: &mut Scope<'_>, width: i64, heads: i64, norm: NormKind) -> Self {
         Self {
             query: Linear::new(&mut scope.sub("query"), width, width),
-            // A bias of the key cancels in the softmax.
+            // The map to keys has no bias, because a bias of the key cancels in the softmax.
             key: Linear::without_bias(&mut scope.sub("key"), width, width),
             value: Linear::new(&mut scope.sub("value"), width, width),
             output: Linear::new(&mut scope.sub("output"), width, width),
@@ -40,8 +40,8 @@ impl WholeAttention {
         }
     }
 
-    /// Computes the output of the layer, `[N, D]`, from its input `before` and the result of messages
-    /// `local`.
+    /// Computes the output of the layer, `[N, D]`, from its input `before` and from `local`, the result of
+    /// message passing.
     pub(super) fn forward<E: Engine>(&self, engine: &E, before: E::Rows, local: &E::Rows) -> E::Rows {
         let project = |layer| engine.linear(layer, &before);
         let query = project(&self.query);

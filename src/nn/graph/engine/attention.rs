@@ -1,4 +1,4 @@
-//! Attention of both engines.
+//! The attention operations of both engines.
 
 use tch::{Kind, Tensor};
 
@@ -7,7 +7,7 @@ use crate::graph::{GraphArrays, GraphBatch};
 use crate::nn::graph::heads::{GRAPHS_PER_THREAD, dot, size_groups};
 use crate::parallel;
 
-/// The slope of GATv2's leaky ReLU below 0.
+/// The slope of GATv2's leaky ReLU for negative numbers.
 pub(super) const SLOPE: f64 = 0.2;
 
 /// Implements [`Engine::attend`](super::Engine::attend) for tensors.
@@ -20,7 +20,8 @@ pub(super) fn softmax_sums(scores: &Tensor, values: &Tensor, receivers: &Tensor,
     if messages == 0 {
         return zeros(width);
     }
-    // Subtracting the largest score changes nothing, but keeps exponentials from overflowing.
+    // The largest score of each receiver is subtracted. This doesn't change the softmax, but keeps
+    // exponentials from overflowing.
     let indices = Tensor::arange(messages, (Kind::Int64, scores.device()));
     let bags = Tensor::embedding_bag::<Tensor>(&scores.detach(), &indices, offsets, false, MAX, false, None, false);
     let weights = (scores - bags.0.index_select(0, receivers)).exp();
@@ -29,13 +30,13 @@ pub(super) fn softmax_sums(scores: &Tensor, values: &Tensor, receivers: &Tensor,
     zeros(width).index_add(0, receivers, &weighted.view([messages, width]))
 }
 
-/// Implements [`Engine::attend_within`](super::Engine::attend_within) for tensors. `rows` holds query, key
-/// and value.
+/// Implements [`Engine::attend_within`](super::Engine::attend_within) for tensors. `rows` holds the queries,
+/// the keys and the values.
 pub(super) fn attention(batch: &GraphBatch<'_>, rows: [&Tensor; 3], heads: i64) -> Tensor {
     let arrays = batch.arrays;
     let width = rows[0].size()[1];
     let kind = rows[0].kind();
-    // Attention among groups of `length` rows.
+    // Computes the attention within groups of `length` rows.
     let attend = |rows: [Tensor; 3], length: i64, masked: Option<&Tensor>| {
         let [query, key, value] = rows.map(|x| x.view([-1, length, heads, width / heads]).transpose(1, 2));
         let scores = query.matmul(&key.transpose(2, 3)) / ((width / heads) as f64).sqrt();
@@ -50,8 +51,8 @@ pub(super) fn attention(batch: &GraphBatch<'_>, rows: [&Tensor; 3], heads: i64) 
         Some(n) => return attend(rows.map(Tensor::shallow_clone), n as i64, None),
         None => {}
     }
-    // Graphs of similar size are computed together. Rows beyond a graph's nodes are padding: they repeat its
-    // first node, and no node attends to them.
+    // Graphs of similar size are computed together. Rows beyond a graph's nodes are padding: they repeat the
+    // first node of the graph, and no node attends to them.
     let mut parts = Vec::new();
     let mut position = vec![0; arrays.nodes.len()];
     let mut base = 0;
@@ -76,7 +77,7 @@ pub(super) fn attention(batch: &GraphBatch<'_>, rows: [&Tensor; 3], heads: i64) 
     Tensor::cat(&parts, 0).index_select(0, &batch.tensor(position.into_iter()))
 }
 
-/// Adds values, weighted by the softmax of their scores, to a sum.
+/// Adds the values, weighted by the softmax of their scores, to `sum`.
 pub(super) fn add_softmax<'a>(sum: &mut [f32], mut scores: Vec<f32>, values: impl Iterator<Item = &'a [f32]>) {
     let largest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     scores.iter_mut().for_each(|score| *score = (*score - largest).exp());

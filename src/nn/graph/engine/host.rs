@@ -1,4 +1,5 @@
-//! The engine for roll-outs: rows of numbers in single precision on the host, without gradients.
+//! The engine for roll-outs, which computes rows of numbers in single precision on the host, without
+//! gradients.
 
 use std::ops::Range;
 
@@ -11,13 +12,13 @@ use crate::nn::graph::heads::{host_scores_of_pairs, host_weighted_features};
 use crate::nn::host::{HostLinear, HostMlp, Packed, floats};
 use crate::nn::{GraphNorm, LayerNorm, Linear, Mlp};
 
-/// A batch of graphs, with the packed parameters of a network during a roll-out.
+/// A batch of graphs, with packed copies of the network's parameters that are shared during a roll-out.
 pub(in crate::nn) struct HostGraphs<'a> {
     pub(in crate::nn) arrays: &'a GraphArrays,
     pub(in crate::nn) packed: &'a Packed,
 }
 
-/// Rows of numbers, concatenated.
+/// Rows of numbers of equal width, concatenated.
 #[derive(Clone, Debug)]
 pub(in crate::nn) struct HostRows {
     pub(in crate::nn) values: Vec<f32>,
@@ -30,7 +31,7 @@ impl HostRows {
         self.values.len() / self.width
     }
 
-    /// The row with this index.
+    /// Returns the row with this index.
     pub(in crate::nn) fn row(&self, index: usize) -> &[f32] {
         &self.values[index * self.width..][..self.width]
     }
@@ -40,7 +41,7 @@ impl HostRows {
     }
 }
 
-/// Adds a row to another row.
+/// Adds the numbers of a row to those of another row.
 fn add_to(row: &mut [f32], other: &[f32]) {
     row.iter_mut().zip(other).for_each(|(x, y)| *x += y);
 }
@@ -129,7 +130,7 @@ impl Engine for HostGraphs<'_> {
     }
 
     fn relu(&self, mut rows: HostRows) -> HostRows {
-        // The comparison keeps NaN, so that the check before drawing finds it.
+        // The comparison keeps NaN, so that the check before actions are drawn finds it.
         rows.values.iter_mut().for_each(|x| *x = if *x < 0.0 { 0.0 } else { *x });
         rows
     }
@@ -150,7 +151,7 @@ impl Engine for HostGraphs<'_> {
     }
 
     fn max(&self, mut rows: HostRows, others: &HostRows) -> HostRows {
-        // NaN is kept, as in libtorch.
+        // The comparison keeps NaN, as libtorch does.
         rows.values.iter_mut().zip(&others.values).for_each(|(x, y)| *x = if *x > *y || x.is_nan() { *x } else { *y });
         rows
     }

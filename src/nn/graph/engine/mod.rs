@@ -1,5 +1,5 @@
-//! Engines, which implement the operations of graph networks: on tensors for training, and on the host for
-//! roll-outs.
+//! Engines, which implement the operations of graph networks. One engine computes on tensors for training,
+//! another one on the host for roll-outs.
 
 mod attention;
 mod host;
@@ -13,31 +13,31 @@ use tch::Tensor;
 use crate::graph::GraphArrays;
 use crate::nn::{GraphNorm, LayerNorm, Linear, Mlp};
 
-/// A batch of graphs, with the operations of networks on graphs. A [`Torso`](super::Torso), or any part of a
-/// [`GraphNet`](super::GraphNet), is written once in these operations and runs on each engine.
+/// A batch of graphs, with the operations that networks apply to it. A [`Torso`](super::Torso), or any part
+/// of a [`GraphNet`](super::GraphNet), is written once in these operations and runs on each engine.
 ///
-/// There are two engines. The first computes on tensors with gradients, for training. The second computes in
-/// single precision on the host without gradients. It is for the few graphs in a step of a roll-out, for
-/// which the overhead of tensor operations dominates.
+/// There are two engines. The first computes on tensors and records gradients, for training. The second
+/// computes in single precision on the host without gradients. It is used in roll-outs, because a step has
+/// few graphs, for which the overhead of tensor operations dominates.
 ///
-/// In shapes `N` is the number of nodes of the batch, and `B` is the number of graphs. Nodes and graphs are
-/// in the order of the [arrays](Self::arrays).
+/// In the shapes below `N` is the number of nodes of the batch, and `B` is the number of graphs. Nodes and
+/// graphs are in the order of the [arrays](Self::arrays).
 pub trait Engine {
     /// A matrix of numbers, `[rows, width]`.
     type Rows;
     /// A list of row indices.
     type Index;
 
-    /// The graphs.
+    /// The arrays of the graphs of this batch.
     fn arrays(&self) -> &GraphArrays;
 
-    /// Creates rows of `width` numbers each from the concatenated rows.
+    /// Creates rows of `width` numbers each from the concatenated numbers of all rows.
     ///
     /// # Panics
     /// If `width` is below 1, or doesn't divide the number of values.
     fn rows(&self, values: &[f64], width: usize) -> Self::Rows;
 
-    /// Converts row indices to the type that [`gather`](Self::gather) and [`sum`](Self::sum) take.
+    /// Converts row indices to the type that [`gather`](Self::gather) and [`sum`](Self::sum) need.
     fn index(&self, rows: Vec<i64>) -> Self::Index;
 
     /// Converts a parameter `[width]` to a single row, which [`add`](Self::add) can add to all rows. The
@@ -55,8 +55,8 @@ pub trait Engine {
     /// Applies a linear layer to each row.
     fn linear(&self, layer: &Linear, rows: &Self::Rows) -> Self::Rows;
 
-    /// Multiplies each row by the weights of three layers, without their biases. Returns three rows per row,
-    /// in the order of the layers.
+    /// Multiplies each row by the weights of three layers, without their biases. The result has three rows
+    /// per input row, in the order of the layers.
     fn products(&self, layers: [&Linear; 3], rows: &Self::Rows) -> Self::Rows;
 
     /// Applies a perceptron to each row.
@@ -68,39 +68,40 @@ pub trait Engine {
     /// Applies a graph norm to the rows of nodes, `[N, width]`.
     fn graph_norm(&self, norm: &GraphNorm, rows: Self::Rows) -> Self::Rows;
 
-    /// Computes `max(x, 0)` of each number.
+    /// Replaces each number `x` by `max(x, 0)`.
     fn relu(&self, rows: Self::Rows) -> Self::Rows;
 
     /// Multiplies rows by `1 + eps`, where `eps` is a parameter `[1]`.
     fn scale_by_one_plus(&self, rows: Self::Rows, eps: &Tensor) -> Self::Rows;
 
-    /// Adds rows. `others` has as many rows, or a single row that is added to each row.
+    /// Adds `others` to `rows`. `others` has as many rows as `rows`, or a single row that is added to each
+    /// row.
     fn add(&self, rows: Self::Rows, others: &Self::Rows) -> Self::Rows;
 
-    /// Computes the elementwise maximum.
+    /// Computes the elementwise maximum of two matrices of rows.
     fn max(&self, rows: Self::Rows, others: &Self::Rows) -> Self::Rows;
 
-    /// Multiplies each row by a number. `factors` is `[rows, 1]`, or a single number for all rows.
+    /// Multiplies each row by a number. `factors` is `[rows, 1]`, or holds a single number for all rows.
     fn scale(&self, rows: Self::Rows, factors: &Self::Rows) -> Self::Rows;
 
-    /// Concatenates the rows of both.
+    /// Concatenates each row of `first` with the row of `second` that has the same index.
     fn concat(&self, first: &Self::Rows, second: &Self::Rows) -> Self::Rows;
 
-    /// Selects the rows with these indices. `None` copies all rows.
+    /// Selects the rows with the indices `which`. `None` copies all rows.
     fn gather(&self, rows: &Self::Rows, which: Option<&Self::Index>) -> Self::Rows;
 
-    /// Computes the sum of rows of each segment. Segment `i` consists of the rows with the indices
+    /// Computes the sum of the rows of each segment. Segment `i` consists of the rows with the indices
     /// `entries[offsets[i]..offsets[i + 1]]`, and the last segment extends to the end of `entries`.
     fn sum(&self, rows: &Self::Rows, entries: &Self::Index, offsets: &Self::Index) -> Self::Rows;
 
-    /// Returns `true` if [`sum_over_neighbours`](Self::sum_over_neighbours) is available, for which each node
-    /// must have a separate row. Defaults to `false`.
+    /// Returns `true` if [`sum_over_neighbours`](Self::sum_over_neighbours) is available for this batch. Each
+    /// node must then have a separate row. Defaults to `false`.
     fn sums_over_neighbours(&self) -> bool {
         false
     }
 
-    /// Computes the sum over the neighbours of each node, from a row per node; `None` (the default) if
-    /// [`sum`](Self::sum) must be used.
+    /// Computes the sum of the rows of the neighbours of each node, from one row per node; `None` (the
+    /// default) if [`sum`](Self::sum) must be used.
     fn sum_over_neighbours(&self, _nodes: &Self::Rows) -> Option<Self::Rows> {
         None
     }
@@ -118,11 +119,11 @@ pub trait Engine {
     ) -> Self::Rows;
 
     /// Computes the sum of the messages to each receiver, weighted by the softmax of their scores, head by
-    /// head: `[receivers, heads * depth]`. The score of a message is `a . leaky_relu(x)` (slope 0.2), where
+    /// head: `[receivers, heads * depth]`. The score of a message is `a . leaky_relu(x)` (slope 0.2). Here
     /// `x` is the head's part of the message's row of `inputs`, `[M, heads * depth]`, and `a` is the head's
-    /// vector in the parameter `[heads, depth]`. `values` is `[M, heads * depth]`. Messages are ordered by
-    /// receiver: the messages to receiver `i` begin at `offsets[i]`, and `receivers` is `i` for each of them.
-    /// The result is 0 for a receiver without messages.
+    /// vector in the parameter `[heads, depth]`. The summed vectors are `values`, `[M, heads * depth]`.
+    /// Messages are ordered by receiver: the messages to receiver `i` begin at `offsets[i]`, and `receivers`
+    /// is `i` for each of them. The result is 0 for a receiver without messages.
     fn attend(
         &self,
         inputs: &Self::Rows,
@@ -132,23 +133,22 @@ pub trait Engine {
         offsets: &Self::Index,
     ) -> Self::Rows;
 
-    /// Computes the attention of each node `a` to all nodes `b` of its graph,
-    /// `sum_b softmax_b(q(a) . k(b) / sqrt(depth)) v(b)`, head by head. Arguments and result are
-    /// `[N, heads * depth]`.
+    /// Computes the attention of each node `a` to all nodes `b` of its graph, `sum_b softmax_b(q(a) . k(b) /
+    /// sqrt(depth)) v(b)`, head by head. The arguments and the result have the shape `[N, heads * depth]`.
     fn attend_within(&self, query: &Self::Rows, key: &Self::Rows, value: &Self::Rows, heads: usize) -> Self::Rows;
 
-    /// Pools the node rows of each graph: `[N, width]` to `[B, 2 width]`. The first half is their mean, the
-    /// second half is their sum divided by the square root of their number, because the mean alone can't
-    /// count nodes. The result is 0 for an empty graph.
+    /// Pools the node rows of each graph: `[N, width]` to `[B, 2 width]`. The first half of a result is the
+    /// mean of the rows. The second half is their sum divided by the square root of their number, because the
+    /// mean alone can't count nodes. The result is 0 for a graph without nodes.
     fn pool(&self, nodes: &Self::Rows) -> Self::Rows;
 
     /// Adds the row of each graph to the rows of its nodes.
     fn add_to_nodes(&self, nodes: Self::Rows, graphs: &Self::Rows) -> Self::Rows;
 }
 
-/// An engine with the operations that only heads and checks of shapes need.
+/// An engine with the further operations that only heads and checks of shapes need.
 pub(in crate::nn) trait HeadEngine: Engine {
-    /// The number of rows and their width, `[rows, width]`.
+    /// The number of rows and their width, as a list of two numbers.
     fn shape(&self, rows: &Self::Rows) -> Vec<i64>;
 
     /// Computes `q(a) . k(b) / sqrt(depth)` for all ordered pairs of nodes of each graph and each column:

@@ -1,4 +1,4 @@
-//! Logits of edges, from the features of the edge, of its two nodes and of their pair.
+//! The head that computes logits of edges, from the features of an edge, of its two nodes and of their pair.
 
 use super::pairs::FEATURES_SCALE;
 use crate::graph::{GraphKind, GraphSchema};
@@ -8,10 +8,10 @@ use crate::nn::{Linear, Scope};
 
 /// A head that computes `W relu(U h_a + V h_b + t(edge) + P f_ab)` for each edge from `a` to `b`. Here `h`
 /// are node embeddings, `t` is the vector of the edge's class and attributes, and `f` are pair features. For
-/// undirected edges `V = U`, so that both orders of the nodes give the same logits.
+/// undirected edges `V` is `U`, so that both orders of the nodes give the same logits.
 ///
-/// Node embeddings alone aren't enough: in a ring whose edges alternate between two classes all nodes have
-/// the same embedding, but the edges differ.
+/// The term `t` is needed because node embeddings aren't enough: in a ring whose edges alternate between two
+/// classes all nodes have the same embedding, but the edges differ.
 #[derive(Debug)]
 pub(crate) struct EdgeHead {
     first: Linear,
@@ -42,12 +42,12 @@ impl EdgeHead {
         }
     }
 
-    /// Multiplies all logits by a factor, before training.
+    /// Multiplies all logits by a factor. It is called before training.
     pub(crate) fn scale(&self, factor: f64) {
         self.output.scale(factor);
     }
 
-    /// Computes the logits of every edge, `[E, columns]`. `pairs` are the pair features,
+    /// Computes the logits of every edge, `[E, columns]`. `pairs` holds the features of all pairs of nodes,
     /// `[sum of n * n, features]`.
     pub(crate) fn forward<E: Engine>(&self, engine: &E, nodes: &E::Rows, pairs: Option<&E::Rows>) -> E::Rows {
         let arrays = engine.arrays();

@@ -1,4 +1,4 @@
-//! The heads of a graph network: one per action type, at its anchor.
+//! The heads of a graph network. Each action type has one head, whose rows belong to the type's anchor.
 
 mod edge;
 mod pairs;
@@ -22,22 +22,23 @@ use symmetry::Gate;
 pub use symmetry::Symmetry;
 pub(in crate::nn) use symmetry::{SymmetryLayer, require_symmetries};
 
-/// The largest number of nodes for which initial logits aren't scaled down. The embedding of a graph sums
-/// over its nodes, so it grows with their number, and logits of node pairs grow with its square.
+/// The largest number of nodes for which initial logits aren't scaled down. Larger graphs need smaller
+/// factors, because the embedding of a graph sums over its nodes and grows with their number, and logits of
+/// node pairs grow with its square.
 const MAX_NODES_UNSCALED: f64 = 8.0;
 
-/// The factor on the initial logits for graphs of a schema. It keeps an untrained policy about equally close
-/// to the uniform policy for graphs of any size.
+/// Returns the factor on the initial logits for graphs of a schema. With this factor an untrained policy is
+/// about equally close to the uniform policy for graphs of any size.
 pub(in crate::nn) fn initial_scale(schema: &GraphSchema) -> f64 {
     (MAX_NODES_UNSCALED / schema.max_nodes.max(1) as f64).min(1.0)
 }
 
-/// The heads of one direction: one block of logits for each action type, in the action set's order. A gate
-/// adds the effect of symmetry to the logits.
+/// The heads of one direction: one for each action type, in the action set's order. An optional gate adds the
+/// effect of the change of ln |Aut| to the logits of a head.
 #[derive(Debug)]
 pub(crate) struct Heads(Vec<(AnchorHead, Option<Gate>)>);
 
-/// A head, by the anchor of its action type.
+/// A head for one of the anchors of action types.
 #[derive(Debug)]
 enum AnchorHead {
     Graph(Mlp),
@@ -47,7 +48,7 @@ enum AnchorHead {
 }
 
 impl Heads {
-    /// Builds heads on embeddings of nodes, `width` wide, and of graphs, `graph_width` wide.
+    /// Builds heads for embeddings of nodes of width `width` and embeddings of graphs of width `graph_width`.
     pub(crate) fn new(
         scope: &mut Scope<'_>,
         env: &GraphEnv,
@@ -94,8 +95,8 @@ impl Heads {
         Self(heads.collect())
     }
 
-    /// Computes the blocks of logits. `pairs` are the features of node pairs, and `symmetries` must be given
-    /// if there are gates.
+    /// Computes the blocks of logits of all heads. `pairs` holds the features of node pairs. `symmetries`
+    /// must be given if there are gates.
     pub(crate) fn forward<E: HeadEngine>(
         &self,
         engine: &E,

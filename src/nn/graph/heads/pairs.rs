@@ -1,4 +1,4 @@
-//! Logits of pairs of nodes, and pair features.
+//! The head that computes logits of pairs of nodes, and features of pairs.
 
 use tch::Tensor;
 
@@ -7,22 +7,23 @@ use crate::nn::graph::engine::{HeadEngine, HostRows};
 use crate::nn::{Linear, Scope};
 use crate::parallel;
 
-/// The width of the size groups, in nodes. The graphs of a group are padded to its largest graph, so narrow
-/// groups limit the padding.
+/// The width of a group of graphs of similar size, in nodes. All graphs of a group are padded to its largest
+/// graph, so a small width limits the padding.
 const SIZE_STEP: usize = 8;
 
-/// The factor on the initial weights of pair features, relative to other layers. Counts of walks are large in
-/// dense graphs. Without the factor initial logits of their pairs would be very large.
+/// The factor on the initial weights of layers for pair features, relative to other layers. Counts of walks
+/// are large in dense graphs, so without this factor the initial logits of their pairs would be very large.
 pub(in crate::nn) const FEATURES_SCALE: f64 = 0.05;
 
-/// The minimum number of nodes per unit of width for which the weights of query and key are merged. For fewer
-/// nodes multiplying the weights costs more than it saves.
+/// The minimum number of nodes per unit of embedding width for which the weights of query and key are merged.
+/// With fewer nodes, multiplying the two weights costs more than it saves.
 const MIN_NODES_PER_WIDTH_TO_MERGE: i64 = 3;
 
-/// The minimum number of graphs per thread on the host.
+/// The minimum number of graphs per thread in computations on the host.
 pub(in crate::nn) const GRAPHS_PER_THREAD: usize = 16;
 
-/// Groups the graphs of a batch by size, so that small graphs aren't padded to the size of a large one.
+/// Groups the graphs of a batch by size, and returns the indices of the graphs of each group. Padding within
+/// a group avoids padding small graphs to the size of a large one.
 pub(in crate::nn) fn size_groups(arrays: &GraphArrays) -> impl Iterator<Item = Vec<usize>> {
     let mut groups: std::collections::BTreeMap<usize, Vec<usize>> = std::collections::BTreeMap::new();
     for (g, n) in arrays.sizes().enumerate() {
@@ -31,8 +32,8 @@ pub(in crate::nn) fn size_groups(arrays: &GraphArrays) -> impl Iterator<Item = V
     groups.into_values()
 }
 
-/// A head that computes `q(h_a) . k(h_b)` for each pair of nodes and each column. If edges are undirected, it
-/// is symmetric.
+/// A head that computes `q(h_a) . k(h_b)` for each pair of nodes and each column. If edges are undirected,
+/// the scores of both orders of a pair are added, so they are symmetric.
 #[derive(Debug)]
 pub(crate) struct PairHead {
     query: Linear,
@@ -61,7 +62,8 @@ impl PairHead {
         }
     }
 
-    /// Multiplies all logits except the bias by a factor, before training.
+    /// Multiplies the weights by a factor before training, so that all terms of the logits except the bias
+    /// are scaled.
     pub(crate) fn scale(&self, factor: f64) {
         self.query.scale(factor);
         if let Some(features) = &self.features {
@@ -69,8 +71,8 @@ impl PairHead {
         }
     }
 
-    /// Computes the logits of every ordered pair of every graph, `[sum of n * n, columns]`. `features` are
-    /// the pair features, `[sum of n * n, features]`.
+    /// Computes the logits of every ordered pair of nodes of every graph, `[sum of n * n, columns]`.
+    /// `features` holds the pair features, `[sum of n * n, features]`.
     pub(crate) fn forward<E: HeadEngine>(&self, engine: &E, nodes: &E::Rows, features: Option<&E::Rows>) -> E::Rows {
         let scores = engine.pair_scores(&self.query, &self.key, self.columns, nodes);
         let scores = engine.add(scores, &engine.parameter(&self.bias));
@@ -83,22 +85,22 @@ impl PairHead {
     }
 }
 
-/// Factors of the scores of pairs. The score of a pair is the product of a row of `first` and a row of
+/// The factors of the scores of pairs. The score of a pair is the product of a row of `first` and a row of
 /// `second`, plus an element of `extra`.
 struct PairFactors {
-    /// Rows of nodes as the first node of a pair.
+    /// The factor of each node as the first node of a pair, `[N, width]`.
     first: Tensor,
-    /// Rows of nodes as the second node of a pair.
+    /// The factor of each node as the second node of a pair, `[N, width]`.
     second: Tensor,
-    /// A term that only depends on the second node, `[N]`.
+    /// A term of the score that depends only on the second node, `[N]`.
     extra: Option<Tensor>,
 }
 
 impl PairFactors {
-    /// Computes the factors of each node.
+    /// Computes the factors of each node from the layers of query and key.
     ///
-    /// With a single column, `(Q a + q) . (K b + k) = a . (Q'K b + Q'k) + q . (K b + k)`. So a product of the
-    /// two weights and a product with the nodes replace two products with the nodes.
+    /// With a single column, `(Q a + q) . (K b + k) = a . (Q'K b + Q'k) + q . (K b + k)`. In this case one
+    /// product of the two weights and one product with the nodes replace two products with the nodes.
     fn new(query: &Linear, key: &Linear, columns: i64, nodes: &Tensor) -> Self {
         let rows = nodes.size()[0];
         let width = nodes.size()[1];
@@ -117,7 +119,7 @@ impl PairFactors {
         Self { first: query.forward(nodes), second: key.forward(nodes), extra: None }
     }
 
-    /// Computes the scores of graphs that all have `n` nodes, `[B * n * n, columns]`.
+    /// Computes the scores of pairs in graphs that all have `n` nodes, `[B * n * n, columns]`.
     fn scores_of_equal_sizes(&self, columns: i64, n: i64, is_directed: bool) -> Tensor {
         let split = |x: &Tensor| x.view([-1, n, columns, x.size()[1] / columns]).transpose(1, 2);
         let products = split(&self.first).matmul(&split(&self.second).transpose(2, 3));
@@ -132,8 +134,8 @@ impl PairFactors {
         }
     }
 
-    /// Computes the scores of graphs of different sizes. Each group of graphs of similar size is padded to
-    /// its largest graph, instead of the largest graph of the batch.
+    /// Computes the scores of pairs in graphs of different sizes. Each group of graphs of similar size is
+    /// padded to the largest graph of the group, not to the largest graph of the batch.
     fn scores_of_mixed_sizes(&self, batch: &GraphBatch<'_>, columns: i64) -> Tensor {
         let query = &self.first;
         let key = &self.second;
@@ -242,8 +244,8 @@ pub(in crate::nn) fn host_weighted_features(
     let n = features.width;
     let is_directed = arrays.is_directed();
     map_pairs(arrays, columns, |a, b, pair, column| {
-        // The columns of a feature are adjacent. Weights for the first node come before weights for the
-        // second node.
+        // The weights of one feature for all columns are adjacent. All weights for the first node come before
+        // the weights for the second node.
         let node_weight = |node: usize, end: usize, k: usize| weights.row(node)[(end * n + k) * columns + column];
         let weight = |k: usize| {
             let along = node_weight(a, 0, k) + node_weight(b, 1, k);
@@ -253,8 +255,8 @@ pub(in crate::nn) fn host_weighted_features(
     })
 }
 
-/// Computes a number for each ordered pair of nodes of each graph and each column. `number` takes the indices
-/// of both nodes, of the pair and of the column.
+/// Computes a number for each ordered pair of nodes of each graph and each column. `number` receives the
+/// index of the first node, of the second node, of the pair and of the column.
 fn map_pairs(
     arrays: &GraphArrays,
     columns: usize,
@@ -276,7 +278,7 @@ fn map_pairs(
     numbers.concat()
 }
 
-/// Computes the dot product in eight parallel sums, which fit in a register.
+/// Computes the dot product as eight parallel sums, because eight numbers fit into a vector register.
 pub(in crate::nn) fn dot(a: &[f32], b: &[f32]) -> f32 {
     let (a, rest_a) = a.as_chunks::<8>();
     let (b, rest_b) = b.as_chunks::<8>();
@@ -289,12 +291,12 @@ pub(in crate::nn) fn dot(a: &[f32], b: &[f32]) -> f32 {
     sums.iter().sum::<f32>() + rest_a.iter().zip(rest_b).map(|(a, b)| a * b).sum::<f32>()
 }
 
-/// The index of each edge among all ordered pairs of all graphs, `[E]`.
+/// Returns the index of each edge among the ordered pairs of nodes of all graphs, `[E]`.
 pub(in crate::nn) fn edge_pairs(batch: &GraphBatch<'_>) -> Tensor {
     batch.tensor(batch.arrays.edge_pairs().map(|pair| pair as i64))
 }
 
-/// The indices of both nodes of every ordered pair, `[sum of n * n]` each.
+/// Returns the indices of the first and of the second node of every ordered pair, `[sum of n * n]` each.
 fn pair_ends(batch: &GraphBatch<'_>) -> (Tensor, Tensor) {
     let mut first = Vec::new();
     let mut second = Vec::new();
@@ -307,14 +309,13 @@ fn pair_ends(batch: &GraphBatch<'_>) -> (Tensor, Tensor) {
     (batch.tensor(first.into_iter()), batch.tensor(second.into_iter()))
 }
 
-/// Computes features of every ordered pair of nodes that message passing can't compute,
-/// `[sum of n * n, 1 + walks]`. The first column is 1 if there is an edge from the second node to the first.
-/// The others are `log(1 + number of walks)` for walks of lengths `2..=walks + 1` from the first node to the
-/// second.
+/// Computes features of every ordered pair of nodes, `[sum of n * n, 1 + walks]`, which message passing can't
+/// compute. The first column is 1 if there is an edge from the second node to the first. The other columns
+/// are `log(1 + number of walks)` for walks of the lengths `2..=walks + 1` from the first node to the second.
 ///
-/// Message passing gives automorphic nodes equal features, so pairs that aren't equivalent can get the same
-/// logit. For example in the graph 0->1, 2->3 it can't distinguish the pair (1, 0), which would close a
-/// 2-cycle, from (1, 2).
+/// Message passing gives automorphic nodes equal embeddings, so without these features pairs that aren't
+/// equivalent can get the same logit. An example is the graph with the edges 0->1 and 2->3: message passing
+/// can't distinguish the pair (1, 0), which would close a cycle of two edges, from the pair (1, 2).
 pub(in crate::nn) fn pair_features(arrays: &GraphArrays, walks: usize) -> Vec<f64> {
     let columns = 1 + walks;
     let neighbours = arrays.neighbours();
@@ -362,8 +363,8 @@ mod tests {
     use crate::nn::Parameters;
     use crate::nn::graph::engine::TensorGraphs;
 
-    /// A small batch, and a batch large enough for query and key to be merged, give the same scores and
-    /// gradients.
+    /// Checks that a small batch, and a batch large enough for query and key to be merged, give the same
+    /// scores and gradients.
     #[test]
     fn merged_query_and_key_give_the_same_scores_and_gradients() {
         for kind in [GraphKind::Directed, GraphKind::Undirected] {

@@ -1,4 +1,4 @@
-//! Numbers of automorphisms as an input of a network.
+//! Numbers of automorphisms as an input of a graph network.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,37 +9,39 @@ use crate::nn::graph::torso::Embeddings;
 use crate::nn::{Linear, Scope};
 use crate::{Error, Result};
 
-/// The largest number of nodes for which `Auto` counts automorphisms. Counting them takes too long
-/// for some larger graphs.
+/// The largest number of nodes for which `Auto` chooses exact counts. Exact counts take too long for some
+/// larger graphs.
 const MAX_NODES_COUNTED: usize = 8;
-/// The largest number of forward slots for which `Auto` reads symmetry, because it is counted once per slot.
+/// The largest number of forward slots for which `Auto` chooses this input, because automorphisms are counted
+/// once per slot.
 const MAX_SLOTS: usize = 256;
 
-/// The choice of a network's input about the symmetry of graphs, and how each move changes it
-/// ([`MoveSymmetries`]).
+/// The settings for numbers of automorphisms as an input of a network. The input holds the number of each
+/// graph, and the change of this number by each move ([`MoveSymmetries`]).
 ///
-/// Up to isomorphism P_F and P_B of a move depend on the numbers of automorphisms |Aut| of both graphs, which
-/// message passing can't compute. Without this input a network has to memorise them for each graph. With it,
-/// automorphisms are counted for each graph that a legal move leads to.
+/// Up to isomorphism P_F and P_B of a move depend on the numbers of automorphisms |Aut| of the graphs before
+/// and after the move, which message passing can't compute. Without this input a network has to memorise the
+/// effect for each graph. The input costs time: automorphisms are counted for each graph to which a legal
+/// move leads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Symmetry {
-    /// Chooses by the environment (the default). For graphs up to isomorphism with at most 256 slots of
-    /// forward moves it is [`Seen`](Self::Seen) up to 8 nodes, and [`Refined`](Self::Refined) beyond.
-    /// Otherwise it is [`Unseen`](Self::Unseen).
+    /// Chooses by the environment (the default). If states are graphs up to isomorphism with at most 256
+    /// slots of forward moves, the choice is [`Seen`](Self::Seen) for up to 8 nodes, and
+    /// [`Refined`](Self::Refined) for more nodes. Otherwise it is [`Unseen`](Self::Unseen).
     #[default]
     Auto,
-    /// The exact number of automorphisms, [`SymmetryCount::Exact`], for graphs of any size.
+    /// The network uses the exact number of automorphisms, [`SymmetryCount::Exact`], for graphs of any size.
     Seen,
-    /// An estimate of the number of automorphisms by colour refinement, [`SymmetryCount::Refined`], for
-    /// graphs of any size.
+    /// The network uses an upper bound of the number of automorphisms by colour refinement,
+    /// [`SymmetryCount::Refined`], for graphs of any size.
     Refined,
-    /// No input about symmetry.
+    /// The network doesn't use numbers of automorphisms.
     Unseen,
 }
 
 impl Symmetry {
-    /// The method of counting symmetries; `None` if it isn't, or if [`Auto`](Self::Auto) hasn't been
-    /// resolved.
+    /// Returns the method by which automorphisms are counted; `None` if they aren't counted, or if
+    /// [`Auto`](Self::Auto) hasn't been resolved.
     pub(in crate::nn) fn count(self) -> Option<SymmetryCount> {
         match self {
             Self::Seen => Some(SymmetryCount::Exact),
@@ -48,10 +50,10 @@ impl Symmetry {
         }
     }
 
-    /// Resolves [`Auto`](Self::Auto) for an environment.
+    /// Replaces [`Auto`](Self::Auto) by the choice for an environment.
     ///
     /// # Errors
-    /// [`Error::Config`] if symmetry is requested in an environment of labelled graphs.
+    /// [`Error::Config`] if numbers of automorphisms are requested in an environment of labelled graphs.
     pub(in crate::nn) fn resolve(self, env: &GraphEnv) -> Result<Self> {
         let is_labelled = env.actions().semantics() == Semantics::Labelled;
         match self {
@@ -68,15 +70,15 @@ impl Symmetry {
     }
 }
 
-/// Returns `true` if an environment has too many slots to count symmetries by default.
+/// Returns `true` if an environment has too many slots to count automorphisms by default.
 fn is_expensive(env: &GraphEnv) -> bool {
     env.actions().most_slots(Direction::Forward, env.schema().kind, env.schema().max_nodes) > MAX_SLOTS
 }
 
-/// Returns the symmetries.
+/// Returns the numbers of automorphisms, which must have been counted.
 ///
 /// # Errors
-/// [`Error::Missing`] if they weren't counted.
+/// [`Error::Missing`] if automorphisms weren't counted.
 pub(in crate::nn) fn require_symmetries(symmetries: Option<&MoveSymmetries>) -> Result<&MoveSymmetries> {
     symmetries.ok_or_else(|| {
         Error::missing(
@@ -88,7 +90,7 @@ pub(in crate::nn) fn require_symmetries(symmetries: Option<&MoveSymmetries>) -> 
     })
 }
 
-/// A layer that adds a linear map of ln |Aut(G)| to the embedding of each graph.
+/// A layer that adds a linear map of ln |Aut(G)| to the embedding of each graph G.
 #[derive(Debug)]
 pub(in crate::nn) struct SymmetryLayer(Linear);
 
@@ -100,7 +102,7 @@ impl SymmetryLayer {
     /// Adds the layer's output to the embeddings of graphs.
     ///
     /// # Errors
-    /// [`Error::Missing`] if symmetries weren't counted.
+    /// [`Error::Missing`] if automorphisms weren't counted.
     pub(in crate::nn) fn add_to<E: Engine>(
         &self,
         engine: &E,
@@ -116,8 +118,8 @@ impl SymmetryLayer {
 /// The factor on the initial weights of gates. It keeps an untrained policy close to the uniform policy.
 const GATE_SCALE: f64 = 0.05;
 
-/// A learned weight per graph for the change of ln |Aut| by a move of one action type. The product is added
-/// to the move's logit.
+/// A layer that computes a weight for each graph. The product of this weight and the change of ln |Aut| by a
+/// move of one action type is added to the move's logit.
 #[derive(Debug)]
 pub(in crate::nn) struct Gate(Linear);
 
@@ -128,10 +130,10 @@ impl Gate {
         Self(layer)
     }
 
-    /// Adds the weighted changes to the logits of block `k`.
+    /// Adds the weighted changes of ln |Aut| to the logits of block `k`.
     ///
     /// # Errors
-    /// An error if `symmetries` don't fit the block.
+    /// An error if `symmetries` belong to another block or to other graphs.
     pub(in crate::nn) fn add_to<E: HeadEngine>(
         &self,
         engine: &E,

@@ -1,25 +1,26 @@
-//! Dense tables of the messages of a graph transformer.
+//! The dense tables of the messages of a graph transformer.
 
 use tch::{Device, Kind, Tensor};
 
 use crate::graph::{Edge, GraphArrays, GraphBatch, GraphKind, GraphSchema};
 use crate::nn::graph::heads::size_groups;
 
-/// The relation of a sending row to the row that attends to it, except for the features of an edge.
+/// The relation between a sending row and the row that attends to it. The features of an edge between them
+/// are stored separately.
 #[derive(Clone, Copy)]
 pub(super) enum Relation {
-    /// The sender is the virtual node.
+    /// The sender is the virtual node of the graph.
     Virtual,
     /// The sender is a node, and the receiver is the virtual node.
     Node,
-    /// The sender is the receiver.
+    /// The sender and the receiver are the same row.
     Itself,
     /// The sender is the target of a directed edge from the receiver.
     Target,
 }
 
 impl Relation {
-    /// The number of relations in graphs of a schema.
+    /// Returns the number of relations that occur in graphs of a schema.
     pub(super) fn count(schema: &GraphSchema) -> usize {
         match schema.kind {
             GraphKind::Directed => 4,
@@ -31,42 +32,43 @@ impl Relation {
 /// Tables of the pairs of rows that attend to each other, and of the features of these pairs.
 ///
 /// The rows of a graph are its virtual node, followed by its nodes. The batch has `R = N + B` rows. For
-/// graphs of up to about 270 nodes (at width 128) a table of all pairs, with a number per head, costs less
-/// than gathering a vector for each edge.
+/// graphs of up to about 270 nodes (at width 128) a table of all pairs of rows, with a number per head, costs
+/// less than gathering a vector for each edge.
 pub(super) struct AttentionTables {
-    /// Groups of graphs of similar size, so that a large graph doesn't widen the tables of small graphs.
+    /// The groups of graphs of similar size. Groups prevent that a large graph widens the tables of small
+    /// graphs.
     pub(super) groups: Vec<Group>,
-    /// `log(1 + number of messages)` to each row, `[R, 1]`.
+    /// The value `log(1 + number of messages)` of each receiving row, `[R, 1]`.
     pub(super) log_degree: Tensor,
     /// The index of each row in the concatenated, padded tables of all groups, `[R]`; `None` if there is no
-    /// padding.
+    /// padding, because then both orders are equal.
     table_positions: Option<Tensor>,
     /// The index of each row in the list of all nodes followed by all virtual nodes, `[R]`.
     order: Tensor,
-    /// The row of each node, `[N]`.
+    /// The index of each node's row, `[N]`.
     nodes: Tensor,
-    /// The row of each virtual node, `[B]`.
+    /// The index of each virtual node's row, `[B]`.
     virtuals: Tensor,
 }
 
-/// The tables of a group of `G` graphs. Each is padded to `L` rows, one more than the number of nodes of the
-/// largest graph.
+/// The tables of a group of `G` graphs. Each graph is padded to `L` rows, which is one more than the number
+/// of nodes of the largest graph of the group.
 pub(super) struct Group {
-    /// `G` and `L`.
+    /// The number `G` of graphs and the number `L` of rows per graph.
     pub(super) sizes: (i64, i64),
-    /// True for pairs without attention, `[G, 1, L, L]`. The last two dimensions are the receiver and the
-    /// sender.
+    /// A mask that is true for pairs of rows without attention, `[G, 1, L, L]`. The last two dimensions are
+    /// the receiver and the sender.
     pub(super) masked: Tensor,
-    /// The count of each feature of each pair, `[G, L, L, F]`. Features are edge classes, values of edge
-    /// attributes, and relations.
+    /// The count of each feature of each pair of rows, `[G, L, L, F]`. Features are edge classes, values of
+    /// edge attributes, and relations.
     pub(super) features: Tensor,
-    /// The row at each position of the tables, `[G L]`; `None` if there is no padding. Padding repeats the
-    /// virtual node of the graph, and no row attends to it.
+    /// The index of the row at each position of the tables, `[G L]`; `None` if there is no padding. Padded
+    /// positions repeat the virtual node of the graph, and no other row attends to them.
     rows: Option<Tensor>,
 }
 
 impl Group {
-    /// Arranges rows `[R, ..]` in the order of the padded tables, `[G L, ..]`.
+    /// Arranges rows `[R, ..]` in the order of the group's padded tables, `[G L, ..]`.
     pub(super) fn gather(&self, rows: &Tensor) -> Tensor {
         match &self.rows {
             Some(indices) => rows.index_select(0, indices),
@@ -75,13 +77,14 @@ impl Group {
     }
 }
 
-/// The indices of features. Edge classes come first, followed by values of attributes and relations.
+/// The indices of features in the tables. Edge classes come first, followed by values of attributes and by
+/// relations.
 struct Features {
-    /// The index of the first value of each attribute.
+    /// The index of the first value of each edge attribute.
     attribute_starts: Vec<usize>,
     /// The index of the first relation.
     relations: usize,
-    /// The number of features.
+    /// The number of all features.
     count: usize,
 }
 
@@ -96,12 +99,12 @@ impl Features {
         Self { attribute_starts, relations, count: relations + Relation::count(schema) }
     }
 
-    /// The feature of a relation.
+    /// Returns the index of the feature of a relation.
     fn relation(&self, relation: Relation) -> usize {
         self.relations + relation as usize
     }
 
-    /// The features of an edge.
+    /// Returns the indices of the features of an edge.
     fn edge(&self, edge: Edge) -> impl Iterator<Item = usize> + '_ {
         let attributes = self.attribute_starts.iter().enumerate();
         let attributes = attributes.map(move |(k, start)| start + usize::from(edge.attributes.values()[k]));
@@ -109,14 +112,14 @@ impl Features {
     }
 }
 
-/// The tables of a group on the host.
+/// The tables of a group while they are filled on the host.
 struct HostTables<'a> {
     features: &'a Features,
     /// The number of rows per graph, including padding.
     length: usize,
-    /// True for pairs without attention, `[graphs, length, length]`.
+    /// A mask that is true for pairs of rows without attention, `[graphs, length, length]`.
     masked: Vec<bool>,
-    /// The count of each feature of each pair, `[graphs, length, length, features]`.
+    /// The count of each feature of each pair of rows, `[graphs, length, length, features]`.
     counts: Vec<f32>,
     /// The number of messages to each row, `[graphs, length]`.
     degree: Vec<u32>,
@@ -134,7 +137,7 @@ impl<'a> HostTables<'a> {
         }
     }
 
-    /// Adds a message between two rows of a graph of the group, with these features.
+    /// Adds a message with these features between two rows of graph `graph` of the group.
     fn add_message(&mut self, graph: usize, to: usize, from: usize, features: impl Iterator<Item = usize>) {
         let row = graph * self.length + to;
         let pair = row * self.length + from;
@@ -143,7 +146,7 @@ impl<'a> HostTables<'a> {
         features.for_each(|feature| self.counts[pair * self.features.count + feature] += 1.0);
     }
 
-    /// Adds graph `g` of the batch, as graph `k` of the group.
+    /// Adds the messages of graph `g` of the batch, which is graph `k` of the group.
     fn push(&mut self, k: usize, arrays: &GraphArrays, g: usize) {
         let features = self.features;
         let relation = |relation| std::iter::once(features.relation(relation));
@@ -161,11 +164,11 @@ impl<'a> HostTables<'a> {
             self.add_message(k, node, 0, relation(Relation::Virtual));
             self.add_message(k, 0, node, relation(Relation::Node));
         }
-        // Every row attends to itself, including padding, so that no softmax is empty.
+        // Every row attends to itself. This includes padded rows, so that no softmax is over an empty set.
         (0..self.length).for_each(|row| self.add_message(k, row, row, relation(Relation::Itself)));
     }
 
-    /// Copies the tables to a device.
+    /// Copies the tables to a device, as a group of `graphs` graphs.
     fn group(&self, graphs: usize, rows: Option<Tensor>, kind: Kind, device: Device) -> Group {
         let g = graphs as i64;
         let l = self.length as i64;
@@ -231,8 +234,8 @@ impl AttentionTables {
         }
     }
 
-    /// Merges the vectors of nodes `[N, D]` and of virtual nodes `[B, D]` into rows `[N + B, D]`: for each
-    /// graph its virtual node, then its nodes.
+    /// Merges the vectors of nodes `[N, D]` and of virtual nodes `[B, D]` into rows `[N + B, D]`. The rows of
+    /// each graph are its virtual node, followed by its nodes.
     pub(super) fn rows(&self, nodes: &Tensor, virtuals: &Tensor) -> Tensor {
         Tensor::cat(&[nodes, virtuals], 0).index_select(0, &self.order)
     }
@@ -242,7 +245,7 @@ impl AttentionTables {
         (rows.index_select(0, &self.nodes), rows.index_select(0, &self.virtuals))
     }
 
-    /// Arranges the padded tables of all groups, `[G L, ..]` each, as rows `[R, ..]`.
+    /// Arranges the padded tables of all groups, each `[G L, ..]`, as rows `[R, ..]`.
     pub(super) fn scatter(&self, groups: &[Tensor]) -> Tensor {
         match (&self.table_positions, groups) {
             (None, [rows]) => rows.shallow_clone(),

@@ -1,4 +1,5 @@
-//! A graph transformer: attention along edges, and to and from a virtual node of each graph.
+//! A graph transformer with attention along edges, and with attention to and from a virtual node of each
+//! graph.
 
 mod attention_tables;
 
@@ -15,17 +16,17 @@ use crate::graph::{GraphBatch, GraphSchema};
 use crate::nn::{LayerNorm, Linear, Scope};
 use attention_tables::{AttentionTables, Group, Relation};
 
-/// The width of a feed-forward block's hidden layer, relative to the embedding.
+/// The ratio of the width of a feed-forward block's hidden layer to the width of the embedding.
 const FEED_FORWARD: i64 = 4;
 
-/// A graph transformer. Each layer consists of attention and a feed-forward block, each after a layer norm
-/// and with a residual connection.
+/// A graph transformer. Each of its layers consists of an attention block and a feed-forward block. Each
+/// block begins with a layer norm and has a residual connection.
 ///
 /// A node attends to its neighbours in both directions, to the virtual node of its graph and to itself. If
-/// edges are directed, the two directions have different vectors. The virtual node attends to all nodes of
-/// its graph and to itself. As in recursionpharma/gflownet's `GraphTransformer`, the virtual node starts as
-/// the embedded condition. If there are two opposite edges between two nodes, each of the nodes receives one
-/// message from the other, with the sum of the vectors of both edges.
+/// edges are directed, messages along an edge and messages against it have different vectors. If there are
+/// two opposite edges between two nodes, each of the nodes receives one message from the other, with the sum
+/// of the vectors of both edges. The virtual node attends to all nodes of its graph and to itself. It starts
+/// as the embedded condition, as in `GraphTransformer` of the repository recursionpharma/gflownet.
 #[derive(Debug)]
 struct Transformer {
     /// The initial vector of virtual nodes, before a condition is added, `[D]`.
@@ -122,12 +123,12 @@ impl TensorTorso for TransformerTorso {
 #[derive(Debug)]
 struct Layer {
     norm: LayerNorm,
-    /// The map to query, key and value, concatenated. It has no bias: a bias of the key cancels in the
-    /// softmax, and a bias of the value is equivalent to a bias of the output.
+    /// The linear map from a row to its query, key and value, concatenated. It has no bias: a bias of the key
+    /// cancels in the softmax, and a bias of the value is equivalent to a bias of the output.
     project: Linear,
-    /// The edge vectors that are added to key and value, concatenated.
+    /// The vectors of edges, which are added to key and value, concatenated.
     edges: EdgeFeatures,
-    /// The vectors that are added to key and value for each [`Relation`].
+    /// The vectors of each [`Relation`], which are added to key and value, concatenated.
     relations: Tensor,
     output: Linear,
     norm_feed: LayerNorm,
@@ -154,20 +155,21 @@ impl Layer {
 
     fn forward(&self, tables: &AttentionTables, rows: &Tensor) -> Tensor {
         let attended = self.attend(tables, &self.norm.forward(rows));
-        // Attention averages, so it can't count messages. A copy scaled by the logarithm of the degree can
-        // (Corso et al., *Principal Neighbourhood Aggregation*, 2020, eq. 5).
+        // Attention averages over messages, so it can't count them. A copy of the result that is scaled by
+        // the logarithm of the degree can count them (Corso et al., *Principal Neighbourhood Aggregation*,
+        // 2020, eq. 5).
         let scaled = &attended * &tables.log_degree;
         let rows = rows + self.output.forward(&Tensor::cat(&[attended, scaled], 1));
         let hidden = self.feed.0.forward(&self.norm_feed.forward(&rows)).relu();
         rows + self.feed.1.forward(&hidden)
     }
 
-    /// Computes the multi-head attention of each row to the rows that it receives messages from, `[R, D]`.
+    /// Computes the multi-head attention of each row to the rows from which it receives messages, `[R, D]`.
     fn attend(&self, tables: &AttentionTables, rows: &Tensor) -> Tensor {
         let projected = self.project.forward(rows);
         let depth = rows.size()[1] / self.heads;
-        // The vectors of all F features (of edges and relations), for key and value and for each head: `[2,
-        // heads, F, depth]`.
+        // Holds the vectors of all F features (edge features and relations), for key and value and for each
+        // head: `[2, heads, F, depth]`.
         let features = Tensor::cat(&[self.edges.table(), self.relations.shallow_clone()], 0);
         let features = features.view([-1, 2, self.heads, depth]).permute([1, 2, 0, 3]);
         let groups: Vec<Tensor> =
@@ -179,13 +181,15 @@ impl Layer {
     /// rows `[R, 3 D]`.
     ///
     /// The message from `s` to `r` has the key `k_s + sum_f c_rsf t_f`, where `t_f` is the vector of feature
-    /// `f`, and `c_rsf` counts this feature of the pair. Its value has the same form. Products with `t` are
-    /// computed per row and feature instead of per pair of rows.
+    /// `f`, and `c_rsf` is the count of this feature for the pair. The value of the message is computed in
+    /// the same way. Products with `t` are computed per row and feature, which is cheaper than per pair of
+    /// rows.
     fn attend_within(&self, group: &Group, projected: &Tensor, features: &Tensor) -> Tensor {
         let width = projected.size()[1] / 3;
         let (heads, depth) = (self.heads, width / self.heads);
         let (graphs, length) = group.sizes;
-        // [3, G, heads, L, depth]
+        // The shape of the parts is `[3, G, heads, L, depth]`, where the first dimension is query, key and
+        // value.
         let parts =
             group.gather(projected).view([graphs, length, 3, heads, depth]).permute([2, 0, 3, 1, 4]).contiguous();
         let query = parts.get(0) / (depth as f64).sqrt();
@@ -212,14 +216,15 @@ mod tests {
     use crate::graph::{Attributes, Edge, GraphKind, GraphState, GraphStates, Node};
     use crate::nn::Parameters;
 
-    /// The messages to each row, in the layer's order of rows. A message has the index of the sending row and
-    /// the indices of the table vectors that are added.
+    /// Returns the messages to each row, in the order of rows of the layer. A message consists of the index
+    /// of the sending row and the indices of the table vectors that are added.
     fn messages(graphs: &[GraphState], directed: bool) -> Vec<Vec<(usize, Vec<i64>)>> {
         let mut messages = Vec::new();
         for graph in graphs {
             let first = messages.len();
             let n = graph.n_nodes();
-            // The table holds two edge classes, three values of an attribute, and the relations.
+            // The table holds the vectors of two edge classes, of three values of an attribute, and of the
+            // relations, in this order.
             messages.extend((0..=n).map(|row| vec![(first + row, vec![7])]));
             for node in 1..=n {
                 messages[first + node].push((first, vec![5]));
@@ -259,7 +264,7 @@ mod tests {
             let edge = |class, value| Edge { class, attributes: Attributes::new(&[value]).unwrap() };
             let mut edges = vec![(0, 1, edge(0, 1)), (2, 1, edge(1, 0)), (2, 3, edge(1, 2))];
             if directed {
-                // Edges in both directions between two nodes.
+                // Adds the second of two opposite edges between two nodes.
                 edges.push((1, 0, edge(1, 2)));
             }
             let graph = |n: usize, edges: &[_]| GraphState::from_parts(kind, &vec![Node::default(); n], edges).unwrap();
@@ -299,7 +304,7 @@ mod tests {
                 }
             }
             let counted: Vec<f64> = tables.log_degree.exp().view(-1).try_into().unwrap();
-            // Both edges of a pair count towards the degree.
+            // An edge in each direction between two nodes counts towards the degree.
             let both_ways = if directed { 1.0 } else { 0.0 };
             assert!((counted[1] - (1.0 + 3.0 + both_ways)).abs() < 1e-9, "{counted:?}");
         }

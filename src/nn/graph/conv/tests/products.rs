@@ -1,9 +1,9 @@
-//! Tests of sums over neighbours as matrix products.
+//! Tests of sums over neighbours that are computed as matrix products.
 
 use super::*;
 
-/// Matrix products give the same values and gradients as the formula. The batch has graphs with so many edges
-/// that products are used, an empty graph and a small graph.
+/// Checks that matrix products give the same values and gradients as the formula. The batch has an empty
+/// graph, a small graph, and graphs with so many edges that products are used.
 #[test]
 fn matrix_products_agree_with_formulas() {
     for (kind, conv) in [GraphKind::Directed, GraphKind::Undirected]

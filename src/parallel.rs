@@ -94,8 +94,8 @@ impl Choice {
 struct Call {
     rows: usize,
     is_pooled: bool,
-    /// The place in the code of the call and its start time, from which the duration is recorded; `None` if the
-    /// call is too small or too large for trials.
+    /// The place in the code of the call and its start time, from which the duration is recorded; `None` if
+    /// the call is too small or too large for trials.
     measured: Option<(&'static Location<'static>, Instant)>,
 }
 

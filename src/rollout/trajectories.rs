@@ -138,8 +138,9 @@ impl<E: Env> Trajectories<E> {
 
     /// Returns the actions and terminal states of the trajectories, which a replay buffer stores.
     /// [`replay`](Self::replay) restores the trajectories from the actions.
-    /// \n In an environment up to isomorphism, nodes are labelled in the order in which they were inserted,
-    /// in actions and terminal states.
+    ///
+    /// In an environment up to isomorphism, nodes are labelled in the order in which they were inserted, in
+    /// actions and terminal states.
     ///
     /// # Errors
     /// The errors of [`Symmetry::to_insertion_order`](crate::env::Symmetry::to_insertion_order).

@@ -39,8 +39,8 @@ pub struct Scores {
     pub log_pf: Tensor,
     /// log P_B of each transition, `[transitions]`; 0 for exits.
     pub log_pb: Tensor,
-    /// log R of each trajectory's terminal state, `[n]`, with the symmetry correction if the environment needs
-    /// one. If several states are the same object, log R is divided among them.
+    /// log R of each trajectory's terminal state, `[n]`, with the symmetry correction if the environment
+    /// needs one. If several states are the same object, log R is divided among them.
     pub log_reward: Tensor,
     /// log R as returned by the reward, `[n]`, without these corrections. Objectives relative to a prior use
     /// it, because the probability under the prior contains them already. Like `log_reward` it is multiplied

@@ -280,7 +280,7 @@ impl<E: ReplayEnv> Trajectories<E> {
     }
 }
 
-/// Maximum number of steps of a default path.
+/// Returns the error for recorded actions that end before a terminal state or continue after it.
 const MAX_STEPS_BACK: usize = 1_000_000;
 
 /// Returns the error for a walk that ends too early or too late.

@@ -20,10 +20,11 @@ pub struct Vectors<T> {
 /// ```
 pub type VectorStates = Vectors<u16>;
 
-/// Points: states and actions of continuous environments.
+/// Vectors of real numbers: states and actions of continuous environments.
 ///
-/// Points are on the host in f64, for any kind and device of a network, because they are stored and replayed, and
-/// because densities are computed from small differences of points. Points are equal if their bits are equal.
+/// Points are on the host in f64, whatever the dtype and device of a network, because they are stored and
+/// replayed, and because densities are computed from small differences of points. Points are equal if their
+/// bits are equal.
 ///
 /// ```
 /// use gfn::env::{Reals, Rows};
@@ -32,9 +33,10 @@ pub type VectorStates = Vectors<u16>;
 /// ```
 pub type Reals = Vectors<f64>;
 
-/// A number type of the entries of vectors.
+/// A number type that the entries of vectors can have.
 pub trait Entry: Copy + Send + Sync + std::fmt::Debug {
-    /// Returns bits that identify the number: equal entries have equal bits, other entries have other bits.
+    /// Returns bits that identify the number: equal entries have equal bits, and different entries have
+    /// different bits.
     fn bits(self) -> u64;
 }
 
@@ -51,7 +53,7 @@ impl Entry for f64 {
 }
 
 impl<T: Entry> Vectors<T> {
-    /// Creates `n` vectors of `width` equal entries.
+    /// Creates `n` vectors of `width` entries, all equal to `value`.
     ///
     /// # Panics
     /// If `width` is 0.
@@ -61,7 +63,7 @@ impl<T: Entry> Vectors<T> {
         Self { width, values: vec![value; n * width] }
     }
 
-    /// Creates vectors of `W` entries.
+    /// Creates vectors of `W` entries, one from each array.
     #[must_use]
     pub fn from_rows<const W: usize>(rows: impl IntoIterator<Item = [T; W]>) -> Self {
         const { assert!(W > 0, "a vector has at least one entry") };
@@ -84,18 +86,18 @@ impl<T: Entry> Vectors<T> {
         Ok(Self { width, values })
     }
 
-    /// Creates vectors from rows that are known to have `width` entries each.
+    /// Creates vectors from rows. The caller ensures that each row has `width` entries.
     pub(crate) fn of_rows(width: usize, rows: Vec<Vec<T>>) -> Self {
         Self { width, values: rows.concat() }
     }
 
-    /// The number of entries per vector.
+    /// Returns the number of entries per vector.
     #[must_use]
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// The entries of all vectors, row by row.
+    /// Returns the entries of all vectors, row by row.
     #[must_use]
     pub fn values(&self) -> &[T] {
         &self.values

@@ -53,7 +53,7 @@ pub enum Error {
     /// A step of a continuous environment that can't be taken in its state, or that has no density under the policy.
     #[error("no such step ({direction}) can be taken in state {row}: {detail}")]
     IllegalStep {
-        /// The row of the batch.
+        /// The row of the state in its batch.
         row: usize,
         /// The direction of the step.
         direction: Direction,
@@ -196,7 +196,7 @@ pub enum Error {
     /// A line of text that isn't in the requested format.
     #[error("line {line}: {problem}; expected {expected}")]
     Parse {
-        /// The line, counted from 1.
+        /// The number of the line, counted from 1.
         line: usize,
         /// The problem with the line.
         problem: String,

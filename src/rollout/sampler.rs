@@ -169,7 +169,7 @@ impl<'a, E: Env> Sampler<'a, E> {
             Direction::Forward => self.exploration,
             Direction::Backward => Exploration::on_policy(),
         };
-        // Sampling needs no gradients, because `score` evaluates the samples again.
+        // Sampling needs no gradients, because training evaluates the sampled states again.
         let sampled = tch::no_grad(|| {
             rollout.run(self.env, start, |states, live, _| {
                 let groups = group_states(self.env, states, merges);

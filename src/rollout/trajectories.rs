@@ -259,9 +259,9 @@ impl<E: ReplayEnv> Trajectories<E> {
         Ok(out)
     }
 
-    /// Returns a trajectory to each of these finished objects, along the backward actions of
-    /// [`ReplayEnv::way_back`], in forward order. Its last action is the exit, if the environment has an
-    /// exit.
+    /// Returns a trajectory to each of these finished objects. The backward actions come from
+    /// [`ReplayEnv::way_back`]; the result is in forward order. The last action is the exit, if the
+    /// environment has an exit.
     pub(super) fn default_paths(env: &E, terminal: &E::States) -> Result<Self> {
         if terminal.is_empty() {
             return Ok(Self {
@@ -283,12 +283,12 @@ impl<E: ReplayEnv> Trajectories<E> {
 /// Returns the error for recorded actions that end before a terminal state or continue after it.
 const MAX_STEPS_BACK: usize = 1_000_000;
 
-/// Returns the error for a walk that ends too early or too late.
+/// Returns the error for recorded actions that end before a terminal state or continue after it.
 fn walk_end(check: &'static str, trajectory: usize, steps: usize) -> Error {
     Error::contract(check, format!("trajectory {trajectory} after {steps} steps"))
 }
 
-/// Replaces the row in an error, an index into `live`, by the index of the trajectory.
+/// Replaces the row in an error, which is an index into `live`, by the index of the trajectory.
 fn in_trajectory(error: Error, live: &[usize]) -> Error {
     match error {
         Error::IllegalAction { row, direction, slot, n_slots, n_legal, detail } => {

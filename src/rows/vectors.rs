@@ -103,15 +103,16 @@ impl<T: Entry> Vectors<T> {
         &self.values
     }
 
-    /// The entries of all vectors, row by row, mutably, for [`step`](crate::env::Env::step).
+    /// Returns the entries of all vectors, row by row, for changes in place, as
+    /// [`step`](crate::env::Env::step) makes them.
     pub fn values_mut(&mut self) -> &mut [T] {
         &mut self.values
     }
 
-    /// The entries of vector `i`.
+    /// Returns the entries of vector `i`.
     ///
     /// # Panics
-    /// If there is no such row.
+    /// If there is no vector `i`.
     #[must_use]
     pub fn row(&self, i: usize) -> &[T] {
         &self.values[i * self.width..(i + 1) * self.width]
@@ -124,10 +125,10 @@ impl<T: Entry> Vectors<T> {
 }
 
 impl Reals {
-    /// Converts a tensor `[n, width]` of any kind and device to points.
+    /// Converts a tensor `[n, width]` of any dtype and device to points.
     ///
     /// # Errors
-    /// [`Error::Shape`] for another number of dimensions, or a width of 0.
+    /// [`Error::Shape`] if the tensor doesn't have two dimensions, or if its width is 0.
     pub fn from_tensor(tensor: &Tensor) -> Result<Self> {
         match tensor.size()[..] {
             [_, width] if width > 0 => Self::from_flat(width as usize, crate::tensor::to_host(tensor)),
@@ -140,7 +141,7 @@ impl Reals {
         }
     }
 
-    /// Converts the points to a tensor `[n, width]`.
+    /// Converts the points to a tensor `[n, width]` with this dtype and device.
     pub fn to_tensor(&self, kind: Kind, device: Device) -> Tensor {
         crate::tensor::from_host(&self.values, kind, device).view([self.len() as i64, self.width as i64])
     }
@@ -171,8 +172,8 @@ impl<T: Entry> Rows for Vectors<T> {
     }
 }
 
-/// Returns the hash of a row by multiplication and folding. States differ in few low bits, and a hash table uses high
-/// and low bits.
+/// Returns the hash of a row by multiplication and folding. The fold at the end mixes high bits into the low
+/// bits, because a hash table uses both, and states often differ only in few low bits.
 fn hash<T: Entry>(row: &[T]) -> u64 {
     let mixed = row.iter().fold(0u64, |hash, x| (hash.rotate_left(5) ^ x.bits()).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     mixed ^ mixed >> 32
@@ -215,7 +216,7 @@ mod tests {
         assert_eq!(Reals::from_tensor(&tensor).unwrap(), points);
         assert!(Reals::from_tensor(&tensor.view([6])).is_err());
         assert!(Reals::from_flat(2, vec![1.0]).is_err());
-        // Bits decide: the two zeros are two points, and NaN is equal to itself.
+        // Points are compared by bits: the two zeros are different points, and NaN is equal to itself.
         let odd = Reals::from_rows([[0.0], [-0.0], [f64::NAN], [f64::NAN]]);
         assert_eq!(odd.group().of, [0, 1, 2, 2]);
     }

@@ -28,7 +28,7 @@ pub struct SequencePolicyConfig {
     /// The settings of the state-flow head and of log Z. Conditions aren't supported.
     pub estimators: EstimatorsConfig,
     /// The maximum size in bytes of the cache of prefixes during sampling. If a batch of trajectories needs
-    /// more, every step reads its sequences from the start, which is slower but gives the same results.
+    /// more, every step evaluates its sequences from their start, which is slower but gives the same results.
     pub cache_bytes: usize,
 }
 

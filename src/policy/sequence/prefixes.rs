@@ -98,7 +98,7 @@ impl<'a> Prefixes<'a> {
 
     /// Finds the maximal prefixes, which aren't a prefix of another, in O(n log n) comparisons.
     pub(super) fn maximal(&self) -> Maximal {
-        // In lexicographic order a row that is a prefix of any other row is also a prefix of the next row.
+        // A row that is a prefix of any other row is also a prefix of the next row in lexicographic order.
         let mut order: Vec<usize> = (0..self.len()).collect();
         order.sort_unstable_by(|&a, &b| self.entries(a).cmp(self.entries(b)));
         let mut maximal = Maximal { rows: Vec::new(), sequence_of_row: vec![0; self.len()] };

@@ -117,9 +117,9 @@ pub struct Runtime {
 impl Runtime {
     /// Sets up the threads and the allocator of this process, and resolves the device.
     ///
-    /// * If `threads` is a single number, rayon gets this number of threads, which step, mask and encode states
-    ///   and compute rewards, and libtorch's pools (intra-op and inter-op) get one thread. [`Threads`] sets both
-    ///   numbers.
+    /// * If `threads` is a single number, rayon gets this number of threads, which step, mask and encode
+    ///   states and compute rewards, and libtorch's pools (intra-op and inter-op) get one thread. [`Threads`]
+    ///   sets both numbers.
     /// * glibc's allocator keeps large blocks for later operations instead of returning them to the system.
     ///
     /// Call it once, at the start of `main`. A second call with the same `threads` changes only the device.

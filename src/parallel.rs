@@ -23,7 +23,7 @@ thread_local! {
 /// The number of calls of a trial. Half of them use the pool.
 const TRIAL_CALLS: u32 = 32;
 /// The time of all calls of a trial, in seconds, after which the trial ends early. Its outcome counts like
-/// [`NEEDED_WINS`] trials.
+/// `NEEDED_WINS` trials.
 const LONG_TRIAL: f64 = 0.5;
 /// The size of a large call, as a multiple of the minimum number of rows per thread. Larger calls use the
 /// pool without a trial.

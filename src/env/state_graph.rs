@@ -49,7 +49,7 @@ pub struct StateGraph<E: EnumerableEnv> {
     /// The index in `children` of the first move of each state, followed by the number of all moves, `[states
     /// + 1]`.
     move_ptr: Vec<usize>,
-    /// The child of each legal forward move of all states, state by state in the order of the slots; [`EXIT`]
+    /// The child of each legal forward move of all states, state by state in the order of the slots; `EXIT`
     /// for exits.
     children: Vec<u32>,
     /// [`Symmetry::log_multiplicity`](crate::env::Symmetry::log_multiplicity) of each state in which trajectories can
@@ -84,7 +84,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// Lists the states of one [instance](crate::env::Env::n_instances), as [`build`](Self::build) does.
     ///
     /// # Errors
-    /// As for [`build`](Self::build); [`Error::OutOfRange`] for an instance that the environment doesn't have.
+    /// The errors of [`build`](Self::build); [`Error::OutOfRange`] for an instance that the environment doesn't have.
     pub fn build_of(env: &E, instance: u32, limit: usize) -> Result<Self> {
         Self::build_watched(env, instance, limit, |_| Ok(()))
     }
@@ -173,7 +173,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// Groups the states by object ([`EnumerableEnv::objects`]).
     ///
     /// # Errors
-    /// Those of [`EnumerableEnv::objects`].
+    /// The errors of [`EnumerableEnv::objects`].
     pub fn objects(&self, env: &E) -> Result<Grouping> {
         match self.log_multiplicity {
             None => Ok(Grouping::identity(self.len())),

@@ -280,7 +280,7 @@ impl<E: ReplayEnv> Trajectories<E> {
     }
 }
 
-/// Returns the error for recorded actions that end before a terminal state or continue after it.
+/// The maximum number of steps of a default path.
 const MAX_STEPS_BACK: usize = 1_000_000;
 
 /// Returns the error for recorded actions that end before a terminal state or continue after it.

@@ -84,7 +84,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// Lists the states of one [instance](crate::env::Env::n_instances), as [`build`](Self::build) does.
     ///
     /// # Errors
-    /// The errors of [`build`](Self::build); [`Error::OutOfRange`] for an instance that the environment doesn't have.
+    /// The errors of [`build`](Self::build); [`Error::OutOfRange`] for an instance that the environment doesn't
+    /// have.
     pub fn build_of(env: &E, instance: u32, limit: usize) -> Result<Self> {
         Self::build_watched(env, instance, limit, |_| Ok(()))
     }

@@ -46,8 +46,8 @@ pub enum Child {
 pub struct StateGraph<E: EnumerableEnv> {
     states: E::States,
     index: HashMap<E::Key, u32>,
-    /// The index in `children` of the first move of each state, followed by the number of all moves, `[states
-    /// + 1]`.
+    /// The index in `children` of the first move of each state, followed by the number of all moves,
+    /// `[states + 1]`.
     move_ptr: Vec<usize>,
     /// The child of each legal forward move of all states, state by state in the order of the slots; `EXIT`
     /// for exits.
@@ -84,8 +84,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// Lists the states of one [instance](crate::env::Env::n_instances), as [`build`](Self::build) does.
     ///
     /// # Errors
-    /// The errors of [`build`](Self::build); [`Error::OutOfRange`] for an instance that the environment doesn't
-    /// have.
+    /// The errors of [`build`](Self::build); [`Error::OutOfRange`] for an instance that the environment
+    /// doesn't have.
     pub fn build_of(env: &E, instance: u32, limit: usize) -> Result<Self> {
         Self::build_watched(env, instance, limit, |_| Ok(()))
     }

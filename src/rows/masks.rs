@@ -3,8 +3,8 @@
 use crate::direction::Direction;
 use crate::{Error, Result};
 
-/// A block of logits, `[rows, width]`, for one action type. The rows of state `i` are `row_ptr[i]..row_ptr[i
-/// + 1]`.
+/// A block of logits, `[rows, width]`, for one action type. The rows of state `i` are
+/// `row_ptr[i]..row_ptr[i + 1]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
     /// The name of the action type, for messages.

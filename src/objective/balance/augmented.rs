@@ -83,8 +83,8 @@ impl Objective for AugmentedTrajectoryBalance {
 
 /// Detailed balance with intrinsic rewards (Pan et al., *Generative Augmented Flow Networks*, 2023).
 ///
-/// The residual of a transition is `log(F(s) P_F(s' | s)) - log(F(s') P_B(s | s') + r(s -> s'))`, with `R(x)
-/// + r(x)` for F(s') in the last transition. The objective needs log F and intrinsic rewards;
+/// The residual of a transition is `log(F(s) P_F(s' | s)) - log(F(s') P_B(s | s') + r(s -> s'))`, with
+/// `R(x) + r(x)` for F(s') in the last transition. The objective needs log F and intrinsic rewards;
 /// [`AugmentedTrajectoryBalance`] explains how intrinsic rewards change the target. If all intrinsic rewards
 /// are 0, this objective equals [`DetailedBalance`](super::DetailedBalance).
 ///

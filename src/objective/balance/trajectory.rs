@@ -36,8 +36,8 @@ impl Objective for TrajectoryBalance {
 ///
 /// `v = log R(x) + sum log P_B - sum log P_F` estimates log Z from each trajectory. The residual is
 /// `mean(v) - v`: the batch mean replaces log Z, and gradients flow through it. The objective needs no
-/// further quantity. A batch has at least two trajectories, because the residual of a single trajectory is always 0.
-/// Batches with different conditions are refused, because log Z depends on the condition.
+/// further quantity. A batch has at least two trajectories, because the residual of a single trajectory is
+/// always 0. Batches with different conditions are refused, because log Z depends on the condition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogPartitionVariance;
 

@@ -3,14 +3,14 @@
 /// The direction of a step along the pointed DAG of states.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Direction {
-    /// From the initial state towards terminal ones.
+    /// The direction from the initial state towards terminal states.
     Forward,
-    /// From a terminal state back to the initial one.
+    /// The direction from terminal states back to the initial state.
     Backward,
 }
 
 impl Direction {
-    /// The other direction.
+    /// Returns the opposite direction.
     #[must_use]
     pub fn opposite(self) -> Self {
         match self {

@@ -1,13 +1,16 @@
-//! Generative Flow Networks: policies that build an object step by step, trained so that finished objects come out with
-//! probability proportional to a reward R(x).
+//! Generative Flow Networks: policies that build an object step by step, trained so that they sample finished
+//! objects with probability proportional to a reward R(x).
 //!
-//! The centre is graph generation. A state is a petgraph graph ([`graph::GraphState`]), a minibatch is encoded as one sparse
-//! edge index ([`graph::GraphBatch`]), a policy is a graph network on libtorch ([`nn::GraphNet`]), and one softmax per graph covers
-//! all edits of all kinds ([`distribution::GraphActionCategorical`]). Tensor states use the same sampler, losses, buffers and trainer.
+//! The library is made for graph generation. A state is a petgraph graph ([`graph::GraphState`]), a minibatch
+//! is encoded as one sparse edge index ([`graph::GraphBatch`]), a policy is a graph network on libtorch
+//! ([`nn::GraphNet`]), and one softmax per graph covers all actions of all types
+//! ([`distribution::GraphActionCategorical`]). States that are vectors use the same sampler, losses, buffers
+//! and trainer.
 //!
 //! # A tour
 //!
-//! Rooms import one way, from the ground up; a test reads the imports.
+//! The modules are listed from the lowest layer up. A module imports only from modules of lower layers, which
+//! a test checks.
 //!
 //! | room | what is in it |
 //! |---|---|
@@ -32,7 +35,7 @@
 //!
 //! # Features
 //!
-//! All are on by default; a library that depends on this one does well to ask for none.
+//! All features are on by default. A library that depends on this crate should turn the default features off.
 //!
 //! | feature | is |
 //! |---|---|
@@ -52,8 +55,9 @@
 //! # Ok::<(), gfn::Error>(())
 //! ```
 //!
-//! [`experiment`] is short for what the other rooms do: a network ([`nn::GraphNet`]) and a policy of it ([`policy::GraphPolicy`]), an
-//! objective, a [`train::Trainer`] with its settings, a loop ([`run::Fit`]), and [`env::StateGraph`] with [`metrics`].
+//! [`experiment`] combines parts of the other modules: a network ([`nn::GraphNet`]) and its policy
+//! ([`policy::GraphPolicy`]), an objective, a [`train::Trainer`] with its settings, a training loop
+//! ([`run::Fit`]), and [`env::StateGraph`] with [`metrics`].
 
 pub mod condition;
 pub mod contract;
@@ -85,7 +89,7 @@ pub mod train;
 
 pub use error::{Error, Result};
 pub use rng::Rng;
-/// libtorch's bindings, of the version that this crate is built with.
+/// The bindings of libtorch, in the version with which this crate is built.
 pub use tch;
 
 /// The README's example, compiled and run with the documentation tests.

@@ -1,10 +1,11 @@
-//! Work on rows, split over rayon's threads if there is enough of it and if that was measured to be faster.
+//! Work on rows. It is split over rayon's threads if there is enough of it and if splitting was measured to
+//! be faster.
 //!
-//! Passing work to the pool costs tens of microseconds, more than a small batch takes, so small batches stay on the
-//! calling thread. If other programs use the cores, the pool can be slower than one thread for larger batches, too,
-//! because the calling thread waits for workers that have no core. So each place in the code that splits work
-//! compares the pool with the calling thread in trials of a few calls. Very large calls use the pool without a trial.
-//! Results don't depend on the choice.
+//! Passing work to the pool costs tens of microseconds, more than a small batch takes, so small batches stay
+//! on the calling thread. If other programs use the cores, the pool can be slower than one thread for larger
+//! batches, too, because the calling thread waits for workers that have no core. Each place in the code that
+//! splits work therefore compares the pool with the calling thread in trials of a few calls. Very large calls
+//! use the pool without a trial. The results of the work are the same with and without the pool.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -15,23 +16,27 @@ use rayon::prelude::*;
 
 thread_local! {
     static ALONE: Cell<bool> = const { Cell::new(false) };
-    /// The measurements of each place in the code that splits work.
+    /// The state of the trials of each place in the code that splits work.
     static CHOICES: RefCell<HashMap<&'static Location<'static>, Choice>> = RefCell::default();
 }
 
 /// The number of calls of a trial. Half of them use the pool.
 const TRIAL_CALLS: u32 = 32;
-/// The number of seconds of calls after which a trial ends early, and decides alone.
+/// The time of all calls of a trial, in seconds, after which the trial ends early. Its outcome counts like
+/// `NEEDED_WINS` trials.
 const LONG_TRIAL: f64 = 0.5;
-/// A call of this many times the least number of rows per thread uses the pool without a trial.
+/// The size of a large call, as a multiple of the minimum number of rows per thread. Larger calls use the
+/// pool without a trial.
 const LARGE_CALL: usize = 1_024;
-/// The number of successive trials that the pool must win before other calls use it. A trial of long calls counts as
-/// all of them. The pool isn't used any more after a single lost trial.
+/// The number of successive trials that the pool must win before the calls between trials use it. A trial
+/// that ended early because its calls are long counts as this many. After a single lost trial the pool isn't
+/// used any more between trials.
 const NEEDED_WINS: u32 = 4;
-/// The largest share of the calling thread's time with which the pool wins a trial.
+/// The largest time per row in the pool with which the pool wins a trial, as a share of the time per row on
+/// the calling thread.
 const MAX_POOL_TIME_SHARE: f64 = 0.9;
-/// The number of calls between trials while the pool is used. After lost trials it is up to 16 times as large, and
-/// after a trial of long calls at most 32 times the number of the trial's calls.
+/// The number of calls between two trials while the pool is used. After lost trials the number is up to 16
+/// times as large. After a trial that ended early it is at most 32 times the number of calls of the trial.
 const PAUSE: u32 = 256;
 
 /// The choice between the pool and the calling thread, from the times of earlier calls.
@@ -45,7 +50,8 @@ struct Choice {
     wins: u32,
     /// The number of successive trials that the pool has lost.
     losses: u32,
-    /// The seconds and rows of the current trial, on the calling thread and in the pool.
+    /// The seconds and the rows of the calls of the current trial, first on the calling thread, then in the
+    /// pool.
     measured: [(f64, f64); 2],
 }
 
@@ -55,11 +61,13 @@ impl Choice {
         if self.pause > 0 {
             return self.wins >= NEEDED_WINS;
         }
-        // The Thue-Morse sequence spreads early, large and regular calls equally over both halves of a trial.
+        // The Thue-Morse sequence decides which calls use the pool. It distributes early, large and regularly
+        // repeated calls equally over both halves of a trial.
         self.calls.count_ones() % 2 == 1
     }
 
-    /// Records the time of a call.
+    /// Records the time of a call, unless it comes between two trials. The last call of a trial decides the
+    /// trial.
     fn record(&mut self, pooled: bool, rows: usize, seconds: f64) {
         if self.pause > 0 {
             self.pause -= 1;
@@ -86,8 +94,8 @@ impl Choice {
 struct Call {
     rows: usize,
     is_pooled: bool,
-    /// The place in the code of the call and its start time, so that its duration is recorded for later
-    /// decisions; `None` if the choice between pool and one thread needed no measured times.
+    /// The place in the code of the call and its start time, from which the duration is recorded; `None` if
+    /// the call is too small or too large for trials.
     measured: Option<(&'static Location<'static>, Instant)>,
 }
 
@@ -115,9 +123,9 @@ impl Drop for Call {
     }
 }
 
-/// Runs `work` without splitting it, because the other threads are busy.
+/// Runs `work` without splitting it, for callers that already keep all threads busy.
 pub(crate) fn alone<T>(work: impl FnOnce() -> T) -> T {
-    /// Restores the setting even if `work` panics.
+    /// The previous value of `ALONE`, which is restored when this is dropped, even if `work` panics.
     struct Restore(bool);
     impl Drop for Restore {
         fn drop(&mut self) {
@@ -154,8 +162,8 @@ pub(crate) fn try_map_range<U: Send>(
     }
 }
 
-/// Returns `f` of each item, which it may change, and of the item of another list at the same index, in order, or the
-/// first error.
+/// Calls `f` with each item, which it may change, and the element of `beside` at the same index. Returns the
+/// results in order, or the first error.
 #[track_caller]
 pub(crate) fn try_map_mut<T: Send, V: Sync, U: Send>(
     items: &mut [T],
@@ -187,11 +195,12 @@ pub(crate) fn for_each<T: Send>(items: Vec<T>, per_thread: usize, f: impl Fn(T) 
 mod tests {
     use super::*;
 
-    /// Seconds that a short call takes.
+    /// The number of seconds that one unit of time of these tests stands for.
     const UNIT: f64 = 1e-4;
 
-    /// Makes calls of 100 rows at one place, and returns how many of them used the pool and their time in all. Times
-    /// are given in units, not measured.
+    /// Makes `n` calls of 100 rows at one place. A call takes `alone` units of time on the calling thread and
+    /// `pool` units in the pool; nothing is measured. Returns the number of calls that used the pool, and the
+    /// time of all calls in units.
     fn make_calls(choice: &mut Choice, n: usize, alone: f64, pool: f64) -> (usize, f64) {
         let (mut pooled, mut total) = (0, 0.0);
         for _ in 0..n {
@@ -206,7 +215,8 @@ mod tests {
 
     #[test]
     fn a_pool_that_is_slower_than_one_thread_is_given_up() {
-        // As slow as the same speed, a tenth slower, and as slow as on a busy machine.
+        // The pool takes as long as one thread, a tenth longer, and several times as long, as on a busy
+        // machine.
         for slowdown in [1.0, 1.1, 2.0, 5.0] {
             let (pooled, total) = make_calls(&mut Choice::default(), 10_000, 1.0, slowdown);
             assert!(pooled <= 128, "{slowdown}: {pooled} of 10,000 calls");
@@ -225,17 +235,19 @@ mod tests {
     fn a_change_of_the_machines_load_is_followed() {
         let mut choice = Choice::default();
         make_calls(&mut choice, 1_000, 1.0, 0.6);
-        // Another program takes the second core: the next trial is lost, and the pool isn't used any more.
+        // Another program takes the second core. The pool loses the next trial and isn't used any more.
         make_calls(&mut choice, 600, 1.0, 3.0);
         assert!(make_calls(&mut choice, 10_000, 1.0, 3.0).0 <= 128);
-        // It ends: the pool is used again after the longest pause and the trials that it has to win.
+        // The other program ends. The pool is used again after the longest pause and as many won trials as it
+        // needs.
         make_calls(&mut choice, 4_096 + 128, 1.0, 0.6);
         assert!(make_calls(&mut choice, 1_000, 1.0, 0.6).0 > 900);
     }
 
     #[test]
     fn calls_that_take_long_are_compared_by_few() {
-        // Ten seconds on one thread, six in the pool: four calls decide, and the next trial comes after a short pause.
+        // All calls on one thread would take ten seconds each, in the pool six: four calls decide the trial,
+        // and the next trial comes after a short pause.
         let mut choice = Choice::default();
         assert_eq!(make_calls(&mut choice, 4, 10.0 / UNIT, 6.0 / UNIT).0, 2);
         assert_eq!(make_calls(&mut choice, 128, 10.0 / UNIT, 6.0 / UNIT).0, 128);
@@ -245,7 +257,8 @@ mod tests {
         assert_eq!(make_calls(&mut choice, 100, 10.0 / UNIT, 6.0 / UNIT).0, 100);
     }
 
-    /// A busy machine: one pooled call in eight waits until a worker gets a core, in no regular order.
+    /// Simulates a busy machine, on which one pooled call in eight, chosen at random, waits until a worker
+    /// gets a core.
     #[test]
     fn rare_long_waits_count() {
         let (mut choice, mut rng) = (Choice::default(), crate::Rng::seeded(0));
@@ -276,7 +289,7 @@ mod tests {
         let items: Vec<usize> = (0..100).collect();
         let expected: Vec<usize> = items.iter().map(|k| k * k).collect();
         pool.install(|| {
-            // More than a trial, so that calls of both ways are among them.
+            // The number of calls exceeds that of a trial, so some of them use the pool and others don't.
             for _ in 0..40 {
                 assert_eq!(map(&items, 10, |k| k * k), expected);
                 assert_eq!(try_map_range(100, 10, |k| Ok(k * k)).unwrap(), expected);

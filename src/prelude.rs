@@ -1,8 +1,9 @@
-//! What most programs name, for one `use`: environments of graphs and of vectors, rewards, networks, objectives, training.
+//! The names that most programs use, for one `use` line: environments of graphs and of vectors, rewards,
+//! networks, objectives, training.
 //!
-//! Short names that a program may have itself aren't here: [`Node`](crate::graph::Node), [`Edge`](crate::graph::Edge),
-//! [`Move`](crate::graph::Move), [`Rows`](crate::env::Rows), nor `Result` and `Error`, which are [`gfn::Result`](crate::Result) and
-//! [`gfn::Error`](crate::Error).
+//! Short names that a program may define itself are left out: [`Node`](crate::graph::Node),
+//! [`Edge`](crate::graph::Edge), [`Move`](crate::graph::Move), [`Rows`](crate::env::Rows), and `Result` and
+//! `Error`, which are [`gfn::Result`](crate::Result) and [`gfn::Error`](crate::Error).
 //!
 //! ```
 //! use gfn::prelude::*;

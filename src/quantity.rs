@@ -14,8 +14,8 @@ use crate::{Error, Result};
 
 /// A quantity with one number for each transition, state or trajectory of a batch.
 ///
-/// A quantity "of each state" has a number for the state before each transition. All quantities are flat
-/// lists, with one number for each item of [`per`](Self::per).
+/// A quantity "of each state" has a number for the state before each transition, unless its description says
+/// otherwise. All quantities are flat lists, with one number for each item of [`per`](Self::per).
 ///
 /// A policy may provide quantities that the library doesn't define. Policy and objective only have to use the
 /// same name:
@@ -34,7 +34,8 @@ pub enum Quantity {
     LogPf,
     /// log P_B of each transition, 0 for exits. In a request to a policy it stands for the distribution P_B.
     LogPb,
-    /// log P_B of each transition, by a learned P_B. A policy with a fixed P_B is refused.
+    /// log P_B of each transition, by a P_B that is learned. A policy whose P_B is fixed, such as the uniform
+    /// P_B, is refused with an error.
     LearnedLogPb,
     /// log R of each finished object, corrected for symmetry if the environment needs it.
     LogReward,
@@ -48,23 +49,26 @@ pub enum Quantity {
     LogExit,
     /// The entropy of P_F in each state, in nats, with gradient.
     Entropy,
-    /// log R of each state, finished or not, corrected like log R of finished objects.
+    /// log R of each state, finished or not, corrected for symmetry like `LogReward`.
     StateLogReward,
-    /// log R(s') - log R(s) of each transition, corrected like log R, in double precision; 0 for exits.
+    /// log R(s') - log R(s) of each transition from s to s', corrected for symmetry like log R, in double
+    /// precision; 0 for exits.
     LogRewardChange,
     /// The log-probability of each transition under a prior policy, without gradient.
     LogPrior,
     /// log n(s) of the state before each transition that isn't an exit; n(s) is the number of paths to s.
     LogPaths,
-    /// log n(s') of the state after each transition that isn't an exit.
+    /// log n(s') of the state s' after each transition that isn't an exit; n(s') is the number of paths to
+    /// s'.
     NextLogPaths,
-    /// The log of the sum of edge flows into each visited state, except initial states.
+    /// The log of the sum of the flows on all edges into each visited state, except initial states.
     LogInflow,
-    /// The log of the sum of edge flows out of each visited state, except initial states.
+    /// The log of the sum of the flows on all edges out of each visited state, except initial states.
     LogOutflow,
     /// The log of the flow out of each trajectory's initial state, an estimate of log Z.
     LogInitialFlow,
-    /// The log of the flow through the end of each trajectory: along the exit, or else into the terminal state.
+    /// The log of the flow through the terminal state of each trajectory: the flow along the exit action, or
+    /// the flow into the terminal state if there is no exit.
     LogTerminalFlow,
     /// An intrinsic reward of each transition, for novelty: not negative, without gradient, 0 for exits.
     /// A companion of the trainer provides it (`Intrinsic` in the package `gfn-extras`).
@@ -76,26 +80,28 @@ pub enum Quantity {
     TargetLogFlow,
     /// log P_F of the exit in each state by a target network.
     TargetLogExit,
-    /// A custom quantity of this name, one number per state ([`Evaluation::values`](crate::policy::Evaluation::values)).
+    /// A custom quantity with this name and one number per state
+    /// ([`Evaluation::values`](crate::policy::Evaluation::values)).
     Custom(&'static str),
 }
 
-/// The items that a quantity has one number for.
+/// The items of a batch, each of which has one number of a quantity.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Per {
-    /// Each transition, or the state before it, `[transitions]`.
+    /// Each transition, or the state before it. The tensor is `[transitions]`.
     Transition,
-    /// Each transition that isn't an exit, `[inner]`.
+    /// Each transition that isn't an exit. The tensor is `[inner transitions]`.
     InnerTransition,
-    /// Each visited state except the initial one, trajectory by trajectory: there flows must balance.
+    /// Each visited state except the initial one, trajectory by trajectory. In these states the inflow must
+    /// equal the outflow.
     BalancedState,
-    /// Each trajectory, `[n]`.
+    /// Each trajectory. The tensor is `[trajectories]`.
     Trajectory,
 }
 
 impl Quantity {
-    /// Returns the items that the quantity has one number for.
+    /// Returns the items for which the quantity has one number each.
     #[must_use]
     pub fn per(self) -> Per {
         match self {
@@ -323,7 +329,7 @@ impl Values {
     /// Returns the tensor of a quantity that `needed_by`, an objective, requires.
     ///
     /// # Errors
-    /// [`Error::Missing`], as [`Quantity::missing`] describes it.
+    /// [`Error::Missing`] if the map doesn't have the quantity. [`Quantity::missing`] makes the error.
     pub fn need(&self, quantity: Quantity, needed_by: &'static str) -> Result<&Tensor> {
         self.get(quantity).ok_or_else(|| quantity.missing(needed_by))
     }
@@ -333,7 +339,8 @@ impl Values {
         self.0.remove(&quantity)
     }
 
-    /// Removes a required quantity and returns its tensor, which must be a flat list of `n` numbers.
+    /// Removes the tensor of a quantity that `needed_by` requires, and returns it. It must be a flat list of
+    /// `n` numbers.
     pub(crate) fn take_flat(&mut self, quantity: Quantity, n: usize, needed_by: &'static str) -> Result<Tensor> {
         flat(quantity, self.remove(quantity).ok_or_else(|| quantity.missing(needed_by))?, n)
     }
@@ -359,7 +366,8 @@ impl IntoIterator for Values {
     }
 }
 
-/// Checks that a tensor is a flat list of `n` numbers: a column would silently be broadcast.
+/// Checks that a tensor is a flat list of `n` numbers, and returns it. A column `[n, 1]` is refused, because
+/// it would silently be broadcast to `[n, n]`.
 pub(crate) fn flat(quantity: Quantity, tensor: Tensor, n: usize) -> Result<Tensor> {
     if tensor.size()[..] == [n as i64] {
         return Ok(tensor);

@@ -1,15 +1,16 @@
-//! Random numbers: a seeded, portable stream, which can be saved and is passed to all code that draws from it.
+//! Random numbers from a seeded, portable stream. The stream can be saved, and is passed to all code that
+//! draws from it.
 
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-/// A seeded stream of random numbers (ChaCha8). It is the same on every machine, and its position can be saved and
-/// restored.
+/// A seeded stream of random numbers (ChaCha8). The same seed gives the same numbers on every machine. The
+/// position in the stream can be saved and restored.
 ///
-/// Training and sampling use no other source of randomness: no clock, no thread-local generator, not libtorch's
-/// generator. (Each run has an id from the system's randomness, which distinguishes its checkpoints from the
-/// checkpoints of other runs.)
+/// Training and sampling use no other source of randomness: no clock, no thread-local generator, not
+/// libtorch's generator. (An exception is the id of each run, which distinguishes its checkpoints from those
+/// of other runs; it comes from the system's randomness.)
 ///
 /// ```
 /// use gfn::Rng;
@@ -31,8 +32,9 @@ impl Rng {
         Self(ChaCha8Rng::seed_from_u64(self.0.next_u64()))
     }
 
-    /// Computes a bijection of 64-bit numbers that spreads every bit over all bits, for hashes: the mixing function
-    /// of SplitMix64 (Stafford's mix 13).
+    /// Returns the number to which the mixing function of SplitMix64 (Stafford's mix 13) maps `bits`. The
+    /// function is a bijection of 64-bit numbers in which every input bit affects all output bits. Use it for
+    /// hashes.
     #[must_use]
     pub fn mix64(mut bits: u64) -> u64 {
         bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -45,12 +47,13 @@ impl Rng {
         (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Draws a number from the standard normal distribution: the first of a [pair](Self::normal_pair).
+    /// Draws a number from the standard normal distribution: the first number of a [pair](Self::normal_pair).
     pub fn normal(&mut self) -> f64 {
         self.normal_pair().0
     }
 
-    /// Draws two independent numbers from the standard normal distribution (Box-Muller), at the cost of one.
+    /// Draws two independent numbers from the standard normal distribution (Box-Muller). It uses as many
+    /// random numbers as `normal`.
     ///
     /// ```
     /// use gfn::Rng;
@@ -68,12 +71,12 @@ impl Rng {
     /// In debug builds, if `n` is zero.
     pub fn below(&mut self, n: usize) -> usize {
         debug_assert!(n > 0, "an index below zero was asked for");
-        // Multiply-shift: the bias is below n / 2^64.
+        // The index comes from a multiplication and a shift. The bias is below n / 2^64.
         ((u128::from(self.0.next_u64()) * n as u128) >> 64) as usize
     }
 }
 
-/// Returns a hash of numbers, which is equal in all processes.
+/// Returns a hash of numbers. The hash of the same numbers is the same in all processes.
 pub(crate) fn hash(numbers: impl IntoIterator<Item = u64>) -> u64 {
     numbers.into_iter().fold(1, |hash, number| Rng::mix64(hash.rotate_left(1) ^ number))
 }

@@ -3,7 +3,8 @@ use tch::{Device, Tensor};
 use crate::tensor::select_rows;
 use crate::{Error, Result};
 
-/// A condition vector for each element, `[n, C]`. The policy, log Z and the reward depend on it.
+/// The condition vectors of a batch, one per element, `[n, C]`. The policy, log Z and the reward depend on
+/// them.
 #[derive(Debug)]
 pub struct Conditions(pub Tensor);
 
@@ -31,18 +32,18 @@ impl Conditions {
         }
     }
 
-    /// Returns the vectors of these elements.
+    /// Returns the condition vectors of these elements.
     pub(crate) fn pick(&self, rows: &[usize]) -> Self {
         Self(select_rows(&self.0, rows))
     }
 
-    /// Copies the vectors to a device.
+    /// Returns a copy of the condition vectors on a device.
     pub(crate) fn to_device(&self, device: Device) -> Result<Self> {
         Ok(Self(self.0.f_to_device(device)?))
     }
 
-    /// Joins the vectors of two batches on the device of the first batch. A batch is given by its vectors and its
-    /// number of elements.
+    /// Joins the condition vectors of two batches on the device of the first batch. Each batch is given by
+    /// its vectors and its number of elements.
     pub(crate) fn join(mine: (Option<&Self>, usize), theirs: (Option<&Self>, usize)) -> Result<Option<Self>> {
         match (mine, theirs) {
             ((None, _), (None, _)) => Ok(None),

@@ -2,14 +2,14 @@ use tch::Tensor;
 
 use crate::{Result, Rng};
 
-/// Relabelling in hindsight: replayed objects get other conditions than the conditions under which they were sampled.
-/// So the policy also learns the reward of an object under another condition.
+/// Relabelling in hindsight: replayed objects get other conditions than those under which they were sampled.
+/// In this way the policy also learns the rewards of objects under other conditions.
 ///
-/// Closures `Fn(&States, &Tensor, &mut Rng) -> Result<Tensor>` implement it, and so does a new draw from a
-/// [`ConditionSource`](crate::condition::ConditionSource).
+/// Closures `Fn(&States, &Tensor, &mut Rng) -> Result<Tensor>` implement this trait. So does a
+/// [`ConditionSource`](crate::condition::ConditionSource), which draws new conditions.
 /// [`Trainer::with_hindsight`](crate::train::Trainer::with_hindsight) relabels replayed trajectories.
 pub trait Hindsight<S>: Send {
-    /// Returns new condition vectors `[n, C]` for these objects, which replace `conditions`.
+    /// Returns new condition vectors for these objects, `[n, C]`. They replace `conditions`.
     ///
     /// # Errors
     /// Any error of the implementation.

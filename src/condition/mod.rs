@@ -1,4 +1,5 @@
-//! Conditions: one policy for a family of rewards, with one member of the family chosen for each trajectory.
+//! Conditions: one policy learns a family of rewards, and a condition vector selects the reward of each
+//! trajectory.
 //!
 //! | item | purpose |
 //! |---|---|
@@ -6,9 +7,10 @@
 //! | [`Conditions`] | a condition vector for each element of a batch |
 //! | [`Hindsight`] | other conditions for replayed objects |
 //!
-//! The condition vector is an input of the policy, of log Z and of the reward. Buffers and files store the vectors. A
-//! policy's logits can also be scaled by a function of the condition (`logit_scale` of the configurations).
-//! Temperatures, preferences among several rewards and a focus on some objectives are in the package `gfn-extras`.
+//! The condition vector is an input of the policy, of log Z and of the reward. Buffers and files store the
+//! vectors. The logits of a policy can also be scaled by a function of the condition (`logit_scale` of the
+//! configurations). The package `gfn-extras` has conditions that are temperatures, preferences among several
+//! rewards, and a focus on some objectives.
 //!
 //! ```
 //! use gfn::condition::ConditionSource;

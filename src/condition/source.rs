@@ -1,4 +1,4 @@
-//! The source of a training batch's conditions.
+//! The source from which the conditions of a training batch are drawn.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ pub trait ConditionSource: Send {
     /// Any error of the implementation.
     fn draw(&self, n: usize, rng: &mut Rng) -> Result<tch::Tensor>;
 
-    /// Checks that the source could have drawn these condition vectors, `[n, C]` of finite numbers, which have
-    /// another origin. Accepts everything by default.
+    /// Checks that the source could have drawn these condition vectors, which come from elsewhere. They are
+    /// `[n, C]` and finite. The default accepts all vectors.
     ///
     /// # Errors
     /// Any error that describes an invalid vector.
@@ -28,7 +28,7 @@ impl<F: Fn(usize, &mut Rng) -> Result<tch::Tensor> + Send> ConditionSource for F
     }
 }
 
-/// A source that is shared with the trainer.
+/// A source that a program shares with the trainer.
 impl<C: ConditionSource + Sync + ?Sized> ConditionSource for Arc<C> {
     fn draw(&self, n: usize, rng: &mut Rng) -> Result<tch::Tensor> {
         self.as_ref().draw(n, rng)

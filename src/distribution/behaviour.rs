@@ -1,11 +1,12 @@
-//! The probabilities of actions under exploration, and drawing from them, on the host.
+//! The probabilities of actions under exploration, and sampling from them, on the host.
 
 use super::Exploration;
 use crate::rows::Masks;
 use crate::tensor::log_sum_exp;
 use crate::{Error, Result};
 
-/// The logits, masks and settings that actions are drawn from. It holds no tensors, so threads can share it.
+/// The logits, masks and settings from which actions are sampled. It holds no tensors, so threads can share
+/// it.
 pub(super) struct Behaviour<'a> {
     pub(super) masks: &'a Masks,
     pub(super) legal_ptr: &'a [usize],
@@ -15,7 +16,7 @@ pub(super) struct Behaviour<'a> {
 }
 
 impl Behaviour<'_> {
-    /// The probabilities of a state's legal slots under exploration.
+    /// Returns the probabilities of the legal slots of state `row` under exploration.
     ///
     /// # Errors
     /// [`Error::NoLegalAction`] for a state without a legal slot.
@@ -40,7 +41,7 @@ impl Behaviour<'_> {
     }
 }
 
-/// Divides logits by a temperature. If that overflows, the largest logit is subtracted first.
+/// Divides logits by a temperature. If the quotients would overflow, the largest logit is subtracted first.
 fn divide_by_temperature(logits: &mut [f64], temperature: f64) {
     let size = logits.iter().fold(0.0, |size: f64, logit| size.max(logit.abs()));
     let shift =
@@ -48,11 +49,11 @@ fn divide_by_temperature(logits: &mut [f64], temperature: f64) {
     logits.iter_mut().for_each(|logit| *logit = (*logit - shift) / temperature);
 }
 
-/// Above this magnitude [`log_softmax`] subtracts the largest value first, because adding the logarithm of
-/// the sum to it would lose precision.
+/// The largest magnitude of values for which [`log_softmax`] doesn't subtract the largest value first. If it
+/// didn't do so for larger values, adding the logarithm of the sum to them would lose its digits.
 const LARGE_LOGIT: f64 = 1e6;
 
-/// Subtracts the log-sum-exp of the values from each.
+/// Subtracts the log of the sum of exponentials of all values from each value.
 pub(super) fn log_softmax(values: &mut [f64]) {
     let largest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if largest.abs() > LARGE_LOGIT {
@@ -94,7 +95,8 @@ mod tests {
         assert!((values[0] - half).abs() < 1e-15 && values[0] == values[2] && values[1] < -1e30, "{values:?}");
     }
 
-    /// The exit bias isn't added to the last legal action if the exit itself is illegal.
+    /// Checks that the exit bias is added only if the exit is legal, not to another action that is the last
+    /// legal one.
     #[test]
     fn only_a_legal_exit_is_biased() {
         let masks = Masks::dense(Direction::Forward, 3, vec![true, true, true, true, true, false], true).unwrap();

@@ -6,10 +6,10 @@ use crate::error::check_len;
 use crate::rows::{Block, Masks};
 use crate::{Error, Result};
 
-/// Checks that there is one block per action type, of the shape that the masks require.
+/// Checks that there is one block of logits per action type, in the shape that the masks require.
 ///
 /// # Errors
-/// [`Error::Shape`] otherwise.
+/// [`Error::Shape`] if a block is missing or has another shape.
 pub(super) fn check_blocks(masks: &Masks, blocks: &[Tensor]) -> Result<()> {
     check_count(masks, blocks.len())?;
     let expected = |block: &Block| vec![block.rows() as i64, block.width as i64];
@@ -32,7 +32,7 @@ fn check_shape(masks: &Masks, block: &Block, expected: Vec<i64>, got: Vec<i64>) 
     Err(Error::shape(format!("the logit block of {} ({})", block.name, masks.direction), expected, got, remedy))
 }
 
-/// Reorders logits on the host from block by block to state by state, `[slots]`.
+/// Returns logits on the host state by state, `[slots]`, from logits that are given block by block.
 ///
 /// # Errors
 /// [`Error::Shape`] if a block is missing or has another length than the masks require.
@@ -50,10 +50,10 @@ pub(super) fn state_by_state(masks: &Masks, blocks: &[Vec<f32>]) -> Result<Vec<f
     Ok(out)
 }
 
-/// Checks that there is one factor per state.
+/// Checks that there is one factor of the logits per state.
 ///
 /// # Errors
-/// [`Error::Shape`] otherwise.
+/// [`Error::Shape`] if `scale` has another shape than `[states]`.
 pub(super) fn check_scale(masks: &Masks, scale: &Tensor) -> Result<()> {
     if scale.size() == [masks.len() as i64] {
         return Ok(());
@@ -61,7 +61,7 @@ pub(super) fn check_scale(masks: &Masks, scale: &Tensor) -> Result<()> {
     Err(Error::shape("the scale of logits", [masks.len() as i64], scale.size(), "give one number per state"))
 }
 
-/// The position of each legal slot, state by state, in the concatenation of all blocks.
+/// Returns the position of each legal slot, state by state, in the concatenation of all blocks of logits.
 pub(super) fn positions(masks: &Masks) -> Vec<i64> {
     let mut base = 0;
     let bases: Vec<usize> = masks

@@ -14,18 +14,18 @@ use crate::rows::{Masks, Rows, Slots};
 use crate::tensor::{from_host, segment_ids, segment_logsumexp, segment_max, segment_sum, select_rows};
 use crate::{Error, Result, Rng, parallel};
 
-/// Minimum number of states per thread.
+/// The minimum number of states per thread.
 const MIN_ROWS_PER_THREAD: usize = 256;
 
 /// A categorical distribution per state, over all of its legal slots of all action types at once.
 ///
 /// Each action type has a block of logits `[anchor rows, width]` for the whole batch. A state's slots are its
-/// rows of the first block, followed by its rows of the second block, and so on. Illegal slots are left out
-/// of the softmax, instead of getting a large negative logit. A tensor environment has a single block
-/// `[n, A]`.
+/// rows of the first block, followed by its rows of the second block, and so on. The softmax doesn't contain
+/// illegal slots, so their logits have no effect. An environment with the same actions in every state has a
+/// single block `[n, A]`.
 ///
-/// The class of the same name in recursionpharma/gflownet computes the same softmax across blocks; here the
-/// masks are a part of the distribution.
+/// The class of the same name in recursionpharma/gflownet computes the same softmax across blocks, but takes
+/// no masks; here the masks are a part of the distribution.
 ///
 /// ```
 /// use gfn::distribution::{Distribution, Exploration, GraphActionCategorical};
@@ -42,16 +42,19 @@ const MIN_ROWS_PER_THREAD: usize = 256;
 #[derive(Debug)]
 pub struct GraphActionCategorical {
     masks: Masks,
-    /// Offsets of each state's legal slots, `[states + 1]`.
+    /// The index of each state's first legal slot among the legal slots of all states, followed by their
+    /// number, `[states + 1]`.
     legal_ptr: Vec<usize>,
-    /// The slot, within its state, of each legal entry.
+    /// The legal slots of all states, state by state. Each is numbered within its state.
     legal_slot: Vec<u32>,
     logits: Logits,
-    /// Log-probabilities of the legal slots on the host, without exploration, computed on demand.
+    /// Log-probabilities of the legal slots of all states on the host, without exploration, computed on
+    /// demand.
     host_log_probs: OnceCell<Vec<f64>>,
     /// The log of the sum of exponentials of each state's legal logits, `[states]`, computed on demand.
     log_sum: OnceCell<Tensor>,
-    /// Log-probabilities of all slots, on demand; `None` unless there is one block with a row per state.
+    /// Log-probabilities of all slots, legal or not, computed on demand; `None` unless there is one block
+    /// with a row per state.
     dense: OnceCell<Option<Tensor>>,
 }
 
@@ -68,7 +71,8 @@ impl GraphActionCategorical {
     }
 
     /// Creates the distribution with logits on the host: one number for each slot of each state, legal or
-    /// not. Use it to draw actions for a few states, where the overhead of tensor operations would dominate.
+    /// not. Use it to sample actions for a few states, because tensor operations would then cost more than
+    /// the sampling itself.
     ///
     /// # Errors
     /// [`Error::Shape`] unless there is one logit per slot.
@@ -121,38 +125,38 @@ impl GraphActionCategorical {
         }
     }
 
-    /// The masks: the slots of each state, and which of them are legal.
+    /// Returns the masks: the slots of each state, and which of them are legal.
     #[must_use]
     pub fn masks(&self) -> &Masks {
         &self.masks
     }
 
-    /// The number of states.
+    /// Returns the number of states.
     #[must_use]
     pub fn len(&self) -> usize {
         self.masks.len()
     }
 
-    /// `true` if there is no state.
+    /// Returns `true` if there is no state.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.masks.is_empty()
     }
 
-    /// The number of legal actions of each state.
+    /// Returns the number of legal actions of each state.
     #[must_use]
     pub fn n_actions(&self) -> Vec<usize> {
         self.legal_ptr.windows(2).map(|w| w[1] - w[0]).collect()
     }
 
-    /// Offsets `[states + 1]` of each state's legal slots in [`legal_slots`](Self::legal_slots) and
-    /// [`log_probs`](Self::log_probs).
+    /// Returns the index of each state's first entry in [`legal_slots`](Self::legal_slots) and
+    /// [`log_probs`](Self::log_probs), followed by the number of entries, `[states + 1]`.
     #[must_use]
     pub fn legal_offsets(&self) -> &[usize] {
         &self.legal_ptr
     }
 
-    /// The legal slots of all states, one state after another.
+    /// Returns the legal slots of all states, one state after another.
     #[must_use]
     pub fn legal_slots(&self) -> &[u32] {
         &self.legal_slot
@@ -170,7 +174,8 @@ impl GraphActionCategorical {
         segment_ids(&self.legal_ptr, self.logits.device())
     }
 
-    /// The log-sum-exp of each state's legal logits, `[states]`, with gradient; 0 without a legal slot.
+    /// Returns the log of the sum of exponentials of each state's legal logits, `[states]`, with gradient; 0
+    /// for a state without a legal slot.
     pub fn logsumexp(&self) -> Tensor {
         let logits = self.legal_logits();
         let empty = self.legal_ptr.windows(2).map(|ends| f64::from(u8::from(ends[0] == ends[1])));
@@ -182,12 +187,12 @@ impl GraphActionCategorical {
         self.log_sum.get_or_init(|| self.logsumexp())
     }
 
-    /// The log-probability of every legal slot, `[legal]`, state by state, with gradient.
+    /// Returns the log-probability of every legal slot, `[legal]`, state by state, with gradient.
     pub fn log_probs(&self) -> Tensor {
         self.legal_logits() - self.log_sum().index_select(0, &self.ids())
     }
 
-    /// The log-probability of every legal slot, state by state, on the host in double precision.
+    /// Returns the log-probability of every legal slot, state by state, on the host in double precision.
     ///
     /// # Errors
     /// [`Error::NonFinite`] for a logit that is NaN or infinite.
@@ -216,10 +221,11 @@ impl GraphActionCategorical {
         ))
     }
 
-    /// The most probable slot of each state; the first if several are equally probable.
+    /// Returns the most probable slot of each state; the first if several are equally probable.
     ///
     /// # Errors
-    /// [`Error::NoLegalAction`] for a state without a legal slot; [`Error::NonFinite`] for a bad logit.
+    /// [`Error::NoLegalAction`] for a state without a legal slot; [`Error::NonFinite`] for a logit that is
+    /// NaN or infinite.
     pub fn argmax(&self) -> Result<Slots> {
         let log_probs = self.host_log_probs()?;
         let best = (0..self.len()).map(|row| {
@@ -231,13 +237,15 @@ impl GraphActionCategorical {
         best.collect::<Result<_>>().map(Slots)
     }
 
-    /// The entropy of each state's distribution in nats, `[states]`, with gradient; 0 without a legal slot.
+    /// Returns the entropy of each state's distribution in nats, `[states]`, with gradient; 0 for a state
+    /// without a legal slot.
     pub fn entropy(&self) -> Tensor {
         let log_probs = self.log_probs();
         -segment_sum(&(log_probs.exp() * &log_probs), &self.ids(), self.len())
     }
 
-    /// The Kullback-Leibler divergence KL(self || other) of each state in nats, `[states]`, with gradient.
+    /// Returns the Kullback-Leibler divergence KL(self || other) of each state in nats, `[states]`, with
+    /// gradient.
     ///
     /// # Errors
     /// [`Error::Shape`] if the two distributions don't have the same legal slots.
@@ -250,7 +258,8 @@ impl GraphActionCategorical {
                 "compare two distributions over the same states and masks",
             ));
         }
-        // A uniform distribution has no device of its own, so it is moved to the device of the other one.
+        // The logits of a uniform distribution are on no particular device, so both are moved to the device
+        // of the other distribution.
         let device = if self.logits.is_uniform() { other.logits.device() } else { self.logits.device() };
         let log_p = self.log_probs().to_device(device);
         let log_q = other.log_probs().to_device(device);
@@ -258,7 +267,7 @@ impl GraphActionCategorical {
         Ok(segment_sum(&terms, &segment_ids(&self.legal_ptr, device), self.len()))
     }
 
-    /// The range of a state's entries among all legal entries.
+    /// Returns the range of a state's entries among all legal entries.
     fn range(&self, row: usize) -> Result<std::ops::Range<usize>> {
         if row < self.len() {
             Ok(self.legal_ptr[row]..self.legal_ptr[row + 1])
@@ -267,7 +276,7 @@ impl GraphActionCategorical {
         }
     }
 
-    /// The range of a state's entries among all legal entries; an error if it is empty.
+    /// Returns the range of a state's entries among all legal entries, or an error if the range is empty.
     fn legal_range(&self, row: usize) -> Result<std::ops::Range<usize>> {
         let range = self.range(row)?;
         if range.is_empty() {
@@ -276,13 +285,13 @@ impl GraphActionCategorical {
         Ok(range)
     }
 
-    /// The position of each row's action among all legal entries.
+    /// Returns the position of the action of each of these rows among all legal entries.
     fn entries(&self, rows: &[usize], actions: &Slots) -> Result<Vec<usize>> {
         check_len("actions", rows.len(), actions.len(), "give one action for each row")?;
         rows.iter().zip(&actions.0).map(|(&row, &slot)| self.entry(row, slot)).collect()
     }
 
-    /// The position of a slot among all legal entries.
+    /// Returns the position of a slot of state `row` among all legal entries.
     fn entry(&self, row: usize, slot: u32) -> Result<usize> {
         let range = self.range(row)?;
         match self.legal_slot[range.clone()].binary_search(&slot) {
@@ -310,7 +319,8 @@ impl Distribution for GraphActionCategorical {
                 "0: discrete actions explore by epsilon and temperature",
             ));
         }
-        // These are drawn before threads start, so that the result doesn't depend on the number of threads.
+        // Random numbers are drawn before threads start, so that the result doesn't depend on the number of
+        // threads.
         let draws: Vec<f64> = rows.iter().map(|_| rng.uniform()).collect();
         if self.logits.is_uniform() && exploration.exit_bias() == 0.0 {
             let slots = rows.iter().zip(&draws).map(|(&row, u)| {

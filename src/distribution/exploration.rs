@@ -3,18 +3,18 @@ use serde::{Deserialize, Serialize};
 use crate::Result;
 use crate::error::{check_positive, check_setting};
 
-/// Changes to the policy for drawing actions. The objective still scores the policy itself.
+/// Changes to the policy for sampling actions. The objective still uses the probabilities of the unchanged
+/// policy.
 ///
-/// The behaviour is
-/// `(1 - epsilon) softmax((logits + exit_bias on the exit slot) / temperature) + epsilon uniform(legal)`. It
-/// changes which trajectories the objective trains on, but not the objective's optimum, because the balance
-/// objectives are off-policy.
+/// Actions are sampled from the distribution `(1 - epsilon) softmax((logits + exit_bias on the exit slot) /
+/// temperature) + epsilon uniform(legal)`. It changes which trajectories the objective trains on, but not the
+/// optimum of the objective, because the balance objectives are off-policy.
 ///
-/// Gaussian steps of continuous environments instead add `noise` to their standard deviation, in quadrature.
-/// A distribution that doesn't support a setting returns an error when actions are drawn: discrete
+/// Gaussian steps of continuous environments use `noise`: its square is added to their variance. A
+/// distribution that doesn't support a setting returns an error when actions are sampled: discrete
 /// distributions and Beta distributions on a box refuse noise, and Gaussian steps of a diffusion refuse
-/// epsilon. If there is no uniform distribution to mix with, as on a line, `epsilon` mixes in a wide
-/// distribution.
+/// epsilon. If there is no uniform distribution, as on a line, a share `epsilon` of the actions is sampled
+/// from a wide distribution instead.
 ///
 /// ```
 /// use gfn::distribution::Exploration;
@@ -39,24 +39,25 @@ impl Default for Exploration {
 }
 
 impl Exploration {
-    /// Returns the settings without exploration: actions are drawn from the policy itself. This is the
-    /// default.
+    /// Returns the settings without exploration, with which actions are sampled from the policy itself. This
+    /// is the default.
     #[must_use]
     pub const fn on_policy() -> Self {
         Self { epsilon: 0.0, temperature: 1.0, exit_bias: 0.0, noise: 0.0 }
     }
 
-    /// Creates settings that draw a uniform legal action with probability `epsilon` and change nothing else.
+    /// Creates settings with which a uniform legal action is sampled with probability `epsilon`. Nothing else
+    /// is changed.
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) outside `[0, 1]`.
+    /// [`Error::Config`](crate::Error::Config) if `epsilon` is outside `[0, 1]`.
     pub fn epsilon(epsilon: f64) -> Result<Self> {
         let is_valid = (0.0..=1.0).contains(&epsilon);
         let epsilon = check_setting("epsilon", epsilon, is_valid, "a probability between 0 and 1")?;
         Ok(Self { epsilon, ..Self::on_policy() })
     }
 
-    /// Sets the number that logits are divided by. Defaults to 1.
+    /// Sets the temperature, the number by which logits are divided. The default is 1.
     ///
     /// # Errors
     /// [`Error::Config`](crate::Error::Config) unless `temperature` is positive and finite.
@@ -64,8 +65,8 @@ impl Exploration {
         Ok(Self { temperature: check_positive("temperature", temperature)?, ..self })
     }
 
-    /// Sets the number that is added to the logit of the exit action; a negative value gives longer
-    /// trajectories. Defaults to 0.
+    /// Sets the number that is added to the logit of the exit action. A negative number makes trajectories
+    /// longer. The default is 0.
     ///
     /// # Errors
     /// [`Error::Config`](crate::Error::Config) unless `exit_bias` is finite.
@@ -74,8 +75,8 @@ impl Exploration {
         Ok(Self { exit_bias, ..self })
     }
 
-    /// Sets the standard deviation that is added, in quadrature, to the standard deviation of Gaussian steps.
-    /// Defaults to 0.
+    /// Sets the noise of Gaussian steps: the variance of a step grows by the square of this standard
+    /// deviation. The default is 0.
     ///
     /// # Errors
     /// [`Error::Config`](crate::Error::Config) unless `noise` is finite and not negative.
@@ -85,25 +86,26 @@ impl Exploration {
         Ok(Self { noise, ..self })
     }
 
-    /// The probability of a uniform action.
+    /// Returns the probability with which a uniform action is sampled.
     #[must_use]
     pub fn epsilon_value(&self) -> f64 {
         self.epsilon
     }
 
-    /// The number that logits are divided by.
+    /// Returns the temperature, the number by which logits are divided.
     #[must_use]
     pub fn temperature(&self) -> f64 {
         self.temperature
     }
 
-    /// The standard deviation that is added, in quadrature, to the standard deviation of Gaussian steps.
+    /// Returns the noise of Gaussian steps: the variance of a step grows by the square of this standard
+    /// deviation.
     #[must_use]
     pub fn noise(&self) -> f64 {
         self.noise
     }
 
-    /// The number added to the logit of the exit action.
+    /// Returns the number that is added to the logit of the exit action.
     #[must_use]
     pub fn exit_bias(&self) -> f64 {
         self.exit_bias

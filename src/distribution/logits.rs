@@ -1,5 +1,5 @@
-//! The logits of a categorical distribution, for all slots or only the legal ones, as a tensor or on the
-//! host.
+//! The logits of a categorical distribution. They are stored as tensors or on the host, and returned for all
+//! slots or for legal slots only.
 
 use std::cell::OnceCell;
 
@@ -13,22 +13,22 @@ use crate::tensor::to_host;
 #[derive(Debug)]
 pub(super) struct Logits {
     source: LogitSource,
-    /// A factor on each state's logits, `[states]`.
+    /// A factor for the logits of each state, `[states]`; `None` for factors of 1.
     scale: Option<Tensor>,
-    /// The logits of legal slots, state by state, `[legal]`. Computed on demand, because drawing actions
-    /// doesn't need the tensor.
+    /// The logits of the legal slots, state by state, `[legal]`. They are computed on demand, because
+    /// sampling actions doesn't need this tensor.
     legal: OnceCell<Tensor>,
-    /// The logits of legal slots on the host, computed on demand.
+    /// The logits of the legal slots on the host, computed on demand.
     host: OnceCell<Vec<f64>>,
 }
 
 #[derive(Debug)]
 enum LogitSource {
-    /// No logits: all legal slots are equally likely.
+    /// The uniform distribution, which needs no logits.
     Uniform,
-    /// A tensor per block.
+    /// The logits as one tensor per block of the masks.
     Blocks(Vec<Tensor>),
-    /// The number of each slot, legal or not, in the order of the masks.
+    /// The logit of each slot, legal or not, on the host, in the order of the masks.
     Host(Vec<f32>),
 }
 
@@ -49,7 +49,7 @@ impl Logits {
         Self::new(LogitSource::Host(logits))
     }
 
-    /// Returns the logits multiplied by a further factor for each state, `[states]`.
+    /// Returns the logits multiplied by a factor for each state, `[states]`, in addition to earlier factors.
     pub(super) fn scaled(self, scale: &Tensor) -> Self {
         let scale = self.scale.map_or_else(|| scale.shallow_clone(), |before| before * scale);
         Self { scale: Some(scale), ..Self::new(self.source) }
@@ -74,7 +74,7 @@ impl Logits {
         self.first_block().map_or(Kind::Float, Tensor::kind)
     }
 
-    /// The logits of the legal slots, `[legal]`, with gradient.
+    /// Returns the logits of the legal slots, `[legal]`, with gradient.
     pub(super) fn legal(&self, masks: &Masks) -> &Tensor {
         self.legal.get_or_init(|| {
             let plain = match &self.source {
@@ -89,9 +89,9 @@ impl Logits {
         })
     }
 
-    /// The log-probability of every slot, `[slots]`; `None` unless there is one block with one row per state.
-    /// For such a block `log_softmax` needs a third of the operations that sums over segments need. Illegal
-    /// slots have minus infinity; the values of a state without a legal slot are meaningless.
+    /// Returns the log-probability of every slot, `[slots]`; `None` unless there is one block with one row
+    /// per state. For such a block `log_softmax` needs a third of the operations that sums over segments
+    /// need. Illegal slots get minus infinity. For a state without a legal slot the values have no meaning.
     pub(super) fn dense_log_probs(&self, masks: &Masks) -> Option<Tensor> {
         let (LogitSource::Blocks(blocks), [block]) = (&self.source, masks.blocks.as_slice()) else { return None };
         if block.width == 0 || masks.is_empty() || block.row_ptr.iter().enumerate().any(|(i, &start)| i != start) {
@@ -100,8 +100,8 @@ impl Logits {
         let mut illegal: Vec<bool> = masks.legal.iter().map(|legal| !legal).collect();
         for row in illegal.chunks_exact_mut(block.width) {
             if row.iter().all(|illegal| *illegal) {
-                // The values of a row without a legal slot are never used, but its gradient would be NaN and
-                // reach the network's weights.
+                // The values of a row without a legal slot are never used. If all its slots were masked, its
+                // gradient would be NaN and reach the network's weights.
                 row.fill(false);
             }
         }
@@ -112,8 +112,8 @@ impl Logits {
         Some(logits.masked_fill(&illegal, f64::NEG_INFINITY).log_softmax(1, None).view(-1))
     }
 
-    /// The logits of legal slots on the host. Whole blocks are copied to the host first, and legal slots are
-    /// selected there.
+    /// Returns the logits of the legal slots on the host. Whole blocks are copied to the host, and the legal
+    /// slots are selected there.
     pub(super) fn host(&self, masks: &Masks) -> &[f64] {
         self.host.get_or_init(|| match (&self.source, self.legal.get()) {
             (LogitSource::Uniform, _) => vec![0.0; n_legal(masks)],
@@ -133,12 +133,12 @@ fn n_legal(masks: &Masks) -> usize {
     masks.legal.iter().filter(|legal| **legal).count()
 }
 
-/// Selects the logits of the legal slots from one number per slot.
+/// Returns the logits of the legal slots, selected from `logits`, which has one number per slot.
 fn legal_of<'a>(masks: &'a Masks, logits: &'a [f32]) -> impl Iterator<Item = f32> + 'a {
     logits.iter().zip(&masks.legal).filter(|(_, legal)| **legal).map(|(&logit, _)| logit)
 }
 
-/// Selects the logits of the legal slots, `[legal]`, from one tensor per block.
+/// Returns the logits of the legal slots, `[legal]`, selected from one tensor per block.
 fn legal_of_blocks(masks: &Masks, blocks: &[Tensor]) -> Tensor {
     let flat: Vec<Tensor> = blocks.iter().map(|block| block.reshape([-1])).collect();
     let flat = if flat.len() == 1 { flat[0].shallow_clone() } else { Tensor::cat(&flat, 0) };
@@ -147,7 +147,7 @@ fn legal_of_blocks(masks: &Masks, blocks: &[Tensor]) -> Tensor {
     if whole { flat } else { flat.index_select(0, &Tensor::from_slice(&positions).to_device(flat.device())) }
 }
 
-/// The index of the state of each legal slot, `[legal]`.
+/// Returns the index of the state of each legal slot, `[legal]`.
 fn states(masks: &Masks, device: Device) -> Tensor {
     let states = (0..masks.len()).flat_map(|row| std::iter::repeat_n(row as i64, masks.n_legal(row)));
     Tensor::from_slice(&states.collect::<Vec<_>>()).to_device(device)

@@ -18,17 +18,17 @@ use crate::{Result, Rng};
 
 /// A distribution over actions for each state of a batch.
 ///
-/// Methods take a list `rows`: `rows[i]` is the index of the state of action `i`. Several actions may belong
-/// to one state, so a policy evaluates a state once even if it occurs many times.
+/// Methods take a list `rows`: `rows[i]` is the index of the state to which action `i` belongs. Several
+/// actions may belong to the same state, so a policy evaluates a state once even if it occurs many times.
 pub trait Distribution {
-    /// A batch of actions.
+    /// The type of a batch of actions.
     type Actions: Rows;
 
-    /// True if a share of actions can be drawn uniformly instead ([`Exploration::epsilon`]), as a trainer
-    /// does by default. Defaults to `true`.
+    /// `true` (the default) if a share of the actions can be sampled from a uniform distribution instead
+    /// ([`Exploration::epsilon`]). A trainer explores in this way by default if it is `true`.
     const MIXES_WITH_UNIFORM: bool = true;
 
-    /// Draws one action for each entry of `rows`, from the distribution changed by `exploration`.
+    /// Samples one action for each entry of `rows`, from the distribution changed by `exploration`.
     ///
     /// # Errors
     /// [`Error::NoLegalAction`](crate::Error::NoLegalAction) for a state without an action to draw;
@@ -41,12 +41,12 @@ pub trait Distribution {
     ///
     /// # Errors
     /// [`Error::IllegalAction`](crate::Error::IllegalAction) for a discrete action outside the support;
-    /// [`Error::IllegalStep`](crate::Error::IllegalStep) for a continuous one;
+    /// [`Error::IllegalStep`](crate::Error::IllegalStep) for a continuous action outside the support;
     /// [`Error::OutOfRange`](crate::Error::OutOfRange) for a row beyond the last state.
     fn log_prob(&self, rows: &[usize], actions: &Self::Actions) -> Result<Tensor>;
 
     /// Returns the unnormalised log-weight (logit) of one action for each entry of `rows`, `[rows.len()]`,
-    /// with gradient. Under flow matching it is the log edge flow.
+    /// with gradient. In flow matching it is the log of the flow along the edge of the action.
     ///
     /// # Errors
     /// [`Error::Missing`](crate::Error::Missing) for a distribution without logits (the default);
@@ -55,8 +55,8 @@ pub trait Distribution {
         Err(no_logits())
     }
 
-    /// Returns the log of the sum of each state's weights, `[states]`, with gradient. A log-weight minus this
-    /// number is a log-probability.
+    /// Returns the log of the sum of the weights of all actions of each state, `[states]`, with gradient. The
+    /// log-weight of an action minus this number is the log-probability of the action.
     ///
     /// # Errors
     /// [`Error::Missing`](crate::Error::Missing) for a distribution without logits (the default).
@@ -64,17 +64,17 @@ pub trait Distribution {
         Err(no_logits())
     }
 
-    /// Returns the entropy of each state's distribution in nats, `[states]`, with gradient; `None` (the
-    /// default) if it has no closed form.
+    /// Returns the entropy of the distribution of each state in nats, `[states]`, with gradient; `None` (the
+    /// default) if the entropy has no closed form.
     fn entropies(&self) -> Option<Tensor> {
         None
     }
 
-    /// Returns all possible actions of each entry of `rows`, as offsets `[rows.len() + 1]` and the
-    /// concatenated actions.
+    /// Returns all possible actions of the state of each entry of `rows`: offsets `[rows.len() + 1]`, and the
+    /// actions of all entries one after another.
     ///
     /// # Errors
-    /// [`Error::Missing`](crate::Error::Missing) if they can't be listed (the default).
+    /// [`Error::Missing`](crate::Error::Missing) if the actions can't be listed (the default).
     fn support(&self, _rows: &[usize]) -> Result<(Vec<usize>, Self::Actions)> {
         Err(no_logits())
     }

@@ -1,35 +1,35 @@
-//! Tolerances for comparing the log-probabilities of two evaluations of one policy.
+//! Tolerances for comparing the log-probabilities of two evaluations of the same policy.
 
 use crate::{Error, Result};
 
-/// Allowed difference of two log-probabilities, relative to the size of the logits. Single precision rounds
-/// by 1e-7 of the summed numbers. In a network without norms these may be thousands of times larger than the
-/// logits.
+/// The allowed difference of two log-probabilities, relative to the size of the logits. Single precision
+/// rounds each number of a sum by about 1e-7 of its size. In a network without normalisation layers the
+/// numbers may be thousands of times larger than the logits.
 const TOLERANCE: f64 = 1e-3;
-/// Allowed difference relative to 1 plus the size of the log-probability. It decides if the logits are close
-/// to 0.
+/// The allowed difference relative to 1 plus the absolute value of the log-probability. It is the larger part
+/// of the tolerance if the logits are close to 0.
 const LEAST_TOLERANCE: f64 = 1e-5;
-/// Maximum number of states of a batch that are also evaluated alone.
+/// The maximum number of states of a batch that are also evaluated alone.
 const N_STATES_ALONE: usize = 8;
 
-/// Estimates the size of the logits behind these log-probabilities: the largest finite difference from the
-/// log-probabilities of the uniform policy.
+/// Estimates the size of the logits from which these log-probabilities were computed. It is the largest
+/// finite difference between the log-probabilities and those of the uniform policy.
 pub(crate) fn logit_size(log_probs: &[f64], uniform: &[f64]) -> f64 {
     let distances = log_probs.iter().zip(uniform).map(|(log_prob, uniform)| (log_prob - uniform).abs());
     distances.filter(|distance| distance.is_finite()).fold(0.0, f64::max)
 }
 
-/// Returns `true` if two log-probabilities of one action are equal up to rounding. `size` is the size of the
-/// batch's logits ([`logit_size`]).
+/// Returns `true` if two log-probabilities of the same action are equal up to rounding. `size` is the size of
+/// the logits of the batch ([`logit_size`]).
 pub(crate) fn equal_up_to_rounding(first: f64, second: f64, size: f64) -> bool {
-    // Log-probabilities of minus infinity agree, although their difference is NaN.
+    // Two log-probabilities of minus infinity are equal, although their difference is NaN.
     first == second || (first - second).abs() <= TOLERANCE * size + LEAST_TOLERANCE * (1.0 + first.abs())
 }
 
 /// Checks that a policy gives a state the same log-probabilities alone as in a batch, for at most
 /// [`N_STATES_ALONE`] states. `together[offsets[row]..offsets[row + 1]]` are the log-probabilities of state
-/// `row` in the batch, `size` is the size of their logits ([`logit_size`]), `alone` evaluates one state, and
-/// `words` describes it.
+/// `row` in the batch. `size` is the size of the logits of the batch ([`logit_size`]). `alone` evaluates one
+/// state, and `words` describes it.
 ///
 /// # Errors
 /// [`Error::Contract`] for a log-probability that differs, and if `alone` fails.
@@ -45,7 +45,8 @@ pub(crate) fn check_alone(
                 on chance (leave batch normalisation in training mode and dropout out of the network)";
     for row in (0..n).step_by(n.div_ceil(N_STATES_ALONE).max(1)) {
         let together = &together[offsets[row]..offsets[row + 1]];
-        // Batch normalisation in training mode fails on a batch of one state.
+        // Batch normalisation in training mode fails on a batch of one state, so this failure counts as a
+        // dependence on the batch.
         let fails =
             |error: Error| Error::contract(rule, format!("it evaluates {n} states, but fails on one alone: {error}"));
         let alone = alone(row).map_err(fails)?;

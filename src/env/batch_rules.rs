@@ -1,16 +1,17 @@
-//! Rules that judge a whole batch per call, for rules whose calls are expensive.
+//! Rules that judge the moves of a whole batch per call, for rules whose calls are expensive.
 
 use super::{Direction, Masks, Rows};
 
-/// Rules that judge a whole batch per call: for rules in another language, where each call is expensive.
+/// Rules that judge the moves of a whole batch per call. Use them for rules in another language, where each
+/// call is expensive.
 ///
-/// They forbid moves in addition to the rules whose `batched` returns them
-/// ([`VectorRules`](super::VectorRules::batched), [`GraphRules`](crate::graph::GraphRules::batched)). Backward moves
-/// are derived from forward moves: the parents are judged in one batch, too. An answer that is too short forbids the
-/// missing moves.
+/// The rules forbid moves that the rules of single states allow, whose `batched` returns them
+/// ([`VectorRules`](super::VectorRules::batched), [`GraphRules`](crate::graph::GraphRules::batched)). A
+/// backward move is allowed if its forward move is allowed in the parent; the parents are judged in one
+/// batch, too. If a returned list is too short, the moves without an entry are forbidden.
 ///
-/// A move `M` of vectors is a row of the batch and a slot. A move of graphs is a
-/// [`BatchMove`](crate::graph::BatchMove).
+/// The type `M` is a move. A move of vectors is the row of its state in the batch, and a slot. A move of
+/// graphs is a [`BatchMove`](crate::graph::BatchMove).
 ///
 /// ```
 /// use gfn::env::BatchRules;
@@ -40,25 +41,29 @@ use super::{Direction, Masks, Rows};
 /// # Ok::<(), gfn::Error>(())
 /// ```
 pub trait BatchRules<S: Rows, M>: Send + Sync {
-    /// Returns `true` for each of these forward moves that is allowed. The rules of single states allow all of them.
+    /// Returns `true` for each of these forward moves that is allowed. The rules of single states have
+    /// allowed all of them.
     fn permits(&self, states: &S, moves: &[M]) -> Vec<bool>;
 
-    /// Returns `false` for states that no sequence of forward moves builds. The default is `true` for all.
+    /// Returns `true` for each of these states that some sequence of forward moves builds. The default
+    /// returns `true` for all.
     fn is_reachable(&self, states: &S) -> Vec<bool> {
         vec![true; states.len()]
     }
 
-    /// Returns `true` for each of these states that may be a finished object. The default is `true` for all.
+    /// Returns `true` for each of these states that may be a finished object. The default returns `true` for
+    /// all.
     fn can_end(&self, states: &S) -> Vec<bool> {
         vec![true; states.len()]
     }
 }
 
-/// Removes from the masks of a batch the moves that the rules of batches forbid.
+/// Removes from the masks of a batch the moves that `rules` forbid.
 ///
-/// `forward` returns the forward move of slot `slot` of state `row`. For a backward slot it returns the forward move
-/// that the slot undoes, with the parent in which that move is made, which becomes row `at` of the `batch` of
-/// parents. A slot without a move is forbidden.
+/// `forward(row, slot, at)` returns the forward move for a slot of state `row`. If the slot is a backward
+/// move, it is the forward move that the slot undoes, together with the parent in which it is made; this
+/// parent gets row `at` in the batch of parents, which `batch` builds. If it returns `None`, the slot is
+/// forbidden.
 pub(crate) fn restrict<S: Rows, M, P>(
     rules: &dyn BatchRules<S, M>,
     states: &S,
@@ -103,8 +108,8 @@ mod tests {
     use crate::Rng;
     use crate::env::{StateGraph, VectorEnv, VectorRules, VectorStates};
 
-    /// Steps along two axes to at most 2, never onto the diagonal except at the origin. A state of sum 1 can't be an
-    /// end.
+    /// Moves add 1 to one of two coordinates, up to 2. No move leads to a state with equal coordinates. A
+    /// trajectory can't end in a state whose sum is 1.
     struct Steps {
         batched: bool,
     }
@@ -167,7 +172,7 @@ mod tests {
         let (single, batched) = (VectorEnv::new(Steps { batched: false }), VectorEnv::new(Steps { batched: true }));
         let spaces = [&single, &batched].map(|env| StateGraph::build(env, 100).unwrap());
         assert_eq!((spaces[0].len(), spaces[0].ends()), (spaces[1].len(), spaces[1].ends()));
-        // (0, 0), and (1, 0), (2, 0), (2, 1) with their mirror images.
+        // The states are (0, 0), and (1, 0), (2, 0), (2, 1) with their mirror images.
         assert_eq!(spaces[1].len(), 7);
         crate::contract::check_env(&batched, crate::contract::Budget::thorough().with_walks(50), &mut Rng::seeded(0))
             .unwrap();

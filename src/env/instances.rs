@@ -1,14 +1,15 @@
-//! The instances that trajectories start from ([`Env::n_instances`]).
+//! The instances in which trajectories start ([`Env::n_instances`]).
 
 use crate::env::Env;
 use crate::{Error, Result, Rng};
 
-/// Returns an instance for each of `n` trajectories: all instances in turn.
+/// Returns an instance for each of `n` trajectories. All instances are used in turn.
 pub(crate) fn instances_in_turn<E: Env>(env: &E, n: usize) -> Vec<u32> {
     (0..env.n_instances().max(1)).cycle().take(n).collect()
 }
 
-/// Draws an instance for each of `n` trajectories. Consumes no random numbers if there is only one instance.
+/// Draws an instance for each of `n` trajectories, uniformly. Consumes no random numbers if there is only one
+/// instance.
 pub(crate) fn draw_instances<E: Env>(env: &E, n: usize, rng: &mut Rng) -> Vec<u32> {
     match env.n_instances() {
         0 | 1 => vec![0; n],
@@ -16,7 +17,7 @@ pub(crate) fn draw_instances<E: Env>(env: &E, n: usize, rng: &mut Rng) -> Vec<u3
     }
 }
 
-/// Checks that these instances exist.
+/// Checks that the environment has each of these instances.
 pub(crate) fn check_instances<E: Env>(env: &E, instances: &[u32]) -> Result<()> {
     let known = env.n_instances();
     match instances.iter().find(|&&instance| instance >= known) {
@@ -25,7 +26,8 @@ pub(crate) fn check_instances<E: Env>(env: &E, instances: &[u32]) -> Result<()> 
     }
 }
 
-/// Refuses an environment of several instances, for functions that return a single distribution or log Z.
+/// Returns an error for an environment of several instances. Functions that return a single distribution or
+/// log Z call it.
 pub(crate) fn check_one_instance<E: Env>(env: &E, expected: &'static str) -> Result<()> {
     match env.n_instances() {
         0 | 1 => Ok(()),

@@ -1,20 +1,20 @@
-//! Checks around the listing of all states: before it, whether random walks meet more states than the limit;
-//! after it, whether the list has every state that random walks reach.
+//! Checks for the listing of all states. Before it, random walks estimate whether there are more states than
+//! the limit. After it, random walks check that the states that they reach are in the list.
 
 use crate::env::{Direction, EnumerableEnv, Rows, StateGraph, describe_state, random_moves};
 use crate::tensor::log_sum_exp;
 use crate::{Error, Result, Rng};
 
-/// Returns the first row in which two batches have different states; up to isomorphism, states of different
-/// classes.
+/// Returns the first row in which two batches have different states. In an environment up to isomorphism,
+/// isomorphic states count as equal.
 pub(crate) fn first_other<E: EnumerableEnv>(env: &E, some: &E::States, others: &E::States) -> Option<usize> {
     let n = some.len();
     let mut both = some.clone();
     both.append(others.clone());
     let of = both.group().of;
     let differ: Vec<usize> = (0..n).filter(|&k| of[k] != of[n + k]).collect();
-    // Keys cost more than a comparison. They decide if batches can't compare rows, or if different rows can
-    // be the same state.
+    // Keys take more time to compute than rows to compare. They are needed only if the rows of these batches
+    // can't be compared, or if rows that differ can be the same state.
     if differ.is_empty() || !env.merges_isomorphic() && both.select(&[0, 0]).group().merges() {
         return differ.first().copied();
     }
@@ -23,17 +23,20 @@ pub(crate) fn first_other<E: EnumerableEnv>(env: &E, some: &E::States, others: &
     differ.into_iter().zip(keys.iter().zip(&other_keys)).find(|(_, (key, other))| key != other).map(|(k, _)| k)
 }
 
-/// Returns `true` if random walks leave no doubt that more than `limit` states can be reached, before they are
-/// listed.
+/// Returns `true` if random walks show that clearly more than `limit` states can be reached. It is called
+/// before the states are listed.
 ///
-/// Along a uniform random walk, the product of (forward moves / backward moves) is summed over its states. The
-/// mean of this sum over walks is the number of states. Up to isomorphism each state counts |Aut| times.
+/// Along a uniform random walk, the products of (number of forward moves / number of backward moves) up to
+/// each state are summed. The mean of this sum over many walks is the number of states. In an environment up
+/// to isomorphism, each term is multiplied by the number of automorphisms of its state.
 pub(crate) fn has_more_states<E: EnumerableEnv>(env: &E, instance: u32, limit: usize) -> bool {
-    /// Standard errors by which the mean must be a hundredth above the limit.
+    /// The number of standard errors that are subtracted from the mean. The rest must exceed the limit by a
+    /// hundredth.
     const SURE: f64 = 4.0;
     const WALKS: usize = 1024;
     const MAX_STEPS: usize = 200;
-    // An unknown number, such as the symmetry of a large graph, leaves doubt.
+    // If the symmetry of a state is unknown, as for a large graph, there is no estimate, and the result is
+    // `false`.
     let symmetry = |states: &E::States| match env.symmetry().log_symmetry(states) {
         Ok(None) if env.merges_isomorphic() => None,
         Ok(known) => Some(known.unwrap_or_else(|| vec![0.0; states.len()])),
@@ -42,7 +45,8 @@ pub(crate) fn has_more_states<E: EnumerableEnv>(env: &E, instance: u32, limit: u
     let rng = &mut Rng::seeded(0);
     let mut states = env.initial(&[instance; WALKS]);
     let Some(at_first) = symmetry(&states) else { return false };
-    // The logarithms of the product of each walk, and of its sum.
+    // The first list has the logarithm of the product of each walk so far, the second the logarithm of its
+    // sum.
     let (mut products, mut sums) = (vec![0.0; WALKS], vec![0.0; WALKS]);
     let mut walks: Vec<usize> = (0..WALKS).collect();
     for _ in 0..MAX_STEPS {
@@ -62,7 +66,7 @@ pub(crate) fn has_more_states<E: EnumerableEnv>(env: &E, instance: u32, limit: u
             products[walk] += (n_moves[row] as f64).ln() - (ways_back.n_legal(row) as f64).ln();
             sums[walk] = log_sum_exp([sums[walk], products[walk] + symmetry[row] - at_first[walk]]);
         }
-        // In units of the largest, as there may be more states than a number can say.
+        // Sums are divided by the largest sum, because the number of states may be too large for an f64.
         let most = sums.iter().copied().fold(0.0, f64::max);
         let (mut mean, mut square) = (0.0, 0.0);
         for sum in sums.iter().map(|sum| (sum - most).exp() / WALKS as f64) {
@@ -77,12 +81,14 @@ pub(crate) fn has_more_states<E: EnumerableEnv>(env: &E, instance: u32, limit: u
     false
 }
 
-/// Checks that what a few random walks come to is listed, each state by itself.
+/// Checks that every state that a few random walks reach is in the list, under a key of its own and with the
+/// same number of moves.
 pub(crate) fn check_listed<E: EnumerableEnv>(env: &E, graph: &StateGraph<E>, instance: u32) -> Result<()> {
     const WALKS: usize = 32;
     let rng = &mut Rng::seeded(0);
     let mut states = env.initial(&[instance; WALKS]);
-    // Longer walks come round, which is found when states are put in order.
+    // A walk with more steps than there are states visits a state twice. Such cycles are found when the
+    // states are sorted.
     for _ in 0..graph.len() {
         let (going, slots) = random_moves(&env.masks(Direction::Forward, &states), rng);
         if going.is_empty() {

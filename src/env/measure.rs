@@ -1,19 +1,22 @@
-//! The measure over states: if several states are one object, each has a share of its reward.
+//! The division of rewards: if several states are the same object, each has a share of the reward of the
+//! object.
 
 use super::{CHUNK, EnumerableEnv, Env, Grouping, Rows, StateGraph, describe_state};
 use crate::{Error, Result};
 
-/// For some states, all states that are the same objects ([`Symmetry::forms`](crate::env::Symmetry::forms)).
+/// The forms of some states: for each state, all states that are the same object
+/// ([`Symmetry::forms`](crate::env::Symmetry::forms)).
 #[derive(Clone, Debug)]
 pub struct Forms<S> {
-    /// The forms of the first state, then those of the second, and so on.
+    /// The forms of the first state, followed by those of the second state, and so on.
     pub states: S,
-    /// The index of the first form of each state, and the number of all forms: one more than there are states.
+    /// The index in `states` of the first form of each state, followed by the number of all forms.
     pub offsets: Vec<usize>,
 }
 
-/// Returns the log-rewards that training uses for these states: each state's share of its object's reward, times
-/// |Aut| if states are isomorphism classes. Rewards know of neither correction; both are made here, for all rewards.
+/// Returns the log-rewards that training uses for these states. R of an object is divided equally among its
+/// states, and multiplied by |Aut|, the number of automorphisms, if states are isomorphism classes. Rewards
+/// make neither correction, because they are made here, for all rewards.
 pub(crate) fn training_log_rewards<E: Env>(env: &E, states: &E::States, mut log_rewards: Vec<f64>) -> Result<Vec<f64>> {
     if let Some(several) = env.symmetry().log_multiplicity(states)? {
         log_rewards.iter_mut().zip(several).for_each(|(log_reward, log_n)| *log_reward -= log_n);
@@ -24,7 +27,8 @@ pub(crate) fn training_log_rewards<E: Env>(env: &E, states: &E::States, mut log_
     Ok(log_rewards)
 }
 
-/// Returns the log-multiplicity of each listed state; `None` if each state is a different object.
+/// Returns the log of the number of states of the same object, for each listed state; `None` if each state is
+/// a different object.
 pub(super) fn count_forms<E: EnumerableEnv>(env: &E, graph: &StateGraph<E>) -> Result<Option<Vec<f64>>> {
     let mut found = None;
     for ends in graph.ends().chunks(CHUNK) {
@@ -38,7 +42,8 @@ pub(super) fn count_forms<E: EnumerableEnv>(env: &E, graph: &StateGraph<E>) -> R
     Ok(found)
 }
 
-/// Checks that all forms of these states are listed states. The share of any other form would be lost.
+/// Checks that all forms of these states are listed states. If a form weren't listed, its share of the reward
+/// would be lost.
 fn check_forms<E: EnumerableEnv>(env: &E, graph: &StateGraph<E>, several: &[usize]) -> Result<()> {
     let states = graph.states().select(several);
     let Some(Forms { states: forms, .. }) = env.symmetry().forms(&states)? else { return Ok(()) };
@@ -60,7 +65,8 @@ pub(super) fn objects<E: EnumerableEnv + ?Sized>(env: &E, states: &E::States) ->
         let some = states.select(rows);
         match env.symmetry().forms(&some)? {
             None => keys.extend(env.keys(&some)),
-            // An object can be several states, its forms. The smallest of their keys identifies the object.
+            // All forms of an object must get the same key, so the smallest key of its forms identifies the
+            // object.
             Some(Forms { states, offsets }) => {
                 let of_forms = env.keys(&states);
                 keys.extend(offsets.windows(2).filter_map(|ends| of_forms[ends[0]..ends[1]].iter().min().cloned()));

@@ -1,19 +1,19 @@
-//! Descriptions of states, moves and dead ends, for messages.
+//! Descriptions of states, moves and dead ends, for error messages.
 
 use crate::Error;
 use crate::env::{Direction, EnumerableEnv, Rows};
 
-/// The remedy for a backward move that leads to where no forward move does.
+/// The remedy for a backward move to a state from which no forward move leads back.
 pub(crate) const KEEP_BACK: &str = "what P_B gives to such a move is lost, and the trained distribution is wrong by it: leave the \
      move out of the backward masks (graphs whose backward moves are derived: let `is_reachable` be false of what no forward move \
      builds; by type: use action types that keep to it, such as `AddEdge::keeping_connected`)";
 
-/// Describes a state: as its batch does, or else by its key.
+/// Describes a state in words if its batch can do that, otherwise by its key.
 pub(crate) fn describe_state<E: EnumerableEnv>(env: &E, states: &E::States, row: usize) -> String {
     states.describe(row).unwrap_or_else(|| format!("{:?}", env.keys(&states.select(&[row]))[0]))
 }
 
-/// Returns the error for an unfinished state without legal moves.
+/// Returns the error for an unfinished state that has neither a legal move nor the exit.
 pub(crate) fn dead_end<E: EnumerableEnv>(env: &E, states: &E::States, row: usize) -> Error {
     let rule =
         "an unfinished state has a legal move, or the exit (allow one of both, or forbid the moves that lead there)";
@@ -31,7 +31,7 @@ pub(crate) fn dead_end<E: EnumerableEnv>(env: &E, states: &E::States, row: usize
     )
 }
 
-/// Describes a move and its state.
+/// Describes a move in words, together with the state in which it is made.
 pub(crate) fn describe_move<E: EnumerableEnv>(
     env: &E,
     direction: Direction,

@@ -49,24 +49,27 @@ pub use crate::direction::Direction;
 use crate::distribution::{Distribution, GraphActionCategorical};
 pub use crate::rows::{Block, Classes, Entry, Grouping, Masks, Reals, Rows, Slots, VectorStates, Vectors};
 
-/// The outcome of one step of a batch, one entry per row.
+/// The outcome of one step of a batch. Each field has one entry per row.
 #[derive(Clone, Debug)]
 pub struct Step<A> {
-    /// The action of the other direction that undoes the row's step. It is an action of the state after the step.
+    /// The action of the opposite direction that undoes the step of each row. It is an action of the state
+    /// after the step.
     ///
-    /// Meaningless if `exit` is true, because P_B of an exit is 1.
+    /// If `exit` is `true`, the entry has no meaning: an exit has no backward action, and its P_B is 1.
     pub reverse: A,
-    /// `true` if the forward action was the exit action. The state is unchanged, and terminal.
+    /// `true` if the forward action was the exit action. The exit doesn't change the state, which is now
+    /// terminal.
     pub exit: Vec<bool>,
-    /// `true` if the row has no further step in this direction.
+    /// `true` if the row can't take a further step in this direction.
     pub done: Vec<bool>,
 }
 
 /// The pointed DAG of states: its initial states, and the effect of actions in both directions.
 ///
-/// Every trajectory ends either by an exit action, which doesn't change the state, or by reaching a state without
-/// forward actions (`done` without `exit`). In *labelled* environments a step and its reverse restore the state; in
-/// environments up to isomorphism they restore it up to relabelling.
+/// Every trajectory ends either by an exit action, which doesn't change the state, or by reaching a state in
+/// which the step reports `done` without `exit`. In *labelled* environments a step followed by its reverse
+/// action restores the state exactly; in environments up to isomorphism it restores the state up to
+/// relabelling.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an environment",
     note = "rules become an environment by `.env()`, `VectorEnv::new` or `GraphEnv::new`"
@@ -80,28 +83,29 @@ pub trait Env: Send + Sync {
     /// [`Slots`].
     type Dist: Distribution<Actions = Self::Actions>;
 
-    /// The number of instances, numbered from 0. An instance is an initial state (an input graph, a scaffold) with
-    /// its own trajectories, log Z and distribution. The default is 1.
+    /// Returns the number of instances, which are numbered from 0. An instance is an initial state (an input
+    /// graph, a scaffold) with its own trajectories, log Z and distribution. The default is 1.
     fn n_instances(&self) -> u32 {
         1
     }
 
-    /// Returns the initial state of each of these instances. With one instance, `&[0; n]` gives `n` copies of it.
+    /// Returns the initial state of each of these instances. If there is only one instance, `&[0; n]` gives
+    /// `n` copies of its initial state.
     ///
     /// # Panics
-    /// May panic for a number of [`n_instances`](Self::n_instances) or more. The library checks numbers from samplers
-    /// and files.
+    /// May panic if an instance isn't below [`n_instances`](Self::n_instances). The library checks the
+    /// instances that samplers and files give.
     fn initial(&self, instances: &[u32]) -> Self::States;
 
-    /// Returns the instance that each of these states was built from.
+    /// Returns, for each of these states, the instance from whose initial state it was built.
     fn instances(&self, states: &Self::States) -> Vec<u32> {
         vec![0; states.len()]
     }
 
     /// Applies one legal action to each row in place.
     ///
-    /// The caller ensures that actions are legal: by masks, or by
-    /// [`Trajectories::replay`](crate::rollout::Trajectories::replay) for actions from outside.
+    /// The caller ensures that actions are legal: by masks if it chooses the actions, or by
+    /// [`Trajectories::replay`](crate::rollout::Trajectories::replay) if they come from outside.
     ///
     /// # Errors
     /// [`Error`](crate::Error) for an action that can't be applied to its state.
@@ -112,26 +116,27 @@ pub trait Env: Send + Sync {
         actions: &Self::Actions,
     ) -> Result<Step<Self::Actions>>;
 
-    /// Returns `true` for each row that is the initial state.
+    /// Returns `true` for each row that is the initial state of its instance.
     fn is_initial(&self, states: &Self::States) -> Vec<bool>;
 
     /// Returns the exit action of each of these terminal states; `None` in an environment without exit actions.
     fn exit_actions(&self, states: &Self::States) -> Option<Self::Actions>;
 
-    /// Returns the rules that tell which states are one object. By default each state is a different object.
+    /// Returns the rules that determine which states are the same object. By default each state is a
+    /// different object.
     fn symmetry(&self) -> &dyn Symmetry<Self::States, Self::Actions> {
         &NoSymmetry
     }
 }
 
-/// A policy's form on the host for one roll-out, in which parameters stay as they are
-/// ([`Policy::on_host`](crate::policy::Policy::on_host)). Environments' policies and graph networks
-/// ([`GraphNetwork::on_host`](crate::nn::GraphNetwork::on_host)) implement it.
+/// A copy of a policy for one roll-out, during which parameters don't change
+/// ([`Policy::on_host`](crate::policy::Policy::on_host)). Policies of this library and graph networks
+/// ([`GraphNetwork::on_host`](crate::nn::GraphNetwork::on_host)) return such copies.
 pub trait HostPolicy<E: Env> {
     /// Returns P_F or P_B of each state, without gradients.
     ///
     /// # Errors
-    /// Those of [`Policy::evaluate`](crate::policy::Policy::evaluate).
+    /// The errors of [`Policy::evaluate`](crate::policy::Policy::evaluate).
     fn distribution(&self, env: &E, states: &E::States) -> Result<E::Dist>;
 }
 
@@ -142,7 +147,7 @@ pub trait HostPolicy<E: Env> {
     note = "rules become one by `.env()`, `VectorEnv::new` or `GraphEnv::new`; continuous environments have no list of actions"
 )]
 pub trait DiscreteEnv: Env<Actions = Slots, Dist = GraphActionCategorical> {
-    /// Returns the slots of each state, and the legal slots among them.
+    /// Returns masks, which contain the slots of each state and tell which of them are legal.
     ///
     /// The initial state has no legal backward action. If the environment has an exit action, it is the last forward
     /// slot of every state.
@@ -152,9 +157,10 @@ pub trait DiscreteEnv: Env<Actions = Slots, Dist = GraphActionCategorical> {
     fn describe(&self, direction: Direction, states: &Self::States, row: usize, slot: u32) -> String;
 }
 
-/// An environment whose states are identified by a key, and can therefore be listed from the initial state on.
+/// An environment whose states are identified by a key, so that all states can be listed, beginning with the
+/// initial state.
 ///
-/// Up to isomorphism, isomorphic states have one key.
+/// In an environment up to isomorphism, isomorphic states have the same key.
 #[diagnostic::on_unimplemented(
     message = "the states of `{Self}` can't be listed",
     note = "rules become an environment by `.env()`; the states of continuous environments can't be listed, so sample instead"
@@ -167,25 +173,28 @@ pub trait EnumerableEnv: DiscreteEnv {
     fn keys(&self, states: &Self::States) -> Vec<Self::Key>;
 
     /// Returns the key of the state after each of these forward moves. Move `k` is slot `slots[k]` of state
-    /// `rows[k]`, and isn't the exit. Override it if the keys of children are cheaper to compute than the children.
+    /// `rows[k]`, and isn't the exit. Override the default, which makes the moves, if the keys can be
+    /// computed in less time.
     ///
     /// # Errors
-    /// Those of [`Env::step`].
+    /// The errors of [`Env::step`].
     fn child_keys(&self, states: &Self::States, rows: &[usize], slots: &Slots) -> Result<Vec<Self::Key>> {
         let mut children = states.select(rows);
         self.step(Direction::Forward, &mut children, slots)?;
         Ok(self.keys(&children))
     }
 
-    /// Groups these states by object: by key, and by [`Symmetry::forms`] if an object has several forms.
+    /// Groups these states by object: states with equal keys are one object, and so are states that
+    /// [`Symmetry::forms`] lists as different forms of one object.
     ///
     /// # Errors
-    /// Those of [`Symmetry::forms`].
+    /// The errors of [`Symmetry::forms`].
     fn objects(&self, states: &Self::States) -> Result<Grouping> {
         measure::objects(self, states)
     }
 
-    /// Returns `true` if several labelled states can have the same key, as they do up to isomorphism.
+    /// Returns `true` if several labelled states can have the same key, as in environments up to isomorphism.
+    /// The default is `false`.
     fn merges_isomorphic(&self) -> bool {
         false
     }

@@ -3,7 +3,7 @@
 use super::{Masks, Slots};
 use crate::Rng;
 
-/// The number of states that a policy or an environment handles at once.
+/// The number of states that a policy or an environment processes in one call.
 pub(crate) const CHUNK: usize = 2048;
 
 /// The legal forward moves of a batch of states, one state after another.
@@ -36,16 +36,16 @@ impl Moves {
     }
 }
 
-/// The moves of a list that lead to another state: all but the exits.
+/// The moves of a list that lead to another state, which are all moves except exits.
 pub(crate) struct InnerMoves {
-    /// Their indices in the list of all moves.
+    /// The indices of these moves in the list of all moves.
     pub(crate) places: Vec<usize>,
     pub(crate) rows: Vec<usize>,
     pub(crate) slots: Slots,
 }
 
-/// One uniformly drawn legal move other than the exit for each state that has any: the rows of these states, and the
-/// slots.
+/// Draws one legal move other than the exit, uniformly, for each state that has such a move. Returns the rows
+/// of these states, and the slots of the moves.
 pub(crate) fn random_moves(masks: &Masks, rng: &mut Rng) -> (Vec<usize>, Slots) {
     let (mut rows, mut slots) = (Vec::new(), Vec::new());
     for row in 0..masks.len() {

@@ -15,23 +15,24 @@ use crate::{Error, Result};
 /// The child index of the exit action.
 pub(crate) const EXIT: u32 = u32::MAX;
 
-/// The number of listed states at which it is estimated whether there are too many. Fewer states are listed faster
-/// than estimated.
+/// The number of listed states at which `has_more_states` estimates whether the limit will be exceeded.
+/// Listing fewer states takes less time than the estimate.
 const ESTIMATED_FROM: usize = 20_000;
 
-/// The end of a legal forward move.
+/// The state or exit to which a legal forward move leads.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Child {
-    /// The exit: the state is the finished object.
+    /// The exit action, which finishes the object without changing the state.
     Exit,
-    /// The state with this index.
+    /// The state with this index in the state graph.
     State(usize),
 }
 
-/// All states that can be reached from the initial state, and the end of each of their legal forward moves.
+/// All states that can be reached from the initial state, with the child of each legal forward move.
 ///
-/// States are indexed from 0, the initial state, and parents come before their children. Up to isomorphism there is one
-/// representative of each class. One state graph serves any number of policies and rewards.
+/// States are indexed from 0, the initial state, and parents come before their children. In an environment up
+/// to isomorphism each class of isomorphic states is represented by one state. The state graph depends on
+/// neither policy nor reward, so it can be reused for any of them.
 ///
 /// ```
 /// use gfn::{env::StateGraph, policy::UniformPolicy, examples::Triangles};
@@ -45,9 +46,11 @@ pub enum Child {
 pub struct StateGraph<E: EnumerableEnv> {
     states: E::States,
     index: HashMap<E::Key, u32>,
-    /// The index of the first move of each state.
+    /// The index in `children` of the first move of each state, followed by the number of all moves,
+    /// `[states + 1]`.
     move_ptr: Vec<usize>,
-    /// The child of each legal forward slot, in the order of the slots.
+    /// The child of each legal forward move of all states, state by state in the order of the slots; `EXIT`
+    /// for exits.
     children: Vec<u32>,
     /// [`Symmetry::log_multiplicity`](crate::env::Symmetry::log_multiplicity) of each state in which trajectories can
     /// end, 0 for other states. `None` if every state is a different object.
@@ -62,18 +65,17 @@ impl<E: EnumerableEnv> std::fmt::Debug for StateGraph<E> {
 }
 
 impl<E: EnumerableEnv> StateGraph<E> {
-    /// Lists the states from the initial state on, breadth first.
+    /// Lists the states breadth first, beginning with the initial state.
     ///
-    /// Time and memory grow with the number of moves and of states; 2^20 directed graphs of 5 nodes (10 million
-    /// moves) take seconds and about a gigabyte. If random walks leave no doubt that there are more than `limit`
-    /// states, it stops after some ten thousand states.
+    /// Time and memory grow with the number of moves and of states; 2^20 directed graphs of 5 nodes (10
+    /// million moves) take seconds and about a gigabyte. After about 20,000 states the total number is
+    /// estimated by random walks; if it clearly exceeds `limit`, the error is returned at once.
     ///
     /// # Errors
-    /// [`Error::TooManyStates`] beyond `limit` states; [`Error::Contract`] for a state that rules leave
-    /// without any move and without
-    /// the exit, if the moves form a cycle, and for keys that several states share or that depend on labels,
-    /// as far as a few random walks show; [`Error::Config`] for an environment of several instances, each
-    /// of which has states of its own.
+    /// [`Error::TooManyStates`] beyond `limit` states; [`Error::Contract`] for a state that can't end and
+    /// that the rules leave without any legal move, if the moves form a cycle, and for keys that several
+    /// states share or that depend on labels, as far as a few random walks show; [`Error::Config`] for an
+    /// environment of several instances, each of which has its own states.
     pub fn build(env: &E, limit: usize) -> Result<Self> {
         check_one_instance(env, "one; `StateGraph::build_of` lists the states of each")?;
         Self::build_of(env, 0, limit)
@@ -82,13 +84,15 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// Lists the states of one [instance](crate::env::Env::n_instances), as [`build`](Self::build) does.
     ///
     /// # Errors
-    /// As for [`build`](Self::build); [`Error::OutOfRange`] for an instance that the environment doesn't have.
+    /// The errors of [`build`](Self::build); [`Error::OutOfRange`] for an instance that the environment
+    /// doesn't have.
     pub fn build_of(env: &E, instance: u32, limit: usize) -> Result<Self> {
         Self::build_watched(env, instance, limit, |_| Ok(()))
     }
 
-    /// Lists states as [`build_of`](Self::build_of) does, and calls `watch` with the number of listed states every
-    /// few thousand states. An error of `watch` ends it, for example if a user interrupts.
+    /// Lists states as [`build_of`](Self::build_of) does, and calls `watch` with the number of listed states
+    /// every few thousand states. If `watch` returns an error, listing stops and returns the error. Use it to
+    /// let a user interrupt a long listing.
     ///
     /// ```
     /// use gfn::{Error, env::StateGraph, examples::Triangles};
@@ -97,7 +101,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// ```
     ///
     /// # Errors
-    /// As for [`build_of`](Self::build_of); those of `watch`.
+    /// The errors of [`build_of`](Self::build_of) and of `watch`.
     pub fn build_watched(
         env: &E,
         instance: u32,
@@ -129,8 +133,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
         Ok(out)
     }
 
-    /// Lists the children of a chunk of states, from state `start` on, and returns the end of the chunk. `finished`
-    /// is `true` for each listed state in which the trajectories that reach it end.
+    /// Lists the children of a chunk of states that begins at state `start`, and returns the end of the
+    /// chunk. `finished` is `true` for each listed state in which a trajectory ends without an exit action.
     fn expand(&mut self, env: &E, start: usize, limit: usize, finished: &mut Vec<bool>) -> Result<usize> {
         let end = self.states.len().min(start + CHUNK);
         let chunk = self.states.select(&(start..end).collect::<Vec<_>>());
@@ -139,7 +143,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
         let keys = env.child_keys(&chunk, &inner.rows, &inner.slots)?;
         let first_child = self.children.len();
         self.children.resize(first_child + moves.rows.len(), EXIT);
-        // The moves that lead to a new state.
+        // The indices, among the moves of the chunk that aren't exits, of the moves that lead to a new state.
         let mut new = Vec::new();
         for (k, key) in keys.into_iter().enumerate() {
             let next = self.index.len() as u32;
@@ -170,7 +174,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// Groups the states by object ([`EnumerableEnv::objects`]).
     ///
     /// # Errors
-    /// Those of [`EnumerableEnv::objects`].
+    /// The errors of [`EnumerableEnv::objects`].
     pub fn objects(&self, env: &E) -> Result<Grouping> {
         match self.log_multiplicity {
             None => Ok(Grouping::identity(self.len())),
@@ -178,8 +182,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
         }
     }
 
-    /// Returns the share of each state in the reward of its object, as logarithms. All states of an object have equal
-    /// shares.
+    /// Returns log R of each object, divided equally among the states of the object, from `log_rewards`, log
+    /// R of the object of each state.
     pub(crate) fn log_shares(&self, log_rewards: &[f64]) -> Vec<f64> {
         match &self.log_multiplicity {
             None => log_rewards.to_vec(),
@@ -187,8 +191,9 @@ impl<E: EnumerableEnv> StateGraph<E> {
         }
     }
 
-    /// Checks that these are the states of an environment: its initial state and the number of its moves. A
-    /// distribution over the states of another environment would sum to 1, too.
+    /// Checks that these are states of the environment: state 0 must be an initial state and have the same
+    /// number of legal moves. Without the check the states of another environment would go unnoticed, because
+    /// their probabilities sum to 1, too.
     pub(crate) fn check_env(&self, env: &E) -> Result<()> {
         let first = self.states.select(&[0]);
         let n_legal = env.masks(Direction::Forward, &first).n_legal(0);
@@ -229,7 +234,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
         self.move_ptr.len() - 1
     }
 
-    /// Returns `true` if there is no state. There always is the initial state.
+    /// Returns `true` if there is no state. It is always `false`, because the initial state is always listed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -241,13 +246,14 @@ impl<E: EnumerableEnv> StateGraph<E> {
         self.children.len()
     }
 
-    /// Returns the states, or representatives of their classes, by index.
+    /// Returns the states by index. In an environment up to isomorphism each is the representative of its
+    /// class.
     #[must_use]
     pub fn states(&self) -> &E::States {
         &self.states
     }
 
-    /// Returns the ends of the legal forward moves of a state, in the order of their slots.
+    /// Returns the child of each legal forward move of a state, in the order of the slots.
     ///
     /// # Panics
     /// If there is no such state.
@@ -282,13 +288,13 @@ impl<E: EnumerableEnv> StateGraph<E> {
         env.keys(states).iter().map(|key| self.index_of_key(key)).collect()
     }
 
-    /// Returns the index of the state with this key.
+    /// Returns the index of the state with this key; `None` if no listed state has it.
     #[must_use]
     pub fn index_of_key(&self, key: &E::Key) -> Option<usize> {
         self.index.get(key).map(|&state| state as usize)
     }
 
-    /// Iterates over the ranges of states that are evaluated at once.
+    /// Iterates over ranges of at most `CHUNK` states, which callers evaluate in one call each.
     pub(crate) fn chunks(&self) -> impl DoubleEndedIterator<Item = std::ops::Range<usize>> + use<E> {
         let n = self.len();
         (0..n.div_ceil(CHUNK)).map(move |k| k * CHUNK..n.min((k + 1) * CHUNK))
@@ -299,7 +305,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
         self.states.select(&range.clone().collect::<Vec<_>>())
     }
 
-    /// Returns the index of a state's first move among all moves.
+    /// Returns the index of the first move of a state among the moves of all states.
     pub(crate) fn first_move(&self, state: usize) -> usize {
         self.move_ptr[state]
     }
@@ -349,7 +355,7 @@ mod tests {
             most
         };
         assert!(listed(8, 2_000_000) < 100_000);
-        // 1,048,576 states.
+        // The environment has 1,048,576 states.
         assert!(listed(5, 900_000) < 100_000);
         // The estimate uses a fixed seed.
         assert!(has_more_states(&directed(5), 0, 1_000_000) && !has_more_states(&directed(5), 0, 1_048_576));
@@ -360,8 +366,8 @@ mod tests {
         assert!(!has_more_states(&env, 0, n));
     }
 
-    /// Attaching a node takes one step; adding it free and joining it takes two. So breadth first isn't a topological
-    /// order.
+    /// The environment can attach a node in one step, or add it free and join it in two steps. Breadth-first
+    /// order is therefore not topological.
     #[test]
     fn parents_come_first_if_paths_to_a_state_differ_in_length() {
         let actions = ActionSet::new(Semantics::UpToIsomorphism)
@@ -371,7 +377,8 @@ mod tests {
         let kind = GraphKind::Undirected;
         let env = GraphEnv::new(Free, actions, GraphState::new(kind)).unwrap();
         let graph = StateGraph::build(&env, 100).unwrap();
-        // All graphs of at most three nodes.
+        // The state graph has all graphs of at most three nodes: 1 without nodes, 1 with one, 2 with two and
+        // 4 with three.
         assert_eq!(graph.len(), 1 + 1 + 2 + 4);
         for state in 0..graph.len() {
             assert!(graph.children(state).all(|child| child == Child::Exit || child > Child::State(state)));

@@ -1,16 +1,19 @@
-//! Equality of objects: states that are one object under different labels or in different forms.
+//! Equality of objects: states that are the same object, under different labels or in different forms.
 
 use super::{Classes, Direction, Forms, Rows};
 use crate::{Result, Rng};
 
-/// Tells which states of an environment are one object ([`Env::symmetry`](super::Env::symmetry)). Graph environments
-/// implement it. The defaults are for an environment in which each state is a different object.
+/// Rules that determine which states of an environment are the same object
+/// ([`Env::symmetry`](super::Env::symmetry)). Graph environments implement them. The defaults are for an
+/// environment in which each state is a different object.
 pub trait Symmetry<S, A: Rows> {
-    /// Returns the number to add to the log-reward of each state so that training samples in proportion to R.
+    /// Returns the number that must be added to the log-reward of each state so that training samples objects
+    /// in proportion to R.
     ///
-    /// `None` (the default) if every state is a different object. Up to isomorphism it is log |Aut(s)| (Kim et al.,
-    /// *Symmetry-Aware GFlowNets*, 2025), because training on R alone samples R(x) / |Aut(x)|. The value of the
-    /// initial state is subtracted; otherwise log Z would contain its automorphisms.
+    /// Returns `None` (the default) if every state is a different object. In an environment up to isomorphism
+    /// the number is log |Aut(s)|, the log of the number of automorphisms (Kim et al., *Symmetry-Aware
+    /// GFlowNets*, 2025), because training on R alone samples in proportion to R(x) / |Aut(x)|. The value of
+    /// the initial state is subtracted; otherwise log Z would contain its automorphisms.
     ///
     /// # Errors
     /// [`Error`](crate::Error) for a state whose symmetry can't be computed.
@@ -18,12 +21,12 @@ pub trait Symmetry<S, A: Rows> {
         Ok(None)
     }
 
-    /// Returns, for each of these states, the log of the number of states that are the same object, itself included
-    /// (a molecule's Kekule forms); `None` (the default) if every state is a different object.
+    /// Returns, for each of these states, the log of the number of states that are the same object, the state
+    /// itself included (for example the Kekule forms of a molecule); `None` (the default) if every state is a
+    /// different object.
     ///
-    /// Together with [`log_symmetry`](Self::log_symmetry) it is the measure over states. A reward returns R of the
-    /// object for each of its states. In training and in the target each state has an equal share of it, so that the
-    /// object is sampled in proportion to R.
+    /// A reward returns R of the object for each of its states. In training and in the target, R is divided
+    /// equally among the states of the object, so that the object is sampled in proportion to R.
     ///
     /// # Errors
     /// [`Error`](crate::Error) for a state whose object has too many states to count.
@@ -31,9 +34,9 @@ pub trait Symmetry<S, A: Rows> {
         Ok(None)
     }
 
-    /// Lists the states that [`log_multiplicity`](Self::log_multiplicity) counts: for each state all states that are
-    /// the same object, itself included; `None` if every state is a different object. All states of an object have
-    /// the same exits and the same list.
+    /// Lists the states that [`log_multiplicity`](Self::log_multiplicity) counts: for each state all states
+    /// that are the same object, the state itself included. Returns `None` (the default) if every state is a
+    /// different object. All states of an object have the same exits and the same list.
     ///
     /// # Errors
     /// [`Error`](crate::Error) for a state whose object has too many states to list.
@@ -41,25 +44,27 @@ pub trait Symmetry<S, A: Rows> {
         Ok(None)
     }
 
-    /// Groups rows that are one object under different labels, so that a policy is evaluated once per object. `None`
-    /// (the default) if only equal rows are one object, or if grouping costs more than it saves.
+    /// Groups rows that are the same object under different labels, so that a policy is evaluated once per
+    /// object. Returns `None` (the default) if only equal rows are the same object, or if grouping takes more
+    /// time than it saves.
     fn classes(&self, _states: &S) -> Option<Classes> {
         None
     }
 
-    /// Returns these states, followed by each of them under random other labels, and the classes by which
-    /// [`translate`](Self::translate) renames actions from one labelling to the other. `None` (the default) if labels
-    /// mean something.
+    /// Returns these states followed by the same states under random other labels, and the classes by which
+    /// [`translate`](Self::translate) renames actions from one labelling to the other. Returns `None` (the
+    /// default) if labels have a meaning, so that relabelled states are different objects.
     ///
     /// A trainer uses it to check that policy and reward don't depend on labels.
     fn relabelled(&self, _states: &S, _rng: &mut Rng) -> Option<(S, Classes)> {
         None
     }
 
-    /// Renames actions of `rows` to the labels of the first row of their class; with `back`, from those labels to the
-    /// row's own.
+    /// Renames actions of `rows`. If `back` is `false`, they are renamed from the labels of their row to the
+    /// labels of the first row of its class; if `back` is `true`, in the opposite direction.
     ///
-    /// Up to isomorphism a policy is equivariant: an action and the renamed action have the same probability.
+    /// In an environment up to isomorphism a policy is equivariant: an action and the renamed action have the
+    /// same probability.
     ///
     /// # Errors
     /// [`Error`](crate::Error) for actions that don't belong to these states.
@@ -78,9 +83,9 @@ pub trait Symmetry<S, A: Rows> {
     /// Renames trajectories that were sampled backwards, so that they can be replayed from the initial state. Returns
     /// the forward actions and the terminal states; `None` if nothing needs renaming.
     ///
-    /// `states` and `actions` are the state before each forward action, and the action in that state's labels,
-    /// trajectory by trajectory. `reverse` is the action that undoes it, in the labels of the next state. Only
-    /// environments whose states lose labels on backward steps rename anything.
+    /// `states` and `actions` are the state before each forward action, and the action in the labels of that
+    /// state, trajectory by trajectory. `reverse` is the action that undoes each action, in the labels of the
+    /// next state. Only environments whose states lose labels on backward steps need renaming.
     ///
     /// # Errors
     /// [`Error`](crate::Error) for actions that don't belong to these states.

@@ -11,24 +11,26 @@ use super::{
 use crate::Result;
 use crate::distribution::GraphActionCategorical;
 
-/// The key of a vector in a list of all states: its entries.
+/// The key of a vector, which identifies it in a list of all states. It consists of the entries of the
+/// vector.
 pub type VectorKey = SmallVec<[u16; 12]>;
 
-/// An environment over [`VectorStates`]: made of [`VectorRules`], or any other environment whose keys are the entries.
+/// An environment over [`VectorStates`]. It is made from [`VectorRules`], or from any other environment whose
+/// keys are the entries.
 ///
-/// It has no type parameter, so that all environments over vectors share one compiled trainer. Its methods are called
-/// once per batch. A clone shares the rules. In an environment of rules, slot `k` of a state is move `k`, and the
-/// exit comes last.
+/// It has no type parameter, so that all environments over vectors share one compiled trainer. Its methods
+/// are called through a pointer, but only once per batch. A clone shares the rules. If it is made from rules,
+/// slot `k` of a state is move `k`, and the exit is the last slot.
 #[derive(Clone)]
 pub struct VectorEnv(Arc<dyn EnumerableEnv<States = VectorStates, Key = VectorKey>>);
 
 impl VectorEnv {
-    /// Makes the environment of these rules.
+    /// Creates the environment with these rules.
     pub fn new(rules: impl VectorRules + 'static) -> Self {
         Self::from_env(RulesEnv(rules))
     }
 
-    /// Makes a `VectorEnv` of a custom environment that is implemented without rules.
+    /// Creates a `VectorEnv` from a custom environment that is implemented without rules.
     pub fn from_env(env: impl EnumerableEnv<States = VectorStates, Key = VectorKey> + 'static) -> Self {
         Self(Arc::new(env))
     }

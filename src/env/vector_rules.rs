@@ -1,5 +1,5 @@
-//! Rules of environments over vectors of small integers. The author implements the moves of one vector; the library
-//! makes batches of them.
+//! Rules of environments over vectors of small integers. The author implements the moves of one vector; the
+//! library applies them to batches of vectors.
 
 use super::{
     BatchRules, Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step, VectorKey, VectorStates, restrict,
@@ -9,9 +9,9 @@ use crate::{Error, Result};
 
 /// The moves of one vector. This is everything that the author of a [`VectorEnv`](super::VectorEnv) implements.
 ///
-/// The moves of a direction are numbered, and the number of a move is its slot. The exit, if there is one, is the
-/// last forward slot and needs no rule. The initial state is the vector of zeros, unless [`starts`](Self::starts)
-/// returns others.
+/// The moves of a direction are numbered, and the number of a move is its slot. The exit, if there is one, is
+/// the last forward slot; the library adds it. The initial state is the vector of zeros, unless
+/// [`starts`](Self::starts) returns other vectors.
 ///
 /// ```
 /// use gfn::env::{Direction, VectorEnv, VectorRules};
@@ -42,29 +42,31 @@ pub trait VectorRules: Send + Sync {
     /// Returns the number of entries of a state, at least 1.
     fn width(&self) -> usize;
 
-    /// Returns the number of moves in a direction, legal or not, without the exit. Each backward move leads to one
-    /// parent.
+    /// Returns the number of moves in a direction, legal or not. The exit isn't counted. Each legal backward
+    /// move leads to a different parent.
     fn n_moves(&self, direction: Direction) -> usize;
 
     /// Makes a move in place and returns the move of the other direction that undoes it. Returns `None` and leaves
     /// the vector unchanged if the move isn't legal or doesn't exist.
     fn apply(&self, direction: Direction, row: &mut [u16], slot: usize) -> Option<usize>;
 
-    /// Returns the initial states, if the vector of zeros isn't the only one. Each of several is an
-    /// [instance](Env::n_instances).
+    /// Returns the initial states, if there are others than the vector of zeros. Each of them starts an
+    /// [instance](Env::n_instances) of the environment.
     fn starts(&self) -> &[Vec<u16>] {
         &[]
     }
 
-    /// Returns the index of the initial state that leads to a state. It must follow from the vector: with several
-    /// initial states, each needs entries that identify it and that no move changes.
+    /// Returns the index of the initial state from which a state was reached. It must follow from the vector
+    /// alone: with several initial states, some entries must identify the initial state, and no move may
+    /// change them.
     fn instance(&self, _row: &[u16]) -> u32 {
         0
     }
 
     /// Sets `legal[move]` to `true` for each legal move. All entries are `false` before.
     ///
-    /// By default every move is tried on a copy. Override it if legality is cheaper to compute, as it nearly always is.
+    /// The default tries every move on a copy of the vector. Override it if legality can be checked without
+    /// making the move, which is nearly always faster.
     fn mark(&self, direction: Direction, row: &[u16], legal: &mut [bool]) {
         let mut tried = row.to_vec();
         for (slot, legal) in legal.iter_mut().enumerate() {
@@ -75,19 +77,19 @@ pub trait VectorRules: Send + Sync {
         }
     }
 
-    /// Returns `true` (the default) if trajectories end by an exit action. Otherwise they end in the first state that
-    /// [`can_end`](Self::can_end).
+    /// Returns `true` (the default) if trajectories end by an exit action. Otherwise a trajectory ends in the
+    /// first state for which [`can_end`](Self::can_end) returns `true`.
     fn has_exit(&self) -> bool {
         true
     }
 
-    /// Returns `true` if a trajectory can end in this state. The default is `true` for all.
+    /// Returns `true` if a trajectory can end in this state. The default returns `true` for every state.
     fn can_end(&self, _row: &[u16]) -> bool {
         true
     }
 
-    /// Returns rules that forbid further moves and judge a batch per call. A move is a row of the batch and a slot.
-    /// The default is `None`.
+    /// Returns rules that forbid further moves. They judge a batch of moves per call; a move is given as the
+    /// row of its state in the batch and its slot. The default is `None`.
     fn batched(&self) -> Option<&dyn BatchRules<VectorStates, (usize, u32)>> {
         None
     }
@@ -98,7 +100,7 @@ pub trait VectorRules: Send + Sync {
     }
 }
 
-/// The environment of some rules, compiled for each type of rules.
+/// The environment of some rules, generic over their type, so that the compiler can inline the rules.
 pub(super) struct RulesEnv<R>(pub(super) R);
 
 fn is_initial(rules: &impl VectorRules, row: &[u16]) -> bool {
@@ -232,7 +234,8 @@ impl<R: VectorRules> EnumerableEnv for RulesEnv<R> {
     }
 
     fn child_keys(&self, states: &VectorStates, rows: &[usize], slots: &Slots) -> Result<Vec<VectorKey>> {
-        // All moves share one vector, because only the keys of the children are needed.
+        // The vector of the child is reused for all moves, because only the keys of the children are
+        // returned.
         let mut child = vec![0; states.width()];
         let key_of = |(&row, &slot): (&usize, &u32)| {
             child.copy_from_slice(states.row(row));
@@ -251,7 +254,8 @@ mod tests {
     use crate::Rng;
     use crate::env::VectorEnv;
 
-    /// Words of at most three letters: a move appends letter `slot + 1`. Masks are those of the default `mark`.
+    /// Words of at most three letters. A forward move appends the letter `slot + 1`. Masks are made by the
+    /// default `mark`.
     struct Ones {
         has_exit: bool,
     }

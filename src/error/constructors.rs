@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use super::Error;
 
-/// Constructors for the kinds of errors that are raised in many places.
+/// Constructors of the errors that are created in many places.
 impl Error {
     /// Creates [`Error::Config`] from a setting, its value, and the accepted values.
     #[must_use]

@@ -1,4 +1,4 @@
-//! Errors, as one typed enum. Each message says what was wrong, what was expected, and what to do.
+//! Errors, as one typed enum. Each message states what was wrong, what was expected, and how to fix it.
 
 mod checks;
 mod constructors;
@@ -26,85 +26,86 @@ pub enum Error {
     /// A state without a legal action, in which an action had to be chosen.
     #[error("state {row} has no legal {direction} action: {}", no_way_on(*direction))]
     NoLegalAction {
-        /// The row of the batch.
+        /// The row of the state in its batch.
         row: usize,
-        /// The requested direction.
+        /// The direction in which an action had to be chosen.
         direction: Direction,
     },
-    /// An action from outside that isn't legal in its state.
+    /// An action that isn't legal in its state, given by a caller or a file.
     #[error(
         "action {slot} is not legal ({direction}) in state {row}, which has {n_slots} slots of which {n_legal} are \
          legal: {detail}"
     )]
     IllegalAction {
-        /// The row of the batch.
+        /// The row of the state in its batch.
         row: usize,
         /// The direction of the action.
         direction: Direction,
-        /// The slot of the action.
+        /// The slot of the action in its state.
         slot: usize,
-        /// The number of slots of that state.
+        /// The number of slots of the state.
         n_slots: usize,
-        /// The number of legal slots of that state.
+        /// The number of legal slots of the state.
         n_legal: usize,
-        /// A description of the action.
+        /// A description of the action in words.
         detail: String,
     },
     /// A step of a continuous environment that can't be taken in its state, or that has no density under the policy.
     #[error("no such step ({direction}) can be taken in state {row}: {detail}")]
     IllegalStep {
-        /// The row of the batch.
+        /// The row of the state in its batch.
         row: usize,
         /// The direction of the step.
         direction: Direction,
-        /// The state, the step, and the reason.
+        /// A description of the state and the step, and the reason why the step is refused.
         detail: String,
     },
-    /// A tensor or slice of the wrong shape, typically a network's output.
+    /// A tensor or list of the wrong shape, typically a network's output.
     #[error("{what} has shape {got:?}, expected {expected:?}: {remedy}")]
     Shape {
-        /// The name of the tensor or list.
+        /// The name of the tensor or list, for the message.
         what: String,
-        /// The expected shape.
+        /// The shape that was expected.
         expected: Vec<i64>,
-        /// The actual shape.
+        /// The shape that was found.
         got: Vec<i64>,
-        /// The remedy.
+        /// A sentence that says how to fix the shape.
         remedy: &'static str,
     },
     /// A number that is NaN or infinite, but must be finite.
     #[error("{what} is {value} at row {row}: {remedy}")]
     NonFinite {
-        /// The name of the number.
+        /// The name of the number, for the message.
         what: &'static str,
-        /// The row of the number: a trajectory, a state or a parameter.
+        /// The index of the number: of a trajectory, a state or a parameter.
         row: usize,
         /// The number itself: NaN or an infinity.
         value: f64,
-        /// The remedy.
+        /// A sentence that says how to avoid such a number.
         remedy: &'static str,
     },
-    /// A gradient with a NaN or an infinity. The optimiser has changed nothing.
+    /// A gradient with a NaN or an infinity. The optimiser hasn't changed any parameter.
     #[error(
         "the gradient of parameter `{parameter}` has norm {value}: no parameter was updated; look for a NaN or an \
          infinity in the loss or in what the network is given, lower the learning rate, or clip with `max_norm`"
     )]
     NonFiniteGradient {
-        /// The first parameter whose gradient isn't finite.
+        /// The name of the first parameter whose gradient isn't finite.
         parameter: String,
         /// The norm of the gradient.
         value: f64,
     },
-    /// A gradient whose square overflows the optimiser's second moment. The optimiser has changed nothing.
+    /// A gradient whose square overflows the optimiser's second moment. The optimiser hasn't changed any
+    /// parameter.
     #[error(
         "the gradient of parameter `{parameter}` has an element of size {largest:e}, whose square is beyond f32: no \
          parameter was updated; lower the learning rate ({lr}), clip with `max_norm`, choose a loss that grows more \
          slowly (`RegressionLoss`), or train in f64"
     )]
     GradientOverflow {
-        /// The first parameter whose gradient is too large.
+        /// The name of the first parameter whose gradient is too large.
         parameter: String,
-        /// The largest absolute value in the gradient.
+        /// The largest absolute value of an element of the gradient.
         largest: f64,
         /// The learning rate of the parameter.
         lr: f64,
@@ -112,19 +113,19 @@ pub enum Error {
     /// An index beyond the end of a container.
     #[error("index {index} is out of range for the {len} elements of a container: give indices below {len}")]
     OutOfRange {
-        /// The index.
+        /// The index that was given.
         index: usize,
-        /// The number of elements.
+        /// The number of elements of the container.
         len: usize,
     },
-    /// An invalid setting.
+    /// A setting with an invalid value.
     #[error("{setting} is {got}, expected {expected}")]
     Config {
         /// The name of the setting.
         setting: &'static str,
-        /// The value.
+        /// The value that was given.
         got: String,
-        /// The accepted values.
+        /// The values that are accepted.
         expected: &'static str,
     },
     /// A roll-out that didn't end within its step limit.
@@ -133,35 +134,36 @@ pub enum Error {
          raise the sampler's step limit, or check that the environment always lets a trajectory end"
     )]
     StepLimit {
-        /// The direction of the roll-out.
+        /// The direction of the roll-out: forward or backward.
         direction: Direction,
-        /// The limit.
+        /// The step limit of the roll-out.
         limit: usize,
-        /// The number of trajectories that didn't end.
+        /// The number of trajectories that weren't finished at the limit.
         live: usize,
-        /// The number of all trajectories.
+        /// The number of all trajectories of the roll-out.
         n: usize,
     },
-    /// A missing requirement: an objective without an estimator, a draw from an empty buffer.
+    /// A requirement that isn't met: an objective without an estimator that it needs, or a draw from an empty
+    /// buffer.
     #[error("{needed_by} needs {missing}: {remedy}")]
     Missing {
-        /// The part that needs it, such as an objective.
+        /// The part of the program that has the requirement, such as an objective.
         needed_by: &'static str,
-        /// The missing thing.
+        /// The name of what is missing.
         missing: &'static str,
-        /// The setting or the call that provides it.
+        /// The setting or the call that provides what is missing.
         remedy: &'static str,
     },
-    /// A graph whose automorphisms or canonical form weren't found within the limit of the search.
+    /// A graph whose automorphisms or canonical form couldn't be found within the work limit of the search.
     #[error(
         "the automorphisms of a graph of {n_nodes} nodes and {n_edges} edges were not found within the limit of the \
          search: keep graphs smaller or nodes more different; in training, give the environment a count of its own \
          (`log_automorphisms`) or no correction (`corrects_symmetry`)"
     )]
     SymmetryLimit {
-        /// The number of nodes.
+        /// The number of nodes of the graph.
         n_nodes: usize,
-        /// The number of edges.
+        /// The number of edges of the graph.
         n_edges: usize,
     },
     /// More states than the limit of an exact computation.
@@ -170,85 +172,88 @@ pub enum Error {
          raise the limit, make the problem smaller, or use the pruned or sampled metrics"
     )]
     TooManyStates {
-        /// The limit.
+        /// The maximum number of states.
         limit: usize,
     },
     /// A broken contract of an environment, an action type or a policy, found by a check.
     #[error("contract broken: {check}: {detail}")]
     Contract {
-        /// The contract.
+        /// The rule that was broken.
         check: &'static str,
-        /// The details of the violation.
+        /// A description of the case in which the rule was broken.
         detail: String,
     },
     /// A file that can't be used.
     #[error("{}: {problem}: {remedy}", path.display())]
     File {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// The problem with the file.
         problem: String,
-        /// The remedy.
+        /// A sentence that says how to fix the file or which file to use instead.
         remedy: &'static str,
     },
     /// A line of text that isn't in the requested format.
     #[error("line {line}: {problem}; expected {expected}")]
     Parse {
-        /// The line, counted from 1.
+        /// The number of the line, counted from 1.
         line: usize,
         /// The problem with the line.
         problem: String,
         /// The text that the format requires.
         expected: &'static str,
     },
-    /// A requested device that can't be used.
+    /// A requested device, such as a GPU, that can't be used.
     #[error("device {device} can't be used: {reason}: {remedy}")]
     Device {
-        /// The device.
+        /// The name of the device.
         device: String,
-        /// The reason.
+        /// The reason why the device can't be used.
         reason: String,
-        /// The remedy.
+        /// A sentence that says which device to use or how to make this one usable.
         remedy: &'static str,
     },
-    /// A failure to read or write.
+    /// A failure of the operating system to read or write a file or folder.
     #[error("{}: {source}: {}", path.display(), io_remedy(path, source))]
     Io {
-        /// The file or folder.
+        /// The path of the file or folder.
         path: PathBuf,
         /// The error of the operating system.
         source: io::Error,
     },
-    /// Another replica of the run, which can't be reached any more.
+    /// A failure of the connection to another replica of the run.
     #[error("{who}: {problem}: {remedy}")]
     Peer {
-        /// The replica, as far as it is known.
+        /// A description of the replica, as far as it is known.
         who: String,
-        /// The problem with the replica.
+        /// The reason why the replica can't be reached.
         problem: String,
-        /// The remedy.
+        /// A sentence that says how to find the cause.
         remedy: &'static str,
     },
     /// A failure of external code that the library called: a reward in another language, a process, a service.
     #[error("{who}: {source}")]
     External {
-        /// The name of the code.
+        /// The name of the external code.
         who: &'static str,
-        /// The error of the code.
+        /// The error that the external code returned.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// An error of libtorch at a boundary (a user's network, a loaded file).
+    /// An error that libtorch returned for something from outside the library, such as a user's network or a
+    /// loaded file.
     #[error("libtorch: {0}")]
     Torch(#[from] tch::TchError),
-    /// A warning that ends a run ([`OnWarning::Fail`](crate::run::OnWarning::Fail)). The step was made.
+    /// A warning that ends a run because warnings are set to fail
+    /// ([`OnWarning::Fail`](crate::run::OnWarning::Fail)). The training step that caused the warning was
+    /// completed.
     #[error("{0}")]
     Warned(Warning),
     /// A picture that can't be drawn.
     #[error("drawing {}: {problem}", path.display())]
     Draw {
-        /// The picture.
+        /// The path of the picture.
         path: PathBuf,
-        /// The problem.
+        /// The reason why the picture can't be drawn.
         problem: String,
     },
 }
@@ -259,7 +264,7 @@ impl fmt::Debug for Error {
     }
 }
 
-/// Returns the remedy for an error of the file system.
+/// Returns the remedy for an error of the operating system about a path.
 fn io_remedy(path: &Path, source: &io::Error) -> String {
     let missing = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists());
     let remedy = match (source.kind(), missing) {
@@ -276,7 +281,7 @@ fn io_remedy(path: &Path, source: &io::Error) -> String {
     remedy.to_owned()
 }
 
-/// Returns the explanation of a state without a legal action, and the remedy.
+/// Returns the explanation and the remedy for a state without a legal action.
 fn no_way_on(direction: Direction) -> &'static str {
     match direction {
         Direction::Forward => {
@@ -295,7 +300,7 @@ fn no_way_on(direction: Direction) -> &'static str {
 mod tests {
     use super::*;
 
-    /// What `main` prints of an error that it returns.
+    /// The `Debug` text is what a program prints if its `main` returns the error.
     #[test]
     fn the_debug_form_has_the_advice() {
         let error = Error::TooManyStates { limit: 1000 };

@@ -1,47 +1,51 @@
 //! The warnings of a training run.
 
-/// A sign that training goes wrong without an error, as a person would see it in the figures.
+/// A sign that training goes wrong although no error occurs. A person could see it in the reported metrics.
 ///
-/// Each kind is raised once per observer ([`Warnings::all`](crate::run::Warnings::all)); the warning of a
-/// resumed run is raised once per change. A warning is a sign, not a proof: its text says what was found, what that
-/// means and what to do.
+/// Each type of warning is raised at most once per observer ([`Warnings::all`](crate::run::Warnings::all));
+/// the warning of a resumed run is raised once per change. A warning is a sign, not a proof. Its text says
+/// what was found, what that means and what to do.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Warning {
-    /// Nearly all fresh trajectories end in one object, although the known rewards don't justify it.
+    /// Nearly all trajectories sampled from the policy end in one object, although the log-rewards found so
+    /// far don't justify that.
     #[error(
         "step {step}: {:.0} % of the trajectories end in one object of log-reward {log_reward:.3}, {}: unless the \
          target is that peaked, the policy has collapsed, whatever the loss says. {REMEDY}",
         100.0 * share, describe_other(*other)
     )]
     OneObject {
-        /// The step, counted from 1.
+        /// The training step, counted from 1.
         step: usize,
-        /// The share of the fresh trajectories that end in the object.
+        /// The share of the sampled trajectories that end in the object.
         share: f64,
-        /// The object's log-reward.
+        /// The log-reward of the object.
         log_reward: f64,
-        /// The greatest log-reward of another object that was sampled in this run and should be sampled often, too.
-        /// `None` if there is no such object: the target is that peaked, or the others were never found.
+        /// The greatest log-reward of another object that was sampled in this run and should be sampled
+        /// often, too. `None` if there is no such object: either the target has such a sharp peak, or other
+        /// good objects were never found.
         other: Option<f64>,
     },
-    /// The loss is next to 0 and log Z stands still, below the log-reward of a single object that was sampled.
+    /// The loss is nearly 0 and log Z doesn't change any more, but it is below the log-reward of an object
+    /// that was sampled. Z is at least each reward, so log Z is wrong.
     #[error(
         "step {step}: the loss is {loss:.1e} and log Z stands still at {log_z:.3}, but an object of log-reward \
          {best:.3} was seen, and Z is at least each reward: the loss only says that the few objects sampled now \
          agree. {REMEDY}"
     )]
     Stalled {
-        /// The step, counted from 1.
+        /// The training step, counted from 1.
         step: usize,
-        /// The loss.
+        /// The loss in this step.
         loss: f64,
-        /// The estimate of log Z.
+        /// The estimate of log Z in this step.
         log_z: f64,
-        /// The greatest log-reward of this run.
+        /// The greatest log-reward of this run so far.
         best: f64,
     },
-    /// The learned log Z stays far below the log-reward of a single object that was sampled.
+    /// The learned log Z stays far below the log-reward of an object that was sampled. Z is at least each
+    /// reward, so log Z is wrong.
     #[error(
         "step {step}: log Z is {log_z:.3}, far below the log-reward {best:.3} of an object that was seen, and Z is \
          at least each reward: until it is there, the policy learns to make up for the difference, and not the \
@@ -49,11 +53,11 @@ pub enum Warning {
          (`EstimatorsConfig::initial_log_z`), or raise `AdamConfig::log_z_lr`."
     )]
     LogZFarBelow {
-        /// The step, counted from 1.
+        /// The training step, counted from 1.
         step: usize,
-        /// The estimate of log Z.
+        /// The estimate of log Z in this step.
         log_z: f64,
-        /// The greatest log-reward of this run.
+        /// The greatest log-reward of this run so far.
         best: f64,
     },
     /// The learning rates are 0 from this step on.
@@ -63,24 +67,24 @@ pub enum Warning {
          ends, such as `Schedule::InverseRoot`."
     )]
     LearnsNothing {
-        /// The step, counted from 1.
+        /// The training step, counted from 1.
         step: usize,
     },
-    /// The policy doesn't explore, and nearly every object has the least log-reward of this run.
+    /// The policy doesn't explore, and nearly every sampled object has the least log-reward of this run.
     #[error(
         "step {step}: the policy doesn't explore, and {:.0} % of the trajectories end at the least log-reward seen, \
          {floor:.3}: if rewards are rare, objects that the policy doesn't find by itself are never learned. {REMEDY}",
         100.0 * share
     )]
     NoExploration {
-        /// The step, counted from 1.
+        /// The training step, counted from 1.
         step: usize,
-        /// The share of the fresh trajectories that end at that log-reward.
+        /// The share of the sampled trajectories that end in an object of the least log-reward.
         share: f64,
-        /// The least log-reward.
+        /// The least log-reward of this run so far.
         floor: f64,
     },
-    /// The reward gives a replayed object another log-reward than the replay buffer has.
+    /// The reward of a replayed object differs from the log-reward stored in the replay buffer.
     #[error(
         "step {step}: the reward has changed: log R of {object} is {now} now, and {before} in the replay buffer. \
          Replayed objects keep their old log-rewards, so batches mix two targets. Let the reward depend on \
@@ -88,71 +92,72 @@ pub enum Warning {
          or begin with an empty buffer after each change."
     )]
     RewardChanged {
-        /// The step, counted from 1.
+        /// The training step, counted from 1.
         step: usize,
-        /// The object, in words.
+        /// A description of the object in words.
         object: String,
-        /// The log-reward that the buffer has.
+        /// The log-reward stored in the buffer.
         before: f64,
-        /// The log-reward that the reward gives now.
+        /// The log-reward that the reward returns now.
         now: f64,
     },
-    /// The log-rewards of the first batch look like rewards.
+    /// The log-rewards of the first batch look like rewards of which no logarithm was taken.
     #[error(
         "step {step}: log-rewards of the first batch go up to {most:.0}, and none is negative. Is it R itself? A \
          reward gives the logarithm of R, of which a difference of 10 is a factor of 22,026."
     )]
     NotLogarithms {
-        /// The step, counted from 1.
+        /// The training step, counted from 1.
         step: usize,
         /// The greatest log-reward of the batch, none of which is negative.
         most: f64,
     },
-    /// The latest objects have few different log-rewards, although nearly all of the first ones differed.
+    /// The last 1,000 objects have few different log-rewards, although the log-rewards of nearly all of the
+    /// first objects differed.
     #[error(
         "step {step}: {:.0} % of the last 1,000 log-rewards differ, where {:.0} % of the first did: unless the \
          target is that peaked, the policy has collapsed onto what it found first. {REMEDY}",
         100.0 * share, 100.0 * first
     )]
     FewObjects {
-        /// The step, counted from 1.
+        /// The training step, counted from 1.
         step: usize,
-        /// The share of different log-rewards among the last 1,000 objects.
+        /// The number of different log-rewards of the last 1,000 objects, divided by 1,000.
         share: f64,
-        /// The same share of the first objects of this run.
+        /// The share of different log-rewards among the first objects of this run.
         first: f64,
     },
-    /// At the end of a run the latest trajectories are worth few samples of the target.
+    /// The last trajectories of a run have a small effective number of samples of the target.
     #[error(
         "step {step}: by their importance weights the last {n} trajectories are worth {effective:.1} samples of the \
          target: don't trust averages over the policy's samples. Train longer, or by another learning rate."
     )]
     FewEffective {
-        /// The step, counted from 1.
+        /// The training step, counted from 1.
         step: usize,
-        /// The effective number of samples by importance weights.
+        /// The effective number of samples, computed from importance weights.
         effective: f64,
-        /// The number of trajectories.
+        /// The number of the last trajectories.
         n: usize,
     },
-    /// A run continues with other settings than the checkpoint's, perhaps on purpose.
+    /// The settings of a resumed run differ from those stored in the checkpoint, perhaps on purpose.
     #[error(
         "resumed at step {step} as another run: {changes}. If that isn't meant, resume with what the checkpoint was \
          made with."
     )]
     Resumed {
-        /// The checkpoint's step.
+        /// The training step of the checkpoint.
         step: usize,
-        /// The changes, in words.
+        /// A description of the changes in words.
         changes: String,
     },
 }
 
-/// The remedy for most warnings.
+/// The advice at the end of most warnings.
 const REMEDY: &str = "Explore (`TrainerConfig::epsilon`, a replay buffer that is prefilled, local search), or lower the learning \
                       rate; `metrics::StateGraph` tells the exact distance where the states can be listed.";
 
-/// Describes the other objects of a run of which nearly all trajectories end in one object.
+/// Describes the best other object of a run in which nearly all trajectories end in one object.
 fn describe_other(other: Option<f64>) -> String {
     match other {
         Some(other) => format!("though another of log-reward {other:.3} was seen"),

@@ -3,7 +3,7 @@ use crate::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Grouping, Masks, Ro
 use crate::train::TrainEnv;
 use crate::{Error, Result};
 
-/// Positions on a [`Chain`]: a batch of states.
+/// A batch of states of a [`Chain`], each of which is a position.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Positions(pub Vec<u32>);
 
@@ -26,10 +26,10 @@ impl Rows for Positions {
     }
 }
 
-/// A tiny environment without graphs: the positions `0..n`, with the actions one ahead, two ahead, and exit
-/// anywhere.
+/// A tiny environment without graphs. Its states are the positions `0..n`. An action moves one or two
+/// positions ahead, or exits, which is legal in every position.
 ///
-/// A position can be reached by many paths of different lengths, as many as a Fibonacci number.
+/// A position can be reached by many paths of different lengths. The number of paths is a Fibonacci number.
 ///
 /// ```
 /// use gfn::{env::{Direction, DiscreteEnv, Env}, examples::{Chain, Positions}};
@@ -45,11 +45,11 @@ pub struct Chain {
     n: u32,
 }
 
-/// The exit action's slot.
+/// The slot of the exit action.
 const EXIT: u32 = 2;
 
 impl Chain {
-    /// Positions `0..n`; at least one.
+    /// Creates a chain of the positions `0..n`, of at least one position.
     #[must_use]
     pub fn new(n: u32) -> Self {
         Self { n: n.max(1) }
@@ -82,7 +82,8 @@ impl Env for Chain {
                 n_legal: 1,
                 detail: format!("it leads from {x} off the chain of {}", self.n),
             })?;
-            // One ahead is undone by one back.
+            // A move of `slot + 1` positions ahead is undone by the backward move with the same slot. An exit
+            // has no backward action, so its entry is 0.
             out.reverse.0.push(if exit { 0 } else { slot });
             out.exit.push(exit);
             out.done.push(exit || direction == Direction::Backward && *x == 0);

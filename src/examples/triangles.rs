@@ -14,7 +14,7 @@ use crate::graph::{ActionSet, AddEdge, GraphEnv, GraphRules, GraphState, Semanti
 pub struct Triangles;
 
 impl Triangles {
-    /// The environment; it has nothing to set.
+    /// Returns the environment, which has no settings.
     #[must_use]
     pub fn env() -> GraphEnv {
         let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));

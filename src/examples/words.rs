@@ -1,10 +1,12 @@
 use crate::env::{Direction, VectorEnv, VectorRules};
 
-/// A tiny environment of sequences: words of up to `length` of `letters` letters (at least one of each),
-/// written from left to right and finished anywhere.
+/// Returns a tiny environment of sequences: words of at most `length` letters from an alphabet of `letters`
+/// letters. Words are written from left to right, and any word can be finished. Both numbers are raised to at
+/// least 1.
 ///
-/// An entry is 0 where nothing is written yet, and a letter's number plus 1 elsewhere. Forward slots: a
-/// letter each, then the exit. The one backward slot takes the last letter away.
+/// An entry of a state is 0 at a position that isn't written yet, and the number of the letter plus 1 at
+/// other positions. The forward slots are one for each letter, then the exit. The only backward slot removes
+/// the last letter.
 ///
 /// ```
 /// use gfn::{env::{Direction, DiscreteEnv, Env, VectorStates}, examples::word_env};

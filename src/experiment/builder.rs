@@ -13,7 +13,8 @@ use crate::runtime::Runtime;
 use crate::train::{Trainer, TrainerConfig};
 use crate::{Error, Result, Rng};
 
-/// The training of a graph network on an environment of graphs and a reward. All other settings have defaults.
+/// The training of a graph network on an environment of graphs and a reward. All further settings have
+/// defaults.
 ///
 /// ```
 /// use gfn::prelude::*;
@@ -79,49 +80,52 @@ impl Experiment {
         self
     }
 
-    /// Sets the network's architecture and size.
+    /// Sets the architecture and the size of the network.
     #[must_use]
     pub fn network(mut self, network: GraphNetConfig) -> Self {
         self.network = network;
         self
     }
 
-    /// Sets the trainer's settings. Defaults to the default settings, with learning rates that fall to 0 over the run.
+    /// Sets the trainer's settings. By default these are the defaults of `TrainerConfig`, with learning rates
+    /// that fall linearly to 0 over the run.
     #[must_use]
     pub fn training(mut self, training: TrainerConfig) -> Self {
         self.training = Some(training);
         self
     }
 
-    /// Sets the number of training steps.
+    /// Sets the number of training steps. The default is 1,000.
     #[must_use]
     pub fn steps(mut self, steps: usize) -> Self {
         self.steps = steps;
         self
     }
 
-    /// Sets the seed of all random numbers: weights, trajectories, samples.
+    /// Sets the seed of all random numbers: weights, trajectories, samples. The default is 0.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// Shows a line of progress on a terminal during training, or hides it ([`Fit::progress`]). Defaults to `true`.
+    /// Shows (`true`, the default) or hides the line of progress on a terminal during training
+    /// ([`Fit::progress`]).
     #[must_use]
     pub fn progress(mut self, shown: bool) -> Self {
         self.progress = shown;
         self
     }
 
-    /// Sets the device to the device of this runtime. Defaults to the CPU.
+    /// Sets the device to the device of a runtime. The default is the CPU.
     #[must_use]
     pub fn runtime(mut self, runtime: Runtime) -> Self {
         self.device = runtime.device();
         self
     }
 
-    /// Builds the trainer, to add parts that this builder doesn't have; [`Trained::new`] converts it back.
+    /// Builds the trainer, so that parts can be added that this builder doesn't have. After training,
+    /// [`Trained::new`] makes the same result of it as `train` returns.
     ///
     /// ```
     /// use gfn::prelude::*;

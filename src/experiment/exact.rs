@@ -4,7 +4,8 @@ use crate::quantity::Quantity;
 use crate::train::Trainer;
 use crate::{Error, Result};
 
-/// The exact distribution of a policy and the target distribution of the reward; lists are by state index.
+/// The exact distribution of a policy, and the target distribution of the reward. Probabilities are listed by
+/// the index of the state in `space`.
 ///
 /// ```
 /// use gfn::prelude::*;
@@ -16,13 +17,13 @@ use crate::{Error, Result};
 /// # Ok::<(), gfn::Error>(())
 /// ```
 pub struct ExactEvaluation<E: EnumerableEnv> {
-    /// All states.
+    /// The state graph, with all states of the environment.
     pub space: StateGraph<E>,
     /// The target distribution R(x) / Z.
     pub target: Target,
-    /// The policy's distribution.
+    /// The distribution of finished objects that the policy samples.
     pub learned: TerminatingDistribution,
-    /// The distances between both distributions.
+    /// The distances between the policy's distribution and the target distribution.
     pub distances: Distances,
 }
 
@@ -34,7 +35,8 @@ impl<E: EnumerableEnv> std::fmt::Debug for ExactEvaluation<E> {
 }
 
 impl<E: EnumerableEnv> ExactEvaluation<E> {
-    /// Lists the states of the trainer's environment, at most `limit`, and evaluates its policy in each.
+    /// Lists the states of the trainer's environment, at most `limit`, and evaluates its policy in each
+    /// state.
     ///
     /// # Errors
     /// [`Error::TooManyStates`] for more than `limit` states; [`Error::Config`] for several instances

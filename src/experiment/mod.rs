@@ -1,4 +1,5 @@
-//! From an environment and a reward to a trained policy and its exact distance to the target.
+//! Experiments, which lead from an environment and a reward to a trained policy and its exact distance to the
+//! target.
 //!
 //! | type | purpose |
 //! |---|---|
@@ -6,8 +7,9 @@
 //! | [`Trained`] | the result: the trainer, and objects sampled from its policy |
 //! | [`ExactEvaluation`] | the exact distribution of the policy and the target distribution |
 //!
-//! An experiment uses only the other modules: [`Experiment::trainer`] returns the [`Trainer`](crate::train::Trainer),
-//! to add parts that the builder doesn't have (replay, observers, checkpoints).
+//! An experiment combines parts of the other modules. [`Experiment::trainer`] returns the
+//! [`Trainer`](crate::train::Trainer), to which parts can be added that the builder doesn't have (replay,
+//! observers, checkpoints).
 
 mod builder;
 mod exact;

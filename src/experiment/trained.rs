@@ -5,7 +5,8 @@ use crate::train::TrainEnv;
 use crate::train::Trainer;
 use crate::{Result, Rng};
 
-/// A trainer after training, to sample from its policy and to evaluate it. Any trainer can be converted to it.
+/// A trainer after training, from whose policy objects can be sampled, and whose policy can be evaluated. Any
+/// trainer can be converted to it.
 ///
 /// ```
 /// use gfn::prelude::*;
@@ -21,7 +22,7 @@ use crate::{Result, Rng};
 /// # Ok::<(), gfn::Error>(())
 /// ```
 pub struct Trained<E: Env> {
-    /// The trainer, with environment, reward and policy.
+    /// The trainer, with its environment, reward and policy.
     pub trainer: Trainer<E>,
     rng: Rng,
 }
@@ -33,14 +34,15 @@ impl<E: Env> std::fmt::Debug for Trained<E> {
 }
 
 impl<E: TrainEnv> Trained<E> {
-    /// Wraps a trainer. Samples have their own random stream.
+    /// Wraps a trainer. Samples are drawn from a separate random stream, so they don't change further
+    /// training.
     #[must_use]
     pub fn new(trainer: Trainer<E>) -> Self {
         let rng = trainer.evaluation_rng();
         Self { trainer, rng }
     }
 
-    /// Samples `n` finished objects from the policy, without exploration; each call draws new ones.
+    /// Samples `n` finished objects from the policy, without exploration. Each call samples new objects.
     ///
     /// # Errors
     /// The errors of [`Sampler::walks`].
@@ -51,7 +53,8 @@ impl<E: TrainEnv> Trained<E> {
 }
 
 impl<E: EnumerableEnv> Trained<E> {
-    /// Compares the exact distribution of the policy with the target distribution, over all states, at most `limit`.
+    /// Compares the exact distribution of the policy with the target distribution. All states are listed, at
+    /// most `limit`.
     ///
     /// # Errors
     /// The errors of [`ExactEvaluation::of`].

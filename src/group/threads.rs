@@ -1,5 +1,5 @@
-//! A group of threads. Each thread waits until all threads have brought their tensor, and then reads the tensors of
-//! the others.
+//! A group of threads. In a collective operation each thread contributes a tensor, waits until all threads
+//! have contributed theirs, and then reads the tensors of the others.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -12,24 +12,27 @@ use tch::{Tensor, no_grad};
 use super::Group;
 use crate::{Error, Result, parallel};
 
-/// The time for which a replica spins before it sleeps, because waking up takes longer than most waits.
+/// The time for which a replica spins before it sleeps. It spins first because waking up takes longer than
+/// most waits.
 const SPIN_TIME: Duration = Duration::from_micros(50);
 
-/// The data that the threads of a group share. In a meeting each thread brings a tensor.
+/// The data that the threads of a group share. A meeting is one collective operation, for which each thread
+/// brings a tensor.
 #[derive(Debug, Default)]
 struct Meeting {
     table: Mutex<Table>,
     all_here: Condvar,
-    /// The number of complete meetings.
+    /// The number of meetings that are complete.
     n_complete: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct Table {
-    /// The operation and the tensor of each thread, by rank, for meetings with even and with odd numbers. A thread
-    /// that is early for the next meeting must not overwrite tensors that another thread still reads.
+    /// The operation and the tensor of each thread, by rank: one map for meetings with even numbers, one for
+    /// odd numbers. A thread that is early for the next meeting must not overwrite tensors that another
+    /// thread still reads.
     brought: [BTreeMap<usize, (&'static str, Tensor)>; 2],
-    /// The rank of the thread that left first.
+    /// The rank of the first thread that ended its work; `None` while all threads work.
     departed_rank: Option<usize>,
 }
 
@@ -38,7 +41,8 @@ impl Meeting {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until a meeting is complete, and returns the locked table.
+    /// Waits until the first `number` meetings are complete, and returns the locked table. Returns an error
+    /// if a replica ends before that.
     fn wait_for(&self, number: u64) -> Result<MutexGuard<'_, Table>> {
         let here = || self.n_complete.load(Ordering::Acquire) >= number;
         let started = Instant::now();
@@ -54,7 +58,7 @@ impl Meeting {
     }
 }
 
-/// Returns the error for a replica that has ended.
+/// Returns the error for the case that a replica that others wait for has ended.
 fn left(rank: usize) -> Error {
     Error::peer(format!("replica {rank}"), "it has ended", "look for the error that it ended with")
 }
@@ -65,7 +69,7 @@ pub struct Replica {
     rank: usize,
     size: usize,
     meeting: Arc<Meeting>,
-    /// The number of meetings that the replica has attended.
+    /// The number of meetings in which the replica has taken part.
     n_attended: Cell<u64>,
 }
 
@@ -87,7 +91,8 @@ impl Replica {
             drop(table);
             table = self.meeting.wait_for(number + 1)?;
         } else {
-            // All threads have read the tensors of the last meeting.
+            // All threads have read the tensors of the previous meeting, because they have all come to this
+            // one.
             table.brought[1 - bank].clear();
             self.meeting.n_complete.store(number + 1, Ordering::Release);
             self.meeting.all_here.notify_all();
@@ -128,12 +133,12 @@ impl Group for Replica {
     }
 }
 
-/// Runs `work` on `n` threads at once, each as a replica of a group, and returns the result of the first replica,
-/// which runs on the calling thread.
+/// Runs `work` on `n` threads at the same time, each as a replica of a group. Returns the result of the first
+/// replica, which runs on the calling thread.
 ///
-/// Meanwhile libtorch and this library use one thread per replica, so the operations of a replica aren't split. The
-/// objects that `work` creates (environment, policy, trainer) stay in their thread, so they needn't be `Send`. `work`
-/// must create the same objects on each thread, from the same seed;
+/// While `work` runs, libtorch and this library use one thread per replica, so the operations of a replica
+/// aren't split. The objects that `work` creates (environment, policy, trainer) stay on their thread, so they
+/// needn't be `Send`. `work` must create the same objects on each thread, from the same seed;
 /// [`Trainer::with_group`](crate::train::Trainer::with_group) gives each replica its own random stream.
 ///
 /// ```
@@ -148,8 +153,8 @@ impl Group for Replica {
 /// ```
 ///
 /// # Errors
-/// [`Error::Config`] for 0 threads; the errors of replicas: of several errors, the error of the replica with the
-/// lowest number. If a replica fails, the others stop waiting.
+/// [`Error::Config`] for 0 threads; the errors of replicas. If several replicas fail, the error of the lowest
+/// rank is returned. If a replica fails, the others stop waiting for it.
 ///
 /// # Panics
 /// If `work` panics, after all threads have ended.
@@ -166,7 +171,8 @@ pub fn replicate<T>(n: usize, work: impl Fn(Replica) -> Result<T> + Sync) -> Res
         tch::set_num_threads(1);
         parallel::alone(|| work(Replica { rank, size: n, meeting: Arc::clone(&meeting), n_attended: Cell::new(0) }))
     };
-    // libtorch stores a part of its number of threads per process.
+    // libtorch keeps one of its numbers of threads per process, not per thread, so the number is restored at
+    // the end.
     let threads = tch::get_num_threads();
     let _threads = AtEnd(|| tch::set_num_threads(threads));
     std::thread::scope(|scope| {
@@ -177,7 +183,8 @@ pub fn replicate<T>(n: usize, work: impl Fn(Replica) -> Result<T> + Sync) -> Res
         let ended =
             others.into_iter().map(|other| other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         errors.extend(ended.filter_map(Result::err));
-        // The end of another replica is a consequence of an error, not the cause.
+        // The errors of replicas that waited for a failed one are a consequence, so the first other error is
+        // returned.
         let cause = errors.iter().position(|error| !matches!(error, Error::Peer { .. })).unwrap_or(0);
         match mine {
             Some(mine) if errors.is_empty() => Ok(mine),
@@ -186,7 +193,7 @@ pub fn replicate<T>(n: usize, work: impl Fn(Replica) -> Result<T> + Sync) -> Res
     })
 }
 
-/// Calls a function when it is dropped, so also after a panic.
+/// A function that is called when this value is dropped, even if the reason is a panic.
 struct AtEnd<F: FnMut()>(F);
 
 impl<F: FnMut()> Drop for AtEnd<F> {

@@ -1,4 +1,4 @@
-//! The checksum and the parsing of a folder's manifest.
+//! The checksum and the parsing of the manifest of a folder.
 
 use std::path::Path;
 
@@ -23,7 +23,8 @@ pub(crate) fn digest(unsealed: &impl Serialize, data: &[u8], path: &Path) -> Res
     Ok(format!("{:016x}", fnv1a(fnv1a(FNV_START, &head), data)))
 }
 
-/// Reads a manifest. The format number is checked first, because anything else may differ in another format.
+/// Parses a manifest. The format number is checked first, because everything else may differ in another
+/// format.
 pub(crate) fn parse<M: DeserializeOwned>(text: &[u8], path: &Path, format: u32, layout: &FolderKind) -> Result<M> {
     let noun = layout.noun;
     let damaged =
@@ -40,12 +41,13 @@ pub(crate) fn parse<M: DeserializeOwned>(text: &[u8], path: &Path, format: u32, 
     serde_json::from_value(value).map_err(damaged)
 }
 
-/// Returns the 64-bit FNV-1a hash (Fowler, Noll and Vo) of bytes, continued from an earlier hash.
+/// Returns the 64-bit FNV-1a hash (Fowler, Noll and Vo) of bytes. `start` is the hash of the bytes before
+/// them, or `FNV_START`.
 fn fnv1a(start: u64, data: &[u8]) -> u64 {
     data.iter().fold(start, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
-/// A hash of 64-bit words, for fingerprints.
+/// A 64-bit hash of the bytes that are added to it, for fingerprints.
 pub(crate) struct Hash(u64);
 
 impl Hash {

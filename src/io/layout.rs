@@ -1,4 +1,5 @@
-//! Folders of one tensor file and one manifest. A new folder is written beside the old folder and swapped with it.
+//! Folders of one tensor file and one manifest. A new folder is written beside the old folder, and then takes
+//! its path.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
@@ -10,19 +11,19 @@ use crate::{Error, Result};
 
 const MANIFEST: &str = "manifest.json";
 
-/// A kind of folder that the library writes, with the words for its error messages.
+/// A type of folder that the library writes, such as a checkpoint, with the words for its error messages.
 pub(crate) struct FolderKind {
-    /// The name of the tensors' file.
+    /// The name of the file with the tensors.
     pub(crate) tensors: &'static str,
-    /// The name of the kind of folder in messages.
+    /// The noun for such a folder in messages.
     pub(crate) noun: &'static str,
-    /// The remedy if the folder can't be written.
+    /// The remedy in the error message if the folder can't be written.
     pub(crate) unwritable: &'static str,
-    /// The remedy if the folder can't be read.
+    /// The remedy in the error message if the folder can't be read.
     pub(crate) unreadable: &'static str,
-    /// The remedy if the folder is damaged.
+    /// The remedy in the error message if the folder is damaged.
     pub(crate) damaged: &'static str,
-    /// The remedy if something else has the same path.
+    /// The remedy in the error message if something else is at the path.
     pub(crate) in_the_way: &'static str,
 }
 
@@ -33,8 +34,8 @@ impl FolderKind {
         self.publish(path)
     }
 
-    /// Writes the folder beside `path`, hidden and complete, for [`publish`](Self::publish). On an error it is
-    /// removed, because otherwise a full disk would stay full.
+    /// Writes the complete folder under a hidden name beside `path`, for [`publish`](Self::publish). If that
+    /// fails, the unfinished folder is removed, because otherwise a full disk would stay full.
     pub(crate) fn stage(&self, path: &Path, data: &[u8], manifest: &impl Serialize) -> Result<()> {
         let text = serde_json::to_vec_pretty(manifest).map_err(|e| file_error(path, e.to_string(), self.unwritable))?;
         let staged = make_partial(path).and_then(|partial| {
@@ -44,17 +45,19 @@ impl FolderKind {
         staged.map_err(|e| self.cannot_write(path, &e))
     }
 
-    /// Moves a staged folder to `path` and removes the older folder there. On an error the older folder stays.
+    /// Moves a staged folder to `path`, and removes the older folder. If that fails, the older folder stays
+    /// at `path`.
     pub(crate) fn publish(&self, path: &Path) -> Result<()> {
         swap(path).map_err(|e| self.cannot_write(path, &e))
     }
 
-    /// Returns the folder that was staged for `path` and not published, if there is such a folder.
+    /// Returns the folder that was staged for `path` but not published; `None` if there is no such folder.
     pub(crate) fn staged(&self, path: &Path) -> Option<PathBuf> {
         Some(sibling(path, "partial")).filter(|folder| folder.join(MANIFEST).exists())
     }
 
-    /// Checks that `path` is free, or a folder of this kind or an empty folder, which may be replaced.
+    /// Checks that a folder may be written to `path`: nothing is there, or an empty folder, or a folder of
+    /// this type, which may be replaced.
     pub(crate) fn check_target(&self, path: &Path) -> Result<()> {
         let refuse = |problem: String| Err(file_error(path, problem, self.in_the_way));
         if path.file_name().is_none() {
@@ -74,30 +77,32 @@ impl FolderKind {
         Ok(())
     }
 
-    /// Same as [`check_target`](Self::check_target), and also checks that a folder can be created at the path. A run
-    /// calls it before its first step, so that it doesn't fail at its first save.
+    /// Checks the path as [`check_target`](Self::check_target) does, and also checks that a folder can be
+    /// created beside it. A run calls this before its first step, so that it doesn't fail at its first save.
     pub(crate) fn try_target(&self, path: &Path) -> Result<()> {
         self.check_target(path)?;
-        // The name differs from the names of a save, because the folders of an interrupted save are still needed.
+        // The name of the trial folder differs from the names that a save uses, because the folders of an
+        // interrupted save are still needed.
         let trial = sibling(path, "trial");
         let tried = fs::create_dir_all(&trial).and_then(|()| remove(&trial));
         tried.map_err(|e| self.cannot_write(path, &e))
     }
 
-    /// Returns the folder to read: `path`, or the older folder beside it if a save was interrupted after the older
-    /// folder was moved away and before the new folder was moved in.
+    /// Returns the folder to read: usually `path`. If a save was interrupted after the older folder was moved
+    /// away and before the new folder was moved in, it is the older folder.
     pub(crate) fn resolve(&self, path: &Path) -> PathBuf {
         if is_interrupted(path) { sibling(path, "previous") } else { path.to_owned() }
     }
 
-    /// Returns the path and the bytes of the manifest.
+    /// Returns the path and the contents of the manifest.
     pub(crate) fn manifest(&self, folder: &Path) -> Result<(PathBuf, Vec<u8>)> {
         let file = folder.join(MANIFEST);
         let text = fs::read(&file).map_err(|e| self.cannot_read(&file, &e))?;
         Ok((file, text))
     }
 
-    /// Returns the path and the bytes of the tensor file. It is read only if its length is the length in the manifest.
+    /// Returns the path and the contents of the tensor file. An error is returned if the length of the file
+    /// isn't `bytes`, the length that the manifest states.
     pub(crate) fn tensors(&self, folder: &Path, bytes: u64) -> Result<(PathBuf, Vec<u8>)> {
         let file = folder.join(self.tensors);
         let length = fs::metadata(&file).map_err(|e| self.cannot_read(&file, &e))?.len();
@@ -122,7 +127,7 @@ pub(crate) fn file_error(path: &Path, problem: String, remedy: &'static str) -> 
     Error::file(path, problem, remedy)
 }
 
-/// Returns the path of a hidden folder beside `path`.
+/// Returns the path of the hidden folder beside `path` with this suffix.
 fn sibling(path: &Path, suffix: &str) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.{suffix}"))
@@ -136,15 +141,15 @@ fn parent(path: &Path) -> &Path {
     }
 }
 
-/// Returns `true` if a save was interrupted between moving the older folder away and moving the new folder in. The
-/// new folder is complete then, because its manifest is written last. An older folder without a new folder is the
-/// rest of a folder that a user has removed.
+/// Returns `true` if a save was interrupted between moving the older folder away and moving the new folder
+/// in. The new folder is complete in this case, because its manifest is written last. If there is only the
+/// older folder, a user has removed the folder at `path`, and the older folder is left over.
 fn is_interrupted(path: &Path) -> bool {
     !path.exists() && sibling(path, "previous").exists() && sibling(path, "partial").join(MANIFEST).exists()
 }
 
-/// Creates an empty folder beside `path`. Before that, it moves back the folder that an interrupted save moved away,
-/// or removes the rest of a removed folder.
+/// Creates an empty hidden folder beside `path`. If an interrupted save moved the folder at `path` away, it
+/// is moved back first; if a user removed the folder at `path`, left-over folders are removed.
 fn make_partial(path: &Path) -> std::io::Result<PathBuf> {
     let (partial, previous) = (sibling(path, "partial"), sibling(path, "previous"));
     fs::create_dir_all(parent(path))?;
@@ -168,18 +173,18 @@ fn write_files(folder: &Path, files: &[(&str, &[u8])]) -> std::io::Result<()> {
     sync_folder(folder)
 }
 
-/// Swaps the folder that was written beside `path` with the folder at `path`, and removes the older folder. If the
-/// new folder can't be moved in, the older folder is moved back, and the new folder stays beside it.
+/// Moves the folder that was written beside `path` to `path`, and removes the older folder that was there. If
+/// the new folder can't be moved, the older folder is moved back, and the new folder stays beside it.
 fn swap(path: &Path) -> std::io::Result<()> {
     let partial = sibling(path, "partial");
     let previous = sibling(path, "previous");
     if path.exists() {
         remove(&previous)?;
-        // A folder can't be renamed to the path of a folder with files. If the process is stopped here, loading finds
-        // the old folder.
+        // The older folder must be moved away first, because a folder can't be renamed to the path of a
+        // folder with files. If the process is stopped here, `resolve` finds the older folder.
         fs::rename(path, &previous)?;
         if let Err(e) = fs::rename(&partial, path) {
-            // The first error is reported, because it is the cause.
+            // The error of the first rename is returned, because it is the cause.
             fs::rename(&previous, path)?;
             return Err(e);
         }
@@ -198,7 +203,8 @@ fn remove(folder: &Path) -> std::io::Result<()> {
     }
 }
 
-/// Flushes a folder to disk, which makes a rename in it durable. This is possible only on Unix.
+/// Flushes a folder to disk, so that a rename in it survives a crash of the system. It does nothing on
+/// systems other than Unix.
 fn sync_folder(folder: &Path) -> std::io::Result<()> {
     if cfg!(unix) {
         File::open(folder)?.sync_all()?;
@@ -221,7 +227,7 @@ mod tests {
             swap(&path)
         };
         write(&[("a", b"old")]).unwrap();
-        // Writing the second file fails after the first has been written.
+        // Writing fails at the second file, after the first has been written.
         for files in [[("a", b"new"), ("no/such/folder", b"new")], [("a", b"new"), ("a", b"new")]] {
             write(&files.map(|(name, data)| (name, data.as_slice()))).unwrap_err();
             assert_eq!(fs::read(path.join("a")).unwrap(), b"old");

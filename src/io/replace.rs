@@ -1,4 +1,4 @@
-//! Atomic replacement of files: a reader sees a complete file or no file.
+//! Atomic replacement of files: a reader always sees a complete file, either the old or the new one.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::{Error, Result};
 
-/// Replaces a file in one step: `write` fills a temporary file beside it, which is then renamed.
+/// Replaces a file in one step: `write` fills a temporary file beside it, which is then renamed to `path`.
 ///
 /// A reader of the path sees the old contents or the new contents, never a part. If `write` fails, the old contents
 /// stay and the temporary file is removed. The temporary path has the same extension, because some writers choose the
@@ -14,18 +14,20 @@ use crate::{Error, Result};
 pub(crate) fn replace(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let temporary = beside(path)?;
     let io = |source| Error::io(path, source);
-    // The file is created here, so that a missing or read-only folder gives the same error for every writer.
+    // The temporary file is created here, so that a missing or read-only folder gives the same error for
+    // every writer.
     File::create(&temporary).map_err(io)?;
     let done = write(&temporary).and_then(|()| {
-        // Without this a power cut after the rename may leave an empty file under the name.
+        // Without flushing to disk, a power cut after the rename might leave an empty file at the path.
         File::open(&temporary).and_then(|file| file.sync_all()).map_err(io)?;
         fs::rename(&temporary, path).map_err(io)
     });
-    // The temporary file may not exist. The first error is reported, because it is the cause.
+    // If removing the temporary file fails, for example because it doesn't exist, the first error is still
+    // returned, because it is the cause.
     done.inspect_err(|_| drop(fs::remove_file(&temporary)))
 }
 
-/// Replaces a file in one step by these bytes.
+/// Replaces the contents of a file by these bytes in one step.
 pub(crate) fn replace_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
     replace(path, |temporary| {
         File::create(temporary).and_then(|mut file| file.write_all(bytes)).map_err(|source| Error::io(path, source))
@@ -49,7 +51,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// An empty folder for one test.
+    /// Creates an empty folder for one test, and returns its path.
     pub(crate) fn folder(name: &str) -> PathBuf {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let unique = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));

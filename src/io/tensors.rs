@@ -1,4 +1,4 @@
-//! NamedTensors tensors as safetensors bytes, and checked reading of single tensors.
+//! Named tensors as safetensors bytes, and checked reading of single tensors.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -11,7 +11,7 @@ use tch::{Device, Kind, Tensor};
 use super::layout::{FolderKind, file_error};
 use crate::{Error, Result};
 
-/// The kinds of tensors that a file can hold, as libtorch and safetensors name them.
+/// The dtypes that a file can hold: the name in libtorch, in safetensors and in this library.
 const KINDS: [(Kind, Dtype, TensorKind); 4] = [
     (Kind::Float, Dtype::F32, TensorKind::F32),
     (Kind::Double, Dtype::F64, TensorKind::F64),
@@ -19,7 +19,7 @@ const KINDS: [(Kind, Dtype, TensorKind); 4] = [
     (Kind::Uint8, Dtype::U8, TensorKind::U8),
 ];
 
-/// The kinds of tensors that a file can hold.
+/// The dtypes of tensors that a file can hold.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum TensorKind {
     /// 32-bit floating point.
@@ -33,25 +33,25 @@ pub enum TensorKind {
 }
 
 impl TensorKind {
-    /// Returns the kind of a libtorch tensor; `None` if a file can't hold it.
+    /// Returns the dtype of a libtorch tensor; `None` if a file can't hold this dtype.
     pub fn of(tensor: &Tensor) -> Option<Self> {
         KINDS.iter().find(|(kind, ..)| *kind == tensor.kind()).map(|(.., kind)| *kind)
     }
 
-    /// Returns `true` if values of this kind may be NaN or infinite.
+    /// Returns `true` if values of this dtype may be NaN or infinite.
     pub(crate) fn is_float(self) -> bool {
         matches!(self, Self::F32 | Self::F64)
     }
 }
 
-/// The name, shape and kind of a tensor.
+/// The name, the shape and the dtype of a tensor.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TensorSpec {
-    /// The name.
+    /// The name of the tensor.
     pub name: String,
-    /// The shape.
+    /// The shape of the tensor.
     pub shape: Vec<i64>,
-    /// The kind.
+    /// The dtype of the tensor.
     pub kind: TensorKind,
 }
 
@@ -61,7 +61,7 @@ impl std::fmt::Display for TensorSpec {
     }
 }
 
-/// Converts tensors to safetensors bytes; `path` is for error messages.
+/// Converts tensors to safetensors bytes. `path` is used only in error messages.
 pub(crate) fn serialise(tensors: &[(String, Tensor)], path: &Path) -> Result<Vec<u8>> {
     let refuse = |problem: String| {
         file_error(path, problem, "give each tensor of a section its own name and one of the kinds f32, f64, i64, u8")
@@ -89,7 +89,8 @@ pub(crate) fn serialise(tensors: &[(String, Tensor)], path: &Path) -> Result<Vec
     written.map_err(|e| refuse(format!("the tensors can't be written ({e})")))
 }
 
-/// Reads the tensors in safetensors bytes, on the host and sorted by name.
+/// Returns the tensors in safetensors bytes, on the host and sorted by name. `path` and `layout` are used
+/// only in error messages.
 pub(crate) fn deserialise(data: &[u8], path: &Path, layout: &FolderKind) -> Result<Vec<(String, Tensor)>> {
     let refuse = |problem: String| file_error(path, problem, layout.damaged);
     let file = SafeTensors::deserialize(data).map_err(|e| refuse(format!("not a file of safetensors ({e})")))?;
@@ -102,22 +103,22 @@ pub(crate) fn deserialise(data: &[u8], path: &Path, layout: &FolderKind) -> Resu
         let tensor = Tensor::f_from_data_size(view.data(), &size, kind)?;
         tensors.push((name.to_owned(), tensor));
     }
-    // The file doesn't store the order of the tensors.
+    // The tensors are sorted because the file doesn't store their order.
     tensors.sort_by(|a, b| a.0.cmp(&b.0));
     Ok(tensors)
 }
 
-/// Tensors from a file, looked up by name and checked when they are read.
+/// Tensors from a file. They are looked up by name, and checked when they are requested.
 pub(crate) struct NamedTensors<'a>(pub(crate) &'a [(String, Tensor)]);
 
 impl NamedTensors<'_> {
-    /// Returns the tensor of this name, if there is one.
+    /// Returns the tensor with this name; `None` if there is none.
     pub(crate) fn get(&self, name: &str) -> Option<&Tensor> {
         self.0.iter().find(|(n, _)| n == name).map(|(_, tensor)| tensor)
     }
 
-    /// Returns the numbers of a tensor, which must have the kind of `T`. Another kind isn't what was saved, and a
-    /// conversion would round or wrap.
+    /// Returns the numbers of a tensor, which must have the dtype of `T`. A tensor with another dtype isn't
+    /// the one that was saved, and a conversion would round or wrap its numbers.
     pub(crate) fn numbers<T: tch::kind::Element>(&self, name: &str) -> Result<Vec<T>>
     where
         for<'t> Vec<T>: TryFrom<&'t Tensor>,
@@ -126,7 +127,7 @@ impl NamedTensors<'_> {
         tensor.and_then(|tensor| Vec::try_from(tensor).ok()).ok_or_else(|| malformed(name))
     }
 
-    /// Checks that a tensor has one number for each of `n` rows.
+    /// Returns the values of a tensor if there is one number for each of `n` rows, otherwise an error.
     pub(crate) fn column<T>(&self, values: Vec<T>, name: &str, n: usize) -> Result<Vec<T>> {
         if values.len() == n { Ok(values) } else { Err(malformed(name)) }
     }

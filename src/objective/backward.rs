@@ -12,9 +12,9 @@ use crate::tensor::select_rows;
 /// Trajectory-likelihood maximisation (Gritsaev et al., *Optimizing Backward Policies in GFlowNets via
 /// Trajectory Likelihood Maximization*, 2025): P_B learns the paths that P_F samples.
 ///
-/// Loss `-mean over trajectories of sum log P_B`. It trains P_B alone, on trajectories of P_F. On
-/// trajectories from a replay buffer it trains the pessimistic backward policy (Jang et al., *Pessimistic
-/// Backward Policy for GFlowNets*, 2024), which moves flow to observed paths; use
+/// The loss is `-mean over trajectories of sum log P_B`. It trains P_B alone, on trajectories sampled from
+/// P_F. On trajectories from a replay buffer it trains the pessimistic backward policy (Jang et al.,
+/// *Pessimistic Backward Policy for GFlowNets*, 2024), which moves flow to observed paths; use
 /// [`ReplayPath::Stored`](crate::train::ReplayPath) for that. A trainer refuses paths sampled by uniform
 /// backward steps ([`ReplayPath::UniformBackward`](crate::train::ReplayPath)), because P_B would only learn
 /// to be uniform.
@@ -40,8 +40,8 @@ impl Objective for TrajectoryLikelihood {
 /// Q-Learning*, 2024): all paths to an object are equally likely, `P_B(s | s') = n(s) / n(s')` with `n` the
 /// number of paths from the initial state.
 ///
-/// Residual per transition, except exits: `log n(s') + log P_B(s | s') - log n(s)`, with `log n(s0) = 0`. It
-/// needs a policy with an estimator of log n ([`Quantity::LogPaths`]).
+/// The residual of a transition from s to s' that isn't an exit is `log n(s') + log P_B(s | s') - log n(s)`,
+/// with `log n(s0) = 0`. The objective needs a policy with an estimator of log n ([`Quantity::LogPaths`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MaximumEntropyBackward;
 
@@ -60,8 +60,8 @@ impl Objective for MaximumEntropyBackward {
     }
 }
 
-/// A pair of objectives: the first trains P_F and the second P_B, on the same trajectories. P_B is a constant
-/// in the first objective. The loss is the sum of both losses.
+/// A pair of objectives: the first trains P_F and the second P_B, on the same trajectories. The first
+/// objective treats P_B as a constant. The loss is the sum of both losses.
 ///
 /// ```
 /// use gfn::objective::{Objective, TrajectoryBalance, TrajectoryLikelihood, WithBackward};
@@ -82,7 +82,7 @@ impl WithBackward {
         Self::boxed(Box::new(forward), Box::new(backward))
     }
 
-    /// Same as [`new`](Self::new), for objectives chosen at run time.
+    /// Returns the same as [`new`](Self::new), for objectives whose types are chosen at run time.
     #[must_use]
     pub fn boxed(forward: Box<dyn Objective>, backward: Box<dyn Objective>) -> Self {
         Self { forward, backward }
@@ -132,7 +132,7 @@ mod tests {
     use crate::objective::TrajectoryBalance;
     use crate::tensor::to_host;
 
-    /// P_F gets the gradient of the first objective only, and P_B the gradient of the second only.
+    /// Checks that P_F gets the gradient of the first objective only, and P_B that of the second only.
     #[test]
     fn each_policy_is_trained_by_its_objective_only() {
         let [log_pf, log_pb] =

@@ -6,34 +6,36 @@ use crate::error::{check_positive, check_setting};
 
 /// The loss of a residual: a non-negative function that is 0 only at 0.
 ///
-/// The choice decides which errors an imperfect policy makes (Hu et al., *Beyond Squared Error*, 2024). The
-/// default is [`Squared`](Self::Squared).
+/// The choice of the loss decides which errors an imperfect policy makes (Hu et al., *Beyond Squared Error*,
+/// 2024). The default is [`Squared`](Self::Squared).
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub enum RegressionLoss {
-    /// `t^2`.
+    /// The square of the residual, `t^2`.
     #[default]
     Squared,
-    /// `t^2 / 2`.
+    /// Half the square of the residual, `t^2 / 2`.
     HalfSquared,
-    /// `exp(t) + exp(-t) - 2`.
+    /// The shifted cosh loss, `exp(t) + exp(-t) - 2`.
     ShiftedCosh,
-    /// `(exp(alpha t) - alpha t - 1) / alpha^2`.
+    /// The linex loss, `(exp(alpha t) - alpha t - 1) / alpha^2`.
     Linex {
-        /// The asymmetry: a finite number other than 0. If it is positive, large positive residuals cost
-        /// most; if it is negative, large negative residuals do.
+        /// The asymmetry, a finite number other than 0. If it is positive, a positive residual costs more
+        /// than a negative one of the same size; if it is negative, a positive residual costs less.
         alpha: f64,
     },
-    /// `t^2 / 2` for residuals up to `delta` in size, linear with slope `delta` for larger ones.
+    /// The Huber loss: `t^2 / 2` if the absolute value of the residual is at most `delta`, otherwise linear
+    /// with slope `delta`.
     Huber {
-        /// The size of the residual at which the loss becomes linear; positive and finite.
+        /// The absolute value of the residual at which the loss becomes linear. It must be positive and
+        /// finite.
         delta: f64,
     },
-    /// `|t|`.
+    /// The absolute value of the residual, `|t|`.
     Absolute,
 }
 
 impl RegressionLoss {
-    /// Checks the loss's parameter.
+    /// Checks the parameter of the loss.
     ///
     /// # Errors
     /// [`Error::Config`](crate::Error::Config) for a linex loss whose `alpha` is 0 or not finite, and for a Huber
@@ -60,7 +62,8 @@ impl RegressionLoss {
         match self {
             Self::Squared => residuals.square(),
             Self::HalfSquared => residuals.square() * 0.5,
-            // As a square, because the sum of exponentials cancels in single precision.
+            // The loss is computed as a square, because the sum of exponentials would lose its digits in
+            // single precision.
             Self::ShiftedCosh => (residuals * 0.5).sinh().square() * 4.0,
             Self::Linex { alpha } => {
                 let scaled = residuals * alpha;
@@ -75,8 +78,8 @@ impl RegressionLoss {
         }
     }
 
-    /// Returns the loss of one residual and its derivative. It computes the same as [`apply`](Self::apply),
-    /// for residuals that are too many for a tensor.
+    /// Returns the loss of one residual and its derivative. The loss is the same as that of
+    /// [`apply`](Self::apply). Use it if there are too many residuals for a tensor.
     pub(super) fn cost(self, t: f64) -> (f64, f64) {
         match self {
             Self::Squared => (t * t, 2.0 * t),

@@ -23,10 +23,10 @@
 //! so it works for every environment and can be tested by hand. An environment, reward or policy that lacks
 //! something that the objective needs is refused, with an error that names what is missing.
 //!
-//! Objectives that accept *any* trajectories have residuals that vanish on each trajectory if the policy is
-//! exact. Such trajectories may come from exploration, a buffer or a file, as long as they cover the objects
-//! to be learned. Policy gradients are expectations under the policy itself, so a trainer refuses exploration
-//! and replay for them.
+//! Objectives that accept *any* trajectories have residuals that vanish on each trajectory if the policy
+//! samples exactly in proportion to the reward. Such trajectories may come from exploration, a buffer or a
+//! file, as long as they cover the objects to be learned. Policy gradients are expectations under the policy
+//! itself, so for them a trainer refuses exploration and replay.
 
 mod backward;
 mod balance;
@@ -58,7 +58,7 @@ use crate::{Error, Result};
 pub struct Residuals {
     /// The residuals, `[k]`, with gradient.
     pub values: Tensor,
-    /// The weight of each, `[k]`; weights that sum to 1 make the loss a mean.
+    /// The weight of each residual, `[k]`. If the weights sum to 1, the loss is a mean.
     pub weights: Tensor,
 }
 
@@ -69,7 +69,7 @@ impl Residuals {
         Self { weights: mean_weights(&values), values }
     }
 
-    /// Checks that values and weights are flat lists of the same length. A column times a row would be
+    /// Checks that values and weights are flat lists of the same length. A column and a flat list would be
     /// broadcast to a table, and the loss would no longer be a mean.
     fn check(&self, objective: &str) -> Result<()> {
         let (values, weights) = (self.values.size(), self.weights.size());
@@ -92,17 +92,18 @@ impl Residuals {
 /// The origin of the trajectories that an objective may learn from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Origin {
-    /// Any origin: the policy, exploration, a buffer, a file.
+    /// Trajectories of any origin: the policy, exploration, a buffer, a file.
     #[default]
     Any,
-    /// The policy itself, without exploration or replay.
+    /// Trajectories sampled from the policy itself, without exploration or replay.
     OnPolicy,
-    /// External data, never the policy itself.
+    /// Trajectories from external data, never from the policy itself.
     Given,
 }
 
 impl Origin {
-    /// Returns the origin that satisfies both. If they exclude each other, it is the first.
+    /// Returns the origin that satisfies both `self` and `other`. If they exclude each other, it returns
+    /// `self`.
     pub(crate) fn and(self, other: Self) -> Self {
         if self == Self::Any { other } else { self }
     }
@@ -114,54 +115,58 @@ impl Origin {
 /// trajectories, if the policy samples in proportion to the reward. Any other objective implements
 /// [`loss`](Self::loss).
 pub trait Objective: Send + std::fmt::Debug {
-    /// The name in messages and reports.
+    /// Returns the name of the objective for messages and reports.
     fn name(&self) -> &'static str;
 
-    /// The quantities that the objective needs besides log-probabilities and rewards.
+    /// Returns the quantities that the objective needs besides log-probabilities and rewards.
     fn needs(&self) -> Quantities;
 
-    /// The minimum number of trajectories in a batch. It is 2 if trajectories are compared with the batch's
-    /// mean. Defaults to 1.
+    /// Returns the minimum number of trajectories in a batch. Return 2 if trajectories are compared with the
+    /// mean of the batch. The default is 1.
     fn smallest_batch(&self) -> usize {
         1
     }
 
-    /// `true` if the objective trains P_B to follow the paths of the batch. It must not get paths sampled by
-    /// uniform backward steps then, because P_B would become uniform. Defaults to `false`.
+    /// Returns `true` if the objective trains P_B to follow the paths of the batch. Such an objective isn't
+    /// given paths sampled by uniform backward steps, because P_B would become uniform. The default is
+    /// `false`.
     fn needs_taken_paths(&self) -> bool {
         false
     }
 
-    /// The origin of the trajectories that the objective may learn from. Defaults to [`Origin::Any`].
+    /// Returns the origin of the trajectories from which the objective may learn. The default is
+    /// [`Origin::Any`].
     fn origin(&self) -> Origin {
         Origin::Any
     }
 
-    /// The number of updates per batch of trajectories. From the second update on, [`Scores::old`] holds the
-    /// quantities of the first. Defaults to 1.
+    /// Returns the number of updates per batch of trajectories. From the second update on, [`Scores::old`]
+    /// holds the quantities as they were before the first update. The default is 1.
     fn epochs(&self) -> usize {
         1
     }
 
-    /// `true` if the objective can learn from [single transitions](score_transitions): each residual depends
-    /// on a single transition, and the weights are [`Scores::mean_weights`]. Defaults to `false`.
+    /// Returns `true` if the objective can learn from [single transitions](score_transitions). Each residual
+    /// must depend on a single transition, and the weights must be [`Scores::mean_weights`]. The default is
+    /// `false`.
     fn learns_from_transitions(&self) -> bool {
         false
     }
 
-    /// The exponent beta of R in the target, for an objective that is relative to a prior. Defaults to 1.
+    /// Returns the exponent beta of R in the target, for an objective that is relative to a prior. The
+    /// default is 1.
     fn reward_exponent(&self) -> f64 {
         1.0
     }
 
-    /// The settings that distinguish objectives with the same name. They are stored in checkpoints, and a run
-    /// resumes only with equal settings. The default is the `Debug` text; override it if that text changes
-    /// during training.
+    /// Returns the settings that distinguish objectives with the same name. They are stored in checkpoints,
+    /// and a run can be resumed only with equal settings. The default is the `Debug` text. Override it if
+    /// that text changes during training.
     fn settings(&self) -> Value {
         Value::String(format!("{self:?}"))
     }
 
-    /// Checks the settings. A trainer calls this before it starts. Accepts everything by default.
+    /// Checks the settings. A trainer calls this before its first step. The default accepts all settings.
     ///
     /// # Errors
     /// [`Error::Config`] for invalid settings.
@@ -172,8 +177,8 @@ pub trait Objective: Send + std::fmt::Debug {
     /// Returns the residuals of a batch and their weights.
     ///
     /// # Errors
-    /// [`Error::Missing`] for scores without a quantity that the objective needs, and for an objective that
-    /// isn't made of residuals (the default).
+    /// [`Error::Missing`] for scores without a quantity that the objective needs. The default implementation
+    /// always returns this error, for objectives that aren't made of residuals.
     fn residuals(&self, _scores: &Scores) -> Result<Residuals> {
         Err(Error::missing(
             self.name(),
@@ -183,8 +188,8 @@ pub trait Objective: Send + std::fmt::Debug {
     }
 
     /// Returns the loss of a batch, a scalar with gradient. A trainer refuses any other shape. The default is
-    /// the weighted sum of the residuals' losses; override it for another loss, or if there are too many
-    /// residuals to store.
+    /// the weighted sum of the regression losses of the residuals. Override it for another loss, or if there
+    /// are too many residuals to store.
     ///
     /// Operations of `tch` panic if shapes don't match; their `f_` variants return an error (`a.f_sub(&b)?`
     /// for `&a - &b`).
@@ -211,7 +216,7 @@ fn as_json(settings: &impl Serialize) -> Value {
     serde_json::to_value(settings).unwrap_or_default()
 }
 
-/// Returns equal weights that sum to 1, `[values]`.
+/// Returns equal weights that sum to 1, in the shape of `values`.
 pub(crate) fn mean_weights(values: &Tensor) -> Tensor {
     let n = values.numel().max(1) as f64;
     Tensor::full_like(values, 1.0 / n).detach()

@@ -14,11 +14,11 @@ use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result, Rng};
 
 /// A multi-layer perceptron as the policy of an environment with the same number of actions in every state.
-/// States may be vectors, or graphs on a fixed set of labelled nodes. [`StateFeatures`] encode them as
-/// vectors of one length.
+/// States may be vectors, or graphs on a fixed set of labelled nodes. [`StateFeatures`] encode each state as
+/// a vector of the same length.
 ///
-/// The columns of the last layer are the logits of P_F (head by head), the logits of P_B if it shares the
-/// torso, log F, and log n.
+/// The columns of the last layer are the logits of P_F (one block per head of P_F), the logits of P_B if it
+/// shares the torso, log F if `flow` is set, and log n if `paths` is set, in this order.
 ///
 /// ```
 /// use gfn::{objective::Quantities, policy::{Features, MlpPolicy, MlpPolicyConfig, Policy, StateFeatures}};
@@ -40,12 +40,12 @@ use crate::{Error, Result, Rng};
 pub struct MlpPolicy<F> {
     features: F,
     config: MlpPolicyConfig,
-    /// The numbers of logits of P_F and of P_B.
+    /// The number of logits of P_F per head, and the number of logits of P_B.
     widths: (i64, i64),
     /// The index of the head of P_F that is in use.
     pub(super) head: Cell<usize>,
     torso: Torso,
-    /// The network of P_B, with [`BackwardPolicy::Separate`].
+    /// The network of P_B; `None` unless P_B is [`BackwardPolicy::Separate`].
     backward: Option<Torso>,
     estimators: Estimators,
     parameters: Parameters,
@@ -56,9 +56,9 @@ impl<F> MlpPolicy<F> {
     /// `rng`.
     ///
     /// # Errors
-    /// [`Error::Config`] for features without a column, for sizes below 1, and for an environment whose
-    /// actions aren't one block with one row per state. A state with another number of actions than the
-    /// initial state is refused when it is evaluated.
+    /// [`Error::Config`] if the features have no column, for sizes below 1, and for an environment whose
+    /// actions aren't one block with one row per state. A state whose number of actions differs from the
+    /// initial state's is refused when it is evaluated.
     pub fn new<E: DiscreteEnv<Actions = Slots>>(
         env: &E,
         features: F,
@@ -81,9 +81,10 @@ impl<F> MlpPolicy<F> {
         Self::assemble(env, features, config, Parameters::new(device, kind), rng, network)
     }
 
-    /// Builds a policy with a custom torso instead of the hidden layers. `torso` builds it in the scope that
-    /// it receives. With [`BackwardPolicy::Separate`] it is called a second time for P_B. The setting
-    /// `condition_mlp` is ignored, and `mlp` only sets the network of log Z under conditions.
+    /// Builds a policy with a custom torso instead of the hidden layers. The function `torso` builds the
+    /// torso in the scope that it receives. With [`BackwardPolicy::Separate`] it is called a second time, for
+    /// P_B. The setting `condition_mlp` is ignored, and `mlp` is used only for the network of log Z if there
+    /// are conditions.
     ///
     /// # Errors
     /// The errors of [`new`](Self::new).
@@ -107,8 +108,8 @@ impl<F> MlpPolicy<F> {
         Self::assemble(env, features, config, Parameters::new(device, kind), rng, network)
     }
 
-    /// Builds a table with a row of outputs (logits, log F) per state, initially 0. `features` numbers the
-    /// states: [`ByNumber`](super::ByNumber) or [`ByIndex`](super::ByIndex). The settings of networks in
+    /// Builds a table with a row of outputs (logits, log F) per state, initially 0. `features` must number
+    /// the states: [`ByNumber`](super::ByNumber) or [`ByIndex`](super::ByIndex). The network settings in
     /// `config` are ignored.
     ///
     /// ```
@@ -125,7 +126,8 @@ impl<F> MlpPolicy<F> {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`new`](Self::new), and [`Error::Config`] with conditions, which a table can't read.
+    /// The errors of [`new`](Self::new); [`Error::Config`] if there are conditions, because the table has no
+    /// input for them.
     pub fn tabular<E: DiscreteEnv<Actions = Slots>>(
         env: &E,
         features: F,
@@ -147,11 +149,12 @@ impl<F> MlpPolicy<F> {
         let network = |scope: &mut Scope<'_>, name: &str, outputs| {
             Torso::Layers(Box::new(Network::table(&mut scope.sub(name), inputs, outputs)))
         };
-        // The generator isn't used, because the entries start at 0.
+        // The generator isn't used, because the entries of the table start at 0.
         Self::assemble(env, features, config, Parameters::new(device, kind), &mut Rng::seeded(0), network)
     }
 
-    /// Builds the policy from networks that `network` builds for a scope, a name and a number of outputs.
+    /// Builds the policy from networks that `network` builds. It receives the scope, the name and the number
+    /// of outputs of each network.
     fn assemble<E: DiscreteEnv<Actions = Slots>>(
         env: &E,
         features: F,
@@ -160,8 +163,8 @@ impl<F> MlpPolicy<F> {
         rng: &mut Rng,
         mut network: impl FnMut(&mut Scope<'_>, &str, i64) -> Torso,
     ) -> Result<Self> {
-        // The state after the first legal action is checked, too: its number of slots may differ from the
-        // initial state's.
+        // The number of slots is counted in the state after the first legal action, too, because it may
+        // differ from that of the initial state.
         let mut states = env.initial(&[0]);
         let first = env.masks(Direction::Forward, &states);
         if let Some(slot) = first.legal_slots(0).find(|&slot| !first.is_exit(0, slot)) {
@@ -200,7 +203,7 @@ impl<F> MlpPolicy<F> {
         &self.config
     }
 
-    /// Encodes states and copies them and the conditions to the parameters' device.
+    /// Encodes states, and copies their vectors and the conditions to the device of the parameters.
     fn inputs<S: Rows>(&self, states: &S, conditions: Option<&Tensor>) -> Result<Inputs>
     where
         F: StateFeatures<S>,
@@ -226,7 +229,7 @@ impl<F> MlpPolicy<F> {
     }
 }
 
-/// The masks of states, merged into one block with one row per state.
+/// Returns the masks of states, merged into one block with one row per state.
 fn masks<E: DiscreteEnv<Actions = Slots>>(env: &E, direction: Direction, states: &E::States) -> Result<Masks> {
     let masks = env.masks(direction, states).in_one_block();
     count_actions(&masks)?;
@@ -268,7 +271,7 @@ impl<E: DiscreteEnv<Actions = Slots>, F: StateFeatures<E::States>> Policy<E> for
             Some(x) if wants.has(Quantity::LogPf) || log_flow || log_paths || shared_pb => Some(self.torso.forward(x)?),
             _ => None,
         };
-        // Blocks of P_F logits come first, head by head.
+        // The first columns are the logits of P_F, one block per head.
         let start = |block: i64| block * pf_width;
         let pf = shared.as_ref().filter(|_| wants.has(Quantity::LogPf));
         let pf = pf.map(|out| vec![out.narrow(1, start(self.head.get() as i64), pf_width)]);
@@ -278,7 +281,7 @@ impl<E: DiscreteEnv<Actions = Slots>, F: StateFeatures<E::States>> Policy<E> for
             (None, _, Some(out)) if shared_pb => Some(vec![out.narrow(1, start(self.config.heads as i64), pb_width)]),
             _ => None,
         };
-        // The last columns are log F and log n, in this order.
+        // The last columns are log F and log n, in this order, if the policy has both.
         let log_flow_column = if self.config.paths { -2 } else { -1 };
         let columns = [(Quantity::LogPaths, log_paths, -1), (Quantity::LogFlow, log_flow, log_flow_column)];
         let requested = columns.into_iter().filter(|(_, is_requested, _)| *is_requested);

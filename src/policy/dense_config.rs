@@ -8,17 +8,17 @@ use crate::{Error, Result};
 /// The architecture and size of an [`MlpPolicy`](super::MlpPolicy).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct MlpPolicyConfig {
-    /// The hidden layers.
+    /// The hidden layers of the torso.
     pub mlp: MlpConfig,
-    /// The kind of backward policy.
+    /// The backward policy: uniform, on the torso of P_F, or a network of its own.
     pub backward: BackwardPolicy,
     /// The settings of the state-flow head, log Z, and conditions.
     pub estimators: EstimatorsConfig,
-    /// `true` for a head that estimates log n, the log of the number of paths to a state, for the
-    /// maximum-entropy backward policy.
+    /// `true` for a head that estimates log n, the log of the number of paths to a state. The maximum-entropy
+    /// backward policy needs this head.
     pub paths: bool,
-    /// The hidden layers of a network for the conditions. Its outputs, as many as the first layer's, are
-    /// added to the first layer. `None` (the default) adds a linear map of the conditions instead.
+    /// The hidden layers of a network for the conditions. Its outputs are added to the outputs of the first
+    /// layer of the torso. If `None` (the default), a linear map of the conditions is added instead.
     #[serde(default)]
     pub condition_mlp: Option<MlpConfig>,
     /// The number of heads of P_F on the torso, at least 1. A single head is in use at a time
@@ -32,8 +32,8 @@ fn one_head() -> usize {
 }
 
 impl Default for MlpPolicyConfig {
-    /// Two hidden layers of 256 with ReLU, P_F and P_B on one torso, one head of P_F, no flow head, no
-    /// conditions, log Z from the first batch.
+    /// Returns two hidden layers of 256 with ReLU, P_F and P_B on one torso, one head of P_F, no flow head,
+    /// no conditions, and a log Z that is initialised from the first batch.
     fn default() -> Self {
         Self {
             mlp: MlpConfig::default(),
@@ -47,10 +47,11 @@ impl Default for MlpPolicyConfig {
 }
 
 impl MlpPolicyConfig {
-    /// Checks the settings that need no environment.
+    /// Checks the settings that can be checked without the environment.
     ///
     /// # Errors
-    /// [`Error::Config`] for no head, and for networks of conditions without conditions.
+    /// [`Error::Config`] if the number of heads is 0, and for a network for conditions without conditions;
+    /// the errors of the estimators' settings.
     pub(super) fn check(&self) -> Result<()> {
         let refuse = |setting, expected| Err(Error::config(setting, 0, expected));
         match self.heads {

@@ -1,4 +1,4 @@
-//! Conversion of a network's output to the evaluation of a policy.
+//! Conversion of the output of a network to the evaluation of a policy.
 
 use crate::Result;
 use crate::distribution::GraphActionCategorical;
@@ -8,12 +8,13 @@ use crate::policy::Evaluation;
 use crate::quantity::{Quantities, Quantity};
 
 impl Evaluation<GraphActionCategorical> {
-    /// Creates distributions over the legal actions of each state from a network's logits. P_F is missing if there are no
-    /// logits for it; P_B is uniform if there are none. `masks` is called at most once per direction.
+    /// Creates distributions over the legal actions of each state from the logits of a network. Without
+    /// logits of P_F there is no P_F; without logits of P_B, P_B is uniform. `masks` is called at most once
+    /// per direction.
     ///
     /// # Errors
-    /// [`Error::Shape`](crate::Error::Shape) for blocks of logits that don't have the shapes of the environment's
-    /// actions.
+    /// [`Error::Shape`](crate::Error::Shape) if blocks of logits don't have the shapes that the masks
+    /// require; the errors of `masks`.
     pub(crate) fn from_masks(
         mut masks: impl FnMut(Direction) -> Result<Masks>,
         wants: Quantities,

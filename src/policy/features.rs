@@ -1,11 +1,11 @@
-//! State features: the vectors that a network reads.
+//! State features: the vectors that a network takes as inputs.
 
 use crate::env::VectorStates;
 
 /// The input vectors of a batch of states.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Features {
-    /// `[states, width]` numbers, row by row.
+    /// The entries of all vectors, `[states, width]`, row by row.
     Dense(Vec<f32>),
     /// The indices of the entries that are 1, `[states, k]`, row by row, with the same `k` for every state.
     /// All other entries are 0.
@@ -31,7 +31,7 @@ pub enum Features {
 /// assert_eq!(ScaledEntries.encode(&Slots(vec![5])), Features::Dense(vec![0.5]));
 /// ```
 pub trait StateFeatures<S>: Send + Sync {
-    /// The width of a state's vector.
+    /// Returns the number of entries of the vector of a state.
     fn width(&self) -> usize;
 
     /// Returns the vector of each state. It must not depend on the other states of the batch.
@@ -48,8 +48,8 @@ impl<S> StateFeatures<S> for Box<dyn StateFeatures<S>> {
     }
 }
 
-/// The one-hot vector of every entry (torchgfn's k-hot): a block of `values` numbers per entry, with 1 at the
-/// entry's value and 0 elsewhere. The result is [`Features::Active`].
+/// The one-hot vector of every entry of a state (torchgfn's k-hot): a block of `values` numbers per entry,
+/// which are 1 at the value of the entry and 0 otherwise. The result is [`Features::Active`].
 ///
 /// ```
 /// use gfn::{env::VectorStates, policy::{Features, KHot, StateFeatures}};
@@ -78,8 +78,8 @@ impl StateFeatures<VectorStates> for KHot {
     fn encode(&self, states: &VectorStates) -> Features {
         let mut columns = Vec::with_capacity(states.values().len());
         for row in states.rows() {
-            // -1 makes the network refuse the state. Without it, a value that is too large would fall into
-            // the block of the next entry.
+            // The column -1 makes the network refuse the state. Without it, a value that is too large would
+            // select a column in the block of the next entry.
             let has_right_length = row.len() == self.entries;
             columns.extend(row.iter().enumerate().map(|(d, &x)| {
                 if has_right_length && usize::from(x) < self.values {
@@ -93,8 +93,8 @@ impl StateFeatures<VectorStates> for KHot {
     }
 }
 
-/// The entries themselves (torchgfn's identity), scaled from `0..values` to the interval from -1 to 1. The
-/// network needs few inputs, and similar states have similar vectors.
+/// The entries of a state (torchgfn's identity), scaled from `0..values` to the interval from -1 to 1. Use
+/// them if similar values should have similar inputs. A state has only one input per entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ScaledEntries {
     entries: usize,

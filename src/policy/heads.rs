@@ -1,8 +1,8 @@
 use super::MlpPolicy;
 use crate::{Error, Result};
 
-/// A policy with several heads of P_F, for Thompson sampling (`Thompson` in the package `gfn-extras`). A
-/// single head is in use at a time.
+/// A policy with several heads of P_F, for Thompson sampling (`Thompson` in the package `gfn-extras`). The
+/// policy uses one head at a time.
 ///
 /// ```
 /// use gfn::policy::{ByNumber, MultiHead, MlpPolicy, MlpPolicyConfig};
@@ -16,10 +16,10 @@ use crate::{Error, Result};
 /// # Ok::<(), gfn::Error>(())
 /// ```
 pub trait MultiHead {
-    /// The number of heads, at least 1.
+    /// Returns the number of heads, at least 1.
     fn n_heads(&self) -> usize;
 
-    /// The index of the head in use, from 0.
+    /// Returns the index of the head in use, counted from 0.
     fn head(&self) -> usize;
 
     /// Switches to another head, both for sampling and for training.

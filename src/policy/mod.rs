@@ -49,7 +49,7 @@ use crate::quantity::{Quantities, Quantity, Values};
 use crate::{Error, Result};
 
 /// The result of [`Policy::evaluate`] for a batch of states. A requested quantity is missing only if the
-/// policy doesn't compute it.
+/// policy can't compute it.
 ///
 /// ```
 /// use gfn::policy::Evaluation;
@@ -61,11 +61,12 @@ use crate::{Error, Result};
 /// ```
 #[derive(Debug)]
 pub struct Evaluation<D> {
-    /// P_F of each state.
+    /// P_F of each state; `None` if it wasn't requested or the policy can't compute it.
     pub pf: Option<D>,
-    /// P_B of each state; the initial state has none.
+    /// P_B of each state; `None` if it wasn't requested or the policy can't compute it. The initial state has
+    /// no backward action.
     pub pb: Option<D>,
-    /// P_F of the frozen prior, if the policy has one ([`WithPrior`]).
+    /// P_F of the frozen prior; `None` if the policy has no prior ([`WithPrior`]).
     pub prior: Option<D>,
     /// Further estimates for each state, `[states]` each: log F ([`Quantity::LogFlow`]), log n
     /// ([`LogPaths`](crate::quantity::Quantity::LogPaths)), and [custom
@@ -80,7 +81,8 @@ impl<D> Default for Evaluation<D> {
 }
 
 impl<D> Evaluation<D> {
-    /// Creates an evaluation with the requested ones of P_F and P_B, which `dist` builds, and nothing else.
+    /// Creates an evaluation with P_F and P_B, each only if it is in `wants`. `dist` builds the distribution
+    /// of a direction.
     pub fn of_directions(wants: Quantities, dist: impl Fn(Direction) -> D) -> Self {
         let build = |quantity, direction| wants.has(quantity).then(|| dist(direction));
         let pf = build(Quantity::LogPf, Direction::Forward);
@@ -88,7 +90,7 @@ impl<D> Evaluation<D> {
         Self { pf, pb, ..Self::default() }
     }
 
-    /// Adds a quantity of each state, `[states]`. `None` adds nothing.
+    /// Adds a quantity with one number per state, `[states]`. `None` adds nothing.
     #[must_use]
     pub fn with(mut self, quantity: Quantity, values: impl Into<Option<Tensor>>) -> Self {
         if let Some(values) = values.into() {
@@ -101,9 +103,9 @@ impl<D> Evaluation<D> {
 /// The estimators of a GFlowNet in one object, so that a state is encoded once and estimators can share a
 /// torso.
 ///
-/// The result for a state depends neither on the other states of the batch nor on chance: a trainer refuses
-/// batch normalisation in training mode, and dropout. A policy of graphs up to isomorphism is equivariant:
-/// relabelling a graph permutes its slots and changes no probability.
+/// The result for a state depends neither on the other states of the batch nor on chance. Therefore a trainer
+/// refuses batch normalisation in training mode, and dropout. A policy of graphs up to isomorphism is
+/// equivariant: relabelling a graph permutes its slots and changes no probability.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a policy of `{E}`",
     note = "policies of graph environments are `GraphPolicy` of a network; those of vectors are `MlpPolicy`, `SequencePolicy` and others"
@@ -113,7 +115,7 @@ pub trait Policy<E: Env> {
     /// `[states, C]`.
     ///
     /// # Errors
-    /// [`Error::Shape`] if a network's output doesn't fit the states.
+    /// [`Error::Shape`] if the output of a network doesn't have the shape that the states require.
     fn evaluate(
         &self,
         env: &E,
@@ -122,9 +124,9 @@ pub trait Policy<E: Env> {
         wants: Quantities,
     ) -> Result<Evaluation<E::Dist>>;
 
-    /// Returns a copy of the policy for a roll-out without conditions; `None` (the default) if there is none.
-    /// It is faster than [`evaluate`](Self::evaluate) for the few states of a step and gives the same
-    /// distributions up to rounding.
+    /// Returns a copy of the policy for a roll-out without conditions; `None` (the default) if the policy has
+    /// no such copy. The copy is faster than [`evaluate`](Self::evaluate) for the few states of a step, and
+    /// gives the same distributions up to rounding.
     fn on_host(&self, _direction: Direction) -> Option<Box<dyn HostPolicy<E> + '_>> {
         None
     }
@@ -135,14 +137,14 @@ pub trait Policy<E: Env> {
         None
     }
 
-    /// The trained parameters; `None` (the default) for a policy without parameters.
+    /// Returns the trained parameters; `None` (the default) for a policy without parameters.
     fn parameters(&self) -> Option<&Parameters> {
         None
     }
 
-    /// The heads of P_F, to switch between them (`Thompson` in the package `gfn-extras`); `None` (the
-    /// default) if the policy can't switch. A policy that wraps another policy returns the heads of that
-    /// policy.
+    /// Returns the heads of P_F as an object that can switch between them (`Thompson` in the package
+    /// `gfn-extras`); `None` (the default) if the policy can't switch. A policy that wraps another policy
+    /// returns the heads of the wrapped policy.
     fn heads(&self) -> Option<&dyn MultiHead> {
         None
     }
@@ -151,7 +153,7 @@ pub trait Policy<E: Env> {
 /// Returns P_F or P_B of each state. `needed_by` names the caller in the error.
 ///
 /// # Errors
-/// The errors of the policy; [`Error::Missing`] if it doesn't have this direction.
+/// The errors of the policy; [`Error::Missing`] if the policy has no distribution in this direction.
 pub(crate) fn evaluate_direction<E: Env>(
     policy: &dyn Policy<E>,
     env: &E,
@@ -173,7 +175,7 @@ pub(crate) trait OwnedPolicy<E: Env>: Policy<E> + Any {}
 
 impl<E: Env, P: Policy<E> + 'static> OwnedPolicy<E> for P {}
 
-/// A policy chosen at run time: `Box<dyn Policy<E> + Send>`.
+/// A policy whose type is chosen at run time, as `Box<dyn Policy<E> + Send>`.
 impl<E: Env, P: Policy<E> + ?Sized> Policy<E> for Box<P> {
     fn evaluate(
         &self,

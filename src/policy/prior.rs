@@ -8,8 +8,8 @@ use crate::policy::{Evaluation, HostPolicy, MultiHead, Policy};
 
 /// A policy together with a frozen prior, for relative trajectory balance and Trust-PCL.
 ///
-/// The prior is evaluated without gradient, and its parameters aren't trained. Roll-outs, log Z and heads are
-/// those of `policy`.
+/// The prior is evaluated without gradient, and its parameters aren't trained. Roll-outs, log Z and heads
+/// come from `policy`.
 ///
 /// ```
 /// use gfn::policy::{Policy, UniformPolicy, WithPrior};

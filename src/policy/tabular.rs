@@ -3,8 +3,8 @@
 use super::{Features, StateFeatures};
 use crate::env::{EnumerableEnv, StateGraph, VectorStates};
 
-/// The one-hot vector of a state's number (torchgfn's one-hot). The entries of a state are the digits of its
-/// number, the most significant digit first.
+/// The one-hot vector of the number of a state (torchgfn's one-hot). The entries of a state are the digits of
+/// its number, the most significant digit first.
 ///
 /// ```
 /// use gfn::{env::VectorStates, policy::{ByNumber, Features, StateFeatures}};
@@ -22,15 +22,15 @@ pub struct ByNumber {
 }
 
 impl ByNumber {
-    /// Creates features for vectors of `width` entries, each below `values`. The network refuses a vector
-    /// with fewer entries, with an entry of at least `values`, or with a number of at least `values` to the
-    /// power of `width`.
+    /// Creates features for vectors of `width` entries, each below `values`. A vector with fewer entries or
+    /// with an entry of at least `values` has no number. The network refuses such a vector, and a vector
+    /// whose number is at least `values` to the power of `width`.
     #[must_use]
     pub fn new(width: u32, values: u16) -> Self {
         Self { width, values }
     }
 
-    /// The number of a state, or -1 if it has none.
+    /// Returns the number of a state; -1 if it has none.
     fn number(&self, row: &[u16]) -> i64 {
         let next = |number: i64, &entry: &u16| {
             let number = number.checked_mul(i64::from(self.values))?.checked_add(i64::from(entry))?;
@@ -50,8 +50,8 @@ impl StateFeatures<VectorStates> for ByNumber {
     }
 }
 
-/// The one-hot vector of a state's index among all states, for any environment whose states can be
-/// enumerated.
+/// The one-hot vector of the index of a state among all states, for any environment whose states can be
+/// listed.
 ///
 /// ```
 /// use gfn::{env::StateGraph, policy::{ByIndex, Features, StateFeatures}, examples::{Chain, Positions}};
@@ -68,8 +68,8 @@ pub struct ByIndex<E: EnumerableEnv> {
 }
 
 impl<E: EnumerableEnv> ByIndex<E> {
-    /// Creates features from the indices of the states in `space`. The network refuses a state that isn't in
-    /// `space`.
+    /// Creates features that number each state by its index in `space`. The network refuses a state that
+    /// isn't in `space`.
     #[must_use]
     pub fn new(env: E, space: StateGraph<E>) -> Self {
         Self { env, space }
@@ -86,10 +86,10 @@ impl<E: EnumerableEnv> StateFeatures<E::States> for ByIndex<E> {
     }
 }
 
-/// The number of a state as one input (torchgfn's enumeration), scaled from -1 for the first to 1 for the
-/// last.
+/// The number of a state as a single input (torchgfn's enumeration), scaled so that the first state has -1
+/// and the last state 1.
 ///
-/// torchgfn uses the index without scaling, which saturates the network.
+/// torchgfn uses the number without scaling; large numbers saturate the network.
 ///
 /// ```
 /// use gfn::{env::VectorStates, policy::{ByNumber, Enumeration, Features, StateFeatures}};
@@ -99,7 +99,7 @@ impl<E: EnumerableEnv> StateFeatures<E::States> for ByIndex<E> {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Enumeration<F>(
-    /// The numbering of states: [`ByNumber`] or [`ByIndex`].
+    /// The features that number the states: [`ByNumber`] or [`ByIndex`].
     pub F,
 );
 
@@ -114,7 +114,8 @@ impl<S, F: StateFeatures<S>> StateFeatures<S> for Enumeration<F> {
             Features::Active(numbers) if numbers.iter().all(|number| (0..width).contains(number)) => {
                 Features::Dense(numbers.iter().map(|&number| (number as f64 * scale - 1.0) as f32).collect())
             }
-            // A state without a number keeps the invalid column, so that the network refuses it.
+            // The invalid column of a state without a number is returned unchanged, so that the network
+            // refuses the state.
             other => other,
         }
     }

@@ -8,8 +8,8 @@ use super::vectors::{EncodedVectors, HostNetwork, Inputs, Network};
 use crate::nn::Linear;
 use crate::{Error, Result};
 
-/// A custom network from the vectors of states to embeddings.
-/// [`MlpPolicy::with_torso`](super::MlpPolicy::with_torso) adds a linear layer of heads and log Z to it.
+/// A custom network that maps the vectors of states to embeddings.
+/// [`MlpPolicy::with_torso`](super::MlpPolicy::with_torso) adds a linear layer for the heads, and log Z.
 ///
 /// ```
 /// use gfn::{nn::{Linear, Scope}, policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy, VectorTorso}};
@@ -37,13 +37,13 @@ use crate::{Error, Result};
 /// # Ok::<(), gfn::Error>(())
 /// ```
 pub trait VectorTorso: std::fmt::Debug + Send {
-    /// The width of an embedding.
+    /// Returns the number of entries of an embedding.
     fn width(&self) -> i64;
 
-    /// Returns the embeddings of `n >= 1` states, `[n, width]`, in the parameters' kind. `states` is
-    /// `[n, features]`, in the parameters' kind, if the features are [dense](super::Features::Dense). It is
-    /// `[n, k]` (i64), the columns that are 1, if they are [active](super::Features::Active). `conditions` is
-    /// `[n, C]`, in the parameters' kind, if the policy takes conditions.
+    /// Returns the embeddings of `n >= 1` states, `[n, width]`, in the dtype of the parameters. If the
+    /// features are [dense](super::Features::Dense), `states` is `[n, features]` in the dtype of the
+    /// parameters. If they are [active](super::Features::Active), `states` is `[n, k]` (i64), the columns
+    /// that are 1. If the policy takes conditions, `conditions` is `[n, C]` in the dtype of the parameters.
     ///
     /// # Errors
     /// Any error of the torso.
@@ -53,9 +53,9 @@ pub trait VectorTorso: std::fmt::Debug + Send {
 /// The network of an [`MlpPolicy`](super::MlpPolicy), from states to the outputs of its heads.
 #[derive(Debug)]
 pub(super) enum Torso {
-    /// A perceptron. Its last layer holds the heads.
+    /// A perceptron. The heads are its last layer.
     Layers(Box<Network>),
-    /// A custom torso, and the layer of the heads.
+    /// A custom torso, and the linear layer with the heads.
     Custom(Box<dyn VectorTorso>, Linear),
 }
 
@@ -63,7 +63,8 @@ impl Torso {
     /// Computes the outputs of all heads, `[states, outputs]`.
     ///
     /// # Errors
-    /// [`Error::Shape`] if a custom torso returns another shape than `[states, width]`, and its own errors.
+    /// [`Error::Shape`] if a custom torso returns another shape than `[states, width]`; the errors of the
+    /// torso.
     pub(super) fn forward(&self, inputs: &Inputs) -> Result<Tensor> {
         let (torso, heads) = match self {
             Self::Layers(network) => return Ok(network.forward(inputs)),
@@ -90,7 +91,7 @@ impl Torso {
         }
     }
 
-    /// A copy of these outputs on the host ([`Network::on_host`]); `None` for a custom torso.
+    /// Returns a copy of these outputs on the host ([`Network::on_host`]); `None` for a custom torso.
     pub(super) fn on_host(&self, outputs: Range<i64>) -> Option<HostNetwork> {
         match self {
             Self::Layers(network) => network.on_host(outputs),
@@ -111,8 +112,8 @@ mod tests {
     use crate::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
     use crate::quantity::Quantity;
 
-    /// A torso that returns zeros. It has `extra_rows` rows more than there are states, and `actual_width`
-    /// columns instead of 4.
+    /// A torso that returns zeros. It returns `extra_rows` more rows than there are states, and
+    /// `actual_width` columns instead of 4.
     #[derive(Debug)]
     struct Zeros {
         extra_rows: i64,

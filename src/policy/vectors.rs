@@ -1,4 +1,4 @@
-//! State vectors on a device, and the perceptron that reads them.
+//! State vectors on a device, and the perceptron that takes them as inputs.
 
 use std::ops::Range;
 
@@ -11,19 +11,20 @@ use crate::{Error, Result};
 /// The vectors of a batch of states, on a device and with valid shapes.
 #[derive(Debug)]
 pub(crate) enum EncodedVectors {
-    /// `[states, width]`.
+    /// The entries of all vectors, `[states, width]`.
     Dense(Tensor),
-    /// Active columns, `[states * k]`, and the start of each state's columns, `[states]`.
+    /// The indices of the entries that are 1, k per state, `[states * k]`, and the start of each state's
+    /// indices, `[states]`. All other entries are 0.
     Active { columns: Tensor, offsets: Tensor },
 }
 
 impl EncodedVectors {
-    /// Copies the vectors of `n` states of `width` entries to a device. Dense numbers are converted to
-    /// `kind`.
+    /// Copies the vectors of `n` states, with `width` entries each, to a device. Dense numbers are converted
+    /// to the dtype `kind`.
     ///
     /// # Errors
-    /// [`Error::Shape`] for a wrong number of entries or columns; [`Error::Config`] for a column out of
-    /// range.
+    /// [`Error::Shape`] for a wrong number of entries or active columns; [`Error::Config`] for an active
+    /// column that isn't below `width`.
     pub(crate) fn new(features: Features, n: usize, width: usize, kind: Kind, device: Device) -> Result<Self> {
         let k = features.check(n, width)?;
         Ok(match features {
@@ -47,7 +48,8 @@ impl Features {
     /// values (numbers or active columns) per state.
     ///
     /// # Errors
-    /// [`Error::Shape`] for a wrong number of values; [`Error::Config`] for a column out of range.
+    /// [`Error::Shape`] for a wrong number of values; [`Error::Config`] for an active column that isn't below
+    /// `width`.
     fn check(&self, n: usize, width: usize) -> Result<usize> {
         let wrong = |expected: usize, got: usize, remedy| {
             Error::shape("the states' features", [n as i64, expected as i64], [got as i64], remedy)
@@ -82,7 +84,7 @@ impl Features {
 #[derive(Debug)]
 pub(crate) struct Inputs {
     pub(crate) vectors: EncodedVectors,
-    /// `[states, C]`.
+    /// The condition of each state, `[states, C]`; `None` without conditions.
     pub(crate) conditions: Option<Tensor>,
 }
 
@@ -90,8 +92,8 @@ pub(crate) struct Inputs {
 /// summed without a matrix product.
 #[derive(Debug)]
 pub(crate) struct Network {
-    /// `[inputs, outputs]`: the transpose of a linear layer's weight, so that the weights of an input are
-    /// adjacent in memory.
+    /// The weights of the first layer, `[inputs, outputs]`. They are the transpose of a linear layer's
+    /// weight, so that the weights of one input are adjacent in memory.
     table: Tensor,
     bias: Option<Tensor>,
     noise: Option<WeightNoise>,
@@ -147,7 +149,7 @@ impl Network {
         Self { table, bias: None, noise: None, conditions: None, norm: None, later_layers: None }
     }
 
-    /// The table and the bias of the first layer, including the current noise.
+    /// Returns the table and the bias of the first layer, with the current noise added if the layer is noisy.
     fn noisy_first_layer(&self) -> (Tensor, Option<Tensor>) {
         match &self.noise {
             None => (self.table.shallow_clone(), self.bias.as_ref().map(Tensor::shallow_clone)),
@@ -156,8 +158,8 @@ impl Network {
     }
 
     /// Copies the network to the host, restricted to a range of outputs. Returns `None` for a network with
-    /// conditions, for a table without further layers, which libtorch evaluates faster, and for a first layer
-    /// so large that copying it costs more time than a roll-out saves.
+    /// conditions, for a table without further layers (libtorch evaluates it faster), and for a first layer
+    /// so large that copying it takes more time than a roll-out would save.
     pub(super) fn on_host(&self, outputs: Range<i64>) -> Option<HostNetwork> {
         const MAX_TABLE_WEIGHTS: usize = 1 << 20;
         let (_, mlp) = self.later_layers.as_ref()?;
@@ -171,14 +173,14 @@ impl Network {
         Some(HostNetwork { inputs, table: floats(&table), bias, later_layers: rest })
     }
 
-    /// Computes the outputs, `[states, outputs]`.
+    /// Computes the outputs of the network, `[states, outputs]`.
     pub(crate) fn forward(&self, inputs: &Inputs) -> Tensor {
         let (table, bias) = self.noisy_first_layer();
         let mut x = match (&inputs.vectors, bias) {
             (EncodedVectors::Dense(values), Some(bias)) => bias.addmm(values, &table),
             (EncodedVectors::Dense(values), None) => values.matmul(&table),
             (EncodedVectors::Active { columns, offsets }, bias) => {
-                // Mode 0 is the sum.
+                // The argument `mode` is 0, which sums the rows of each bag.
                 let (bags, ..) =
                     Tensor::embedding_bag(&table, columns, offsets, false, 0, false, None::<&Tensor>, false);
                 match bias {
@@ -206,9 +208,9 @@ impl Network {
 #[derive(Debug)]
 pub(super) struct HostNetwork {
     inputs: usize,
-    /// `[inputs, width]`.
+    /// The weights of the first layer, `[inputs, width]`, row by row.
     table: Vec<f32>,
-    /// `[width]`.
+    /// The bias of the first layer, `[width]`.
     bias: Vec<f32>,
     later_layers: HostMlp,
 }
@@ -217,7 +219,8 @@ impl HostNetwork {
     /// Computes the outputs of `n` states, `[n, outputs]`, row by row.
     ///
     /// # Errors
-    /// The errors of [`EncodedVectors::new`], for features that don't fit.
+    /// The errors of [`EncodedVectors::new`] for features with a wrong number of values or an active column
+    /// out of range.
     pub(super) fn forward(&self, features: &Features, n: usize) -> Result<Vec<f32>> {
         let k = features.check(n, self.inputs)?;
         let width = self.bias.len();

@@ -3,31 +3,32 @@ use tch::{Device, Tensor};
 use crate::condition::Conditions;
 use crate::{Error, Result, Rng};
 
-/// The operations that [`Container`] is built from. They are private because they don't check indices.
+/// The operations from which the methods of [`Container`] are made. They are private because they don't check
+/// indices.
 pub(crate) mod parts {
     use crate::condition::Conditions;
 
-    /// A container or a view of a container.
+    /// A container, or a view of some of its elements.
     pub trait Parts: Sized {
         /// Returns the number of elements.
         fn count(&self) -> usize;
-        /// Returns the elements at these indices, all of which are below `count`.
+        /// Returns the elements at these indices, each of which must be below `count`.
         fn pick(&self, indices: &[usize]) -> Self;
     }
 
     /// A container that owns its elements.
     pub trait Owned: Parts {
-        /// Appends the elements of `other` without their conditions.
+        /// Appends the elements of `other`, but not their conditions.
         fn join(&mut self, other: Self);
-        /// Returns the conditions.
+        /// Returns the conditions, for changes in place.
         fn vectors(&mut self) -> &mut Option<Conditions>;
     }
 }
 
-/// A batch of elements that can be selected from, sampled from and joined:
-/// [`Trajectories`](super::Trajectories) and [`Walks`](super::Walks). Views of trajectories,
-/// [`Transitions`](super::Transitions) and [`StatesContainer`](super::StatesContainer), can be selected and
-/// sampled from.
+/// A batch of elements from which elements can be selected and sampled, and to which elements can be
+/// appended: [`Trajectories`](super::Trajectories) and [`Walks`](super::Walks). From views of trajectories,
+/// [`Transitions`](super::Transitions) and [`StatesContainer`](super::StatesContainer), elements can be
+/// selected and sampled.
 ///
 /// ```
 /// use gfn::{policy::UniformPolicy, rollout::{Container, Sampler}, examples::Chain, Rng};
@@ -41,8 +42,8 @@ pub(crate) mod parts {
 /// # Ok::<(), gfn::Error>(())
 /// ```
 pub trait Container: parts::Parts {
-    /// Returns the elements at these indices, in this order and with repetitions. `indices` may be a range, a
-    /// list or a filtered iterator.
+    /// Returns the elements at these indices, in this order. An index may occur several times. `indices` may
+    /// be a range, a list or a filtered iterator.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] for an index that isn't below the number of elements.
@@ -52,7 +53,7 @@ pub trait Container: parts::Parts {
         Ok(self.pick(&indices.into_iter().map(below).collect::<Result<Vec<_>>>()?))
     }
 
-    /// Returns `n` different elements, drawn uniformly without replacement, in random order. Takes time
+    /// Returns `n` different elements, drawn uniformly without replacement, in random order. The time is
     /// linear in the number of elements.
     ///
     /// # Errors
@@ -66,7 +67,7 @@ pub trait Container: parts::Parts {
                 "at most as many as there are; draw with replacement for more",
             ));
         }
-        // The first n steps of the Fisher-Yates shuffle.
+        // The indices are shuffled by the first n steps of the Fisher-Yates shuffle.
         let mut indices: Vec<usize> = (0..len).collect();
         for i in 0..n {
             indices.swap(i, i + rng.below(len - i));
@@ -87,11 +88,12 @@ pub trait Container: parts::Parts {
         Ok(self.pick(&(0..n).map(|_| rng.below(len)).collect::<Vec<_>>()))
     }
 
-    /// Appends the elements of another container. Recorded log-rewards are kept if both containers have them.
+    /// Appends the elements of another container. Recorded log-rewards are kept only if both containers have
+    /// them.
     ///
     /// # Errors
-    /// [`Error::Missing`] if only one of the containers has conditions, [`Error::Shape`] if the widths of
-    /// conditions differ. In both cases nothing is appended.
+    /// [`Error::Missing`] if only one of the containers has conditions; [`Error::Shape`] if the conditions
+    /// have different widths. In both cases nothing is appended.
     fn append(&mut self, mut other: Self) -> Result<()>
     where
         Self: parts::Owned,
@@ -108,7 +110,8 @@ pub trait Container: parts::Parts {
     /// Appends the elements of other containers, one container after another.
     ///
     /// # Errors
-    /// The errors of [`append`](Self::append). Containers before the failing one stay appended.
+    /// The errors of [`append`](Self::append). If a container can't be appended, those before it stay
+    /// appended.
     fn extend(&mut self, others: impl IntoIterator<Item = Self>) -> Result<()>
     where
         Self: parts::Owned,
@@ -119,7 +122,7 @@ pub trait Container: parts::Parts {
     /// Sets a condition vector for each element, `[n, C]`, and replaces earlier conditions.
     ///
     /// # Errors
-    /// [`Error::Shape`] for a tensor that isn't `[n, C]`.
+    /// [`Error::Shape`] unless the tensor is `[n, C]`, where n is the number of elements.
     fn with_conditions(mut self, conditions: Tensor) -> Result<Self>
     where
         Self: parts::Owned,
@@ -128,10 +131,11 @@ pub trait Container: parts::Parts {
         Ok(self)
     }
 
-    /// Moves the conditions, which are the only tensor, to a device. States and actions stay on the host.
+    /// Moves the conditions to a device. They are the only tensor of a container; states and actions stay on
+    /// the host.
     ///
     /// # Errors
-    /// [`Error::Torch`] for a device that can't be used.
+    /// [`Error::Torch`] if the device can't be used.
     fn to_device(mut self, device: Device) -> Result<Self>
     where
         Self: parts::Owned,
@@ -145,7 +149,7 @@ pub trait Container: parts::Parts {
 
 impl<C: parts::Parts> Container for C {}
 
-/// Returns the values at these rows.
+/// Returns the values of these rows.
 pub(super) fn pick<T: Copy>(values: &[T], rows: &[usize]) -> Vec<T> {
     rows.iter().map(|&row| values[row]).collect()
 }

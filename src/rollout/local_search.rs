@@ -11,25 +11,24 @@ use crate::{Error, Result, Rng};
 pub enum Acceptance {
     /// Accepts a proposal if its reward is larger: hill climbing.
     Greedy,
-    /// The Metropolis-Hastings rule, which keeps objects distributed in proportion to the reward if they
-    /// already are.
+    /// Accepts by the Metropolis-Hastings rule. If objects are distributed in proportion to the reward before
+    /// the search, they are so after it, too.
     MetropolisHastings,
 }
 
-/// Local search (Kim et al., *Local Search GFlowNets*, 2024). A proposal takes some backward steps from an
-/// object by P_B, and continues forwards by P_F to another object.
+/// Local search (Kim et al., *Local Search GFlowNets*, 2024). A proposal is made from an object by some
+/// backward steps sampled from P_B, followed by forward steps sampled from P_F that lead to another object.
 ///
 /// The number of backward steps is drawn uniformly from `1..=max_back`; backward steps also stop at the
 /// initial state. Let x be the object and s the turning state, at which the backward steps stop. By
-/// Metropolis-Hastings a proposal x' is accepted with probability
-/// `min(1, R(x') P_B(x' -> s) P_F(s -> x) q(k') / (R(x) P_B(x -> s) P_F(s -> x') q(k)))`. Probabilities are
-/// those of the paths taken, k and k' are the numbers of steps between s and both objects, and q(k) is the
-/// probability to turn at s after k backward steps. Other implementations leave q out, or fix the number of
-/// steps. That is wrong if trajectories differ in length, because x might not be reachable from x' in the
-/// same number of steps.
+/// Metropolis-Hastings a proposal x' is accepted with probability `min(1, R(x') P_B(x' -> s) P_F(s -> x)
+/// q(k') / (R(x) P_B(x -> s) P_F(s -> x') q(k)))`. P_B and P_F are the probabilities of the paths taken. k
+/// and k' are the numbers of steps from x and x' back to s. q(k) is the probability that the backward steps
+/// stop at s after k steps. Other implementations leave q out, or fix the number of steps. Both are wrong if
+/// trajectories differ in length, because x might not be reachable from x' in the same number of steps.
 ///
-/// Local search changes which objects are sampled, but not the training target: objectives that accept any
-/// trajectories can learn from its objects, on paths sampled backwards.
+/// Local search changes which objects are sampled, but not the training target. Objectives that accept any
+/// trajectories can learn from the objects that it finds, on paths to them that are sampled backwards.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct LocalSearch {
     /// The number of successive proposals per object, at least 1.
@@ -41,7 +40,7 @@ pub struct LocalSearch {
 }
 
 impl LocalSearch {
-    /// Checks that both numbers are positive.
+    /// Checks that `rounds` and `max_back` are positive.
     ///
     /// # Errors
     /// [`Error::Config`] for a search without backward steps or without proposals.
@@ -54,11 +53,12 @@ impl LocalSearch {
         }
     }
 
-    /// Returns the log of the probability that backward steps end after `steps` steps. They end at the
-    /// initial state in any case, and at another state only after the number of steps that was drawn.
+    /// Returns the log of the probability that the backward steps of a proposal stop after `steps` steps.
+    /// They stop at the initial state, or else after the number of steps that was drawn. `is_initial` is
+    /// `true` if the state reached is the initial state.
     fn log_turn(self, steps: usize, is_initial: bool) -> f64 {
         let max = self.max_back;
-        // The number of values of `1..=max` that lead to `steps` steps.
+        // The number of values in `1..=max` that lead to `steps` steps if they are drawn.
         let n_draws = match steps {
             // The initial state has no parent, so no step is taken from there.
             0 => return if is_initial { 0.0 } else { f64::NEG_INFINITY },
@@ -70,13 +70,14 @@ impl LocalSearch {
     }
 }
 
-/// The number of steps of a path between an object and the turning state, and the path's log-probabilities.
+/// The number of steps of a path between an object and the turning state, and the log-probabilities of the
+/// path.
 #[derive(Clone, Copy, Default)]
 struct PathLogs {
     steps: usize,
-    /// The log-probability in the direction of sampling.
+    /// The log-probability of the path in the direction in which it was sampled.
     log_prob: f64,
-    /// The log-probability in the opposite direction.
+    /// The log-probability of the same path in the opposite direction.
     reverse_log_prob: f64,
 }
 
@@ -84,9 +85,9 @@ impl<E: Env> Sampler<'_, E> {
     /// Runs a local search from each of these objects, and returns the resulting objects and their
     /// log-rewards.
     ///
-    /// Proposals are accepted by rewards for the environment's measure over states, as in training
-    /// ([`Symmetry::log_symmetry`](crate::env::Symmetry::log_symmetry),
-    /// [`Symmetry::log_multiplicity`](crate::env::Symmetry::log_multiplicity)).
+    /// Proposals are accepted by log R with the same corrections as in training, for symmetry
+    /// ([`Symmetry::log_symmetry`](crate::env::Symmetry::log_symmetry)) and for objects of several states
+    /// ([`Symmetry::log_multiplicity`](crate::env::Symmetry::log_multiplicity)).
     ///
     /// ```
     /// use gfn::{policy::UniformPolicy, rollout::{Acceptance, LocalSearch, Sampler}, examples::{Chain, Positions}, Rng};
@@ -117,12 +118,12 @@ impl<E: Env> Sampler<'_, E> {
         self.local_search_from(search, objects, &log_reward, reward, rng)
     }
 
-    /// Same as [`local_search`](Self::local_search), for objects with the log-rewards `known`: the reward is
-    /// evaluated only for proposals, `rounds` per object.
+    /// Runs a local search like [`local_search`](Self::local_search), from objects whose log-rewards `known`
+    /// are given. The reward is evaluated only for the proposals, of which there are `rounds` per object.
     ///
     /// # Errors
-    /// As for [`local_search`](Self::local_search), and [`Error::Shape`] unless there is one log-reward per
-    /// object.
+    /// The errors of [`local_search`](Self::local_search); [`Error::Shape`] unless there is one log-reward
+    /// per object.
     pub fn local_search_from(
         &self,
         search: LocalSearch,
@@ -181,9 +182,9 @@ impl<E: Env> Sampler<'_, E> {
         Ok((states, log_ratio.collect()))
     }
 
-    /// Samples steps from each state, at most `limits[i]` from state `i`, and replaces the states by the
-    /// states reached. Backward steps stop at the initial state. Forward steps must reach a finished object
-    /// within the limit. The exit isn't counted as a step.
+    /// Samples steps from each state, at most `limits[i]` from state `i`, and replaces each state by the
+    /// state reached. Backward steps stop at the initial state. Forward steps must reach a finished object
+    /// within the limit; otherwise an error is returned. The exit isn't counted as a step.
     fn take_steps(
         &self,
         direction: Direction,
@@ -227,7 +228,7 @@ impl<E: Env> Sampler<'_, E> {
         Ok(paths)
     }
 
-    /// Returns the log-probability of one action for each state.
+    /// Returns the log-probability of one action in each state.
     fn log_probs(&self, direction: Direction, states: &E::States, actions: &E::Actions) -> Result<Vec<f64>> {
         let rows: Vec<usize> = (0..states.len()).collect();
         Ok(to_host(&self.evaluate(direction, states, &[], None)?.log_prob(&rows, actions)?))

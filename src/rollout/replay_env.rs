@@ -6,11 +6,11 @@ use crate::io::malformed;
 use crate::policy::{Policy, UniformPolicy};
 use crate::{Error, Result};
 
-/// An environment whose trajectories can be stored in compact form ([`Walks`](super::Walks)) and replayed, as
-/// replay buffers, data sets and checkpoints do.
+/// An environment whose trajectories can be stored in compact form ([`Walks`](super::Walks)) and replayed.
+/// Replay buffers, data sets and checkpoints store trajectories in this form.
 ///
-/// Every [`DiscreteEnv`] implements this trait. A continuous environment implements how its actions are
-/// written, read and checked, and can then be used with the trainer.
+/// Every [`DiscreteEnv`] implements this trait. A continuous environment must implement how its actions are
+/// written, read and checked; a trainer can then use it.
 ///
 /// ```
 /// use gfn::{env::{Env, Slots}, rollout::ReplayEnv, examples::Chain};
@@ -21,15 +21,15 @@ use crate::{Error, Result};
 /// # Ok::<(), gfn::Error>(())
 /// ```
 pub trait ReplayEnv: Env + Sized {
-    /// The untrained policy: [`UniformPolicy`] for discrete environments, a comparable policy for continuous
-    /// ones.
+    /// The type of the untrained policy: [`UniformPolicy`] for discrete environments, a comparable policy for
+    /// continuous environments.
     type Uniform: Policy<Self>;
 
-    /// Returns the untrained policy. It prefills replay buffers and samples the backward paths of
-    /// [`UniformBackward`](crate::train::ReplayPath::UniformBackward).
+    /// Returns the untrained policy. A trainer samples from it to prefill replay buffers, and uses its
+    /// backward policy for [`UniformBackward`](crate::train::ReplayPath::UniformBackward).
     fn uniform(&self) -> Self::Uniform;
 
-    /// Checks external forward actions, one for each state, before they are taken.
+    /// Checks forward actions from outside, one for each state, before they are taken.
     ///
     /// # Errors
     /// [`Error::IllegalAction`], [`Error::IllegalStep`] or [`Error::Contract`] for the first illegal action,
@@ -37,7 +37,7 @@ pub trait ReplayEnv: Env + Sized {
     fn check_actions(&self, states: &Self::States, actions: &Self::Actions) -> Result<()>;
 
     /// Returns a backward action for each of these states, none of which is initial. The action must be the
-    /// same at every call, and following these actions must reach the initial state.
+    /// same in every call, and a sequence of these actions must reach the initial state.
     ///
     /// # Errors
     /// [`Error::NoLegalAction`] for a state without a backward action.
@@ -46,26 +46,27 @@ pub trait ReplayEnv: Env + Sized {
     /// Returns an empty batch of actions.
     fn no_actions(&self) -> Self::Actions;
 
-    /// Converts actions to a tensor of kind i64 or f64, with one row per action.
+    /// Converts actions to a tensor with dtype i64 or f64 and one row per action.
     /// [`read_actions`](Self::read_actions) restores them bit for bit.
     fn write_actions(&self, actions: &Self::Actions) -> Tensor;
 
-    /// Converts a tensor of any origin to actions. It only checks kind and shape;
-    /// [`check_actions`](Self::check_actions) refuses illegal actions when they are taken.
+    /// Converts a tensor, for example from a file, to actions. It checks only dtype and shape;
+    /// [`check_actions`](Self::check_actions) refuses illegal actions before they are taken.
     ///
     /// # Errors
-    /// [`Error::Contract`] for a tensor of another kind or shape.
+    /// [`Error::Contract`] for a tensor with another dtype or shape.
     fn read_actions(&self, tensor: &Tensor) -> Result<Self::Actions>;
 
-    /// Returns a short text that identifies the environment of a file. It differs between environments whose
-    /// actions have different meanings.
+    /// Returns a short text that identifies the environment in a file. Environments in which the same action
+    /// has different meanings have different texts.
     ///
     /// # Errors
     /// The errors of the environment.
     fn fingerprint(&self) -> Result<String>;
 
-    /// Returns a hash of the legal actions of these states. A resumed run compares it to detect a changed
-    /// environment. Defaults to 0, for environments whose actions can't be listed.
+    /// Returns a hash of the legal actions of these states. A resumed run compares it with the saved hash, to
+    /// detect that the environment has changed. The default is 0, for environments whose actions can't be
+    /// listed.
     fn allowed(&self, _states: &Self::States) -> u64 {
         0
     }
@@ -110,8 +111,8 @@ impl<E: DiscreteEnv> ReplayEnv for E {
             _ => None,
         };
         let slots = slots.ok_or_else(|| malformed("actions"))?;
-        // A number that doesn't fit is mapped to a slot that no state has, which is refused as illegal when
-        // it is taken.
+        // A number that doesn't fit in 32 bits is mapped to a slot that no state has. The slot is refused as
+        // illegal before it is taken.
         Ok(Slots(slots.into_iter().map(|slot| u32::try_from(slot).unwrap_or(Slots::NONE)).collect()))
     }
 

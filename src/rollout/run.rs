@@ -1,4 +1,4 @@
-//! The roll-out loop, which both directions, all policies and the replay of stored walks share.
+//! The roll-out loop. It is used in both directions, for all policies, and for the replay of stored actions.
 
 use super::Trajectories;
 use crate::env::{Direction, Env, Rows};
@@ -7,14 +7,14 @@ use crate::{Error, Result};
 /// The settings of a roll-out.
 pub(crate) struct Rollout {
     pub(crate) direction: Direction,
-    /// The number of steps after which the roll-out fails.
+    /// The number of steps after which the roll-out fails with an error.
     pub(crate) max_steps: usize,
-    /// `true` to store every state. Otherwise the result has terminal states only, which needs less memory
-    /// and is enough to fill a buffer.
+    /// `true` to store every state. Otherwise only terminal states are stored, which needs less memory and is
+    /// enough to fill a replay buffer.
     pub(crate) keep_states: bool,
 }
 
-/// Rows collected step by step for the whole batch, sorted into trajectory order at the end.
+/// The rows of all trajectories, collected step by step. They are sorted by trajectory at the end.
 struct StepRows<E: Env> {
     /// The number of steps of each trajectory so far.
     lengths: Vec<usize>,
@@ -22,7 +22,7 @@ struct StepRows<E: Env> {
     actions: Option<E::Actions>,
     reverse: Option<E::Actions>,
     exit: Vec<bool>,
-    /// The trajectory and the step of each row.
+    /// The trajectory of each row and the index of its step.
     origins: Vec<(usize, usize)>,
 }
 
@@ -43,7 +43,7 @@ impl<E: Env> StepRows<E> {
     }
 }
 
-/// Appends `more` to `rows`, if both exist; an empty `rows` becomes `more`.
+/// Appends `more` to `rows` if both are `Some`. If `rows` is `None`, it becomes `more`.
 fn append<R: Rows>(rows: &mut Option<R>, more: Option<R>) {
     match (rows.as_mut(), more) {
         (Some(rows), Some(more)) => rows.append(more),
@@ -55,9 +55,9 @@ fn append<R: Rows>(rows: &mut Option<R>, more: Option<R>) {
 impl Rollout {
     /// Runs from `start` until every trajectory is finished, and returns the trajectories in forward order.
     ///
-    /// `choose(states, live, lengths)` returns an action for each unfinished trajectory: `states` are their
-    /// states, `live` their indices, and `lengths` the number of steps of all trajectories so far. Finished
-    /// trajectories leave the batch.
+    /// `choose(states, live, lengths)` returns an action for each unfinished trajectory: `states` are the
+    /// states of these trajectories, `live` their indices, and `lengths` the number of steps of all
+    /// trajectories so far. Finished trajectories leave the batch.
     pub(crate) fn run<E: Env>(
         &self,
         env: &E,
@@ -94,7 +94,8 @@ impl Rollout {
             let step = env.step(self.direction, &mut states, &actions)?;
             match self.direction {
                 Direction::Forward => rows.push(&live, before, actions, step.reverse),
-                // A backward step becomes a forward row that starts in the parent.
+                // A backward step is stored as the forward transition that it undoes, which starts in the
+                // parent.
                 Direction::Backward => {
                     rows.push(&live, self.keep_states.then(|| states.clone()), step.reverse, actions);
                 }
@@ -113,8 +114,8 @@ impl Rollout {
         self.finish(rows, terminal, &ended_at)
     }
 
-    /// Sorts the rows into trajectory order. `ended_at` holds the trajectory of each terminal state of a
-    /// forward roll-out.
+    /// Sorts the rows by trajectory and step. `ended_at` holds the index of the trajectory of each terminal
+    /// state, for a forward roll-out.
     fn finish<E: Env>(
         &self,
         rows: StepRows<E>,

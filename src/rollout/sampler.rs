@@ -10,14 +10,14 @@ use crate::policy::{Policy, evaluate_direction};
 use crate::tensor::select_rows;
 use crate::{Result, Rng, runtime};
 
-/// Default limit on the steps of a roll-out.
+/// The default limit on the number of steps of a roll-out.
 const DEFAULT_MAX_STEPS: usize = 100_000;
 
 /// Samples trajectories of an environment from a policy.
 ///
-/// Finished trajectories leave the batch. If the policy has parameters and there are no conditions, equal
-/// states are evaluated once per step. The same seed gives the same trajectories, bit for bit, with any
-/// number of rayon threads.
+/// A trajectory that is finished isn't evaluated in later steps. If the policy has parameters and there are
+/// no conditions, equal states are evaluated once per step. The same seed gives the same trajectories, bit
+/// for bit, with any number of rayon threads.
 ///
 /// ```
 /// use gfn::{policy::UniformPolicy, rollout::Sampler, examples::Chain, Rng};
@@ -43,23 +43,23 @@ impl<E: Env> std::fmt::Debug for Sampler<'_, E> {
 }
 
 impl<'a, E: Env> Sampler<'a, E> {
-    /// Creates a sampler without exploration, limited to 100,000 steps.
+    /// Creates a sampler without exploration and with a limit of 100,000 steps.
     #[must_use]
     pub fn new(env: &'a E, policy: &'a dyn Policy<E>) -> Self {
         runtime::prepare();
         Self { env, policy, exploration: Exploration::on_policy(), max_steps: DEFAULT_MAX_STEPS }
     }
 
-    /// Sets the exploration of forward sampling; backward sampling has none. Exploration changes which
-    /// actions are sampled, but not the training target. Defaults to [`Exploration::on_policy`].
+    /// Sets the exploration of forward sampling; backward sampling has no exploration. Exploration changes
+    /// which actions are sampled, but not the training target. The default is [`Exploration::on_policy`].
     #[must_use]
     pub fn exploration(mut self, exploration: Exploration) -> Self {
         self.exploration = exploration;
         self
     }
 
-    /// Sets the number of steps after which sampling stops with [`Error::StepLimit`](crate::Error::StepLimit).
-    /// Defaults to 100,000.
+    /// Sets the number of steps after which sampling stops with
+    /// [`Error::StepLimit`](crate::Error::StepLimit). The default is 100,000.
     #[must_use]
     pub fn max_steps(mut self, max_steps: usize) -> Self {
         self.max_steps = max_steps;
@@ -76,11 +76,11 @@ impl<'a, E: Env> Sampler<'a, E> {
         self.forward_from(&draw_instances(self.env, n, rng), None, rng)
     }
 
-    /// Samples a trajectory of each of these instances.
+    /// Samples one trajectory in each of these instances.
     ///
     /// # Errors
-    /// As for [`forward`](Self::forward), and [`Error::OutOfRange`](crate::Error::OutOfRange) for an instance that
-    /// the environment doesn't have.
+    /// The errors of [`forward`](Self::forward); [`Error::OutOfRange`](crate::Error::OutOfRange) for an
+    /// instance that the environment doesn't have.
     pub fn forward_of(&self, instances: &[u32], rng: &mut Rng) -> Result<Trajectories<E>> {
         check_instances(self.env, instances)?;
         self.forward_from(instances, None, rng)
@@ -89,7 +89,8 @@ impl<'a, E: Env> Sampler<'a, E> {
     /// Samples a trajectory for each row of `conditions`, `[n, C]`.
     ///
     /// # Errors
-    /// As for [`forward`](Self::forward), and [`Error::Shape`](crate::Error::Shape) for conditions of another shape.
+    /// The errors of [`forward`](Self::forward); [`Error::Shape`](crate::Error::Shape) if `conditions` has
+    /// another shape.
     pub fn forward_conditional(&self, conditions: &Tensor, rng: &mut Rng) -> Result<Trajectories<E>> {
         let n = conditions.size().first().copied().unwrap_or(1) as usize;
         self.forward_from(&draw_instances(self.env, n, rng), Some(conditions), rng)
@@ -99,19 +100,20 @@ impl<'a, E: Env> Sampler<'a, E> {
         self.rollout(Direction::Forward, self.env.initial(instances), conditions, true, rng)
     }
 
-    /// Samples `n` walks from the initial state: trajectories without the states in between. This needs less
-    /// time and memory than [`forward`](Self::forward).
+    /// Samples `n` trajectories from the initial state, and returns only their actions and terminal states
+    /// (`Walks`). This needs less time and memory than [`forward`](Self::forward).
     ///
     /// # Errors
-    /// As for [`forward`](Self::forward).
+    /// The errors of [`forward`](Self::forward).
     pub fn walks(&self, n: usize, rng: &mut Rng) -> Result<Walks<E>> {
         self.walks_from(&draw_instances(self.env, n, rng), None, rng)
     }
 
-    /// Samples a walk for each row of `conditions`, `[n, C]`.
+    /// Samples a trajectory for each row of `conditions`, `[n, C]`, and returns only the actions and terminal
+    /// states.
     ///
     /// # Errors
-    /// As for [`forward_conditional`](Self::forward_conditional).
+    /// The errors of [`forward_conditional`](Self::forward_conditional).
     pub fn walks_conditional(&self, conditions: &Tensor, rng: &mut Rng) -> Result<Walks<E>> {
         let n = conditions.size().first().copied().unwrap_or(1) as usize;
         self.walks_from(&draw_instances(self.env, n, rng), Some(conditions), rng)
@@ -124,19 +126,21 @@ impl<'a, E: Env> Sampler<'a, E> {
     }
 
     /// Samples a backward trajectory from each of these finished objects by P_B, without exploration. The
-    /// result is in forward order.
+    /// returned trajectories are in forward order.
     ///
     /// # Errors
-    /// As for [`forward`](Self::forward).
+    /// The errors of [`forward`](Self::forward).
     pub fn backward(&self, terminal: &E::States, rng: &mut Rng) -> Result<Trajectories<E>> {
         check_instances(self.env, &self.env.instances(terminal))?;
         self.rollout(Direction::Backward, terminal.clone(), None, true, rng)
     }
 
-    /// Same as [`backward`](Self::backward), under conditions, `[n, C]`, with one row for each object.
+    /// Samples backward trajectories as [`backward`](Self::backward) does, under conditions, `[n, C]`, with
+    /// one row for each object.
     ///
     /// # Errors
-    /// As for [`forward`](Self::forward), and [`Error::Shape`](crate::Error::Shape) for conditions of another shape.
+    /// The errors of [`forward`](Self::forward); [`Error::Shape`](crate::Error::Shape) if `conditions` has
+    /// another shape.
     pub fn backward_conditional(
         &self,
         terminal: &E::States,
@@ -157,14 +161,15 @@ impl<'a, E: Env> Sampler<'a, E> {
     ) -> Result<Trajectories<E>> {
         let checked = conditions.map(|c| Conditions::checked(c.shallow_clone(), start.len())).transpose()?;
         let rollout = Rollout { direction, max_steps: self.max_steps, keep_states };
-        // Equal states may have different conditions, and without a network merging them saves nothing.
+        // Equal states are merged unless they may have different conditions. Without a network, merging them
+        // saves no time.
         let merges = conditions.is_none() && self.policy.parameters().is_some();
         let on_host = if conditions.is_none() { self.policy.on_host(direction) } else { None };
         let exploration = match direction {
             Direction::Forward => self.exploration,
             Direction::Backward => Exploration::on_policy(),
         };
-        // Sampling needs no gradients, because `score` evaluates the samples again.
+        // Sampling needs no gradients, because training evaluates the sampled states again.
         let sampled = tch::no_grad(|| {
             rollout.run(self.env, start, |states, live, _| {
                 let groups = group_states(self.env, states, merges);
@@ -180,7 +185,7 @@ impl<'a, E: Env> Sampler<'a, E> {
         Ok(Trajectories { conditions: checked, ..sampled })
     }
 
-    /// Evaluates P_F or P_B of each state. `live` holds the row of each state's condition.
+    /// Evaluates P_F or P_B of each state. `live[i]` is the row of `conditions` for state `i`.
     pub(super) fn evaluate(
         &self,
         direction: Direction,

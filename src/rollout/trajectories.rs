@@ -43,7 +43,7 @@ impl<E: Env> std::fmt::Debug for Trajectories<E> {
 }
 
 impl<E: Env> Trajectories<E> {
-    /// The number of trajectories.
+    /// Returns the number of trajectories.
     #[must_use]
     pub fn len(&self) -> usize {
         self.offsets.len() - 1
@@ -55,57 +55,57 @@ impl<E: Env> Trajectories<E> {
         self.len() == 0
     }
 
-    /// The number of transitions of all trajectories, exit actions included.
+    /// Returns the number of transitions of all trajectories, exit actions included.
     #[must_use]
     pub fn n_transitions(&self) -> usize {
         self.exit.len()
     }
 
-    /// The first row of each trajectory, followed by the number of rows, `[n + 1]`.
+    /// Returns the first row of each trajectory, followed by the number of rows, `[n + 1]`.
     #[must_use]
     pub fn offsets(&self) -> &[usize] {
         &self.offsets
     }
 
-    /// The state before each action, trajectory by trajectory: every visited state except terminal states
-    /// without an exit.
+    /// Returns the state before each action, trajectory by trajectory. These are all visited states, except
+    /// terminal states that are reached without an exit action.
     #[must_use]
     pub fn states(&self) -> &E::States {
         &self.states
     }
 
-    /// The forward action of each transition.
+    /// Returns the forward action of each transition.
     #[must_use]
     pub fn actions(&self) -> &E::Actions {
         &self.actions
     }
 
-    /// The backward action that undoes each transition, in the labels of the state after the transition;
-    /// meaningless for exits.
+    /// Returns the backward action that undoes each transition, in the labels of the state after the
+    /// transition. The entries of exits have no meaning.
     #[must_use]
     pub fn reverse_actions(&self) -> &E::Actions {
         &self.reverse
     }
 
-    /// `true` for each exit action.
+    /// Returns `true` for each transition that is an exit action.
     #[must_use]
     pub fn is_exit(&self) -> &[bool] {
         &self.exit
     }
 
-    /// The finished objects, one per trajectory.
+    /// Returns the finished objects, one per trajectory.
     #[must_use]
     pub fn terminal_states(&self) -> &E::States {
         &self.terminal
     }
 
-    /// The condition vectors, `[n, C]`, if there are any.
+    /// Returns the condition vectors, `[n, C]`; `None` without conditions.
     #[must_use]
     pub fn conditions(&self) -> Option<&Tensor> {
         self.conditions.as_ref().map(|c| &c.0)
     }
 
-    /// The mean number of actions per trajectory, exits included; 0 without trajectories.
+    /// Returns the mean number of actions per trajectory, exits included; 0 without trajectories.
     #[must_use]
     pub fn mean_len(&self) -> f64 {
         self.n_transitions() as f64 / self.len().max(1) as f64
@@ -122,7 +122,7 @@ impl<E: Env> Trajectories<E> {
         Ok(self)
     }
 
-    /// The recorded log-rewards, from a file or from [`with_log_rewards`](Self::with_log_rewards).
+    /// Returns the recorded log-rewards, from a file or from [`with_log_rewards`](Self::with_log_rewards).
     #[must_use]
     pub fn recorded_log_rewards(&self) -> Option<&[f64]> {
         self.log_rewards.as_deref()
@@ -136,10 +136,11 @@ impl<E: Env> Trajectories<E> {
         log_rewards(reward, &self.terminal, self.conditions())
     }
 
-    /// Returns terminal states and actions, the form stored in a replay buffer. [`replay`](Self::replay)
-    /// restores trajectories from it.
+    /// Returns the actions and terminal states of the trajectories, which a replay buffer stores.
+    /// [`replay`](Self::replay) restores the trajectories from the actions.
     ///
-    /// In an environment up to isomorphism both use labels in the order of insertion.
+    /// In an environment up to isomorphism, nodes are labelled in the order in which they were inserted, in
+    /// actions and terminal states.
     ///
     /// # Errors
     /// The errors of [`Symmetry::to_insertion_order`](crate::env::Symmetry::to_insertion_order).
@@ -150,7 +151,7 @@ impl<E: Env> Trajectories<E> {
     }
 }
 
-/// Returns the rows of these walks, and the offsets that divide the rows into walks.
+/// Returns the rows of the chosen trajectories, and the offsets that divide these rows into trajectories.
 pub(crate) fn rows_of(offsets: &[usize], walks: &[usize]) -> (Vec<usize>, Vec<usize>) {
     let (mut rows, mut starts) = (Vec::new(), vec![0]);
     for &i in walks {
@@ -185,7 +186,7 @@ impl<E: Env> Owned for Trajectories<E> {
             (Some(first), Some(second)) => Some([first, second].concat()),
             (recorded, None) if other.exit.is_empty() => recorded,
             (None, recorded) if self.exit.is_empty() => recorded,
-            // The elements of one side have no recorded values.
+            // The trajectories of one side have no recorded values, so the joined batch has none.
             _ => None,
         };
         let shift = self.exit.len();
@@ -202,26 +203,28 @@ impl<E: Env> Owned for Trajectories<E> {
 }
 
 impl<E: ReplayEnv> Trajectories<E> {
-    /// Replays stored or external walks step by step from the initial state, and returns the trajectories.
-    /// Every action is checked.
+    /// Replays the actions of stored or external trajectories, each from its initial state, and returns the
+    /// trajectories. Every action is checked.
     ///
-    /// In an environment up to isomorphism the states are labelled in the order of insertion.
+    /// In an environment up to isomorphism the nodes of states are labelled in the order in which they were
+    /// inserted.
     ///
     /// # Errors
     /// [`Error::IllegalAction`] (in continuous environments [`Error::IllegalStep`]) for an action that isn't
-    /// legal in its state, with the index of the trajectory as row; [`Error::Contract`] for a walk that
+    /// legal in its state, with the index of the trajectory as row; [`Error::Contract`] for a trajectory that
     /// continues after a terminal state or stops before it, and for offsets that don't divide the actions
-    /// into walks; [`Error::Config`] for an environment of several instances.
+    /// into trajectories; [`Error::Config`] for an environment of several instances.
     pub fn replay(env: &E, actions: &E::Actions, offsets: &[usize]) -> Result<Self> {
         check_one_instance(env, "one; `Trajectories::replay_of` takes the instance of each walk")?;
         Self::replay_of(env, &vec![0; offsets.len().saturating_sub(1)], actions, offsets)
     }
 
-    /// Same as [`replay`](Self::replay), for walks of these instances of the environment.
+    /// Replays actions as [`replay`](Self::replay) does, for trajectories of the given instances of the
+    /// environment.
     ///
     /// # Errors
-    /// As for [`replay`](Self::replay); [`Error::OutOfRange`] for an instance that the environment doesn't
-    /// have, [`Error::Shape`] unless there is an instance for each walk.
+    /// The errors of [`replay`](Self::replay); [`Error::OutOfRange`] for an instance that the environment
+    /// doesn't have; [`Error::Shape`] unless there is one instance for each trajectory.
     pub fn replay_of(env: &E, instances: &[u32], actions: &E::Actions, offsets: &[usize]) -> Result<Self> {
         let n = offsets.len().saturating_sub(1);
         check_len("instances", n, instances.len(), "give the instance of each walk")?;
@@ -256,9 +259,9 @@ impl<E: ReplayEnv> Trajectories<E> {
         Ok(out)
     }
 
-    /// Returns a trajectory to each of these finished objects, along the backward actions of
-    /// [`ReplayEnv::way_back`], in forward order. Its last action is the exit, if the environment has an
-    /// exit.
+    /// Returns a trajectory to each of these finished objects. The backward actions come from
+    /// [`ReplayEnv::way_back`]; the result is in forward order. The last action is the exit, if the
+    /// environment has an exit.
     pub(super) fn default_paths(env: &E, terminal: &E::States) -> Result<Self> {
         if terminal.is_empty() {
             return Ok(Self {
@@ -277,15 +280,15 @@ impl<E: ReplayEnv> Trajectories<E> {
     }
 }
 
-/// Maximum number of steps of a default path.
+/// The maximum number of steps of a default path.
 const MAX_STEPS_BACK: usize = 1_000_000;
 
-/// Returns the error for a walk that ends too early or too late.
+/// Returns the error for recorded actions that end before a terminal state or continue after it.
 fn walk_end(check: &'static str, trajectory: usize, steps: usize) -> Error {
     Error::contract(check, format!("trajectory {trajectory} after {steps} steps"))
 }
 
-/// Replaces the row in an error, an index into `live`, by the index of the trajectory.
+/// Replaces the row in an error, which is an index into `live`, by the index of the trajectory.
 fn in_trajectory(error: Error, live: &[usize]) -> Error {
     match error {
         Error::IllegalAction { row, direction, slot, n_slots, n_legal, detail } => {

@@ -8,7 +8,7 @@ use crate::Result;
 use crate::condition::Conditions;
 use crate::env::{Env, Reward, Rows, log_rewards};
 
-/// A view of single transitions of [`Trajectories`], for training on transitions.
+/// A view of single transitions of [`Trajectories`], for training on transitions instead of trajectories.
 /// [`Container`](super::Container) selects and samples transitions. To join transitions of several batches,
 /// join the trajectories.
 ///
@@ -23,12 +23,12 @@ use crate::env::{Env, Reward, Rows, log_rewards};
 #[derive(Debug)]
 pub struct Transitions<'a, E: Env> {
     trajectories: &'a Trajectories<E>,
-    /// The rows of the transitions in the trajectories.
+    /// The rows of the transitions in `trajectories`.
     rows: Vec<usize>,
 }
 
-/// A view of states of [`Trajectories`], without the paths to them. A state is a finished object, or was
-/// visited before. [`Container`](super::Container) selects and samples states.
+/// A view of states of [`Trajectories`], without the paths to them. Each state is a finished object, or was
+/// visited on the way to one. [`Container`](super::Container) selects and samples states.
 ///
 /// ```
 /// use gfn::{policy::UniformPolicy, rollout::{Container, Sampler}, examples::{Chain, Positions}, Rng};
@@ -47,12 +47,12 @@ pub struct Transitions<'a, E: Env> {
 #[derive(Debug)]
 pub struct StatesContainer<'a, E: Env> {
     trajectories: &'a Trajectories<E>,
-    /// State indices, see [`Trajectories::at`].
+    /// The indices of the states, as [`Trajectories::at`] defines them.
     indices: Vec<usize>,
 }
 
 impl<E: Env> Transitions<'_, E> {
-    /// The number of transitions.
+    /// Returns the number of transitions.
     #[must_use]
     pub fn len(&self) -> usize {
         self.rows.len()
@@ -64,26 +64,27 @@ impl<E: Env> Transitions<'_, E> {
         self.rows.is_empty()
     }
 
-    /// The state before each transition.
+    /// Returns the state before each transition.
     #[must_use]
     pub fn states(&self) -> E::States {
         self.trajectories.states.select(&self.rows)
     }
 
-    /// The forward action of each transition.
+    /// Returns the forward action of each transition.
     #[must_use]
     pub fn actions(&self) -> E::Actions {
         self.trajectories.actions.select(&self.rows)
     }
 
-    /// The state after each transition; for exits, the state before.
+    /// Returns the state after each transition. An exit doesn't change the state, so it returns the state
+    /// before it.
     #[must_use]
     pub fn next_states(&self) -> E::States {
         self.trajectories.at(&self.next_indices())
     }
 
-    /// The backward action that undoes each transition, in the labels of the state after the transition;
-    /// meaningless for exits.
+    /// Returns the backward action that undoes each transition, in the labels of the state after the
+    /// transition. The entries of exits have no meaning.
     #[must_use]
     pub fn reverse_actions(&self) -> E::Actions {
         self.trajectories.reverse.select(&self.rows)
@@ -101,14 +102,15 @@ impl<E: Env> Transitions<'_, E> {
         self.rows.iter().map(|&row| self.trajectories.exit[row]).collect()
     }
 
-    /// The condition vector of each transition, `[n, C]`, if there are any.
+    /// Returns the condition vector of each transition, `[n, C]`; `None` without conditions.
     #[must_use]
     pub fn conditions(&self) -> Option<Tensor> {
         self.trajectories.conditions_at(&self.rows)
     }
 
     /// Returns log R of the object that each transition finishes; `None` for a transition that doesn't finish
-    /// an object. (torchgfn has minus infinity there, which can't be distinguished from a reward of zero.)
+    /// an object. (torchgfn returns minus infinity for such transitions, which can't be distinguished from a
+    /// reward of zero.)
     ///
     /// # Errors
     /// The errors of [`log_rewards`](crate::env::log_rewards).
@@ -117,8 +119,9 @@ impl<E: Env> Transitions<'_, E> {
     }
 
     /// Converts each transition to a trajectory of its own. A transition that doesn't finish its object is
-    /// followed by the next row, which counts as an exit. The second result is `true` for each such added
-    /// row. Rewards of finished objects are evaluated unless they were recorded.
+    /// followed by the next row of its trajectory, which then counts as an exit. The second result is `true`
+    /// for each row that was added in this way. Rewards of finished objects are evaluated unless they were
+    /// recorded.
     pub(crate) fn cut_out(&self, reward: &dyn Reward<E::States>) -> Result<(Trajectories<E>, Vec<bool>)> {
         let trajectories = self.trajectories;
         let next = trajectories.next_rows();
@@ -161,7 +164,7 @@ impl<E: Env> Transitions<'_, E> {
         Ok((pieces, ahead))
     }
 
-    /// The state index of the state after each transition.
+    /// Returns the index of the state after each transition, as `Trajectories::at` defines it.
     fn next_indices(&self) -> Vec<usize> {
         let next = self.trajectories.next_rows();
         let n = self.trajectories.n_transitions();
@@ -170,7 +173,7 @@ impl<E: Env> Transitions<'_, E> {
 }
 
 impl<E: Env> StatesContainer<'_, E> {
-    /// The number of states.
+    /// Returns the number of states.
     #[must_use]
     pub fn len(&self) -> usize {
         self.indices.len()
@@ -182,19 +185,19 @@ impl<E: Env> StatesContainer<'_, E> {
         self.indices.is_empty()
     }
 
-    /// The states.
+    /// Returns the states.
     #[must_use]
     pub fn states(&self) -> E::States {
         self.trajectories.at(&self.indices)
     }
 
-    /// Returns `true` for each finished object.
+    /// Returns `true` for each state that is a finished object.
     #[must_use]
     pub fn finished(&self) -> Vec<bool> {
         self.trajectories.are_terminal(&self.indices)
     }
 
-    /// The condition vector of each state, `[n, C]`, if there are any.
+    /// Returns the condition vector of each state, `[n, C]`; `None` without conditions.
     #[must_use]
     pub fn conditions(&self) -> Option<Tensor> {
         self.trajectories.conditions_at(&self.indices)
@@ -235,18 +238,19 @@ impl<E: Env> Trajectories<E> {
         ends.flat_map(|(i, ends)| (ends[0] + 1..ends[1]).map(Ok).chain([Err(i)])).collect()
     }
 
-    /// A view of all transitions, trajectory by trajectory.
+    /// Returns a view of all transitions, trajectory by trajectory.
     #[must_use]
     pub fn transitions(&self) -> Transitions<'_, E> {
         Transitions { trajectories: self, rows: (0..self.n_transitions()).collect() }
     }
 
-    /// A view of all visited states, trajectory by trajectory: first the unfinished states, then the terminal
-    /// state.
+    /// Returns a view of all visited states, trajectory by trajectory: first the unfinished states, then the
+    /// terminal state.
     #[must_use]
     pub fn visited_states(&self) -> StatesContainer<'_, E> {
         let n = self.n_transitions();
-        // The state before an exit is the terminal state, which is added after the rows.
+        // An exit doesn't change the state, so the state before it is the terminal state, which is added
+        // after the other states of the trajectory.
         let inner = |row: &usize| !self.exit[*row];
         let ends = self.offsets.windows(2).enumerate();
         let indices = ends.flat_map(|(i, ends)| (ends[0]..ends[1]).filter(inner).chain([n + i])).collect();
@@ -266,7 +270,7 @@ impl<E: Env> Trajectories<E> {
         indices.iter().map(|&index| index >= self.n_transitions()).collect()
     }
 
-    /// Returns the condition of the trajectory that each state index belongs to.
+    /// Returns the condition of the trajectory to which each of these state indices belongs.
     fn conditions_at(&self, indices: &[usize]) -> Option<Tensor> {
         let n = self.n_transitions();
         let owner = |&index: &usize| match index.checked_sub(n) {
@@ -277,8 +281,7 @@ impl<E: Env> Trajectories<E> {
         self.conditions.as_ref().map(|conditions| conditions.pick(&owners).0)
     }
 
-    /// Evaluates a reward, and returns log R of each state index of a terminal state; `None` for other
-    /// states.
+    /// Evaluates a reward, and returns log R of the state at each index; `None` if the state isn't terminal.
     fn log_rewards_at(&self, indices: &[usize], reward: &dyn Reward<E::States>) -> Result<Vec<Option<f64>>> {
         let ends: Vec<usize> = indices.iter().filter_map(|index| index.checked_sub(self.n_transitions())).collect();
         if ends.is_empty() {

@@ -7,14 +7,14 @@ use crate::condition::Conditions;
 use crate::env::{Env, Rows};
 use crate::{Error, Result};
 
-/// Trajectories in compact form: terminal states and the forward actions that lead to them, without
-/// intermediate states.
+/// Trajectories in compact form, called walks: terminal states and the forward actions that lead to them,
+/// without intermediate states.
 ///
 /// The actions of walk `i` are `offsets[i]..offsets[i + 1]`, exits included. In an environment up to
-/// isomorphism they use labels in the order of insertion, and lead to a state isomorphic to the terminal
-/// state. Walks from a buffer that stores only terminal states have no actions.
+/// isomorphism the actions use labels in the order in which nodes were inserted, and lead to a state that is
+/// isomorphic to the terminal state. Walks from a buffer that stores only terminal states have no actions.
 ///
-/// [`Container`](super::Container) selects, samples and joins them.
+/// [`Container`](super::Container) selects, samples and joins walks.
 pub struct Walks<E: Env> {
     /// The forward actions, walk by walk.
     pub actions: E::Actions,
@@ -22,7 +22,7 @@ pub struct Walks<E: Env> {
     pub offsets: Vec<usize>,
     /// The finished objects, one per walk.
     pub terminal: E::States,
-    /// The condition vector of each walk, `[n, C]`, if there are any.
+    /// The condition vector of each walk, `[n, C]`; `None` without conditions.
     pub conditions: Option<Conditions>,
 }
 
@@ -40,7 +40,7 @@ impl<E: Env> std::fmt::Debug for Walks<E> {
 }
 
 impl<E: Env> Walks<E> {
-    /// The number of walks.
+    /// Returns the number of walks.
     #[must_use]
     pub fn len(&self) -> usize {
         self.offsets.len() - 1
@@ -52,7 +52,7 @@ impl<E: Env> Walks<E> {
         self.len() == 0
     }
 
-    /// The condition vectors, `[n, C]`, if there are any.
+    /// Returns the condition vectors, `[n, C]`; `None` without conditions.
     #[must_use]
     pub fn conditions(&self) -> Option<&Tensor> {
         self.conditions.as_ref().map(|c| &c.0)
@@ -93,9 +93,9 @@ impl<E: Env> Owned for Walks<E> {
 }
 
 impl<E: ReplayEnv> Walks<E> {
-    /// Returns a walk to each of these finished objects, along the backward actions of
-    /// [`ReplayEnv::way_back`]. In an environment up to isomorphism the objects get labels in the order of
-    /// insertion.
+    /// Returns a walk to each of these finished objects. The backward actions come from
+    /// [`ReplayEnv::way_back`]. In an environment up to isomorphism nodes are labelled in the order in which
+    /// they were inserted.
     pub(crate) fn default_paths(env: &E, terminal: &E::States) -> Result<Self> {
         Trajectories::default_paths(env, terminal)?.walks(env)
     }
@@ -103,7 +103,7 @@ impl<E: ReplayEnv> Walks<E> {
     /// Replays these walks step by step, and returns the trajectories, with the conditions of the walks.
     ///
     /// # Errors
-    /// [`Error::Missing`] for walks without actions, and the errors of [`Trajectories::replay`].
+    /// [`Error::Missing`] for walks without actions; the errors of [`Trajectories::replay`].
     pub fn replay(&self, env: &E) -> Result<Trajectories<E>> {
         if !self.has_paths() {
             return Err(Error::missing(

@@ -1,4 +1,4 @@
-//! Batches of rows, and the grouping of equal ones.
+//! Batches of rows, and the grouping of equal rows.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
@@ -9,7 +9,7 @@ use crate::{Error, Result};
 
 /// A batch of rows: states or actions.
 pub trait Rows: Clone + Send + Sync {
-    /// The number of rows.
+    /// Returns the number of rows.
     fn len(&self) -> usize;
 
     /// Returns `true` if there is no row.
@@ -17,28 +17,29 @@ pub trait Rows: Clone + Send + Sync {
         self.len() == 0
     }
 
-    /// Returns the rows at these indices, in this order and with repetitions.
+    /// Returns the rows at these indices, in this order. An index may occur several times.
     #[must_use]
     fn select(&self, rows: &[usize]) -> Self;
 
     /// Appends the rows of another batch.
     fn append(&mut self, other: Self);
 
-    /// Returns the rows in another order, given as a permutation. Same as [`select`](Rows::select), but it may move
-    /// rows instead of copying them.
+    /// Returns the rows in another order, given as a permutation. The result is that of
+    /// [`select`](Rows::select), but rows may be moved instead of copied.
     #[must_use]
     fn permute(self, order: &[usize]) -> Self {
         self.select(order)
     }
 
-    /// Describes a row, for messages. If it is `None` (the default), messages show the key of the row.
+    /// Describes a row in words, for messages. If it returns `None` (the default), messages show the key of
+    /// the row instead.
     fn describe(&self, _row: usize) -> Option<String> {
         None
     }
 
     /// Groups equal rows, so that a network evaluates each distinct row only once.
     ///
-    /// By default each row is a group.
+    /// By default each row is a group of its own.
     fn group(&self) -> Grouping {
         Grouping::identity(self.len())
     }
@@ -106,7 +107,8 @@ impl Grouping {
         Self { first: (0..n).collect(), of: (0..n).collect() }
     }
 
-    /// Groups rows by a hash and an exact comparison, so that a collision of hashes never merges different rows.
+    /// Groups equal rows by their hashes and an exact comparison. Rows with equal hashes that differ stay in
+    /// different groups.
     ///
     /// ```
     /// use gfn::env::Grouping;
@@ -133,7 +135,7 @@ impl Grouping {
         out
     }
 
-    /// Groups rows by a key.
+    /// Groups rows with equal keys.
     pub(crate) fn by_key<K: Hash + Eq>(keys: impl IntoIterator<Item = K>) -> Self {
         let mut groups = HashMap::new();
         let mut out = Self { first: Vec::new(), of: Vec::new() };
@@ -148,24 +150,26 @@ impl Grouping {
         out
     }
 
-    /// Returns `true` if some rows are equal.
+    /// Returns `true` if some group has several rows.
     #[must_use]
     pub fn merges(&self) -> bool {
         self.first.len() < self.of.len()
     }
 }
 
-/// Classes of rows for which a policy returns the same result, although the rows aren't equal: up to isomorphism,
-/// graphs that differ only in their labels. A policy is evaluated for one row of each class.
+/// Classes of rows for which a policy returns the same result, although the rows aren't equal. In an
+/// environment up to isomorphism these are graphs that differ only in their labels. A policy is evaluated for
+/// one row of each class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Classes {
-    /// The classes; the first row of a class represents it.
+    /// The classes as groups of rows. The first row of a class represents it.
     pub grouping: Grouping,
-    /// The nodes of each row, in an order that all rows of a class share.
+    /// The nodes of each row, in an order in which they correspond to each other in all rows of a class.
     pub orders: Vec<SmallVec<[u32; 16]>>,
 }
 
-/// A hasher that returns the number that it gets, because the rows are hashed already.
+/// A hasher that returns the number that it gets. The keys are hashes already, so they needn't be hashed
+/// again.
 #[derive(Default)]
 struct Identity(u64);
 

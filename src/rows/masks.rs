@@ -3,19 +3,20 @@
 use crate::direction::Direction;
 use crate::{Error, Result};
 
-/// A block of logits, `[rows, width]`. The rows of state `i` are `row_ptr[i]..row_ptr[i + 1]`.
+/// A block of logits, `[rows, width]`, for one action type. The rows of state `i` are
+/// `row_ptr[i]..row_ptr[i + 1]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
     /// The name of the action type, for messages.
     pub name: String,
-    /// The number of columns: logits per anchor row.
+    /// The number of columns, which is the number of logits per row.
     pub width: usize,
-    /// The first row of each state, followed by the number of rows.
+    /// The index of the first row of each state, followed by the number of rows.
     pub row_ptr: Vec<usize>,
 }
 
 impl Block {
-    /// The number of rows of the whole block.
+    /// Returns the number of rows of the block, for all states.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.row_ptr.last().copied().unwrap_or(0)
@@ -24,13 +25,14 @@ impl Block {
 
 /// The slots of a batch of states, and the legal slots among them.
 ///
-/// A state's slots are its rows of the first block (row by row), followed by its rows of the second block, and so on.
-/// A tensor environment with `A` actions has one block with one row per state and width `A`.
+/// A state's slots are its rows of the first block (row by row), followed by its rows of the second block,
+/// and so on. An environment with the same `A` actions in every state has one block, with one row per state
+/// and width `A`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Masks {
     /// The direction of the actions.
     pub direction: Direction,
-    /// The blocks, in the order of a network's logits.
+    /// The blocks, in the order in which a network returns their logits.
     pub blocks: Vec<Block>,
     /// The index in `legal` of each state's first slot, followed by the number of slots.
     pub slot_ptr: Vec<usize>,
@@ -41,7 +43,8 @@ pub struct Masks {
 }
 
 impl Masks {
-    /// Creates the masks of a tensor environment; `legal` holds rows of `width` entries.
+    /// Creates the masks of an environment with the same `width` actions in every state. `legal` has a row of
+    /// `width` entries per state.
     ///
     /// # Errors
     /// [`Error::Shape`] if `legal` isn't a whole number of rows.
@@ -54,8 +57,8 @@ impl Masks {
         Ok(Self::of_rows(direction, n, width, legal, has_exit))
     }
 
-    /// Creates the masks of a tensor environment, same as [`dense`](Self::dense), from `n` rows that are known to
-    /// have `width` entries.
+    /// Creates the same masks as [`dense`](Self::dense), for `n` states. The caller ensures that `legal` has
+    /// `n` rows of `width` entries.
     #[must_use]
     pub fn of_rows(direction: Direction, n: usize, width: usize, legal: Vec<bool>, has_exit: bool) -> Self {
         debug_assert_eq!(legal.len(), n * width, "one entry per action of each state");
@@ -69,8 +72,8 @@ impl Masks {
         }
     }
 
-    /// Merges the blocks into one block with a row per state, as networks on vectors need it, if all states have the
-    /// same number of slots. Otherwise the blocks don't change.
+    /// Merges the blocks into one block with one row per state, which networks on vectors need. If states
+    /// have different numbers of slots, the blocks don't change.
     #[must_use]
     pub fn in_one_block(mut self) -> Self {
         let width = self.slot_ptr.get(1).copied().unwrap_or(0);
@@ -82,7 +85,7 @@ impl Masks {
         self
     }
 
-    /// The number of states.
+    /// Returns the number of states.
     #[must_use]
     pub fn len(&self) -> usize {
         self.slot_ptr.len() - 1
@@ -94,10 +97,10 @@ impl Masks {
         self.len() == 0
     }
 
-    /// Returns `true` for each legal slot of state `row`.
+    /// Returns one entry per slot of state `row`: `true` if the slot is legal.
     ///
     /// # Panics
-    /// If there is no such row.
+    /// If there is no state `row`.
     #[must_use]
     pub fn row(&self, row: usize) -> &[bool] {
         &self.legal[self.slot_ptr[row]..self.slot_ptr[row + 1]]
@@ -106,7 +109,7 @@ impl Masks {
     /// Returns the number of legal slots of state `row`.
     ///
     /// # Panics
-    /// If there is no such row.
+    /// If there is no state `row`.
     #[must_use]
     pub fn n_legal(&self, row: usize) -> usize {
         self.row(row).iter().filter(|&&legal| legal).count()
@@ -115,8 +118,8 @@ impl Masks {
     /// Iterates over the legal slots of state `row`, in ascending order.
     ///
     /// # Panics
-    /// If there is no such row, or if the number of its slots doesn't fit in 32 bits (four gigabytes of masks for one
-    /// state; [`Slots::slot`](super::Slots::slot) refuses them with an error).
+    /// If there is no state `row`, or if the number of its slots doesn't fit in 32 bits (four gigabytes of
+    /// masks for one state; [`Slots::slot`](super::Slots::slot) refuses such a number with an error).
     pub fn legal_slots(&self, row: usize) -> impl Iterator<Item = u32> + '_ {
         let row = self.row(row);
         assert!(row.len() <= u32::MAX as usize, "a state has {} slots, more than 32 bits can number", row.len());
@@ -126,7 +129,7 @@ impl Masks {
     /// Returns `true` if a slot of state `row` is the exit action.
     ///
     /// # Panics
-    /// If there is no such row.
+    /// If there is no state `row`.
     #[must_use]
     pub fn is_exit(&self, row: usize, slot: u32) -> bool {
         self.has_exit && slot as usize + 1 == self.row(row).len()
@@ -135,7 +138,8 @@ impl Masks {
     /// Checks that `slot` is legal in state `row`.
     ///
     /// # Errors
-    /// [`Error::IllegalAction`] if it isn't; `detail` describes the action.
+    /// [`Error::IllegalAction`] if the slot isn't legal or doesn't exist. `detail` describes the action in
+    /// the message.
     pub fn check(&self, row: usize, slot: u32, detail: impl FnOnce() -> String) -> Result<()> {
         let legal = self.row(row);
         if legal.get(slot as usize).copied() == Some(true) {
@@ -147,7 +151,7 @@ impl Masks {
             slot: slot as usize,
             n_slots: legal.len(),
             n_legal: self.n_legal(row),
-            // A number that isn't a slot can't be described.
+            // `detail` is called only for an existing slot, because it can't describe another.
             detail: if (slot as usize) < legal.len() { detail() } else { "there is no such slot".into() },
         })
     }

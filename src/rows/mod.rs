@@ -1,4 +1,5 @@
-//! Batches: states and actions as rows, and the legal actions of each state. [`env`](mod@crate::env) exports all items.
+//! Batches: states and actions as rows, and the legal actions of each state. [`env`](mod@crate::env) exports
+//! all items of this module.
 
 mod batch;
 mod masks;

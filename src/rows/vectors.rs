@@ -20,10 +20,11 @@ pub struct Vectors<T> {
 /// ```
 pub type VectorStates = Vectors<u16>;
 
-/// Points: states and actions of continuous environments.
+/// Vectors of real numbers: states and actions of continuous environments.
 ///
-/// Points are on the host in f64, for any kind and device of a network, because they are stored and replayed, and
-/// because densities are computed from small differences of points. Points are equal if their bits are equal.
+/// Points are on the host in f64, whatever the dtype and device of a network, because they are stored and
+/// replayed, and because densities are computed from small differences of points. Points are equal if their
+/// bits are equal.
 ///
 /// ```
 /// use gfn::env::{Reals, Rows};
@@ -32,9 +33,10 @@ pub type VectorStates = Vectors<u16>;
 /// ```
 pub type Reals = Vectors<f64>;
 
-/// A number type of the entries of vectors.
+/// A number type that the entries of vectors can have.
 pub trait Entry: Copy + Send + Sync + std::fmt::Debug {
-    /// Returns bits that identify the number: equal entries have equal bits, other entries have other bits.
+    /// Returns bits that identify the number: equal entries have equal bits, and different entries have
+    /// different bits.
     fn bits(self) -> u64;
 }
 
@@ -51,7 +53,7 @@ impl Entry for f64 {
 }
 
 impl<T: Entry> Vectors<T> {
-    /// Creates `n` vectors of `width` equal entries.
+    /// Creates `n` vectors of `width` entries, all equal to `value`.
     ///
     /// # Panics
     /// If `width` is 0.
@@ -61,7 +63,7 @@ impl<T: Entry> Vectors<T> {
         Self { width, values: vec![value; n * width] }
     }
 
-    /// Creates vectors of `W` entries.
+    /// Creates vectors of `W` entries, one from each array.
     #[must_use]
     pub fn from_rows<const W: usize>(rows: impl IntoIterator<Item = [T; W]>) -> Self {
         const { assert!(W > 0, "a vector has at least one entry") };
@@ -84,32 +86,33 @@ impl<T: Entry> Vectors<T> {
         Ok(Self { width, values })
     }
 
-    /// Creates vectors from rows that are known to have `width` entries each.
+    /// Creates vectors from rows. The caller ensures that each row has `width` entries.
     pub(crate) fn of_rows(width: usize, rows: Vec<Vec<T>>) -> Self {
         Self { width, values: rows.concat() }
     }
 
-    /// The number of entries per vector.
+    /// Returns the number of entries per vector.
     #[must_use]
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// The entries of all vectors, row by row.
+    /// Returns the entries of all vectors, row by row.
     #[must_use]
     pub fn values(&self) -> &[T] {
         &self.values
     }
 
-    /// The entries of all vectors, row by row, mutably, for [`step`](crate::env::Env::step).
+    /// Returns the entries of all vectors, row by row, for changes in place, as
+    /// [`step`](crate::env::Env::step) makes them.
     pub fn values_mut(&mut self) -> &mut [T] {
         &mut self.values
     }
 
-    /// The entries of vector `i`.
+    /// Returns the entries of vector `i`.
     ///
     /// # Panics
-    /// If there is no such row.
+    /// If there is no vector `i`.
     #[must_use]
     pub fn row(&self, i: usize) -> &[T] {
         &self.values[i * self.width..(i + 1) * self.width]
@@ -122,10 +125,10 @@ impl<T: Entry> Vectors<T> {
 }
 
 impl Reals {
-    /// Converts a tensor `[n, width]` of any kind and device to points.
+    /// Converts a tensor `[n, width]` of any dtype and device to points.
     ///
     /// # Errors
-    /// [`Error::Shape`] for another number of dimensions, or a width of 0.
+    /// [`Error::Shape`] if the tensor doesn't have two dimensions, or if its width is 0.
     pub fn from_tensor(tensor: &Tensor) -> Result<Self> {
         match tensor.size()[..] {
             [_, width] if width > 0 => Self::from_flat(width as usize, crate::tensor::to_host(tensor)),
@@ -138,7 +141,7 @@ impl Reals {
         }
     }
 
-    /// Converts the points to a tensor `[n, width]`.
+    /// Converts the points to a tensor `[n, width]` with this dtype and device.
     pub fn to_tensor(&self, kind: Kind, device: Device) -> Tensor {
         crate::tensor::from_host(&self.values, kind, device).view([self.len() as i64, self.width as i64])
     }
@@ -169,8 +172,8 @@ impl<T: Entry> Rows for Vectors<T> {
     }
 }
 
-/// Returns the hash of a row by multiplication and folding. States differ in few low bits, and a hash table uses high
-/// and low bits.
+/// Returns the hash of a row by multiplication and folding. The fold at the end mixes high bits into the low
+/// bits, because a hash table uses both, and states often differ only in few low bits.
 fn hash<T: Entry>(row: &[T]) -> u64 {
     let mixed = row.iter().fold(0u64, |hash, x| (hash.rotate_left(5) ^ x.bits()).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     mixed ^ mixed >> 32
@@ -213,7 +216,7 @@ mod tests {
         assert_eq!(Reals::from_tensor(&tensor).unwrap(), points);
         assert!(Reals::from_tensor(&tensor.view([6])).is_err());
         assert!(Reals::from_flat(2, vec![1.0]).is_err());
-        // Bits decide: the two zeros are two points, and NaN is equal to itself.
+        // Points are compared by bits: the two zeros are different points, and NaN is equal to itself.
         let odd = Reals::from_rows([[0.0], [-0.0], [f64::NAN], [f64::NAN]]);
         assert_eq!(odd.group().of, [0, 1, 2, 2]);
     }

@@ -1,4 +1,4 @@
-//! The computation of gradients of a loss.
+//! The computation of the gradients of a loss.
 
 use std::sync::OnceLock;
 
@@ -9,14 +9,15 @@ use crate::Result;
 
 static DIFFERENTIATE: OnceLock<fn(&Tensor) -> Result<()>> = OnceLock::new();
 
-/// Sets the function that differentiates losses in this process, instead of libtorch's own call. Use it for a program
-/// whose hooks and autograd functions are written in another language, because libtorch doesn't pass on the errors of
-/// that language. A second call has no effect.
+/// Sets the function that computes the gradients of losses in this process, instead of libtorch's own call.
+/// Use it in a program whose hooks and autograd functions are written in another language, because libtorch
+/// doesn't pass on the errors of that language. A second call has no effect.
 pub fn differentiate_by(function: fn(&Tensor) -> Result<()>) {
     let _ = DIFFERENTIATE.set(function);
 }
 
-/// Adds the gradients of a loss to the tensors that it depends on.
+/// Adds the gradient of a loss with respect to each tensor on which it depends to the gradient of that
+/// tensor.
 ///
 /// # Errors
 /// [`Error::Torch`](crate::Error::Torch) for an error of a hook, a network or an objective; the errors of a

@@ -1,15 +1,15 @@
 //! Treats denormal numbers as zero while libtorch computes gradients.
 //!
-//! The gradient of a softmax contains the probabilities of almost impossible actions. Some processors take a hundred
-//! times as long for numbers of this size. The mode that treats them as zero belongs to a thread, not to a library:
-//! Rust assumes that it isn't set, and a reward in f64 may need denormals. So it is set only during libtorch's
-//! backward passes.
+//! The gradient of a softmax contains the probabilities of almost impossible actions, which may be denormal
+//! numbers. Some processors take a hundred times as long for denormal numbers. The mode that treats them as
+//! zero belongs to a thread, not to a library. Rust assumes that the mode isn't set, and a reward in f64 may
+//! need denormals. Therefore the mode is set only during libtorch's backward passes.
 
-/// Calls `work`, meant to be one libtorch operation, with denormal numbers treated as zero. Restores the thread's mode
-/// afterwards.
+/// Calls `work` with denormal numbers treated as zero, and restores the mode of the thread afterwards. `work`
+/// should be a single libtorch operation.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn flushing_denormals<T>(work: impl FnOnce() -> T) -> T {
-    /// Restores the mode even if `work` panics.
+    /// The previous mode, which is restored when this value is dropped, even if `work` panics.
     struct Restore(u32);
     impl Drop for Restore {
         fn drop(&mut self) {
@@ -23,13 +23,13 @@ pub(crate) fn flushing_denormals<T>(work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// Calls `work`. Other processors handle denormals at full speed.
+/// Calls `work` without changing the mode, because other processors handle denormals at full speed.
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) fn flushing_denormals<T>(work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// Returns the SSE control register.
+/// Returns the SSE control register of this thread, which contains the mode.
 #[cfg(target_arch = "x86_64")]
 fn mode() -> u32 {
     let mut mode = 0_u32;

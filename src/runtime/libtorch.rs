@@ -1,4 +1,4 @@
-//! The use of CUDA by the libtorch of this process.
+//! Access to CUDA in the libtorch of this process.
 
 use std::path::Path;
 #[cfg(target_os = "linux")]
@@ -8,11 +8,12 @@ use std::sync::OnceLock;
 /// The reason why CUDA can't be used, and the remedy.
 pub(super) type Refusal = (String, &'static str);
 
-/// Returns the number of GPUs that can be used; an error if CUDA can't be used. The first call loads libtorch's CUDA
-/// part, and the answer is kept.
+/// Returns the number of GPUs that can be used; an error if CUDA can't be used. The first call loads
+/// libtorch's CUDA library; later calls return the result of the first.
 ///
-/// Nothing in a binary refers to `libtorch_cuda`, so the linker drops it and CUDA seems absent on any machine. It is
-/// therefore loaded here, from the folder of the running libtorch, before libtorch is called.
+/// Nothing in a binary refers to `libtorch_cuda`, so the linker drops it, and libtorch would report on any
+/// machine that there is no CUDA. The library is therefore loaded here, from the folder of the running
+/// libtorch, before libtorch is asked for GPUs.
 pub(super) fn n_gpus() -> &'static Result<usize, Refusal> {
     static FOUND: OnceLock<Result<usize, Refusal>> = OnceLock::new();
     FOUND.get_or_init(|| {
@@ -37,9 +38,9 @@ pub(super) fn n_gpus() -> &'static Result<usize, Refusal> {
 fn load_cuda() -> Result<(), Refusal> {
     use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 
-    // Without a call, the linker might have dropped libtorch itself.
+    // The call refers to libtorch, because otherwise the linker might have dropped libtorch itself.
     let _ = tch::get_num_threads();
-    // The build script reports the folder of the libtorch that this crate was linked against.
+    // The build script passes on the folder of the libtorch with which this crate was linked.
     let built_with = option_env!("GFN_LIBTORCH_LIB").map(PathBuf::from);
     let Some(folder) = mapped("libtorch_cpu.so").or_else(|| built_with.filter(|lib| lib.is_dir())) else {
         return Err((
@@ -61,7 +62,8 @@ fn load_cuda() -> Result<(), Refusal> {
     let library = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_GLOBAL) };
     match library {
         Ok(library) => {
-            // Registered kernels point into the library, so it must stay loaded until the process ends.
+            // Kernels that were registered point into the library, so it must stay loaded until the process
+            // ends.
             std::mem::forget(library);
             Ok(())
         }
@@ -75,11 +77,12 @@ fn load_cuda() -> Result<(), Refusal> {
 
 #[cfg(not(target_os = "linux"))]
 fn load_cuda() -> Result<(), Refusal> {
-    // On other systems the linker keeps the library.
+    // Nothing is to be loaded, because on other systems the linker keeps the library.
     Ok(())
 }
 
-/// Returns the message of the innermost error of a chain: the loader's own message, which names the missing library.
+/// Returns the message of the innermost error of a chain. This is the loader's message, which names the
+/// missing library.
 #[cfg(target_os = "linux")]
 fn innermost(error: &dyn std::error::Error) -> String {
     let mut error = error;
@@ -89,17 +92,18 @@ fn innermost(error: &dyn std::error::Error) -> String {
     error.to_string()
 }
 
-/// Returns the folder of a library that is mapped into this process.
+/// Returns the folder of a library that is mapped into this process; `None` if it isn't mapped.
 #[cfg(target_os = "linux")]
 fn mapped(library: &str) -> Option<PathBuf> {
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
     maps.lines().find_map(|line| folder_of(line, library))
 }
 
-/// Returns the folder of `library`, if this line of `/proc/self/maps` is about it.
+/// Returns the folder of `library` if this line of `/proc/self/maps` maps it.
 #[cfg(target_os = "linux")]
 fn folder_of(line: &str, library: &str) -> Option<PathBuf> {
-    // The fields before the path contain no slash, and a path may contain spaces.
+    // The path begins at the first slash, because the fields before it contain no slash. The path itself may
+    // contain spaces.
     let path = Path::new(&line[line.find('/')?..]);
     (path.file_name()? == library).then(|| path.parent().map(Path::to_path_buf))?
 }

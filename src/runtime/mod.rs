@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-/// The device of tensors, as a user names it: `cpu`, `cuda` (the first GPU) or `cuda:N`.
+/// The device of tensors, as a user writes it: `cpu`, `cuda` (the first GPU) or `cuda:N`.
 ///
 /// ```
 /// use gfn::runtime::DeviceKind;
@@ -43,15 +43,15 @@ pub enum DeviceKind {
     /// The CPU.
     #[default]
     Cpu,
-    /// An NVIDIA GPU, by its index.
+    /// The NVIDIA GPU with this index, counted from 0.
     Cuda(usize),
 }
 
 impl DeviceKind {
-    /// Converts it to a device of tch.
+    /// Converts the device to a device of tch.
     ///
     /// # Errors
-    /// [`Error::Device`] with the reason and a remedy if CUDA or that GPU can't be used.
+    /// [`Error::Device`] with the reason and a remedy if CUDA or the GPU with this index can't be used.
     pub fn resolve(self) -> Result<tch::Device> {
         let Self::Cuda(index) = self else {
             return Ok(tch::Device::Cpu);
@@ -106,7 +106,7 @@ impl From<DeviceKind> for String {
     }
 }
 
-/// The set-up of this process: its threads and its device.
+/// The set-up of this process: its numbers of threads and its device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Runtime {
     threads: Threads,
@@ -115,27 +115,28 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// Sets up this process and resolves the device.
+    /// Sets up the threads and the allocator of this process, and resolves the device.
     ///
-    /// * A single number sets rayon's threads, which step, mask and encode states and compute rewards. libtorch's
-    ///   products (its intra-op and inter-op pools) use one thread. [`Threads`] sets both.
-    /// * glibc's allocator keeps large blocks instead of returning them to the system at each operation.
+    /// * If `threads` is a single number, rayon gets this number of threads, which step, mask and encode
+    ///   states and compute rewards, and libtorch's pools (intra-op and inter-op) get one thread. [`Threads`]
+    ///   sets both numbers.
+    /// * glibc's allocator keeps large blocks for later operations instead of returning them to the system.
     ///
-    /// Call it once, at the start of `main`. A second call with the same `threads` changes only the device. A program
-    /// that doesn't call it gets one libtorch thread and rayon's default with its first trainer or sampler, unless it
-    /// has chosen by `OMP_NUM_THREADS`, `MKL_NUM_THREADS`, `RAYON_NUM_THREADS`, `tch::set_num_threads` or a custom
-    /// global rayon pool.
+    /// Call it once, at the start of `main`. A second call with the same `threads` changes only the device.
+    /// If a program doesn't call it, its first trainer or sampler gives libtorch one thread and leaves
+    /// rayon's default, unless the program has chosen by `OMP_NUM_THREADS`, `MKL_NUM_THREADS`,
+    /// `RAYON_NUM_THREADS`, `tch::set_num_threads` or a custom global rayon pool.
     ///
     /// # Threads and reproducibility
-    /// The same seed gives the same bits for any number of *rayon* threads. *libtorch's* products and sums round
-    /// differently for each number of threads (and each kind of processor), so runs with different numbers of
-    /// libtorch threads diverge after some steps: they are equally good, but not equal. So any single number gives
-    /// the same bits.
+    /// The same seed gives the same bits for any number of *rayon* threads. *libtorch's* products and sums
+    /// round differently for each number of threads (and each type of processor). Runs with different numbers
+    /// of libtorch threads therefore diverge after some steps: they are equally good, but not equal. If
+    /// `threads` is a single number, libtorch has one thread, so any such number gives the same bits.
     ///
     /// # Threads and speed
-    /// Work on states and rewards is split over rayon's threads only while measurements show that this is faster than
-    /// the calling thread alone, so that busy cores cost little. With two or more threads the calling thread, usually
-    /// the main thread, is one of rayon's threads.
+    /// Work on states and rewards is split over rayon's threads only while measurements show that this is
+    /// faster than the calling thread alone. If other programs use the cores, little time is lost. With two
+    /// or more threads the calling thread, usually the main thread, is one of rayon's threads.
     ///
     /// libtorch's threads spin while they wait for each other. Several threads speed up large products on an
     /// otherwise idle machine. If other processes use the same cores, each wait can take a scheduler time slice, and
@@ -147,26 +148,26 @@ impl Runtime {
     ///   numbers (from an earlier call, or because rayon was used before);
     /// * [`Error::Device`] if the device can't be used.
     pub fn new(threads: impl Into<Threads>, device: DeviceKind) -> Result<Self> {
-        // Resolved first, so that a failed request for a GPU leaves the process unchanged.
+        // The device is resolved first, so that a failed request for a GPU leaves the process unchanged.
         let resolved = device.resolve()?;
         let threads = threads.into();
         threads.set()?;
         Ok(Self { threads, kind: device, device: resolved })
     }
 
-    /// The numbers of rayon and libtorch threads.
+    /// Returns the numbers of rayon and libtorch threads.
     #[must_use]
     pub fn threads(&self) -> Threads {
         self.threads
     }
 
-    /// The device, as the user named it.
+    /// Returns the device as the user wrote it.
     #[must_use]
     pub fn kind(&self) -> DeviceKind {
         self.kind
     }
 
-    /// The device, as tch names it.
+    /// Returns the device as a device of tch.
     #[must_use]
     pub fn device(&self) -> tch::Device {
         self.device

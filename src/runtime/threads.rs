@@ -6,8 +6,9 @@ use std::sync::{Mutex, Once, PoisonError};
 use super::denormals::flushing_denormals;
 use crate::{Error, Result, parallel};
 
-/// The numbers of threads. A single number sets rayon's threads; libtorch's products then use one thread. On busy
-/// cores several libtorch threads can be ten times slower than one, because they spin while they wait for each other.
+/// The numbers of threads of rayon and libtorch. If a single number is given, it is rayon's; libtorch then
+/// uses one thread. If other programs use the cores, several libtorch threads can be ten times slower than
+/// one, because they spin while they wait for each other.
 ///
 /// ```
 /// use gfn::runtime::Threads;
@@ -15,10 +16,11 @@ use crate::{Error, Result, parallel};
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Threads {
-    /// The number of threads of rayon's pool, which steps, masks and encodes states and evaluates small networks. The
-    /// number changes no bit of a result.
+    /// The number of threads of rayon's pool, which steps, masks and encodes states and evaluates small
+    /// networks. Results are the same, bit for bit, with any number.
     pub rayon: usize,
-    /// The number of threads of libtorch's pools, which split large products and sums. Each number rounds differently.
+    /// The number of threads of libtorch's pools, which split large products and sums. Results with different
+    /// numbers differ by rounding.
     pub libtorch: usize,
 }
 
@@ -28,15 +30,17 @@ impl From<usize> for Threads {
     }
 }
 
-/// The numbers of threads of this process, once they are set. Neither rayon's pool nor libtorch's can be built twice.
+/// The numbers of threads of this process; `None` until they are set. They can't be changed, because neither
+/// rayon's pool nor libtorch's can be built twice.
 static CURRENT: Mutex<Option<Threads>> = Mutex::new(None);
 
 impl Threads {
-    /// Returns `f` of each item, in order, or the first error. Rewards use it for the states of a batch.
+    /// Returns `f` of each item, in order, or the first error. Rewards use it to process the states of a
+    /// batch in parallel.
     ///
-    /// Rayon's threads share the items if each gets at least `per_thread` items and if measurements show that this is
-    /// faster than the calling thread alone. A replica on a thread processes all items itself. The result doesn't
-    /// depend on the choice.
+    /// The items are split over rayon's threads if each thread gets at least `per_thread` items and if
+    /// measurements show that this is faster than the calling thread alone. In a replica that runs on a
+    /// thread, the items aren't split. The result is the same in all cases.
     ///
     /// ```
     /// let squares = gfn::runtime::Threads::try_map(&[1, 2, 3], 64, |k| Ok(k * k))?;
@@ -55,7 +59,8 @@ impl Threads {
         parallel::try_map_range(items.len(), per_thread, |k| f(&items[k]))
     }
 
-    /// Sets up this process's thread pools, unless they already have these numbers.
+    /// Sets up the thread pools of this process. Returns an error if they already have other numbers of
+    /// threads.
     pub(super) fn set(self) -> Result<()> {
         let mut set = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
         match *set {
@@ -77,8 +82,9 @@ impl Threads {
 
     fn set_rayon(self) -> Result<()> {
         let mut pool = rayon::ThreadPoolBuilder::new().num_threads(self.rayon);
-        // The calling thread works, too. If it only waited, each piece of work would wait for a core that another
-        // program may use. A pool of the calling thread alone would never run the work of other threads.
+        // The calling thread is one of the pool's threads. If it only waited, each piece of work would have
+        // to wait for a core that another program may use. A pool of one thread is separate from the calling
+        // thread, because otherwise nothing would run the work of other threads.
         if self.rayon > 1 && rayon::current_thread_index().is_none() {
             pool = pool.use_current_thread();
         }
@@ -89,12 +95,12 @@ impl Threads {
     fn set_libtorch(self, threads: i32) -> Result<()> {
         tch::set_num_threads(threads);
         if tch::get_num_interop_threads() != threads {
-            // libtorch refuses a second setting, and tch turns that into a panic.
+            // libtorch refuses to set this number twice, and tch turns the refusal into a panic.
             std::panic::catch_unwind(|| tch::set_num_interop_threads(threads)).map_err(|_| other_threads(self))?;
         }
         if threads > 1 {
-            // An operation that is large enough to be split starts libtorch's threads. They inherit the mode of the
-            // thread that starts them, and run only libtorch.
+            // An operation that is large enough to be split starts libtorch's threads. They inherit the mode
+            // for denormal numbers from the thread that starts them, which is why they are started here.
             let _ = flushing_denormals(|| tch::Tensor::ones([1 << 18], (tch::Kind::Float, tch::Device::Cpu)).exp());
         }
         Ok(())
@@ -116,12 +122,14 @@ fn other_threads(threads: Threads) -> Error {
     )
 }
 
-/// Sets defaults for the settings that the program hasn't chosen, before the first trainer or sampler runs.
+/// Sets the thread numbers and allocator thresholds that the program hasn't chosen, before the first trainer
+/// or sampler runs.
 ///
-/// By default libtorch starts one thread per core, and these threads spin while they wait for each other. If rayon's
-/// threads or another program use the same cores, most of the time would be spent waiting. So libtorch gets one
-/// thread, and rayon keeps its default. A program that called [`Runtime::new`](crate::runtime::Runtime::new), or
-/// chose libtorch's threads in another way, keeps its choice.
+/// By default libtorch starts one thread per core, and these threads spin while they wait for each other. If
+/// rayon's threads or another program use the same cores, most of the time is spent waiting. Therefore
+/// libtorch gets one thread, and rayon keeps its default. If the program called
+/// [`Runtime::new`](crate::runtime::Runtime::new), or chose libtorch's threads in another way, nothing is
+/// changed.
 pub(crate) fn prepare() {
     static PREPARED: Once = Once::new();
     PREPARED.call_once(|| {
@@ -136,16 +144,16 @@ pub(crate) fn prepare() {
     });
 }
 
-/// Returns `true` if the program or its user chose the number of libtorch threads. libtorch's default (a thread per
-/// core or per pair of hyperthreads) doesn't count as a choice.
+/// Returns `true` if the program or its user chose the number of libtorch threads. If the number is
+/// libtorch's default (a thread per core or per pair of hyperthreads), nobody has chosen it.
 fn chose_libtorch_threads() -> bool {
     let by_environment = ["OMP_NUM_THREADS", "MKL_NUM_THREADS"].into_iter().any(|name| env::var_os(name).is_some());
     let threads = usize::try_from(tch::get_num_threads()).unwrap_or(1);
     by_environment || cores().into_iter().all(|cores| threads != cores && threads != cores.div_ceil(2))
 }
 
-/// Returns the number of cores that this process may use, and the number of cores of the system. libtorch's default
-/// ignores the limit of a container.
+/// Returns the number of cores that this process may use, and the number of cores of the system. They differ
+/// in a container with a limit, which libtorch's default ignores.
 fn cores() -> [usize; 2] {
     let usable = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     [usable, online_cores().unwrap_or(usable)]
@@ -162,8 +170,9 @@ fn online_cores() -> Option<usize> {
     None
 }
 
-/// Raises glibc's thresholds, so that the memory of large activations is reused instead of mapped, zeroed by the
-/// kernel and unmapped at each operation. Measurements are in `docs/decisions.md`.
+/// Raises thresholds of glibc's allocator, so that the memory of large activations is reused. Otherwise it
+/// would be mapped, zeroed by the kernel and unmapped in each operation. Measurements are in
+/// `docs/decisions.md`.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn keep_memory() {
     const MIB: libc::c_int = 1 << 20;
@@ -187,7 +196,8 @@ mod tests {
     use super::*;
     use crate::runtime::{DeviceKind, Runtime};
 
-    // One test for everything that changes the process, because the tests of one binary share it.
+    // There is one test for everything that changes the process, because the tests of one binary share the
+    // process.
     #[test]
     fn a_process_is_set_up_once() {
         assert!(matches!(Runtime::new(0, DeviceKind::Cpu), Err(Error::Config { setting: "threads", .. })));

@@ -1,7 +1,7 @@
 /// Returns the log of a sum of exponentials of numbers on the host, without overflow or underflow.
 ///
-/// The result is minus infinity without numbers, infinity if one of the numbers is infinity, and NaN if one of them
-/// is NaN.
+/// The result is minus infinity for an empty list, infinity if a number is infinity and none is NaN, and NaN
+/// if a number is NaN.
 ///
 /// ```
 /// use gfn::tensor::log_sum_exp;
@@ -10,7 +10,7 @@
 /// ```
 pub fn log_sum_exp(values: impl IntoIterator<Item = f64, IntoIter: Clone>) -> f64 {
     let values = values.into_iter();
-    // `f64::max` would ignore NaN.
+    // The maximum is computed by a fold, because `f64::max` would ignore NaN.
     let max =
         values.clone().fold(f64::NEG_INFINITY, |max, value| if max.is_nan() || value <= max { max } else { value });
     if max.is_finite() { max + values.map(|value| (value - max).exp()).sum::<f64>().ln() } else { max }

@@ -1,9 +1,10 @@
-//! Sums and log-sum-exps over the segments of a flat tensor. A segment is, for example, the slots of one graph or the
-//! transitions of one trajectory.
+//! Sums and log-sum-exps over the segments of a flat tensor. A segment is a range of entries, for example the
+//! slots of one graph or the transitions of one trajectory.
 
 use tch::{Device, Kind, Tensor};
 
-/// Returns the segment of each entry, `[total]`, from offsets `[segments + 1]`.
+/// Returns the index of the segment of each entry, `[total]`. `offsets`, `[segments + 1]`, are the first
+/// entry of each segment, followed by the number of entries.
 pub fn segment_ids(offsets: &[usize], device: Device) -> Tensor {
     let mut ids = Vec::with_capacity(offsets.last().copied().unwrap_or(0));
     for (segment, ends) in offsets.windows(2).enumerate() {
@@ -12,18 +13,20 @@ pub fn segment_ids(offsets: &[usize], device: Device) -> Tensor {
     Tensor::from_slice(&ids).to_device(device)
 }
 
-/// Returns the sum of each segment, `[segments]`; 0 for an empty segment.
+/// Returns the sum of each segment, `[segments]`; 0 for an empty segment. `ids` are the segments of the
+/// entries.
 pub fn segment_sum(values: &Tensor, ids: &Tensor, segments: usize) -> Tensor {
     Tensor::zeros([segments as i64], (values.kind(), values.device())).index_add(0, ids, values)
 }
 
 /// Returns the log of the sum of exponentials of each segment, `[segments]`; 0 for an empty segment.
 ///
-/// `max` is the largest value of each segment, `[segments]`, a constant that cancels. `empty` is 1 for an empty
-/// segment and 0 for other segments.
+/// `max`, `[segments]`, is the largest value of each segment. It is subtracted before the exponential and
+/// added again, so that no exponential overflows. `empty`, `[segments]`, is 1 for an empty segment and 0 for
+/// other segments.
 pub fn segment_logsumexp(values: &Tensor, ids: &Tensor, max: &Tensor, empty: &Tensor) -> Tensor {
     let scaled = (values - max.index_select(0, ids)).exp();
-    // An empty segment has the sum 1 from `empty`, because the gradient of the log of zero isn't finite.
+    // The sum of an empty segment is set to 1, because the gradient of the log of zero isn't finite.
     empty.index_add(0, ids, &scaled).log() + max
 }
 
@@ -43,7 +46,7 @@ fn segment_max_on_host(values: &Tensor, offsets: &[usize]) -> Tensor {
     from_host(&max.collect::<Vec<_>>(), values.kind(), values.device())
 }
 
-/// Computes the maximum on the device, because a copy to the host would wait for the device.
+/// Returns the maxima, computed on the device, because a copy to the host would wait for the device.
 fn segment_max_on_device(values: &Tensor, offsets: &[usize]) -> Tensor {
     let lengths: Vec<i64> = offsets.windows(2).map(|ends| (ends[1] - ends[0]) as i64).collect();
     let lengths = Tensor::from_slice(&lengths).to_device(values.device());
@@ -75,7 +78,7 @@ pub fn to_host(values: &Tensor) -> Vec<f64> {
     }
 }
 
-/// Creates a flat tensor of a kind on a device from numbers on the host.
+/// Creates a flat tensor with this dtype and device from numbers on the host.
 ///
 /// ```
 /// let tensor = gfn::tensor::from_host(&[0.5, 2.0], tch::Kind::Float, tch::Device::Cpu);

@@ -7,7 +7,8 @@
 
 use tch::{Device, Kind, TchError, Tensor, no_grad};
 
-/// Calls `f` with the elements of a dense, contiguous f32 tensor on the host; `None` for any other tensor.
+/// Calls `f` with the elements of a dense, contiguous f32 tensor on the host, and returns its result; `None`
+/// for any other tensor.
 pub(crate) fn read<R>(tensor: &Tensor, f: impl FnOnce(&[f32]) -> R) -> Option<R> {
     let (data, len) = elements(tensor)?;
     // SAFETY: `elements` has checked that `len` aligned f32 lie at `data`. `tensor` keeps the storage alive, and `f` is
@@ -16,8 +17,9 @@ pub(crate) fn read<R>(tensor: &Tensor, f: impl FnOnce(&[f32]) -> R) -> Option<R>
     Some(f(unsafe { std::slice::from_raw_parts(data, len) }))
 }
 
-/// Calls `f` with the mutable elements of two tensors of the same size. `None` unless both are f32, on the host, dense,
-/// contiguous, and don't overlap.
+/// Calls `f` with the elements of two tensors, which it may change, and returns its result. Returns `None`
+/// unless both tensors are f32, dense, contiguous, on the host and of the same size, and don't overlap in
+/// memory.
 pub(crate) fn write<R>(a: &mut Tensor, b: &mut Tensor, f: impl FnOnce(&mut [f32], &mut [f32]) -> R) -> Option<R> {
     let ((a_data, a_len), (b_data, b_len)) = (elements(a)?, elements(b)?);
     let apart = a_data.wrapping_add(a_len) <= b_data || b_data.wrapping_add(b_len) <= a_data;
@@ -30,15 +32,17 @@ pub(crate) fn write<R>(a: &mut Tensor, b: &mut Tensor, f: impl FnOnce(&mut [f32]
     Some(f(a, b))
 }
 
-/// Tells autograd that a tensor was modified, so that a graph that was recorded before can't be differentiated any
-/// more. Every in-place operation raises the tensor's version; this operation changes nothing else.
+/// Tells autograd that a tensor was modified, so that an earlier computation that recorded its old value
+/// can't be differentiated any more. Every in-place operation raises the version of the tensor. The operation
+/// used here changes nothing else.
 pub(crate) fn mark_modified(tensor: &Tensor) -> Result<(), TchError> {
     no_grad(|| tensor.shallow_clone().f_transpose_(0, 0).map(|_| ()))
 }
 
 /// Returns the address and the number of the elements of a dense, contiguous f32 tensor on the host.
 fn elements(tensor: &Tensor) -> Option<(*mut f32, usize)> {
-    // The order matters: an undefined or sparse tensor has no kind or layout to ask for.
+    // The order of the checks matters: an undefined or sparse tensor has no dtype or layout that can be
+    // requested.
     let plain = tensor.defined()
         && !tensor.is_sparse()
         && !tensor.is_mkldnn()
@@ -50,7 +54,8 @@ fn elements(tensor: &Tensor) -> Option<(*mut f32, usize)> {
     }
     let len = tensor.numel();
     if len == 0 {
-        // libtorch returns a null pointer for no elements, which a slice may not have.
+        // libtorch returns a null pointer for a tensor without elements, but the pointer of a slice can't be
+        // null.
         return Some((std::ptr::NonNull::dangling().as_ptr(), 0));
     }
     let data = tensor.data_ptr().cast::<f32>();

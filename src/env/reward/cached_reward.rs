@@ -11,23 +11,24 @@ use crate::env::{Grouping, Rows};
 use crate::error::check_len;
 use crate::{Error, Result};
 
-/// The number of cached values that are computed a second time, to check that they stay the same.
+/// The number of times that a cached value is computed again, to check that it hasn't changed.
 const N_CHECKS: usize = 16;
-/// The largest difference between two values of one object, relative to the larger of the value and 1. Values are
-/// rounded differently in batches of other objects.
+/// The largest allowed difference between two values of one object, relative to the larger of the first value
+/// and 1. A network rounds values differently in batches of different sizes.
 const TOLERANCE: f64 = 1e-3;
 
 /// A reward whose values are cached: it is computed once per object, however often the object is sampled.
 ///
-/// Use it for rewards that are slow and deterministic: docking, a network, a call into another language. Objects are
-/// identified by keys: those of the environment, or any others. The first 16 times that a batch holds a cached
-/// object, its reward is computed again. A different value is an error, because training would use a reward that the
-/// function no longer returns.
+/// Use it for rewards that are slow and deterministic: docking, a network, a call into another language.
+/// Objects are identified by keys, which may be the keys of the environment or others. The first 16 times
+/// that a batch contains a cached object, the reward of one such object is computed again. A different value
+/// is an error, because the cache would hold a reward that the function no longer returns.
 ///
-/// The cache holds at most `capacity` values, and is emptied when it is full. NaN and +infinity, which no reward may
-/// return, aren't cached. Rewards that depend on conditions can't be cached; `ConditionedReward` of the package
-/// `gfn-extras` combines cached rewards instead. [`log_reward_change`](Reward::log_reward_change) is the difference
-/// of two cached values, even if the reward has a cheaper method.
+/// The cache holds at most `capacity` values, and is emptied when it is full. NaN and +infinity, which no
+/// reward may return, aren't cached. Rewards that depend on conditions can't be cached; `ConditionedReward`
+/// of the package `gfn-extras` combines several cached rewards instead.
+/// [`log_reward_change`](Reward::log_reward_change) is always the difference of two cached values, even if
+/// the wrapped reward can compute it in a cheaper way.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -84,8 +85,8 @@ impl<S: Rows, K: Hash + Eq + Clone + Send> CachedReward<S, K> {
         Ok(Self { reward, keys, capacity, finished: cache(), partial: cache() })
     }
 
-    /// Returns the values of these states: cached ones, and those that `compute` returns for the others. `None` if
-    /// `compute` returns none.
+    /// Returns the value of each of these states: the cached value, or else the value that `compute` returns.
+    /// Returns `None` if `compute` returns `None`.
     fn values(
         &self,
         cache: &Mutex<Cache<K>>,
@@ -99,7 +100,8 @@ impl<S: Rows, K: Hash + Eq + Clone + Send> CachedReward<S, K> {
             let cache = lock(cache);
             let values: Vec<Option<f64>> = keys.iter().map(|key| cache.by_key.get(key).copied()).collect();
             let rows: Vec<usize> = (0..values.len()).filter(|&row| values[row].is_some()).collect();
-            // Cached rows take turns, so that it isn't always the same object.
+            // The row to check is `n_checked` modulo the number of cached rows, so that different objects are
+            // checked.
             let again = (cache.n_checked < N_CHECKS && !rows.is_empty()).then(|| rows[cache.n_checked % rows.len()]);
             (values, again)
         };
@@ -132,7 +134,7 @@ impl<S: Rows, K: Hash + Eq + Clone + Send> CachedReward<S, K> {
     }
 }
 
-/// Refuses two different values of one object.
+/// Returns an error if the two values of one object differ by more than `TOLERANCE`.
 fn check_same<S: Rows>(states: &S, row: usize, both: Option<(f64, f64)>) -> Result<()> {
     match both {
         Some((first, second)) if first != second && (first - second).abs() > TOLERANCE * first.abs().max(1.0) => {
@@ -186,7 +188,8 @@ mod tests {
     use super::*;
     use crate::env::Slots;
 
-    /// A reward of half the number, plus `drift` for each object computed before; and the number of objects computed.
+    /// Returns a reward, and a counter of the objects for which it was computed. The reward is half the
+    /// number, plus `drift` times the counter before the call.
     fn counted(drift: f64) -> (impl Reward<Slots> + Sync, Arc<AtomicUsize>) {
         let asked = Arc::new(AtomicUsize::new(0));
         let counter = asked.clone();
@@ -214,12 +217,13 @@ mod tests {
             assert!(lock(&cached.finished).by_key.len() <= 8);
             drawn += 5;
         }
-        // Up to 8 of 12 objects are cached.
+        // The cache holds at most 8 of the 12 objects, so some objects are computed again.
         let asked = asked.load(Relaxed);
         assert!((drawn / 5..drawn * 9 / 10).contains(&asked), "{asked} of {drawn}");
     }
 
-    /// A working set up to the capacity is computed only once, and the cache never exceeds its capacity.
+    /// Checks that objects that all fit into the cache are computed only once each, apart from the checks,
+    /// and that the cache never exceeds its capacity.
     #[test]
     fn the_cache_holds_up_to_its_capacity() {
         for capacity in [2usize, 3, 9, 16] {
@@ -238,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_reward_that_changes_its_mind_is_refused() {
-        // The check works with and without a new object in the batch.
+        // The change must be noticed with and without a new object in the batch.
         for states in [vec![1, 2], vec![1]] {
             let (reward, _) = counted(0.01);
             let cached = CachedReward::new(reward, keys, 8).unwrap();
@@ -246,7 +250,7 @@ mod tests {
             let message = cached.log_reward(&Slots(states), None).unwrap_err().to_string();
             assert!(message.contains("log R of 1 was 0.5, and then 0.51"), "{message}");
         }
-        // Rounding isn't a different value.
+        // A difference as small as rounding isn't an error.
         let (reward, _) = counted(1e-5);
         let cached = CachedReward::new(reward, keys, 8).unwrap();
         (1..60).for_each(|s| drop(cached.log_reward(&Slots(vec![1, s]), None).unwrap()));

@@ -1,5 +1,5 @@
-//! Rewards. They are separate from environments: a reward may hold a network and may fail, while an environment holds
-//! no tensor.
+//! Rewards. They are separate from environments, because a reward may hold a network and may fail, while an
+//! environment holds no tensor.
 
 mod cached_reward;
 
@@ -10,12 +10,14 @@ use super::Rows;
 use crate::Result;
 use crate::error::{check_finite, check_len, check_setting};
 
-/// The log-reward of finished objects.
+/// The reward of objects, as a function that returns log R.
 ///
-/// A closure `Fn(&States, Option<&Tensor>) -> Result<Vec<f64>>` is a reward; the second argument holds the conditions
-/// `[n, C]` of the trajectories, if there are any. A network's output is moved to the host once.
+/// A closure `Fn(&States, Option<&Tensor>) -> Result<Vec<f64>>` is a reward. Its second argument holds the
+/// conditions `[n, C]` of the trajectories; it is `None` without conditions. Log-rewards are numbers on the
+/// host, so a reward that runs a network copies its output to the host once per batch.
 ///
-/// R is the reward of the object. The environment corrects for symmetry and for the number of states of an object
+/// A reward returns R of the object, without any correction. Training corrects it for symmetry and for the
+/// number of states of an object, as the environment specifies
 /// ([`Symmetry::log_symmetry`](super::Symmetry::log_symmetry),
 /// [`Symmetry::log_multiplicity`](super::Symmetry::log_multiplicity)).
 ///
@@ -32,31 +34,32 @@ use crate::error::{check_finite, check_len, check_setting};
     note = "a reward is a closure `|states: &States, conditions: Option<&Tensor>| -> Result<Vec<f64>>` or implements `Reward`"
 )]
 pub trait Reward<S>: Send {
-    /// Returns log R of each state (natural logarithm). Minus infinity means that R is zero.
+    /// Returns log R of each state (natural logarithm). Minus infinity means that R is 0.
     ///
     /// # Errors
-    /// Any error that prevents a number for each state.
+    /// Any error that prevents computing a number for each state.
     fn log_reward(&self, states: &S, conditions: Option<&Tensor>) -> Result<Vec<f64>>;
 
     /// Returns log R of states that aren't finished, for forward-looking objectives (Pan et al. 2023); `None` (the
     /// default) if the reward isn't defined for them.
     ///
-    /// For a finished object it is [`log_reward`](Self::log_reward), or a part of it; the state flows learn the rest.
+    /// For a finished object it returns [`log_reward`](Self::log_reward), or a part of it; the state flows
+    /// then learn the difference.
     ///
     /// # Errors
-    /// Any error that prevents a number for each state.
+    /// Any error that prevents computing a number for each state.
     fn partial_log_reward(&self, _states: &S, _conditions: Option<&Tensor>) -> Result<Option<Vec<f64>>> {
         Ok(None)
     }
 
-    /// Returns log R(s') - log R(s) for states s and their children s', none of them finished; `None` if the reward
-    /// isn't defined for such states.
+    /// Returns log R(s') - log R(s) for states s and their children s', none of which is finished; `None` if
+    /// the reward isn't defined for such states.
     ///
-    /// The default computes both log-rewards. Override it if the change is cheaper than both (the delta score of one
-    /// new edge, for example).
+    /// The default computes both log-rewards. Override it if the change can be computed in less time (for
+    /// example the delta score of one new edge).
     ///
     /// # Errors
-    /// Any error that prevents a number for each pair.
+    /// Any error that prevents computing a number for each pair.
     fn log_reward_change(&self, before: &S, after: &S, conditions: Option<&Tensor>) -> Result<Option<Vec<f64>>> {
         let both = self.partial_log_reward(before, conditions)?.zip(self.partial_log_reward(after, conditions)?);
         Ok(both.map(|(before, after)| after.iter().zip(before).map(|(after, before)| after - before).collect()))
@@ -81,9 +84,9 @@ impl<S> Reward<S> for Box<dyn Reward<S>> {
     }
 }
 
-/// A reward with a floor: log R is at least `log_min`. Without a floor a reward of zero has no finite logarithm, and
-/// so no finite residual in a balance objective. The floor changes the target: states below it are sampled as if
-/// their log R were `log_min`.
+/// A reward whose log R is raised to at least `log_min`. Without such a floor a reward of 0 has the logarithm
+/// minus infinity, so a balance objective has no finite residual. The floor changes the target: states whose
+/// log R is smaller are sampled as if their log R were `log_min`.
 ///
 /// ```
 /// use gfn::env::{Clipped, Reward, Slots};
@@ -98,7 +101,7 @@ pub struct Clipped<R> {
 }
 
 impl<R> Clipped<R> {
-    /// Makes a reward of at least `exp(log_min)`.
+    /// Returns a reward that is at least `exp(log_min)`.
     ///
     /// # Errors
     /// [`Error::Config`](crate::Error::Config) unless `log_min` is finite.
@@ -107,7 +110,7 @@ impl<R> Clipped<R> {
     }
 
     fn raise(&self, values: Vec<f64>) -> Vec<f64> {
-        // NaN stays NaN, so that the checks find it.
+        // NaN stays NaN, so that later checks find it.
         values.into_iter().map(|value| if value < self.log_min { self.log_min } else { value }).collect()
     }
 }
@@ -124,16 +127,16 @@ impl<S, R: Reward<S>> Reward<S> for Clipped<R> {
 /// Computes log R of each state and checks that there is one number per state, and no NaN or +infinity.
 ///
 /// # Errors
-/// Those of the reward; [`Error::Shape`](crate::Error::Shape) for a wrong number of values;
-/// [`Error::NonFinite`](crate::Error::NonFinite) for NaN, +infinity, and (a balance objective can't be met at R = 0)
-/// minus infinity.
+/// The errors of the reward; [`Error::Shape`](crate::Error::Shape) for a wrong number of values;
+/// [`Error::NonFinite`](crate::Error::NonFinite) for NaN and infinities. Minus infinity is refused, because
+/// no policy satisfies a balance objective if R = 0.
 pub fn log_rewards<S: Rows>(reward: &dyn Reward<S>, states: &S, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
     let values = reward.log_reward(states, conditions)?;
     check_log_rewards(&values, states.len())?;
     Ok(values)
 }
 
-/// Checks the log-rewards of `n` states.
+/// Checks that these are finite log-rewards of `n` states.
 pub(crate) fn check_log_rewards(values: &[f64], n: usize) -> Result<()> {
     check_count(values, n)?;
     let remedy = "give every finished object a finite log-reward, or raise it to a floor (`Clipped`)";

@@ -1,4 +1,4 @@
-//! Generative augmented flow networks: intrinsic rewards on edges and terminal states.
+//! Generative augmented flow networks, which add intrinsic rewards to edges and terminal states.
 
 use tch::Tensor;
 
@@ -14,8 +14,8 @@ struct AugmentedTerms<'a> {
     log_flow: &'a Tensor,
     /// log(R(x) + r(x)) of each trajectory, `[n]`.
     log_reward: Tensor,
-    /// log F of the state after each transition, `[transitions]`; log(R(x) + r(x)) after the last one of a
-    /// trajectory.
+    /// log F of the state after each transition, `[transitions]`. After the last transition of a trajectory
+    /// it is log(R(x) + r(x)).
     next_flow: Tensor,
 }
 
@@ -33,19 +33,18 @@ impl<'a> AugmentedTerms<'a> {
 /// Trajectory balance with intrinsic rewards (Pan et al., *Generative Augmented Flow Networks*, 2023; the
 /// paper's edge-based form has no rewards of terminal states).
 ///
-/// Residual per trajectory:
-/// `log Z + sum log P_F - log(R(x) + r(x)) - sum log(P_B(s | s') + r(s -> s') / F(s'))`, with sums over the
-/// transitions s -> s'. The exit has P_B = 1. It needs log Z, log F and intrinsic rewards (`Intrinsic` in the
-/// package `gfn-extras`).
+/// The residual of a trajectory is `log Z + sum log P_F - log(R(x) + r(x)) - sum log(P_B(s | s') + r(s -> s')
+/// / F(s'))`, with sums over the transitions s -> s'. P_B of the exit is 1. The objective needs log Z, log F
+/// and intrinsic rewards (`Intrinsic` in the package `gfn-extras`).
 ///
-/// Intrinsic rewards **change the target**: while they aren't 0, the residuals vanish at another distribution
-/// than R / Z, namely the distribution of the flows
-/// `F(s) = R(s) + r(s) [if s can end] + sum over s' of F(s') P_B(s | s') + r(s -> s')`. If all intrinsic
-/// rewards are 0, this equals [`TrajectoryBalance`](super::TrajectoryBalance) bit for bit.
+/// Intrinsic rewards **change the target**: while they aren't 0, the policy for which all residuals vanish
+/// doesn't sample from R / Z, but from the distribution of the flows `F(s) = R(s) + r(s) [if s can end] + sum
+/// over s' of F(s') P_B(s | s') + r(s -> s')`. If all intrinsic rewards are 0, this objective equals
+/// [`TrajectoryBalance`](super::TrajectoryBalance) bit for bit.
 ///
-/// Rewards of edges and rewards of terminal states have separate coefficients. In torchgfn's example the two
-/// kinds exclude each other, except for a reward of the terminal state that comes with the rewards of edges.
-/// If there is no exit action, the flow after the last transition is known: `R(x) + r(x)`.
+/// Intrinsic rewards of edges and of terminal states have separate coefficients. In torchgfn's example only
+/// one of the two is used, except that a reward of the terminal state comes with the rewards of edges. If
+/// there is no exit action, the flow after the last transition is known: it is `R(x) + r(x)`.
 ///
 /// This example computes the residual of one trajectory of one transition and an exit by hand:
 ///
@@ -84,12 +83,13 @@ impl Objective for AugmentedTrajectoryBalance {
 
 /// Detailed balance with intrinsic rewards (Pan et al., *Generative Augmented Flow Networks*, 2023).
 ///
-/// Residual per transition: `log(F(s) P_F(s' | s)) - log(F(s') P_B(s | s') + r(s -> s'))`, with `R(x) + r(x)`
-/// for F(s') in the last transition. It needs log F and intrinsic rewards; [`AugmentedTrajectoryBalance`]
-/// explains how these change the target. If all intrinsic rewards are 0, this is
-/// [`DetailedBalance`](super::DetailedBalance).
+/// The residual of a transition is `log(F(s) P_F(s' | s)) - log(F(s') P_B(s | s') + r(s -> s'))`, with
+/// `R(x) + r(x)` for F(s') in the last transition. The objective needs log F and intrinsic rewards;
+/// [`AugmentedTrajectoryBalance`] explains how intrinsic rewards change the target. If all intrinsic rewards
+/// are 0, this objective equals [`DetailedBalance`](super::DetailedBalance).
 ///
-/// Here the residuals determine F; those of the trajectory form may also vanish for other F.
+/// The residuals of this objective determine F. The residuals of `AugmentedTrajectoryBalance` may also
+/// vanish for another F.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AugmentedDetailedBalance;
 

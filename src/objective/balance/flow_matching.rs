@@ -7,29 +7,30 @@ use crate::error::check_positive;
 use crate::objective::{Objective, Residuals, Scores, as_json, mean_weights};
 use crate::quantity::{Quantities, Quantity};
 
-/// Flow matching (Bengio et al., *Flow Network based Generative Models*, 2021, eq. 12): the policy's logits
-/// are log edge flows.
+/// Flow matching (Bengio et al., *Flow Network based Generative Models*, 2021, eq. 12), in which the logits
+/// of the policy are the log flows along edges.
 ///
-/// Residual per visited state except the initial one:
-/// `log (sum of edge flows in) - log (sum of edge flows out)`, and per trajectory
-/// `log F(x -> exit) - log R(x)`. The loss is the mean over the states plus `alpha` times the mean over the
-/// trajectories. A state counts as often as it is visited. If trajectories end without an exit action, the
-/// terminal state's only residual is `log (sum of edge flows in) - log R(x)`. It needs edge flows, that is, a
-/// discrete environment and a policy with logits. P_B isn't used.
+/// Each visited state except the initial one has the residual `log (sum of edge flows in) - log (sum of edge
+/// flows out)`, and each trajectory has the residual `log F(x -> exit) - log R(x)`. The loss is the mean over
+/// the states plus `alpha` times the mean over the trajectories. A state counts as often as it is visited. If
+/// trajectories end without an exit action, the only residual of a terminal state is `log (sum of edge flows
+/// in) - log R(x)`. The objective needs edge flows, so the environment must be discrete and the policy must
+/// have logits. P_B isn't used.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct FlowMatching {
     alpha: f64,
 }
 
 impl Default for FlowMatching {
-    /// Returns the objective with weight 1: the means of both kinds of residuals count the same.
+    /// Returns the objective with `alpha` 1, so that the mean over states and the mean over trajectories have
+    /// the same weight.
     fn default() -> Self {
         Self { alpha: 1.0 }
     }
 }
 
 impl FlowMatching {
-    /// Returns the objective with the weight `alpha` for terminal residuals.
+    /// Returns the objective with the weight `alpha` for the residuals of trajectories.
     ///
     /// # Errors
     /// [`Error::Config`](crate::Error::Config) unless `alpha` is positive and finite.

@@ -1,5 +1,5 @@
-//! Balance objectives: their residuals vanish if forward and backward flows agree on whole trajectories, on parts of
-//! them, on single transitions or on states.
+//! Balance objectives. Their residuals vanish if forward and backward flows agree: on whole trajectories, on
+//! parts of trajectories, on transitions, or in states.
 
 mod augmented;
 mod flow_matching;

@@ -9,43 +9,45 @@ use crate::objective::{Objective, RegressionLoss, Residuals, Scores, as_json};
 use crate::quantity::Quantities;
 use crate::tensor::{from_host, select_rows, to_host};
 
-/// The weight of each sub-trajectory. `n` is the number of transitions of the whole trajectory, `l` of the
-/// sub-trajectory.
+/// The weight of the residual of each sub-trajectory. `n` is the number of transitions of the whole
+/// trajectory, `l` the number of transitions of the sub-trajectory.
 ///
-/// Weights sum to 1 over the batch of `N` trajectories.
+/// The weights of all sub-trajectories of a batch of `N` trajectories sum to 1.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Weighting {
-    /// Single transitions only, all equal: detailed balance.
+    /// Single transitions only, all with equal weight. This is detailed balance.
     Db,
-    /// Single transitions only, `1 / (n N)` each: every trajectory has the same total.
+    /// Single transitions only, with weight `1 / (n N)`. The weights of each trajectory have the same sum.
     ModifiedDb,
-    /// Whole trajectories only, `1 / N` each: trajectory balance with log F(s0) for log Z.
+    /// Whole trajectories only, with weight `1 / N`. This is trajectory balance with log F(s0) as log Z.
     Tb,
-    /// All sub-trajectories of the batch, all equal.
+    /// All sub-trajectories of the batch, all with equal weight.
     Equal,
-    /// `2 / (n (n + 1) N)`: equal within each trajectory, and every trajectory has the same total.
+    /// All sub-trajectories, with weight `2 / (n (n + 1) N)`. Weights are equal within each trajectory, and
+    /// the weights of each trajectory have the same sum.
     EqualWithin,
-    /// The sub-trajectories of length `l` have a total proportional to `lambda^(l-1)`, shared equally among
-    /// all of them in the batch. Lengths range from 1 to the longest trajectory's.
+    /// All sub-trajectories. The weights of those of length `l` have a sum proportional to `lambda^(l-1)`,
+    /// shared equally among all sub-trajectories of that length in the batch. Lengths range from 1 to the
+    /// length of the longest trajectory.
     Geometric {
-        /// In `(0, 1]`; a small value favours short sub-trajectories.
+        /// The factor per transition, in `(0, 1]`. A small value favours short sub-trajectories.
         lambda: f64,
     },
-    /// Proportional to `lambda^(l-1)` within each trajectory, and every trajectory has the same total (Madan
-    /// et al. 2023, the default).
+    /// All sub-trajectories. Within each trajectory the weight is proportional to `lambda^(l-1)`, and the
+    /// weights of each trajectory have the same sum. This is the weighting of Madan et al. 2023.
     GeometricWithin {
-        /// In `(0, 1]`; a small value favours short sub-trajectories.
+        /// The factor per transition, in `(0, 1]`. A small value favours short sub-trajectories.
         lambda: f64,
     },
 }
 
 /// Sub-trajectory balance (Madan et al., *Learning GFlowNets from Partial Episodes*, 2023, eq. 8).
 ///
-/// Residual per sub-trajectory from `s_i` to `s_j`: `log F(s_i) + sum log P_F - log F(s_j) - sum log P_B`,
-/// with R(x) for F(s_j) after the last transition. It needs log F; the forward-looking form also needs
-/// rewards of partial states. The loss visits all pairs of states of a trajectory without storing them:
-/// memory grows with the length of trajectories, time with its square. Second derivatives aren't available.
-/// [`residuals`](Objective::residuals) stores all pairs.
+/// The residual of the sub-trajectory from `s_i` to `s_j` is `log F(s_i) + sum log P_F - log F(s_j) - sum log
+/// P_B`, with R(x) for F(s_j) after the last transition. The objective needs log F; in the forward-looking
+/// form it also needs rewards of partial states. The loss visits all pairs of states of a trajectory without
+/// storing them: memory is linear in the length of trajectories, time is quadratic. Second derivatives aren't
+/// available. [`residuals`](Objective::residuals) stores all pairs.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct SubTrajectoryBalance {
     weighting: Weighting,
@@ -64,7 +66,7 @@ impl SubTrajectoryBalance {
         Ok(Self { weighting, flow: StateFlow::Whole })
     }
 
-    /// Sets the meaning of the state-flow estimator. Defaults to [`StateFlow::Whole`].
+    /// Sets the meaning of the state-flow estimator. The default is [`StateFlow::Whole`].
     #[must_use]
     pub fn with_flow(self, flow: StateFlow) -> Self {
         Self { flow, ..self }
@@ -80,7 +82,7 @@ impl SubTrajectoryBalance {
     }
 
     /// Returns the loss as a function of the [potentials](compute_potentials), and its derivative with
-    /// respect to each of them. Time grows with the square of the lengths.
+    /// respect to each potential. Time is quadratic in the lengths of trajectories.
     fn cost(&self, potentials: &[f64], lengths: &[usize], regression: RegressionLoss) -> (f64, Vec<f64>) {
         let weight = self.weights(lengths);
         let mut loss = 0.0;
@@ -118,14 +120,15 @@ impl SubTrajectoryBalance {
         let transitions: usize = lengths.iter().sum();
         let pairs: usize = n_of_length.iter().sum();
         let power = |lambda: f64, l: usize| lambda.powi(l as i32 - 1);
-        // The totals depend only on the batch, so they are computed once.
+        // The normalisation of `Geometric` depends only on the batch, so it is computed once.
         let total = match self.weighting {
             Weighting::Geometric { lambda } => (1..=longest).map(|l| power(lambda, l)).sum(),
             _ => 1.0,
         };
         let within: Vec<f64> = match self.weighting {
             Weighting::GeometricWithin { lambda } => {
-                // The sum over l of (n - l + 1) lambda^(l-1) is the sum over k <= n of the partial sums.
+                // The sum over l of (n - l + 1) lambda^(l-1) equals the sum over k from 1 to n of the partial
+                // sums up to k.
                 let mut sums = vec![0.0; longest + 1];
                 let mut partial = 0.0;
                 for l in 1..=longest {
@@ -190,8 +193,9 @@ impl Objective for SubTrajectoryBalance {
         let (kind, device) = (log_flow.kind(), log_flow.device());
         let potentials = compute_potentials(scores, &log_flow);
         let (loss, slopes) = self.cost(&to_host(&potentials), &trajectory_lengths(scores), regression);
-        // The derivatives with respect to the potentials are known, so by the chain rule autograd records
-        // only one product with them. In the value the first two terms cancel exactly.
+        // The derivatives with respect to the potentials are known. The product of potentials and derivatives
+        // therefore gives the right gradient, and autograd records nothing else. In the returned value the
+        // product and its detached copy cancel exactly, so the value is `loss`.
         let product = (&potentials * from_host(&slopes, Kind::Double, device)).sum(Kind::Double);
         Ok((&product - product.detach() + loss).to_kind(kind))
     }
@@ -204,11 +208,11 @@ fn trajectory_lengths(scores: &Scores) -> Vec<usize> {
 /// Returns the potential `log F(s_t) - sum over k < t of (log P_F - log P_B)` of each state of each
 /// trajectory, `[transitions + n]`. The residual of a sub-trajectory is the difference of two potentials.
 fn compute_potentials(scores: &Scores, log_flow: &Tensor) -> Tensor {
-    // Double precision, because the sums of earlier trajectories are added and subtracted again, and must not
-    // leave a rounding error.
+    // The sums are in double precision, because the sum before each trajectory is subtracted again, which
+    // would leave a rounding error in single precision.
     let ratio = (&scores.log_pf - &scores.log_pb).to_kind(Kind::Double);
-    // A trajectory's cumulative sums are the cumulative sums over all rows minus the sum before the
-    // trajectory.
+    // The cumulative sum within a trajectory is the cumulative sum over all rows, minus the sum over the rows
+    // before the trajectory.
     let zero = Tensor::zeros([1], (Kind::Double, log_flow.device()));
     let sums = Tensor::cat(&[zero, ratio.cumsum(0, Kind::Double)], 0);
     let flows = Tensor::cat(&[log_flow.shallow_clone(), scores.log_reward.shallow_clone()], 0).to_kind(Kind::Double);

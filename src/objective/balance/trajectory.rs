@@ -14,7 +14,7 @@ fn log_ratio(scores: &Scores) -> Tensor {
 
 /// Trajectory balance (Malkin et al., *Trajectory Balance*, 2022, eq. 14).
 ///
-/// Residual per trajectory: `log Z + sum log P_F - log R(x) - sum log P_B`. It needs log Z.
+/// The residual of a trajectory is `log Z + sum log P_F - log R(x) - sum log P_B`. The objective needs log Z.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrajectoryBalance;
 
@@ -35,9 +35,9 @@ impl Objective for TrajectoryBalance {
 /// GFlowNets*, 2023).
 ///
 /// `v = log R(x) + sum log P_B - sum log P_F` estimates log Z from each trajectory. The residual is
-/// `mean(v) - v`: the batch mean replaces log Z, with gradient. No further quantity is needed. A batch has at
-/// least two trajectories, because the residual of a single trajectory is always 0. Batches with different
-/// conditions are refused, because each condition has another log Z.
+/// `mean(v) - v`: the batch mean replaces log Z, and gradients flow through it. The objective needs no
+/// further quantity. A batch has at least two trajectories, because the residual of a single trajectory is
+/// always 0. Batches with different conditions are refused, because log Z depends on the condition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogPartitionVariance;
 
@@ -63,8 +63,8 @@ fn log_posterior_ratio(scores: &Scores, objective: &'static str) -> Result<Tenso
     Ok(scores.sums(&(&scores.log_pf - scores.need(Quantity::LogPrior, objective)?)))
 }
 
-/// Checks that all trajectories have the same instance and condition: a batch mean can't be the log Z of
-/// several.
+/// Checks that all trajectories have the same instance and the same condition. Otherwise they have different
+/// values of log Z, which one batch mean can't replace.
 fn check_one_condition(scores: &Scores, objective: &'static str) -> Result<()> {
     if scores.instance.is_none() {
         let remedy = "sample a batch from one (`Sampler::forward_of`), or use an objective of state flows";
@@ -80,11 +80,12 @@ fn check_one_condition(scores: &Scores, objective: &'static str) -> Result<()> {
 }
 
 /// Relative trajectory balance (Venkatraman et al., *Amortizing intractable inference in diffusion models*,
-/// 2024, eq. 8): trains the posterior proportional to `prior(x) R(x)^beta`, given a frozen prior.
+/// 2024, eq. 8). It trains a policy that samples from the posterior proportional to `prior(x) R(x)^beta`,
+/// given a frozen prior.
 ///
-/// Residual per trajectory: `log Z + sum log P_F - sum log prior - beta log R(x)`. P_B cancels, and so does
-/// the symmetry correction of environments up to isomorphism, so R is the raw reward. It needs log Z and a
-/// prior ([`WithPrior`](crate::policy::WithPrior)).
+/// The residual of a trajectory is `log Z + sum log P_F - sum log prior - beta log R(x)`. P_B cancels, and so
+/// does the symmetry correction of environments up to isomorphism, so R is the raw reward. The objective
+/// needs log Z and a prior ([`WithPrior`](crate::policy::WithPrior)).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RelativeTrajectoryBalance {
     beta: f64,
@@ -119,10 +120,10 @@ impl Objective for RelativeTrajectoryBalance {
     }
 }
 
-/// The variance form of [`RelativeTrajectoryBalance`]: the batch mean replaces log Z.
+/// The variance form of [`RelativeTrajectoryBalance`], in which the batch mean replaces log Z.
 ///
-/// Residual per trajectory: `v - mean(v)` with `v = sum log P_F - sum log prior - beta log R(x)`. It needs a
-/// prior and at least two trajectories.
+/// The residual of a trajectory is `v - mean(v)` with `v = sum log P_F - sum log prior - beta log R(x)`. The
+/// objective needs a prior, and at least two trajectories per batch.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RelativeLogPartitionVariance {
     beta: f64,
@@ -164,10 +165,10 @@ impl Objective for RelativeLogPartitionVariance {
 /// Path consistency of KL-regularised reinforcement learning (Nachum et al., *Trust-PCL*, 2018) over whole
 /// trajectories.
 ///
-/// With the temperature `alpha = 1 / beta`, the soft value `V(s0) = alpha log Z`, and the trust region's
-/// reference policy as prior, the residual is `V(s0) - log R(x) + alpha (sum log P_F - sum log prior)`. This
-/// is `alpha` times the residual of [`RelativeTrajectoryBalance`], so both objectives have the same solution.
-/// It needs log Z and a prior.
+/// With the temperature `alpha = 1 / beta`, the soft value `V(s0) = alpha log Z`, and the prior as the
+/// reference policy of the trust region, the residual is `V(s0) - log R(x) + alpha (sum log P_F - sum log
+/// prior)`. This is `alpha` times the residual of [`RelativeTrajectoryBalance`], so both objectives have the
+/// same solution. The objective needs log Z and a prior.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct TrustPcl {
     alpha: f64,

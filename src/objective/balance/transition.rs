@@ -9,18 +9,18 @@ use crate::tensor::select_rows;
 /// The quantity that the state-flow estimator estimates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum StateFlow {
-    /// log F(s) itself.
+    /// The state flow log F(s) itself.
     #[default]
     Whole,
-    /// The part of log F beyond the state's own reward (forward-looking): `log F(s) = log R(s) + estimate`
-    /// (Pan et al., *Better Training of GFlowNets with Local Credit and Incomplete Trajectories*, 2023). It
-    /// needs rewards of partial states
+    /// The difference between log F and the reward of the state itself (forward-looking): `log F(s) = log
+    /// R(s) + estimate` (Pan et al., *Better Training of GFlowNets with Local Credit and Incomplete
+    /// Trajectories*, 2023). It needs rewards of partial states
     /// ([`Reward::partial_log_reward`](crate::env::Reward::partial_log_reward)).
     ForwardLooking,
 }
 
 impl StateFlow {
-    /// Returns the quantities that an objective with this parametrisation needs.
+    /// Returns the quantities from which log F is computed.
     pub(in crate::objective) fn needs(self) -> Quantities {
         match self {
             Self::Whole => Quantity::LogFlow.into(),
@@ -40,8 +40,9 @@ impl StateFlow {
 
 /// Detailed balance (Bengio et al., *GFlowNet Foundations*, 2023, eq. 12).
 ///
-/// Residual per transition: `log F(s) + log P_F - log F(s') - log P_B`, with R(x) for F(s') in the last
-/// transition. It needs log F; the forward-looking form also needs rewards of partial states.
+/// The residual of a transition from s to s' is `log F(s) + log P_F - log F(s') - log P_B`, with R(x) for
+/// F(s') in the last transition. The objective needs log F; in the forward-looking form it also needs rewards
+/// of partial states.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DetailedBalance {
     /// The quantity that the state-flow estimator estimates.
@@ -69,12 +70,12 @@ impl Objective for DetailedBalance {
 }
 
 /// Modified detailed balance (Deleu et al., *Bayesian Structure Learning with GFlowNets*, 2022, eq. 9), for
-/// environments in which every state can be terminal. It needs no state flows.
+/// environments in which every state can be terminal. It doesn't need state flows.
 ///
-/// Residual per transition from s to s', except exits:
-/// `log P_F(s' | s) + log P_F(exit | s') - log P_B(s | s') - log P_F(exit | s) - (log R(s') - log R(s))`. It
-/// needs the exit's log-probability in every state and the change of the reward in every step. A batch that
-/// consists of exits alone has no residuals.
+/// The residual of a transition from s to s' that isn't an exit is `log P_F(s' | s) + log P_F(exit | s') -
+/// log P_B(s | s') - log P_F(exit | s) - (log R(s') - log R(s))`. The objective needs the log-probability of
+/// the exit in every state and the change of log R in every step. A batch that consists of exits alone has no
+/// residuals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ModifiedDetailedBalance {
     /// The policy that gives P_F(exit | s').
@@ -87,8 +88,8 @@ pub enum NextExit {
     /// The trained policy, with gradient.
     #[default]
     TrainedPolicy,
-    /// A target network ([`Quantity::TargetLogExit`]), without gradient, as in Deleu et al. Both choices have
-    /// the same solution.
+    /// A target network ([`Quantity::TargetLogExit`]), without gradient, as in Deleu et al. Training with
+    /// either policy has the same solution.
     TargetNetwork,
 }
 
@@ -130,7 +131,7 @@ mod tests {
     use super::*;
     use crate::tensor::to_host;
 
-    /// One trajectory of three steps, the last of which is its exit.
+    /// Computes residuals of one trajectory of three transitions, the last of which is its exit.
     #[test]
     fn the_next_exit_comes_from_the_chosen_network() {
         let [log_pf, log_pb] = [[-1.0, -2.0, -0.5], [-0.25, -0.75, 0.0]].map(|values| Tensor::from_slice(&values));
@@ -142,7 +143,7 @@ mod tests {
         ];
         values.into_iter().try_for_each(|(quantity, list)| scores.set(quantity, Tensor::from_slice(&list))).unwrap();
         let residuals = |next_exit| to_host(&ModifiedDetailedBalance { next_exit }.residuals(&scores).unwrap().values);
-        // log P_F + log exit' - log P_B - log exit - change of log R.
+        // The residual is log P_F + log exit' - log P_B - log exit - change of log R.
         assert_eq!(residuals(NextExit::TrainedPolicy), [-1.0 - 3.0 + 0.25 + 4.0 - 1.0, -2.0 - 0.5 + 0.75 + 3.0 - 2.0]);
         assert_eq!(residuals(NextExit::TargetNetwork), [-1.0 - 6.0 + 0.25 + 4.0 - 1.0, -2.0 - 5.0 + 0.75 + 3.0 - 2.0]);
     }

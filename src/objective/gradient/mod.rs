@@ -1,4 +1,5 @@
-//! Objectives that follow the gradient of an expectation or of a likelihood instead of a balance.
+//! Objectives whose loss is an expectation under the policy or a likelihood, instead of the residual of a
+//! balance.
 
 mod likelihood;
 mod policy_gradient;

@@ -16,7 +16,7 @@ use crate::objective::{Objective, Origin, RegressionLoss, Scores, as_json};
 use crate::quantity::{Quantities, Quantity};
 use crate::tensor::{from_host, to_host};
 
-/// The advantage of a transition.
+/// The advantage of a transition: the estimated return of its action, minus a baseline.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Advantage {
     /// The return of the whole trajectory, minus the batch mean. A batch needs at least two trajectories,
@@ -29,13 +29,13 @@ pub enum Advantage {
     /// Generalised advantage estimation (Schulman et al., 2016): `sum_k lambda^k delta_(t+k)` with the
     /// temporal differences `delta_t = r_t + log F(s_(t+1)) - log F(s_t)`.
     Gae {
-        /// The weight of later differences: between 0 (one step) and 1 (the whole return).
+        /// The factor by which each later difference is discounted: 0 uses one step, 1 the whole return.
         lambda: f64,
     },
 }
 
 impl Advantage {
-    /// Checks the range of lambda and returns the advantage.
+    /// Returns the advantage if lambda is in `[0, 1]`, otherwise an error.
     fn checked(self) -> Result<Self> {
         if let Self::Gae { lambda } = self {
             check_setting("lambda", lambda, (0.0..=1.0).contains(&lambda), "a number in [0, 1]")?;
@@ -50,20 +50,22 @@ impl Advantage {
         }
     }
 
-    /// Returns 2 for [`Total`](Self::Total): the mean return of a single trajectory is its return.
+    /// Returns 2 for [`Total`](Self::Total), otherwise 1. In a batch of one trajectory the mean return is the
+    /// return itself, so every total advantage would be 0.
     fn smallest_batch(self) -> usize {
         if self == Self::Total { 2 } else { 1 }
     }
 }
 
-/// The advantages and returns of both methods, `[transitions]` each, without gradient.
+/// The advantages and the returns from each transition on, `[transitions]` each, without gradient. Both
+/// objectives of this file use them.
 struct Constants {
     advantages: Tensor,
     returns: Tensor,
 }
 
-/// Computes the advantages and returns of the policy that sampled the batch, on the host, in one pass from
-/// the last transition to the first.
+/// Computes advantages and returns on the host, in one pass from the last transition to the first. `log_pf`
+/// and `log_flow` are those of the policy that sampled the batch.
 fn compute_constants(
     advantage: Advantage,
     scores: &Scores,
@@ -113,8 +115,9 @@ fn check_weight(setting: &'static str, weight: f64) -> Result<()> {
     check_setting(setting, weight, weight >= 0.0 && weight.is_finite(), "0 or a positive number").map(drop)
 }
 
-/// Returns the mean of `terms`, `[transitions]`, over the trajectories, plus `value_weight` times the critic's
-/// loss, which is the mean regression loss of log F against the returns. Without log F there is no critic.
+/// Returns the sum of `terms`, `[transitions]`, divided by the number of trajectories, plus `value_weight`
+/// times the critic's loss, which is the mean regression loss of log F against the returns. Without log F
+/// there is no critic.
 fn loss_with_critic(
     terms: &Tensor,
     scores: &Scores,
@@ -188,8 +191,8 @@ impl Objective for PolicyGradient {
 pub struct ProximalPolicy {
     /// The advantage of a transition.
     pub advantage: Advantage,
-    /// The clipping range: moving `rho` further from 1 than `clip` gains nothing. Infinity turns clipping
-    /// off.
+    /// The clipping range: the gain doesn't grow if `rho` moves further from 1 than `clip`. Infinity turns
+    /// clipping off.
     pub clip: f64,
     /// The weight of the divergence from the old policy: 0 or a positive number.
     pub kl: f64,
@@ -200,14 +203,14 @@ pub struct ProximalPolicy {
 }
 
 impl Default for ProximalPolicy {
-    /// Returns torchgfn's settings: GAE with lambda 0.7, `clip` 0.2, four epochs, no divergence term;
+    /// Returns torchgfn's settings: GAE with lambda 0.7, `clip` 0.2, four epochs, no divergence term.
     /// `value_weight` is 1/2.
     fn default() -> Self {
         Self { advantage: Advantage::Gae { lambda: 0.7 }, clip: 0.2, kl: 0.0, value_weight: 0.5, epochs: 4 }
     }
 }
 
-/// Bound on the size of log rho, which keeps its exponential finite.
+/// The bound on the absolute value of log rho. It keeps `rho` finite.
 const LARGEST_LOG_RATIO: f64 = 20.0;
 
 impl Objective for ProximalPolicy {
@@ -264,7 +267,8 @@ mod tests {
         Tensor::from_slice(values)
     }
 
-    /// Returns the scores of two trajectories, of two steps and of one; log F is 0.5, -0.25 and 1.
+    /// Returns the scores of two trajectories, the first of two transitions and the second of one. log F is
+    /// 0.5, -0.25 and 1.
     fn scores(log_pf: &Tensor) -> Scores {
         let log_pb = numbers(&[-0.5, 0.0, 0.0]);
         let mut scores = Scores::new(vec![0, 2, 3], log_pf.shallow_clone(), log_pb, numbers(&[2.0, -1.0]));
@@ -275,7 +279,7 @@ mod tests {
     /// The derivative with respect to log P_F is minus the advantage divided by the number of trajectories.
     #[test]
     fn advantages_equal_hand_computed_ones() {
-        // Rewards: -0.5 + 1, 0 + 2 + 2, and 0 + 0.5 - 1.
+        // The soft rewards of the three transitions are -0.5 + 1, 0 + 2 + 2, and 0 + 0.5 - 1.
         let returns = [4.5, 4.0, -0.5];
         let gae = 4.0 + 0.25;
         let mean = f64::midpoint(4.5, -0.5);
@@ -293,7 +297,8 @@ mod tests {
         }
     }
 
-    /// Gains are clipped if that makes them smaller, and advantages come from the policy that sampled.
+    /// Checks that a gain is clipped only if that makes it smaller, and that advantages are computed from the
+    /// log F of the policy that sampled the batch.
     #[test]
     fn clipped_gains_equal_hand_computed_ones() {
         let (ratios, flows) = ([1.5, 0.5, 1.5, 0.5], [0.0, 0.0, 2.0, 2.0]);
@@ -301,7 +306,7 @@ mod tests {
         let zeros = numbers(&[0.0; 4]);
         let mut scores =
             Scores::new((0..=4).collect(), &old + numbers(&ratios).log(), zeros.shallow_clone(), zeros.shallow_clone());
-        // Returns are 1 and log F is 0 or 2, so advantages are 1 or -1.
+        // The returns are 1 and log F of the old policy is 0 or 2, so the advantages are 1 or -1.
         scores.set(Quantity::LogFlow, zeros).unwrap();
         scores.old = Some(Values::default().with(Quantity::LogPf, old).with(Quantity::LogFlow, numbers(&flows)));
         let objective =

@@ -11,12 +11,12 @@ use crate::rollout::Trajectories;
 use crate::tensor::{segment_ids, segment_logsumexp, segment_max, select_rows};
 use crate::{Error, Result};
 
-/// The quantities that [`edge_flows`] computes, always all of them.
+/// The quantities that [`edge_flows`] computes. It always computes all of them.
 pub(in crate::objective) const EDGE_FLOWS: [Quantity; 4] =
     [Quantity::LogInflow, Quantity::LogOutflow, Quantity::LogInitialFlow, Quantity::LogTerminalFlow];
 
-/// Computes the log-sums of edge flows into and out of the visited states. Parents that are visited states
-/// themselves aren't evaluated again.
+/// Computes the log-sums of the flows on the edges into and out of the visited states. Parents that were
+/// visited themselves aren't evaluated again.
 pub(in crate::objective) fn edge_flows<E: Env>(
     env: &E,
     policy: &dyn Policy<E>,
@@ -26,7 +26,7 @@ pub(in crate::objective) fn edge_flows<E: Env>(
     trajectories: &Trajectories<E>,
 ) -> Result<Values> {
     let (_, after) = visited.inner();
-    // Flows must balance in each state after a transition, that is, in all visited states except the initial
+    // Flows must balance in each state after a transition. These are all visited states except the initial
     // one.
     let mut children = visited.group_of(after);
     children.sort_unstable();
@@ -56,8 +56,8 @@ pub(in crate::objective) fn edge_flows<E: Env>(
     let starts = visited.group_of(&trajectories.offsets()[..trajectories.len()]);
     let log_initial = select_rows(&outflow, &starts);
 
-    // `sources` are indices into the flows along exits, followed by the flows into all balanced states: a
-    // terminal state without an exit takes the flow into it.
+    // `sources` are indices into the list of flows along exits followed by the list of flows into balanced
+    // states. A terminal state without an exit gets the flow into it.
     let last: Vec<usize> = trajectories.offsets()[1..].iter().map(|end| end - 1).collect();
     let exits: Vec<usize> = last.iter().copied().filter(|&row| trajectories.is_exit()[row]).collect();
     let taken = visited.rename(Direction::Forward, &exits, trajectories.actions().select(&exits))?;
@@ -77,7 +77,7 @@ pub(in crate::objective) fn edge_flows<E: Env>(
 }
 
 /// Returns the log flow of the forward action from each parent to its child, `[parents]`. `children` holds
-/// the distinct state that each parent belongs to.
+/// the index of the child of each parent among the distinct states.
 fn parent_weights<E: Env>(
     env: &E,
     policy: &dyn Policy<E>,
@@ -90,12 +90,14 @@ fn parent_weights<E: Env>(
     let mut states = visited.distinct().clone();
     let n_distinct = states.len();
     states.append(parents.clone());
-    // Equal states under different conditions differ, so every parent is evaluated.
+    // Every parent is evaluated if there are conditions, because equal states under different conditions have
+    // different flows.
     let grouping = match &visited.conditions {
         Some(_) => Grouping::identity(states.len()),
         None => states.group(),
     };
-    // The row in `states` of the first state equal to each parent, and the rows to evaluate, in ascending order.
+    // `first_rows` is the row in `states` of the first state equal to each parent. `unvisited` are the rows
+    // to evaluate, in ascending order.
     let first_rows: Vec<usize> = grouping.of[n_distinct..].iter().map(|&group| grouping.first[group]).collect();
     let unvisited: Vec<usize> = grouping.first.iter().copied().filter(|&row| row >= n_distinct).collect();
     let conditions = visited.conditions.as_ref().map(|c| {
@@ -117,7 +119,7 @@ fn parent_weights<E: Env>(
     Ok(select_rows(&Tensor::cat(&[&known_weights, &new_weights], 0), &position))
 }
 
-/// Returns the log-sum-exp of each segment, `[segments]`; no segment may be empty.
+/// Returns the log of the sum of exponentials of each segment, `[segments]`. No segment may be empty.
 fn logsumexp(values: &Tensor, offsets: &[usize]) -> Tensor {
     let ids = segment_ids(offsets, values.device());
     let max = segment_max(values, offsets);

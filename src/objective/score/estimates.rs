@@ -1,14 +1,14 @@
-//! Estimates per trajectory on the host, in double precision. They are reported, and replay priorities and
-//! teachers use them.
+//! Estimates per trajectory on the host, in double precision. They are reported, and are used for replay
+//! priorities and by teachers.
 
 use super::Scores;
 use crate::quantity::Quantity;
 use crate::tensor::to_host;
 
 impl Scores {
-    /// Returns an estimate of log Z for each trajectory: the policy's log Z; without it, log F(s0); without
-    /// it, the log flow out of s0; and otherwise the batch's mean log importance weight, with R to the power
-    /// `beta` if the scores have a prior.
+    /// Returns an estimate of log Z for each trajectory. It is the first of these that the scores have: the
+    /// policy's log Z, log F(s0), the log flow out of s0, and the mean log importance weight of the batch,
+    /// with R to the power `beta` if the scores have a prior.
     pub(crate) fn log_z_estimates(&self, beta: f64) -> Vec<f64> {
         if let Some(log_z) = self.get(Quantity::LogZ) {
             return to_host(log_z);
@@ -16,7 +16,7 @@ impl Scores {
         let starts = &self.offsets[..self.len()];
         if let Some(log_flow) = self.get(Quantity::LogFlow) {
             let log_flow = to_host(log_flow);
-            // A forward-looking estimator leaves out the state's reward.
+            // A forward-looking estimate of log F doesn't contain the reward of the state, so log R is added.
             let rewards = self.get(Quantity::StateLogReward).map(to_host);
             let reward_at = |row: usize| rewards.as_ref().map_or(0.0, |rewards| rewards[row]);
             return starts.iter().map(|&row| log_flow[row] + reward_at(row)).collect();
@@ -28,9 +28,9 @@ impl Scores {
         vec![sum / self.len().max(1) as f64; self.len()]
     }
 
-    /// Returns the imbalance of each trajectory, for any objective: the estimate of log Z minus the log
-    /// importance weight, which is `log Z + sum log P_F - log R - sum log P_B`. If the scores have a prior,
-    /// it is `log Z + sum log P_F - beta log R - sum log prior`.
+    /// Returns the imbalance of each trajectory, for any objective. It is the estimate of log Z minus the log
+    /// importance weight: `log Z + sum log P_F - log R - sum log P_B`. If the scores have a prior, it is `log
+    /// Z + sum log P_F - beta log R - sum log prior`.
     pub fn imbalances(&self, beta: f64) -> Vec<f64> {
         self.log_z_estimates(beta)
             .into_iter()
@@ -46,7 +46,7 @@ mod tests {
 
     use super::*;
 
-    /// Imbalances relative to a prior use the raw log R; all others use the corrected log R.
+    /// Checks that imbalances relative to a prior use the raw log R, and all others the corrected log R.
     #[test]
     fn imbalances_use_the_reward_of_training() {
         let [log_pf, log_pb, log_reward] =

@@ -24,11 +24,11 @@ pub(crate) const SCORING: &str = "scoring";
 
 /// Computes the scores of a batch of trajectories: log-probabilities, log-rewards and the quantities in
 /// `needs`, with gradients. The policy evaluates each distinct state once. Intrinsic rewards and the
-/// quantities of target networks ([`score_target`]) aren't computed here; a trainer adds them.
+/// quantities of target networks ([`score_target`]) aren't computed here, because a trainer adds them.
 ///
-/// Scores have the precision of the policy's log-probabilities. If the size of a log-reward in the batch is
-/// 16,384 or more, scores per trajectory and per transition are in double precision, because the rounding of
-/// single precision would be larger than the error of a good policy.
+/// Scores have the precision of the policy's log-probabilities. If a log-reward in the batch has an absolute
+/// value of 16,384 or more, the scores are in double precision, because the rounding of single precision
+/// would be larger than the residuals of a good policy.
 ///
 /// # Errors
 /// The errors of policy and reward; [`Error::IllegalAction`](crate::Error::IllegalAction) for an action that
@@ -47,9 +47,10 @@ pub fn score<E: Env>(
 }
 
 /// Computes the scores of single transitions, for an objective that [learns from
-/// them](crate::objective::Objective::learns_from_transitions). Each transition becomes a trajectory. A
-/// transition that doesn't finish its object gets a second row, the transition after it. Objectives read the
-/// next state's flow from the second row, and the row has no weight in the loss ([`Scores::mean_weights`]).
+/// them](crate::objective::Objective::learns_from_transitions). Each transition becomes a trajectory of its
+/// own. If a transition doesn't finish its object, its trajectory has a second row, the next transition of
+/// the original trajectory. From the second row objectives read the flow of the next state; it has no weight
+/// in the loss ([`Scores::mean_weights`]).
 ///
 /// ```
 /// use gfn::objective::{DetailedBalance, Objective, RegressionLoss, score_transitions};
@@ -81,26 +82,26 @@ pub fn score_transitions<E: Env>(
     score_as(env, reward, policy, &trajectories, &Scoring { ahead: Some(&ahead), ..Scoring::new(needs) })
 }
 
-/// The settings of scoring.
+/// The settings of the computation of scores.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scoring<'a> {
     /// The quantities to compute besides log-probabilities and log-rewards.
     pub(crate) needs: Quantities,
-    /// The factor of log R
+    /// The factor of log R, which is the exponent of R
     /// ([`TrainerConfig::reward_exponent`](crate::train::TrainerConfig::reward_exponent)).
     pub(crate) exponent: f64,
-    /// The value of [`Scores::ahead`].
+    /// The value for [`Scores::ahead`]; `None` if whole trajectories are scored.
     pub(crate) ahead: Option<&'a [bool]>,
 }
 
 impl Scoring<'_> {
-    /// Returns the settings to compute these quantities for whole trajectories, with R to the power 1.
+    /// Returns the settings to compute these quantities for whole trajectories, with exponent 1.
     pub(crate) fn new(needs: Quantities) -> Self {
         Self { needs, exponent: 1.0, ahead: None }
     }
 }
 
-/// Computes the scores of a batch with these settings; see [`score`].
+/// Computes the scores of a batch as [`score`] does, with these settings.
 pub(crate) fn score_as<E: Env>(
     env: &E,
     reward: &dyn Reward<E::States>,
@@ -127,9 +128,9 @@ pub(crate) fn score_as<E: Env>(
 }
 
 /// Computes the quantities of a target network that are in `needs`, without gradient:
-/// [`Quantity::TargetLogFlow`] and [`Quantity::TargetLogExit`]. It uses the policy's current parameters, so
-/// call it while the policy has the parameters of the target network
-/// ([`Average::with`](crate::optim::Average::with)), as a trainer does.
+/// [`Quantity::TargetLogFlow`] and [`Quantity::TargetLogExit`]. They are computed from the current parameters
+/// of `policy`. A trainer therefore calls this while the policy temporarily has the parameters of the target
+/// network ([`Average::with`](crate::optim::Average::with)).
 ///
 /// # Errors
 /// [`Error::Missing`](crate::Error::Missing) for a policy without state flows and for a state without an

@@ -14,11 +14,11 @@ use crate::rollout::Trajectories;
 use crate::tensor::{from_host, index_tensor, select_rows};
 use crate::{Error, Result};
 
-/// Size of log-rewards from which scores need double precision. In single precision, adjacent numbers of this
-/// size differ by 2^-9 or more.
+/// The smallest absolute value of a log-reward for which scores use double precision. In single precision the
+/// distance between adjacent numbers of this size is 2^-9 or more, which is too coarse for residuals.
 const MIN_SIZE_FOR_DOUBLE: f64 = 16_384.0;
 
-/// A batch of trajectories with the policy's evaluation of its distinct states.
+/// A batch of trajectories, and the policy's evaluation of its distinct states.
 pub(super) struct EvaluatedBatch<'a, E: Env> {
     env: &'a E,
     reward: &'a dyn Reward<E::States>,
@@ -31,21 +31,21 @@ pub(super) struct EvaluatedBatch<'a, E: Env> {
     pf: E::Dist,
     pb: E::Dist,
     prior: Option<E::Dist>,
-    /// Further estimates of the policy, one number per distinct state.
+    /// Further quantities that the policy computed, such as log F, one number per distinct state.
     values: Values,
     raw_log_reward: Vec<f64>,
     log_reward: Vec<f64>,
-    /// log P_F of each transition. All scores have the kind and device of this tensor.
+    /// log P_F of each transition. All scores get the dtype and the device of this tensor.
     log_pf: Tensor,
-    /// `true` if the log-rewards need double precision.
+    /// `true` if some log-rewards are so large that scores need double precision.
     is_wide: bool,
 }
 
-/// A function that computes a quantity.
+/// A function that computes a quantity of a batch.
 type Compute<'a, E> = fn(&mut EvaluatedBatch<'a, E>) -> Result<Tensor>;
 
 impl<'a, E: Env> EvaluatedBatch<'a, E> {
-    /// The optional quantities and the functions that compute them.
+    /// The quantities that are computed only if an objective needs them, and the functions that compute them.
     pub(super) const QUANTITIES: [(Quantity, Compute<'a, E>); 9] = [
         (Quantity::LogFlow, |batch| batch.per_state(Quantity::LogFlow)),
         (Quantity::Entropy, Self::entropy),
@@ -98,8 +98,8 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
         })
     }
 
-    /// Returns the scores that every objective may read: log-probabilities, log-rewards and the shape of the
-    /// batch.
+    /// Returns the scores that are the same for every objective: log-probabilities, log-rewards, and the
+    /// offsets of the trajectories.
     pub(super) fn base_scores(&self) -> Result<Scores> {
         let Self { visited_states: visited, trajectories, .. } = self;
         let (kind, device) = self.kind_and_device();
@@ -127,14 +127,14 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
         Ok(scores)
     }
 
-    /// Returns the policy's estimate for the state before each transition, `[transitions]`. The estimate is
-    /// removed from the batch.
+    /// Returns the policy's values of a quantity for the state before each transition, `[transitions]`. The
+    /// quantity is removed from the batch, so it can be requested only once.
     pub(super) fn per_state(&mut self, quantity: Quantity) -> Result<Tensor> {
         let values = self.values.take_flat(quantity, self.visited_states.n_distinct(), SCORING)?;
         Ok(self.widened(select_rows(&values, self.rows())))
     }
 
-    /// Returns the quantities of flow matching.
+    /// Returns the quantities that flow matching needs.
     pub(super) fn edge_flows(&self) -> Result<Values> {
         edge_flows(self.env, self.policy, &self.visited_states, &self.pf, &self.pb, self.trajectories)
     }
@@ -187,7 +187,8 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
         Ok(log_prior.detach().to_kind(kind).to_device(device))
     }
 
-    /// Returns log n of the state before each transition that isn't an exit. It is 0 for the initial state.
+    /// Returns log n, the log of the number of paths, of the state before each transition that isn't an exit.
+    /// It is 0 for the initial state, which has one path.
     fn log_paths(&mut self) -> Result<Tensor> {
         let (inner, _) = self.visited_states.inner();
         let mut has_parents = vec![1.0; self.visited_states.n_rows];
@@ -200,14 +201,14 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
         Ok(&paths * from_host(&has_parents, paths.kind(), paths.device()))
     }
 
-    /// Returns log n of the state after each transition that isn't an exit.
+    /// Returns log n, the log of the number of paths, of the state after each transition that isn't an exit.
     fn next_log_paths(&mut self) -> Result<Tensor> {
         let (_, after) = self.visited_states.inner();
         let after = self.visited_states.group_of(after);
         self.paths_of(&after)
     }
 
-    /// Returns log n of these distinct states.
+    /// Returns log n, the log of the number of paths, of the distinct states with these indices.
     fn paths_of(&mut self, groups: &[usize]) -> Result<Tensor> {
         let paths = self.values.take_flat(Quantity::LogPaths, self.visited_states.n_distinct(), SCORING)?;
         let selected = select_rows(&paths, groups);
@@ -215,7 +216,7 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
         Ok(selected)
     }
 
-    /// The index of the distinct state before each transition.
+    /// Returns the index, among the distinct states, of the state before each transition.
     fn rows(&self) -> &[usize] {
         self.visited_states.groups_before()
     }
@@ -246,7 +247,7 @@ pub(super) fn exits_of<E: Env>(
     visited.rename(Direction::Forward, &all, exits)
 }
 
-/// Returns the log-probability of the exit action of each row.
+/// Returns the log-probability of the exit action of each of these rows of `pf`.
 pub(super) fn log_exits<D: Distribution>(pf: &D, rows: &[usize], exits: &D::Actions) -> Result<Tensor> {
     let log_exit = pf.log_prob(rows, exits).map_err(|error| match error {
         Error::IllegalAction { .. } | Error::IllegalStep { .. } => Quantity::LogExit.missing(SCORING),

@@ -12,11 +12,12 @@ use crate::quantity::Quantity;
 use crate::rollout::Trajectories;
 use crate::{Error, Result};
 
-/// Allowed difference between log R and the sum of its changes. Rewards computed by networks are rounded, and
-/// a difference of this size changes no probability by more than a thousandth.
+/// The allowed difference between log R and the sum of its changes. It allows for the rounding of rewards
+/// that networks compute; a difference of this size changes each probability by at most a thousandth.
 const CHANGE_TOLERANCE: f64 = 1e-3;
 
-/// Further allowed difference, relative to the largest number: the rounding of sums in single precision.
+/// A further allowed difference, relative to the largest absolute value. It allows for the rounding of sums
+/// in single precision.
 const CHANGE_ROUNDING: f64 = 1e-6;
 
 /// Multiplies log-rewards by the exponent of R.
@@ -26,8 +27,9 @@ fn apply_exponent(log_rewards: &mut [f64], exponent: f64) {
     }
 }
 
-/// Returns log R of each finished object, and the log-reward for training, which the environment's measure
-/// over states corrects. Recorded log-rewards are reused.
+/// Returns log R of each finished object as the reward returns it, and log R as training uses it, corrected
+/// for symmetry and for objects of several states. Log-rewards that were recorded with the trajectories are
+/// used instead of the reward.
 pub(in crate::objective) fn both_log_rewards<E: Env>(
     env: &E,
     reward: &dyn Reward<E::States>,
@@ -44,7 +46,7 @@ pub(in crate::objective) fn both_log_rewards<E: Env>(
     Ok((raw, corrected))
 }
 
-/// Returns log R of the state before each transition, corrected like log R of finished objects.
+/// Returns log R of the state before each transition, with the same corrections as log R of finished objects.
 pub(in crate::objective) fn partial_log_rewards<E: Env>(
     env: &E,
     reward: &dyn Reward<E::States>,
@@ -61,9 +63,9 @@ pub(in crate::objective) fn partial_log_rewards<E: Env>(
     training_log_rewards(env, states, partial)
 }
 
-/// Returns the change of log R in each transition, corrected like log R, `[transitions]`; 0 for exits. `raw`
-/// and `corrected` are the log-rewards of the finished objects. Changes are checked to add up to log R,
-/// except for single transitions.
+/// Returns the change of log R in each transition, with the same corrections as log R, `[transitions]`; 0 for
+/// exits. `raw` and `corrected` are the log-rewards of the finished objects. The changes along each
+/// trajectory are checked to add up to log R, except if single transitions are scored.
 pub(in crate::objective) fn log_reward_changes<E: Env>(
     env: &E,
     reward: &dyn Reward<E::States>,
@@ -85,7 +87,7 @@ pub(in crate::objective) fn log_reward_changes<E: Env>(
     Ok(change)
 }
 
-/// Returns the change of log R in each transition except exits. Equal transitions are evaluated once.
+/// Returns the change of log R in each transition that isn't an exit. Equal transitions are evaluated once.
 fn changes_of_steps<E: Env>(
     env: &E,
     reward: &dyn Reward<E::States>,
@@ -108,8 +110,8 @@ fn changes_of_steps<E: Env>(
     Ok(distinct.of.into_iter().map(|group| change[group]).collect())
 }
 
-/// Checks that changes add up to log R. Without conditions all trajectories of an instance start at the same
-/// state, so log R minus the sum of changes must be the same for all of them.
+/// Checks that the changes along each trajectory add up to log R, without conditions. All trajectories of an
+/// instance start at the same state, so log R minus the sum of changes must be the same for all of them.
 fn check_sums(offsets: &[usize], instances: &[u32], change: &[f64], log_rewards: &[f64]) -> Result<()> {
     let tolerance = tolerance(log_rewards.iter().chain(change));
     let mut starts = HashMap::new();
@@ -123,9 +125,9 @@ fn check_sums(offsets: &[usize], instances: &[u32], change: &[f64], log_rewards:
     Ok(())
 }
 
-/// Checks that changes add up to log R if there are conditions, which may give each trajectory another log R
-/// at its start. If the reward has partial rewards, the partial reward of each finished object must be equal
-/// to its reward.
+/// Checks that the changes along each trajectory add up to log R, with conditions. Under each condition log R
+/// of the initial state may differ, so trajectories can't be compared. Instead, if the reward has partial
+/// rewards, the partial reward of each finished object must be equal to its reward.
 fn check_ends<S: Rows>(
     reward: &dyn Reward<S>,
     terminal: &S,
@@ -145,7 +147,7 @@ fn check_ends<S: Rows>(
     Ok(())
 }
 
-/// Returns the allowed difference of sums of these values.
+/// Returns the allowed difference between sums of these values.
 fn tolerance<'a>(values: impl Iterator<Item = &'a f64>) -> f64 {
     CHANGE_TOLERANCE + CHANGE_ROUNDING * values.fold(0.0, |largest: f64, value| largest.max(value.abs()))
 }
@@ -169,7 +171,8 @@ fn no_partial() -> Error {
 mod tests {
     use super::*;
 
-    /// Sums of numbers of large size have larger rounding errors.
+    /// Checks that the tolerance grows with the size of the values, because sums of large numbers have larger
+    /// rounding errors.
     #[test]
     fn large_rewards_have_a_larger_tolerance() {
         assert!(tolerance([0.0].iter()) == CHANGE_TOLERANCE);

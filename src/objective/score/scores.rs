@@ -5,11 +5,12 @@ use crate::quantity::{Per, Quantity, Values, flat};
 use crate::tensor::{from_host, segment_ids, segment_sum, select_rows, to_host};
 use crate::{Error, Result};
 
-/// The quantities that objectives compute their loss from. Rows are transitions, trajectory by trajectory.
+/// The quantities from which objectives compute their loss. A row is a transition; the rows of a trajectory
+/// are adjacent.
 ///
-/// A trajectory visits `s_0 .. s_{n-1}`. Its last transition is the exit action, whose P_B is 1; without an
-/// exit action it leads to the terminal state. In both cases the flow after the last transition is the
-/// reward.
+/// A trajectory visits the states `s_0 .. s_{n-1}`. Its last transition is the exit action, whose P_B is 1;
+/// without an exit action the last transition leads to the terminal state. In both cases the flow after the
+/// last transition is the reward.
 ///
 /// Quantities that are always there are fields. Quantities that an objective requested
 /// ([`Objective::needs`](crate::objective::Objective::needs)) are read by [`need`](Self::need):
@@ -38,38 +39,38 @@ pub struct Scores {
     pub log_pf: Tensor,
     /// log P_B of each transition, `[transitions]`; 0 for exits.
     pub log_pb: Tensor,
-    /// log R of each trajectory's terminal state, `[n]`, for the environment's measure over states: with the
-    /// symmetry correction, and divided among the states of one object, if the environment has either.
+    /// log R of each trajectory's terminal state, `[n]`, with the symmetry correction if the environment
+    /// needs one. If several states are the same object, log R is divided among them.
     pub log_reward: Tensor,
-    /// log R as returned by the reward, `[n]`. Objectives relative to a prior use it, because the prior's
-    /// probability contains the measure already. Like `log_reward` it has the [exponent of R in this
-    /// step](crate::train::TrainerConfig::reward_exponent).
+    /// log R as returned by the reward, `[n]`, without these corrections. Objectives relative to a prior use
+    /// it, because the probability under the prior contains them already. Like `log_reward` it is multiplied
+    /// by the [exponent of R in this step](crate::train::TrainerConfig::reward_exponent).
     pub raw_log_reward: Tensor,
     /// The condition of each trajectory, `[n, C]`; `None` without conditions.
     pub conditions: Option<Tensor>,
-    /// The instance of the environment that all trajectories belong to; `None` if they belong to several.
+    /// The instance of the environment to which all trajectories belong; `None` if they belong to several.
     pub instance: Option<u32>,
-    /// The quantities of the first of several updates on this batch, without gradient; `None` in the first
-    /// update.
+    /// The quantities as they were before the first update on this batch, without gradient, if the objective
+    /// makes several updates per batch; `None` in the first update.
     pub old: Option<Values>,
     /// The number of states that the policy evaluated, and the number of visited states.
     pub distinct: (usize, usize),
-    /// `true` for each row that was added only for its state, the next state of the row before,
-    /// `[transitions]`; `None` unless these are the scores of [single
+    /// `true` for each row that isn't a transition of the batch, but was added after one to hold its next
+    /// state, `[transitions]`. `None` unless these are the scores of [single
     /// transitions](crate::objective::score_transitions).
     pub(crate) ahead: Option<Vec<bool>>,
-    /// All other quantities.
+    /// All quantities that have no field of their own.
     values: Values,
 }
 
 impl Scores {
-    /// The number of trajectories.
+    /// Returns the number of trajectories.
     #[must_use]
     pub fn len(&self) -> usize {
         self.offsets.len() - 1
     }
 
-    /// The number of transitions of all trajectories.
+    /// Returns the number of transitions of all trajectories.
     pub(crate) fn n_transitions(&self) -> usize {
         self.offsets.last().copied().unwrap_or(0)
     }
@@ -170,7 +171,8 @@ impl Scores {
         always.into_iter().chain(self.values.iter())
     }
 
-    /// Joins the scores of several batches to the scores of one batch. `make` converts each joined tensor.
+    /// Joins the scores of several batches to the scores of one batch. `make` converts each joined tensor
+    /// before it is stored.
     ///
     /// # Errors
     /// [`Error::Missing`] if `parts` is empty.
@@ -197,9 +199,9 @@ impl Scores {
         Ok(joined)
     }
 
-    /// Returns equal weights that sum to 1 for the residuals of transitions, `[transitions]`. For scores of
-    /// [single transitions](crate::objective::score_transitions) the rows that were added after them have
-    /// weight 0.
+    /// Returns the weight of each transition's residual, `[transitions]`. The weights are equal and sum to 1.
+    /// For scores of [single transitions](crate::objective::score_transitions) the rows that only hold a next
+    /// state have weight 0.
     pub fn mean_weights(&self, of_transitions: &Tensor) -> Tensor {
         let Some(ahead) = &self.ahead else { return mean_weights(of_transitions) };
         let counted: Vec<f64> = ahead.iter().map(|&ahead| if ahead { 0.0 } else { 1.0 }).collect();

@@ -7,17 +7,17 @@ use crate::tensor::select_rows;
 
 /// The visited states of a batch of trajectories, in groups of equal states.
 ///
-/// Rows are the states before each transition, followed by the terminal states of trajectories without an
-/// exit action, which aren't the state before any transition.
+/// The first rows are the states before each transition. They are followed by the terminal states of
+/// trajectories without an exit action, which are before no transition.
 pub(in crate::objective) struct VisitedStates<'a, E: Env> {
     env: &'a E,
     states: E::States,
     pub(in crate::objective) groups: StateGroups<E::States>,
-    /// The condition of each row, `[rows, C]`.
+    /// The condition of each row, `[rows, C]`; `None` without conditions.
     pub(in crate::objective) conditions: Option<Tensor>,
-    /// The number of transitions.
+    /// The number of transitions, which is the number of rows without the terminal states at the end.
     pub(in crate::objective) n_rows: usize,
-    /// The transitions that aren't exits, and the row of the state after each of them.
+    /// The rows of transitions that aren't exits, and the row of the state after each of them.
     inner: (Vec<usize>, Vec<usize>),
     /// The row of each trajectory's terminal state.
     pub(in crate::objective) terminal: Vec<usize>,
@@ -42,43 +42,44 @@ impl<'a, E: Env> VisitedStates<'a, E> {
         Self { env, states, groups, conditions, n_rows, inner: (inner, after), terminal }
     }
 
-    /// The first state of each group: the states that a policy evaluates.
+    /// Returns the first state of each group. The policy evaluates these states.
     pub(in crate::objective) fn distinct(&self) -> &E::States {
         self.groups.distinct(&self.states)
     }
 
-    /// Returns the states of rows, and the conditions of their trajectories.
+    /// Returns the states of these rows, and the conditions of their trajectories.
     pub(in crate::objective) fn at(&self, rows: &[usize]) -> (E::States, Option<Tensor>) {
         let conditions = self.conditions.as_ref().map(|c| select_rows(c, rows));
         (self.states.select(rows), conditions)
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub(in crate::objective) fn len(&self) -> usize {
         self.states.len()
     }
 
-    /// The transitions that aren't exits, and the row of the state after each of them.
+    /// Returns the rows of transitions that aren't exits, and the row of the state after each of them.
     pub(in crate::objective) fn inner(&self) -> (&[usize], &[usize]) {
         (&self.inner.0, &self.inner.1)
     }
 
-    /// The number of distinct states.
+    /// Returns the number of distinct states.
     pub(in crate::objective) fn n_distinct(&self) -> usize {
         self.groups.grouping.first.len()
     }
 
-    /// The group of the state before each transition, an index into the distinct states.
+    /// Returns the group of the state before each transition. It is an index into the distinct states.
     pub(in crate::objective) fn groups_before(&self) -> &[usize] {
         &self.groups.grouping.of[..self.n_rows]
     }
 
-    /// Returns the group of each of these rows, an index into the distinct states.
+    /// Returns the group of each of these rows. It is an index into the distinct states.
     pub(in crate::objective) fn group_of(&self, rows: &[usize]) -> Vec<usize> {
         rows.iter().map(|&row| self.groups.grouping.of[row]).collect()
     }
 
-    /// Renames actions of rows from the labels of the row's state to the labels of its group's first state.
+    /// Renames actions of these rows: from the labels of the state of the row to the labels of the first
+    /// state of its group.
     pub(in crate::objective) fn rename(
         &self,
         direction: Direction,
@@ -89,7 +90,7 @@ impl<'a, E: Env> VisitedStates<'a, E> {
     }
 }
 
-/// Returns the condition of each row, which is the condition of its trajectory.
+/// Returns the condition of each row: the condition of the trajectory to which the row belongs.
 fn row_conditions<E: Env>(trajectories: &Trajectories<E>, extra: &[usize]) -> Option<Tensor> {
     let conditions = trajectories.conditions()?;
     let mut owner = Vec::with_capacity(trajectories.n_transitions() + extra.len());
@@ -109,8 +110,8 @@ mod tests {
     use crate::rollout::Sampler;
     use crate::tensor::to_host;
 
-    /// An environment in which 1 or 2 is added until the sum is 2 or more. Objects are finished without an
-    /// exit action, after one or two steps.
+    /// An environment in which 1 or 2 is added to a number until it is 2 or more. Objects are finished
+    /// without an exit action, after one or two steps.
     struct Sums;
 
     impl VectorRules for Sums {
@@ -149,7 +150,7 @@ mod tests {
             expected.extend(std::iter::repeat_n(10.0 * (i + 1) as f64, ends[1] - ends[0]));
         }
         assert!((7..12).contains(&expected.len()), "walks of one and of two steps: {} in all", expected.len());
-        // The finished objects come last, because no transition starts at them.
+        // The finished objects are the last rows, because no transition starts at them.
         assert_eq!(visited.terminal, (expected.len()..expected.len() + 6).collect::<Vec<_>>());
         expected.extend([10.0, 20.0, 30.0, 40.0, 50.0, 60.0]);
         assert_eq!(to_host(visited.conditions.as_ref().unwrap()), expected);

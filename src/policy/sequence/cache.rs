@@ -1,4 +1,4 @@
-//! A cache of a sequence network's rows, by prefix.
+//! A cache of the outputs of a sequence network, called rows, with one row per prefix.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,37 +8,38 @@ use super::prefixes::Prefixes;
 use crate::nn::SequenceNet;
 use crate::tensor::select_rows;
 
-/// The parent of the prefix that contains only the start symbol.
+/// The number that stands for the parent of the prefix that contains only the start symbol.
 const ROOT: u32 = u32::MAX;
-/// Minimum capacity, in rows.
+/// The minimum capacity of the tensor of rows.
 const MIN_CAPACITY: usize = 256;
 
-/// The rows that a [`SequenceNet`] computed for prefixes, in a tree in which a child has one more input than
-/// its parent.
+/// The rows that a [`SequenceNet`] computed for prefixes. Prefixes form a tree, in which a child has one more
+/// input than its parent.
 ///
-/// A prefix is read once, so its row is the same for every request. The cache is used for one roll-out,
-/// during which the parameters don't change.
+/// The network evaluates each prefix once, so every request gets the same row for a prefix. The cache is used
+/// for one roll-out, during which the parameters don't change.
 #[derive(Debug)]
 pub(super) struct PrefixCache {
-    /// The child of a prefix, by prefix and next input.
+    /// The number of the child of each prefix, by the number of the prefix and the next input.
     children: HashMap<(u32, u32), u32>,
-    /// The parent and the last input of each prefix. A parent comes before its children.
+    /// The number of the parent and the last input of each prefix. A parent has a smaller number than its
+    /// children.
     prefixes: Vec<(u32, u32)>,
     /// The rows of the prefixes, `[capacity, row_width]`.
     rows: Option<Tensor>,
-    /// The maximum number of prefixes.
+    /// The maximum number of prefixes in the cache.
     limit: usize,
-    /// The kind and the device of the rows.
+    /// The dtype and the device of the rows.
     options: (Kind, Device),
-    /// The number of network steps and the number of prefixes read in them, since the caller last took these
-    /// counts.
+    /// The number of network evaluations and the number of prefixes in them, since the caller last reset
+    /// these counts.
     pub(super) steps: (u64, u64),
 }
 
-/// For a requested batch of prefixes: the position of each in the cache, and the prefixes that the network
-/// has to compute first, because the cache lacks them.
+/// The positions in the cache of a requested batch of prefixes, and the prefixes that the network must
+/// evaluate first, because they aren't in the cache.
 struct Plan {
-    /// Per requested prefix, `Ok` with its number in the cache, or `Err` with its index in `new`.
+    /// The number in the cache of each requested prefix (`Ok`), or its index in `new` (`Err`).
     positions: Vec<Result<u32, usize>>,
     new: Vec<NewPrefix>,
 }
@@ -51,16 +52,17 @@ struct NewPrefix {
 }
 
 impl PrefixCache {
-    /// Creates an empty cache for rows of a kind on a device, for at most `limit` prefixes.
+    /// Creates an empty cache of at most `limit` prefixes, for rows with this dtype and device.
     pub(super) fn new(limit: usize, options: (Kind, Device)) -> Self {
         let limit = limit.min(ROOT as usize);
         Self { children: HashMap::new(), prefixes: Vec::new(), rows: None, limit, options, steps: (0, 0) }
     }
 
-    /// Returns the rows of these prefixes, `[n, row_width]`, and reads the prefixes that aren't in the cache.
+    /// Returns the rows of these prefixes, `[n, row_width]`. The network evaluates the prefixes that aren't
+    /// in the cache.
     ///
-    /// Returns `None` if a prefix lacks more than its last input in the cache, or if `limit` is too small for
-    /// the prefixes and their ancestors. In both cases reading whole sequences is cheaper.
+    /// Returns `None` if the parent of a prefix isn't in the cache, or if `limit` is too small for the
+    /// prefixes and their ancestors. In both cases it is cheaper to evaluate whole sequences.
     pub(super) fn rows(&mut self, net: &dyn SequenceNet, prefixes: &Prefixes<'_>) -> Option<Tensor> {
         let mut plan = self.plan(prefixes)?;
         if self.prefixes.len() + plan.new.len() > self.limit {
@@ -83,7 +85,7 @@ impl PrefixCache {
         })
     }
 
-    /// Looks up prefixes. Returns `None` if a prefix lacks more than its last input in the cache.
+    /// Looks up prefixes. Returns `None` if neither a prefix nor its parent is in the cache.
     fn plan(&self, prefixes: &Prefixes<'_>) -> Option<Plan> {
         let mut plan = Plan { positions: Vec::with_capacity(prefixes.len()), new: Vec::new() };
         let mut new_indices: HashMap<(u32, u32), usize> = HashMap::new();
@@ -110,7 +112,8 @@ impl PrefixCache {
         Some(plan)
     }
 
-    /// Reads new prefixes, with one network step per length, and returns the number of each prefix.
+    /// Evaluates new prefixes, with one network evaluation per prefix length, and returns the number of each
+    /// prefix in the cache.
     fn read(&mut self, net: &dyn SequenceNet, new: &[NewPrefix]) -> Vec<usize> {
         let mut by_position: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         new.iter().enumerate().for_each(|(k, prefix)| by_position.entry(prefix.position).or_default().push(k));
@@ -142,7 +145,7 @@ impl PrefixCache {
         numbers
     }
 
-    /// The rows of `n` times `reach` prefixes, by their numbers, `[n, reach, row_width]`.
+    /// Returns the rows of `n` times `reach` prefixes, given by their numbers, as `[n, reach, row_width]`.
     fn memory(&self, net: &dyn SequenceNet, numbers: &[usize], n: usize, reach: usize) -> Tensor {
         let size = [n as i64, reach as i64, net.row_width()];
         match &self.rows {
@@ -151,7 +154,8 @@ impl PrefixCache {
         }
     }
 
-    /// Appends rows. The capacity at least doubles if it is too small, up to `limit`.
+    /// Appends rows. If the capacity is too small, it at least doubles, but doesn't exceed `limit` unless the
+    /// rows need it.
     fn store(&mut self, new: &Tensor) {
         let used = self.prefixes.len() as i64;
         let n = new.size()[0];
@@ -172,7 +176,7 @@ impl PrefixCache {
         self.rows = Some(rows);
     }
 
-    /// Removes all prefixes except those of a plan and their ancestors.
+    /// Removes all prefixes from the cache except those of a plan and their ancestors.
     fn keep_only(&mut self, plan: &Plan) {
         let mut is_needed = vec![false; self.prefixes.len()];
         for position in &plan.positions {

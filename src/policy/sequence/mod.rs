@@ -1,4 +1,4 @@
-//! Policies that read a partial sequence with a recurrent network or a transformer.
+//! Policies that evaluate a partial sequence by a recurrent network or a transformer.
 
 mod cache;
 mod prefixes;
@@ -23,45 +23,48 @@ use prefixes::Prefixes;
 /// The architecture and size of a [`SequencePolicy`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct SequencePolicyConfig {
-    /// The network that reads the sequence.
+    /// The network whose input is the sequence.
     pub net: SequenceNetConfig,
-    /// The settings of the state-flow head and log Z. Conditions aren't supported.
+    /// The settings of the state-flow head and of log Z. Conditions aren't supported.
     pub estimators: EstimatorsConfig,
     /// The maximum size in bytes of the cache of prefixes during sampling. If a batch of trajectories needs
-    /// more, every step reads its sequences from the start, which is slower but gives the same results.
+    /// more, every step evaluates its sequences from their start, which is slower but gives the same results.
     pub cache_bytes: usize,
 }
 
 impl Default for SequencePolicyConfig {
-    /// The default network, no flow head, log Z from the first batch, and 256 MiB for the cache.
+    /// Returns the default network without flow head, a log Z that is initialised from the first batch, and
+    /// 256 MiB for the cache.
     fn default() -> Self {
         Self { net: SequenceNetConfig::default(), estimators: EstimatorsConfig::default(), cache_bytes: 256 << 20 }
     }
 }
 
-/// Counters of the network evaluations of a [`SequencePolicy`].
+/// Counters of the network evaluations of a [`SequencePolicy`] since it was built.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SequenceWork {
-    /// The number of passes over whole sequences.
+    /// The number of evaluations of a batch of whole sequences.
     pub passes: u64,
-    /// The number of sequences read in these passes.
+    /// The number of sequences in these batches.
     pub sequences: u64,
-    /// The number of steps that read a single further input per prefix, with the rest in the cache.
+    /// The number of evaluations that take a single further input per prefix, because the cache has the
+    /// results for the earlier inputs.
     pub steps: u64,
-    /// The number of prefixes read in these steps.
+    /// The number of prefixes in these evaluations.
     pub prefixes: u64,
 }
 
 /// A recurrent network or a transformer as the policy of an environment that writes sequences from left to
 /// right.
 ///
-/// A state is a prefix, and the network reads it after a start symbol. [`Policy::evaluate`] runs the network
-/// once, over the sequences of the batch that aren't a prefix of another sequence (teacher forcing). In a
-/// roll-out ([`Policy::on_host`]) the network reads one input per prefix and step, and caches hidden states,
-/// or keys and values, until the roll-out ends. Both give the same results, for any states in any order.
+/// A state is a prefix, and the network's input is a start symbol followed by the prefix.
+/// [`Policy::evaluate`] runs the network once, over the sequences of the batch that aren't a prefix of
+/// another sequence (teacher forcing). In a roll-out ([`Policy::on_host`]) the network takes one input per
+/// prefix and step. Hidden states, or keys and values, are cached until the roll-out ends. Both methods give
+/// the same results, for any states in any order.
 ///
-/// P_B is uniform over legal backward actions. This loses nothing if only the last entry of a sequence can be
-/// removed, because there is a single backward action then.
+/// P_B is uniform over the legal backward actions. If only the last entry of a sequence can be removed, there
+/// is a single backward action, so a learned P_B would be the same.
 ///
 /// Unlike torchgfn's recurrent policies, this policy supports sequences of several lengths, DB and state
 /// flows.
@@ -124,25 +127,25 @@ impl SequencePolicy {
         Ok(Self { layout, config, n_actions, net, head, estimators, parameters, work: Cell::default() })
     }
 
-    /// The network's configuration.
+    /// Returns the configuration of the policy.
     #[must_use]
     pub fn config(&self) -> &SequencePolicyConfig {
         &self.config
     }
 
-    /// The layout of states.
+    /// Returns the layout of states.
     #[must_use]
     pub fn layout(&self) -> &SequenceLayout {
         &self.layout
     }
 
-    /// The counters of network evaluations since the policy was built.
+    /// Returns the counters of network evaluations since the policy was built.
     #[must_use]
     pub fn work(&self) -> SequenceWork {
         self.work.get()
     }
 
-    /// The network's output for each state, `[states, width]`, in one pass.
+    /// Returns the network's output for each state, `[states, width]`, computed in one pass.
     fn hidden(&self, prefixes: &Prefixes<'_>) -> Tensor {
         let kind = self.parameters.kind();
         let device = self.parameters.device();
@@ -205,8 +208,8 @@ impl<E: DiscreteEnv<Actions = Slots, States = VectorStates>> Policy<E> for Seque
     }
 }
 
-/// A [`SequencePolicy`] during one roll-out, with the cache of prefixes. The cache isn't kept for the next
-/// roll-out, because changes of parameters can't always be detected ([`Parameters::version`]).
+/// A [`SequencePolicy`] during one roll-out, with its cache of prefixes. Each roll-out has a new cache,
+/// because changes of parameters between roll-outs can't always be detected ([`Parameters::version`]).
 struct SequenceRollout<'a> {
     policy: &'a SequencePolicy,
     cache: RefCell<PrefixCache>,

@@ -1,4 +1,4 @@
-//! States as prefixes of sequences.
+//! States of sequence environments as prefixes, the inputs of sequence networks.
 
 use tch::{Device, Tensor};
 
@@ -15,32 +15,32 @@ use crate::{Error, Result};
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, serde::Serialize, serde::Deserialize)]
 pub struct SequenceLayout {
-    /// The number of values of an entry, which are `0..values`.
+    /// The number of values that an entry can have. The values are `0..values`.
     pub values: usize,
-    /// The number of entries of a state: the length of the longest sequence.
+    /// The number of entries of a state, which is the length of the longest sequence.
     pub length: usize,
-    /// The entry of a position that isn't written yet. It may be among `0..values` or another number.
+    /// The entry that marks a position that isn't written yet. It may be among `0..values` or another number.
     pub unset: u16,
 }
 
 impl SequenceLayout {
-    /// The number of different inputs of a network: the values and the start symbol.
+    /// Returns the number of different inputs of a network: the values and the start symbol.
     pub(super) fn n_inputs(&self) -> i64 {
         self.values as i64 + 1
     }
 
-    /// The number of input positions: the start symbol and the entries.
+    /// Returns the number of positions of a network's input: one for the start symbol and one per entry.
     pub(super) fn n_positions(&self) -> i64 {
         self.length as i64 + 1
     }
 }
 
-/// A batch of states as prefixes. A prefix consists of the entries before the first unset entry.
+/// A batch of states as prefixes. The prefix of a state consists of the entries before its first unset entry.
 #[derive(Debug)]
 pub(super) struct Prefixes<'a> {
     states: &'a VectorStates,
     lengths: Vec<usize>,
-    /// The start symbol.
+    /// The number that represents the start symbol in the inputs of the network.
     start: u32,
 }
 
@@ -48,8 +48,8 @@ impl<'a> Prefixes<'a> {
     /// Finds the prefix of each state.
     ///
     /// # Errors
-    /// [`Error::Shape`] for states of another length; [`Error::Config`] for a state with a gap or with an
-    /// invalid value.
+    /// [`Error::Shape`] for states whose length isn't that of the layout; [`Error::Config`] for a state with
+    /// a set entry after an unset entry, or with a value that the layout doesn't have.
     pub(super) fn new(layout: &SequenceLayout, states: &'a VectorStates) -> Result<Self> {
         if states.width() != layout.length {
             return Err(Error::shape(
@@ -79,24 +79,26 @@ impl<'a> Prefixes<'a> {
         self.lengths.len()
     }
 
-    /// The entries of a prefix.
+    /// Returns the entries of the prefix of state `row`.
     fn entries(&self, row: usize) -> &[u16] {
         &self.states.row(row)[..self.lengths[row]]
     }
 
-    /// The position of a prefix's last input, which is the length of the prefix.
+    /// Returns the position of the last input of the prefix of state `row`. The start symbol has position 0,
+    /// so this is the length of the prefix.
     pub(super) fn position(&self, row: usize) -> usize {
         self.lengths[row]
     }
 
-    /// The inputs of a network: the start symbol, followed by the entries.
+    /// Returns the inputs of a network for state `row`: the start symbol, followed by the entries of the
+    /// prefix.
     pub(super) fn inputs(&self, row: usize) -> impl Iterator<Item = u32> + '_ {
         std::iter::once(self.start).chain(self.entries(row).iter().map(|&x| u32::from(x)))
     }
 
-    /// Finds the maximal sequences, which aren't a prefix of another sequence, in O(n log n) comparisons.
+    /// Finds the maximal prefixes, which aren't a prefix of another, in O(n log n) comparisons.
     pub(super) fn maximal(&self) -> Maximal {
-        // In lexicographic order a row that is a prefix of any other row is a prefix of the next row.
+        // A row that is a prefix of any other row is also a prefix of the next row in lexicographic order.
         let mut order: Vec<usize> = (0..self.len()).collect();
         order.sort_unstable_by(|&a, &b| self.entries(a).cmp(self.entries(b)));
         let mut maximal = Maximal { rows: Vec::new(), sequence_of_row: vec![0; self.len()] };
@@ -110,9 +112,9 @@ impl<'a> Prefixes<'a> {
         maximal
     }
 
-    /// Returns the inputs of maximal sequences, `[sequences, T]`, and the index of each row's last input in
-    /// the flattened inputs, `[rows]`. Shorter sequences are padded with the start symbol at the end, where
-    /// causality keeps it from affecting the outputs that are used.
+    /// Returns the inputs of the maximal prefixes, `[sequences, T]`, and the index of each row's last input
+    /// in the flattened inputs, `[rows]`. Shorter sequences are padded with the start symbol at the end. The
+    /// padding doesn't affect the outputs that are used, because the network is causal.
     pub(super) fn batch(&self, maximal: &Maximal, device: Device) -> (Tensor, Tensor) {
         let steps = 1 + maximal.rows.iter().map(|&row| self.lengths[row]).max().unwrap_or(0);
         let mut inputs = vec![i64::from(self.start); maximal.rows.len() * steps];
@@ -127,12 +129,12 @@ impl<'a> Prefixes<'a> {
     }
 }
 
-/// The maximal sequences of a batch of prefixes.
+/// The prefixes of a batch that aren't a prefix of another one.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Maximal {
-    /// A row of each maximal sequence.
+    /// The row of the state of each maximal prefix.
     rows: Vec<usize>,
-    /// Per row, the index in `rows` of a maximal sequence that the row is a prefix of.
+    /// The index in `rows` of a maximal prefix that begins with the prefix of each row.
     sequence_of_row: Vec<usize>,
 }
 
@@ -181,7 +183,7 @@ mod tests {
         assert!(Prefixes::new(&LAYOUT, &short).unwrap_err().to_string().contains("expected [1, 4]"));
     }
 
-    /// The unset value may be among `0..values`, for example 0 if tokens start at 1.
+    /// Checks that the unset value may be among `0..values`, for example 0 if tokens start at 1.
     #[test]
     fn unset_may_be_one_of_the_values() {
         let layout = SequenceLayout { values: 3, length: 3, unset: 0 };

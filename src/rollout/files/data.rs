@@ -9,7 +9,7 @@ use crate::Result;
 use crate::io::{FolderKind, TensorKind, TensorSpec, deserialise, digest, file_error, parse, serialise};
 use crate::rollout::{ReplayEnv, Trajectories};
 
-/// The version of the format that is written, and the only version that is read.
+/// The version of the format that is written. No other version can be read.
 const FORMAT: u32 = 2;
 
 const LAYOUT: FolderKind = FolderKind {
@@ -22,28 +22,28 @@ const LAYOUT: FolderKind = FolderKind {
     in_the_way: "choose a new folder: a data set only ever replaces a data set",
 };
 
-/// The JSON part of a data set.
+/// The contents of the manifest of a data set.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct DataManifest {
-    /// The version of the format.
+    /// The version of the format of the data set.
     format: u32,
     /// The version of this library that wrote the data set.
     gfn: String,
-    /// The fingerprint of the environment.
+    /// The fingerprint of the environment of the trajectories.
     environment: String,
     /// The number of trajectories.
     len: u64,
-    /// The specifications of the tensors in `data.safetensors`.
+    /// The names, shapes and dtypes of the tensors in `data.safetensors`.
     tensors: Vec<TensorSpec>,
     /// The length of `data.safetensors` in bytes.
     bytes: u64,
-    /// The checksum of the manifest without this field and of `data.safetensors`.
+    /// The checksum of the manifest (with this field empty) and of `data.safetensors`.
     checksum: String,
 }
 
 impl DataManifest {
-    /// Returns the checksum of the manifest and the data.
+    /// Returns the checksum of the manifest (with an empty checksum) and the data.
     fn digest(&self, data: &[u8], path: &Path) -> Result<String> {
         digest(&Self { checksum: String::new(), ..self.clone() }, data, path)
     }
@@ -68,8 +68,8 @@ pub(super) fn write<E: ReplayEnv>(env: &E, path: &Path, mut tensors: Vec<(String
     LAYOUT.write(path, &data, &manifest)
 }
 
-/// Reads a data set, and makes trajectories of its tensors by `convert`. It first checks format, environment, length
-/// and checksum, in this order, and creates tensors only if all are right.
+/// Reads a data set, and converts its tensors to trajectories by `convert`. It first checks format,
+/// environment, length and checksum, in this order, and creates tensors only if all of them are right.
 pub(super) fn read<E: ReplayEnv>(
     env: &E,
     path: &Path,
@@ -105,7 +105,7 @@ pub(super) fn read<E: ReplayEnv>(
     Ok(trajectories)
 }
 
-/// Returns the specification of each tensor.
+/// Returns the name, the shape and the dtype of each tensor.
 fn specs(tensors: &[(String, Tensor)]) -> Vec<TensorSpec> {
     let spec = |(name, tensor): &(String, Tensor)| {
         Some(TensorSpec { name: name.clone(), shape: tensor.size(), kind: TensorKind::of(tensor)? })

@@ -4,14 +4,15 @@ use crate::io::Hash;
 
 /// The maximum number of steps of each trajectory that the fingerprint follows.
 const MAX_STEPS: usize = 1000;
-/// Maximum number of instances that the hash covers.
+/// The maximum number of instances that the fingerprint covers.
 const MAX_INSTANCES: u32 = 16;
 
-/// Returns a hash that differs between environments whose actions have different meanings. It covers the
-/// legal slots, in both directions, of every state on two paths in each of the first instances. The first
-/// path takes the first legal action each time, the second path the last legal action except the exit.
+/// Returns a hash that identifies the meaning of an environment's actions. It covers the legal slots, in both
+/// directions, of every state on two paths in each of the first instances. The first path takes the first
+/// legal action except the exit each time, the second path the last one.
 ///
-/// Different environments may have the same hash, so every action of a file is checked, too.
+/// Two environments whose actions have different meanings may still have the same hash, so every action of a
+/// file is checked, too.
 pub(crate) fn fingerprint<E: DiscreteEnv>(env: &E) -> Result<String> {
     let mut hash = Hash::new();
     let first = 0..env.n_instances().clamp(1, MAX_INSTANCES);

@@ -23,7 +23,7 @@ pub(crate) fn with_conditions(
     tensors
 }
 
-/// Returns the conditions of `n` elements in a file, if the file has any.
+/// Returns the conditions of `n` elements in a file; `None` if the file has no conditions.
 pub(crate) fn conditions_of(named: &NamedTensors<'_>, n: usize) -> Result<Option<Conditions>> {
     let Some(tensor) = named.get(CONDITIONS) else { return Ok(None) };
     let is_float = TensorKind::of(tensor).is_some_and(TensorKind::is_float);
@@ -34,16 +34,17 @@ pub(crate) fn conditions_of(named: &NamedTensors<'_>, n: usize) -> Result<Option
 }
 
 impl<E: ReplayEnv> Trajectories<E> {
-    /// Saves the trajectories as a data set, with their conditions and recorded log-rewards, if they have
-    /// any.
+    /// Saves the trajectories as a data set, together with their conditions and recorded log-rewards if there
+    /// are any.
     ///
     /// A data set is a folder of two files. `data.safetensors` holds `actions`, trajectory by trajectory with
-    /// exits (slots as i64 in discrete environments); `offsets`, `[n + 1]`, as i64; `conditions`, `[n, C]`;
-    /// and `log_rewards`, `[n]`, as f64. States aren't saved, because the actions determine them.
-    /// `manifest.json` holds the version of the format, a fingerprint of the environment, the number of
-    /// trajectories, the names, shapes and kinds of the tensors, and the length and the checksum of the other
-    /// file. A new folder is written beside an older one and then replaces it, so a reader always gets a
-    /// complete data set.
+    /// exits (slots as i64 in discrete environments); `offsets`, `[n + 1]`, as i64; `instances`, `[n]`, as
+    /// i64 if the environment has several; `conditions`, `[n, C]`; and `log_rewards`, `[n]`, as f64. States
+    /// aren't saved, because the actions determine them. `manifest.json` holds the version of the format, the
+    /// version of this library, a fingerprint of the environment, the number of trajectories, the names,
+    /// shapes and dtypes of the tensors, the length of `data.safetensors`, and a checksum of both files. A
+    /// new folder is written beside an older one and then replaces it, so a reader always gets a complete
+    /// data set.
     ///
     /// ```
     /// use gfn::{policy::UniformPolicy, rollout::{Sampler, Trajectories}, examples::Chain, Rng};
@@ -74,11 +75,11 @@ impl<E: ReplayEnv> Trajectories<E> {
     /// Loads trajectories from a data set. They are replayed step by step from the initial state, and every
     /// action is checked.
     ///
-    /// In an environment up to isomorphism the states are isomorphic to the saved ones, with nodes labelled
-    /// in the order of insertion. Conditions are on the host.
+    /// In an environment up to isomorphism the states are isomorphic to the saved ones, and their nodes are
+    /// labelled in the order in which they were inserted. Conditions are loaded to the host.
     ///
-    /// Loading needs memory for one state per action and trajectory, even if the file is small. If the origin
-    /// of a file is unknown, compare `len` in its `manifest.json` with the available memory first.
+    /// Loading needs memory for a state per action, even if the file is small. If the origin of a file is
+    /// unknown, compare `len` in its `manifest.json` with the available memory before loading it.
     ///
     /// # Errors
     /// [`Error::File`](crate::Error::File) for a data set that is damaged, truncated, or of another version

@@ -1,4 +1,4 @@
-//! Conversion between walks and named tensors.
+//! Conversion between walks (the actions of trajectories) and named tensors.
 
 use tch::Tensor;
 
@@ -7,7 +7,8 @@ use crate::env::{Rows, check_instances};
 use crate::io::{NamedTensors, malformed};
 use crate::rollout::ReplayEnv;
 
-/// The tensor of each walk's instance; only written if the environment has several instances.
+/// The name of the tensor with the instance of each walk. It is written only if the environment has several
+/// instances.
 const INSTANCES: &str = "instances";
 
 /// Walks without their states, as [`read_walks`] returns them.
@@ -41,8 +42,8 @@ pub(crate) fn read_walks<E: ReplayEnv>(named: &NamedTensors<'_>, env: &E) -> Res
     Ok(ReadWalks { actions, offsets, instances })
 }
 
-/// Converts walks to tensors that [`read_walks`] can read. `states` are states of the walks, one each, from
-/// which their instances are determined.
+/// Converts walks to tensors from which [`read_walks`] returns them. `states` has one state of each walk,
+/// from which the instance of the walk is determined.
 pub(crate) fn write_walks<E: ReplayEnv>(
     env: &E,
     states: &E::States,

@@ -18,9 +18,9 @@ const RADIUS_MARGIN: f64 = 1e-3;
 /// The actions that a state permits in one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Support {
-    /// The exit (forwards), or the step to the source (backwards).
+    /// `true` if the exit (forwards) or the step to the source (backwards) is permitted.
     pub(super) atom: bool,
-    /// A step to another point.
+    /// `true` if a step to another point is permitted.
     pub(super) points: bool,
 }
 
@@ -30,7 +30,7 @@ impl Support {
         self.atom && self.points
     }
 
-    /// Returns `true` if neither kind is permitted.
+    /// Returns `true` if no action is permitted.
     pub(super) fn is_empty(self) -> bool {
         !self.atom && !self.points
     }

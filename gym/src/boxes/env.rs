@@ -33,7 +33,7 @@ pub enum Geometry {
 /// | backwards | at least delta along every axis, or to the source | along the quarter-circle |
 /// | forced to the source | within delta of a lower side | within the quarter-disk |
 ///
-/// In the polar box, points of an axis beyond delta can't be reached, because they have no parent.
+/// Points of an axis beyond delta can't be reached in the polar box, because they have no parent.
 ///
 /// An action is the point that the step leads to, in absolute coordinates, and a flag: `[n + 1]` numbers, the
 /// last of them 1 for the exit and 0 otherwise. A backward action is the point that the step came from. A

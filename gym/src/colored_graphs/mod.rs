@@ -92,7 +92,7 @@ impl ColoredGraphs {
         self.max_nodes
     }
 
-    /// The number of states up to isomorphism, the empty graph among them; `None` beyond 9 nodes.
+    /// The number of states up to isomorphism, including the empty graph; `None` beyond 9 nodes.
     #[must_use]
     pub fn n_states(&self) -> Option<u64> {
         let connected = CONNECTED.get(..self.max_nodes)?;

@@ -76,7 +76,7 @@ impl IsingReward {
     /// Builds the reward of a periodic square lattice of `side * side` spins, numbered `side * row + column`.
     /// `J_ij` is `coupling` between neighbours, in both orders, so that a bond counts `2 * coupling`.
     ///
-    /// On a side of 2, two neighbours are joined by two bonds, which count once, as in torchgfn.
+    /// A side of 2 gives two neighbours two bonds, which count once, as in torchgfn.
     ///
     /// # Errors
     /// [`Error::Config`] for a side outside `2..=1000`, and the errors of [`new`](Self::new).

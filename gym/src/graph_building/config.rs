@@ -4,7 +4,7 @@ use gfn::{Error, Result};
 /// The way in which nodes are added to a graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Growth {
-    /// A new node has no edges; they come later. Every graph within the limits is a state.
+    /// A new node has no edges; they are added later. Every graph within the limits is a state.
     #[default]
     Free,
     /// A new node comes with an edge to an existing node (directed: from it). Graphs stay connected to the
@@ -31,7 +31,7 @@ pub enum Growth {
 /// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct GraphBuildingConfig {
-    /// Directed or undirected.
+    /// The kind of the graphs: directed or undirected.
     pub kind: GraphKind,
     /// The largest number of nodes, including the initial graph's.
     pub max_nodes: usize,
@@ -60,8 +60,8 @@ pub struct GraphBuildingConfig {
 }
 
 impl GraphBuildingConfig {
-    /// Returns free growth from the empty graph up to isomorphism: one class of nodes and of edges, no
-    /// attributes, any graph can be finished.
+    /// Returns settings for free growth from the empty graph up to isomorphism. There is one class of nodes
+    /// and of edges and no attribute, and any graph can be finished.
     #[must_use]
     pub fn new(kind: GraphKind, max_nodes: usize) -> Self {
         Self {
@@ -85,7 +85,8 @@ impl GraphBuildingConfig {
         self.initial.clone().unwrap_or_else(|| GraphState::new(self.kind))
     }
 
-    /// Refuses the first invalid setting. Attribute values are checked when their action types are built.
+    /// Refuses the first invalid setting. The numbers of attribute values are checked later, by the action
+    /// types.
     pub(super) fn check(&self) -> Result<()> {
         let start = self.start();
         let refuse = |setting, got: String, expected| Err(Error::config(setting, got, expected));
@@ -119,8 +120,8 @@ impl GraphBuildingConfig {
         self.check_weights(&start)
     }
 
-    /// Checks that the initial graph's classes and attributes are among the values that the actions set,
-    /// because estimators have tables for these only.
+    /// Checks that the initial graph's classes and attributes are among the values that actions can set,
+    /// because networks have embeddings for these values only.
     fn check_weights(&self, start: &GraphState) -> Result<()> {
         let within = |values: &[u8], limits: &[u8]| {
             values.iter().enumerate().all(|(k, &value)| value <= limits.get(k).copied().unwrap_or(0))

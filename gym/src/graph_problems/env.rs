@@ -8,8 +8,8 @@ use super::{Instances, Mark, MarkNode, Problem};
 
 /// An environment that builds solutions of a problem, node by node, on each of its input graphs.
 ///
-/// The number of an instance ([`Env::initial`](gfn::env::Env::initial)) is the index of its graph in the
-/// [`Instances`]. Nodes are labelled, because marks belong to nodes; but give networks no node identity
+/// An instance's number ([`Env::initial`](gfn::env::Env::initial)) is the index of its graph in the
+/// [`Instances`]. Nodes are labelled, because marks belong to nodes. But give networks no node identity
 /// (`identity: false`), so that a policy generalises from some graphs to others. If the reward depends on a
 /// solution's size alone, build the environment by [`for_size`](Self::for_size).
 ///
@@ -20,7 +20,7 @@ use super::{Instances, Mark, MarkNode, Problem};
 /// let graphs = (8..=12).map(|n| erdos_renyi(n, 0.3, &mut rng)).collect::<gfn::Result<_>>()?;
 /// let env = GraphProblem::new(Problem::Clique, &Instances::new(graphs)?)?.into_env();
 /// let start = env.initial(&[4]);
-/// // Any of the 12 nodes can come first, and a clique of none isn't one that can't grow.
+/// Any of the 12 nodes can come first. The exit is illegal, because the empty clique can still grow.
 /// assert_eq!(env.masks(Direction::Forward, &start).n_legal(0), 12);
 /// # Ok::<(), gfn::Error>(())
 /// ```
@@ -30,11 +30,11 @@ pub struct GraphProblem {
     marks: MarkRules,
 }
 
-/// The rules by which marks are set.
+/// The rules of a problem, which decide about marks and the exit.
 #[derive(Clone, Copy, Debug)]
 struct MarkRules {
     problem: Problem,
-    /// `true` if rewards depend on sizes alone.
+    /// `true` if rewards depend on a solution's size alone.
     for_size: bool,
 }
 
@@ -48,15 +48,16 @@ impl GraphProblem {
     }
 
     /// Builds the problem for rewards that depend on a solution's size alone, as
-    /// [`SizeReward`](super::SizeReward) does: policies see only the part of a state
-    /// ([`GraphRules::reduced`]) that such a reward and the legal actions depend on. With another reward,
-    /// policies couldn't see all that it depends on, and would learn another distribution.
+    /// [`SizeReward`](super::SizeReward) does. Policies see only the part of a state
+    /// ([`GraphRules::reduced`]) that such a reward and the legal actions depend on. Don't use it with
+    /// another reward: policies wouldn't see all that it depends on, and would learn another distribution.
     ///
     /// | problem | nodes that a policy sees | edges between them that it sees |
     /// |---|---|---|
     /// | independent set, clique | the undecided, the chosen | those of undecided nodes |
-    /// | dominating set | all | those of an undecided node, but for ones to nodes that are out and dominated |
-    /// | cut | all | all but those between nodes that have changed sides |
+    /// | dominating set | all | those of an undecided node, except edges to nodes that are out and dominated
+    /// |
+    /// | cut | all | all except those between nodes that have changed sides |
     ///
     /// # Errors
     /// The errors of [`new`](Self::new).
@@ -128,7 +129,7 @@ impl GraphRules for MarkRules {
         self.for_size.then(|| reduced(self.problem, graph))
     }
 
-    /// Returns `true` if the chosen nodes can be chosen, and the marks are the marks that follow from them.
+    /// Returns `true` if these nodes can be chosen, and all marks are those that follow from them.
     fn is_reachable(&self, graph: &GraphState) -> bool {
         let marking = MarkNode(self.problem);
         let marks = marking.marks(graph, &marking.chosen_nodes(graph));

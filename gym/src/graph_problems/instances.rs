@@ -146,7 +146,8 @@ impl Instances {
         self.retain(|key| !known.contains(&key))
     }
 
-    /// Returns the complements, in the same order: each pair of nodes has an edge if it had none.
+    /// Returns the complement of each graph, in the same order. It has an edge between two nodes if and only
+    /// if the graph has none.
     ///
     /// A clique of a graph is an independent set of its complement.
     ///

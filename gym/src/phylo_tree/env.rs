@@ -67,7 +67,7 @@ impl PhyloTree {
     /// if it passes `u64`.
     #[must_use]
     pub fn n_states(&self) -> Option<u64> {
-        // With y(m) the number of states for m + 1 species, y(m) = (2 m - 1) y(m - 1) + y(m - 2).
+        // The number of states for m + 1 species is y(m) = (2 m - 1) y(m - 1) + y(m - 2).
         let (mut before, mut now) = (1u64, 1u64);
         for m in 1..self.n as u64 {
             (before, now) = (now, now.checked_mul(2 * m - 1)?.checked_add(before)?);
@@ -139,15 +139,15 @@ impl PhyloTree {
         self.n - 1 + name
     }
 
-    /// Returns the name of the inner node of this entry; `None` for a species.
+    /// Returns the name of the inner node with this entry; `None` for a species.
     pub(super) fn name(&self, node: usize) -> Option<usize> {
         (node >= self.n).then(|| node + 1 - self.n)
     }
 
-    /// Returns the entry of the root above a species.
+    /// Returns the index of the entry of the root above a species.
     pub(super) fn root(&self, row: &[u16], species: usize) -> usize {
         let mut node = species;
-        // No forest is higher than `n`; a row from outside that is no forest may contain a cycle.
+        // No path in a forest is longer than `n`. A row from outside that is no forest may contain a cycle.
         for _ in 0..self.n {
             match row[node] {
                 0 => break,

@@ -9,7 +9,8 @@ use super::{Alphabet, TokenSequence};
 use crate::rewards;
 
 /// A reward for each sequence, from a table.
-///
+/// The table is text with the header `sequence,reward`, and below it a line `SEQUENCE,REWARD` per sequence.
+/// Empty lines are skipped. Rewards are above 0 and finite.
 /// The table is text with a line per sequence, `sequence,reward`, below that header; empty lines are skipped.
 /// Rewards are above 0 and finite.
 ///
@@ -27,13 +28,13 @@ use crate::rewards;
 #[derive(Clone, PartialEq, Debug)]
 pub struct TableReward {
     env: TokenSequence,
-    /// log R of each listed sequence, by the state's entries.
+    /// log R of each listed sequence; the keys are the entries of its state.
     log_rewards: HashMap<Vec<u16>, f64>,
-    /// log R of a sequence that isn't listed.
+    /// log R of every sequence that isn't listed; `None` if all are listed.
     log_floor: Option<f64>,
 }
 
-/// The first line of a table.
+/// The first line of a table of rewards.
 const HEADER: &str = "sequence,reward";
 
 impl TableReward {
@@ -107,7 +108,7 @@ impl TableReward {
         Ok(Self { env: *env, log_rewards, log_floor: log_floor.map(f64::ln) })
     }
 
-    /// Raises R to a power (a reward exponent, an inverse temperature), including the floor.
+    /// Raises R to a power, which is a reward exponent (an inverse temperature). The floor is raised, too.
     ///
     /// # Errors
     /// [`Error::Config`] unless the exponent is above 0 and finite.
@@ -127,7 +128,8 @@ impl TableReward {
     #[must_use]
     pub fn log_z(&self) -> f64 {
         let n_tokens = self.env.n_tokens() as f64;
-        // The count is in f64 for spaces of more than 2^64 sequences, and in logarithms if f64 overflows.
+        // The number of all sequences is in f64, because it may be above 2^64, and in logarithms if f64
+        // overflows.
         let n_all: f64 = self.env.lengths().map(|len| n_tokens.powi(len as i32)).sum();
         let log_others = if n_all.is_finite() {
             (n_all - self.log_rewards.len() as f64).max(0.0).ln()
@@ -137,8 +139,8 @@ impl TableReward {
             log_sum_exp(self.env.lengths().map(|len| len as f64 * n_tokens.ln()))
         };
         let others = self.log_floor.map_or(f64::NEG_INFINITY, |floor| floor + log_others);
-        // Rewards are sorted: the order of a hash map differs from run to run, and would change the last
-        // digit.
+        // Rewards are sorted before they are summed. The order of a hash map differs from run to run, and
+        // would change the last digit of the sum.
         let mut listed: Vec<f64> = self.log_rewards.values().copied().collect();
         listed.sort_by(f64::total_cmp);
         log_sum_exp(listed.into_iter().chain([others]))

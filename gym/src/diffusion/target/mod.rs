@@ -97,7 +97,7 @@ impl Energy {
         Self { process: Some(process.clone()), ..self }
     }
 
-    /// The target.
+    /// The target whose density is the reward.
     #[must_use]
     pub fn target(&self) -> &Arc<dyn Target> {
         &self.target

@@ -97,8 +97,8 @@ impl GridReward {
     /// Builds the cosine reward: a product of cosine waves with a Gaussian envelope, highest in the middle of
     /// the grid.
     ///
-    /// With `a_d = |x_d / (height - 1) - 1/2|` and `f(a) = (cos(50 a) + 1) N(5 a; 0, 1)`, the reward is `R =
-    /// r0 + r1 prod_d f(a_d)`. The sum over all points factors, so that `Z = r0 H^D + r1 (sum_x f)^D`.
+    /// The reward is `R = r0 + r1 prod_d f(a_d)`, with `a_d = |x_d / (height - 1) - 1/2|` and `f(a) = (cos(50
+    /// a) + 1) N(5 a; 0, 1)`. The sum over all points factors, so that `Z = r0 H^D + r1 (sum_x f)^D`.
     ///
     /// A *mode* is a point whose product reaches `(gamma f(0))^D`, with `f(0) = 2 / sqrt(2 pi)`: `gamma` is
     /// the share of the peak `f(0)` that the factors of a mode reach on average. On a coarse grid of even

@@ -65,9 +65,9 @@ trait Conditions: Debug + Send + Sync {
 pub struct TieredReward {
     grid: HyperGrid,
     n_free: usize,
-    /// The amount that each tier adds.
+    /// The amount that each tier adds to the reward.
     pub weights: Vec<f64>,
-    /// R by the number of tiers passed.
+    /// R of a point by the number of tiers that it passes.
     values: Vec<f64>,
     /// The number of tiers, from the first on, that a mode passes.
     pub mode_tiers: usize,
@@ -101,12 +101,12 @@ impl TieredReward {
         (0..self.weights.len()).filter(is_met).fold(0, |set, t| set | 1 << t)
     }
 
-    /// Returns R of a point that meets the conditions of these tiers.
+    /// Returns R of a point that meets the conditions of exactly these tiers.
     pub(super) fn value_of(&self, tiers: u32) -> f64 {
         self.values[self.leading(tiers)]
     }
 
-    /// Returns `true` if a point that meets the conditions of these tiers is a mode.
+    /// Returns `true` if a point that meets the conditions of exactly these tiers is a mode.
     pub(super) fn is_mode_of(&self, tiers: u32) -> bool {
         self.leading(tiers) >= self.mode_tiers
     }

@@ -252,7 +252,8 @@ fn random_bits(width: usize, rng: &mut Rng) -> u128 {
 fn independent_rows(system: &mut LinearSystem, n: usize, width: usize, rng: &mut Rng) -> Vec<u128> {
     let mut rows = Vec::new();
     while rows.len() < n {
-        // At least half of all masks are independent of a system whose rank is below the width.
+        // A random mask is independent of a system whose rank is below the width with probability one half or
+        // more.
         let mask = random_bits(width, rng);
         if system.add(mask, false) {
             rows.push(mask);

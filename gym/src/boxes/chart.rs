@@ -25,7 +25,7 @@ pub(super) struct Support {
 }
 
 impl Support {
-    /// Returns `true` if both kinds are permitted.
+    /// Returns `true` if both the exit (or the step to the source) and other points are permitted.
     pub(super) fn is_free(self) -> bool {
         self.atom && self.points
     }

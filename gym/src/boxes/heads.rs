@@ -54,7 +54,7 @@ impl Heads {
         }
     }
 
-    /// Returns the numbers of a state whose steps use these axes, and the axes that the numbers are for.
+    /// Returns the outputs for a state whose steps use these axes, and the axes that the outputs are for.
     pub(super) fn numbers_of(&self, axes: &Axes, row: usize) -> (&[f64], &Axes) {
         let (head, row) = self.head_of(axes, row);
         let width = self.mixtures.width(head.axes.len());

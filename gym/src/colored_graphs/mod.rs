@@ -110,12 +110,12 @@ impl GraphRules for Connected {
 }
 
 /// The rewards of recursionpharma/gflownet's basic graph task, on undirected graphs of two colours.
-/// log R = -10/4 |n0 + n1/2 - 3|, with n0 and n1 the numbers of nodes of the two colours. The default.
+///
 /// They depend on the graph alone, not on the labels of its nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ColoredGraphReward {
-    /// log R = -10/4 |n0 + n1/2 - 3|, with n0 and n1 nodes of the two colours. The default.
+    /// log R = -10/4 |n0 + n1/2 - 3|, with n0 and n1 the numbers of nodes of the two colours. The default.
     #[default]
     Count,
     /// log R = 10/7 (e - n) for more than 3 nodes, otherwise -50/7. e is the number of nodes whose number of

@@ -7,9 +7,9 @@ pub enum Growth {
     /// A new node has no edges; they are added later. Every graph within the limits is a state.
     #[default]
     Free,
-    /// A new node comes with an edge to an existing node (directed: from it). Graphs stay connected to the
-    /// initial graph, or to the first node if that is empty: an undirected path, or a directed path from
-    /// there, leads to each node.
+    /// A new node comes with an edge to an existing node (directed: from an existing node). Graphs stay
+    /// connected to the initial graph, or to the first node if the initial graph is empty: an undirected
+    /// path, or a directed path that starts there, leads to each node.
     Attached,
 }
 
@@ -37,9 +37,9 @@ pub struct GraphBuildingConfig {
     pub max_nodes: usize,
     /// The largest number of edges, including the initial graph's; `None` for no limit.
     pub max_edges: Option<usize>,
-    /// The number of classes that a new node is chosen from.
+    /// The number of classes that the class of a new node is chosen from.
     pub node_classes: u16,
-    /// The number of classes that a new edge is chosen from.
+    /// The number of classes that the class of a new edge is chosen from.
     pub edge_classes: u16,
     /// The number of values of each node attribute: attribute `k` can be set, once, to
     /// `1..=node_attributes[k]`.
@@ -47,15 +47,17 @@ pub struct GraphBuildingConfig {
     /// The number of values of each edge attribute: attribute `k` can be set, once, to
     /// `1..=edge_attributes[k]`.
     pub edge_attributes: Vec<u8>,
-    /// The way in which nodes are added.
+    /// The way in which nodes are added to a graph.
     pub growth: Growth,
-    /// The rule by which two graphs are the same object.
+    /// The rule that decides if two graphs are the same object: their labels count, or only their isomorphism
+    /// class.
     pub semantics: Semantics,
-    /// The graph that building starts from; `None` for the empty graph. Its parts are never removed.
+    /// The graph that building starts from; `None` for the empty graph. Its nodes and edges are never
+    /// removed.
     pub initial: Option<GraphState>,
     /// The smallest number of nodes of a finished graph.
     pub min_nodes: usize,
-    /// `true` if training corrects for symmetry, up to isomorphism.
+    /// `true` if training corrects for symmetry, which matters for graphs up to isomorphism.
     pub corrects_symmetry: bool,
 }
 

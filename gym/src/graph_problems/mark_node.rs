@@ -39,6 +39,7 @@ impl Mark {
 
 /// An action type that marks a node as chosen, and other nodes as the choice forces them to be. Backward
 /// actions undo the choice of any chosen node.
+///
 /// Chosen nodes are in the solution, except for a dominating set, from which chosen nodes are removed. If a
 /// set of nodes can be chosen, each of its subsets can be chosen as well. The marks depend on the set of
 /// chosen nodes, not on their order.

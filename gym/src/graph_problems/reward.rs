@@ -6,10 +6,11 @@ use gfn::runtime::Threads;
 use super::{Mark, Problem};
 use crate::rewards::positive;
 
-/// `log R = beta size`, with a minus if the smallest solution is the best; also for unfinished states.
+/// A reward of solutions and of unfinished states: `log R = beta size`, or `-beta size` if the smallest
+/// solution is the best.
 ///
-/// The size is that of [`Problem::check`]. An unfinished state has the size of its solution so far, as
-/// forward-looking objectives need it (Pan et al. 2023; Zhang et al. 2023, section 3.3).
+/// The size is that of [`Problem::check`]. An unfinished state has the size of its solution so far, which
+/// forward-looking objectives use (Pan et al. 2023; Zhang et al. 2023, section 3.3).
 ///
 /// If beta is a condition of the policy, pass the reward at beta = 1 to a `ConditionedReward` of the package
 /// `gfn-extras`:
@@ -24,7 +25,7 @@ use crate::rewards::positive;
 /// let one = SizeReward::new(Problem::DominatingSet, 1.0)?;
 /// let reward = ConditionedReward::new(conditioning.clone(), vec![Arc::new(one)])?;
 /// let condition = conditioning.encode(&[Condition { beta: 3.0, preferences: vec![1.0], focus: None }])?;
-/// // A graph of two nodes without an edge, which dominate nothing but themselves.
+/// The graph has two nodes without an edge, so both must be in a dominating set.
 /// let env = GraphProblem::new(Problem::DominatingSet, &Instances::new(GraphFormat::Graph6.read(b"A?")?)?)?.into_env();
 /// let state = gfn::env::Env::initial(&env, &[0]);
 /// assert!((reward.log_reward(&state, Some(&condition))?[0] + 3.0 * 2.0).abs() < 1e-6);

@@ -1,18 +1,18 @@
 use gfn::env::{Direction, VectorEnv, VectorRules, VectorStates};
 use gfn::{Error, Result};
 
-/// Sequences of tokens, written from left to right; a tree, so that P_B is 1.
+/// Sequences of tokens, written from left to right. The states form a tree, so that P_B is 1.
 ///
 /// *States.* Entry `i` is 0 while position `i` is empty, and the token plus 1 afterwards: `max_len` entries,
 /// `n_tokens + 1` values (`KHot::new(env.entries(), env.values())`).
-/// *Forward slots.* `0..n_tokens` append that token; with a variable length, `n_tokens` exits, once there are
-/// torchgfn's sequences end by a forced exit. Without it there is one state fewer to evaluate per trajectory,
-/// and no state flow to learn whose value is known to be the reward.
+/// *Forward slots.* `0..n_tokens` append that token. With a variable length, slot `n_tokens` exits, once
+/// there are `min_len` tokens.
+/// *Backward slots.* 0 removes the last token.
 /// *End.* A fixed length has no exit action: the last token ends the trajectory. A variable length has an
 /// exit, which is the only action at `max_len`.
 ///
-/// torchgfn's sequences end by a forced exit. Without it there is one state less to evaluate, and no state
-/// flow to learn that is known to equal the reward.
+/// torchgfn's sequences end by a forced exit. Without it there is one state fewer to evaluate per trajectory,
+/// and no state flow to learn whose value is known to be the reward.
 ///
 /// ```
 /// use gfn::env::{Direction, DiscreteEnv, Env, Slots};
@@ -28,7 +28,7 @@ use gfn::{Error, Result};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TokenSequence {
     n_tokens: usize,
-    /// The smallest length; `None` if the length is fixed.
+    /// The smallest length of a finished sequence; `None` if the length is fixed.
     min_len: Option<usize>,
     max_len: usize,
 }
@@ -71,13 +71,13 @@ impl TokenSequence {
         Ok(Self { n_tokens, min_len, max_len })
     }
 
-    /// The range of the lengths of finished sequences.
+    /// The number of tokens.
     #[must_use]
     pub fn n_tokens(&self) -> usize {
         self.n_tokens
     }
 
-    /// The lengths of finished sequences.
+    /// The range of the lengths of finished sequences.
     #[must_use]
     pub fn lengths(&self) -> std::ops::RangeInclusive<usize> {
         self.min_len.unwrap_or(self.max_len)..=self.max_len
@@ -89,7 +89,7 @@ impl TokenSequence {
         self.max_len
     }
 
-    /// The number of values of an entry: the tokens, and "empty".
+    /// The number of values of an entry: one per token, and 0 for an empty entry.
     #[must_use]
     pub fn values(&self) -> usize {
         self.n_tokens + 1

@@ -9,10 +9,9 @@ use super::{Alphabet, TokenSequence};
 use crate::rewards;
 
 /// A reward for each sequence, from a table.
+///
 /// The table is text with the header `sequence,reward`, and below it a line `SEQUENCE,REWARD` per sequence.
 /// Empty lines are skipped. Rewards are above 0 and finite.
-/// The table is text with a line per sequence, `sequence,reward`, below that header; empty lines are skipped.
-/// Rewards are above 0 and finite.
 ///
 /// ```
 /// use gfn::env::Reward;
@@ -56,10 +55,10 @@ impl TableReward {
     /// Reads a table from a text; `floor` is the reward of sequences that it doesn't list.
     ///
     /// # Errors
-    /// [`Error::Parse`] with the line number for a line in another format, a sequence that the environment
-    /// doesn't end in or that is repeated, and a reward that isn't above 0 and finite. [`Error::Config`] for
-    /// an alphabet of another size, an invalid floor, and a table without a floor that doesn't list all
-    /// sequences.
+    /// [`Error::Parse`] with the line number for a line in another format, for a sequence that is repeated or
+    /// that no trajectory of the environment ends in, and for a reward that isn't above 0 and finite.
+    /// [`Error::Config`] for an alphabet of another size than the environment's, for an invalid floor, and
+    /// for a table without a floor that doesn't list all sequences.
     pub fn parse(env: &TokenSequence, alphabet: &Alphabet, text: &str, floor: Option<f64>) -> Result<Self> {
         if alphabet.n_tokens() != env.n_tokens() {
             return Err(Error::config(

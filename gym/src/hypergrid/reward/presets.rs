@@ -58,10 +58,10 @@ impl RewardKind {
     /// `conditional_multiscale` on any number (matched presets need at least 24).
     ///
     /// Not every preset has a mode on every grid: see [`check_modes`](GridReward::check_modes).
+    ///
+    /// # Errors
     /// [`Error::Config`] for a preset that the reward doesn't have, for a grid that is too small for the
     /// preset, and the errors of [`standard`](Self::standard).
-    /// [`Error::Config`] for a preset that the reward doesn't have, or doesn't have on this small a grid, and
-    /// the errors of [`standard`](Self::standard).
     pub fn preset(self, grid: &HyperGrid, preset: Preset) -> Result<GridReward> {
         let level = || level(self, preset);
         match self {

@@ -27,11 +27,10 @@ pub enum Coupling {
 /// Settings of the Beta mixtures that the unit coordinates of a step follow. The network also gives the
 /// probability of the exit (backwards: of the step to the source).
 ///
-/// A network gives `1 + (1 + 2 n) K` outputs for each state with [joint](Coupling::Joint) components: a logit
-/// of the exit, `K` logits of the components, then for each of `n` axes `K` raw alphas, then for each axis
-/// `K` raw betas. With components per axis it gives `1 + 3 n K` outputs: `K` logits of components for each
-/// axis. A concentration is `min + (max - min) sigmoid(raw)`. Along an arc the second axis is the angle and
-/// the first is not used.
+/// A network gives `1 + (1 + 2 n) K` outputs for each state if the components are joint: a logit of the exit,
+/// `K` logits of the components, then for each of `n` axes `K` raw alphas, then for each axis `K` raw betas.
+/// With components per axis it gives `1 + 3 n K`: `K` logits of components for each axis. A concentration is
+/// `min + (max - min) sigmoid(raw)`. Along an arc the second axis is the angle and the first is not used.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct BetaMixtures {
     /// The way in which the components cover the axes.

@@ -22,8 +22,7 @@ pub struct BoxReward {
     r2: f64,
 }
 
-/// The intervals along an axis in which R1 and R2 are given: distances from the middle, and the bounds on
-/// either side of it.
+/// The intervals of an axis in which all coordinates must lie to earn R1 (`OUTER`) or R2 (`BANDS`).
 const OUTER: [(f64, f64); 2] = [(0.0, 0.25), (0.75, 1.0)];
 const BANDS: [(f64, f64); 2] = [(0.1, 0.2), (0.8, 0.9)];
 

@@ -17,7 +17,7 @@ use super::{DiffusionSampling, DiffusionStates};
 use crate::continuous::check_no_conditions;
 use crate::rewards::positive;
 
-/// The backward policy of a [`DiffusionPolicy`].
+/// The backward policy of a diffusion policy.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BackwardSteps {
@@ -55,7 +55,7 @@ pub struct DiffusionPolicyConfig {
     pub log_variance_range: Option<f64>,
     /// The bound at which each coordinate of the target's gradient is clamped in the Langevin
     /// parametrisation; `None` for no Langevin parametrisation. It adds the gradient at the point, times a
-    /// learned factor that depends on the time, to the drift. [`DiffusionPolicy::new`] then needs the target.
+    /// learned factor that depends on the time, to the drift. The policy must then be built with a target.
     pub langevin_clip: Option<f64>,
     /// The backward policy.
     pub backward: BackwardSteps,

@@ -88,8 +88,7 @@ impl Mixture {
         Self::from_valid(&[1.0; 25], Reals::from_rows(means), 0.3f64.sqrt())
     }
 
-    /// Builds nine of the components of [`twenty_five_modes`](Self::twenty_five_modes), with the weights of
-    /// torchgfn's posterior.
+    /// Builds nine of the 25 components of 25GMM, with the weights of torchgfn's posterior.
     #[must_use]
     pub fn nine_modes() -> Self {
         let means = [
@@ -233,7 +232,7 @@ impl Posterior {
         ))
     }
 
-    /// Builds the ratio of [`Mixture::nine_modes`] to [`Mixture::twenty_five_modes`].
+    /// Builds the ratio of the mixture of nine modes to the mixture of 25 modes.
     #[must_use]
     pub fn nine_of_twenty_five() -> Self {
         Self { posterior: Mixture::nine_modes(), prior: Mixture::twenty_five_modes() }

@@ -252,7 +252,7 @@ fn check_points(grid: &HyperGrid, states: &VectorStates) -> Result<()> {
     }
 }
 
-/// Raises a base reward to [`REWARD_FLOOR`], so that its logarithm is finite.
+/// Raises a base reward to the smallest reward, so that its logarithm is finite.
 fn floored(r0: f64) -> Result<f64> {
     if r0.is_finite() && r0 >= 0.0 {
         return Ok(r0.max(REWARD_FLOOR));

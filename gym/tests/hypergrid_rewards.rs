@@ -124,8 +124,8 @@ proptest! {
                 prop_assert!(agrees_with_enumeration(&reward));
                 counts_agree(&reward);
             }
-            // The build is refused if there are more rules than patterns, or if no point of the first tier
-            // has a rule.
+            // The build is refused if there are more rules than patterns, or if a rule has no point in the
+            // first tier.
             Err(error) => prop_assert!(error.to_string().starts_with("the rules") && multiscale.coefficients.len() > 1),
         }
     }

@@ -228,8 +228,8 @@ fn networks_are_read() {
     assert_eq!(network.names(), ["C", "A", "B"]);
     assert_eq!(network.labels()[0], ["<5", "5-9", ">=10"]);
     assert_eq!(network.dag().edges().collect::<Vec<_>>(), [(1, 0), (1, 2), (2, 0)]);
-    // The network has p(B = yes | A = no) = 0.4. The row p(C | B = no, A = yes) is the second, whatever the
-    // order of the parents.
+    // The network has p(B = yes | A = no) = 0.4. The row p(C | B = no, A = yes) is the second of C's table,
+    // whatever the order of the parents.
     assert_eq!(network.probs(2, &[0, 1, 0]), [0.4, 0.6]);
     assert_eq!(network.probs(0, &[0, 0, 1]), [0.5, 0.25, 0.25]);
     assert_eq!(network.probs(0, &[0, 1, 0]), [0.0, 0.0, 1.0]);

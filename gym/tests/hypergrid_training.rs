@@ -54,7 +54,8 @@ fn detailed_balance_reaches_the_target() {
     assert!(l1 <= 0.02, "L1 {l1}");
 }
 
-/// Every kind of network gives distributions over legal actions, equal alone and in a batch.
+/// Checks that every kind of network gives distributions over legal actions, which are equal alone and in a
+/// batch.
 #[test]
 fn a_state_is_evaluated_independently() {
     let grid = HyperGrid::new(3, 6).unwrap();

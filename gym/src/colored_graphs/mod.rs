@@ -30,7 +30,7 @@ const MAX_NODES: usize = 64;
 /// let colored = ColoredGraphs::new(7)?;
 /// assert_eq!(colored.n_states(), Some(72_297));
 /// let env = colored.env();
-/// The first node has either colour, and the empty graph can't be finished.
+/// // A first node of either colour, and no way out of the empty graph.
 /// assert_eq!(env.masks(Direction::Forward, &env.initial(&[0])).n_legal(0), 2);
 /// # Ok::<(), gfn::Error>(())
 /// ```

@@ -36,7 +36,7 @@ pub enum EbmBackward {
 /// let policy = EbmPolicy::new(&ebm, &MlpConfig::default(), EbmBackward::Uniform, device, kind, &mut Rng::seeded(0))?;
 /// let pf = policy.evaluate(&env, &env.initial(&[0]), None, Quantities::PF)?.pf.unwrap();
 /// let p: Vec<f64> = pf.host_log_probs()?.iter().map(|log_p| log_p.exp()).collect();
-/// The actions 0 and 3 set coordinate 0 to 0 or to 1.
+/// // Coordinate 0, set to 0 or to 1.
 /// assert!((p[0] + p[3] - 1.0 / 3.0).abs() < 1e-6);
 /// # Ok::<(), gfn::Error>(())
 /// ```

@@ -20,7 +20,7 @@ use super::{Instances, Mark, MarkNode, Problem};
 /// let graphs = (8..=12).map(|n| erdos_renyi(n, 0.3, &mut rng)).collect::<gfn::Result<_>>()?;
 /// let env = GraphProblem::new(Problem::Clique, &Instances::new(graphs)?)?.into_env();
 /// let start = env.initial(&[4]);
-/// Any of the 12 nodes can come first. The exit is illegal, because the empty clique can still grow.
+/// // Any of the 12 nodes can come first, and a clique of none isn't one that can't grow.
 /// assert_eq!(env.masks(Direction::Forward, &start).n_legal(0), 12);
 /// # Ok::<(), gfn::Error>(())
 /// ```
@@ -55,9 +55,8 @@ impl GraphProblem {
     /// | problem | nodes that a policy sees | edges between them that it sees |
     /// |---|---|---|
     /// | independent set, clique | the undecided, the chosen | those of undecided nodes |
-    /// | dominating set | all | those of an undecided node, except edges to nodes that are out and dominated
-    /// |
-    /// | cut | all | all except those between nodes that have changed sides |
+    /// | dominating set | all | those of an undecided node, but for ones to nodes that are out and dominated |
+    /// | cut | all | all but those between nodes that have changed sides |
     ///
     /// # Errors
     /// The errors of [`new`](Self::new).

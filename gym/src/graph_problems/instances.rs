@@ -25,7 +25,7 @@ const MAX_NODES_LISTED: usize = 8;
 /// assert_eq!(all.graphs().len(), 156);
 /// let mut rng = Rng::seeded(0);
 /// let drawn = (0..50).map(|_| erdos_renyi(6, 0.5, &mut rng)).collect::<gfn::Result<_>>()?;
-/// Each of them is isomorphic to a graph of `all`, so none is left.
+/// // Each of them is isomorphic to one of all.
 /// assert!(Instances::new(drawn)?.without(&all).graphs().is_empty());
 /// # Ok::<(), gfn::Error>(())
 /// ```

@@ -25,7 +25,7 @@ use crate::rewards::positive;
 /// let one = SizeReward::new(Problem::DominatingSet, 1.0)?;
 /// let reward = ConditionedReward::new(conditioning.clone(), vec![Arc::new(one)])?;
 /// let condition = conditioning.encode(&[Condition { beta: 3.0, preferences: vec![1.0], focus: None }])?;
-/// The graph has two nodes without an edge, so both must be in a dominating set.
+/// // A graph of two nodes without an edge, which dominate nothing but themselves.
 /// let env = GraphProblem::new(Problem::DominatingSet, &Instances::new(GraphFormat::Graph6.read(b"A?")?)?)?.into_env();
 /// let state = gfn::env::Env::initial(&env, &[0]);
 /// assert!((reward.log_reward(&state, Some(&condition))?[0] + 3.0 * 2.0).abs() < 1e-6);

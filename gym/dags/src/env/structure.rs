@@ -16,7 +16,7 @@ use super::{AddArc, NodeSet, StructureConfig, parent_sets};
 /// let env = BayesianStructure::new(StructureConfig { forbidden: vec![(0, 2)], ..StructureConfig::new(3) })?.into_env();
 /// let mut states = env.initial(&[0]);
 /// env.step(Direction::Forward, &mut states, &Slots(vec![1]))?;
-/// The legal actions are 1 -> 2, 2 -> 0, 2 -> 1 and the exit, because 1 -> 0 would close a cycle.
+/// // Left: 1 -> 2, 2 -> 0, 2 -> 1 and the exit; 1 -> 0 would close a cycle.
 /// let masks = env.masks(Direction::Forward, &states);
 /// assert_eq!(masks.legal_slots(0).collect::<Vec<_>>(), [5, 6, 7, 9]);
 /// # Ok::<(), gfn::Error>(())

@@ -16,7 +16,7 @@ use crate::{Ancestry, LocalScore};
 /// let graphs = vec![acyclic(3, &[(0, 2), (1, 2)])?, acyclic(3, &[(0, 1), (1, 2)])?].into();
 /// let marginals = Marginals::of(&graphs, None)?;
 /// assert_eq!((marginals.edge.get(0, 2), marginals.path.get(0, 2)), (0.5, 1.0));
-/// Two parents of one child are in each other's Markov blanket.
+/// // Parents of one child are in each other's blanket.
 /// assert_eq!(marginals.markov_blanket.get(1, 0), 1.0);
 /// assert_eq!(marginals.expected_edges, 2.0);
 /// # Ok::<(), gfn::Error>(())

@@ -12,7 +12,7 @@ use gfn::{Error, Result};
 /// scores.set(1, 2, 0.4);
 /// scores.set(2, 1, 0.5);
 /// let found = scores.detection(&[(0, 1), (1, 2)])?;
-/// A pair without an edge ranks above an edge in one of the 4 * 2 comparisons.
+/// // One of the four pairs without an edge stands above one of the two with.
 /// assert!((found.auroc - 7.0 / 8.0).abs() < 1e-12);
 /// assert!((found.auprc - (1.0 + 2.0 / 3.0) / 2.0).abs() < 1e-12);
 /// # Ok::<(), gfn::Error>(())

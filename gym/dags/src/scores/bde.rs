@@ -58,7 +58,7 @@ impl Default for BdeConfig {
 /// let data = DiscreteData::from_rows(&[[0, 0], [1, 1], [1, 1], [0, 0], [1, 0]])?;
 /// let bde = Bde::new(data, BdeConfig::default())?;
 /// let (a, b) = (NodeSet::EMPTY.with(0), NodeSet::EMPTY.with(1));
-/// The graphs 0 -> 1 and 1 -> 0 are Markov-equivalent, so their scores are equal.
+/// // 0 -> 1 and 1 -> 0 are equivalent.
 /// let first = bde.local_score(0, &NodeSet::EMPTY) + bde.local_score(1, &a);
 /// let second = bde.local_score(1, &NodeSet::EMPTY) + bde.local_score(0, &b);
 /// assert!((first - second).abs() < 1e-12);

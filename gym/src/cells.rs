@@ -1,15 +1,15 @@
-//! Vectors whose empty entries are set one at a time, in any order.
+//! The rules of vectors whose empty entries are set one at a time, in any order.
 
 use gfn::env::{Direction, VectorRules};
 
-/// The actions: an entry is 0 while it is empty, and its value plus 1 afterwards. A backward slot is the
-/// index of the entry to be emptied. Setting the last entry ends the trajectory.
+/// The rules of such vectors. An entry is 0 while it is empty, and its value plus 1 afterwards. A backward
+/// slot is the index of the entry that it empties. Setting the last empty entry ends the trajectory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Cells {
     pub(crate) n: usize,
     pub(crate) n_values: usize,
-    /// The forward slot of an entry and a value is `value * n + entry` if `true`, else
-    /// `entry * n_values + value`.
+    /// The layout of forward slots: a value of an entry has the slot `value * n + entry` if `true`, and
+    /// `entry * n_values + value` otherwise.
     pub(crate) by_value: bool,
 }
 

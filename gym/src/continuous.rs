@@ -13,36 +13,37 @@ use tch::{Device, Kind, Tensor};
 /// [`BoxPolicyConfig`](crate::boxes::BoxPolicyConfig) or [`LinePolicyConfig`](crate::line::LinePolicyConfig).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct MixturePolicyConfig<M> {
-    /// The hidden layers.
+    /// The hidden layers of the networks.
     pub mlp: MlpConfig,
     /// The mixtures of P_F, and of P_B if it is learned.
     pub mixtures: M,
-    /// The kind of backward policy.
+    /// The kind of backward policy: fixed, on the torso of P_F, or a separate network.
     pub backward: BackwardPolicy,
-    /// The state-flow head, and log Z, which is the flow of the source. It takes no conditions.
+    /// The settings of the state-flow head, and of log Z, which is the flow of the source. The estimators
+    /// take no conditions.
     pub estimators: EstimatorsConfig,
 }
 
-/// The outputs of a network for one direction.
+/// The outputs of a network for P_F or for P_B.
 pub(crate) struct Outputs<'a> {
-    /// The requested columns, `[states, columns]`.
+    /// The outputs in the requested columns, `[states, columns]`.
     pub(crate) values: Tensor,
     network: &'a Mlp,
     hidden: &'a Tensor,
-    /// The columns of the network's output that belong to this direction.
+    /// The columns of the network's output that belong to P_F or to P_B.
     all: std::ops::Range<i64>,
 }
 
 impl Outputs<'_> {
-    /// Computes all columns of this direction for one state anew, `[1, width]`.
+    /// Computes all outputs of P_F (or P_B) for one state anew, `[1, width]`.
     pub(crate) fn row(&self, row: usize) -> Tensor {
         let columns = Tensor::arange_start(self.all.start, self.all.end, (Kind::Int64, self.hidden.device()));
         self.network.outputs(&self.hidden.narrow(0, row as i64, 1), Some(&columns))
     }
 }
 
-/// The networks of a policy on points. The torso gives P_F, the state flow, and P_B if it shares the torso; a
-/// separate P_B has a second network.
+/// The networks of a policy on points. The torso gives P_F and the state flow, and also P_B if P_B shares the
+/// torso. A separate P_B has a second network.
 #[derive(Debug)]
 pub(crate) struct Perceptrons {
     width: i64,
@@ -55,7 +56,8 @@ pub(crate) struct Perceptrons {
 }
 
 impl Perceptrons {
-    /// Draws networks from `inputs` numbers of a state to `width` outputs for P_F, and for P_B.
+    /// Builds networks with random weights. They map `inputs` numbers of a state to `width` outputs for P_F
+    /// and `width` outputs for P_B.
     pub(crate) fn new<M>(
         inputs: usize,
         width: usize,
@@ -79,10 +81,10 @@ impl Perceptrons {
         Ok(Self { width, shared_pb, flow, torso, separate, estimators, parameters })
     }
 
-    /// Evaluates the states whose inputs are `x`. `dist` builds a distribution from a network's outputs, or a
-    /// uniform distribution if it gets `None`, when there is no network.
+    /// Evaluates the states whose inputs are `x`. `dist` builds a distribution from a network's outputs. It
+    /// gets `None` if there is no network, and then builds a uniform distribution.
     ///
-    /// `columns` names the outputs of one direction that are needed; `None` for all.
+    /// `columns` lists the needed columns among the `width` outputs of P_F or P_B; `None` for all of them.
     pub(crate) fn evaluate<D>(
         &self,
         x: &Tensor,
@@ -94,7 +96,7 @@ impl Perceptrons {
         let (width, log_flow) = (self.width, wants.has(Quantity::LogFlow) && self.flow);
         let shared_pb = wants.has(Quantity::LogPb) && self.shared_pb;
         let hidden = (wants.has(Quantity::LogPf) || log_flow || shared_pb).then(|| self.torso.hidden(x));
-        // A single matrix product gives P_F, P_B and log F side by side.
+        // A single matrix product gives the outputs for P_F, P_B and log F side by side.
         let taken = columns.map_or(width, |columns| columns.len() as i64);
         let some = columns.map(|columns| {
             let pf = wants.has(Quantity::LogPf).then_some(0);
@@ -134,13 +136,13 @@ impl Perceptrons {
         Ok(out)
     }
 
-    /// Returns all outputs for P_F, `[states, width]`.
+    /// Returns all outputs for P_F of the states whose inputs are `x`, `[states, width]`.
     pub(crate) fn forward(&self, x: &Tensor) -> Tensor {
         self.torso.forward(x).narrow(1, 0, self.width)
     }
 
-    /// Copies the network of a direction to the host, restricted to these outputs; `None` if there is no
-    /// network or it can't be copied.
+    /// Copies the network of P_F or P_B to the host, restricted to these of its columns; `None` if there is
+    /// no network or it can't be copied.
     pub(crate) fn on_host(&self, direction: Direction, columns: &[i64]) -> Option<HostMlp> {
         let (network, start) = match (direction, &self.separate) {
             (Direction::Forward, _) => (&self.torso, 0),
@@ -171,7 +173,7 @@ fn with_log_z(estimators: &Estimators, flow: &Tensor, is_source: impl Iterator<I
     }
 }
 
-/// Checks the width of states.
+/// Checks that each state has `width` numbers.
 pub(crate) fn check_width(states: &Reals, width: usize) -> Result<()> {
     if states.width() == width {
         Ok(())
@@ -185,8 +187,8 @@ pub(crate) fn check_width(states: &Reals, width: usize) -> Result<()> {
     }
 }
 
-/// Checks the arguments of a distribution over `n` states: rows below `n`, and for each row an action of the
-/// right width.
+/// Checks the arguments of a distribution over `n` states: rows are below `n`, and each row has an action of
+/// the right width.
 pub(crate) fn check_rows(n: usize, rows: &[usize], actions: Option<(&Reals, usize)>) -> Result<()> {
     if let Some((actions, width)) =
         actions.filter(|(actions, width)| (actions.len(), actions.width()) != (rows.len(), *width))
@@ -204,7 +206,8 @@ pub(crate) fn check_rows(n: usize, rows: &[usize], actions: Option<(&Reals, usiz
     }
 }
 
-/// Checks that there are an action for each state and that both have the widths of the environment.
+/// Checks that there is one action for each state, and that states and actions have the widths of the
+/// environment.
 pub(crate) fn check_widths(states: &Reals, actions: &Reals, widths: [usize; 2]) -> Result<()> {
     let got = [states.width(), actions.width(), actions.len()];
     let expected = [widths[0], widths[1], states.len()];
@@ -230,7 +233,8 @@ pub(crate) fn read_actions(tensor: &Tensor, width: usize) -> Result<Reals> {
     }
 }
 
-/// Checks the number of components of a mixture and the bounds of their scale, which `bounds` names.
+/// Checks that a mixture has components and that `min` and `max` bound a range of positive numbers; `bounds`
+/// is the name of the range in the error.
 pub(crate) fn check_mixture(components: usize, bounds: &'static str, min: f64, max: f64) -> Result<()> {
     if components == 0 {
         return Err(Error::config("components", 0, "at least 1 component"));
@@ -241,7 +245,8 @@ pub(crate) fn check_mixture(components: usize, bounds: &'static str, min: f64, m
     Err(Error::config(bounds, format!("{min} to {max}"), "0 < min < max, both finite"))
 }
 
-/// Refuses an exit bias in an environment without an exit; `expected` names other ways to explore.
+/// Refuses an exit bias in an environment without an exit. `expected` is the error's advice, which names
+/// other ways to explore.
 pub(crate) fn check_no_exit_bias(exploration: &Exploration, expected: &'static str) -> Result<()> {
     match exploration.exit_bias() {
         0.0 => Ok(()),
@@ -249,7 +254,7 @@ pub(crate) fn check_no_exit_bias(exploration: &Exploration, expected: &'static s
     }
 }
 
-/// Refuses conditions: the networks of this module have no input for them.
+/// Refuses conditions, because the networks of this module have no input for them.
 pub(crate) fn check_no_conditions(conditions: Option<&Tensor>) -> Result<()> {
     match conditions {
         None => Ok(()),
@@ -275,7 +280,7 @@ pub(crate) fn finite(row: usize, value: f64) -> Result<f64> {
     }
 }
 
-/// Draws a component of a mixture: the softmax of the logits divided by the temperature.
+/// Draws the index of a component of a mixture from the softmax of the logits divided by the temperature.
 pub(crate) fn component(row: usize, logits: &[f64], temperature: f64, rng: &mut Rng) -> Result<usize> {
     let mut max = f64::NEG_INFINITY;
     for &logit in logits {
@@ -287,6 +292,6 @@ pub(crate) fn component(row: usize, logits: &[f64], temperature: f64, rng: &mut 
         rest -= weight;
         rest < 0.0
     };
-    // Rounding may leave `rest` at 0 or above after the last weight.
+    // Rounding may leave `rest` at 0 or above after the last weight, which then means the last component.
     Ok(weights.iter().position(passed).unwrap_or(logits.len() - 1))
 }

@@ -1,8 +1,8 @@
-//! Rewards of two values: one for the sought objects, a floor for the rest.
+//! Rewards of two values: a high value for some objects, and a floor for all others.
 
 use gfn::{Error, Result};
 
-/// The two values. The floor is above 0, because log 0 is not finite.
+/// The two values of a reward. The floor is above 0, because log 0 is not finite.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Levels {
     pub(crate) high: f64,
@@ -31,7 +31,7 @@ impl Levels {
         if sought { self.high.ln() } else { self.floor.ln() }
     }
 
-    /// Computes log Z of `n_sought` objects among `n_all`, exact counts as f64.
+    /// Computes log Z if `n_sought` of `n_all` objects have the high value. Both counts are exact in f64.
     pub(crate) fn log_z(&self, n_sought: f64, n_all: f64) -> f64 {
         (self.high * n_sought + self.floor * (n_all - n_sought)).ln()
     }

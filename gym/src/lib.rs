@@ -1,4 +1,4 @@
-//! Environments for [`gfn`], each with its reward and with what is known about it exactly.
+//! Environments for [`gfn`], each with its reward and with its exactly known quantities.
 //!
 //! | environment | states | reward | log Z known | modes known | semantics | enumerable |
 //! |---|---|---|---|---|---|---|
@@ -24,9 +24,9 @@
 //! Molecules are in the package `gfn-molecules`, structures of Bayesian networks in `gfn-dags`, distances
 //! between sets of points in `gfn-extras`.
 //!
-//! If the end is forced (a sequence is full, one tree is left, all steps of a line are made) there is no exit
-//! action: the last action ends the trajectory. Sequences of variable length, sets of variable size, the toy
-//! DAG, the grid, the box and the graphs have an exit action.
+//! Environments whose trajectories have a forced end (a sequence is full, one tree is left, all steps of a
+//! line are made) have no exit action: the last action ends the trajectory. Sequences of variable length,
+//! sets of variable size, the toy DAG, the grid, the box and the graphs have an exit action.
 //!
 //! An environment and its reward are separate, so either can be replaced: a reward is anything that
 //! implements [`gfn::env::Reward`] for the environment's states, closures included.

@@ -1,4 +1,4 @@
-//! A perfect binary tree, descended from the root to a leaf.
+//! A perfect binary tree, in which trajectories descend from the root to a leaf.
 
 use gfn::env::{Reward, VectorEnv, VectorStates};
 use gfn::tensor::log_sum_exp;
@@ -7,14 +7,15 @@ use gfn::{Error, Result};
 use crate::rewards;
 use crate::sequence::TokenSequence;
 
-/// A perfect binary tree: node `i` has the children `2 i + 1` and `2 i + 2`, trajectories go from the root 0
-/// to a leaf.
+/// A perfect binary tree. Node `i` has the children `2 i + 1` and `2 i + 2`, and trajectories lead from the
+/// root, node 0, to a leaf.
 ///
-/// *States.* The path from the root: entry `d` is 0 below the node's depth, else 1 for left and 2 for right;
-/// `KHot::new(env.depth(), 3)`. torchgfn's state is the node's index, which [`node`](Self::node) returns; a
-/// network would need an entry of `2^(depth + 1)` values for it, or a plain number.
-/// *Forward slots.* 0 left, 1 right. *Backward slots.* 0 up.
-/// *End.* No exit action: a leaf ends the trajectory (torchgfn has a forced exit on top).
+/// *States.* The path from the root: entry `d` is 1 for left or 2 for right at depth `d`, and 0 below the
+/// node's depth: `KHot::new(env.depth(), 3)`. torchgfn's state is the node's index, which
+/// [`node`](Self::node) returns; a network would need an entry of `2^(depth + 1)` values for it, or a plain
+/// number.
+/// *Forward slots.* 0 goes to the left child, 1 to the right child. *Backward slots.* 0 goes up.
+/// *End.* No exit action: a leaf ends the trajectory (torchgfn adds a forced exit).
 ///
 /// ```
 /// use gfn::env::{Direction, Env, Slots};
@@ -34,10 +35,10 @@ pub struct PerfectBinaryTree {
 }
 
 impl PerfectBinaryTree {
-    /// Builds a tree of `2^depth` leaves.
+    /// Builds the rules of a tree of `2^depth` leaves.
     ///
     /// # Errors
-    /// [`Error::Config`] for a depth outside `1..=62`: a node's index is a `u64`.
+    /// [`Error::Config`] for a depth outside `1..=62`, because the index of a node is a `u64`.
     pub fn new(depth: usize) -> Result<Self> {
         if !(1..=62).contains(&depth) {
             return Err(Error::config("depth", depth, "1 to 62 levels of edges"));
@@ -112,7 +113,7 @@ impl PerfectBinaryTree {
 pub struct PerNode<F>(pub F);
 
 impl PerNode<fn(u64) -> f64> {
-    /// The reward `R = sqrt(node + 1)`, smooth, for first experiments.
+    /// The reward `R = sqrt(node + 1)`, a smooth function for first experiments.
     pub const SQRT: Self = Self(|node| 0.5 * (node as f64 + 1.0).ln());
 }
 

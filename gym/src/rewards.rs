@@ -1,4 +1,4 @@
-//! Shared parts of rewards: per-row rewards of finished vectors, sums in logarithms, checks of settings.
+//! Functions that rewards share: rewards of finished vectors row by row, and checks of settings.
 
 use gfn::env::{Rows, VectorStates};
 use gfn::{Error, Result};
@@ -38,7 +38,7 @@ pub(crate) fn check_width(states: &VectorStates, width: usize) -> Result<()> {
 /// Returns `x` if it is finite and above zero.
 ///
 /// # Errors
-/// [`Error::Config`], which names the setting, if it isn't.
+/// [`Error::Config`], which names the setting, if `x` isn't finite and above zero.
 pub fn positive(setting: &'static str, x: f64) -> Result<f64> {
     if x > 0.0 && x.is_finite() {
         return Ok(x);

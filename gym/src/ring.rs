@@ -1,4 +1,5 @@
-//! Rings: fixed labelled nodes, edges added one at a time, a reward for a Hamiltonian ring.
+//! Rings: graphs on fixed labelled nodes, built by adding one edge at a time, with a reward for Hamiltonian
+//! rings.
 
 use gfn::env::Reward;
 use gfn::graph::{ActionSet, AddEdge, BackwardRule, Edge, GraphEnv, GraphKind, GraphState, GraphStates, Semantics};
@@ -12,13 +13,12 @@ const MAX_NODES: usize = 20;
 /// The largest number of nodes for which all rings are listed: 5,040 directed ones.
 const MAX_NODES_LISTED: usize = 8;
 
-/// Graphs on `n` labelled nodes, built from the empty graph by adding one edge at a time; any of them can be
+/// Graphs on `n` labelled nodes, built from the empty graph by adding one edge at a time. Every graph can be
 /// finished.
 ///
-/// A *ring* is a graph that is exactly one cycle through all nodes: directed, `n` edges that form one
-/// directed cycle; undirected, `n` edges that form one cycle. All graphs on the nodes are states:
-/// `2^(n (n - 1))` directed ones, `2^(n (n - 1) / 2)` undirected ones. The task is that of torchgfn's
-/// `train_graph_ring.py`.
+/// A *ring* is a graph that is exactly one cycle through all nodes: `n` edges that form one cycle, which is a
+/// directed cycle in a directed graph. All graphs on the nodes are states: `2^(n (n - 1))` directed graphs,
+/// `2^(n (n - 1) / 2)` undirected graphs. The task is that of torchgfn's `train_graph_ring.py`.
 ///
 /// ```
 /// use gfn::graph::GraphKind;
@@ -54,7 +54,7 @@ impl Ring {
         Ok(Self { env, n, kind })
     }
 
-    /// Returns the environment, as trainers and samplers take it.
+    /// Returns a reference to the environment, for trainers and samplers.
     #[must_use]
     pub fn env(&self) -> &GraphEnv {
         &self.env
@@ -125,8 +125,8 @@ impl Ring {
         usize::try_from(index).ok()
     }
 
-    /// The number of rings that begin with some nodes, `first` being the second node of the ring, and
-    /// continue with the nodes `left`.
+    /// Returns the number of rings that begin with some nodes, `first` being the second node of the ring, and
+    /// continue with the nodes `left` in any order.
     fn completions(&self, first: u32, left: impl Iterator<Item = u32>) -> u64 {
         let (n_left, after_first) = left.fold((0, 0), |(n, after), node| (n + 1, after + u64::from(node > first)));
         match self.kind {
@@ -138,7 +138,7 @@ impl Ring {
         }
     }
 
-    /// Lists all rings, in ascending order of their node sequences, starting from node 0.
+    /// Lists all rings, in ascending order of the sequences of their nodes from node 0 on.
     ///
     /// # Errors
     /// [`Error::Config`] for more than 8 nodes.
@@ -186,8 +186,8 @@ fn is_ring(graph: &GraphState) -> bool {
     graph.n_edges() == graph.n_nodes() && cycle(graph).is_some()
 }
 
-/// Returns the nodes of a ring from node 0 on; undirected, towards the smaller of its neighbours. `None` if
-/// the graph isn't a ring.
+/// Returns the nodes of a ring in their order from node 0 on. An undirected ring continues with the smaller
+/// neighbour of node 0. Returns `None` if the graph isn't a ring.
 fn cycle(graph: &GraphState) -> Option<Vec<u32>> {
     let n = graph.n_nodes();
     let (least, degree) = if graph.is_directed() { (2, 1) } else { (3, 2) };
@@ -207,11 +207,11 @@ fn cycle(graph: &GraphState) -> Option<Vec<u32>> {
     (at == 0 && order.len() == n).then_some(order)
 }
 
-/// A reward for graphs that are one cycle through all of their nodes, a floor for every other graph.
+/// A reward with one value for graphs that are one cycle through all of their nodes, and a floor for every
+/// other graph.
 ///
-/// The defaults are 100 and 1e-6. The floor carries mass, too: with `m` possible edges Z is
-/// `100 rings + 1e-6 (2^m - rings)`, so that from 6 directed nodes on the floor of 1e-6 has more mass than
-/// the rings.
+/// The defaults are 100 and 1e-6. The floor also adds to Z: with `m` possible edges Z is `100 rings + 1e-6
+/// (2^m - rings)`. From 6 directed nodes on, the graphs that aren't rings have more mass than the rings.
 ///
 /// ```
 /// use gfn::graph::GraphKind;

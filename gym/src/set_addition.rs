@@ -6,14 +6,14 @@ use gfn::{Error, Result};
 
 use crate::rewards;
 
-/// Subsets of `n_items` items, of at most (or exactly) `max_items` items, added one at a time.
+/// Sets of at most (or exactly) `max_items` out of `n_items` items, which are added one at a time.
 ///
 /// *States.* Entry `i` is 1 if item `i` is in the set: `KHot::new(env.n_items(), 2)`.
-/// *Forward slots.* `0..n_items` add that item; slot `n_items` exits, if any size can be finished. *Backward
-/// slots.* The item to be removed.
-/// *End.* With `fixed_length` there is no exit action: the last item ends the trajectory (torchgfn has a
-/// forced exit on top). Otherwise every set can be finished by the exit, including the empty set, and at
-/// `max_items` the exit is the only legal action.
+/// *Forward slots.* `0..n_items` add that item; slot `n_items` exits, unless the length is fixed. *Backward
+/// slots.* `0..n_items` remove that item.
+/// *End.* With `fixed_length` there is no exit action: the last item ends the trajectory (torchgfn adds a
+/// forced exit). Otherwise every set can be finished by the exit, including the empty set, and at `max_items`
+/// the exit is the only legal action.
 ///
 /// ```
 /// use gfn::env::{Direction, DiscreteEnv, Env, Slots};
@@ -33,7 +33,8 @@ pub struct SetAddition {
 }
 
 impl SetAddition {
-    /// Builds sets of at most `max_items` of `n_items` items; with `fixed_length`, of exactly `max_items`.
+    /// Builds the rules of sets of at most `max_items` out of `n_items` items; with `fixed_length`, of
+    /// exactly `max_items` items.
     ///
     /// # Errors
     /// [`Error::Config`] unless `1 <= max_items <= n_items`.
@@ -54,13 +55,13 @@ impl SetAddition {
         self.n_items
     }
 
-    /// The size of the largest sets.
+    /// The number of items of the largest sets.
     #[must_use]
     pub fn max_items(&self) -> usize {
         self.max_items
     }
 
-    /// The sizes of finished sets.
+    /// The range of the sizes of finished sets.
     #[must_use]
     pub fn sizes(&self) -> std::ops::RangeInclusive<usize> {
         if self.fixed_length { self.max_items..=self.max_items } else { 0..=self.max_items }
@@ -137,8 +138,8 @@ impl VectorRules for SetAddition {
     }
 }
 
-/// A reward `R = base + sum of the weights of the items in the set`; partial sets have the same formula
-/// ([`partial_log_reward`](Reward::partial_log_reward)).
+/// A reward `R = base + sum of the weights of the items in the set`. Unfinished sets have a partial reward by
+/// the same formula ([`partial_log_reward`](Reward::partial_log_reward)).
 ///
 /// ```
 /// use gfn_gym::set_addition::{SetAddition, WeightReward};
@@ -181,13 +182,13 @@ impl WeightReward {
         (self.base + weights.sum::<f64>()).ln()
     }
 
-    /// The true log Z: each of the `C(n, k)` sets of size `k` is worth `base`, and an item is in
-    /// `C(n - 1, k - 1)` of them.
+    /// The true log Z. Each of the `C(n, k)` sets of size `k` earns `base`, and each item's weight is earned
+    /// by `C(n - 1, k - 1)` of them.
     #[must_use]
     pub fn log_z(&self) -> f64 {
         let n = self.env.n_items() as f64;
         let total: f64 = self.weights.iter().sum();
-        // The log of C(n, k); a share k / n of these sets has a given item.
+        // `log_count` is the log of C(n, k). A share k / n of the sets of size k contains a given item.
         let mut log_count = 0.0;
         let mut terms = Vec::new();
         for k in 0..=self.env.max_items() {

@@ -14,11 +14,11 @@ use crate::rewards;
 /// s6 -> s8 s10   s7 -> s9    s8 -> s9       trajectories can end in s3, s4, s6, s8, s9, s10
 /// ```
 ///
-/// Several paths lead to s3, s8 and s9; s0, s1, s2, s5 and s7 can't be the end.
+/// Several paths lead to s3, s8 and s9. No trajectory can end in s0, s1, s2, s5 and s7.
 ///
-/// *States.* One entry, the state's number: `KHot::new(1, 11)`. *Forward slots.* 0 to the first of the
-/// children above, 1 to the second, 2 exits. *Backward slots.* 0 to the parent with the lowest number, 1 to
-/// the other.
+/// *States.* One entry, the state's number: `KHot::new(1, 11)`. *Forward slots.* 0 leads to the first of the
+/// children above, 1 to the second, 2 exits. *Backward slots.* 0 leads to the parent with the lowest number,
+/// 1 to the other parent.
 ///
 /// ```
 /// use gfn::env::{Direction, DiscreteEnv, Env, Slots};
@@ -42,7 +42,7 @@ impl ToyDag {
     /// The number of states.
     pub const N_STATES: usize = CHILDREN.len();
 
-    /// The states that trajectories can end in.
+    /// The states that trajectories can end in, ascending.
     pub const TERMINATING: [u16; 6] = [3, 4, 6, 8, 9, 10];
 
     /// Returns the children of a state, ascending; none if the state doesn't exist.
@@ -112,7 +112,7 @@ impl ToyReward {
     /// Builds the reward from R of s3, s4, s6, s8, s9 and s10.
     ///
     /// # Errors
-    /// [`Error::Config`](gfn::Error::Config) unless all are above 0 and finite.
+    /// [`Error::Config`](gfn::Error::Config) unless all rewards are above 0 and finite.
     pub fn new(rewards: [f64; 6]) -> Result<Self> {
         for reward in rewards {
             rewards::positive("the reward of a state", reward)?;

@@ -1,4 +1,4 @@
-//! Triangles: free growth to at most three coloured nodes, a reward for a triangle.
+//! Triangles: graphs of at most three coloured nodes, with a reward for triangles.
 
 use gfn::env::Reward;
 use gfn::graph::{ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphKind, GraphState, GraphStates, Semantics};
@@ -6,16 +6,16 @@ use gfn::{Error, Result};
 
 use crate::levels::Levels;
 
-/// The largest number of colours for which the exact counts are whole numbers in f64.
+/// The largest number of classes for which the counts of states and triangles are exact in f64.
 const MAX_CLASSES: u16 = 1000;
 
-/// Graphs of at most three nodes of some classes, grown from the empty graph by adding a node or an edge; any
-/// can be finished.
+/// Graphs of at most three nodes of some classes, grown from the empty graph by adding a node or an edge. Any
+/// graph can be finished.
 ///
-/// The task is that of torchgfn's `train_graph_triangle.py` (undirected, 5 classes). Nodes of a class can't
-/// be told apart, so states are graphs up to isomorphism, training corrects for symmetry, and any isolated
-/// node may be the last one added. A *triangle* has three nodes and exactly three edges: all three undirected
-/// edges, or a directed cycle.
+/// The task is that of torchgfn's `train_graph_triangle.py` (undirected, 5 classes). States are graphs up to
+/// isomorphism, because nodes of a class can't be told apart. Training corrects for symmetry, and any
+/// isolated node may be the last node added. A *triangle* has three nodes and exactly three edges: all three
+/// undirected edges, or a directed cycle.
 ///
 /// ```
 /// use gfn::graph::GraphKind;
@@ -32,7 +32,7 @@ pub struct Triangle {
 }
 
 impl Triangle {
-    /// Builds the environment of nodes of `classes` classes.
+    /// Builds the environment of graphs whose nodes have one of `classes` classes.
     ///
     /// # Errors
     /// [`Error::Config`] for 0 classes, or more than 1,000.
@@ -46,7 +46,7 @@ impl Triangle {
         Ok(Self { env, kind, classes })
     }
 
-    /// Returns the environment, as trainers and samplers take it.
+    /// Returns a reference to the environment, for trainers and samplers.
     #[must_use]
     pub fn env(&self) -> &GraphEnv {
         &self.env
@@ -58,12 +58,12 @@ impl Triangle {
         self.env
     }
 
-    /// The number of states up to isomorphism, the empty graph among them (Burnside's lemma).
+    /// The number of states up to isomorphism, including the empty graph (Burnside's lemma).
     #[must_use]
     pub fn n_states(&self) -> f64 {
         let c = f64::from(self.classes);
-        // Each permutation of the nodes contributes the colourings of its cycles times the choices for its
-        // cycles of pairs.
+        // Each permutation of the nodes contributes the number of graphs that it leaves unchanged: a colour
+        // for each of its cycles of nodes, times the choices of edges for each cycle of pairs.
         match self.kind {
             GraphKind::Undirected => {
                 1.0 + c + (2.0 * c * c + 2.0 * c) / 2.0 + (8.0 * c.powi(3) + 3.0 * 4.0 * c * c + 2.0 * 2.0 * c) / 6.0
@@ -74,7 +74,8 @@ impl Triangle {
         }
     }
 
-    /// The number of triangles up to isomorphism: colourings of a triangle, or of a directed 3-cycle.
+    /// The number of triangles up to isomorphism, which is the number of colourings of an undirected or a
+    /// directed cycle of three nodes.
     #[must_use]
     pub fn n_triangles(&self) -> f64 {
         let c = f64::from(self.classes);
@@ -85,7 +86,7 @@ impl Triangle {
     }
 }
 
-/// A reward for triangles, a floor for every other graph; by default 100 and 1e-6.
+/// A reward with one value for triangles, 100 by default, and a floor for every other graph, 1e-6 by default.
 ///
 /// A directed triangle is a directed cycle of three nodes.
 ///

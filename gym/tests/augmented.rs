@@ -1,5 +1,5 @@
-//! Intrinsic rewards: both objectives vanish at the augmented flows by enumeration, coefficient 0 equals
-//! trajectory balance, and training ends at the target that the coefficients give.
+//! Tests of intrinsic rewards: both objectives vanish at the augmented flows by enumeration, coefficients of
+//! 0 give trajectory balance, and training ends at the target that the coefficients give.
 
 use gfn::env::{Child, StateGraph, VectorEnv};
 use gfn::env::{Direction, EnumerableEnv, Reward, Rows, VectorStates};
@@ -17,13 +17,13 @@ use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use gfn_gym::toy_dag::{ToyDag, ToyReward};
 use tch::{Device, Kind, Tensor};
 
-/// Returns a novelty that differs between states, and is 0 in some.
+/// Returns a novelty that differs between states, and is 0 in some states.
 fn novelty_table(states: &VectorStates) -> Result<Vec<f64>> {
     Ok(states.rows().map(|row| row.iter().map(|&x| f64::from(x)).sum::<f64>() * 0.3 % 1.0).collect())
 }
 
-/// Builds a policy with a table per state of an environment, in double precision, with log F and a uniform
-/// P_B.
+/// Builds a policy with a row of a table for each state of an environment, in double precision, with log F
+/// and a uniform P_B.
 fn table<E: EnumerableEnv<States = VectorStates> + TrainEnv + Clone + 'static>(env: &E) -> MlpPolicy<ByIndex<E>> {
     let features = ByIndex::new(env.clone(), StateGraph::build(env, 1_000).unwrap());
     let config = MlpPolicyConfig {
@@ -35,7 +35,7 @@ fn table<E: EnumerableEnv<States = VectorStates> + TrainEnv + Clone + 'static>(e
 }
 
 /// Sets a table to `F(s) = R(s) + t r(s) [s can end] + sum over s' of F(s') P_B(s | s') + e r(s')` with a
-/// policy in proportion to the terms; returns log Z.
+/// policy in proportion to the terms. Returns log Z.
 fn fill<E: EnumerableEnv<States = VectorStates> + TrainEnv + Clone + 'static>(
     env: &E,
     policy: &MlpPolicy<ByIndex<E>>,
@@ -92,7 +92,7 @@ fn constant(e: f64, t: f64) -> IntrinsicConfig {
     IntrinsicConfig { edges: Schedule::Constant(e), terminal: Schedule::Constant(t) }
 }
 
-/// Returns the loss at the augmented flows, with these coefficients in training.
+/// Returns the loss at the flows that the first coefficients give, with the second coefficients in training.
 fn loss<E: EnumerableEnv<States = VectorStates> + TrainEnv + Clone + 'static>(
     env: &E,
     reward: &(impl Reward<VectorStates> + Clone + 'static),
@@ -122,15 +122,15 @@ where
         let db = |training| loss(env, reward, AugmentedDetailedBalance, (coefficients, training));
         // A uniform P_B is scored in single precision.
         assert!(tb(coefficients) < 1e-10 && db(coefficients) < 1e-10, "{} {}", tb(coefficients), db(coefficients));
-        // Negative control: the same flows without intrinsic rewards.
+        // The same flows leave a residual without intrinsic rewards (negative control).
         assert!(tb((0.0, 0.0)) > 1e-5 && db((0.0, 0.0)) > 1e-5, "{} {}", tb((0.0, 0.0)), db((0.0, 0.0)));
     }
-    // The flows are those of the reward if there are no intrinsic rewards.
+    // The flows are those of the reward alone if there are no intrinsic rewards.
     let graph = StateGraph::build(env, 1_000).unwrap();
     let exact = ExactPolicy::new(&graph, env, &UniformPolicy, reward).unwrap();
     let policy = table(env);
     assert!((fill(env, &policy, reward, (0.0, 0.0)) - exact.flows().log_z).abs() < 1e-9);
-    // The target differs with intrinsic rewards.
+    // The flows sample another distribution with intrinsic rewards.
     let target = graph.target_distribution(reward, None).unwrap();
     let tv = |policy: &MlpPolicy<ByIndex<E>>| {
         let sampled = graph.terminating_distribution(env, policy, None).unwrap();
@@ -221,13 +221,13 @@ fn novelty_shrinks_with_visits_and_survives_a_checkpoint() {
     let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
     let (before, after) = (mean(before), mean(novelty(&whole)));
     assert!(after < 0.8 * before, "{after} of {before}");
-    // A checkpoint of another run is refused, and nothing changes.
+    // A checkpoint of a run without intrinsic rewards is refused, and nothing changes.
     let refused = grid_trainer(AugmentedTrajectoryBalance, 1).resume(&folder).unwrap_err().to_string();
     assert!(refused.contains("novelty"), "{refused}");
     std::fs::remove_dir_all(&folder).ok();
 }
 
-/// Visits make a state familiar, but not distant states.
+/// Checks that visits make a state familiar, but not states that are far from it.
 #[test]
 fn unvisited_states_stay_novel() {
     let mut novelty = distillation(0);

@@ -1,5 +1,5 @@
-//! Backward policies trained by separate objectives; the maximum-entropy one is known in closed form on a
-//! grid.
+//! Tests of backward policies trained by separate objectives. The P_B of maximum entropy is known in closed
+//! form on a grid.
 
 use gfn::Rng;
 use gfn::nn::{BackwardPolicy, MlpConfig};
@@ -46,7 +46,8 @@ fn train_backward_policy(backward: impl Objective + 'static) -> Vec<(f64, f64, f
     both.map(|(k, row)| (f64::from(row[0]), f64::from(row[1]), log_probs[pb.legal_offsets()[k]].exp())).collect()
 }
 
-/// The share x / (x + y) of all paths to (x, y) comes from (x - 1, y).
+/// Checks that P_B is that of uniform paths: a share x / (x + y) of all paths to (x, y) comes from (x - 1,
+/// y).
 #[test]
 fn most_entropy_makes_all_paths_alike() {
     for (x, y, p) in train_backward_policy(MaximumEntropyBackward) {
@@ -54,7 +55,7 @@ fn most_entropy_makes_all_paths_alike() {
     }
 }
 
-/// Negative control: the likelihood objective converges to another P_B.
+/// Checks that the likelihood objective converges to another P_B (negative control).
 #[test]
 fn likelihood_does_not() {
     let largest =

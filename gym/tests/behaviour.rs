@@ -1,5 +1,5 @@
-//! Parts that only change the behaviour, such as an adaptive teacher: the target stays, and a resumed run
-//! equals an uninterrupted one.
+//! Tests of features that only change the behaviour, such as an adaptive teacher: the target stays the same,
+//! and a resumed run equals an uninterrupted one.
 
 use std::cell::Cell;
 
@@ -86,7 +86,7 @@ pub(crate) fn steps(trainer: &mut GridTrainer, n: usize) -> Vec<[u64; 4]> {
     (0..n).map(|_| bits(&step(trainer).unwrap())).collect()
 }
 
-/// Makes a Thompson step if the trainer samples by heads, otherwise an ordinary step.
+/// Makes a Thompson step if the trainer samples by heads, and an ordinary step otherwise.
 pub(crate) fn step(trainer: &mut GridTrainer) -> Result<StepStats> {
     if trainer.source::<Thompson>().is_some() { thompson_step(trainer) } else { trainer.step() }
 }
@@ -143,7 +143,8 @@ fn a_target_network_catches_up_when_it_is_due() {
     let own = || trainer_by(ModifiedDetailedBalance::default(), 3, 1, 100);
     let losses = |mut trainer: GridTrainer| steps(&mut trainer, 6).into_iter().map(|bits| bits[0]).collect::<Vec<_>>();
     let (never, always) = (losses(target_network(3, 100, 100)), losses(target_network(3, 100, 1)));
-    // A copy equals the policy before the first update; later an old copy differs from a new one.
+    // The target network equals the policy before the first update. Later an old copy differs from a new
+    // copy.
     assert_eq!(losses(own())[0], never[0]);
     assert_eq!(never[0], always[0]);
     assert_ne!(never[1], always[1]);
@@ -169,8 +170,8 @@ fn a_checkpoint_without_a_teacher_is_refused() {
     std::fs::remove_dir_all(&folder).ok();
 }
 
-/// Words form a tree with one path each: the teacher of a fixed student samples in proportion to its exact
-/// reward.
+/// Checks that the teacher of a fixed student samples in proportion to its exact reward. Words form a tree,
+/// so that each has one path.
 #[test]
 fn a_teacher_samples_where_the_student_is_wrong() {
     tch::set_num_threads(1);
@@ -179,7 +180,7 @@ fn a_teacher_samples_where_the_student_is_wrong() {
     let estimators = EstimatorsConfig { initial_log_z: Some(0.0), ..EstimatorsConfig::default() };
     let config = MlpPolicyConfig { backward: BackwardPolicy::Uniform, estimators, ..MlpPolicyConfig::default() };
     let table = || MlpPolicy::tabular(&env, ByNumber::new(3, 4), config.clone(), Device::Cpu, Kind::Float).unwrap();
-    // The reward is far from the uniform student's at some words only, in both directions.
+    // The reward is far from the uniform student's probabilities at some words only, in both directions.
     let log_r = |row: &[u16]| row.iter().map(|&x| f64::from(x)).sum::<f64>().sin() * 2.0;
     let reward =
         move |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(states.rows().map(log_r).collect()) };
@@ -197,7 +198,7 @@ fn a_teacher_samples_where_the_student_is_wrong() {
     let of = |policy: &dyn Policy<VectorEnv>| graph.terminating_distribution(&env, policy, None).unwrap().probs;
     let student = of(trainer.policy());
     let teacher = of(trainer.source::<Teacher<MlpPolicy<ByNumber>>>().unwrap().policy());
-    // log Z of the student is 0 throughout.
+    // The student's log Z is 0 throughout.
     let mut weights = vec![0.0; graph.len()];
     let mut loss = vec![0.0; graph.len()];
     let ends = graph.ends();
@@ -215,7 +216,7 @@ fn a_teacher_samples_where_the_student_is_wrong() {
     assert!(mean_loss(&teacher) > 1.3 * mean_loss(&student), "{} {}", mean_loss(&teacher), mean_loss(&student));
 }
 
-/// A policy that records the largest number of states scored at once.
+/// A policy that records the largest number of states that it scored in one call.
 struct LargestCall {
     policy: MlpPolicy<KHot>,
     most: Cell<usize>,
@@ -229,7 +230,7 @@ impl Policy<VectorEnv> for LargestCall {
         conditions: Option<&Tensor>,
         wants: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
-        // Forward sampling doesn't need P_B.
+        // Calls without P_B belong to forward sampling, and aren't counted.
         if wants.has(Quantity::LogPb) {
             self.most.set(self.most.get().max(states.len()));
         }
@@ -245,7 +246,7 @@ impl Policy<VectorEnv> for LargestCall {
     }
 }
 
-/// A teacher scores in chunks if the student does, and learns the same.
+/// Checks that a teacher scores in chunks if the student does, and that it learns the same.
 #[test]
 fn a_teacher_learns_in_chunks() {
     let train_teacher = |chunk: Option<usize>| {
@@ -265,12 +266,13 @@ fn a_teacher_learns_in_chunks() {
         (weights, teacher.most.get())
     };
     let ((whole, all), (chunked, most)) = (train_teacher(None), train_teacher(Some(1)));
-    // A chunk holds one trajectory: ten moves, the exit and the object.
+    // A chunk holds one trajectory, which has ten moves, the exit and the object.
     assert!(most <= 12 && all > 12, "{most} states at once in chunks, {all} without");
     assert!(whole.iter().zip(&chunked).all(|(a, b)| (a - b).abs().max().double_value(&[]) < 1e-5));
 }
 
-/// P_B isn't used relative to a prior: log Z and losses are those of `beta log R + log prior - log P_F`.
+/// Checks that P_B isn't used relative to a prior: log Z and losses are those of `beta log R + log prior -
+/// log P_F`.
 #[test]
 fn relative_objectives_use_their_balance_in_reports_and_draws() {
     let (env, beta) = (grid(), 0.5);
@@ -316,7 +318,8 @@ fn relative_objectives_use_their_balance_in_reports_and_draws() {
     }
 }
 
-/// A teacher's reward is an imbalance with P_B, which has no meaning for a target relative to a prior.
+/// Checks that a teacher is refused for a target relative to a prior. Its reward is an imbalance with P_B,
+/// which has no meaning there.
 #[test]
 fn a_teacher_of_a_relative_objective_is_refused() {
     let (env, mut rng) = (grid(), Rng::seeded(0));
@@ -329,7 +332,7 @@ fn a_teacher_of_a_relative_objective_is_refused() {
     assert!(message.contains("adaptive teacher") && message.contains("prior"), "{message}");
 }
 
-/// Log-probabilities of a prior in another precision are converted to the policy's.
+/// Checks that log-probabilities of a prior in another precision are converted to that of the policy.
 #[test]
 fn a_prior_is_scored_in_the_precision_of_the_policy() {
     let (env, mut rng) = (grid(), Rng::seeded(0));

@@ -1,4 +1,4 @@
-//! The box compared with the golden file: rewards, densities of Beta mixtures in both geometries and
+//! Tests of the box compared with the golden file: rewards, densities of Beta mixtures in both geometries and
 //! directions, validity of steps.
 
 use gfn::distribution::Distribution;
@@ -33,7 +33,7 @@ fn flat(values: &Value) -> Vec<f64> {
     values.as_array().unwrap().iter().flat_map(numbers).collect()
 }
 
-/// Returns a state, and the action that leads to or from the point at an increment, with its flag.
+/// Returns a state, and the action for a step by an increment from it (backwards: to it).
 fn step(direction: Direction, state: &[f64], increment: &[f64]) -> (Reals, Reals) {
     let sign = if direction == Direction::Forward { 1.0 } else { -1.0 };
     let point = state.iter().zip(increment).map(|(s, a)| s + sign * a);
@@ -41,8 +41,8 @@ fn step(direction: Direction, state: &[f64], increment: &[f64]) -> (Reals, Reals
     (Reals::from_flat(state.len(), state.to_vec()).unwrap(), Reals::from_flat(state.len() + 1, action).unwrap())
 }
 
-/// Returns the log-density of an action; minus infinity if it is outside of the support, which is a typed
-/// error.
+/// Returns the log-density of an action; minus infinity if it is outside of the support, for which the
+/// library returns a typed error.
 fn log_prob(env: BoxEnv, direction: Direction, mixtures: BetaMixtures, outputs: &[f64], step: (Reals, Reals)) -> f64 {
     let outputs = Tensor::from_slice(outputs).unsqueeze(0);
     let dist = BoxDist::new(env, direction, step.0, mixtures, outputs).unwrap();
@@ -72,7 +72,7 @@ fn rewards_and_log_z_are_the_golden_ones() {
             assert!((got - expected).abs() < 1e-12);
         }
         assert!((reward.log_z(2) - number(&case["log_partition"])).abs() < 1e-12);
-        // Cells add up, for any borders.
+        // The probabilities of the cells add up to 1, for any number of bins.
         for bins in [7, 50] {
             assert!((reward.cells(bins).iter().sum::<f64>() - 1.0).abs() < 1e-12);
         }
@@ -118,7 +118,7 @@ fn raw(mixtures: BetaMixtures, concentrations: &[f64]) -> Vec<f64> {
     concentrations.iter().map(|c| logit((c - min) / (max - min))).collect()
 }
 
-/// Returns the outputs of two axes with these logits, alphas and betas.
+/// Returns the network's outputs for two axes with these logits, alphas and betas.
 fn outputs(mixtures: BetaMixtures, logit: f64, axes: [[Vec<f64>; 3]; 2]) -> Vec<f64> {
     let [first, second] = &axes;
     let mut out = vec![logit];
@@ -149,7 +149,7 @@ fn polar_densities_are_the_golden_ones() {
         for item in items(&case) {
             let angle = of(item);
             let mixtures = mixtures(angle[0].len());
-            // The radius is fixed on an arc, so its mixture isn't used.
+            // The radius is fixed along an arc, so its mixture isn't used.
             let unused = ["mixture_logits", "beta", "alpha"].map(|key| numbers(&item[key]));
             let logit = 0.7;
             let outputs = outputs(mixtures, logit, [unused, angle]);
@@ -157,7 +157,7 @@ fn polar_densities_are_the_golden_ones() {
             let direction = if forward { Direction::Forward } else { Direction::Backward };
             let step = step(direction, &numbers(&item["state"]), &numbers(&item["action"]));
             let got = log_prob(env, direction, mixtures, &outputs, step);
-            // The file omits the probability of not exiting; backward steps on arcs have no such choice.
+            // The file omits the probability of not exiting; backward steps along arcs have no exit.
             let stays = if forward { -(1.0 + logit.exp()).ln() } else { 0.0 };
             assert_close(got - stays, number(&item["log_prob"]), item);
         }

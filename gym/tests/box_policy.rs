@@ -1,5 +1,5 @@
-//! The network of the box: derivatives of densities, the host form for roll-outs, and the check of its
-//! environment.
+//! Tests of the network of the box: derivatives of densities, its copy on the host for roll-outs, and the
+//! check of its environment.
 
 use gfn::distribution::{Distribution, Exploration};
 use gfn::env::{Direction, Env, Reals, Rows};
@@ -19,7 +19,7 @@ fn boxes() -> [BoxEnv; 4] {
     [cartesian(1), cartesian(3), BoxEnv::polar(0.1).unwrap(), BoxEnv::polar(0.3).unwrap()]
 }
 
-/// Returns states with an action each: every move and exit (or backward step) of a few uniform trajectories,
+/// Returns states with an action each: every step and exit (or backward step) of a few uniform trajectories,
 /// including the source.
 fn steps(env: &BoxEnv, direction: Direction) -> (Reals, Reals) {
     let walks = Sampler::new(env, &BoxUniform).forward(6, &mut Rng::seeded(4)).unwrap();
@@ -98,7 +98,7 @@ fn roll_outs_ask_the_same_policy() {
                 let (states, actions) = steps(&env, direction);
                 let rows: Vec<usize> = (0..states.len()).collect();
                 let frozen = policy.on_host(direction).unwrap().distribution(&env, &states).unwrap();
-                // The direction is evaluated alone, and together with the other one.
+                // The direction is evaluated alone, and together with the other direction.
                 for wants in [wants, Quantities::PF | Quantity::LogPb | Quantity::LogFlow] {
                     let evaluation = policy.evaluate(&env, &states, None, wants).unwrap();
                     let dist = if direction == Direction::Forward { evaluation.pf } else { evaluation.pb };
@@ -114,7 +114,7 @@ fn roll_outs_ask_the_same_policy() {
     }
 }
 
-/// Every used output has a gradient, although most states skip some outputs.
+/// Checks that every used output has a gradient, although most states skip some outputs.
 #[test]
 fn every_part_of_the_network_learns() {
     for env in boxes() {

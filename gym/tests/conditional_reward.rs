@@ -1,4 +1,4 @@
-//! The conditional reward between a flat reward and the original one, and refused conditions.
+//! Tests of the mixture of a flat reward and the original one under a condition, and of refused conditions.
 
 use gfn::Rng;
 use gfn::env::StateGraph;

@@ -1,5 +1,5 @@
-//! The contract of continuous environments, on the box in both geometries and on the line: steps and
-//! reverses, backward trajectories, every objective, errors, runs that resume bit for bit.
+//! Tests of the contract of continuous environments, on the box in both geometries and on the line: steps and
+//! their reverses, backward trajectories, every objective, errors, and runs that resume bit for bit.
 
 use gfn::distribution::{Distribution, Exploration};
 use gfn::env::{Direction, Env, Reals, Reward, Rows};
@@ -162,7 +162,8 @@ fn the_line_keeps_its_contract() {
     }
 }
 
-/// The mean of R P_B / P_F over trajectories of P_F is Z if both densities have the same base measure.
+/// Checks that the mean of R P_B / P_F over trajectories of P_F is Z, which holds if both densities have the
+/// same base measure.
 #[test]
 fn importance_weights_average_to_z() {
     fn mean_weight<E: ReplayEnv<States = Reals>>(env: &E, reward: &impl Reward<Reals>, n: usize) -> f64 {
@@ -173,7 +174,7 @@ fn importance_weights_average_to_z() {
         let sums = gfn::tensor::segment_sum(&(&scores.log_pb - &scores.log_pf), &ids, n);
         (sums + &scores.log_reward).exp().mean(Kind::Double).double_value(&[])
     }
-    // A reward that isn't concentrated in far corners.
+    // The reward isn't concentrated in far corners.
     let flat = |points: &Reals, _: Option<&Tensor>| -> gfn::Result<Vec<f64>> {
         Ok(points.rows().map(|point| (1.0 - point.iter().sum::<f64>() / point.len() as f64 / 2.0).ln()).collect())
     };
@@ -238,7 +239,8 @@ fn invalid_settings_are_refused_by_name() {
     assert!(matches!(error, Error::NonFinite { what: "log-reward", .. }));
 }
 
-/// A policy starts between the least and the largest concentration, however close they are.
+/// Checks that a policy starts with concentrations between the smallest and the largest, however close these
+/// are.
 #[test]
 fn narrow_mixtures_start_within_their_range() {
     let env = BoxEnv::cartesian(2, 0.25).unwrap();
@@ -294,8 +296,8 @@ fn a_resumed_run_ends_where_an_uninterrupted_one_does() {
     }
 }
 
-/// Short runs approach the target: the histogram's divergence falls to near that of perfect samples, and log
-/// Z is found.
+/// Checks that short runs approach the target: the histogram's divergence falls to nearly that of exact
+/// samples, and log Z is found.
 #[test]
 fn training_finds_the_target() {
     let env = BoxEnv::cartesian(2, 0.25).unwrap();
@@ -326,7 +328,7 @@ fn training_finds_the_target() {
     assert!((log_z - reward.log_z(2)).abs() < 0.3, "log Z {log_z}");
 }
 
-/// The density of a move or an exit doesn't depend on other states in the batch, nor on their order.
+/// Checks that the density of an action doesn't depend on other states in the batch, nor on their order.
 #[test]
 fn states_are_independent() {
     for (env, coupling) in [

@@ -1,4 +1,4 @@
-//! Densities of continuous policies are normalised, by quadrature, and samples follow them.
+//! Tests that densities of continuous policies are normalised, by quadrature, and that samples follow them.
 
 use gfn::Rng;
 use gfn::distribution::{Distribution, Exploration};
@@ -7,8 +7,8 @@ use gfn_gym::boxes::{BetaMixtures, BoxDist, BoxEnv, Coupling, GridHistogram};
 use gfn_gym::line::{Line, LineDist, NormalMixtures};
 use tch::{Kind, Tensor};
 
-/// Returns the distribution at a state for random outputs of the network. The bounds on concentration keep
-/// the densities smooth enough for numerical integration.
+/// Returns the distribution at a state for random outputs of the network. The bounds of the concentrations
+/// keep densities smooth enough for numerical integration.
 fn dist(env: BoxEnv, direction: Direction, state: &[f64], coupling: Coupling) -> BoxDist {
     let mixtures = BetaMixtures { coupling, components: 3, min_concentration: 2.0, max_concentration: 20.0 };
     let rng = &mut Rng::seeded(9);
@@ -17,7 +17,7 @@ fn dist(env: BoxEnv, direction: Direction, state: &[f64], coupling: Coupling) ->
     BoxDist::new(env, direction, states, mixtures, Tensor::from_slice(&outputs).unsqueeze(0)).unwrap()
 }
 
-/// Returns the probability of a set of points by the midpoint rule, and that of the atom: the exit or the
+/// Returns the probability of a set of points by the midpoint rule, plus that of the atom: the exit or the
 /// backward step to the source.
 fn total(dist: &BoxDist, points: &Reals, volumes: &[f64], atom: Option<&Reals>) -> f64 {
     let density = dist.log_prob(&vec![0; points.len()], points).unwrap().exp();
@@ -25,7 +25,7 @@ fn total(dist: &BoxDist, points: &Reals, volumes: &[f64], atom: Option<&Reals>) 
     integral + atom.map_or(0.0, |atom| dist.log_prob(&[0], atom).unwrap().exp().double_value(&[0]))
 }
 
-/// Returns midpoints of n equal parts of an interval.
+/// Returns the midpoints of n equal parts of an interval.
 fn midpoints(low: f64, high: f64, n: usize) -> Vec<f64> {
     (0..n).map(|k| low + (high - low) * (k as f64 + 0.5) / n as f64).collect()
 }
@@ -34,7 +34,7 @@ fn midpoints(low: f64, high: f64, n: usize) -> Vec<f64> {
 fn cartesian_densities_are_normalised() {
     let (env, n) = (BoxEnv::cartesian(2, 0.1).unwrap(), 300);
     for coupling in [Coupling::Joint, Coupling::PerAxis] {
-        // A state, the rectangle of its next states, and the atom's action.
+        // Each case has a state, the rectangle of its next states, and the action of the atom.
         let [x, y] = [0.45, 0.7];
         let cases = [
             (Direction::Forward, [0.0, 0.0], [[0.0, 1.0], [0.0, 1.0]], None),
@@ -50,7 +50,7 @@ fn cartesian_densities_are_normalised() {
             let total = total(&dist, &points, &vec![cell; n * n], atom.as_ref());
             assert!((total - 1.0).abs() < 1e-4, "{direction} from {state:?}: {total}");
         }
-        // The atom has probability 1 if there are no other actions.
+        // The atom has probability 1 if no other action is permitted.
         for (direction, state, atom) in
             [(Direction::Forward, [0.95, 0.5], [0.95, 0.5, 1.0]), (Direction::Backward, [0.05, 0.5], [0.0, 0.0, 0.0])]
         {
@@ -76,7 +76,7 @@ fn polar_densities_are_normalised() {
         let got = total(&disk, &points, &volumes, None);
         assert!((got - 1.0).abs() < 1e-4, "disk: {got}");
 
-        // Arcs inside of the box, cut by one side, and cut by two sides.
+        // The arcs lie inside of the box, or one or two sides cut them.
         for [x, y] in [[0.4, 0.5], [0.85, 0.4], [0.9, 0.79], [0.1, 0.6], [0.2, 0.21]] {
             for direction in [Direction::Forward, Direction::Backward] {
                 let arc = dist(env, direction, &[x, y], coupling);
@@ -115,7 +115,7 @@ fn densities_of_the_line_are_normalised() {
     assert!(first.log_prob(&[0], &Reals::from_rows([[0.1]])).is_err());
 }
 
-/// Frequencies of samples in cells of the square match the density.
+/// Checks that frequencies of samples in cells of the square match the density.
 #[test]
 fn samples_follow_their_density() {
     let env = BoxEnv::cartesian(2, 0.1).unwrap();

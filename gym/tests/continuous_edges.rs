@@ -1,5 +1,5 @@
-//! Edge cases of continuous environments: points near a side of the box, rounding, refused settings and
-//! inputs.
+//! Tests of edge cases of continuous environments: points near a side of the box, rounding, refused settings
+//! and inputs.
 
 use gfn::distribution::{Distribution, Exploration};
 use gfn::env::{Direction, Env, Reals, Rows};
@@ -14,8 +14,8 @@ use gfn_gym::boxes::{BetaMixtures, BoxDist, BoxEnv, BoxPolicyConfig, BoxReward, 
 use gfn_gym::line::{Line, LineDist, LinePolicy, LinePolicyConfig};
 use tch::{Device, Kind, Tensor};
 
-/// Backward trajectories from points with very short arcs reach the source through its disk, and all their
-/// steps can be scored.
+/// Checks that backward trajectories from points with very short arcs reach the source through its disk, and
+/// that all their steps can be scored.
 #[test]
 fn ways_back_beside_a_side_can_be_scored() {
     for delta in [0.001, 0.1, 0.25, 0.9] {
@@ -42,12 +42,13 @@ fn ways_back_beside_a_side_can_be_scored() {
     }
 }
 
-/// A regression: a step by a Beta at the end of its axis, to a point 1e-10 from a side.
+/// Tests a regression: a Beta at the end of its axis led to a point 1e-10 from a side.
 #[test]
 fn a_learned_way_back_ends_in_the_disk_only() {
     let env = BoxEnv::polar(0.25).unwrap();
     let mixtures = BetaMixtures { components: 1, ..BoxPolicyConfig::default().mixtures };
-    // [logit, component, raw alphas, raw betas]: the angle is drawn from Beta(1000, 0.6), next to the axis.
+    // The outputs are [logit, component, raw alphas, raw betas]: the angle is drawn from Beta(1000, 0.6),
+    // next to the axis.
     let outputs = |n: usize| Tensor::from_slice(&[0.0, 0.0, 40.0, 40.0, -40.0, -40.0]).repeat([n as i64, 1]);
     let mut rng = Rng::seeded(1);
     let mut states = Reals::from_rows([[0.7, 0.1]; 2000]);
@@ -77,14 +78,15 @@ fn a_point_of_an_axis_has_no_way_back() {
         let sampled = Sampler::new(&env, &BoxUniform).backward(&states, &mut Rng::seeded(0));
         assert!(matches!(sampled, Err(Error::NoLegalAction { .. })));
     }
-    // Steps to it are refused, too; within the disk it has a backward step.
+    // Steps to a point of an axis beyond the disk are refused as well. Within the disk such a point has a
+    // backward step.
     let forward = env.check(Direction::Forward, &Reals::from_rows([[0.2, 0.0]]), &Reals::from_rows([[0.45, 0.0, 0.0]]));
     assert!(matches!(forward, Err(Error::IllegalStep { .. })));
     assert!(env.way_back(&Reals::from_rows([[0.2, 0.0]])).is_ok());
 }
 
-/// Points at x = 1 - delta, up to rounding: either some room is left and densities are finite, or the exit is
-/// forced.
+/// Tests points at x = 1 - delta, up to rounding: either some room is left and densities are finite, or the
+/// exit is forced.
 #[test]
 fn no_room_is_no_step() {
     for k in 1..1000 {
@@ -158,7 +160,8 @@ fn shapes_are_checked() {
     assert!(matches!(policy.evaluate(&line, &narrow, None, Quantities::PF), Err(Error::Shape { .. })));
 }
 
-/// An illegal step is reported with the index of its trajectory, not that among unfinished trajectories.
+/// Checks that an illegal step is reported with the index of its trajectory, not with the index among
+/// unfinished trajectories.
 #[test]
 fn a_replay_names_the_trajectory() {
     let env = BoxEnv::cartesian(1, 0.25).unwrap();
@@ -182,7 +185,7 @@ fn a_replay_names_the_trajectory() {
     assert!(matches!(error, Err(Error::IllegalStep { row: 1, .. })));
 }
 
-/// An objective that needs an exit in every state reports a missing one.
+/// Checks that an objective that needs an exit in every state reports that the source has none.
 #[test]
 fn exits_of_the_source_are_missing() {
     let env = BoxEnv::cartesian(2, 0.25).unwrap();
@@ -195,7 +198,7 @@ fn exits_of_the_source_are_missing() {
     );
 }
 
-/// Densities with large concentrations are as exact in single precision as the outputs.
+/// Checks that densities with large concentrations are as exact in single precision as the outputs.
 #[test]
 fn normalisers_of_large_concentrations_are_exact() {
     let env = BoxEnv::cartesian(1, 0.25).unwrap();

@@ -1,4 +1,4 @@
-//! Every environment keeps its contract, and has the expected number of states and Z.
+//! Tests that every environment keeps its contract, and has the expected number of states and Z.
 
 use crate::enumeration::enumerate;
 use gfn::Rng;
@@ -42,8 +42,8 @@ fn triangles() {
     }
 }
 
-/// States and labelled moves as derived by hand and by an independent script (Burnside; breadth-first
-/// search).
+/// Compares the numbers of states and labelled moves with those derived by hand and by an independent script
+/// (Burnside; breadth-first search).
 #[test]
 fn colored_graphs() {
     for (max_nodes, states, moves) in [(1, 3, 2), (2, 6, 6), (3, 16, 24), (4, 66, 183), (5, 420, 2015)] {
@@ -63,15 +63,16 @@ fn colored_graphs() {
     check_graph_env(&with_exit, Budget::thorough().with_walks(20), &mut Rng::seeded(3)).unwrap();
 }
 
-/// Terminal probabilities of a uniform policy for N = 3, derived by hand for all 16 states.
+/// Compares terminal probabilities of a uniform policy for N = 3 with those derived by hand for all 16
+/// states.
 #[test]
 fn a_uniform_policy_on_colored_graphs() {
     let env = ColoredGraphs::with_empty(3).unwrap().into_env();
     let graph = StateGraph::build(&env, 100).unwrap();
     let mut probs = graph.terminating_distribution(&env, &UniformPolicy, None).unwrap().probs;
     probs.sort_by(f64::total_cmp);
-    // 1/3 for the empty graph, 1/9 for one node, 2/45 or 1/45 for the others, 1/15 for two-coloured
-    // triangles.
+    // The probabilities are 1/3 for the empty graph, 1/9 for each single node, 1/15 for each two-coloured
+    // triangle, and 2/45 or 1/45 for the other graphs.
     let mut expected = vec![1.0 / 3.0, 1.0 / 9.0, 1.0 / 9.0, 1.0 / 15.0, 1.0 / 15.0];
     expected.extend([2.0 / 45.0; 3]);
     expected.extend([1.0 / 45.0; 8]);
@@ -91,7 +92,7 @@ fn hyper_grids() {
         assert_eq!(states as u64, grid.n_states());
         assert!((log_z - reward.log_z()).abs() < 1e-12);
     }
-    // All other rewards, as trait objects.
+    // The remaining rewards of the grid are tested by name.
     let grid = HyperGrid::new(2, 16).unwrap();
     let env = grid.env();
     for kind in RewardKind::ALL {
@@ -101,7 +102,8 @@ fn hyper_grids() {
     }
 }
 
-/// Numbers of graphs of at most 3 (attached: 4) unlabelled or labelled nodes, from the literature.
+/// Compares numbers of graphs of at most 3 (attached: 4) unlabelled or labelled nodes with those of the
+/// literature.
 #[test]
 fn graph_building_reaches_every_graph_within_its_limits() {
     let free = |kind, semantics| GraphBuildingConfig { semantics, ..GraphBuildingConfig::new(kind, 3) };
@@ -113,7 +115,8 @@ fn graph_building_reaches_every_graph_within_its_limits() {
         (free(directed, Semantics::Labelled), 1 + 1 + 4 + 64),
         (free(directed, Semantics::UpToIsomorphism), 1 + 1 + 3 + 16),
         (attached(undirected), 1 + 1 + 1 + 2 + 6),
-        // Node 1 joins node 0; node 2 joins one of them, or both.
+        // The labelled graphs grow as follows: node 1 is attached to node 0; node 2 is joined to one of them,
+        // or to both.
         (GraphBuildingConfig { max_nodes: 3, semantics: Semantics::Labelled, ..attached(undirected) }, 1 + 1 + 1 + 3),
         // Graphs with at most two edges have no triangle.
         (GraphBuildingConfig { max_edges: Some(2), ..free(undirected, Semantics::UpToIsomorphism) }, 1 + 1 + 2 + 3),
@@ -126,7 +129,7 @@ fn graph_building_reaches_every_graph_within_its_limits() {
                 max_nodes: 2,
                 ..free(undirected, Semantics::Labelled)
             },
-            // A node's two attributes have 6 settings; no edge, or one with 3 settings.
+            // A node's two attributes have 6 settings. A pair of nodes has no edge, or one with 3 settings.
             1 + 6 + 36 * (1 + 3),
         ),
     ];

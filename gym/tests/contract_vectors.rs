@@ -1,5 +1,5 @@
-//! Environments of vectors keep their contract, and have the number of states and the Z of an independent
-//! count.
+//! Tests that environments of vectors keep their contract, and have the number of states and the Z of an
+//! independent count.
 
 use crate::enumeration::enumerate;
 use gfn::Rng;
@@ -43,7 +43,7 @@ fn check<E: EnumerableEnv<States = VectorStates>>(
     assert_eq!(usize::from(*largest) + 1, features.1);
     assert!(matches!(k_hot.encode(graph.states()), Features::Active(c) if c.iter().all(|&c| c < k_hot.width() as i64)));
 
-    // Rewards of partial states agree with the reward on finished ones.
+    // The rewards of partial states agree with the reward on finished states.
     let ends = gfn::env::Rows::select(graph.states(), &graph.ends());
     if let Some(partial) = reward.partial_log_reward(&ends, None).unwrap() {
         assert_eq!(partial, reward.log_reward(&ends, None).unwrap());
@@ -147,7 +147,7 @@ fn bit_sequences() {
 fn token_sequences() {
     let alphabet = Alphabet::new("abc").unwrap();
     let table = "sequence,reward\nab,2\nc,5\ncc,0.5\n";
-    // Lengths 1 to 2 with the empty sequence before: 3 + 9 sequences, 1 + 3 + 9 states.
+    // The sequences of lengths 1 and 2 are 3 + 9; with the empty sequence there are 1 + 3 + 9 states.
     let sequence = TokenSequence::variable(3, 1, 2).unwrap();
     let env = sequence.env();
     let reward = TableReward::parse(&sequence, &alphabet, table, Some(0.1)).unwrap();
@@ -248,7 +248,7 @@ fn costs_of_trees(species: u32, sequences: &[&str]) -> Vec<Vec<[u64; 4]>> {
         return vec![sites.map(|c| ['A', 'C', 'G', 'T'].map(|base| if base == c { 0 } else { 1 << 20 })).collect()];
     }
     let mut trees = Vec::new();
-    // The subtree with the lowest species, and the rest.
+    // The trees are split into the subtree with the lowest species and the other subtree.
     for left in (1..species).filter(|left| left & !species == 0 && left & lowest > 0) {
         let rights = costs_of_trees(species & !left, sequences);
         for a in costs_of_trees(left, sequences) {
@@ -283,6 +283,6 @@ fn phylogenetic_trees() {
         let listed = graph.indices(&env, &rules.all_trees().unwrap());
         assert!(listed.iter().all(|state| state.is_some_and(|state| graph.can_end(state))));
     }
-    // Too many states to list, but the contract can be checked.
+    // The states are too many to list, but the contract can be checked.
     check_env(&PhyloTree::new(12).unwrap().env(), Budget::thorough().with_walks(20), &mut Rng::seeded(6)).unwrap();
 }

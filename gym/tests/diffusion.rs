@@ -1,4 +1,4 @@
-//! The diffusion environment: time reversal, exact policies, replay.
+//! Tests of the diffusion environment: time reversal, exact policies, replay.
 use std::sync::Arc;
 
 use gfn::distribution::{Distribution, Exploration};
@@ -76,8 +76,8 @@ fn the_golden_path_telescopes() {
     near(&difference.view([1]), &[case["sum_log_pf_minus_log_pb"].as_f64().unwrap()]);
 }
 
-/// The process without drift and its reversal balance for its final Gaussian: the residual is 0 on every
-/// path.
+/// Checks that the process without drift and its reversal balance for its final Gaussian: the residual is 0
+/// on every trajectory.
 #[test]
 fn every_process_balances_with_its_reversal() {
     for kind in KINDS {
@@ -100,7 +100,8 @@ fn every_process_balances_with_its_reversal() {
     }
 }
 
-/// The exact P_F balances for another variance and mean, but the process itself doesn't (negative control).
+/// Checks that the exact P_F balances for a Gaussian of another variance and mean. The process without drift
+/// doesn't (negative control).
 #[test]
 fn log_z_of_gaussian_targets_is_recovered_by_the_exact_policy() {
     for kind in KINDS {
@@ -175,7 +176,8 @@ fn steps_that_make_no_sense_are_refused() {
     assert!(error.to_string().contains("noise"), "{error}");
 }
 
-/// Parts for another dimension, number of steps or process, and states of another environment.
+/// Checks that policies for another dimension, number of steps or process are refused, and states of another
+/// environment as well.
 #[test]
 fn parts_of_another_environment_are_refused() {
     let env = environment(2, ProcessKind::PinnedBrownian, 1.0, 4);
@@ -226,7 +228,7 @@ fn parts_of_another_environment_are_refused() {
     assert!(matches!(energy.partial_log_reward(&two(5), None), Err(Error::Contract { .. })));
 }
 
-/// Noise is added in quadrature; a temperature multiplies the variance.
+/// Checks that noise is added in quadrature, and that a temperature multiplies the variance.
 #[test]
 fn exploration_widens_steps() {
     let env = environment(1, ProcessKind::PinnedBrownian, 0.8, 4);
@@ -246,8 +248,8 @@ fn exploration_widens_steps() {
     }
 }
 
-/// Scores of a batch equal those of each state alone, in f32 and for every kind of P_B, and log P_B into the
-/// origin is 0.
+/// Checks that scores of a batch equal those of each state alone, in f32 and for every kind of P_B, and that
+/// log P_B of the step into the origin is 0.
 #[test]
 fn scores_do_not_depend_on_batch_mates() {
     for backward in

@@ -1,4 +1,4 @@
-//! Steps of the diffusion policy compared with torchgfn's kernels.
+//! Tests of the steps of the diffusion policy compared with torchgfn's kernels.
 
 use gfn::Rng;
 use gfn::distribution::Distribution;
@@ -54,7 +54,7 @@ fn constant(
     policy
 }
 
-/// Builds P_F with this drift, and the process's standard deviations times e^log_sd.
+/// Builds P_F with this drift, and with the process's standard deviations times e^log_sd.
 fn forward(
     env: &DiffusionSampling,
     states: &DiffusionStates,
@@ -91,8 +91,8 @@ fn backward(
     policy.evaluate(env, states, None, Quantity::LogPb.into()).unwrap().pb.unwrap()
 }
 
-/// Means, standard deviations and log-densities equal those of torchgfn's kernels, whose actions are
-/// increments.
+/// Checks that means, standard deviations and log-densities equal those of torchgfn's kernels, whose actions
+/// are increments.
 #[test]
 fn kernels_are_those_of_the_golden_file() {
     check_golden(Kind::Double, 1e-12);

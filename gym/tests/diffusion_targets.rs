@@ -1,4 +1,4 @@
-//! Targets: golden densities and gradients, finite differences, normalisers, typed errors.
+//! Tests of targets: golden densities and gradients, finite differences, normalisers, typed errors.
 use std::sync::Arc;
 
 use gfn::env::{Reals, Reward, Rows};
@@ -52,7 +52,7 @@ fn densities_and_gradients_are_those_of_the_golden_file() {
     assert!(checked > 50);
 }
 
-/// Returns a density that autograd differentiates.
+/// Returns a density whose gradient autograd computes.
 fn quartic() -> FromTensors {
     let density = |x: &Tensor| {
         Ok(-(x.pow_tensor_scalar(4) - x.square() * 3.0).sum_dim_intlist([1i64].as_slice(), false, x.kind()))
@@ -92,7 +92,7 @@ fn gradients_are_those_of_finite_differences() {
     }
 }
 
-/// Computes the integral over the plane by the trapezoid rule.
+/// Compares log Z with the integral over the plane by the trapezoid rule.
 #[test]
 fn normalisers_are_those_of_quadrature() {
     let integral = |target: &dyn Target, reach: f64, n: usize| {
@@ -112,7 +112,7 @@ fn normalisers_are_those_of_quadrature() {
     }
 }
 
-/// Means and variances of exact samples, compared with quadrature or closed forms.
+/// Compares means and variances of exact samples with quadrature or closed forms.
 #[test]
 fn exact_samples_have_the_moments_of_their_target() {
     let n = 40_000;
@@ -122,7 +122,7 @@ fn exact_samples_have_the_moments_of_their_target() {
     };
     let funnel = Funnel::new(10, 1.0).unwrap();
     assert!((moments(&funnel, &|x| x[0] * x[0]) - 1.0).abs() < 0.03);
-    // E exp(x_0) = exp(1/2).
+    // The expectation of exp(x_0) is exp(1/2).
     assert!((moments(&funnel, &|x| x[4] * x[4]) - 0.5f64.exp()).abs() < 0.1);
     let two = Mixture::two_modes();
     assert!((moments(&two, &|x| x[0]) - 4.0 * 0.3).abs() < 0.06);
@@ -147,7 +147,8 @@ fn exact_samples_have_the_moments_of_their_target() {
 fn cox_process_has_its_formula() {
     let target = CoxProcess::generated(3, &mut Rng::seeded(2)).unwrap();
     assert!(target.counts().iter().all(|&y| y >= 0.0 && y.fract() == 0.0));
-    // The density is compared with that of a multivariate normal, by a solve instead of an inverse.
+    // The density is compared with that of a multivariate normal, computed by a linear solve instead of an
+    // inverse.
     let (n, mean) = (9, 126f64.ln() - 0.5 * 1.91);
     let at = |cell: usize| ((cell % 3) as f64, (cell / 3) as f64);
     let covariance: Vec<f64> = (0..n * n)
@@ -212,7 +213,7 @@ fn a_script_of_another_dimension_is_refused() {
     let folder = std::env::temp_dir().join(format!("gfn-script-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("target.pt");
-    // Traces log N(x; 1, I) up to a constant, with a product that needs three coordinates.
+    // The script computes log N(x; 1, I) up to a constant, by a product that needs three coordinates.
     let mut shift = |inputs: &[Tensor]| {
         let weight = Tensor::ones([3, 3], (Kind::Double, Device::Cpu)).tril(0).triu(0);
         vec![(inputs[0].matmul(&weight) - 1.0).square().sum_dim_intlist([1i64].as_slice(), false, Kind::Double) * -0.5]
@@ -242,12 +243,12 @@ fn a_script_of_another_dimension_is_refused() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// A script that was saved in training mode is evaluated in evaluation mode.
+/// Checks that a script that was saved in training mode runs in evaluation mode.
 #[test]
 fn a_script_is_put_into_evaluation_mode() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/training_mode.pt");
-    // The negative control: loaded as it was saved, in training mode, the script returns minus the sum of the
-    // coordinates; in evaluation mode it returns the sum.
+    // The script, loaded as it was saved in training mode, returns minus the sum of the coordinates (negative
+    // control). In evaluation mode it returns the sum.
     let points = Tensor::from_slice(&[1.0, 2.0]).view([1, 2]);
     let saved = tch::CModule::load(&path).unwrap().forward_ts(&[points]).unwrap();
     assert_eq!(saved.double_value(&[0]), -3.0);

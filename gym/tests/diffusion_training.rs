@@ -1,4 +1,4 @@
-//! Training on the diffusion environment: objectives, replay, search, likelihood, chunks.
+//! Tests of training on the diffusion environment: objectives, replay, search, likelihood, chunks.
 use std::sync::Arc;
 
 use gfn::env::{Clipped, Reals, Reward, Rows};
@@ -47,7 +47,8 @@ fn training_config(batch: usize) -> TrainerConfig {
     }
 }
 
-/// Training finds log Z of a Gaussian other than the process's own, to 1e-3 with reweighting.
+/// Checks that training finds log Z of a Gaussian that isn't the process's final Gaussian, to 1e-3 with
+/// reweighting.
 #[test]
 fn training_recovers_log_z_of_a_gaussian() {
     let env = environment(1, ProcessKind::PinnedBrownian, 1.0, 6);
@@ -64,7 +65,8 @@ fn training_recovers_log_z_of_a_gaussian() {
     assert!(estimate.log_z.abs() < 1e-3 && last.log_z.abs() < 2e-2, "{estimate:?}, {last:?}");
 }
 
-/// Every objective that is defined here runs, also off-policy, and lowers its loss.
+/// Checks that every objective that is defined on this environment runs, also off-policy, and lowers its
+/// loss.
 #[test]
 fn objectives_train() {
     let two: Arc<dyn Target> = Arc::new(Mixture::two_modes());
@@ -94,7 +96,7 @@ fn objectives_train() {
     }
 }
 
-/// Replay of terminal states with backward trajectories, prioritised by rank.
+/// Tests the replay of terminal states with backward trajectories, prioritised by rank.
 #[test]
 fn terminal_states_are_replayed() {
     let env = environment(2, ProcessKind::PinnedBrownian, 4.0, 8);
@@ -116,8 +118,8 @@ fn terminal_states_are_replayed() {
     }
 }
 
-/// Maximum likelihood on backward trajectories from exact samples: the policy learns the distribution of the
-/// data. The untrained policy spreads over the whole plane.
+/// Checks that the policy learns the distribution of the data by maximum likelihood on backward trajectories
+/// from exact samples. The untrained policy spreads over the whole plane.
 #[test]
 fn maximum_likelihood_learns_from_bridges() {
     let env = environment(2, ProcessKind::PinnedBrownian, 4.0, 10);
@@ -151,7 +153,7 @@ fn maximum_likelihood_learns_from_bridges() {
     assert!(!learned(before) && learned(after), "near the modes of weights 0.35 and 0.65: {before:?}, then {after:?}");
 }
 
-/// Chains from distant points reach the target's moments, with the requested acceptance.
+/// Checks that chains from distant points reach the target's moments, with the requested acceptance.
 #[test]
 fn mala_samples_its_target() {
     let env = environment(3, ProcessKind::PinnedBrownian, 1.0, 4);
@@ -173,7 +175,7 @@ fn mala_samples_its_target() {
     assert!(Mala::new(&env, target, nowhere).unwrap_err().to_string().contains("burn-in"));
 }
 
-/// Results of a search are stored with the trained reward, not with the density of the chains.
+/// Checks that results of a search are stored with the trained reward, not with the density of the chains.
 #[test]
 fn a_search_records_the_reward() {
     let env = environment(2, ProcessKind::PinnedBrownian, 4.0, 5);
@@ -184,11 +186,11 @@ fn a_search_records_the_reward() {
     let found = mala.unwrap().search(&env, &start, &reward, &mut Rng::seeded(0)).unwrap();
     assert_eq!(found.log_rewards, reward.log_reward(&found.objects, None).unwrap());
     assert!(found.log_rewards.contains(&-4.0), "no find below the floor: {:?}", found.log_rewards);
-    // Each step of each chain with its start, and the six results.
+    // The calls are those of each chain at its start and at each step, and of the six results.
     assert_eq!(found.reward_calls, 3 * 31 + 6);
 }
 
-/// Data and search results that no part of the batch uses are refused.
+/// Checks that data and search results that no part of the batch uses are refused.
 #[test]
 fn unused_data_and_searches_are_refused() {
     let env = environment(2, ProcessKind::PinnedBrownian, 4.0, 5);
@@ -212,7 +214,7 @@ fn unused_data_and_searches_are_refused() {
     assert!(make().with_replay(buffer()).step().is_ok());
 }
 
-/// Search results enter the buffer at the search's interval, and a run resumes bit for bit.
+/// Checks that search results enter the buffer at the search's interval, and that a run resumes bit for bit.
 #[test]
 fn a_search_fills_the_buffer() {
     let env = environment(2, ProcessKind::PinnedBrownian, 4.0, 5);
@@ -246,7 +248,8 @@ fn a_search_fills_the_buffer() {
             whole.replay().unwrap().len()
         })
         .collect();
-    // 8 fresh objects, then 4 with 4 replayed; 10 chains leave 20 points before steps 3 and 6.
+    // The first step adds 8 new objects, later steps add 4, with 4 replayed objects. The 10 chains add 20
+    // points before steps 3 and 6.
     assert_eq!(held, [8, 12, 16, 40, 44, 48, 72]);
     let folder = std::env::temp_dir().join(format!("gfn-search-{}", std::process::id()));
     let mut first = make();
@@ -268,7 +271,7 @@ fn a_search_fills_the_buffer() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// Scoring in chunks gives the loss and gradient of the whole batch, for any objective.
+/// Checks that scoring in chunks gives the loss and the gradient of the whole batch, for any objective.
 #[test]
 fn chunks_give_the_same_gradient() {
     let env = environment(2, ProcessKind::PinnedBrownian, 4.0, 6);

@@ -1,5 +1,5 @@
-//! The logits of EB-GFN: uniformly drawn coordinates with two logits each for their value; after training the
-//! policy samples spins exactly.
+//! Tests of the logits of EB-GFN: coordinates are drawn uniformly, and each has two logits for its value.
+//! After training the policy samples spins exactly.
 
 use gfn::Rng;
 use gfn::distribution::Distribution;
@@ -32,7 +32,7 @@ fn coordinates_are_drawn_alike_and_values_by_their_logits() {
         let _ = last("torso.1.weight").zero_();
         last("torso.1.bias").copy_(&tch::Tensor::from_slice(&biases));
     });
-    // Coordinate 1 is set to 1.
+    // The state has coordinate 1 set to 1.
     let states = VectorStates::from_rows([[0u16, 2, 0]; 4]);
     let both = Quantity::LogPf | Quantity::LogPb;
     let evaluation = policy.evaluate(&env, &states, None, both).unwrap();
@@ -49,7 +49,8 @@ fn coordinates_are_drawn_alike_and_values_by_their_logits() {
     assert!((p - expected).abs() < 1e-12);
 }
 
-/// 4 spins with all couplings 1, 16,000 trajectories with a uniform P_B; the exact L1 distance.
+/// Trains on 4 spins with all couplings 1, with a uniform and a learned P_B, and checks the exact L1
+/// distance.
 #[test]
 fn the_policy_learns_spins() {
     tch::set_num_threads(1);

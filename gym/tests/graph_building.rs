@@ -1,4 +1,4 @@
-//! Graphs of any kind, built node by node and edge by edge.
+//! Tests of graphs of any kind that are built node by node and edge by edge.
 
 use gfn::env::{Direction, DiscreteEnv, Env, Rows};
 use gfn::graph::{Edge, GraphKind, GraphState, GraphStates, Node, Semantics};
@@ -64,7 +64,8 @@ fn kinds_of_growth() -> Vec<GraphBuildingConfig> {
     out
 }
 
-/// Every visited state allows each backward move, which leads to a state that allows the forward move.
+/// Checks that every visited state allows each backward move, which leads to a state that allows the forward
+/// move.
 #[test]
 fn forward_and_backward_agree() {
     for config in kinds_of_growth() {
@@ -125,7 +126,8 @@ fn attached_graphs_are_connected_and_large_enough() {
     }
 }
 
-/// Node 1 is attached to node 0 first: a labelled graph without that edge can't have grown.
+/// Checks that labelled graphs grow in the order of their labels: node 1 is attached to node 0 first, so a
+/// graph without that edge can't have grown.
 #[test]
 fn labelled_growth_keeps_the_order_of_arrival() {
     let config = GraphBuildingConfig { growth: Growth::Attached, semantics: Semantics::Labelled, ..base() };
@@ -133,6 +135,6 @@ fn labelled_growth_keeps_the_order_of_arrival() {
     let edges = [(0, 1, Edge::default()), (0, 2, Edge::default()), (1, 2, Edge::default())];
     let graph = GraphState::from_parts(GraphKind::Undirected, &[Node::default(); 3], &edges).unwrap();
     let masks = env.masks(Direction::Backward, &vec![graph].into());
-    // Blocks: first node (3), attached node (3), edges (0, 1), (0, 2), (1, 2).
+    // The blocks of slots are: first node (3), attached node (3), edges (0, 1), (0, 2), (1, 2).
     assert_eq!(masks.legal_slots(0).collect::<Vec<_>>(), [7, 8]);
 }

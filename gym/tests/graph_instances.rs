@@ -1,4 +1,4 @@
-//! Instances of graph problems: drawn, read, listed and solved exactly.
+//! Tests of instances of graph problems, which are drawn, read, listed and solved exactly.
 
 use std::ops::RangeInclusive;
 
@@ -9,7 +9,7 @@ use gfn_gym::graph_problems::{
     write_dimacs,
 };
 
-/// Returns the size of the best of all subsets that the checker accepts.
+/// Returns the size of the best subset of nodes that the checker accepts.
 fn best_size(problem: Problem, graph: &GraphState) -> usize {
     let n = graph.n_nodes() as u32;
     let sets = (0..1u32 << n).map(|bits| (0..n).filter(|a| bits >> a & 1 == 1).collect::<Vec<_>>());
@@ -52,7 +52,7 @@ fn all_graphs_are_as_many_as_there_are() {
 
 #[test]
 fn isomorphic_graphs_are_dropped_and_others_kept() {
-    // Two labellings of a path, and a triangle.
+    // The graphs are a path, the same path with other labels, and a triangle.
     let of = |text: &[u8]| Instances::new(GraphFormat::EdgeList.read(text).unwrap()).unwrap();
     let path = of(b"graph undirected 3\nedge 0 1\nedge 1 2");
     let other = of(b"graph undirected 3\nedge 0 1\nedge 0 2");
@@ -125,7 +125,7 @@ fn each_mistake_is_named_with_its_line() {
 fn graphs_that_a_format_cannot_hold_are_refused() {
     let coloured = GraphState::from_parts(GraphKind::Undirected, &[Node::of_class(1)], &[]).unwrap();
     for graph in [GraphState::new(GraphKind::Directed), coloured] {
-        // An empty directed graph has no directions to lose, but would be read as undirected.
+        // An empty directed graph has no edges whose direction is lost, but would be read as undirected.
         assert!(matches!(write_dimacs(&graph), Err(Error::Contract { .. })), "{graph:?}");
     }
 }
@@ -136,7 +136,7 @@ fn edges_of_a_random_graph_come_with_their_probability() {
     for p in [0.0, 0.3, 0.8, 1.0] {
         let edges: usize = (0..200).map(|_| erdos_renyi(12, p, rng).unwrap().n_edges()).sum();
         let n = 200.0 * 66.0;
-        // Five standard deviations.
+        // The tolerance is five standard deviations.
         assert!((edges as f64 - n * p).abs() <= 5.0 * (n * p * (1.0 - p)).sqrt(), "{p}: {edges}");
     }
     for p in [-0.1, 1.1, f64::NAN] {
@@ -177,14 +177,15 @@ fn rb_graphs_are_cliques_with_the_requested_edges_between_them() {
         assert_eq!(graph.n_nodes(), n * k);
         let within = graph.edges().filter(|&(a, b)| a as usize / k == b as usize / k).count();
         assert_eq!(within, n * k * (k - 1) / 2);
-        // r n ln n = a n ln n / -ln(1 - p) = n ln k / -ln(1 - p).
+        // The number of constraints has r n ln n = a n ln n / -ln(1 - p) = n ln k / -ln(1 - p).
         let constraints = (n as f64 * (k as f64).ln() / -(1.0 - p).ln() - 1.0).floor() as usize;
         let most = constraints * (p * (k * k) as f64).floor() as usize;
         let between = graph.n_edges() - within;
-        // There are fewer only if a pair of cliques was drawn so often that it has no pair of nodes left.
+        // The number of edges is smaller only if a pair of cliques was drawn so often that it has no pair of
+        // nodes left.
         assert!(between <= most && between as f64 > 0.8 * most as f64, "{n} {k} {p}: {between} of {most}");
     }
-    // A tightness of 1 forbids nothing, and doesn't divide by zero.
+    // A tightness of 1 leads to no constraint, and to no division by zero.
     assert_eq!(rb_graph(4, 3, 1.0, rng).n_edges(), 4 * 3);
 }
 

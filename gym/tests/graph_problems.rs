@@ -1,4 +1,5 @@
-//! Problems on input graphs: the environment's contract, and solutions compared with all subsets of nodes.
+//! Tests of problems on input graphs: the environment's contract, and solutions compared with all subsets of
+//! nodes.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +11,7 @@ use gfn::policy::UniformPolicy;
 use gfn_gym::graph_problems::{GraphProblem, Instances, MarkNode, Problem, SizeReward, barabasi_albert, erdos_renyi};
 use gfn_solver::{greedy, improve};
 
-/// All graphs of up to 5 nodes, and some larger ones.
+/// Returns all graphs of up to 5 nodes, and some larger graphs.
 fn graphs() -> Instances {
     let mut rng = Rng::seeded(11);
     let small = (0..=5).map(|n| Instances::all(n).unwrap()).fold(Instances::default(), Instances::and);
@@ -26,8 +27,8 @@ fn env(problem: Problem) -> GraphEnv {
     GraphProblem::new(problem, &graphs()).unwrap().into_env()
 }
 
-/// Lists the solutions that the environment should build, with their sizes, from the problem's definition on
-/// bit masks.
+/// Lists the solutions that the environment should build, with their sizes. They follow from the problem's
+/// definition, with sets of nodes as bits.
 fn brute_force(problem: Problem, graph: &GraphState) -> BTreeSet<(u32, usize)> {
     let n = graph.n_nodes() as u32;
     let near: Vec<u32> = (0..n).map(|a| (0..n).filter(|&b| graph.has_edge(a, b)).map(|b| 1 << b).sum()).collect();
@@ -82,7 +83,7 @@ fn all_solutions_and_no_others_are_built() {
             assert_eq!(built.len(), expected.len(), "{problem} of {graph}");
             assert_eq!(built.into_iter().collect::<BTreeSet<_>>(), expected, "{problem} of {graph}");
             solutions += expected.len();
-            // Flows add up to Z if forward and backward masks match.
+            // The flows add up to Z if forward and backward masks match.
             let flows = space.exact_flows(&env, &UniformPolicy, &reward, None).unwrap();
             let log_z = expected.iter().map(|&(_, size)| (sign * size as f64).exp()).sum::<f64>().ln();
             assert!((flows.log_z - log_z).abs() < 1e-9);
@@ -91,7 +92,7 @@ fn all_solutions_and_no_others_are_built() {
     assert!(solutions > 2_000, "{solutions}");
 }
 
-/// States of cliques equal those of independent sets of the complement, mark by mark.
+/// Checks that the marks of states of cliques equal those of states of independent sets of the complement.
 #[test]
 fn cliques_are_independent_sets_of_the_complement() {
     let (graphs, complements) = (graphs(), graphs().complements().unwrap());
@@ -112,7 +113,7 @@ fn cliques_are_independent_sets_of_the_complement() {
     assert!(differ > 40, "{differ}");
 }
 
-/// Unfinished states have the reward of their current solution, so that the exit adds nothing.
+/// Checks that unfinished states have the reward of their solution so far, so that the exit adds nothing.
 #[test]
 fn partial_rewards_are_those_of_partial_solutions() {
     let graph = Instances::new(vec![erdos_renyi(8, 0.4, &mut Rng::seeded(5)).unwrap()]).unwrap();
@@ -131,7 +132,7 @@ fn partial_rewards_are_those_of_partial_solutions() {
     }
 }
 
-/// The checker refuses sets that the brute force doesn't list, and ignores marks.
+/// Checks that the checker refuses sets that the brute force doesn't list, and ignores marks.
 #[test]
 fn the_checker_refuses_what_is_no_solution() {
     let graphs = graphs();
@@ -141,7 +142,8 @@ fn the_checker_refuses_what_is_no_solution() {
             let best = brute_force(problem, graph);
             for set in 0..32u32 {
                 let nodes: Vec<u32> = (0..5).filter(|a| set >> a & 1 == 1).rev().collect();
-                // A solution is a subset of a maximal one, or a superset of a minimal one.
+                // A set is a solution if it is a subset of a maximal solution, or (for dominating sets) a
+                // superset of a minimal solution.
                 let is_solution = best.iter().any(|&(other, _)| match problem {
                     Problem::DominatingSet => other & set == other,
                     _ => other & set == set,
@@ -156,7 +158,7 @@ fn the_checker_refuses_what_is_no_solution() {
     }
 }
 
-/// An edit that isn't a legal move is an error.
+/// Checks that a change of a state that isn't a legal move is an error.
 #[test]
 fn edits_that_are_no_moves_are_refused() {
     use gfn::graph::{GraphActionType, Move};
@@ -168,7 +170,7 @@ fn edits_that_are_no_moves_are_refused() {
     assert!(marking.apply(Direction::Forward, &mut state, to(5)).is_err());
     assert_eq!(state, graph);
     marking.apply(Direction::Forward, &mut state, to(0)).unwrap();
-    // Nodes that are chosen, and nodes excluded by a choice.
+    // The nodes are one that is chosen, and one that this choice excludes.
     for a in [0, 1] {
         assert!(marking.apply(Direction::Forward, &mut state, to(a)).is_err());
     }
@@ -195,7 +197,7 @@ fn greedy_and_local_search_find_solutions_and_the_best_ones_of_small_graphs() {
     let graph = erdos_renyi(5, 1.0, &mut rng).unwrap();
     assert!(improve(Problem::IndependentSet, &graph, &[0, 1], 1, &mut rng).is_err());
     let env = GraphProblem::new(Problem::DominatingSet, &Instances::all(1).unwrap()).unwrap().into_env();
-    // An isolated node is chosen from the start.
+    // The isolated node must be in a dominating set, so it has a mark from the start.
     assert!(
         greedy(Problem::DominatingSet, &env.initial_graphs()[0]).unwrap_err().to_string().contains("without marks")
     );

@@ -1,4 +1,4 @@
-//! Local search, training on its results, and solving one graph with search and a policy.
+//! Tests of local search, of training on its results, and of solving one graph with search and a policy.
 
 use gfn::env::StateGraph;
 use gfn::graph::{GraphEnv, GraphState};
@@ -33,8 +33,8 @@ fn on_another_graph(problem: Problem) -> GraphProblem {
     GraphProblem::new(problem, &Instances::all(1).unwrap()).unwrap()
 }
 
-/// Sizes agree with the checker, solutions are those that the environment builds, none is worse than the
-/// start, and equal random streams give equal results.
+/// Checks that sizes agree with the checker, that solutions are those that the environment builds, that none
+/// is worse than the start, and that equal random streams give equal results.
 #[test]
 fn search_keeps_solutions_and_counts_right() {
     for problem in Problem::ALL {
@@ -77,7 +77,7 @@ fn search_keeps_solutions_and_counts_right() {
     }
 }
 
-/// Finds the optimum of graphs for which branch and bound proves it, by rounds alone.
+/// Checks that search alone finds the optimum of graphs for which branch and bound proves it.
 #[test]
 fn search_finds_optima_of_harder_graphs() {
     let mut rng = Rng::seeded(2);
@@ -91,8 +91,8 @@ fn search_finds_optima_of_harder_graphs() {
         search.run(20_000, &mut rng);
         assert_eq!(Some(search.size()), maximum_clique(&graph, u64::MAX).map(|nodes| nodes.len()));
     }
-    // A grid of 30 x 30: half of the nodes, both sides of all edges, and gamma = (m + 2)(n + 2) / 5 - 4
-    // rounded down (Goncalves et al. 2011).
+    // The optima of a grid of 30 x 30 are half of the nodes, both sides of all edges, and the domination
+    // number (m + 2)(n + 2) / 5 - 4, rounded down (Goncalves et al. 2011).
     let (side, mut grid) = (30u32, GraphState::undirected(900));
     for (a, b) in (0..900).flat_map(|a| [(a, a + 1), (a, a + side)]) {
         if b < 900 && (b == a + side || b % side > 0) {
@@ -109,7 +109,7 @@ fn search_finds_optima_of_harder_graphs() {
     }
 }
 
-/// A graph too large for complement lists, with a planted clique.
+/// Tests a graph that is too large for lists of its complement, with a planted clique.
 #[test]
 fn cliques_of_large_graphs_are_found_without_lists_of_the_complement() {
     let mut graph = GraphState::undirected(6_000);
@@ -150,7 +150,7 @@ fn distance(problem: Problem, trainer: &ProblemTrainer) -> f64 {
     (of(0) + of(1)) / 2.0
 }
 
-/// Half of each batch is far from the target, and the policy still learns to sample it.
+/// Checks that the policy still learns to sample the target if half of each batch is far from it.
 #[test]
 fn objectives_that_learn_from_any_trajectory_stay_exact() {
     let objective = DetailedBalance { flow: StateFlow::ForwardLooking };
@@ -165,7 +165,7 @@ fn objectives_that_learn_from_any_trajectory_stay_exact() {
                     let states = &latest.terminal_states().graphs()[range];
                     states.iter().map(|state| problem.solution(state).len()).sum::<usize>()
                 };
-                // Samples of the policy come first, then improved ones.
+                // The samples of the policy come first, then the improved solutions.
                 let (sampled, improved) = (sizes(0..16), sizes(16..32));
                 assert!(
                     improved == sampled || problem.is_better(improved, sampled),
@@ -178,7 +178,7 @@ fn objectives_that_learn_from_any_trajectory_stay_exact() {
     }
 }
 
-/// Objectives that are on-policy refuse such trajectories, and zero rounds are refused.
+/// Checks that on-policy objectives refuse such trajectories, and that zero rounds are refused.
 #[test]
 fn on_policy_objectives_refuse_improved_trajectories() {
     let mut trainer = trainer(Problem::Clique, PolicyGradient::new(Advantage::RewardToGo).unwrap(), 5).unwrap();
@@ -187,7 +187,7 @@ fn on_policy_objectives_refuse_improved_trajectories() {
     assert!(SearchSource::new(Problem::Cut, 0).unwrap_err().to_string().contains("rounds of local search"));
 }
 
-/// Solutions of another problem aren't states of the environment.
+/// Checks that solutions of another problem are refused, because they aren't states of the environment.
 #[test]
 fn a_source_for_another_problem_is_refused() {
     let mut source = SearchSource::new(Problem::Cut, 5).unwrap();
@@ -197,7 +197,7 @@ fn a_source_for_another_problem_is_refused() {
     assert!(message.contains("the problem of the environment"), "{message}");
 }
 
-/// Every improved solution is a reachable state with a legal trajectory, forwards and backwards.
+/// Checks that every improved solution is a reachable state with a legal trajectory, forwards and backwards.
 #[test]
 fn improved_solutions_end_legal_trajectories() {
     for problem in Problem::ALL {
@@ -255,7 +255,8 @@ fn a_solver_gives_the_best_that_was_found_and_says_how() {
     assert!(Solver::search_alone(Problem::Cut).solve(&GraphState::directed(3), &mut rng, |_| ()).is_err());
 }
 
-/// The best of many samples is better than the search's first solution, and is recorded as a sample.
+/// Checks that the best of many samples, which is better than the search's first solution, is recorded as a
+/// sample.
 #[test]
 fn samples_are_noted_as_such() {
     let graph = RbModel::medium().draw(&mut Rng::seeded(3)).unwrap();

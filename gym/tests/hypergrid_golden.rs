@@ -25,7 +25,7 @@ fn places(values: &Value) -> Vec<usize> {
     integers(values).into_iter().map(|v| v as usize).collect()
 }
 
-/// Returns `None` for null and for a missing value.
+/// Returns `None` if the value is null or missing.
 fn perhaps(value: &Value) -> Option<u64> {
     value.as_u64()
 }

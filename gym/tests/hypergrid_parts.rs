@@ -1,5 +1,5 @@
-//! The hash of points and the linear systems of hypergrid rewards: private parts of gfn-gym, compiled into
-//! this program.
+//! Tests of the hash of points and the linear systems of hyper-grid rewards, private parts of gfn-gym that
+//! are compiled into this program.
 
 #![allow(dead_code, reason = "tests call less of them than gfn-gym does")]
 
@@ -15,7 +15,7 @@ mod linear_system;
 mod point_hash;
 
 proptest! {
-    /// Rank, consistency and solutions, compared with all assignments of 8 unknowns.
+    /// Compares rank, consistency and solutions with all assignments of 8 unknowns.
     #[test]
     fn elimination_agrees_with_trying_everything(
         equations in proptest::collection::vec((0u128..256, any::<bool>()), 0..10),
@@ -34,7 +34,8 @@ proptest! {
     }
 }
 
-/// Mean, variance and correlation of neighbours are within five standard errors of the uniform distribution.
+/// Checks that mean, variance and correlation of neighbours are within five standard errors of a uniform
+/// distribution.
 #[test]
 fn looks_uniform_and_neighbours_are_unrelated() {
     let grid = HyperGrid::new(2, 256).unwrap();

@@ -1,4 +1,4 @@
-//! Hypergrids: keys, moves, zones of the rewards, names of their kinds.
+//! Tests of hyper-grids: keys, moves, zones of the rewards, names of rewards.
 
 use gfn::Rng;
 use gfn::env::{Direction, DiscreteEnv, Env, Reward, Rows, Slots, VectorStates};
@@ -33,7 +33,7 @@ fn indices_and_points_are_inverse() {
     assert_eq!(tall.states_of([65_535]).unwrap().row(0), [65_535]);
 }
 
-/// Every legal move and its reverse restore the state, and every other slot is refused.
+/// Checks that every legal move and its reverse restore the state, and that every other slot is refused.
 #[test]
 fn a_step_and_its_reverse_are_the_identity() {
     let grid = HyperGrid::new(2, 4).unwrap();
@@ -85,7 +85,7 @@ fn a_wrong_number_of_actions_is_refused() {
     assert!(error.to_string().contains("one action per state"));
 }
 
-/// Counting every point gives the closed forms; heights without a band have no mode.
+/// Checks that counting every point gives the closed forms, and that heights without a band have no mode.
 #[test]
 fn closed_forms_equal_enumeration() {
     for (ndim, height) in [(1, 2), (1, 11), (2, 5), (2, 6), (2, 7), (3, 8), (2, 11), (2, 16), (4, 9)] {
@@ -111,7 +111,7 @@ fn senseless_weights_are_refused_and_zero_is_floored() {
     assert_eq!(log_rewards, [1e-12f64.ln()]);
 }
 
-/// Points of another grid have a reward of 0, whose logarithm is an error.
+/// Checks that points of another grid have a reward of 0, and that their log-reward is an error.
 #[test]
 fn points_of_another_grid_are_refused() {
     let reward = OriginalReward::standard(&HyperGrid::new(2, 8).unwrap()).unwrap();
@@ -138,7 +138,8 @@ fn zones_follow_the_definition() {
         for x in 0..height {
             // a = |2 x - (h - 1)| / (2 (h - 1)), as a fraction with denominator 20 (h - 1).
             let (a, unit) = (10 * (2 * x).abs_diff(height - 1), height - 1);
-            // The inner zone, the outer zone, and the band in it.
+            // The rewards are those of the inner zone, of the outer zone, and of the band within the outer
+            // zone.
             for (hundredths, values, found) in [(25, [1.0, 3.0, 7.0], &original), (10, [3.0, 1.0, 5.0], &deceptive)] {
                 let expected = if a > 6 * unit && a < 8 * unit {
                     values[2]
@@ -153,7 +154,8 @@ fn zones_follow_the_definition() {
     }
 }
 
-/// Names are those of the file format, can be read, and are listed in the message for an unknown name.
+/// Checks that names are those of the file format, can be read back, and are listed in the message for an
+/// unknown name.
 #[test]
 fn names_are_read_back() {
     let unknown = "cosin".parse::<RewardKind>().unwrap_err().to_string();

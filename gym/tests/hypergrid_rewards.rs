@@ -1,5 +1,5 @@
-//! Closed forms of the hyper-grid's rewards compared with an enumeration of points; rules, presets and bad
-//! input.
+//! Tests of the hyper-grid's rewards: closed forms compared with an enumeration of points; rules, presets and
+//! invalid input.
 
 use gfn::Error;
 use gfn::env::{Reward, VectorStates};
@@ -17,7 +17,8 @@ fn points(grid: &HyperGrid) -> VectorStates {
     grid.states_of(0..grid.n_states()).unwrap()
 }
 
-/// Checks a reward's closed forms by visiting every point; returns `true` if it has all of them.
+/// Checks a reward's closed forms by visiting every point. Returns `true` if the reward has closed forms of
+/// log Z and of the number of modes.
 fn agrees_with_enumeration(reward: &GridReward) -> bool {
     let totals = reward.totals(1 << 16).unwrap();
     let (log_z, n_modes) = (reward.log_z(), reward.n_modes());
@@ -31,7 +32,7 @@ fn agrees_with_enumeration(reward: &GridReward) -> bool {
     log_z.is_some() && n_modes.is_some()
 }
 
-/// Checks the counts of tiers, for every set of tiers and rule by rule.
+/// Checks the counts of points of every set of tiers, for each rule.
 fn counts_agree(reward: &GridReward) {
     let tiers = reward.tiered().unwrap();
     for set in 0..1u32 << tiers.weights.len() {
@@ -58,7 +59,8 @@ proptest! {
         prop_assert_eq!(cosine.n_modes().is_some(), cosine.totals(1 << 16).unwrap().n_modes == 0);
     }
 
-    /// Independent random checks always leave modes; rules are all met, for any number of rules.
+    /// Checks that independent random checks always leave modes, and that every rule has points, for any
+    /// number of rules.
     #[test]
     fn parity(ndim in 2usize..5, log_height in 1u32..4, n_dims in 1usize..5, n_rules in 1usize..7, seed in any::<u64>()) {
         let grid = grid(ndim, 1 << log_height);
@@ -99,7 +101,7 @@ proptest! {
         counts_agree(&reward);
     }
 
-    /// Moduli that divide neither filter nor base, with shifts and rules.
+    /// Tests moduli that divide neither the filter width nor the base, with shifts and rules.
     #[test]
     fn digits(
         shape in prop_oneof![Just((2usize, 3u32, 3u32)), Just((2, 4, 2)), Just((3, 3, 2)), Just((3, 2, 3)), Just((2, 2, 4))],
@@ -122,7 +124,8 @@ proptest! {
                 prop_assert!(agrees_with_enumeration(&reward));
                 counts_agree(&reward);
             }
-            // More rules than patterns, or a rule that no point of the first tier meets.
+            // The build is refused if there are more rules than patterns, or if a rule has no point in the
+            // first tier.
             Err(error) => prop_assert!(error.to_string().starts_with("the rules") && multiscale.coefficients.len() > 1),
         }
     }
@@ -164,7 +167,7 @@ fn every_preset_of_every_reward() {
     }
 }
 
-/// Numbers of modes that torchgfn's program states for its presets, on their grids.
+/// Checks the numbers of modes that torchgfn's program states for its presets on their grids.
 #[test]
 fn presets_have_the_modes_that_they_promise() {
     let modes = |kind: RewardKind, ndim, height, preset| {
@@ -193,7 +196,7 @@ fn presets_have_the_modes_that_they_promise() {
         assert_eq!(modes(xor, 10, 16, preset), (n_rules, 1 << 20));
         assert_eq!(modes(xor, 10, 16, matched), (n_rules, 1 << 18));
         assert_eq!(modes(RewardKind::ConditionalMultiscale, 6, 64, preset), (n_rules, 1 << 16));
-        // 3^24 patterns of the only digit, a third of them with a sum that is a multiple of 3.
+        // There are 3^24 patterns of the only digit, and a third of them has a sum that is a multiple of 3.
         assert_eq!(modes(RewardKind::ConditionalMultiscale, 24, 4, matched), (n_rules, 3u64.pow(23)));
     }
     let coprime = RewardKind::MultiplicativeCoprime;
@@ -207,7 +210,7 @@ fn presets_have_the_modes_that_they_promise() {
     assert_eq!(modes(multiscale, 6, 64, Preset::Hard), (1, 1 << 16));
 }
 
-/// Nothing overflows close to 2^64 points.
+/// Checks that nothing overflows on grids of nearly 2^64 points.
 #[test]
 fn the_largest_grids_are_counted() {
     for (ndim, height) in [(63, 2), (31, 4), (15, 16), (40, 3), (9, 128), (4, 65_535), (3, 65_536)] {
@@ -236,13 +239,14 @@ fn a_reward_without_a_mode_is_a_typed_error() {
     assert!(message.contains("none among 16 points of the original reward at height 4 in 2 dimensions"), "{message}");
     missing(&RewardKind::Deceptive.standard(&grid(3, 11)).unwrap());
     missing(&RewardKind::Cosine.standard(&grid(2, 8)).unwrap());
-    // 100 points, of which each is a mode with a probability of one in a million.
+    // The grid has 100 points, each of which is a mode with a probability of one in a million.
     missing(&GridReward::uniform_random(&grid(2, 10), 0.1, 2.0, 1e-6, 0).unwrap());
-    // Too many points to visit: a mode in a thousand is found among a million random points.
+    // The grid has too many points to visit. Modes with a share of one in a thousand are found among a
+    // million random points.
     GridReward::uniform_random(&grid(10, 64), 0.1, 2.0, 1e-3, 0).unwrap().check_modes().unwrap();
 }
 
-/// The first rules of a seed are equal for any number of rules, so that rewards can be compared.
+/// Checks that the first rules of a seed are equal for any number of rules, so that rewards can be compared.
 #[test]
 fn first_rules_are_shared() {
     let grid = grid(6, 64);
@@ -253,8 +257,8 @@ fn first_rules_are_shared() {
     assert_eq!(targets(Preset::K1)[..], targets(Preset::K16)[..1]);
 }
 
-/// A rate of 0 changes nothing; otherwise about a share `rate` of each tier moves, and the number of modes
-/// stays.
+/// Checks that a rate of 0 changes nothing. Otherwise about a share `rate` of each tier moves, and the number
+/// of modes stays about the same.
 #[test]
 fn corruption_moves_the_share_it_says() {
     let grid = grid(4, 16);
@@ -276,24 +280,24 @@ fn corruption_moves_the_share_it_says() {
         assert_ne!(other.is_mode(&states), after);
         (kept / n_before, n_after / n_before)
     };
-    // A single tier: 90 % stay (of 4,096 modes, within five standard errors), and an equal number of new
-    // modes appears.
+    // The reward has a single tier, in which 90 % of the modes stay (of 4,096, within five standard errors).
+    // An equal number of new modes appears.
     let one = BitwiseXor::random(&grid, 4, &[1], 0).unwrap().build(&grid).unwrap();
     assert_eq!(one.n_modes(), Some(4096));
     let (kept, total) = tenth(&one);
     assert!((kept - 0.9).abs() < 5.0 * (0.09f64 / 4096.0).sqrt(), "{kept}");
     assert!((total - 1.0).abs() < 0.05, "{total}");
-    // The tier of a reward without tiers is being a mode.
+    // A reward without tiers is treated as if its modes were a single tier.
     let random = GridReward::uniform_random(&grid, 0.1, 2.0, 0.1, 4).unwrap();
     let (kept, total) = tenth(&random);
     assert!((kept - 0.9).abs() < 5.0 * (0.09f64 / 6553.0).sqrt(), "{kept}");
     assert!((total - 1.0).abs() < 0.05, "{total}");
-    // A mode of two tiers stays if both tiers do.
+    // A mode of two tiers stays a mode if the point stays in both tiers.
     let (kept, _) = tenth(&base);
     assert!((kept - 0.81).abs() < 5.0 * (0.154f64 / 4096.0).sqrt(), "{kept}");
 }
 
-/// A point's reward doesn't depend on other points of the batch.
+/// Checks that a point's reward doesn't depend on other points of the batch.
 #[test]
 fn rewards_do_not_depend_on_the_batch() {
     let grid = grid(2, 16);
@@ -328,7 +332,7 @@ fn senseless_parameters_are_typed_errors() {
     assert_eq!(build(BitwiseXor { dims: vec![1], ..xor() }), "a parity check");
     assert_eq!(build(BitwiseXor { tiers: vec![], ..xor() }), "the tiers");
     let rules = |n_rules, n_checks, planes| xor().with_random_rules(&grid, 1.0, n_rules, n_checks, planes, 0);
-    // 6 bits with 3 checks leave 3 bits to select 8 rules, not 16.
+    // A system of 3 checks on 6 bits leaves 3 bits, which select 8 rules, not 16.
     assert_eq!(rules(8, 1, (0, 2)).unwrap().tiers[3].checks.len(), 8);
     for refused in [rules(16, 1, (0, 2)), rules(0, 1, (0, 2)), rules(2, 3, (0, 2)), rules(2, 1, (0, 3))] {
         assert_eq!(message(refused.unwrap_err()), "the parity rules");

@@ -1,4 +1,4 @@
-//! The MLP policy learns the hyper-grid; distances are exact, without sampling noise.
+//! Tests that MLP policies learn the hyper-grid; distances are exact, without sampling noise.
 
 use gfn::Rng;
 use gfn::env::{Direction, DiscreteEnv, Env, VectorEnv, VectorStates};
@@ -18,7 +18,7 @@ fn policy<F: StateFeatures<VectorStates>>(env: &VectorEnv, features: F, config: 
     MlpPolicy::new(env, features, config, Device::Cpu, Kind::Float, &mut Rng::seeded(1)).unwrap()
 }
 
-/// Trains on a grid of 8 x 8 with 16 trajectories per step; returns the exact L1 distance and the error of
+/// Trains on a grid of 8 x 8 with 16 trajectories per step. Returns the exact L1 distance and the error of
 /// log Z.
 fn train(objective: impl Objective + 'static, config: MlpPolicyConfig, steps: usize) -> (f64, f64) {
     let grid = HyperGrid::new(2, 8).unwrap();
@@ -40,7 +40,7 @@ fn train(objective: impl Objective + 'static, config: MlpPolicyConfig, steps: us
     (distances(&env, trainer.policy(), &reward).l1, (log_z - reward.log_z()).abs())
 }
 
-/// The training uses 32,000 trajectories.
+/// Checks the distance after 32,000 trajectories.
 #[test]
 fn trajectory_balance_reaches_the_target() {
     let (l1, log_z_error) = train(TrajectoryBalance, MlpPolicyConfig::default(), 2000);
@@ -54,7 +54,8 @@ fn detailed_balance_reaches_the_target() {
     assert!(l1 <= 0.02, "L1 {l1}");
 }
 
-/// Every kind of network gives distributions over legal actions, equal alone and in a batch.
+/// Checks that every kind of network gives distributions over legal actions, which are equal alone and in a
+/// batch.
 #[test]
 fn a_state_is_evaluated_independently() {
     let grid = HyperGrid::new(3, 6).unwrap();
@@ -132,7 +133,7 @@ fn policies_that_do_not_fit_are_refused() {
             gfn::policy::Features::Dense(vec![0.0])
         }
     }
-    // Growing graphs have more slots with each node.
+    // A growing graph has more slots with each node.
     let grown = gfn_gym::triangle::Triangle::new(GraphKind::Directed, 2).unwrap().into_env();
     let config = MlpPolicyConfig::default();
     let error = MlpPolicy::new(&grown, AnyFeatures, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap_err();

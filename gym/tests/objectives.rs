@@ -1,5 +1,5 @@
-//! Every objective on every kind of environment: zero for exact flows, a typed error if it isn't defined, and
-//! independent of order and grouping of trajectories.
+//! Tests of every objective on every kind of environment: it is zero for exact flows, returns a typed error
+//! if it isn't defined, and doesn't depend on the order and grouping of trajectories.
 
 use gfn::env::StateGraph;
 use gfn::env::{EnumerableEnv, Reward, VectorStates};
@@ -60,8 +60,8 @@ fn largest(objective: &dyn Objective, scores: &Scores) -> f64 {
     values.abs().max().double_value(&[])
 }
 
-/// An objective that needs partial rewards or exits vanishes if they exist, and otherwise reports what is
-/// missing.
+/// Checks that an objective that needs partial rewards or exits vanishes if they exist, and otherwise reports
+/// which is missing.
 struct PartialStates;
 
 impl Check for PartialStates {
@@ -84,7 +84,7 @@ impl Check for PartialStates {
             }
             let mut scores = scores.unwrap();
             assert!(largest(objective, &scores) > 0.1, "log F itself isn't what is ahead");
-            // The exact forward-looking flow is log F minus the state's own log-reward.
+            // The exact forward-looking flow is log F minus the log-reward of the state.
             let ahead = scores.get(Quantity::LogFlow).unwrap() - scores.get(Quantity::StateLogReward).unwrap();
             scores.set(Quantity::LogFlow, ahead).unwrap();
             assert!(largest(objective, &scores) < 1e-5);
@@ -116,7 +116,7 @@ fn objectives_of_partial_states_vanish_or_say_what_is_missing() {
     on_every_environment(PartialStates);
 }
 
-/// A prior that samples R and a policy that samples R^2: relative to the prior the reward is R.
+/// Tests a prior that samples R and a policy that samples R^2: relative to the prior the reward is R.
 struct Relative;
 
 impl Check for Relative {
@@ -155,7 +155,8 @@ fn relative_objectives_vanish_at_the_posterior() {
     on_every_environment(Relative);
 }
 
-/// Every advantage is zero for exact flows, so that the policy gets no gradient, on any trajectories.
+/// Checks that every advantage is zero for exact flows, so that the policy gets no gradient, on any
+/// trajectories.
 struct Gradients;
 
 impl Check for Gradients {
@@ -202,7 +203,8 @@ fn advantages_vanish_under_exact_flows() {
     on_every_environment(Gradients);
 }
 
-/// Losses don't depend on the order of trajectories and, if they are means over trajectories, on batches.
+/// Checks that losses don't depend on the order of trajectories and, if they are means over trajectories, on
+/// batches.
 struct Batches;
 
 impl Check for Batches {
@@ -211,7 +213,7 @@ impl Check for Batches {
         E: EnumerableEnv<States = VectorStates>,
         R: Reward<VectorStates> + Sync,
     {
-        // The exact policy of another reward.
+        // The policy is the exact policy of another reward.
         let tilted = |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
             Ok(states.rows().map(|row| row.iter().map(|&x| f64::from(x) * 0.3).sum()).collect())
         };
@@ -277,8 +279,8 @@ fn an_estimator_that_is_missing_is_named() {
     }
 }
 
-/// The mean over a batch can't replace the log Z of several conditions, and an objective for P_B needs a
-/// learned P_B.
+/// Checks that two combinations are refused: the mean over a batch in place of the log Z of several
+/// conditions, and an objective for P_B without a learned P_B.
 #[test]
 fn pairs_that_would_teach_something_else_are_refused() {
     let grid = HyperGrid::new(2, 3).unwrap();

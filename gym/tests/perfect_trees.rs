@@ -1,4 +1,4 @@
-//! Perfect binary trees: nodes by number and by path.
+//! Tests of perfect binary trees: nodes by number and by path.
 
 use gfn_gym::perfect_tree::PerfectBinaryTree;
 

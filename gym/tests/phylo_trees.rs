@@ -1,4 +1,4 @@
-//! Phylogenetic trees: counting, writing, reading, and the parsimony score.
+//! Tests of phylogenetic trees: counting, writing, reading, and the parsimony score.
 
 use std::collections::HashSet;
 
@@ -18,7 +18,7 @@ fn all_trees_are_different() {
     assert!(PhyloTree::new(9).unwrap().all_trees().is_none());
 }
 
-/// A user-supplied row may contain a cycle, in which climbing would never end.
+/// Checks that climbing ends in a user-supplied row that contains a cycle.
 #[test]
 fn circles_have_an_end() {
     let rules = PhyloTree::new(4).unwrap();
@@ -91,7 +91,7 @@ fn invalid_trees_are_refused_with_a_reason() {
     }
 }
 
-/// Returns the fewest changes over all assignments of bases to inner nodes, site by site.
+/// Returns the smallest number of mutations over all assignments of bases to inner nodes, site by site.
 fn brute_force_mutations(env: &PhyloTree, row: &[u16], sequences: &[Vec<u8>]) -> u64 {
     let n = env.n();
     let edges: Vec<(usize, usize)> =
@@ -111,7 +111,8 @@ fn rows_that_are_no_forest_are_refused() {
     let rules = PhyloTree::new(3).unwrap();
     let env = rules.env();
     let reward = ParsimonyReward::dna(&rules, &["A", "C", "G"], 0.0, 1.0).unwrap();
-    // Cycles, missing nodes, a single child, and a tree named after its first species' side.
+    // The rows contain cycles, missing nodes, a single child, and a node named after the smallest species of
+    // its first tree.
     for row in [[1; 5], [9; 5], [2, 1, 0, 1, 0], [1, 0, 0, 0, 0], [0, 0, 2, 0, 0], [0, 0, 0, 2, 0], [2, 2, 0, 0, 0]] {
         let states = VectorStates::from_flat(5, row.to_vec()).unwrap();
         let error = reward.parsimony(&states).unwrap_err();

@@ -1,4 +1,4 @@
-//! The part of a state that its future depends on, and policies that only see this part.
+//! Tests of the part of a state that its future depends on, and of policies that only see this part.
 
 use std::collections::HashMap;
 
@@ -29,8 +29,8 @@ fn reduced(env: &GraphEnv, graph: &GraphState) -> ReducedGraph {
     env.rules().reduced(graph).unwrap()
 }
 
-/// Returns the largest difference of exact P_F, log F and log R between two states with isomorphic reduced
-/// graphs, and the number of compared pairs.
+/// Returns the largest difference of exact P_F, log F and log R between two states whose reduced graphs (by
+/// `seen`) are isomorphic, and the number of compared pairs.
 fn largest_difference(problem: Problem, seen: impl Fn(&GraphState) -> GraphState) -> (f64, usize) {
     let (env, reward) = (env(problem), SizeReward::new(problem, 1.5).unwrap());
     let mut known: HashMap<CanonicalKey, Vec<f64>> = HashMap::new();
@@ -73,7 +73,7 @@ fn the_future_depends_on_the_reduced_graph() {
     }
 }
 
-/// Negative control: without chosen nodes the number of moves isn't known, and P_F is wrong.
+/// Checks that P_F is wrong without chosen nodes (negative control), because their number is then unknown.
 #[test]
 fn the_number_of_chosen_nodes_matters() {
     for problem in [Problem::IndependentSet, Problem::Clique] {
@@ -86,8 +86,8 @@ fn the_number_of_chosen_nodes_matters() {
     }
 }
 
-/// A policy on whole states gives the outputs of its network on the reduced graphs, in tensors and on the
-/// host.
+/// Checks that a policy on whole states gives the outputs of its network on the reduced graphs, in tensors
+/// and on the host.
 #[test]
 fn policies_say_of_states_what_networks_say_of_reduced_graphs() -> Result<()> {
     for problem in Problem::ALL {
@@ -100,7 +100,7 @@ fn policies_say_of_states_what_networks_say_of_reduced_graphs() -> Result<()> {
         let config =
             GraphNetConfig { identity: false, conv: ConvKind::GinVirtual, estimators, ..GraphNetConfig::default() };
         let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0))?;
-        // The noise replaces training: without it logits would be nearly equal.
+        // The noise replaces training, because untrained logits would be nearly equal.
         let noise = |of: &Tensor| Tensor::randn_like(of) * 0.2;
         tch::manual_seed(0);
         for parameter in net.parameters() {

@@ -1,4 +1,4 @@
-//! Rings: found among all graphs, counted, and rewarded.
+//! Tests of rings: they are found among all graphs, counted, and rewarded.
 
 use std::collections::HashSet;
 

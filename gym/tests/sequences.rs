@@ -1,4 +1,4 @@
-//! Sequences of tokens, and rewards from tables.
+//! Tests of sequences of tokens, and of rewards from tables.
 
 use gfn::Error;
 use gfn::env::{Direction, Env, Reward, Slots, VectorStates};
@@ -30,8 +30,8 @@ fn illegal_actions_are_refused() {
     let sequence = TokenSequence::variable(2, 1, 1).unwrap();
     let env = sequence.env();
     let mut empty = env.initial(&[0]);
-    // The exit of a sequence that is too short, a slot that doesn't exist, and a backward step from the
-    // start.
+    // The refused steps are the exit of a sequence that is too short, a slot that doesn't exist, and a
+    // backward step from the initial state.
     for (direction, slot, detail) in [
         (Direction::Forward, 2, "exit"),
         (Direction::Forward, 3, "no forward slot 3"),

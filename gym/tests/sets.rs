@@ -1,4 +1,4 @@
-//! Sets that grow by one element at a time.
+//! Tests of sets that grow by one element at a time.
 
 use gfn::Error;
 use gfn_gym::set_addition::{SetAddition, WeightReward};

@@ -1,5 +1,5 @@
-//! Logarithm, exponential and ln Gamma of the box environment: private parts of gfn-gym, compiled into this
-//! program.
+//! Tests of logarithm, exponential and ln Gamma of the box environment, private parts of gfn-gym that are
+//! compiled into this program.
 
 use lanes::{exp, ln};
 use log_gamma::LogGamma;
@@ -42,7 +42,7 @@ fn log_gamma_and_digamma_are_right_over_the_whole_range() {
         let value = value - product.ln();
         let expected = libm::lgamma(x);
         assert!((value - expected).abs() <= 1e-13 * expected.abs().max(x).max(10.0), "{x}: {value} {expected}");
-        // psi(x + 1) = psi(x) + 1 / x, also across the end of the recurrence.
+        // The recurrence psi(x + 1) = psi(x) + 1 / x also holds across the start of the series' range.
         let next = LogGamma::at(x + 1.0).slope;
         assert!((next - slope - 1.0 / x).abs() <= 2e-13 * (1.0 / x).max(slope.abs()).max(1.0), "{x}: {slope} {next}");
         x *= 1.037;
@@ -50,7 +50,7 @@ fn log_gamma_and_digamma_are_right_over_the_whole_range() {
     const EULER: f64 = 0.577_215_664_901_532_9;
     assert!((LogGamma::at(1.0).slope + EULER).abs() < 1e-13);
     assert!((LogGamma::at(0.5).slope + EULER + 2.0 * 2f64.ln()).abs() < 1e-13);
-    // ln Gamma(1/2) = ln sqrt(pi).
+    // The value ln Gamma(1/2) is ln sqrt(pi).
     let half = LogGamma::at(0.5);
     assert!((half.value - half.product.ln() - 0.5 * std::f64::consts::PI.ln()).abs() < 1e-13);
 }

@@ -1,4 +1,4 @@
-//! Ising models: log Z by transfer matrices, compared with sums over all states.
+//! Tests of Ising models: log Z by transfer matrices, compared with sums over all states.
 
 use gfn::env::{Reward, VectorStates};
 use gfn::tensor::log_sum_exp;
@@ -6,7 +6,7 @@ use gfn::{Error, Rng};
 use gfn_gym::discrete_ebm::{DiscreteEbm, IsingReward};
 use lattice::{bonds, log_z};
 
-// A private part of gfn-gym, compiled into this program.
+// The module is a private part of gfn-gym, compiled into this program.
 #[path = "../src/discrete_ebm/lattice.rs"]
 mod lattice;
 
@@ -19,7 +19,8 @@ fn sum(values: &[f64]) -> f64 {
     log_sum_exp(values.iter().copied())
 }
 
-/// The definition for couplings without any symmetry; log Z by summation.
+/// Compares rewards with the definition for couplings without any symmetry, and log Z with a sum over all
+/// states.
 #[test]
 fn general_couplings() {
     let (n, alpha) = (11, -0.3);
@@ -37,7 +38,8 @@ fn general_couplings() {
     let got = reward.log_reward(&states, None).unwrap();
     assert!(got.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-10));
     assert!((reward.log_z().unwrap() - sum(&expected)).abs() < 1e-10);
-    // Partial states have the terms of set coordinates: one spin has its own term, an empty state has none.
+    // A partial state has the terms of its set coordinates: one spin has its diagonal term, an empty state
+    // has none.
     let mut one = vec![0; n];
     one[4] = 1;
     let partial = VectorStates::from_flat(n, [vec![0; n], one].concat()).unwrap();
@@ -47,8 +49,8 @@ fn general_couplings() {
     assert_eq!(reward.partial_log_reward(&states, None).unwrap().unwrap(), got);
 }
 
-/// The transfer matrix equals enumeration for either sign of the coupling; a lattice equals its coupling
-/// matrix.
+/// Checks that the transfer matrix equals enumeration for either sign of the coupling, and that a lattice
+/// equals its coupling matrix.
 #[test]
 fn lattices() {
     for (side, coupling, alpha) in [(3, 0.44, 1.0), (3, -0.7, 0.5), (4, 0.2, 1.0), (4, -0.44, 2.0)] {
@@ -59,7 +61,7 @@ fn lattices() {
     let two = IsingReward::lattice(2, 0.44, 1.0).unwrap();
     assert_eq!(two.log_reward(&all_states(4), None).unwrap()[0], 8.0 * 0.44);
     assert!((two.log_z().unwrap() - sum(&two.log_reward(&all_states(4), None).unwrap())).abs() < 1e-12);
-    // Free spins.
+    // A coupling of 0 leaves free spins.
     let free = IsingReward::lattice(6, 0.0, 1.0).unwrap();
     assert!((free.log_z().unwrap() - 36.0 * 2f64.ln()).abs() < 1e-10);
     // Strong couplings leave the two ground states, with two bonds per spin.
@@ -95,7 +97,8 @@ fn every_spin_has_its_neighbours() {
 
 #[test]
 fn strong_couplings_leave_the_states_of_most_bonds() {
-    // Positive coupling: two states with all bonds satisfied. Negative coupling on an even lattice: also two.
+    // A positive coupling has two states with all bonds satisfied. A negative coupling on an even lattice
+    // also has two.
     for (side, strength) in [(3, 60.0), (4, 60.0), (4, -60.0), (8, -400.0)] {
         let all_bonds = 2.0 * (side * side) as f64 * f64::abs(strength);
         let got = log_z(side, strength);

@@ -1,4 +1,4 @@
-//! Thompson heads: each learns from its own share of a batch, and all sample the target.
+//! Tests of Thompson heads: each head learns from its share of a batch, and all heads sample the target.
 
 use gfn::env::VectorEnv;
 use gfn::objective::{Advantage, LogPartitionVariance, PolicyGradient};
@@ -29,7 +29,7 @@ fn thompson_heads_resume_bit_for_bit() {
     assert_ne!(one, steps(&mut with_thompson(trainer(1, 4, 100), 0.5).unwrap(), 3), "other trajectories");
 }
 
-/// A head with a share near 0 uses the whole batch instead; with a share of 1 it has the whole batch anyway.
+/// Checks that a head with a share near 0 learns from the whole batch, as a head with a share of 1 does.
 #[test]
 fn a_head_without_a_share_learns_from_the_whole_batch() {
     let weights = |share: f64| {
@@ -42,7 +42,8 @@ fn a_head_without_a_share_learns_from_the_whole_batch() {
     assert_ne!(weights(0.5), weights(1.0));
 }
 
-/// The variance of one trajectory is 0, and so is its gradient.
+/// Checks that a head with one trajectory learns from the whole batch, because the variance of one trajectory
+/// and its gradient are 0.
 #[test]
 fn a_head_whose_share_an_objective_cannot_learn_from_learns_from_the_whole_batch() {
     let (env, mut rng) = (grid(), Rng::seeded(5));

@@ -1,4 +1,4 @@
-//! Triangles of coloured nodes: closed forms compared with all graphs.
+//! Tests of triangles of coloured nodes: closed forms compared with all graphs.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,8 @@ fn no_class_is_refused() {
     }
 }
 
-/// Counts all coloured graphs of at most three nodes, each by its smallest relabelling.
+/// Counts all coloured graphs of at most three nodes (and the triangles among them), each by its smallest
+/// relabelling.
 fn classes(kind: GraphKind, colours: u16) -> (usize, usize) {
     let orders: Vec<Vec<Vec<u32>>> = vec![
         vec![vec![]],

@@ -1,6 +1,6 @@
-//! Bit sequences, Ising models, sets and binary trees compared with the golden file.
+//! Tests of bit sequences, Ising models, sets and binary trees, compared with the golden file.
 //!
-//! Its sizes are torchgfn's: if an exit is forced, there is one action more than here.
+//! The golden file has torchgfn's sizes: if an exit is forced, there is one action more than here.
 
 use gfn::env::StateGraph;
 use gfn::env::{Direction, DiscreteEnv, Env, Reward, Rows, VectorStates};
@@ -162,7 +162,7 @@ fn set_additions() {
         let masks = env.masks(Direction::Forward, &all);
         for (row, expected) in rows(&case["forward_masks"]).iter().enumerate() {
             let expected: Vec<bool> = expected.iter().map(|&x| x > 0.0).collect();
-            // Sequences of fixed length have no exit, but end at torchgfn's exit.
+            // The rules of a fixed length have no exit, but a set ends if torchgfn's exit is legal.
             let (adds, exit) = expected.split_at(rules.n_items());
             assert_eq!(&masks.row(row)[..rules.n_items()], adds);
             let ends = graph.can_end(graph.indices(&env, &all.select(&[row]))[0].unwrap());

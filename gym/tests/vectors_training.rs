@@ -1,4 +1,4 @@
-//! Environments without an exit action are learned; distances are exact, without sampling noise.
+//! Tests that environments without an exit action are learned; distances are exact, without sampling noise.
 
 use gfn::Rng;
 use gfn::env::{EnumerableEnv, Reward, StateGraph, VectorEnv};
@@ -14,8 +14,8 @@ use tch::{Device, Kind};
 
 /// Trains on 4 spins with all couplings 1, with 16,000 trajectories; returns the exact L1 distance.
 ///
-/// Two of the 16 states have a reward of e^16, the others e^4 or less. On-policy sampling would stay at the
-/// first of the two that it finds (L1 1.0), so exploration starts uniform.
+/// Two of the 16 states have a reward of e^16, the others have e^4 or less. On-policy sampling would stay at
+/// the first of the two that it finds (L1 1.0), so exploration starts with uniform actions.
 fn train(objective: impl Objective + 'static, flow: bool) -> f64 {
     let env = DiscreteEbm::new(4).unwrap().env();
     let config = MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(flow), ..MlpPolicyConfig::default() };

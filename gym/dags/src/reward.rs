@@ -9,12 +9,12 @@ use crate::{LocalScore, NodeSet, StructurePrior};
 /// The smallest number of graphs that a thread gets.
 const MIN_GRAPHS_PER_THREAD: usize = 64;
 
-/// The log-reward of a graph: the sum of its local scores and of the structure prior's terms, log p(data,
-/// graph).
+/// The log-reward of a graph, log p(data, graph): the sum of its local scores and of the structure prior's
+/// terms.
 ///
 /// Every graph can be finished, so unfinished graphs have the same log-reward (for forward-looking
-/// objectives), and the change by one more edge takes only two local scores ([`Reward::log_reward_change`]).
-/// A reward reads the parents of each node; the environment must ensure that they form no cycle.
+/// objectives). The change by one more edge takes only two local scores ([`Reward::log_reward_change`]). A
+/// reward uses only the parents of each node; the environment must ensure that edges form no cycle.
 ///
 /// ```
 /// use gfn::env::{Env, Reward};
@@ -31,7 +31,7 @@ const MIN_GRAPHS_PER_THREAD: usize = 64;
 #[derive(Debug)]
 pub struct DagReward<S> {
     score: S,
-    /// The prior's terms, by number of parents.
+    /// The prior's term of a node, by its number of parents.
     prior: Vec<f64>,
     start: f64,
 }
@@ -111,7 +111,7 @@ impl<S: LocalScore> Reward<GraphStates> for DagReward<S> {
         after: &GraphStates,
         _: Option<&tch::Tensor>,
     ) -> Result<Option<Vec<f64>>> {
-        // The terms of all nodes but one cancel, as one edge changes the parents of one node.
+        // The terms of all nodes but one cancel, because one edge changes the parents of one node.
         let change = |(before, after): (&GraphState, &GraphState)| {
             check_nodes(&self.score, before)?;
             check_nodes(&self.score, after)?;

@@ -1,10 +1,10 @@
-//! Tests of `Ancestry` against a search.
+//! Tests of `Ancestry` compared with a search.
 
 use gfn::graph::{Edge, GraphKind, GraphState};
 use gfn_dags::{Ancestry, NodeSet};
 use proptest::prelude::*;
 
-/// Returns the ancestors of a node (itself among them) by a search upwards.
+/// Returns the ancestors of a node, including the node itself, by a search upwards.
 fn by_search(parents: &[NodeSet], node: usize) -> NodeSet {
     let (mut out, mut open) = (NodeSet::EMPTY, vec![node]);
     while let Some(node) = open.pop() {
@@ -18,8 +18,8 @@ fn by_search(parents: &[NodeSet], node: usize) -> NodeSet {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
-    /// Ancestors of nodes in random graphs of up to 200 nodes are those that a search finds; a cycle is an
-    /// error.
+    /// Compares the ancestors of nodes in random graphs of up to 200 nodes with those that a search finds. A
+    /// cycle must be an error.
     #[test]
     fn ancestors_are_those_that_a_search_finds(n in 1usize..=200, edges in proptest::collection::vec((any::<u32>(), any::<u32>()), 0..300), rising: bool) {
         let mut graph = GraphState::with_nodes(GraphKind::Directed, n);

@@ -1,4 +1,4 @@
-//! Tests of data: refused files, networks from BIF files, simulated models.
+//! Tests of data: files that are refused, networks from BIF files, simulated models.
 
 use gfn::Rng;
 use gfn::graph::GraphState;
@@ -34,7 +34,7 @@ fn bad_tables_are_refused_with_their_line() {
     assert!(
         DiscreteData::from_csv("a,b\nx,y\nx,z\n".as_bytes()).unwrap_err().to_string().contains("`a`, x in every row")
     );
-    // Only cells without content are missing among words.
+    // A label is only missing if its cell is empty, NA or ?; other words are labels.
     let words = "mark,stage\nNone,.\n null ,I\nnan,II\n";
     assert_eq!(DiscreteData::from_csv(words.as_bytes()).unwrap().n_values(), [3, 3]);
     for missing in ["", "NA", "?"] {
@@ -156,7 +156,7 @@ fn values_of_any_size_are_standardised() {
         let gap = standard(unit).iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         assert!(gap < 1e-14, "{unit}: {gap}");
     }
-    // Data of this size can't be scored unless they are standardised.
+    // Data of this size can't be scored unless it is standardised.
     let rows: Vec<[f64; 1]> = column.iter().map(|x| [x * 1e200]).collect();
     let large = ContinuousData::from_rows(&rows).unwrap();
     for error in [Bge::new(&large, BgeConfig::default()).unwrap_err(), LinearGaussianBic::new(&large).unwrap_err()] {
@@ -228,8 +228,8 @@ fn networks_are_read() {
     assert_eq!(network.names(), ["C", "A", "B"]);
     assert_eq!(network.labels()[0], ["<5", "5-9", ">=10"]);
     assert_eq!(network.dag().edges().collect::<Vec<_>>(), [(1, 0), (1, 2), (2, 0)]);
-    // The network has p(B = yes | A = no) = 0.4. The row p(C | B = no, A = yes) is the second, whatever the
-    // order of the parents.
+    // The network has p(B = yes | A = no) = 0.4. The row p(C | B = no, A = yes) is the second of C's table,
+    // whatever the order of the parents.
     assert_eq!(network.probs(2, &[0, 1, 0]), [0.4, 0.6]);
     assert_eq!(network.probs(0, &[0, 0, 1]), [0.5, 0.25, 0.25]);
     assert_eq!(network.probs(0, &[0, 1, 0]), [0.0, 0.0, 1.0]);

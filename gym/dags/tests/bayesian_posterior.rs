@@ -1,5 +1,5 @@
-//! Tests of posteriors: sums over sinks against enumeration, exact distributions of policies, comparison
-//! metrics.
+//! Tests of posteriors: sums over sinks compared with enumeration, exact distributions of policies,
+//! comparison metrics.
 
 use gfn::env::Rows;
 use gfn::env::StateGraph;
@@ -10,7 +10,7 @@ use gfn::rollout::Sampler;
 use gfn::{Error, Rng};
 use gfn_dags::*;
 
-/// Simulates a linear model; returns the true graph and observations.
+/// Simulates a linear model, and returns the true graph and observations.
 fn simulated(n: usize, edges: f64, rows: usize, seed: u64) -> (GraphState, ContinuousData) {
     let mut rng = Rng::seeded(seed);
     let dag = GraphLaw::ErdosRenyi { edges }.draw(n, &mut rng).unwrap();
@@ -35,7 +35,7 @@ fn sums_over_sinks_are_sums_over_graphs() {
         required: vec![(2, 0), (2, 1)],
         ..StructureConfig::new(5)
     };
-    // Scores of graphs differ by e^-20000 and more for 5,000 rows.
+    // The scores of graphs differ by factors of e^-20000 and less if there are 5,000 rows.
     for (seed, rows, config) in
         [(0, 100, StructureConfig::new(5)), (1, 5000, StructureConfig::new(5)), (2, 20, knowledge)]
     {
@@ -54,7 +54,7 @@ fn sums_over_sinks_are_sums_over_graphs() {
     }
 }
 
-/// A score without data: a constant term for each parent.
+/// A score without data, which adds a constant term for each parent.
 struct PerParent {
     n: usize,
     term: f64,
@@ -97,7 +97,7 @@ fn cancellation_is_guarded() {
     }
     assert!(matches!(sum(15, 0.0), Err(Error::Config { .. })));
     assert!(matches!(sum(4, f64::NAN), Err(Error::NonFinite { .. })));
-    // Neighbouring doubles differ by 16,384 at this size.
+    // Two neighbouring doubles differ by 16,384 at this size.
     assert!(matches!(sum(2, 1e20), Err(Error::Config { .. })));
 }
 

@@ -93,7 +93,8 @@ fn golden_bge() {
     assert!(checked.0 > 100 && checked.1 > 60, "{checked:?}");
 }
 
-/// Returns what Markov-equivalent graphs share: adjacent pairs, and colliders of non-adjacent parents.
+/// Returns the properties that Markov-equivalent graphs share: adjacent pairs, and colliders of non-adjacent
+/// parents.
 fn equivalence_class(graph: &GraphState) -> Vec<(usize, usize, usize)> {
     let (n, ancestry) = (graph.n_nodes(), Ancestry::of(graph).unwrap());
     let adjacent = |a, b| graph.has_edge(a as u32, b as u32) || graph.has_edge(b as u32, a as u32);
@@ -145,7 +146,7 @@ fn equivalent_graphs_score_the_same() {
     }
 }
 
-/// Computes the marginal likelihood as a product of predictions, one observation after another.
+/// Computes the marginal likelihood as a product of predictive probabilities, one observation after another.
 fn predicted_one_by_one(data: &DiscreteData, node: usize, parents: &[usize], sample_size: f64, rows: &[usize]) -> f64 {
     let cells: f64 = parents.iter().map(|&p| data.n_values()[p] as f64).product::<f64>() * data.n_values()[node] as f64;
     let mut sum = 0.0;
@@ -244,7 +245,8 @@ fn constant_variables_are_refused_whatever_their_value() {
     assert!(Bge::new(&set, BgeConfig::default()).is_ok());
 }
 
-/// Rows with interventions on a node count for all other nodes, and reveal the direction of an edge.
+/// Checks that rows with interventions on a node count for all other nodes, and that they reveal the
+/// direction of an edge.
 #[test]
 fn experiments_count_where_they_should() {
     let mut rng = Rng::seeded(1);
@@ -277,7 +279,7 @@ fn experiments_count_where_they_should() {
     close(with.local_score(1, &parents), predicted_one_by_one(&discrete, 1, &[0], 1.0, &rows), "BDeu of an experiment");
     assert_eq!(with.local_score(2, &parents), without.local_score(2, &parents));
     let everywhere = seen.clone().with_interventions(vec![NodeSet::EMPTY.with(0); 20]).unwrap();
-    // The check counts the rows that are left for a node, not all rows.
+    // The check counts the rows without interventions on a node, not all rows.
     let few = Bge::new(&everywhere, BgeConfig::default()).unwrap_err().to_string();
     assert!(few.contains("0 of 3 variables"), "{few}");
     let discrete = seen.discretised(2).unwrap().with_interventions(vec![NodeSet::EMPTY.with(0); 20]).unwrap();

@@ -1,5 +1,5 @@
-//! Tests of acyclic graphs: the contract, masks against brute force, replays in petgraph, contradictory
-//! knowledge.
+//! Tests of acyclic graphs: the contract, masks compared with brute force, replays in petgraph, contradictory
+//! expert knowledge.
 
 use std::sync::Arc;
 
@@ -49,8 +49,8 @@ fn there_are_as_many_states_as_acyclic_graphs() {
     }
 }
 
-/// Returns `true` if an edge is legal by definition: it is new and allowed, its target has room, and petgraph
-/// finds no cycle.
+/// Returns `true` if an edge is legal by definition: it is new and allowed, its target may have another
+/// parent, and petgraph finds no cycle.
 fn is_legal(config: &StructureConfig, graph: &GraphState, a: usize, b: usize) -> bool {
     if a == b || graph.has_edge(a as u32, b as u32) || config.forbidden.contains(&(a as u32, b as u32)) {
         return false;
@@ -65,7 +65,7 @@ fn is_legal(config: &StructureConfig, graph: &GraphState, a: usize, b: usize) ->
 #[test]
 fn arcs_close_no_cycle_in_large_graphs() {
     for n in [257, 1_025, 2_100] {
-        // The edges are a path through all nodes but the last.
+        // The edges form a path through all nodes except the last.
         let mut graph = GraphState::directed(n);
         (2..n as u32).for_each(|b| graph.add_edge(b - 2, b - 1, Default::default()).unwrap());
         let mut mask = vec![true; n * n];
@@ -78,7 +78,7 @@ fn arcs_close_no_cycle_in_large_graphs() {
     }
 }
 
-/// Slots that masks forbid are refused by steps.
+/// Checks that steps refuse the slots that masks forbid.
 #[test]
 fn a_step_that_closes_a_cycle_is_refused() {
     let env = BayesianStructure::new(StructureConfig::new(3)).unwrap().into_env();
@@ -163,7 +163,7 @@ fn graphs_of_other_nodes_lead_nowhere() {
     let other = BayesianStructure::new(StructureConfig::new(4)).unwrap().into_env();
     for direction in [Direction::Forward, Direction::Backward] {
         let masks = env.masks(direction, &super::graphs(4, &[&[(0, 1)]]));
-        // Only the exit is left.
+        // The only legal action left is the exit.
         assert_eq!(masks.n_legal(0), usize::from(direction == Direction::Forward));
     }
     assert!(acyclic(3, &[(0, 1), (0, 1)]).is_err() && acyclic(3, &[(0, 3)]).is_err());
@@ -174,7 +174,7 @@ fn graphs_of_other_nodes_lead_nowhere() {
     assert!(graph.len() > 25 && graph.len() < 543);
 }
 
-/// Rules that add a restriction to others: node 0 has no children.
+/// Custom rules that add a restriction to other rules: node 0 has no children.
 struct FirstIsSink(Arc<dyn GraphRules>);
 
 impl GraphRules for FirstIsSink {
@@ -184,7 +184,8 @@ impl GraphRules for FirstIsSink {
     }
 }
 
-/// Tests an MLP and a graph network, each with a learned P_B, on slots that are pairs in both directions.
+/// Tests an MLP and a graph network, each with a learned P_B. Their slots are pairs of nodes in both
+/// directions.
 #[test]
 fn policies_give_each_legal_slot_a_probability() {
     let env = BayesianStructure::new(with_knowledge()).unwrap().into_env();

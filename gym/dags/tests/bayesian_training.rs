@@ -1,4 +1,4 @@
-//! Tests of learned posteriors, by the exact distance without sampling noise.
+//! Tests of learned posteriors by their exact distance, without sampling noise.
 
 use gfn::Rng;
 use gfn::env::StateGraph;
@@ -12,10 +12,10 @@ use gfn::train::{Trainer, TrainerConfig};
 use gfn_dags::*;
 use tch::{Device, Kind};
 
-/// Trains on 12,800 graphs of three nodes; returns the exact Jensen-Shannon divergence from the posterior of
-/// 10 observations.
+/// Trains on 12,800 graphs of three nodes. Returns the exact Jensen-Shannon divergence from the posterior
+/// given 10 observations.
 fn train(objective: impl Objective + 'static) -> f64 {
-    // Small products gain nothing from threads, and become slower if other tests run.
+    // Small matrix products gain nothing from threads, and become slower if other tests run at the same time.
     tch::set_num_threads(1);
     let rng = &mut Rng::seeded(1);
     let truth = GraphLaw::ErdosRenyi { edges: 2.0 }.draw(3, rng).unwrap();

@@ -1,4 +1,4 @@
-//! Tests of the edge transformer: its masks, gradients, and learning of a posterior.
+//! Tests of the edge transformer: its masks, its gradients, and how it learns a posterior.
 
 use gfn::distribution::Distribution;
 use gfn::env::StateGraph;
@@ -85,7 +85,7 @@ fn conditions_that_it_does_not_take_are_refused() {
         policy.evaluate(&env, &env.initial(&[0; 2]), Some(&conditions), Quantities::PF).map(|_| ())
     };
     assert!(matches!(with(3), Err(Error::Missing { .. })));
-    // Constant conditions have no columns.
+    // A condition without columns is accepted.
     with(0).unwrap();
 }
 
@@ -141,8 +141,8 @@ fn it_learns_a_posterior() {
     assert!(before > 0.1 && after < 0.02, "{before} {after}");
 }
 
-/// The network accepts any graph environment but is only valid for all ordered pairs of a fixed number of
-/// nodes.
+/// Checks that the network refuses graph environments that lack an action for each ordered pair of a fixed
+/// number of nodes.
 #[test]
 fn environments_without_all_pairs_as_actions_are_refused() {
     let config = || EdgeTransformerConfig { embedding: 16, ..EdgeTransformerConfig::default() };

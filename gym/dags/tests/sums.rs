@@ -1,5 +1,5 @@
-//! Tests of wide-range numbers, and of cancellation in sums over sinks: private parts of gfn-dags, compiled
-//! into this program.
+//! Tests of wide-range numbers, and of cancellation in sums over sinks. Both are private parts of gfn-dags,
+//! compiled into this program.
 
 #![allow(dead_code, reason = "tests call less of them than gfn-dags does")]
 
@@ -39,12 +39,12 @@ fn exponents_have_no_end() {
     assert!(((sum + -Wide::exp(100.0)).over(Wide::exp(-80.0)) - 1.0).abs() < 1e-12);
 }
 
-/// Cancellation is detected. Exponentials are positive, and sums of few nodes lose too little to be detected,
-/// so the test uses a negative term.
+/// Checks that cancellation is detected. Exponentials are positive, and sums over few nodes lose too little
+/// to be detected, so the test uses a negative term.
 #[test]
 fn what_cancellation_leaves_is_checked() {
-    // The numbers for two nodes are a_0 (no parent; node 1) and a_1 (no parent; node 0), with H(all) = 1 + x
-    // + y.
+    // The numbers of the two nodes are a_0 (no parent; node 1) and a_1 (no parent; node 0), with H(all) = 1 +
+    // x + y.
     let (zero, one) = (Wide::ZERO, Wide::ONE);
     let sum = |x, y| ParentPosteriors::sum(2, &[one, zero, y, zero, one, x, zero, zero]);
     let sound = sum(one, one).unwrap();

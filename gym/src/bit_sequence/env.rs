@@ -5,12 +5,12 @@ use super::Words;
 use crate::cells::Cells;
 use crate::sequence::{TokenSequence, filled};
 
-/// Sequences of bits, written word by word from left to right: a tree.
+/// Sequences of bits, written word by word from left to right. The states form a tree.
 ///
 /// *States.* Entry `i` is 0 while word `i` is empty, and the word plus 1 afterwards:
 /// `KHot::new(words.n_words(), words.values())`.
 /// *Forward slots.* `0..2^word_size` append that word. *Backward slots.* 0 removes the last word.
-/// *End.* No exit action: the last word ends the trajectory (torchgfn has a forced exit on top).
+/// *End.* No exit action: the last word ends the trajectory (torchgfn adds a forced exit).
 ///
 /// ```
 /// use gfn::env::{Direction, Env, Slots};
@@ -30,7 +30,7 @@ pub struct BitSequence {
 }
 
 impl BitSequence {
-    /// Sequences of `seq_size` bits in words of `word_size`.
+    /// Builds the rules of sequences of `seq_size` bits in words of `word_size` bits.
     ///
     /// # Errors
     /// The errors of [`Words::new`].
@@ -40,7 +40,7 @@ impl BitSequence {
         Ok(Self { words, sequence })
     }
 
-    /// The words of the sequences.
+    /// The words that the sequences consist of.
     #[must_use]
     pub fn words(&self) -> &Words {
         &self.words
@@ -63,9 +63,9 @@ impl BitSequence {
 ///
 /// *States.* Entry `i` is 0 while word `i` is empty, and the word plus 1 afterwards:
 /// `KHot::new(words.n_words(), words.values())`.
-/// *Forward slots.* `position * 2^word_size + word` sets an empty position. *Backward slots.* The position to
-/// be emptied.
-/// *End.* No exit action: the last word ends the trajectory (torchgfn has a forced exit on top).
+/// *Forward slots.* `position * 2^word_size + word` sets an empty position to that word. *Backward slots.*
+/// Slot `i` empties position `i`.
+/// *End.* No exit action: the last word ends the trajectory (torchgfn adds a forced exit).
 ///
 /// ```
 /// use gfn::env::{Direction, Env, Slots};
@@ -80,7 +80,7 @@ impl BitSequence {
 pub struct NonAutoregressiveBitSequence(Words);
 
 impl NonAutoregressiveBitSequence {
-    /// Sequences of `seq_size` bits in words of `word_size`.
+    /// Builds the rules of sequences of `seq_size` bits in words of `word_size` bits.
     ///
     /// # Errors
     /// The errors of [`Words::new`].
@@ -88,7 +88,7 @@ impl NonAutoregressiveBitSequence {
         Words::new(word_size, seq_size).map(Self)
     }
 
-    /// The words of the sequences.
+    /// The words that the sequences consist of.
     #[must_use]
     pub fn words(&self) -> &Words {
         &self.0
@@ -109,11 +109,11 @@ impl NonAutoregressiveBitSequence {
 
 /// Sequences of bits that grow at both ends, word by word.
 ///
-/// *States.* The words so far stand first: an entry is a word plus 1, and 0 behind the last;
+/// *States.* The words so far come first, each as the word plus 1; the entries behind them are 0:
 /// `KHot::new(words.n_words(), words.values())`.
 /// *Forward slots.* `0..2^word_size` append that word, `2^word_size..2^(word_size + 1)` prepend it. *Backward
-/// slots.* 0 removes the last word, 1 the first. If a sequence has one word, or only equal words, both slots
-/// lead to the same parent, from which two forward actions lead back.
+/// slots.* 0 removes the last word, 1 removes the first word. If a sequence has one word, or only equal
+/// words, both slots lead to the same parent, and two forward actions lead back from it.
 /// *End.* No exit action: the last word ends the trajectory. (torchgfn's `BitSequencePlus` can't be stepped.)
 ///
 /// ```
@@ -130,7 +130,7 @@ impl NonAutoregressiveBitSequence {
 pub struct PrependAppendBitSequence(BitSequence);
 
 impl PrependAppendBitSequence {
-    /// Sequences of `seq_size` bits in words of `word_size`.
+    /// Builds the rules of sequences of `seq_size` bits in words of `word_size` bits.
     ///
     /// # Errors
     /// The errors of [`Words::new`].
@@ -138,7 +138,7 @@ impl PrependAppendBitSequence {
         BitSequence::new(word_size, seq_size).map(Self)
     }
 
-    /// The words of the sequences.
+    /// The words that the sequences consist of.
     #[must_use]
     pub fn words(&self) -> &Words {
         &self.0.words
@@ -151,7 +151,7 @@ impl PrependAppendBitSequence {
     }
 }
 
-/// The backward slot that removes the first word; 0 removes the last.
+/// The backward slot that removes the first word; slot 0 removes the last word.
 const REMOVE_FIRST: usize = 1;
 
 impl VectorRules for PrependAppendBitSequence {

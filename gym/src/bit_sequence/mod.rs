@@ -1,4 +1,4 @@
-//! Sequences of bits, made word by word, with a reward for closeness to one of several modes (Malkin et al.,
+//! Sequences of bits, built word by word, with a reward for closeness to one of several modes (Malkin et al.,
 //! *Trajectory Balance*, 2022; the non-autoregressive variant of Tiapkin et al., 2024).
 //!
 //! | environment | a move | states |
@@ -7,8 +7,8 @@
 //! | [`PrependAppendBitSequence`] | append or prepend a word | the same states, two ways into each |
 //! | [`NonAutoregressiveBitSequence`] | set any position to a word | partly filled sequences |
 //!
-//! All three end without an exit action: the last word ends the trajectory. One [`HammingReward`] serves all
-//! of them.
+//! All three environments end without an exit action: the last word ends the trajectory. They share the
+//! reward [`HammingReward`].
 
 mod env;
 mod modes;

@@ -1,4 +1,4 @@
-//! Modes made of motifs, and test sets near them.
+//! Modes that consist of motifs, and test sets of sequences near modes.
 
 use std::collections::HashSet;
 
@@ -11,9 +11,10 @@ pub fn standard_motifs() -> Vec<Vec<bool>> {
     motifs.iter().map(|motif| (0..8).rev().map(|place| motif >> place & 1 == 1).collect()).collect()
 }
 
-/// Returns `n_modes` distinct sequences of `seq_size` bits, each a row of motifs drawn uniformly.
+/// Returns `n_modes` distinct sequences of `seq_size` bits, each a concatenation of motifs that are drawn
+/// uniformly.
 ///
-/// Equal states of the generator give equal modes; torchgfn's generator gives others.
+/// Random generators in the same state give the same modes, but other modes than torchgfn's generator.
 ///
 /// ```
 /// use gfn::Rng;
@@ -24,8 +25,8 @@ pub fn standard_motifs() -> Vec<Vec<bool>> {
 /// ```
 ///
 /// # Errors
-/// [`Error::Config`] unless the motifs are distinct, of one width that divides `seq_size`, and enough for
-/// `n_modes` modes.
+/// [`Error::Config`] unless the motifs are distinct and of one width that divides `seq_size`, and unless
+/// there are at least `n_modes` concatenations.
 pub fn motif_tilings(seq_size: usize, n_modes: usize, motifs: &[Vec<bool>], rng: &mut Rng) -> Result<Vec<Vec<bool>>> {
     let width = motifs.first().map_or(0, Vec::len);
     let distinct: HashSet<&Vec<bool>> = motifs.iter().collect();
@@ -63,10 +64,10 @@ pub fn motif_tilings(seq_size: usize, n_modes: usize, motifs: &[Vec<bool>], rng:
     Ok(modes)
 }
 
-/// Builds a test set: `k` copies of each mode, in each a uniform number of bits flipped, from none to all but
-/// one (torchgfn's `create_test_set`).
+/// Builds a test set of `k` copies of each mode. In each copy a random subset of the bits is flipped, whose
+/// size is uniform from 0 to the length minus 1 (torchgfn's `create_test_set`).
 ///
-/// Copies of a mode come one after another. The set serves to correlate log p(x) with log R(x).
+/// Copies of a mode come one after another. Use the set to compute the correlation of log p(x) and log R(x).
 #[must_use]
 pub fn noisy_modes(modes: &[Vec<bool>], k: usize, rng: &mut Rng) -> Vec<Vec<bool>> {
     let mut out = Vec::with_capacity(modes.len() * k);
@@ -74,7 +75,7 @@ pub fn noisy_modes(modes: &[Vec<bool>], k: usize, rng: &mut Rng) -> Vec<Vec<bool
         for _ in 0..k {
             let mut bits = mode.clone();
             let mut places: Vec<usize> = (0..bits.len()).collect();
-            // The partial shuffle moves a random subset of the positions to the front.
+            // A partial shuffle moves a random subset of the positions to the front.
             for i in 0..rng.below(bits.len()) {
                 places.swap(i, i + rng.below(bits.len() - i));
                 bits[places[i]] = !bits[places[i]];

@@ -7,10 +7,10 @@ use gfn::{Error, Result};
 use super::Words;
 use crate::rewards;
 
-/// A reward for being near a mode: `log R = -scale * min over modes of the Hamming distance`, over the bits
-/// of complete sequences.
+/// A reward for being near a mode: `log R = -scale * distance`, with the Hamming distance of a complete
+/// sequence from its nearest mode in bits.
 ///
-/// It is undefined for unfinished sequences: the nearest mode depends on all bits.
+/// Unfinished sequences have no reward, because the nearest mode depends on all bits.
 ///
 /// ```
 /// use gfn::env::Reward;
@@ -25,7 +25,7 @@ use crate::rewards;
 #[derive(Clone, PartialEq, Debug)]
 pub struct HammingReward {
     words: Words,
-    /// The modes, as complete states.
+    /// The modes, as states of complete sequences.
     modes: VectorStates,
     scale: f64,
 }
@@ -37,8 +37,8 @@ impl HammingReward {
     /// Builds the reward `log R = -distance / temperature` (Malkin et al. 2022).
     ///
     /// # Errors
-    /// [`Error::Config`] for no mode and unless the temperature is above 0 and finite; [`Error::Shape`] for a
-    /// mode of another length.
+    /// [`Error::Config`] for no mode, and unless the temperature is above 0 and finite; [`Error::Shape`] for
+    /// a mode of another length than the sequences'.
     pub fn with_temperature<B: AsRef<[bool]>>(words: &Words, modes: &[B], temperature: f64) -> Result<Self> {
         Self::scaled(words, modes, 1.0 / rewards::positive("the temperature", temperature)?)
     }
@@ -47,8 +47,8 @@ impl HammingReward {
     /// `NonAutoregressiveBitSequence`, which computes it in single precision).
     ///
     /// # Errors
-    /// [`Error::Config`] for no mode and unless the exponent is above 0 and finite; [`Error::Shape`] for a
-    /// mode of another length.
+    /// [`Error::Config`] for no mode, and unless the exponent is above 0 and finite; [`Error::Shape`] for a
+    /// mode of another length than the sequences'.
     pub fn with_exponent<B: AsRef<[bool]>>(words: &Words, modes: &[B], exponent: f64) -> Result<Self> {
         Self::scaled(words, modes, rewards::positive("the reward exponent", exponent)? / words.seq_size() as f64)
     }
@@ -60,13 +60,13 @@ impl HammingReward {
         Ok(Self { words: *words, modes: words.states_of(modes)?, scale })
     }
 
-    /// The modes, as complete states.
+    /// The modes, as states of complete sequences.
     #[must_use]
     pub fn modes(&self) -> &VectorStates {
         &self.modes
     }
 
-    /// The distance of each state from its nearest mode.
+    /// Returns the Hamming distance of each state from its nearest mode, in bits.
     ///
     /// # Errors
     /// [`Error::Config`] for a sequence that isn't complete, [`Error::Shape`] for states of another length.
@@ -87,9 +87,9 @@ impl HammingReward {
     /// The number of sequences at each distance from their nearest mode, `[seq_size + 1]`, counted as `f64`;
     /// `None` if counting takes more than 2^24 steps.
     ///
-    /// Positions at which the modes have the same pattern of bits are interchangeable: only the number of
-    /// ones among them matters. One mode gives one such class and two modes give two, for any length. In
-    /// general there are `product of (size of class + 1)` combinations, at most `2^seq_size`.
+    /// Positions at which the modes have the same pattern of bits form a class: only the number of ones in a
+    /// class matters. One mode gives one class and two modes give at most two, for any length. In general
+    /// there are `product of (size of class + 1)` combinations, at most `2^seq_size`.
     #[must_use]
     pub fn distance_counts(&self) -> Option<Vec<f64>> {
         let modes: Vec<Vec<bool>> = self.modes.rows().filter_map(|row| self.words.bits(row)).collect();
@@ -98,7 +98,7 @@ impl HammingReward {
             *sizes.entry(modes.iter().map(|mode| mode[place]).collect()).or_insert(0) += 1;
         }
         let combinations = sizes.values().try_fold(1usize, |product, size| product.checked_mul(size + 1));
-        // Beyond 1,000 bits the counts pass `f64`.
+        // The counts of sequences of more than 1,000 bits overflow `f64`.
         if combinations.is_none_or(|n| n > Self::MAX_COMBINATIONS) || self.words.seq_size() > 1000 {
             return None;
         }
@@ -117,8 +117,9 @@ impl HammingReward {
     }
 }
 
-/// Adds the number of sequences at each distance from the nearest mode, by recursion over the number of ones
-/// in each class of positions.
+/// Adds the number of sequences at each distance from their nearest mode to `counts`, by recursion over the
+/// number of ones in each class of positions. `distances` are the distances from each mode in the earlier
+/// classes, and `weight` is the number of ways to get them.
 fn count(classes: &[(Vec<bool>, usize)], distances: &mut [usize], weight: f64, counts: &mut [f64]) {
     let Some(((pattern, size), rest)) = classes.split_first() else {
         counts[distances.iter().copied().min().unwrap_or(0)] += weight;

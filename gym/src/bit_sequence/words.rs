@@ -1,8 +1,8 @@
 use gfn::env::VectorStates;
 use gfn::{Error, Result};
 
-/// The layout of sequences of bits as words: entry `i` of a state is 0 while position `i` is empty, else the
-/// word plus 1. The first bit of a word is its highest.
+/// The layout of sequences of bits as words. Entry `i` of a state is 0 while position `i` is empty, and the
+/// word plus 1 afterwards. The first bit of a word is its highest bit.
 ///
 /// ```
 /// use gfn_gym::bit_sequence::Words;
@@ -19,11 +19,11 @@ pub struct Words {
 }
 
 impl Words {
-    /// Builds the layout of sequences of `seq_size` bits in words of `word_size`.
+    /// Builds the layout of sequences of `seq_size` bits in words of `word_size` bits.
     ///
     /// # Errors
-    /// [`Error::Config`] for a word of no bit or more than 15, and unless `seq_size` is a multiple of
-    /// `word_size`, at least one.
+    /// [`Error::Config`] unless a word has 1 to 15 bits, and unless `seq_size` is a multiple of `word_size`
+    /// and not 0.
     pub fn new(word_size: usize, seq_size: usize) -> Result<Self> {
         if !(1..=15).contains(&word_size) {
             return Err(Error::config("word_size", word_size, "1 to 15 bits"));
@@ -62,7 +62,7 @@ impl Words {
         1 << self.word_size
     }
 
-    /// The number of values of an entry: the words, and "empty".
+    /// The number of values of an entry: one per word, and 0 for an empty entry.
     #[must_use]
     pub fn values(&self) -> usize {
         self.vocabulary() + 1

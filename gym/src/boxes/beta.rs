@@ -1,22 +1,22 @@
 //! Log-densities of many Beta distributions at once, with derivatives.
 //!
-//! libtorch needs about forty operations in f64 on `[states, components]`, each through memory, and most of
-//! them again for the gradient. One pass on the host that keeps value and derivatives takes a fraction of the
-//! time.
+//! libtorch would need about forty operations in f64 on `[states, components]`, each through memory, and most
+//! of them again for the gradient. One pass on the host that computes values and derivatives takes a fraction
+//! of the time.
 
 use super::dist::BetaMixtures;
 use super::lanes::{exp, ln};
 use super::log_gamma::LogGamma;
 
-/// Number of distributions that are computed together in vector registers.
+/// The number of distributions that are computed together in vector registers.
 const BLOCK: usize = 32;
 
-/// Beta distributions side by side: the log-density at u is
-/// `(alpha - 1) ln u + (beta - 1) ln(1 - u) + log_norm`.
+/// The parameters of many Beta distributions. The log-density at u is `(alpha - 1) ln u + (beta - 1) ln(1 -
+/// u) + log_norm`.
 pub(super) struct Betas {
-    /// alpha and beta.
+    /// The alphas and the betas of the distributions.
     pub(super) concentrations: [Vec<f64>; 2],
-    /// -ln B(alpha, beta).
+    /// The constant -ln B(alpha, beta) of each log-density, B being the Beta function.
     pub(super) log_norms: Vec<f64>,
     /// The derivatives of `log_norms` with respect to alpha and beta.
     pub(super) by_concentrations: [Vec<f64>; 2],
@@ -25,7 +25,7 @@ pub(super) struct Betas {
 }
 
 impl Betas {
-    /// Computes the distributions of raw alphas and an equal number of raw betas.
+    /// Computes the distributions of these raw alphas and raw betas, which are equal in number.
     #[inline(always)]
     pub(super) fn new(mixtures: &BetaMixtures, [alphas, betas]: [&[f64]; 2]) -> Self {
         let empty = || Vec::with_capacity(alphas.len());
@@ -49,7 +49,7 @@ impl Betas {
     #[inline(always)]
     fn block(mixtures: &BetaMixtures, raw: &[[f64; BLOCK]; 2], out: &mut [[f64; BLOCK]; 7]) {
         let (min, range) = (mixtures.min_concentration, mixtures.max_concentration - mixtures.min_concentration);
-        // Plain indices: with iterators the compiler doesn't vectorise.
+        // The loop uses plain indices, because the compiler doesn't vectorise it with iterators.
         for i in 0..BLOCK {
             let shares = [raw[0][i], raw[1][i]].map(|raw| 1.0 / (1.0 + exp(-raw)));
             let [alpha, beta] = shares.map(|share| min + range * share);

@@ -6,36 +6,37 @@ use gfn::env::Direction;
 
 use super::{BoxEnv, Geometry};
 
-/// Tolerance for rounding: how far a point may lie outside the set of points that a step can lead to.
+/// The distance by which a point may lie outside the set of points that a step can lead to, because of
+/// rounding.
 const TOLERANCE: f64 = 1e-9;
-/// The margin of unit coordinates from 0 and 1, at which a Beta density may be infinite.
+/// The distance of unit coordinates from 0 and 1, at which a Beta density may be infinite.
 const MARGIN: f64 = 1e-9;
-/// The margin of the radius of a first step into the disk: nearer to the source, rounding would decide
-/// whether the next point is one step away from the source or two.
+/// The smallest radius of a first step into the disk, in units of delta. Nearer to the source, rounding would
+/// decide whether the next point is one step away from the source or two.
 const RADIUS_MARGIN: f64 = 1e-3;
 
-/// The kinds of action that a state permits in one direction.
+/// The actions that a state permits in one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Support {
-    /// The exit (forwards), or the step to the source (backwards).
+    /// `true` if the exit (forwards) or the step to the source (backwards) is permitted.
     pub(super) atom: bool,
-    /// A step to another point.
+    /// `true` if a step to another point is permitted.
     pub(super) points: bool,
 }
 
 impl Support {
-    /// Returns `true` if both kinds are permitted.
+    /// Returns `true` if both the exit (or the step to the source) and other points are permitted.
     pub(super) fn is_free(self) -> bool {
         self.atom && self.points
     }
 
-    /// Returns `true` if neither kind is permitted.
+    /// Returns `true` if no action is permitted.
     pub(super) fn is_empty(self) -> bool {
         !self.atom && !self.points
     }
 }
 
-/// Clamps a number of the unit interval, so that it keeps away from 0 and 1.
+/// Clamps a unit coordinate, so that it keeps away from 0 and 1.
 pub(super) fn inner(u: f64) -> f64 {
     u.clamp(MARGIN, 1.0 - MARGIN)
 }
@@ -52,7 +53,8 @@ impl BoxEnv {
             Direction::Forward => Support { atom: true, points: self.reaches(direction, state) },
             Direction::Backward => match self.geometry() {
                 Geometry::Cartesian => Support { atom: true, points: self.reaches(direction, state) },
-                // Only points of the first disk have a step back to the source in the polar box.
+                // Only points of the first disk have a step back to the source in the polar box, and they
+                // have no other.
                 Geometry::Polar => {
                     let atom = self.in_disk(state);
                     Support { atom, points: !atom && self.reaches(direction, state) }
@@ -88,7 +90,7 @@ impl BoxEnv {
         }
     }
 
-    /// Writes the point at these unit coordinates.
+    /// Writes the point that these unit coordinates stand for, in a step from this state.
     pub(super) fn place(&self, direction: Direction, state: &[f64], unit: &[f64], point: &mut [f64]) {
         let delta = self.delta();
         match (self.geometry(), direction) {
@@ -118,10 +120,10 @@ impl BoxEnv {
         }
     }
 
-    /// Returns the unit coordinates of a point, and the log of the volume (on an arc: of the length) that a
-    /// unit of them covers there.
+    /// Writes the unit coordinates of a point, and returns the log of the volume (on an arc: of the length)
+    /// that they cover per unit at this point.
     ///
-    /// `None` for a point that no step from this state leads to.
+    /// Returns `None` for a point that no step from this state leads to.
     pub(super) fn unit(&self, direction: Direction, state: &[f64], point: &[f64], unit: &mut [f64]) -> Option<f64> {
         if !point.iter().all(|x| (0.0..=1.0).contains(x)) {
             return None;
@@ -164,7 +166,8 @@ impl BoxEnv {
                 let room = |x: f64| if forward { 1.0 - x } else { x };
                 let arc = Arc::new(room(state[0]), room(state[1]), delta);
                 let on_arc = (dx.hypot(dy) - delta).abs() <= TOLERANCE;
-                // The error of an angle is that of a point divided by the radius.
+                // The error of an angle is at most that of a point divided by the radius; near a side of the
+                // box it grows to the square root of that.
                 let slack = 2.0 * (TOLERANCE / delta).sqrt();
                 let (beyond_x, beyond_y) = (dx.atan2(dy) - arc.from_y, dy.atan2(dx) - arc.from_x);
                 // A point on an axis beyond the first disk has no predecessor.
@@ -186,14 +189,14 @@ pub(super) fn is_source(state: &[f64]) -> bool {
     state.iter().all(|&x| x == 0.0)
 }
 
-/// The angles at which a step of length `delta` stays within the room that is left along each axis.
+/// The angles at which a step of length `delta` stays within the box.
 ///
 /// Angles are measured from the nearer axis, because an arc near a side may be shorter than the rounding of
 /// an angle near pi/2.
 struct Arc {
-    /// The largest angle from the first axis.
+    /// The largest angle from the first axis, limited by the room along the second axis.
     from_x: f64,
-    /// The largest angle from the second axis.
+    /// The largest angle from the second axis, limited by the room along the first axis.
     from_y: f64,
 }
 
@@ -203,7 +206,8 @@ impl Arc {
         Self { from_x: angle(room_y), from_y: angle(room_x) }
     }
 
-    /// The length of an arc of radius 1; not positive if no step stays within the box.
+    /// Returns the range of the angles, which is the length of an arc of radius 1; not positive if no step
+    /// stays within the box.
     fn length(&self) -> f64 {
         match (self.from_x == FRAC_PI_2, self.from_y == FRAC_PI_2) {
             (_, true) => self.from_x,
@@ -224,7 +228,7 @@ impl Arc {
         }
     }
 
-    /// Returns the unit coordinate of a step.
+    /// Returns the unit coordinate of a step by `(dx, dy)`.
     fn unit(&self, dx: f64, dy: f64) -> f64 {
         if self.from_y == FRAC_PI_2 {
             dy.atan2(dx) / self.length()

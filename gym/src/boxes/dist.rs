@@ -17,19 +17,20 @@ use crate::continuous::{check_mixture, check_rows, check_width, component, finit
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Coupling {
-    /// A single mixture of products of Betas: a component is a blob somewhere in the box.
+    /// A single mixture whose components are products of Betas over all axes: a component is a blob somewhere
+    /// in the box.
     Joint,
     /// A product of mixtures, one along each axis (torchgfn's): modes come in rows and columns.
     PerAxis,
 }
 
-/// Mixtures of Beta distributions on the unit coordinates of a step, and the probability of the exit
-/// (backwards: of the way back to the source).
+/// Settings of the Beta mixtures that the unit coordinates of a step follow. The network also gives the
+/// probability of the exit (backwards: of the step to the source).
 ///
-/// A network gives `1 + (1 + 2 n) K` numbers for each state if the axes are joined: a logit of the exit, `K`
-/// logits of the components, then for each of `n` axes `K` raw numbers for alpha and `K` for beta. With
-/// components per axis it gives `1 + 3 n K`: `K` logits for each axis. A concentration is
-/// `min + (max - min) sigmoid(raw)`. On an arc the second axis is the angle and the first is not used.
+/// A network gives `1 + (1 + 2 n) K` outputs for each state if the components are joint: a logit of the exit,
+/// `K` logits of the components, then for each of `n` axes `K` raw alphas, then for each axis `K` raw betas.
+/// With components per axis it gives `1 + 3 n K`: `K` logits of components for each axis. A concentration is
+/// `min + (max - min) sigmoid(raw)`. Along an arc the second axis is the angle and the first is not used.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct BetaMixtures {
     /// The way in which the components cover the axes.
@@ -47,13 +48,13 @@ impl BetaMixtures {
         check_mixture(self.components, "concentrations", self.min_concentration, self.max_concentration)
     }
 
-    /// The number of network outputs per state.
+    /// Returns the number of network outputs per state in a box of `ndim` axes.
     #[must_use]
     pub fn width(&self, ndim: usize) -> usize {
         1 + (self.choices(ndim) + 2 * ndim) * self.components
     }
 
-    /// The number of components that are drawn for an action: one, or one per axis.
+    /// Returns the number of components that are drawn for an action: one, or one per axis.
     pub(super) fn choices(&self, ndim: usize) -> usize {
         match self.coupling {
             Coupling::Joint => 1,
@@ -61,12 +62,13 @@ impl BetaMixtures {
         }
     }
 
-    /// The first index of the raw alphas (part 0) or betas (part 1) of an axis among the numbers of a state.
+    /// Returns the index of an axis's first raw alpha (part 0) or beta (part 1) among the outputs for a
+    /// state.
     pub(super) fn raw_at(&self, part: usize, axis: usize, ndim: usize) -> usize {
         1 + (self.choices(ndim) + part * ndim + axis) * self.components
     }
 
-    /// The indices of the numbers of a state that these axes need.
+    /// Returns the indices of the outputs that steps along these axes need.
     pub(super) fn columns(&self, axes: Axes, ndim: usize) -> Vec<i64> {
         let k = self.components;
         let choices = if self.choices(ndim) == 1 { 0..1 } else { axes.clone() };
@@ -85,10 +87,11 @@ impl BetaMixtures {
     }
 }
 
-/// P_F or P_B of the box: the exit (backwards: the step to the source), or a point whose unit coordinates
-/// follow mixtures of Betas.
+/// The distribution of P_F or P_B in the box. An action is the exit (backwards: the step to the source), or a
+/// point whose unit coordinates follow mixtures of Betas.
 ///
-/// Without a network, reachable points are uniform, and so is the choice between a point and the exit.
+/// Without a network, points are uniform among those that a step can reach. The exit (backwards: the step to
+/// the source) has probability one half if both it and points are permitted.
 ///
 /// If the exit or the step to the source is the only permitted action, its probability is 1. (In torchgfn the
 /// exit is forced, too, but scored with the probability that the network gives it.)
@@ -100,7 +103,9 @@ pub struct BoxDist {
     heads: Option<Heads>,
 }
 
-/// The kind of an action, and its unit coordinates.
+/// The classification of an action that is scored: the permitted actions of its state, `true` if the action
+/// is the exit (or leads to the source), and the log of the volume that a unit of its unit coordinates
+/// covers.
 struct StepParts {
     support: Support,
     atom: bool,
@@ -108,7 +113,7 @@ struct StepParts {
 }
 
 impl BoxDist {
-    /// Builds the distribution that a network's outputs `[states, BetaMixtures::width(n)]` stand for.
+    /// Builds the distribution from the outputs of a network, `[states, BetaMixtures::width(n)]`.
     ///
     /// # Errors
     /// [`Error::Shape`] for states or outputs of another shape, [`Error::Config`] for invalid settings.
@@ -135,7 +140,7 @@ impl BoxDist {
         }
     }
 
-    /// Builds the distribution from a policy's own numbers, which need no check.
+    /// Builds the distribution from outputs of a policy, which need no check.
     pub(super) fn of_heads(env: BoxEnv, direction: Direction, states: Reals, heads: Heads) -> Self {
         Self { env, direction, states, heads: Some(heads) }
     }
@@ -147,7 +152,7 @@ impl BoxDist {
         Self { env, direction, states, heads: None }
     }
 
-    /// Returns the kind of each action, and its unit coordinates.
+    /// Returns the classification of each action, and its unit coordinates.
     fn step_parts(&self, rows: &[usize], actions: &Reals) -> Result<(Vec<StepParts>, Reals)> {
         let n = self.env.ndim();
         check_width(&self.states, n)?;
@@ -180,7 +185,8 @@ impl BoxDist {
     /// Returns the log-density of a uniform action.
     fn uniform_log_prob(&self, row: usize, step: &StepParts, unit: &[f64]) -> f64 {
         let choice = if step.support.is_free() { 0.5f64.ln() } else { 0.0 };
-        // Uniform in the disk's area: the density of the radius grows with it.
+        // A point that is uniform in the disk's area has a radius whose density is proportional to the
+        // radius.
         let on_disk = !step.atom && self.on_disk(self.states.row(row));
         choice - step.log_volume + if on_disk { (2.0 * unit[0]).ln() } else { 0.0 }
     }
@@ -200,9 +206,9 @@ impl BoxDist {
 impl Distribution for BoxDist {
     type Actions = Reals;
 
-    /// Draws a uniform action with probability epsilon. The temperature divides the logits of exit and
-    /// components, and the exit bias is added to the exit's logit. Noise is refused: there is no Gaussian
-    /// that it could widen.
+    /// Draws a uniform action with probability epsilon. The temperature divides the logits of the exit and of
+    /// the components. The exit bias is added to the exit's logit. Noise is refused, because there is no
+    /// Gaussian that it could widen.
     fn sample(&self, rows: &[usize], exploration: &Exploration, rng: &mut Rng) -> Result<Reals> {
         let (env, n) = (self.env, self.env.ndim());
         check_width(&self.states, n)?;
@@ -242,7 +248,7 @@ impl Distribution for BoxDist {
                     point.copy_from_slice(state);
                     flag[0] = 1.0;
                 }
-                // The source has coordinates 0, which are set already.
+                // The source has coordinates 0, which the action has already.
                 (true, Direction::Backward) => {}
                 (false, _) => {
                     match heads {
@@ -274,7 +280,7 @@ impl Distribution for BoxDist {
         for (at, ((step, unit), &row)) in steps.iter().zip(units.rows()).zip(rows).enumerate() {
             let axes = self.env.axes(self.direction, self.states.row(row));
             let free = step.support.is_free();
-            // A forced choice has sign 0: log sigmoid(0) and the added constant cancel.
+            // A forced choice has log-probability 0: log sigmoid(0) and the added ln 2 cancel.
             let (sign, forced) = match (free, step.atom) {
                 (false, _) => (0.0, 2f64.ln()),
                 (true, true) => (1.0, 0.0),
@@ -289,7 +295,7 @@ impl Distribution for BoxDist {
     }
 }
 
-/// Draws the unit coordinates in use from a state's mixture.
+/// Draws the unit coordinates of these axes from a state's mixture.
 fn draw(heads: &Heads, row: usize, axes: Axes, temperature: f64, unit: &mut [f64], rng: &mut Rng) -> Result<()> {
     let mixtures = &heads.mixtures;
     let (values, stored) = heads.numbers_of(&axes, row);

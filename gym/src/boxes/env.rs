@@ -9,13 +9,13 @@ use super::chart::is_source;
 use super::{BoxDist, BoxUniform};
 use crate::continuous::{check_widths, read_actions};
 
-/// The length of a step of [`BoxEnv`].
+/// The geometry of the steps of a [`BoxEnv`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Geometry {
-    /// Moves at least delta along every axis; the first step leads anywhere.
+    /// Each step moves at least delta along every axis; the first step leads anywhere.
     Cartesian,
-    /// Moves to a quarter-circle of radius delta; the first step leads into the quarter-disk.
+    /// Each step leads to a quarter-circle of radius delta; the first step leads into the quarter-disk.
     Polar,
 }
 
@@ -33,7 +33,7 @@ pub enum Geometry {
 /// | backwards | at least delta along every axis, or to the source | along the quarter-circle |
 /// | forced to the source | within delta of a lower side | within the quarter-disk |
 ///
-/// In the polar box no point of an axis beyond delta can be reached, because it has no parent.
+/// Points of an axis beyond delta can't be reached in the polar box, because they have no parent.
 ///
 /// An action is the point that the step leads to, in absolute coordinates, and a flag: `[n + 1]` numbers, the
 /// last of them 1 for the exit and 0 otherwise. A backward action is the point that the step came from. A
@@ -95,7 +95,7 @@ impl BoxEnv {
         self.delta
     }
 
-    /// The kind of step.
+    /// The geometry of the steps.
     #[must_use]
     pub fn geometry(&self) -> Geometry {
         self.geometry
@@ -150,7 +150,7 @@ impl BoxEnv {
         (&action[..self.ndim], action[self.ndim])
     }
 
-    /// Builds the actions that lead to these points, or exit from them.
+    /// Builds the actions that lead to these points, or, with `exit`, exit at these points.
     fn actions(&self, points: &Reals, exit: bool) -> Reals {
         let mut values = Vec::with_capacity(points.len() * (self.ndim + 1));
         for point in points.rows() {
@@ -163,7 +163,7 @@ impl BoxEnv {
     }
 }
 
-/// Builds the error for an action that can't be taken.
+/// Builds the error for an action that can't be taken, because of `problem`.
 pub(super) fn illegal(row: usize, direction: Direction, state: &[f64], action: &[f64], problem: &str) -> Error {
     Error::IllegalStep { row, direction, detail: format!("from {state:?} by {action:?}: {problem}") }
 }
@@ -232,7 +232,7 @@ impl ReplayEnv for BoxEnv {
                 return Err(Error::NoLegalAction { row, direction: Direction::Backward });
             }
             if !support.atom {
-                // The middle of the arc.
+                // The previous point lies in the middle of the arc.
                 let point = &mut points.values_mut()[row * self.ndim..(row + 1) * self.ndim];
                 self.place(Direction::Backward, state, &[0.5, 0.5], point);
             }

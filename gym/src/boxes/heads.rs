@@ -1,5 +1,5 @@
-//! A network's outputs for the states of a box, and the log-probabilities that follow from them, with
-//! derivatives.
+//! Outputs of a network for the states of a box, and log-probabilities of actions with their derivatives with
+//! respect to the outputs.
 
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -11,12 +11,12 @@ use super::beta::Betas;
 use super::chart::Axes;
 use super::dist::{BetaMixtures, Coupling};
 
-/// A network's numbers for some of the axes, `[states, width]`, in the layout of [`BetaMixtures`] for a box
-/// that has only these axes.
+/// The outputs of a network for some of the axes, `[states, width]`. They are laid out as [`BetaMixtures`]
+/// describes for a box that has only these axes.
 #[derive(Debug)]
 pub(super) struct Head {
     pub(super) axes: Axes,
-    /// The numbers on the network's device; `None` in a roll-out on the host.
+    /// The outputs on the network's device; `None` in a roll-out on the host.
     tensor: Option<Tensor>,
     host: OnceCell<Vec<f64>>,
 }
@@ -35,18 +35,18 @@ impl Head {
     }
 }
 
-/// The numbers of a batch of states.
+/// The outputs for a batch of states.
 #[derive(Debug)]
 pub(super) struct Heads {
     pub(super) mixtures: BetaMixtures,
-    /// The numbers of each state, a row per state.
+    /// The outputs for each state, a row per state.
     pub(super) each: Head,
-    /// The numbers of the source, a single row, if its steps use axes that `each` lacks.
+    /// The outputs for the source, a single row; `Some` if steps from the source use axes that `each` lacks.
     pub(super) source: Option<Head>,
 }
 
 impl Heads {
-    /// Returns the head of a state whose steps use these axes, and the state's row in it.
+    /// Returns the head with the outputs for a state whose steps use these axes, and the state's row in it.
     pub(super) fn head_of(&self, axes: &Axes, row: usize) -> (&Head, usize) {
         match self.source.as_ref().filter(|_| axes.start < self.each.axes.start) {
             Some(source) => (source, 0),
@@ -54,14 +54,14 @@ impl Heads {
         }
     }
 
-    /// Returns the numbers of a state whose steps use these axes, and the axes that the numbers are for.
+    /// Returns the outputs for a state whose steps use these axes, and the axes that the outputs are for.
     pub(super) fn numbers_of(&self, axes: &Axes, row: usize) -> (&[f64], &Axes) {
         let (head, row) = self.head_of(axes, row);
         let width = self.mixtures.width(head.axes.len());
         (&head.numbers()[row * width..][..width], &head.axes)
     }
 
-    /// Returns log-probabilities of actions. The actions of a group use the same axes.
+    /// Returns the log-probabilities of `n` actions, which are grouped by the axes that their steps use.
     pub(super) fn log_probs(&self, n: usize, groups: &[(Axes, Vec<ScoredStep<'_>>)]) -> Tensor {
         let options = |tensor: &Tensor| (tensor.kind(), tensor.device());
         let (kind, device) = self.each.tensor.as_ref().map_or((Kind::Float, Device::Cpu), options);
@@ -73,7 +73,7 @@ impl Heads {
             let scores = layout.score(head.numbers(), actions);
             actions.iter().zip(&scores.values).for_each(|(action, &value)| values[action.at] = value);
             let Some(numbers) = &head.tensor else { continue };
-            // The value computed on the host, with the gradient of its derivatives.
+            // The value is computed on the host; the term added to it is 0 and has the gradient.
             let rows: Vec<usize> = actions.iter().map(|action| action.row).collect();
             let by_numbers = from_host(&scores.by_numbers, kind, device).view([actions.len() as i64, -1]);
             let slope = (in_order(numbers, &rows) * by_numbers).sum_dim_intlist(1, false, kind);
@@ -91,7 +91,7 @@ impl Heads {
     }
 }
 
-/// Selects rows of a tensor.
+/// Returns these rows of a tensor, in this order.
 fn in_order(tensor: &Tensor, rows: &[usize]) -> Tensor {
     let same = rows.len() as i64 == tensor.size()[0] && rows.iter().enumerate().all(|(k, &row)| k == row);
     if same { tensor.shallow_clone() } else { tensor.index_select(0, &index_tensor(rows, tensor.device())) }
@@ -99,31 +99,31 @@ fn in_order(tensor: &Tensor, rows: &[usize]) -> Tensor {
 
 /// An action to be scored.
 pub(super) struct ScoredStep<'a> {
-    /// The index of its log-probability in the result.
+    /// The index of the action's log-probability in the result.
     pub(super) at: usize,
-    /// The row of the head.
+    /// The row of the action's state in the head.
     pub(super) row: usize,
     /// The factor of the exit's logit in log sigmoid: 1 for the exit, -1 for a step, 0 for a forced choice.
     pub(super) sign: f64,
-    /// A constant that is added.
+    /// A constant that is added to the log-probability.
     pub(super) constant: f64,
-    /// The unit coordinates in use, for a step.
+    /// The unit coordinates of the axes in use; `None` for the exit or the step to the source.
     pub(super) unit: Option<&'a [f64]>,
 }
 
-/// The log-probabilities, and their derivatives with respect to the numbers of their rows,
-/// `[actions, width]`.
+/// The log-probabilities of actions, and their derivatives with respect to the outputs for the actions'
+/// states, `[actions, width]`.
 struct Scores {
     values: Vec<f64>,
     by_numbers: Vec<f64>,
 }
 
-/// The indices of a state's numbers by their meaning.
+/// The layout of the outputs for a state.
 struct Layout<'a> {
     mixtures: &'a BetaMixtures,
-    /// The axes whose numbers are stored.
+    /// The axes that the outputs are for.
     stored_axes: &'a Axes,
-    /// The axes that steps use.
+    /// The axes that the scored steps use.
     used_axes: &'a Axes,
 }
 
@@ -144,13 +144,14 @@ impl Layout<'_> {
         self.score_all(numbers, actions)
     }
 
-    /// The range of raw alphas (part 0) or betas (part 1) of an axis.
+    /// Returns the range of an axis's raw alphas (part 0) or betas (part 1).
     fn raw(&self, part: usize, axis: usize) -> Range<usize> {
         let start = self.mixtures.raw_at(part, axis - self.stored_axes.start, self.stored_axes.len());
         start..start + self.mixtures.components
     }
 
-    /// Returns the range of the logits of each choice of a component, and the axes that the choice is for.
+    /// Returns the range of the logits of each component that is drawn, and the axes that this component
+    /// covers.
     fn choices(&self) -> Vec<(Range<usize>, Axes)> {
         let k = self.mixtures.components;
         match self.mixtures.coupling {
@@ -162,14 +163,14 @@ impl Layout<'_> {
         }
     }
 
-    /// Gives the same numbers on every processor: no multiplication and addition are fused, and sums have one
-    /// order.
+    /// Computes the same numbers on every processor: no multiplication and addition are fused, and sums are
+    /// taken in a fixed order.
     #[inline(always)]
     fn score_all(&self, numbers: &[f64], actions: &[ScoredStep<'_>]) -> Scores {
         let (k, width) = (self.mixtures.components, self.mixtures.width(self.stored_axes.len()));
         let choices = self.choices();
-        // The parts that don't depend on the point are computed once for each state. They are in f64, because
-        // log-gammas of large concentrations cancel down to the rounding of f32.
+        // The terms that don't depend on the point are computed once for each state. They are in f64, because
+        // log-gammas of large concentrations cancel, which leaves little precision in f32.
         let mut place = vec![usize::MAX; numbers.len() / width];
         let (mut n_distinct, mut raw) = (0, [Vec::new(), Vec::new()]);
         for action in actions.iter().filter(|action| action.unit.is_some()) {
@@ -222,7 +223,8 @@ impl Layout<'_> {
     }
 }
 
-/// Adds the log-density of each component at the point with these logarithms of u and 1 - u.
+/// Adds the log-density of each component at the point u to `total`; `logs` are the logarithms of u and 1 -
+/// u.
 #[inline(always)]
 fn add_densities(betas: &Betas, terms: Range<usize>, logs: [f64; 2], total: &mut [f64]) {
     let n = total.len();
@@ -233,7 +235,8 @@ fn add_densities(betas: &Betas, terms: Range<usize>, logs: [f64; 2], total: &mut
     }
 }
 
-/// Writes the derivatives with respect to raw numbers, for components that have these shares of the density.
+/// Writes the derivatives of the log-density with respect to the raw alphas or betas of the components.
+/// `share` is the share of each component in the density.
 #[inline(always)]
 fn slopes(by_concentration: &[f64], slope: &[f64], log: f64, share: &[f64], out: &mut [f64]) {
     let n = out.len();
@@ -243,7 +246,8 @@ fn slopes(by_concentration: &[f64], slope: &[f64], log: f64, share: &[f64], out:
     }
 }
 
-/// Turns logits into probabilities, and returns the logarithm of the sum of their exponentials.
+/// Turns logits into probabilities in place, and returns the logarithm of the sum of the logits'
+/// exponentials.
 #[inline(always)]
 fn softmax(logits: &mut [f64]) -> f64 {
     let max = fold(logits, f64::NEG_INFINITY, |a, b| if b > a { b } else { a });
@@ -256,7 +260,8 @@ fn softmax(logits: &mut [f64]) -> f64 {
     max + sum.ln()
 }
 
-/// Folds values in eight independent lanes, which the processor computes in parallel.
+/// Folds values in eight independent lanes, which the processor computes in parallel, and then folds the
+/// lanes.
 #[inline(always)]
 fn fold(values: &[f64], start: f64, both: impl Fn(f64, f64) -> f64) -> f64 {
     let mut lanes = [start; 8];
@@ -269,7 +274,7 @@ fn fold(values: &[f64], start: f64, both: impl Fn(f64, f64) -> f64) -> f64 {
     lanes.iter().chain(rest).fold(start, |all, &x| both(all, x))
 }
 
-/// ln sigmoid(x) and its derivative.
+/// Returns ln sigmoid(x) and its derivative.
 fn log_sigmoid(x: f64) -> (f64, f64) {
     let small = (-x.abs()).exp();
     let by_x = if x < 0.0 { 1.0 } else { small } / (1.0 + small);

@@ -2,10 +2,10 @@ use gfn::env::{Reals, Rows};
 use gfn::metrics::Distances;
 use gfn::{Error, Result, Rng};
 
-/// A histogram of points of the square, and a target probability for each of its cells.
+/// A histogram of points of the unit square, with a target probability for each of its cells.
 ///
-/// The divergence of a finite sample is never 0: [`floor`](Self::floor) is the average of a perfect sampler
-/// with an equal number of points.
+/// The divergence of a finite sample is never 0. Compare it with [`floor`](Self::floor), the average
+/// divergence of an equal number of exact samples.
 ///
 /// ```
 /// use gfn::env::Reals;
@@ -22,11 +22,11 @@ pub struct GridHistogram {
 }
 
 impl GridHistogram {
-    /// Builds a histogram of `bins` by `bins` cells; `target` holds the probability of each, the first axis
-    /// running fastest.
+    /// Builds a histogram of `bins` by `bins` cells. `target` holds the probability of each cell, the cells
+    /// along the first axis being adjacent.
     ///
     /// # Errors
-    /// [`Error::Shape`] for another number of cells.
+    /// [`Error::Shape`] unless there is one probability per cell, and for no bin.
     pub fn new(bins: usize, target: Vec<f64>) -> Result<Self> {
         if bins == 0 || target.len() != bins * bins {
             return Err(Error::shape(
@@ -43,13 +43,14 @@ impl GridHistogram {
         Ok(Self { bins, cumulative: cumulative.collect(), target })
     }
 
-    /// The target's probability of each cell.
+    /// The target probability of each cell.
     #[must_use]
     pub fn target(&self) -> &[f64] {
         &self.target
     }
 
-    /// Counts the points in each cell; a point on an inner border belongs to the cell behind it.
+    /// Counts the points in each cell. A point on a border between two cells belongs to the cell with the
+    /// larger coordinates.
     ///
     /// # Errors
     /// [`Error::Contract`] for points that aren't in the square.
@@ -66,7 +67,8 @@ impl GridHistogram {
         Ok(counts)
     }
 
-    /// The Jensen-Shannon divergence (natural logarithm) of these points' histogram from the target.
+    /// Computes the Jensen-Shannon divergence (natural logarithm) between the histogram of these points and
+    /// the target.
     ///
     /// The errors of [`counts`](Self::counts), and [`Error::Config`] if there is no point.
     pub fn jsd(&self, points: &Reals) -> Result<f64> {
@@ -76,7 +78,8 @@ impl GridHistogram {
         self.jsd_of(&self.counts(points)?)
     }
 
-    /// The average of this divergence for `n` exact samples, over `repeats` draws.
+    /// Computes the average Jensen-Shannon divergence of `n` exact samples from the target, over `repeats`
+    /// draws.
     ///
     /// # Errors
     /// [`Error::Config`] if `n` or `repeats` is 0.

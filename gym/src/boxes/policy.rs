@@ -12,7 +12,7 @@ use super::heads::{Head, Heads};
 use super::{BoxEnv, Geometry};
 use crate::continuous::{MixturePolicyConfig, Perceptrons, check_no_conditions, check_width};
 
-/// Uniform actions in both directions, without parameters: see [`BoxDist::uniform`].
+/// A policy of uniform actions in both directions, without parameters: see [`BoxDist::uniform`].
 ///
 /// ```
 /// use gfn::{rollout::Sampler, Rng};
@@ -43,8 +43,8 @@ impl Policy<BoxEnv> for BoxUniform {
 pub type BoxPolicyConfig = MixturePolicyConfig<BetaMixtures>;
 
 impl Default for BoxPolicyConfig {
-    /// Four hidden layers of 128 with ReLU, P_F and P_B on one torso, 32 joint components with concentrations
-    /// from 0.6 to 1000, no flow head, log Z from 0.
+    /// Takes four hidden layers of 128 with ReLU, P_F and P_B on one torso, 32 joint components with
+    /// concentrations from 0.6 to 1000, no state-flow head, and log Z from 0.
     fn default() -> Self {
         Self {
             mlp: MlpConfig { hidden: vec![128; 4], activation: Activation::Relu, ..MlpConfig::default() },
@@ -60,11 +60,11 @@ impl Default for BoxPolicyConfig {
     }
 }
 
-/// A perceptron on the coordinates as the policy of the [box](BoxEnv).
+/// A policy of the [box](BoxEnv): a perceptron on the coordinates.
 ///
-/// Initially the components of each mixture lie side by side and cover their axis, and the exit has
-/// probability about one half. (In torchgfn they all start in the middle, with concentrations half way to the
-/// maximum.)
+/// Initially the components of each mixture lie side by side and cover each axis, and the exit has
+/// probability about one half. (In torchgfn all components start in the middle, with concentrations half way
+/// to the maximum.)
 ///
 /// ```
 /// use gfn::{Rng, objective::TrajectoryBalance, train::{Trainer, TrainerConfig}};
@@ -82,12 +82,12 @@ pub struct BoxPolicy {
     ndim: usize,
     geometry: Geometry,
     networks: Perceptrons,
-    /// Initial outputs of a mixture, which are added to the network's outputs.
+    /// The initial raw parameters of a mixture, which are added to the network's outputs.
     start: Vec<f64>,
-    /// The axes along which steps are taken from states other than the source. Outputs of other axes are
+    /// The axes along which steps are taken from states other than the source. Outputs for other axes are
     /// computed for the source alone.
     axes: Axes,
-    /// The outputs for these axes.
+    /// The indices of the outputs for these axes.
     columns: Vec<i64>,
 }
 
@@ -126,7 +126,8 @@ impl BoxPolicy {
         check_width(states, self.ndim)
     }
 
-    /// Adds the initial values to outputs. `columns` lists the outputs that `outputs` has; `None` for all.
+    /// Adds the initial values to the network's outputs. `columns` lists the indices of the outputs in
+    /// `outputs`; `None` if it has all of them.
     fn with_start(&self, outputs: &Tensor, columns: Option<&[i64]>) -> Tensor {
         let start = match columns {
             Some(columns) => columns.iter().map(|&column| self.start[column as usize]).collect(),
@@ -135,19 +136,20 @@ impl BoxPolicy {
         outputs + from_host(&start, outputs.kind(), outputs.device())
     }
 
-    /// The outputs that are computed for each state; `None` for all.
+    /// Returns the indices of the outputs that are computed for each state; `None` for all outputs.
     fn some_columns(&self) -> Option<&[i64]> {
         (self.axes.len() < self.ndim).then_some(self.columns.as_slice())
     }
 
-    /// The settings.
+    /// The settings of the policy.
     #[must_use]
     pub fn config(&self) -> &BoxPolicyConfig {
         &self.config
     }
 }
 
-/// Returns the initial outputs: components side by side, each as wide as its share of the axis.
+/// Returns the initial values of the outputs: components that lie side by side, each as wide as its share of
+/// the axis.
 fn start(mixtures: &BetaMixtures, ndim: usize) -> Vec<f64> {
     let k = mixtures.components;
     let mut values = vec![0.0; mixtures.width(ndim)];
@@ -157,7 +159,7 @@ fn start(mixtures: &BetaMixtures, ndim: usize) -> Vec<f64> {
     };
     let narrow = 2.0 + 2.0 * per_axis * per_axis;
     let (min, max) = (mixtures.min_concentration, mixtures.max_concentration);
-    // The sigmoid would have no gradient at the ends of the range.
+    // The range is cut at both ends, because the sigmoid would have almost no gradient there.
     let (least, most) = (min + 1e-3 * (max - min), min + 0.9 * (max - min));
     for (axis, step) in spread(ndim).into_iter().enumerate() {
         for component in 0..k {
@@ -174,8 +176,8 @@ fn start(mixtures: &BetaMixtures, ndim: usize) -> Vec<f64> {
     values
 }
 
-/// Returns a step per axis whose multiples, modulo 1, fill the box evenly: powers of the root of x^(n + 1) =
-/// x + 1.
+/// Returns a step per axis whose multiples, modulo 1, fill the box evenly. Steps are powers of 1/r, with r
+/// the positive root of x^(n + 1) = x + 1.
 fn spread(ndim: usize) -> Vec<f64> {
     let root = (0..64).fold(2f64, |x, _| (1.0 + x).powf(1.0 / (ndim + 1) as f64));
     (1..=ndim).map(|axis| root.powi(-(axis as i32))).collect()
@@ -230,9 +232,9 @@ struct FrozenBox<'a> {
     policy: &'a BoxPolicy,
     direction: Direction,
     network: HostMlp,
-    /// The initial values that are added to its outputs.
+    /// The initial values that are added to the network's outputs.
     start: Vec<f64>,
-    /// The outputs for the source, if `network` lacks some of them.
+    /// All outputs for the source, if `network` lacks some of them.
     source: Option<Vec<f64>>,
 }
 

@@ -4,7 +4,7 @@ use gfn::{Error, Result};
 /// The reward of the original hyper-grid on the unit box (Lahlou et al., 2023):
 /// `R0 + R1 prod_i [|x_i - 1/2| > 1/4] + R2 prod_i [0.3 < |x_i - 1/2| < 0.4]`.
 ///
-/// Every point but the source can be terminal, so intermediate states have a reward, too.
+/// Every point except the source can be the end of a trajectory, so unfinished states have the same reward.
 ///
 /// ```
 /// use gfn::env::{Reals, Reward};
@@ -22,13 +22,12 @@ pub struct BoxReward {
     r2: f64,
 }
 
-/// The intervals along an axis in which R1 and R2 are given: distances from the middle, and the bounds on
-/// either side of it.
+/// The intervals of an axis in which all coordinates must lie to earn R1 (`OUTER`) or R2 (`BANDS`).
 const OUTER: [(f64, f64); 2] = [(0.0, 0.25), (0.75, 1.0)];
 const BANDS: [(f64, f64); 2] = [(0.1, 0.2), (0.8, 0.9)];
 
 impl BoxReward {
-    /// Builds a reward of these heights.
+    /// Builds a reward with these values of R0, R1 and R2.
     ///
     /// # Errors
     /// [`Error::Config`] unless R0 is positive, R1 and R2 are at least 0, and all are finite.
@@ -57,7 +56,7 @@ impl BoxReward {
         reward
     }
 
-    /// The true log Z: the log of the integral of R over the box of `ndim` axes.
+    /// The true log Z, which is the log of the integral of R over the box of `ndim` axes.
     #[must_use]
     pub fn log_z(&self, ndim: usize) -> f64 {
         let power = |length: f64| length.powi(ndim as i32);

@@ -1,4 +1,4 @@
-//! Connected graphs of two-coloured nodes, with three rewards: the basic graph task of
+//! Connected graphs of two-coloured nodes with three rewards: the basic graph task of
 //! recursionpharma/gflownet.
 
 mod cliques;
@@ -14,14 +14,15 @@ use self::cliques::{maximal_cliques, neighbours};
 /// The numbers of connected graphs of 1, 2, ... two-coloured nodes, up to isomorphism (Burnside and inverse
 /// Euler transform).
 const CONNECTED: [u64; 9] = [2, 3, 10, 50, 354, 3_883, 67_994, 2_038_236, 109_141_344];
-/// The largest number of nodes that fits the reward's bit sets.
+/// The largest number of nodes, because the rewards hold sets of nodes in 64 bits.
 const MAX_NODES: usize = 64;
 
 /// Connected undirected graphs of at most `max_nodes` nodes of two colours, up to isomorphism.
 ///
-/// Growth begins at the empty graph with a first node, and continues with edges and with nodes attached to
-/// existing nodes. Graphs stay connected in both directions. Any graph but the empty one can be finished;
-/// training corrects for symmetry. The environment is that of recursionpharma/gflownet's basic graph task.
+/// Growth begins at the empty graph with a first node. It continues with edges and with nodes attached to
+/// existing nodes, and graphs stay connected in both directions. Every graph except the empty one can be
+/// finished. Training corrects for symmetry. The environment is that of recursionpharma/gflownet's basic
+/// graph task.
 ///
 /// ```
 /// use gfn::{env::{Direction, DiscreteEnv, Env}};
@@ -39,7 +40,7 @@ pub struct ColoredGraphs {
     max_nodes: usize,
 }
 
-/// The rules: graphs are connected, and the empty graph may be a finished object or not.
+/// The rules: graphs are connected, and `empty_can_exit` is `true` if the empty graph can be finished.
 struct Connected {
     empty_can_exit: bool,
 }
@@ -53,7 +54,7 @@ impl ColoredGraphs {
         Self::build(max_nodes, false)
     }
 
-    /// Builds the environment in which the empty graph can be finished, too.
+    /// Builds the environment in which the empty graph can be finished as well.
     ///
     /// # Errors
     /// The errors of [`new`](Self::new).
@@ -73,7 +74,7 @@ impl ColoredGraphs {
         Ok(Self { env: env.with_backward(BackwardRule::ByType), max_nodes })
     }
 
-    /// Returns the environment, as trainers and samplers take it.
+    /// Returns a reference to the environment, for trainers and samplers.
     #[must_use]
     pub fn env(&self) -> &GraphEnv {
         &self.env
@@ -91,7 +92,7 @@ impl ColoredGraphs {
         self.max_nodes
     }
 
-    /// The number of states up to isomorphism, the empty graph among them; `None` beyond 9 nodes.
+    /// The number of states up to isomorphism, including the empty graph; `None` beyond 9 nodes.
     #[must_use]
     pub fn n_states(&self) -> Option<u64> {
         let connected = CONNECTED.get(..self.max_nodes)?;
@@ -114,14 +115,15 @@ impl GraphRules for Connected {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ColoredGraphReward {
-    /// log R = -10/4 |n0 + n1/2 - 3|, with n0 and n1 nodes of the two colours. The default.
+    /// log R = -10/4 |n0 + n1/2 - 3|, with n0 and n1 the numbers of nodes of the two colours. The default.
     #[default]
     Count,
-    /// log R = 10/7 (e - n) for more than 3 nodes, else -50/7, with e the nodes whose number of neighbours of
-    /// the other colour is even and not zero.
+    /// log R = 10/7 (e - n) for more than 3 nodes, otherwise -50/7. e is the number of nodes whose number of
+    /// neighbours of the other colour is even and not zero.
     Even,
-    /// log R = max(m - s + n - 1, -10), with s the sum of the sizes of all maximal cliques and m the number
-    /// of those of size 4, each counted 1 if at least 3 of its nodes share a colour and 1/2 otherwise.
+    /// log R = max(m - s + n - 1, -10), with s the sum of the sizes of all maximal cliques. m adds 1 for each
+    /// maximal clique of 4 nodes of which at least 3 share a colour, and 1/2 for each other maximal clique of
+    /// 4 nodes.
     Clique,
 }
 
@@ -161,7 +163,7 @@ impl Reward<GraphStates> for ColoredGraphReward {
     }
 }
 
-/// Returns the nodes of colour 0, as bits.
+/// Returns the set of the nodes of colour 0, as bits.
 fn first_colour(graph: &GraphState) -> u64 {
     let nodes = graph.nodes().enumerate();
     nodes.fold(0, |bits, (a, node)| bits | u64::from(node.class == 0) << a)

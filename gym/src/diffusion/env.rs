@@ -7,14 +7,14 @@ use tch::{Device, Kind, Tensor};
 use super::{DiffusionStates, GaussianSteps, Process, ReferencePolicy};
 use crate::continuous::read_actions;
 
-/// Sampling from a density on R^d by a controlled diffusion (Lahlou et al. 2023; Sendera et al. 2024): the
-/// origin is the initial state, `steps` Gaussian steps lead to the object.
+/// An environment for sampling from a density on R^d by a controlled diffusion (Lahlou et al. 2023; Sendera
+/// et al. 2024). The origin is the initial state, and `steps` Gaussian steps lead to the object.
 ///
 /// *States.* A point and the number of steps made. *Actions.* The next point (forwards) or the previous point
 /// (backwards), both absolute, so that a recorded trajectory is repeated bit for bit. There is no exit
 /// action: a trajectory ends with its last step. The backward step from step 1 leads to the origin, with
 /// probability 1. torchgfn's actions are increments, and its last step counts as the exit, with log P_F = 0;
-/// here all steps count.
+/// here the last step is scored like all others.
 ///
 /// ```
 /// use gfn::{env::{Env, Rows}, rollout::Sampler, Rng};
@@ -31,7 +31,7 @@ pub struct DiffusionSampling {
 }
 
 impl DiffusionSampling {
-    /// Builds the environment of points with `dim` coordinates that a process moves.
+    /// Builds the environment of points with `dim` coordinates, whose steps are those of a process.
     ///
     /// # Errors
     /// [`Error::Config`] if `dim` is 0.
@@ -48,7 +48,7 @@ impl DiffusionSampling {
         self.dim
     }
 
-    /// The process.
+    /// The process that gives the steps.
     #[must_use]
     pub fn process(&self) -> &Process {
         &self.process
@@ -64,7 +64,7 @@ impl DiffusionSampling {
         states.check(self.dim, self.process.steps())
     }
 
-    /// Returns the number of steps at the end of a trajectory in this direction.
+    /// Returns the step number of the state in which a trajectory in this direction ends.
     fn last_step(&self, direction: Direction) -> u32 {
         match direction {
             Direction::Forward => self.process.steps() as u32,
@@ -135,7 +135,7 @@ impl Env for DiffusionSampling {
 impl ReplayEnv for DiffusionSampling {
     type Uniform = ReferencePolicy;
 
-    /// Returns the process without drift as a policy.
+    /// Returns the policy that follows the process without drift.
     fn uniform(&self) -> ReferencePolicy {
         ReferencePolicy
     }
@@ -144,7 +144,7 @@ impl ReplayEnv for DiffusionSampling {
         self.check(Direction::Forward, states, actions)
     }
 
-    /// Returns the mean of the backward kernel.
+    /// Returns the mean of the backward kernel as the previous point.
     fn way_back(&self, states: &DiffusionStates) -> Result<Reals> {
         self.check_states(states)?;
         let mut points = states.points.clone();

@@ -11,33 +11,34 @@ use crate::continuous::{check_no_exit_bias, check_rows};
 /// A network's corrections to the kernels of a process.
 #[derive(Debug)]
 pub(super) struct Steering {
-    /// The drift: `gain` times it is added to the mean, `[n, d]`.
+    /// The drift, `[n, d]`, which is multiplied by the row's `gain` and added to the mean.
     pub(super) drift: Tensor,
     /// The correction that is added to the log standard deviation, `[n, 1]` or `[n, d]`.
     pub(super) log_sd: Option<Tensor>,
 }
 
-/// An isotropic or diagonal Gaussian over the next point for each row of states; a point mass if its standard
-/// deviation is 0.
+/// Gaussian steps: the distribution of the next point for each row of states, isotropic or diagonal; a point
+/// mass if its standard deviation is 0.
 ///
 /// Exploration adds its [`noise`](Exploration::noise) to the standard deviation in quadrature, as Sendera et
-/// al. (2024) do, and a temperature multiplies the variance. There is no uniform distribution over all points
-/// and no exit to be biased: both are refused. A point mass stays one.
+/// al. (2024) do, and a temperature multiplies the variance. Epsilon is refused, because there is no uniform
+/// distribution over all points. An exit bias is refused, because there is no exit. A point mass stays a
+/// point mass.
 #[derive(Debug)]
 pub struct GaussianSteps {
     dim: usize,
     direction: Direction,
-    /// The mean without steering, `[n, d]`.
+    /// The mean of each step without steering, `[n, d]`.
     mean: Vec<f64>,
-    /// The standard deviation without steering, per row.
+    /// The standard deviation of each step without steering, a number per row.
     sd: Vec<f64>,
-    /// The factor of the drift, per row.
+    /// The factor of the drift, a number per row; empty without steering.
     gain: Vec<f64>,
     steering: Option<Steering>,
 }
 
 impl GaussianSteps {
-    /// Builds steps from means `[n, d]`, one after another, and a standard deviation for each row.
+    /// Builds steps from the flat means `[n, d]`, and a standard deviation for each row.
     pub(super) fn new(dim: usize, direction: Direction, mean: Vec<f64>, sd: Vec<f64>) -> Self {
         Self { dim, direction, mean, sd, gain: Vec::new(), steering: None }
     }
@@ -59,7 +60,8 @@ impl GaussianSteps {
         self.sd.is_empty()
     }
 
-    /// Returns mean and standard deviation of each coordinate of each state, both `[n, d]`, on the host.
+    /// Returns the mean and the standard deviation of each coordinate of each state's step, both `[n, d]`, on
+    /// the host.
     ///
     /// # Errors
     /// [`Error::NonFinite`] for a drift or a standard deviation that isn't finite.
@@ -88,7 +90,7 @@ impl GaussianSteps {
         Ok((Reals::from_flat(self.dim, mean)?, Reals::from_flat(self.dim, sd)?))
     }
 
-    /// Checks that the action is the point that has all probability.
+    /// Checks that the action of a point mass is the only point that can be reached.
     fn check_point_mass(&self, row: usize, action: &[f64]) -> Result<()> {
         let mean = &self.mean[row * self.dim..(row + 1) * self.dim];
         if mean == action {
@@ -98,9 +100,9 @@ impl GaussianSteps {
         Err(Error::IllegalStep { row, direction: self.direction, detail })
     }
 
-    /// Returns, for each row, the standardised distance from the unsteered mean `[d]`, the amount that a unit
-    /// of drift subtracts from it, the constant of the log-density, and 1, or 0 for a point mass: flat rows
-    /// of `d + 3` numbers.
+    /// Returns flat rows of `d + 3` numbers: the standardised distance of the action from the mean without
+    /// steering (`d` numbers), the amount that a unit of drift subtracts from this distance, the constant of
+    /// the log-density, and a 1. All numbers of a point mass are 0.
     fn standardise(&self, rows: &[usize], actions: &Reals) -> Result<Vec<f64>> {
         let half_log_tau = 0.5 * std::f64::consts::TAU.ln();
         let mut out = Vec::with_capacity(rows.len() * (self.dim + 3));
@@ -174,7 +176,7 @@ impl Distribution for GaussianSteps {
     }
 }
 
-/// Selects rows of a tensor, without a copy if they are the first rows in order.
+/// Returns these rows of a tensor, without a copy if they are the first rows in order.
 fn pick_rows(values: &Tensor, rows: &[usize]) -> Tensor {
     if rows.iter().enumerate().all(|(k, &row)| k == row) {
         return values.narrow(0, 0, rows.len() as i64);
@@ -182,7 +184,8 @@ fn pick_rows(values: &Tensor, rows: &[usize]) -> Tensor {
     values.index_select(0, &index_tensor(rows, values.device()))
 }
 
-/// Draws normal numbers, and keeps the second of each pair for the next call.
+/// A source of normal numbers, which are drawn in pairs: the second number of a pair is kept for the next
+/// call.
 #[derive(Default)]
 pub(super) struct Normals(Option<f64>);
 

@@ -15,8 +15,8 @@ use crate::rewards::positive;
 pub struct MalaConfig {
     /// The number of steps of each chain.
     pub steps: usize,
-    /// The number of steps before the first point is kept; the step size is adapted during them, and fixed
-    /// afterwards.
+    /// The number of steps before the first point is kept. The step size is adapted during these steps, and
+    /// fixed afterwards.
     pub burn_in: usize,
     /// The number of steps from one kept point to the next.
     pub thin: usize,
@@ -27,23 +27,24 @@ pub struct MalaConfig {
 }
 
 impl Default for MalaConfig {
-    /// 200 steps, half of them burn-in, of which every tenth point is kept; acceptance 0.574, from a step
-    /// size of 0.01.
+    /// Takes 200 steps, of which the first 100 are burn-in and every tenth later point is kept, an acceptance
+    /// of 0.574, and an initial step size of 0.01.
     fn default() -> Self {
         Self { steps: 200, burn_in: 100, thin: 10, step_size: 0.01, acceptance: 0.574 }
     }
 }
 
-/// The Metropolis-adjusted Langevin algorithm as a local search (Sendera et al. 2024): from each object a
-/// chain of proposals `x + h grad log R + sqrt(2 h) e`, accepted by the Metropolis-Hastings rule, which
-/// leaves the target's distribution as it is.
+/// The Metropolis-adjusted Langevin algorithm as a local search (Sendera et al. 2024). From each object a
+/// chain makes proposals `x + h grad log R + sqrt(2 h) e`, with e a standard normal vector. They are accepted
+/// by the Metropolis-Hastings rule, which leaves the target's distribution unchanged.
 ///
-/// A single step size serves all chains of a search, and is adapted to an acceptance of 0.574 (Roberts and
-/// Rosenthal 1998). After the burn-in it is fixed, as detailed balance requires (other libraries continue to
-/// adapt it). A proposal of density 0 or NaN is never accepted.
+/// All chains of a search share one step size, which is adapted to an acceptance of 0.574 by default (Roberts
+/// and Rosenthal 1998). After the burn-in it is fixed, as detailed balance requires (other libraries continue
+/// to adapt it). A proposal of density 0 or NaN is never accepted.
 ///
 /// The chains follow the target's density. The points that they find are recorded with the trainer's reward,
-/// which may be another function of the density. Evaluations of both count as reward calls.
+/// which may differ from that density. Evaluations of the density and of the reward both count as reward
+/// calls.
 ///
 /// ```
 /// use gfn_gym::diffusion::{DiffusionSampling, Mala, MalaConfig, Mixture, Process, ProcessKind};
@@ -69,11 +70,11 @@ impl std::fmt::Debug for Mala {
 const ADAPTATION: f64 = 0.2;
 
 impl Mala {
-    /// Builds a search on a target, whose gradient it follows.
+    /// Builds a search whose chains follow the gradient of a target.
     ///
     /// # Errors
-    /// [`Error::Config`] for a target of another dimension than the environment's, no kept point, a step size
-    /// that isn't positive and an acceptance outside (0, 1).
+    /// [`Error::Config`] for a target of another dimension than the environment's, for settings that keep no
+    /// point, for a step size that isn't positive, and for an acceptance outside (0, 1).
     pub fn new(env: &DiffusionSampling, target: Arc<dyn Target>, config: MalaConfig) -> Result<Self> {
         check_dim(env, target.as_ref())?;
         let MalaConfig { steps, burn_in, thin, step_size, acceptance } = config;
@@ -91,7 +92,7 @@ impl Mala {
         Ok(Self { target, config })
     }
 
-    /// Runs chains from these points. Returns the points kept, their log-densities, and the share of
+    /// Runs a chain from each of these points. Returns the kept points, their log-densities, and the share of
     /// proposals accepted after the burn-in.
     ///
     /// # Errors
@@ -116,7 +117,8 @@ impl Mala {
             let mut accepted = 0usize;
             for i in 0..n {
                 let u = rng.uniform();
-                // The squared distance between a point and the end of a gradient step, over 4 h.
+                // Returns the squared distance between `to` and the end of a gradient step from `from`,
+                // divided by 4 h.
                 let apart = |to: &[f64], from: &[f64], g: &[f64]| -> f64 {
                     to.iter().zip(from).zip(g).map(|((a, b), g)| (a - b - h * g).powi(2)).sum::<f64>() / (4.0 * h)
                 };
@@ -155,8 +157,8 @@ impl ObjectSearch<DiffusionSampling> for Mala {
         rng: &mut Rng,
     ) -> Result<SearchResults<DiffusionStates>> {
         let found = env.terminal(self.run(&objects.points, rng)?.0);
-        // The trainer's reward, not the log-density of the chains: a clipped or tempered reward differs from
-        // it.
+        // Objects are recorded with the trainer's reward instead of the chains' log-density, because a
+        // clipped or tempered reward differs from it.
         let log_rewards = log_rewards(reward, &found, None)?;
         let reward_calls = objects.len() * (self.config.steps + 1) + found.len();
         Ok(SearchResults { objects: found, log_rewards, reward_calls })

@@ -1,25 +1,27 @@
-//! The drift's network (PIS-GradNet).
+//! The networks of diffusion policies (PIS-GradNet).
 
 use gfn::nn::{Activation, Linear, Mlp, MlpConfig, Scope};
 use gfn::{Error, Result};
 use serde::{Deserialize, Serialize};
 use tch::Tensor;
 
-/// The size of a network of point and time: of the drift, the backward corrections, or the state flow.
+/// The size of a network of point and time, which gives the drift, the backward corrections, or the state
+/// flow.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct GradNetConfig {
-    /// The number of harmonics of time, each a sine and a cosine.
+    /// The number of harmonics of time, each of which gives a sine and a cosine.
     pub harmonics: i64,
-    /// The width of the embeddings of point and time, which are added, and of the hidden layers.
+    /// The width of the hidden layers and of the embeddings of point and time, which are added.
     pub hidden: i64,
-    /// The number of hidden layers on that sum.
+    /// The number of hidden layers after the sum of the embeddings.
     pub layers: usize,
     /// `true` if the output layer starts at 0, so that the process starts without drift.
     pub zero_init: bool,
 }
 
 impl Default for GradNetConfig {
-    /// Returns torchgfn's sizes: 64 harmonics, width 64, two hidden layers; outputs don't start at 0.
+    /// Returns torchgfn's sizes: 64 harmonics, width 64, two hidden layers, and an output layer that doesn't
+    /// start at 0.
     fn default() -> Self {
         Self { harmonics: 64, hidden: 64, layers: 2, zero_init: false }
     }
@@ -40,8 +42,8 @@ impl GradNetConfig {
     }
 }
 
-/// Returns sine and cosine of `2 pi k t` for each step's time t and the first harmonics k,
-/// `[steps + 1, 2 harmonics]`; constant.
+/// Returns the table of the network's time inputs, `[steps + 1, 2 harmonics]`, a constant: the sines and the
+/// cosines of `2 pi k t` for each step's time t and the harmonics k from 1 on.
 pub(super) fn harmonics(scope: &Scope<'_>, n: i64, steps: usize) -> Tensor {
     let mut values = Vec::with_capacity((steps + 1) * 2 * n as usize);
     for step in 0..=steps {
@@ -53,11 +55,11 @@ pub(super) fn harmonics(scope: &Scope<'_>, n: i64, steps: usize) -> Tensor {
     Tensor::from_slice(&values).view([steps as i64 + 1, 2 * n]).to_kind(scope.kind()).to_device(scope.device())
 }
 
-/// The number of steps that the rows of a batch have made.
+/// The number of steps that each state of a batch has made.
 pub(super) enum Times {
-    /// A single number for all rows, as in sampling.
+    /// The number is the same for all states, as in sampling.
     One(i64),
-    /// A number for each row.
+    /// Each state has its own number.
     Each(Tensor),
 }
 
@@ -72,8 +74,8 @@ impl Times {
         }
     }
 
-    /// Evaluates a network of time: a single row for all states, or a row per state. Each distinct time is
-    /// evaluated once.
+    /// Evaluates a network of time. Returns a single row for all states if their times are equal, otherwise a
+    /// row per state. Each distinct time is evaluated once.
     pub(super) fn rows(&self, table: &Tensor, network: impl Fn(&Tensor) -> Tensor) -> Tensor {
         match self {
             Self::One(step) => network(&table.narrow(0, *step, 1)),
@@ -82,8 +84,8 @@ impl Times {
     }
 }
 
-/// A network of point and time: the embeddings of both are added and pass through hidden layers with GELU
-/// between them (Zhang and Chen 2022, as in torchgfn and Sendera et al.: the harmonics' phases are fixed).
+/// A network of point and time (Zhang and Chen 2022, with fixed phases of the harmonics as in torchgfn and
+/// Sendera et al. 2024). The embeddings of point and time are added and pass through hidden layers with GELU.
 #[derive(Debug)]
 pub(super) struct JointNet {
     time: Mlp,
@@ -104,14 +106,15 @@ impl JointNet {
         }
     }
 
-    /// Maps `[n, inputs]` to `[n, outputs]`.
+    /// Maps points `[n, inputs]` to outputs `[n, outputs]`.
     pub(super) fn forward(&self, points: &Tensor, table: &Tensor, times: &Times) -> Tensor {
         let time = times.rows(table, |table| self.time.forward(table).gelu("none"));
         self.joint.forward(&(self.point.forward(points) + time).gelu("none"))
     }
 }
 
-/// The factor of the target's gradient at each time, for each coordinate. It starts at 0.01 everywhere.
+/// The learned factor of the target's gradient, which depends on time and coordinate. It starts at 0.01
+/// everywhere.
 #[derive(Debug)]
 pub(super) struct GradientScale(Mlp);
 

@@ -17,11 +17,11 @@ use super::{DiffusionSampling, DiffusionStates};
 use crate::continuous::check_no_conditions;
 use crate::rewards::positive;
 
-/// The kind of backward kernel.
+/// The backward policy of a diffusion policy.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BackwardSteps {
-    /// The reversed process: nothing is learned.
+    /// Uses the reversed process, without parameters.
     #[default]
     Fixed,
     /// A learned correction of the reversed process with standard deviation s: the mean is shifted by
@@ -48,23 +48,24 @@ pub struct DiffusionPolicyConfig {
     pub network: GradNetConfig,
     /// The largest absolute value of the drift, which is clamped.
     pub drift_clip: f64,
-    /// The range of P_F's learned standard deviation, which is multiplied by `exp(range tanh(v) / 2)`, v
-    /// being an output of the network for the row; `None` for the process's standard deviation. torchgfn's
-    /// learned standard deviation doesn't depend on sigma; this one starts near it.
+    /// The range of P_F's learned standard deviation; `None` for the process's standard deviation. The
+    /// process's standard deviation is multiplied by `exp(range tanh(v) / 2)`, v being an output of the
+    /// network for the state. torchgfn's learned standard deviation doesn't depend on that of the process;
+    /// this one starts near it.
     pub log_variance_range: Option<f64>,
-    /// The bound at which the target's gradient is clamped in the Langevin parametrisation, which adds the
-    /// gradient at the point, times a learned factor of the time, to the drift; `None` for no Langevin
-    /// parametrisation. It needs a policy with a target.
+    /// The bound at which each coordinate of the target's gradient is clamped in the Langevin
+    /// parametrisation; `None` for no Langevin parametrisation. It adds the gradient at the point, times a
+    /// learned factor that depends on the time, to the drift. The policy must then be built with a target.
     pub langevin_clip: Option<f64>,
-    /// The kind of backward kernel.
+    /// The backward policy.
     pub backward: BackwardSteps,
     /// The state-flow network and log Z. It takes no conditions.
     pub estimators: EstimatorsConfig,
 }
 
 impl Default for DiffusionPolicyConfig {
-    /// torchgfn's network, no learned variance, no Langevin parametrisation, a fixed P_B, no state flow, log
-    /// Z from 0.
+    /// Takes torchgfn's network, a drift clipped at 10,000, no learned variance, no Langevin parametrisation,
+    /// a fixed P_B, no state flow, and log Z from 0.
     fn default() -> Self {
         Self {
             network: GradNetConfig::default(),
@@ -80,8 +81,9 @@ impl Default for DiffusionPolicyConfig {
 /// Gaussian steps whose drift is a network of point and time (PIS-GradNet; Zhang and Chen, *Path Integral
 /// Sampler*, 2022).
 ///
-/// P_F is `N(a x + g u(x, t), b^2)`, a, g and b being the [process's](super::Process) of that step. All
-/// points of a batch are evaluated at once, and each time is embedded once.
+/// P_F is `N(a x + g u(x, t), b^2)`, u being the drift, and a, g and b the coefficients of the
+/// [process](super::Process) at that step. The network evaluates all points of a batch at once and embeds
+/// each time once.
 ///
 /// ```
 /// use gfn::{objective::TrajectoryBalance, train::{Trainer, TrainerConfig}, Rng};
@@ -99,9 +101,9 @@ impl Default for DiffusionPolicyConfig {
 /// ```
 pub struct DiffusionPolicy {
     config: DiffusionPolicyConfig,
-    /// The environment's dimension and number of steps.
+    /// The dimension and the number of steps of the environment that the policy was built for.
     expected_size: (usize, usize),
-    /// Harmonics of each step's time.
+    /// The harmonics of each step's time, inputs of the networks.
     times: Tensor,
     drift: JointNet,
     langevin: Option<(f64, GradientScale, Arc<dyn Target>)>,
@@ -191,7 +193,7 @@ impl DiffusionPolicy {
         points.to_tensor(self.parameters.kind(), self.parameters.device())
     }
 
-    /// Returns P_F of unfinished states.
+    /// Returns P_F of states, none of which is finished.
     fn forward(&self, env: &DiffusionSampling, states: &DiffusionStates, points: &Tensor) -> Result<GaussianSteps> {
         let times = Times::new(&states.steps, points.device());
         let out = self.drift.forward(points, &self.times, &times);
@@ -213,8 +215,8 @@ impl DiffusionPolicy {
         let out = network.forward(points, &self.times, &times);
         let dim = env.dim() as i64;
         let (mean, spread) = (out.narrow(1, 0, dim), out.narrow(1, dim, 1));
-        // Returns a number per row, computed from the standard deviation of the process's backward step; 0
-        // for a point mass.
+        // Computes a number per row from the standard deviation of the process's backward step; 0 if that
+        // step is a point mass.
         let per_row = |value: &dyn Fn(f64) -> f64| -> Vec<f64> {
             let sds = states.steps.iter().map(|&step| env.process().backward(step as usize).sd);
             sds.map(|sd| if sd > 0.0 { value(sd) } else { 0.0 }).collect()
@@ -226,7 +228,8 @@ impl DiffusionPolicy {
                 fixed.steered(per_row(&|sd| sd), steering)
             }
             BackwardSteps::Torchgfn { scale } => {
-                // log sqrt(s^2 + e^2) - log s = log1p(e^2 / s^2) / 2.
+                // The standard deviation is `sqrt(s^2 + e^2)` with e = exp(scale v), and log sqrt(s^2 + e^2)
+                // - log s = log1p(e^2 / s^2) / 2.
                 let over_s2 = from_host(&per_row(&|sd| sd.powi(-2)), spread.kind(), spread.device()).view([-1, 1]);
                 let log_sd = ((within(&spread, 4.0) * (2.0 * scale)).exp() * over_s2).log1p() * 0.5;
                 let steering = Steering { drift: within(&mean, 1.0), log_sd: Some(log_sd) };
@@ -250,7 +253,8 @@ impl Policy<DiffusionSampling> for DiffusionPolicy {
         let n = states.len();
         let all = self.tensor(&states.points);
         let end = env.process().steps() as u32;
-        // Finished objects have no P_F. They come last if whole trajectories are scored.
+        // Finished states have no P_F. They are the last rows if whole trajectories are scored, and are then
+        // left out.
         let going = states.steps.iter().rposition(|&step| step < end).map_or(0, |last| last + 1);
         let pf = if !wants.has(Quantity::LogPf) {
             None

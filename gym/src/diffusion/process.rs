@@ -3,14 +3,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::rewards::positive;
 
-/// The linear diffusion that the forward kernels steer and the fixed backward kernels reverse.
+/// The linear diffusion that a policy steers forwards and that a fixed backward kernel reverses.
 ///
-/// All of them start in the origin and are discretised exactly over the unit of time, `dt = 1 / steps`.
+/// Every process starts in the origin and is discretised exactly over one unit of time, with `dt = 1 /
+/// steps`.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProcessKind {
-    /// `dx = sigma dW`, which ends in N(0, sigma^2); pinned to the origin and to its end it is the Brownian
-    /// bridge (Zhang and Chen, *Path Integral Sampler*, 2022; Sendera et al. 2024).
+    /// `dx = sigma dW`, which ends in N(0, sigma^2). Given its end, it is the Brownian bridge (Zhang and
+    /// Chen, *Path Integral Sampler*, 2022; Sendera et al. 2024).
     PinnedBrownian,
     /// Ornstein-Uhlenbeck: `dx = -rate x dt + sigma dW`, which ends in N(0, sigma^2 (1 - exp(-2 rate)) / (2
     /// rate)).
@@ -18,50 +19,50 @@ pub enum ProcessKind {
         /// The rate at which the process forgets its state, per unit of time.
         rate: f64,
     },
-    /// Variance-preserving (Vargas et al., *Denoising Diffusion Samplers*, 2023): the first step draws from
-    /// N(0, sigma^2), all others keep that law, `x' = sqrt(1 - beta) x + sigma sqrt(beta) e`. beta falls in a
-    /// straight line from the noise's end to the data's.
+    /// Variance-preserving (Vargas et al., *Denoising Diffusion Samplers*, 2023). The first step draws from
+    /// N(0, sigma^2), and all later steps keep this distribution: `x' = sqrt(1 - beta) x + sigma sqrt(beta)
+    /// e`. beta falls linearly from `beta_max` at the second step to `beta_min` at the last.
     VariancePreserving {
-        /// beta of the last step, the one into the data.
+        /// The beta of the last step, which leads to the sample.
         beta_min: f64,
-        /// The largest beta, that of the second step. The first step has none: it draws from N(0, sigma^2).
+        /// The largest beta, which belongs to the second step. The first step has no beta: it draws from N(0,
+        /// sigma^2).
         beta_max: f64,
     },
 }
 
-/// `x' ~ N(decay x + gain u, sd^2)`: one step of the process under a drift u.
+/// A step of the process under a drift u: `x' ~ N(decay x + gain u, sd^2)`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ForwardKernel {
-    /// The factor of the point.
+    /// The factor of the current point.
     pub decay: f64,
     /// The factor of the drift.
     pub gain: f64,
-    /// Standard deviation of each coordinate.
+    /// The standard deviation of each coordinate.
     pub sd: f64,
 }
 
-/// `x ~ N(shrink x', sd^2)`: one step of the process without drift, reversed. Into step 0 it is a point mass,
-/// `shrink = sd = 0`.
+/// The reverse of a step of the process without drift: `x ~ N(shrink x', sd^2)`. The step back to the origin
+/// is a point mass, with `shrink = sd = 0`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct BackwardKernel {
-    /// The factor of the point.
+    /// The factor of the later point.
     pub shrink: f64,
-    /// Standard deviation of each coordinate.
+    /// The standard deviation of each coordinate.
     pub sd: f64,
 }
 
-/// A linear diffusion from the origin in a number of steps, forwards and in reverse.
+/// A linear diffusion that starts in the origin and takes a number of steps, forwards and in reverse.
 ///
-/// With `x' = a_k x + b_k e` from step k to k + 1, and v_k the variance after k steps (`v_0 = 0`,
-/// `v_{k+1} = a_k^2 v_k + b_k^2`), the reversal is `x | x' ~ N(a_k v_k / v_{k+1} x', v_k b_k^2 / v_{k+1})`.
-/// For the pinned Brownian motion that is the bridge of variance `sigma^2 dt (t - dt) / t` around
-/// `x' (t - dt) / t`. A drift counts `b_k^2 / sigma^2` per step, which is dt there.
+/// Step k is `x' = a_k x + b_k e`, and v_k is the variance after k steps (`v_0 = 0`, `v_{k+1} = a_k^2 v_k +
+/// b_k^2`). The reverse of the step is `x | x' ~ N(a_k v_k / v_{k+1} x', v_k b_k^2 / v_{k+1})`. For the
+/// pinned Brownian motion this is the bridge of variance `sigma^2 dt (t - dt) / t` around `x' (t - dt) / t`.
+/// The drift's factor is `b_k^2 / sigma^2` at step k, which is dt for the pinned Brownian motion.
 ///
-/// Without drift, forwards and backwards balance for the target N(0, v_T): log Z is then that of the target,
-/// on every path.
+/// Without drift, forward and backward kernels balance for the target N(0, v_T) on every trajectory.
 ///
 /// torchgfn scales the forward kernel by `sqrt(t_scale)` but not the bridge, so that its backward kernel
-/// isn't the reversal of its forward kernel. Here the scale is part of sigma.
+/// isn't the reverse of its forward kernel. Here the scale is part of sigma.
 ///
 /// ```
 /// use gfn_gym::diffusion::{Process, ProcessKind};
@@ -97,7 +98,7 @@ impl Process {
             ProcessKind::OrnsteinUhlenbeck { rate } => {
                 positive("the process's rate", rate)?;
                 let decay = (-rate * dt).exp();
-                // expm1 keeps the digits of a slow process.
+                // The function expm1 keeps the digits of the variance if the rate is small.
                 let variance = sigma * sigma * -(-2.0 * rate * dt).exp_m1() / (2.0 * rate);
                 Box::new(move |_| (decay, variance))
             }
@@ -127,13 +128,13 @@ impl Process {
         Ok(Self { kind, sigma, forward, variances })
     }
 
-    /// The kind of process.
+    /// The kind of the process, with its settings.
     #[must_use]
     pub fn kind(&self) -> ProcessKind {
         self.kind
     }
 
-    /// The scale of its noise.
+    /// The scale of the process's noise.
     #[must_use]
     pub fn sigma(&self) -> f64 {
         self.sigma
@@ -148,24 +149,24 @@ impl Process {
     /// The variance of each coordinate after `step` steps without drift.
     ///
     /// # Panics
-    /// If the process has fewer steps.
+    /// Panics if the process has fewer steps.
     #[must_use]
     pub fn variance(&self, step: usize) -> f64 {
         self.variances[step]
     }
 
-    /// Returns the kernel from `step` to the next. After the last step it is a point mass that keeps its
-    /// place.
+    /// Returns the kernel of the step after the first `step` steps. After the last step it is a point mass at
+    /// the current point.
     #[must_use]
     pub fn forward(&self, step: usize) -> ForwardKernel {
         self.forward.get(step).copied().unwrap_or(ForwardKernel { decay: 1.0, gain: 0.0, sd: 0.0 })
     }
 
-    /// Returns the kernel of the backward move from the state after `step` steps to the state after `step -
-    /// 1`. For `step` 0, which has no state before it, it is a point mass at the origin.
+    /// Returns the kernel of the backward step from the state after `step` steps to the state after `step -
+    /// 1` steps. A `step` of 0, which has no earlier state, gives a point mass at the origin.
     ///
     /// # Panics
-    /// If the process has fewer steps.
+    /// Panics if the process has fewer steps.
     #[must_use]
     pub fn backward(&self, step: usize) -> BackwardKernel {
         if step == 0 {

@@ -1,4 +1,4 @@
-//! Policies without parameters: the process itself, and the exact policy of a Gaussian target.
+//! Policies without parameters: the process without drift, and the exact policy for a Gaussian target.
 
 use gfn::env::{Direction, Rows};
 use gfn::objective::Quantities;
@@ -8,7 +8,8 @@ use tch::Tensor;
 
 use super::{BackwardKernel, DiffusionSampling, DiffusionStates, ForwardKernel, GaussianSteps, Process};
 
-/// Builds a kernel per row: `mean = shrink x + shift`, and a standard deviation.
+/// Builds a step per row with mean `shrink x + shift`. `kernel` returns shrink, shift and standard deviation
+/// by the number of steps made.
 fn steps(
     env: &DiffusionSampling,
     direction: Direction,
@@ -19,14 +20,14 @@ fn steps(
     let mut sds = Vec::with_capacity(states.len());
     for (&step, point) in states.steps.iter().zip(states.points.rows()) {
         let (shrink, shift, sd) = kernel(step as usize);
-        // Adding a shift of 0 turns -0 into 0.
+        // The shift is added even if it is 0, which turns -0 into 0.
         mean.extend(point.iter().map(|x| shrink * x + shift));
         sds.push(sd);
     }
     GaussianSteps::new(env.dim(), direction, mean, sds)
 }
 
-/// Returns steps of the process without drift. A finished object has no further step and keeps its place.
+/// Returns steps of the process without drift. A finished object stays at its point.
 pub(super) fn forward_steps(env: &DiffusionSampling, states: &DiffusionStates) -> GaussianSteps {
     steps(env, Direction::Forward, states, |step| {
         let ForwardKernel { decay, sd, .. } = env.process().forward(step);
@@ -34,7 +35,7 @@ pub(super) fn forward_steps(env: &DiffusionSampling, states: &DiffusionStates) -
     })
 }
 
-/// Returns steps of the reversed process; the origin stays in place.
+/// Returns steps of the reversed process. A state at step 0 stays at the origin.
 pub(super) fn backward_steps(env: &DiffusionSampling, states: &DiffusionStates) -> GaussianSteps {
     steps(env, Direction::Backward, states, |step| {
         let BackwardKernel { shrink, sd } = env.process().backward(step);
@@ -42,8 +43,9 @@ pub(super) fn backward_steps(env: &DiffusionSampling, states: &DiffusionStates) 
     })
 }
 
-/// The process itself, without drift. It is exact for the target N(0, v), with v the variance at the end of
-/// the process. For other targets it fills buffers and builds bridges to data.
+/// The policy that follows the process without drift. It is exact for the target N(0, v), with v the variance
+/// at the end of the process. For other targets use it to fill replay buffers and to sample trajectories back
+/// from data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ReferencePolicy;
 
@@ -63,13 +65,13 @@ impl Policy<DiffusionSampling> for ReferencePolicy {
     }
 }
 
-/// The exact policy for a target with independent coordinates N(mean, sd^2): the result that training should
-/// find if P_F has a free variance.
+/// The exact policy for a target with independent coordinates N(mean, sd^2). Training finds it if the
+/// standard deviation of P_F is learned freely.
 ///
-/// From the target the reversed process leads to N(m_k, s_k^2) after k steps, so P_F from k to k + 1 is the
-/// Gaussian `N(m_{k+1} + c s_{k+1}^2 / s_k^2 (x - m_k), s_{k+1}^2 sd^2 / s_k^2)`, c and sd being the backward
-/// kernel's. On every path the trajectory balance residual is then log Z - log of the target's normaliser:
-/// this is the check of the kernels.
+/// The reversed process leads from the target to N(m_k, s_k^2) after k steps, so P_F from k to k + 1 is the
+/// Gaussian `N(m_{k+1} + c s_{k+1}^2 / s_k^2 (x - m_k), s_{k+1}^2 sd^2 / s_k^2)`, c and sd being the shrink
+/// and the standard deviation of the backward kernel. Therefore the trajectory balance residual is log Z
+/// minus the log of the target's integral on every trajectory, which checks the kernels.
 ///
 /// ```
 /// use gfn::{metrics::estimate_log_z, Rng};
@@ -84,7 +86,7 @@ impl Policy<DiffusionSampling> for ReferencePolicy {
 #[derive(Clone, PartialEq, Debug)]
 pub struct OptimalGaussian {
     process: Process,
-    /// Shrink, shift and standard deviation of each step.
+    /// The shrink, the shift and the standard deviation of each step of P_F.
     kernels: Vec<(f64, f64, f64)>,
 }
 

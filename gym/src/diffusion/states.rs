@@ -1,24 +1,25 @@
 use gfn::env::{Reals, Rows};
 use gfn::{Error, Result};
 
-/// Points and the number of steps that each has made.
+/// States of a diffusion: points, each with the number of steps that it has made.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DiffusionStates {
     /// The points, `[n, d]`.
     pub points: Reals,
-    /// The number of steps made, from 0 to the process's number of steps.
+    /// The number of steps that each point has made, from 0 to the process's number of steps.
     pub steps: Vec<u32>,
 }
 
 impl DiffusionStates {
-    /// Builds states of points after the same number of steps.
+    /// Builds states from points that have all made `step` steps.
     #[must_use]
     pub fn at(points: Reals, step: usize) -> Self {
         let steps = vec![step as u32; points.len()];
         Self { points, steps }
     }
 
-    /// Refuses states of another dimension, or with more than `steps` steps.
+    /// Refuses states whose points have another dimension than `dim`, and states with more than `steps`
+    /// steps.
     pub(super) fn check(&self, dim: usize, steps: usize) -> Result<()> {
         let (got, expected) = ([self.points.len(), self.points.width()], [self.steps.len(), dim]);
         if got != expected {

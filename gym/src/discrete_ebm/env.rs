@@ -4,13 +4,13 @@ use gfn::{Error, Result};
 use crate::bit_sequence::Words;
 use crate::cells::Cells;
 
-/// A vector of `n` binary coordinates, set in any order.
+/// The rules of vectors of `n` binary coordinates, which are set in any order.
 ///
 /// *States.* An entry is 0 while its coordinate is unset, 1 if it is set to 0 (spin -1), 2 if it is set to 1
 /// (spin +1): `KHot::new(env.n(), 3)`; `ScaledEntries::new(env.n(), 3)` maps them to -1, 0, 1.
-/// *Forward slots.* `i` sets coordinate `i` to 0, `n + i` sets it to 1. *Backward slots.* The coordinate to
-/// be unset.
-/// *End.* No exit action: the last coordinate ends the trajectory. torchgfn has a forced exit on top (slot
+/// *Forward slots.* `i` sets coordinate `i` to 0, `n + i` sets it to 1. *Backward slots.* `i` unsets
+/// coordinate `i`.
+/// *End.* No exit action: setting the last coordinate ends the trajectory. torchgfn adds a forced exit (slot
 /// `2 n`), so that the state flow before the exit must first be learned to equal the reward.
 ///
 /// ```
@@ -28,7 +28,7 @@ use crate::cells::Cells;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DiscreteEbm {
-    /// The layout as words of one bit.
+    /// The coordinates as words of one bit.
     words: Words,
 }
 

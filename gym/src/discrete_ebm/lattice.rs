@@ -1,8 +1,9 @@
-//! Square lattices with periodic ends.
+//! Square lattices of spins with periodic boundaries.
 
 use gfn::tensor::log_sum_exp;
 
-/// Lists the bonds of a lattice of `side * side` spins, the lower spin first; each pair of neighbours once.
+/// Lists the bonds of a lattice of `side * side` spins, each as two spins, the lower first. Each pair of
+/// neighbours occurs once.
 pub(super) fn bonds(side: usize) -> Vec<(usize, usize)> {
     let mut bonds = Vec::with_capacity(2 * side * side);
     for row in 0..side {
@@ -20,14 +21,14 @@ pub(super) fn bonds(side: usize) -> Vec<(usize, usize)> {
 /// Computes log Z of a lattice with a side of at least 3, in which each bond adds `strength * s_a s_b` to log
 /// R.
 ///
-/// The computation is row by row: `Z = trace(T^side)` with
-/// `T(s, t) = exp(strength * (bonds within s + bonds between s and t))`, `2^side` wide. The bonds between two
+/// The computation goes row by row: `Z = trace(T^side)`, with `T(s, t) = exp(strength * (bonds within s +
+/// bonds between s and t))` for two neighbouring rows s and t of spins, `2^side` wide. The bonds between two
 /// rows are summed spin by spin, and in logarithms: on a frustrated lattice the rows that matter are too
 /// improbable for a sum of plain numbers.
 pub(super) fn log_z(side: usize, strength: f64) -> f64 {
     let n = 1usize << side;
     let spins = side as f64;
-    // A ring of n spins whose neighbours differ at k bonds has n - 2 k as the sum of products.
+    // The sum of products of neighbours in a ring of n spins is n - 2 k, if neighbours differ at k bonds.
     let within = |s: usize| spins - 2.0 * f64::from((s ^ (s >> 1 | (s & 1) << (side - 1))).count_ones());
     let within: Vec<f64> = (0..n).map(|s| strength * within(s)).collect();
     let from_row = |first: usize| {
@@ -44,7 +45,7 @@ pub(super) fn log_z(side: usize, strength: f64) -> f64 {
     log_sum_exp((0..n).map(from_row).collect::<Vec<_>>())
 }
 
-/// Replaces sums over a spin of one row by sums over the spin of the next row that is bonded to it.
+/// Replaces sums over one spin of a row by sums over the spin of the next row that it shares a bond with.
 fn add_bond(log_sums: &mut [f64], spin: usize, strength: f64) {
     for down in (0..log_sums.len()).filter(|s| s & spin == 0) {
         let (a, b) = (log_sums[down], log_sums[down | spin]);

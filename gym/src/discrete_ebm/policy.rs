@@ -12,10 +12,10 @@ use crate::continuous::check_no_conditions;
 /// The P_B of an [`EbmPolicy`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum EbmBackward {
-    /// Uniform over the set coordinates.
+    /// The uniform distribution over the set coordinates.
     #[default]
     Uniform,
-    /// A logit per coordinate, from the torso of P_F.
+    /// A softmax over the set coordinates, whose logits come from the torso of P_F.
     Learned,
 }
 
@@ -24,8 +24,8 @@ pub enum EbmBackward {
 ///
 /// A perceptron takes the spins (-1, 1, and 0 if unset) and gives two logits per coordinate, `l_i0` and
 /// `l_i1`, and a third for P_B: `P_F(set i to b | s) = softmax(l_i)_b / (number of unset coordinates)`.
-/// Together with a uniform P_B this policy can sample any distribution. If the order affects how well it is
-/// learned, use an [`MlpPolicy`](gfn::policy::MlpPolicy), which has one softmax over all `2 n` actions.
+/// Together with a uniform P_B this policy can sample any distribution. If the uniform order makes learning
+/// hard, use an [`MlpPolicy`](gfn::policy::MlpPolicy), which has one softmax over all `2 n` actions.
 ///
 /// ```
 /// use gfn::{env::Env, nn::MlpConfig, objective::Quantities, policy::Policy, Rng};
@@ -71,8 +71,8 @@ impl EbmPolicy {
         Ok(Self { n, backward, torso, estimators, parameters })
     }
 
-    /// Computes the logits, `[states, 3 n]`: n for setting a coordinate to 0, n for setting it to 1, and n
-    /// for unsetting it.
+    /// Computes the logits of each state, `[states, 3 n]`: n for setting a coordinate to 0, n for setting it
+    /// to 1, and n for unsetting it.
     fn logits(&self, states: &VectorStates) -> Tensor {
         let spin = |&x: &u16| match x {
             0 => 0.0f32,
@@ -103,8 +103,8 @@ impl Policy<VectorEnv> for EbmPolicy {
         let logits = (wants.has(Quantity::LogPf) || learned).then(|| self.logits(states));
         let mut out = Evaluation::default();
         if let (true, Some(logits)) = (wants.has(Quantity::LogPf), &logits) {
-            // Logits are normalised within each pair: the softmax over all unset pairs then divides by their
-            // number.
+            // Logits are normalised within the pair of each coordinate. The softmax over all unset
+            // coordinates then divides by their number.
             let values = logits.narrow(1, 0, 2 * self.n).view([-1, 2, self.n]).log_softmax(1, logits.kind());
             let values = values.view([-1, 2 * self.n]);
             out.pf = Some(GraphActionCategorical::new(env.masks(Direction::Forward, states), &[values])?);

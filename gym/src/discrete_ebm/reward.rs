@@ -4,11 +4,11 @@ use gfn::{Error, Result};
 use super::lattice;
 use crate::rewards;
 
-/// The Ising model: `log R = alpha * sum over i, j of J_ij s_i s_j` with spins `s = 2 x - 1`, the energy
-/// being `-s^T J s`.
+/// The reward of the Ising model: `log R = alpha * sum over i, j of J_ij s_i s_j` with spins `s = 2 x - 1`.
+/// The energy is `-s^T J s`.
 ///
-/// The sum is over ordered pairs: with a symmetric `J` each bond counts twice, and the diagonal adds a
-/// constant. The reward of partial states is computed from the set coordinates, an unset spin being 0
+/// The sum is over ordered pairs, so that with a symmetric `J` each bond counts twice, and the diagonal adds
+/// a constant. The partial reward of unfinished states is computed in the same way, an unset spin being 0
 /// ([`partial_log_reward`](Reward::partial_log_reward)).
 ///
 /// ```
@@ -24,10 +24,10 @@ use crate::rewards;
 pub struct IsingReward {
     n: usize,
     alpha: f64,
-    /// The couplings of each spin with later spins and with itself, without zeros: (the other spin,
-    /// `J_ij + J_ji` or `J_ii`).
+    /// The couplings of each spin with later spins and with itself that aren't zero. Each is the other spin
+    /// with `J_ij + J_ji`, or the spin itself with `J_ii`.
     couplings: Vec<Vec<(usize, f64)>>,
-    /// The side and the coupling of a lattice; `None` for other couplings.
+    /// The side and the coupling of a lattice; `None` for couplings that don't come from a lattice.
     lattice: Option<(usize, f64)>,
 }
 
@@ -35,7 +35,7 @@ impl IsingReward {
     /// The largest number of spins that are enumerated for log Z.
     const MAX_ENUMERATED: usize = 24;
 
-    /// Builds the reward of couplings `j`, `[n, n]` row by row, not necessarily symmetric.
+    /// Builds the reward from couplings `j`, `[n, n]` row by row, not necessarily symmetric.
     ///
     /// # Errors
     /// [`Error::Shape`] unless there are `n * n` couplings; [`Error::Config`] if `n` is 0, or if a coupling
@@ -73,10 +73,10 @@ impl IsingReward {
         Self::new(n, &vec![1.0; n.saturating_mul(n)], alpha)
     }
 
-    /// Builds a periodic square lattice of `side * side` spins, spin `side * row + column`, with
-    /// `J_ij = coupling` between neighbours (in both orders, so that a bond counts `2 * coupling`).
+    /// Builds the reward of a periodic square lattice of `side * side` spins, numbered `side * row + column`.
+    /// `J_ij` is `coupling` between neighbours, in both orders, so that a bond counts `2 * coupling`.
     ///
-    /// On a side of 2 the two bonds between a pair of neighbours count once, as in torchgfn.
+    /// A side of 2 gives two neighbours two bonds, which count once, as in torchgfn.
     ///
     /// # Errors
     /// [`Error::Config`] for a side outside `2..=1000`, and the errors of [`new`](Self::new).
@@ -102,7 +102,7 @@ impl IsingReward {
         self.n
     }
 
-    /// Returns the energy `-s^T J s` of each state, over its set coordinates.
+    /// Returns the energy `-s^T J s` of each state; unset spins count as 0.
     ///
     /// # Errors
     /// [`Error::Shape`] for states of another width.
@@ -116,8 +116,9 @@ impl IsingReward {
         -self.couplings.iter().enumerate().map(|(a, couplings)| spin(a) * field(couplings)).sum::<f64>()
     }
 
-    /// The true log Z: by the transfer matrix for a lattice of side 3 to 9, otherwise by enumeration of up to
-    /// 24 spins; `None` beyond. A side of 9 and more than 20 spins take about a second, the rest far less.
+    /// The true log Z, computed by the transfer matrix for a lattice of side 3 to 9, otherwise by enumeration
+    /// of up to 24 spins; `None` for more spins. A side of 9 or more than 20 enumerated spins take about a
+    /// second, other models far less.
     #[must_use]
     pub fn log_z(&self) -> Option<f64> {
         match self.lattice {
@@ -129,7 +130,7 @@ impl IsingReward {
         }
     }
 
-    /// Enumerates all states in the order of a Gray code, which flips one spin at a time.
+    /// Returns log Z by enumerating all states in the order of a Gray code, which flips one spin at a time.
     fn enumerated_log_z(&self) -> f64 {
         let mut full = vec![Vec::new(); self.n];
         for (a, couplings) in self.couplings.iter().enumerate() {
@@ -141,7 +142,7 @@ impl IsingReward {
         let mut row = vec![1u16; self.n];
         let mut spins = vec![-1.0f64; self.n];
         let mut value = -self.alpha * self.energy_of(&row);
-        // The sum of exponentials, relative to the largest exponent so far.
+        // The sum of exponentials so far, divided by the exponential of the largest exponent.
         let (mut largest, mut sum) = (value, 1.0);
         for step in 1..1usize << self.n {
             let flipped = step.trailing_zeros() as usize;

@@ -4,12 +4,12 @@ use gfn::{Error, Result};
 /// The way in which nodes are added to a graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Growth {
-    /// A new node has no edges; they come later. Every graph within the limits is a state.
+    /// A new node has no edges; they are added later. Every graph within the limits is a state.
     #[default]
     Free,
-    /// A new node comes with an edge to an existing node (directed: from it). Graphs stay connected to the
-    /// initial graph, or to the first node if that is empty: an undirected path, or a directed path from
-    /// there, leads to each node.
+    /// A new node comes with an edge to an existing node (directed: from an existing node). Graphs stay
+    /// connected to the initial graph, or to the first node if the initial graph is empty: an undirected
+    /// path, or a directed path that starts there, leads to each node.
     Attached,
 }
 
@@ -31,15 +31,15 @@ pub enum Growth {
 /// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct GraphBuildingConfig {
-    /// Directed or undirected.
+    /// The kind of the graphs: directed or undirected.
     pub kind: GraphKind,
     /// The largest number of nodes, including the initial graph's.
     pub max_nodes: usize,
     /// The largest number of edges, including the initial graph's; `None` for no limit.
     pub max_edges: Option<usize>,
-    /// The number of classes that a new node is chosen from.
+    /// The number of classes that the class of a new node is chosen from.
     pub node_classes: u16,
-    /// The number of classes that a new edge is chosen from.
+    /// The number of classes that the class of a new edge is chosen from.
     pub edge_classes: u16,
     /// The number of values of each node attribute: attribute `k` can be set, once, to
     /// `1..=node_attributes[k]`.
@@ -47,21 +47,23 @@ pub struct GraphBuildingConfig {
     /// The number of values of each edge attribute: attribute `k` can be set, once, to
     /// `1..=edge_attributes[k]`.
     pub edge_attributes: Vec<u8>,
-    /// The way in which nodes are added.
+    /// The way in which nodes are added to a graph.
     pub growth: Growth,
-    /// The rule by which two graphs are the same object.
+    /// The rule that decides if two graphs are the same object: their labels count, or only their isomorphism
+    /// class.
     pub semantics: Semantics,
-    /// The graph that building starts from; `None` for the empty graph. Its parts are never removed.
+    /// The graph that building starts from; `None` for the empty graph. Its nodes and edges are never
+    /// removed.
     pub initial: Option<GraphState>,
     /// The smallest number of nodes of a finished graph.
     pub min_nodes: usize,
-    /// `true` if training corrects for symmetry, up to isomorphism.
+    /// `true` if training corrects for symmetry, which matters for graphs up to isomorphism.
     pub corrects_symmetry: bool,
 }
 
 impl GraphBuildingConfig {
-    /// Returns free growth from the empty graph up to isomorphism: one class of nodes and of edges, no
-    /// attributes, any graph can be finished.
+    /// Returns settings for free growth from the empty graph up to isomorphism. There is one class of nodes
+    /// and of edges and no attribute, and any graph can be finished.
     #[must_use]
     pub fn new(kind: GraphKind, max_nodes: usize) -> Self {
         Self {
@@ -85,7 +87,8 @@ impl GraphBuildingConfig {
         self.initial.clone().unwrap_or_else(|| GraphState::new(self.kind))
     }
 
-    /// Refuses the first invalid setting. Attribute values are checked when their action types are built.
+    /// Refuses the first invalid setting. The numbers of attribute values are checked later, by the action
+    /// types.
     pub(super) fn check(&self) -> Result<()> {
         let start = self.start();
         let refuse = |setting, got: String, expected| Err(Error::config(setting, got, expected));
@@ -119,8 +122,8 @@ impl GraphBuildingConfig {
         self.check_weights(&start)
     }
 
-    /// Checks that the initial graph's classes and attributes are among the values that the actions set,
-    /// because estimators have tables for these only.
+    /// Checks that the initial graph's classes and attributes are among the values that actions can set,
+    /// because networks have embeddings for these values only.
     fn check_weights(&self, start: &GraphState) -> Result<()> {
         let within = |values: &[u8], limits: &[u8]| {
             values.iter().enumerate().all(|(k, &value)| value <= limits.get(k).copied().unwrap_or(0))

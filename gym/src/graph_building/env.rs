@@ -8,19 +8,19 @@ use super::{GraphBuildingConfig, Growth};
 
 /// Graphs that grow from an initial graph by nodes, edges and attributes, within limits.
 ///
-/// The action types, in the order of their blocks of logits: a first node (for attached growth from the empty
-/// graph), a node (if there may be more), an edge, a node attribute and an edge attribute (if there are any),
-/// the exit.
+/// Action types have this order in the blocks of logits: a first node (for attached growth from the empty
+/// graph), a node (if the initial graph has fewer than `max_nodes`), an edge, a node attribute and an edge
+/// attribute (if there are any), and the exit.
 #[derive(Clone, Debug)]
 pub struct GraphBuilding {
     env: GraphEnv,
     config: GraphBuildingConfig,
 }
 
-/// The limits of the settings.
+/// The rules that keep graphs within the limits of the settings.
 struct Limits {
     config: GraphBuildingConfig,
-    /// The action that attaches a node with an edge.
+    /// The action type that attaches a node with an edge; `None` for other growth.
     attached: Option<ActionKind>,
     /// The number of nodes of the initial graph.
     start: usize,
@@ -30,8 +30,9 @@ impl GraphBuilding {
     /// Builds the environment of these settings.
     ///
     /// # Errors
-    /// [`Error::Config`](gfn::Error::Config) for invalid settings: no node, no class, limits below the
-    /// initial graph, more than seven attributes, attributes without values, ...
+    /// [`Error::Config`](gfn::Error::Config) for invalid settings: `max_nodes` or a number of classes of 0,
+    /// limits that the initial graph exceeds, more than seven attributes, attributes without values, and
+    /// others.
     pub fn new(config: GraphBuildingConfig) -> Result<Self> {
         config.check()?;
         let initial = config.start();
@@ -98,8 +99,8 @@ impl GraphBuilding {
     }
 }
 
-/// Returns `true` if the action types' own backward masks are exact. They don't know which parts an initial
-/// graph keeps, nor the order in which labelled or directed graphs grow by attachment.
+/// Returns `true` if the backward masks of the action types are exact. These masks don't know which nodes and
+/// edges belong to the initial graph, nor the order in which labelled or directed graphs grow by attachment.
 fn masks_are_exact(config: &GraphBuildingConfig, initial: &GraphState) -> bool {
     match config.growth {
         Growth::Free if initial.n_nodes() == config.max_nodes => is_bare(initial),
@@ -111,7 +112,7 @@ fn masks_are_exact(config: &GraphBuildingConfig, initial: &GraphState) -> bool {
     }
 }
 
-/// Returns `true` if the graph has nodes only, without edges and attributes.
+/// Returns `true` if the graph has no edges and no attribute of a node is set.
 fn is_bare(graph: &GraphState) -> bool {
     graph.n_edges() == 0 && graph.nodes().all(|node| node.attributes.is_unset())
 }
@@ -138,14 +139,14 @@ impl GraphRules for Limits {
     }
 }
 
-/// Returns `true` if each node from `first` on has an edge from an earlier node: labels are the order of
-/// arrival.
+/// Returns `true` if each node from `first` on has an edge from an earlier node, because labels are the order
+/// in which nodes are added.
 fn grown_in_order(graph: &GraphState, first: usize) -> bool {
     let n = graph.n_nodes();
     (first..n).all(|b| (0..b).any(|a| graph.adjacency().get(a, b)))
 }
 
-/// Returns `true` if every node can be reached from `roots` along edges.
+/// Returns `true` if every node can be reached from `roots` along edges in their direction.
 fn reaches_all(graph: &GraphState, roots: impl IntoIterator<Item = usize>) -> bool {
     let mut seen = vec![false; graph.n_nodes()];
     let mut open: Vec<usize> = roots.into_iter().collect();

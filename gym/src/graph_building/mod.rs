@@ -1,4 +1,4 @@
-//! Free growth of graphs: nodes, edges and attributes within limits.
+//! Graphs of any kind that grow by nodes, edges and attributes within limits.
 
 mod config;
 mod env;

@@ -1,4 +1,4 @@
-//! DIMACS: the format of the clique and colouring challenges, one undirected graph per file.
+//! DIMACS, the file format of the clique and colouring challenges, with one undirected graph per file.
 
 use std::fmt::Write;
 

@@ -8,8 +8,8 @@ use super::{Instances, Mark, MarkNode, Problem};
 
 /// An environment that builds solutions of a problem, node by node, on each of its input graphs.
 ///
-/// The number of an instance ([`Env::initial`](gfn::env::Env::initial)) is the index of its graph in the
-/// [`Instances`]. Nodes are labelled, because marks belong to nodes; but give networks no node identity
+/// An instance's number ([`Env::initial`](gfn::env::Env::initial)) is the index of its graph in the
+/// [`Instances`]. Nodes are labelled, because marks belong to nodes. But give networks no node identity
 /// (`identity: false`), so that a policy generalises from some graphs to others. If the reward depends on a
 /// solution's size alone, build the environment by [`for_size`](Self::for_size).
 ///
@@ -30,11 +30,11 @@ pub struct GraphProblem {
     marks: MarkRules,
 }
 
-/// The rules by which marks are set.
+/// The rules of a problem, which decide about marks and the exit.
 #[derive(Clone, Copy, Debug)]
 struct MarkRules {
     problem: Problem,
-    /// `true` if rewards depend on sizes alone.
+    /// `true` if rewards depend on a solution's size alone.
     for_size: bool,
 }
 
@@ -48,9 +48,9 @@ impl GraphProblem {
     }
 
     /// Builds the problem for rewards that depend on a solution's size alone, as
-    /// [`SizeReward`](super::SizeReward) does: policies see only the part of a state
-    /// ([`GraphRules::reduced`]) that such a reward and the legal actions depend on. With another reward,
-    /// policies couldn't see all that it depends on, and would learn another distribution.
+    /// [`SizeReward`](super::SizeReward) does. Policies see only the part of a state
+    /// ([`GraphRules::reduced`]) that such a reward and the legal actions depend on. Don't use it with
+    /// another reward: policies wouldn't see all that it depends on, and would learn another distribution.
     ///
     /// | problem | nodes that a policy sees | edges between them that it sees |
     /// |---|---|---|
@@ -128,7 +128,7 @@ impl GraphRules for MarkRules {
         self.for_size.then(|| reduced(self.problem, graph))
     }
 
-    /// Returns `true` if the chosen nodes can be chosen, and the marks are the marks that follow from them.
+    /// Returns `true` if these nodes can be chosen, and all marks are those that follow from them.
     fn is_reachable(&self, graph: &GraphState) -> bool {
         let marking = MarkNode(self.problem);
         let marks = marking.marks(graph, &marking.chosen_nodes(graph));

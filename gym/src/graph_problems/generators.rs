@@ -1,4 +1,4 @@
-//! Random input graphs.
+//! Generators of random input graphs.
 
 use std::ops::RangeInclusive;
 
@@ -32,8 +32,8 @@ pub fn erdos_renyi(n: usize, p: f64, rng: &mut Rng) -> Result<GraphState> {
     Ok(graph)
 }
 
-/// Draws a graph of `n` nodes that grows from a star of `attached + 1`: each new node gets edges to
-/// `attached` existing nodes, drawn in proportion to their degrees (Barabasi and Albert 1999). It has
+/// Draws a graph of `n` nodes that grows from a star of `attached + 1` nodes (Barabasi and Albert 1999). Each
+/// new node gets edges to `attached` existing nodes, drawn in proportion to their degrees. The graph has
 /// `attached (n - attached)` edges.
 ///
 /// ```
@@ -50,7 +50,7 @@ pub fn barabasi_albert(n: usize, attached: usize, rng: &mut Rng) -> Result<Graph
         return Err(Error::config("edges of a new node", attached, "at least 1, and less than there are nodes"));
     }
     let mut graph = GraphState::with_nodes(GraphKind::Undirected, n);
-    // The ends of all edges: each node occurs once per edge, so that a uniform draw is in proportion to
+    // The ends of all edges. Each node occurs once per edge of it, so that a uniform draw is in proportion to
     // degrees.
     let mut ends = Vec::with_capacity(2 * attached * (n - attached));
     let join = |graph: &mut GraphState, ends: &mut Vec<u32>, a: u32, b: u32| {
@@ -75,15 +75,15 @@ pub fn barabasi_albert(n: usize, attached: usize, rng: &mut Rng) -> Result<Graph
     Ok(graph)
 }
 
-/// Hard graphs for independent sets: cliques with random edges between them, near the point beyond which no
-/// independent set has a node of each clique.
+/// Settings of hard graphs for independent sets: cliques with random edges between them, near the point
+/// beyond which no independent set has a node of each clique.
 ///
 /// A graph is a random constraint problem of model RB (Xu and Li, *Exact Phase Transitions in Random
-/// Constraint Satisfaction Problems*, 2000): a clique for each variable, a node for each of its values, an
-/// edge for each pair of values that a constraint forbids. With `n` cliques of `k` nodes and tightness `p`
-/// there are `r n ln n - 1` constraints (rounded down) on two cliques each. Each constraint adds `p k^2`
-/// edges (rounded down) that don't exist yet. Here `r = a / -ln(1 - p)` and `k = n^a`. The generator is that
-/// of Karalias and Loukas (*Erdos Goes Neural*, 2020), from which Zhang et al. (2023) take their graphs.
+/// Constraint Satisfaction Problems*, 2000). It has a clique for each variable, a node for each value of the
+/// variable, and an edge for each pair of values that a constraint forbids. With `n` cliques of `k` nodes and
+/// tightness `p` there are `r n ln n - 1` constraints (rounded down), each on two cliques, with `r = a /
+/// -ln(1 - p)` and `k = n^a`. Each constraint adds `p k^2` new edges (rounded down). The generator is that of
+/// Karalias and Loukas (*Erdos Goes Neural*, 2020), from which Zhang et al. (2023) take their graphs.
 ///
 /// ```
 /// use gfn::Rng;
@@ -94,13 +94,15 @@ pub fn barabasi_albert(n: usize, attached: usize, rng: &mut Rng) -> Result<Graph
 /// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct RbModel {
-    /// The range of the number of cliques.
+    /// The range from which the number of cliques is drawn.
     pub cliques: RangeInclusive<usize>,
-    /// The range of the number of nodes of a clique, which is equal for all cliques of a graph.
+    /// The range from which the number of nodes of a clique is drawn; all cliques of a graph have the same
+    /// number.
     pub clique_nodes: RangeInclusive<usize>,
-    /// The bounds of the share of pairs that a constraint forbids.
+    /// The bounds between which the tightness is drawn: the share of pairs of values that a constraint
+    /// forbids.
     pub tightness: [f64; 2],
-    /// The range of the number of nodes; a graph outside it is drawn again.
+    /// The range of the number of nodes of a graph; sizes outside it are drawn again.
     pub nodes: RangeInclusive<usize>,
 }
 
@@ -137,11 +139,12 @@ impl RbModel {
         Ok(())
     }
 
-    /// Draws a graph. Nodes `i k..(i + 1) k` are clique `i`.
+    /// Draws a graph whose nodes `i k..(i + 1) k` are clique `i`.
     ///
     /// # Errors
-    /// [`Error::Config`] for fewer than two cliques or nodes of a clique, for a range that is empty or that
-    /// no drawn graph lies in, and for a tightness that isn't above 0 and at most 1.
+    /// [`Error::Config`] for fewer than two cliques or fewer than two nodes of a clique, for an empty range,
+    /// for a range of nodes that no combination of cliques meets, and for a tightness that isn't above 0 and
+    /// at most 1.
     pub fn draw(&self, rng: &mut Rng) -> Result<GraphState> {
         self.check()?;
         loop {
@@ -157,7 +160,7 @@ impl RbModel {
 fn rb_graph(n: usize, k: usize, p: f64, rng: &mut Rng) -> Result<GraphState> {
     let (cliques, values) = (n as f64, k as f64);
     let r = values.ln() / cliques.ln() / -(1.0 - p).ln();
-    // A tightness of 1 makes r 0.
+    // A tightness of 1 makes r 0, so the number of constraints would be negative.
     let constraints = (r * cliques * cliques.ln() - 1.0).max(0.0) as usize;
     let forbidden = (p * values * values) as usize;
     let mut graph = GraphState::with_nodes(GraphKind::Undirected, n * k);

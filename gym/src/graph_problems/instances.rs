@@ -1,4 +1,4 @@
-//! Lists of input graphs.
+//! Lists of input graphs of graph problems.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -38,8 +38,8 @@ impl Instances {
     /// Builds a list of these graphs, in this order.
     ///
     /// # Errors
-    /// [`Error::Contract`] for a graph that is directed, or has classes or attributes: no problem here reads
-    /// them.
+    /// [`Error::Contract`] for a graph that is directed, or has classes or attributes, because no problem
+    /// here uses them.
     pub fn new(graphs: Vec<GraphState>) -> Result<Self> {
         for (k, graph) in graphs.iter().enumerate() {
             let wrong = match () {
@@ -56,8 +56,8 @@ impl Instances {
         Ok(Self { graphs })
     }
 
-    /// Reads the graphs of a file as [`read_graphs`] does: graph6, edge lists, and DIMACS, METIS and other
-    /// layouts, which it recognises by their content.
+    /// Reads the graphs of a file as [`read_graphs`] does: graph6, edge lists, DIMACS, METIS and other
+    /// formats, which it recognises by their content.
     ///
     /// # Errors
     /// The errors of [`read_graphs`] and [`new`](Self::new).
@@ -65,8 +65,8 @@ impl Instances {
         Self::new(read_graphs(path)?)
     }
 
-    /// Reads the single graph of a file with the names of its nodes, as [`NamedGraph::from_edges`] does.
-    /// Nodes of graph6 and of this library's edge lists are named by their numbers.
+    /// Reads the single graph of a file with the names of its nodes, as [`NamedGraph::from_edges`] does. The
+    /// nodes of graph6 and of this library's edge lists are named by their numbers.
     ///
     /// # Errors
     /// The errors of [`read`](Self::read) and [`NamedGraph::from_edges`]; [`Error::File`] unless the file
@@ -75,7 +75,7 @@ impl Instances {
         let path = path.as_ref();
         let text = std::fs::read(path).map_err(|source| Error::io(path, source))?;
         let is_graph6 = GraphFormat::of_path(path) == GraphFormat::Graph6 || GraphFormat::Graph6.read(&text).is_ok();
-        // The library's own format is recognised by its first word.
+        // Files in this library's format are recognised by the first words of a line.
         let is_ours = text.split(|&byte| byte == b'\n').any(|line| {
             let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii_start();
             [&b"graph directed"[..], b"graph undirected"].iter().any(|head| line.starts_with(head))
@@ -90,8 +90,8 @@ impl Instances {
         Ok(NamedGraph { graph: graph.clone(), names, has_weights: false })
     }
 
-    /// Lists a graph of each isomorphism class of graphs of `n` nodes: 1, 1, 2, 4, 11, 34, 156, 1,044 and
-    /// 12,346 of 0 to 8 nodes (OEIS A000088).
+    /// Lists one graph of each isomorphism class of graphs of `n` nodes: 1, 1, 2, 4, 11, 34, 156, 1,044 and
+    /// 12,346 graphs of 0 to 8 nodes (OEIS A000088).
     ///
     /// # Errors
     /// [`Error::Config`] for more than 8 nodes.
@@ -100,7 +100,8 @@ impl Instances {
             return Err(Error::config("nodes of listed graphs", n, "at most 8 (12,346 graphs)"));
         }
         let mut graphs = vec![GraphState::with_nodes(GraphKind::Undirected, 0)];
-        // Removing the last node of a graph leaves a graph, so every graph extends a graph with a node less.
+        // Removing the last node of a graph leaves a graph, so every graph extends a graph with one node
+        // fewer.
         for last in 0..n as u32 {
             let mut grown = Vec::with_capacity(graphs.len() << last);
             for graph in &graphs {
@@ -118,13 +119,13 @@ impl Instances {
         Ok(Self { graphs })
     }
 
-    /// The graphs.
+    /// The graphs of the list.
     #[must_use]
     pub fn graphs(&self) -> &[GraphState] {
         &self.graphs
     }
 
-    /// Returns the graphs of both lists, the other list's last.
+    /// Returns the graphs of both lists: first those of this list, then those of the other.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.graphs.extend(other.graphs);
@@ -145,7 +146,8 @@ impl Instances {
         self.retain(|key| !known.contains(&key))
     }
 
-    /// Returns the complements, in the same order: each pair of nodes has an edge if it had none.
+    /// Returns the complement of each graph, in the same order. It has an edge between two nodes if and only
+    /// if the graph has none.
     ///
     /// A clique of a graph is an independent set of its complement.
     ///

@@ -1,4 +1,4 @@
-//! The only action type: choosing a node, with the marks that follow from the choice.
+//! The only action type of graph problems: it chooses a node and sets the marks that follow from the choice.
 
 use gfn::env::Direction;
 use gfn::graph::{Adjacency, Anchor, GraphActionType, GraphSchema, GraphState, GraphView, Head, Move, Node, Semantics};
@@ -6,14 +6,14 @@ use gfn::{Error, Result};
 
 use super::Problem;
 
-/// The mark of a node, stored as its attribute 0.
+/// The mark of a node, which is stored as the node's attribute 0.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Mark {
-    /// Can still be chosen.
+    /// The node can still be chosen.
     Undecided,
-    /// Belongs to the solution (of a cut: is on the other side).
+    /// The node belongs to the solution (of a cut: it has changed sides).
     In,
-    /// Doesn't belong to the solution.
+    /// The node doesn't belong to the solution.
     Out,
 }
 
@@ -37,11 +37,12 @@ impl Mark {
     }
 }
 
-/// Marks a node as chosen, and others as the choice forces them to be; backward actions undo any choice.
+/// An action type that marks a node as chosen, and other nodes as the choice forces them to be. Backward
+/// actions undo the choice of any chosen node.
 ///
-/// Chosen nodes are in the solution, except for a dominating set, from which chosen nodes are removed. Any
-/// subset of a set of nodes that can be chosen can be chosen, too: the marks depend on the chosen nodes, not
-/// on the order.
+/// Chosen nodes are in the solution, except for a dominating set, from which chosen nodes are removed. If a
+/// set of nodes can be chosen, each of its subsets can be chosen as well. The marks depend on the set of
+/// chosen nodes, not on their order.
 ///
 /// ```
 /// use gfn::{env::Direction, graph::*};
@@ -86,7 +87,7 @@ impl GraphActionType for MarkNode {
 }
 
 impl MarkNode {
-    /// Returns the mark of chosen nodes.
+    /// Returns the mark that chosen nodes get.
     fn choice(self) -> Mark {
         if self.0 == Problem::DominatingSet { Mark::Out } else { Mark::In }
     }
@@ -108,7 +109,7 @@ impl MarkNode {
         chosen
     }
 
-    /// Marks all nodes for these chosen nodes.
+    /// Sets the marks of all nodes that follow from these chosen nodes.
     pub(super) fn mark(self, graph: &mut GraphState, chosen: &NodeSet) -> Result<()> {
         let marks = self.marks(graph, chosen);
         for (a, mark) in (0..).zip(marks) {
@@ -124,7 +125,8 @@ impl MarkNode {
     /// Returns the mark of each node that follows from these chosen nodes.
     pub(super) fn marks(self, graph: &GraphState, chosen: &NodeSet) -> Vec<Mark> {
         let (n, adjacency) = (graph.n_nodes(), graph.adjacency());
-        // The number of nodes near each node, itself included, that aren't out, for a dominating set.
+        // The number of nodes that can dominate each node: the node itself and its neighbours, unless they
+        // are out. It is needed for a dominating set only.
         let near: Vec<usize> = match self.0 {
             Problem::DominatingSet => {
                 (0..n).map(|a| adjacency.count(a) - chosen.common(adjacency, a) + usize::from(!chosen.has(a))).collect()
@@ -148,7 +150,7 @@ impl MarkNode {
     }
 }
 
-/// A set of nodes as bits, word by word like a row of an adjacency matrix.
+/// A set of nodes as bits, in words like those of a row of an adjacency matrix.
 pub(super) struct NodeSet(Vec<u64>);
 
 impl NodeSet {
@@ -169,7 +171,7 @@ impl NodeSet {
         self.0.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// Returns the number of nodes of the set that node `a` has an edge to.
+    /// Returns the number of nodes of the set that are neighbours of node `a`.
     fn common(&self, adjacency: &Adjacency, a: usize) -> usize {
         match adjacency.bits(a) {
             Some(bits) => self.0.iter().zip(bits).map(|(x, y)| (x & y).count_ones() as usize).sum(),

@@ -1,8 +1,8 @@
 //! Problems on input graphs: maximum independent set, maximum clique, minimum dominating set, maximum cut.
 //!
-//! Each input graph is an instance of one environment: a state is the graph with a mark on each node, a
+//! Each input graph is an instance of one environment. A state is the graph with a mark on each node. A
 //! solution is a set of nodes, and its reward is `exp(beta size)` (`exp(-beta size)` if small solutions are
-//! good). One policy learns `p(x | G)` for all graphs. The method is that of Zhang et al., *Let the Flows
+//! good). One policy learns `p(x | G)` for all graphs G. The method is that of Zhang et al., *Let the Flows
 //! Tell: Solving Graph Combinatorial Optimization Problems with GFlowNets*, 2023.
 //!
 //! | problem | a step | moves that it forces | it ends | solutions that can be built |
@@ -12,12 +12,12 @@
 //! | [`Problem::DominatingSet`] | a node goes out | nodes that the rest can't spare are in | when each node is in or out | all minimal dominating sets |
 //! | [`Problem::Cut`] | a node changes sides | none | at any time | all sets of nodes |
 //!
-//! The marks follow from the chosen nodes, in any order, so backward actions undo any of the choices. A node
-//! of a clique forces out the nodes that it has no edge to, which messages along edges don't reach; a network
-//! of `ConvKind::GinVirtual` sees them. A clique is also an independent set of the
-//! [complement](Instances::complements). Local search for one good solution, from a policy's samples or
-//! alone, is in the package `gfn-solver`. [`Problem::check`] returns the size of a set of nodes, or the
-//! reason why it is no solution, independently of the environment.
+//! The marks follow from the set of chosen nodes, whatever their order, so a backward action can undo the
+//! choice of any of them. A node of a clique forces out the nodes that it has no edge to, which messages
+//! along edges don't reach; a network of `ConvKind::GinVirtual` has a virtual node for this. A clique is also
+//! an independent set of the [complement](Instances::complements). Local search for one good solution, with
+//! or without a policy, is in the package `gfn-solver`. [`Problem::check`] returns the size of a set of
+//! nodes, or the reason why it is no solution, independently of the environment.
 //!
 //! ```
 //! use gfn::{Rng, env::{Env, StateGraph}, graph::GraphFormat};

@@ -1,12 +1,12 @@
-//! The exact largest clique and the exact largest independent set.
+//! The exact search for the largest clique and the largest independent set.
 
 use gfn::graph::GraphState;
 
-/// Finds the largest clique of a graph, by branch and bound; `None` if `max_branches` don't suffice to prove
-/// that it is the largest.
+/// Finds the largest clique of a graph, by branch and bound. Returns its nodes, ascending; `None` if more
+/// than `max_branches` branches are needed to prove that it is the largest.
 ///
-/// Bounds are greedy colourings (Tomita and Seki, *An Efficient Branch-and-Bound Algorithm for Finding a
-/// Maximum Clique*, 2003), on sets of nodes as bits (San Segundo et al. 2011). Only edges are read, no marks.
+/// The bounds are greedy colourings (Tomita and Seki, *An Efficient Branch-and-Bound Algorithm for Finding a
+/// Maximum Clique*, 2003), on sets of nodes as bits (San Segundo et al. 2011). Only edges matter, no marks.
 ///
 /// ```
 /// use gfn::graph::GraphFormat;
@@ -20,7 +20,8 @@ pub fn maximum_clique(graph: &GraphState, max_branches: u64) -> Option<Vec<u32>>
     CliqueSearch::new(graph, true, max_branches).run()
 }
 
-/// Finds the largest independent set of a graph: the [largest clique](maximum_clique) of the complement.
+/// Finds the largest independent set of a graph, which is the [largest clique](maximum_clique) of its
+/// complement.
 ///
 /// ```
 /// use gfn::{Rng, graph::GraphState};
@@ -34,13 +35,13 @@ pub fn maximum_independent_set(graph: &GraphState, max_branches: u64) -> Option<
     CliqueSearch::new(graph, false, max_branches).run()
 }
 
-/// A set of nodes, bit by bit.
+/// A set of nodes as bits, in the order of the search.
 type Bits = Vec<u64>;
 
 struct CliqueSearch {
-    /// The nodes that can be in a clique with each node, in the order of the search.
+    /// The nodes that can be in a clique with each node. Nodes are numbered in the order of the search.
     near: Vec<Bits>,
-    /// The nodes in the order of the search.
+    /// The graph's nodes in the order of the search.
     order: Vec<u32>,
     clique: Vec<usize>,
     best: Vec<usize>,
@@ -53,7 +54,7 @@ impl CliqueSearch {
         let joined = |a: u32, b: u32| a != b && graph.has_edge(a, b) == of_edges;
         let degree = |a: u32| (0..n as u32).filter(|&b| joined(a, b)).count();
         let mut order: Vec<u32> = (0..n as u32).collect();
-        // Nodes with many neighbours come first: they get the small colours, and are branched on last.
+        // Nodes with many neighbours come first: they get the first colours, and are branched on last.
         order.sort_by_key(|&a| std::cmp::Reverse(degree(a)));
         let near = order.iter().map(|&a| {
             let mut row = vec![0; n.div_ceil(64)];
@@ -80,13 +81,15 @@ impl CliqueSearch {
     }
 
     /// Extends the clique by some of these nodes, each of which has an edge to every node of the clique.
+    /// Returns `None` if the branches are used up.
     fn extend(&mut self, mut nodes: Bits) -> Option<()> {
         if self.clique.len() > self.best.len() {
             self.best.clone_from(&self.clique);
         }
         let coloured = self.colours(&nodes);
         for &(k, colours) in coloured.iter().rev() {
-            // Nodes of a clique have different colours.
+            // Nodes of a clique have different colours, so the number of colours bounds the size of a clique
+            // among the nodes that are left.
             if self.clique.len() + colours <= self.best.len() {
                 return Some(());
             }
@@ -100,8 +103,8 @@ impl CliqueSearch {
         Some(())
     }
 
-    /// Lists the nodes, each with the number of colours that suffice for it and the nodes before it, so that
-    /// no edge joins two nodes of a colour.
+    /// Lists the nodes by colour. Each node comes with the number of colours that it and the nodes before it
+    /// use. No edge joins two nodes of the same colour.
     fn colours(&self, nodes: &Bits) -> Vec<(usize, usize)> {
         let (mut left, mut out, mut colours) = (nodes.clone(), Vec::new(), 0);
         while left.iter().any(|word| *word != 0) {

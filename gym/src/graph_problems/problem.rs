@@ -1,4 +1,4 @@
-//! The problems, and the size of a set of nodes in each.
+//! The problems, and the sizes of their solutions.
 
 use gfn::graph::GraphState;
 use gfn::{Error, Result};
@@ -10,21 +10,21 @@ use super::{Mark, MarkNode};
 /// A problem on an input graph, whose solutions are sets of nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Problem {
-    /// The largest set of nodes of which no two share an edge.
+    /// Finds the largest set of nodes of which no two share an edge.
     IndependentSet,
-    /// The largest set of nodes of which any two share an edge.
+    /// Finds the largest set of nodes of which any two share an edge.
     Clique,
-    /// The smallest set of nodes such that each other node has an edge to a node of the set.
+    /// Finds the smallest set of nodes such that each other node has an edge to a node of the set.
     DominatingSet,
-    /// The nodes on one of two sides, such that the number of edges between the sides is as large as
+    /// Finds the nodes on one of two sides, such that the number of edges between the sides is as large as
     /// possible.
     Cut,
 }
 
 impl Problem {
-    /// The nodes of the solution that a finished state of [`GraphProblem`](super::GraphProblem) stands for,
-    /// ascending; for an unfinished state, the nodes so far (of a dominating set: all nodes that haven't been
-    /// removed).
+    /// Returns the nodes of the solution that a finished state of [`GraphProblem`](super::GraphProblem)
+    /// holds, ascending. An unfinished state gives the nodes chosen so far (of a dominating set: all nodes
+    /// that haven't been removed).
     #[must_use]
     pub fn solution(self, state: &GraphState) -> Vec<u32> {
         let counts = |node| match self {
@@ -35,7 +35,7 @@ impl Problem {
     }
 
     /// Returns the state of [`GraphProblem`](super::GraphProblem) whose [`solution`](Self::solution) so far
-    /// are these nodes: the graph with the marks that follow from them.
+    /// consists of these nodes: the graph with the marks that follow from them.
     ///
     /// # Errors
     /// [`Error::Contract`] for a node that the graph doesn't have.
@@ -69,9 +69,10 @@ impl Problem {
         if self.is_minimised() { size < other } else { size > other }
     }
 
-    /// The size of a solution: the number of its nodes, or of the edges that a cut cuts.
+    /// Checks that a set of nodes is a solution and returns its size: the number of its nodes, or of the
+    /// edges that a cut cuts.
     ///
-    /// Only the graph's edges and the list are read: no marks, no environment.
+    /// The check uses only the graph's edges and the list of nodes, neither marks nor an environment.
     ///
     /// ```
     /// use gfn::graph::GraphFormat;

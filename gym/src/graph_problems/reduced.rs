@@ -1,4 +1,4 @@
-//! The part of a state that its future depends on.
+//! The part of a state of a graph problem that the future and the size of its solution depend on.
 
 use gfn::graph::{GraphState, ReducedGraph};
 
@@ -7,9 +7,9 @@ use super::{Mark, Problem};
 /// Returns the part of a state that a policy sees under
 /// [`GraphProblem::for_size`](super::GraphProblem::for_size).
 ///
-/// Chosen nodes stay, without the edges that no longer matter, because their number matters: to the
-/// solution's size, and to P_B, which divides a solution's reward among the orders in which it is built.
-/// Nodes that a dominating set must have stay for its size.
+/// Chosen nodes stay in this part, without edges that no longer matter, because their number matters: for the
+/// solution's size, and for P_B, which divides a solution's reward among the orders in which it is built.
+/// Nodes that a dominating set must have stay because they count for its size.
 pub(super) fn reduced(problem: Problem, graph: &GraphState) -> ReducedGraph {
     let marks: Vec<Mark> = graph.nodes().map(Mark::of).collect();
     let is = |a: u32, mark| marks[a as usize] == mark;

@@ -6,10 +6,11 @@ use gfn::runtime::Threads;
 use super::{Mark, Problem};
 use crate::rewards::positive;
 
-/// `log R = beta size`, with a minus if the smallest solution is the best; also for unfinished states.
+/// A reward of solutions and of unfinished states: `log R = beta size`, or `-beta size` if the smallest
+/// solution is the best.
 ///
-/// The size is that of [`Problem::check`]. An unfinished state has the size of its solution so far, as
-/// forward-looking objectives need it (Pan et al. 2023; Zhang et al. 2023, section 3.3).
+/// The size is that of [`Problem::check`]. An unfinished state has the size of its solution so far, which
+/// forward-looking objectives use (Pan et al. 2023; Zhang et al. 2023, section 3.3).
 ///
 /// If beta is a condition of the policy, pass the reward at beta = 1 to a `ConditionedReward` of the package
 /// `gfn-extras`:

@@ -1,8 +1,8 @@
 use gfn::env::{Direction, VectorEnv, VectorRules, VectorStates};
 use gfn::{Error, Result};
 
-/// The integer points `0..height` in `ndim` dimensions, reached from the origin one step along one axis at a
-/// time; any point can be finished.
+/// A grid of the points with integer coordinates `0..height` in `ndim` dimensions. Points are reached from
+/// the origin by steps of one along one axis, and any point can be finished.
 ///
 /// Forward slots: `0..ndim` raise that coordinate by one, `ndim` exits. Backward slots: `0..ndim` lower that
 /// coordinate. Keys are indices in lexicographic order, the last coordinate fastest:
@@ -67,7 +67,7 @@ impl HyperGrid {
         self.n_states
     }
 
-    /// Returns the points of these keys.
+    /// Returns the points with these keys.
     ///
     /// # Errors
     /// [`Error::Config`] for a key that no point has.
@@ -94,7 +94,7 @@ impl HyperGrid {
         point.len() == self.ndim && point.iter().all(|&x| u32::from(x) < self.height)
     }
 
-    /// The largest coordinate.
+    /// The largest value of a coordinate.
     fn top(&self) -> u16 {
         (self.height - 1) as u16
     }

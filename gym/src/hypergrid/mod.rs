@@ -1,7 +1,7 @@
 //! The hyper-grid of Bengio et al. (*Flow Network based Generative Models*, 2021): the first tensor-state
 //! environment.
 //!
-//! One environment, [`HyperGrid`], and a family of rewards on its points. With `a_d = |x_d / (H - 1) - 1/2|`
+//! The package has one environment, [`HyperGrid`], and a family of rewards on its points.
 //! on a grid of `D` dimensions and height `H`:
 //!
 //! | [`RewardKind`] | reward | modes | log Z in closed form | number of modes |
@@ -17,12 +17,13 @@
 //! | `corrupted`: [`GridReward::with_corruption`] | another reward with part of its tiers moved to random points | as many tiers as there | no | no |
 //! | (not of the list) [`ConditionalReward`] | from flat to original by a condition in `[0, 1]` | the bands | yes, for each condition | closed form |
 //!
-//! All but the last are [`GridReward`]s, chosen by [`RewardKind`] and [`Preset`]. [`GridReward::totals`] sums
-//! over all points if no closed form exists.
+//! All of these rewards except the last are [`GridReward`]s, chosen by [`RewardKind`] and [`Preset`].
+//! [`GridReward::totals`] sums over all points if no closed form exists.
 //!
-//! **Zero.** Balance objectives need `log R`, so no reward is 0: `r0` below [`REWARD_FLOOR`], 1e-12, stands
-//! for that floor. All figures (rewards, log Z) are of the reward so floored. A floor counts on large grids:
-//! 64^10 points of 1e-12 sum to a million. A larger `r0` states the worth of the rest of the grid openly.
+//! **Zero.** Balance objectives need `log R`, so no reward is 0: an `r0` below [`REWARD_FLOOR`], 1e-12, is
+//! replaced by that floor. All rewards and log Z are computed with the replaced `r0`. The floor matters on
+//! large grids: 64^10 points of 1e-12 sum to a million. Choose a larger `r0` to state the reward of the
+//! points without bonus explicitly.
 
 mod env;
 mod reward;

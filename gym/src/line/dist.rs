@@ -15,10 +15,10 @@ use crate::continuous::{check_mixture, check_no_exit_bias, check_rows, check_wid
 /// so a wide Gaussian replaces it.
 const WIDE: f64 = 3.0;
 
-/// Mixtures of Gaussians on the length of a step.
+/// Settings of the mixtures of Gaussians that the length of a step follows.
 ///
-/// A network gives `3 K` numbers for each state: `K` logits, `K` means, and `K` raw deviations; a deviation
-/// is `min_std + (max_std - min_std) sigmoid(raw)`.
+/// A network gives `3 K` outputs for each state: `K` logits, `K` means, and `K` raw deviations. A standard
+/// deviation is `min_std + (max_std - min_std) sigmoid(raw)`.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct NormalMixtures {
     /// The number of components, K.
@@ -39,10 +39,10 @@ impl NormalMixtures {
     }
 }
 
-/// P_F or P_B of the line: the length of a step follows a mixture of Gaussians; the backward step from step 1
-/// has no alternative.
+/// The distribution of P_F or P_B on the line: the length of a step follows a mixture of Gaussians. The
+/// backward step from time 1 always leads to 0.
 ///
-/// Without a network a step is Gaussian with mean 0 and deviation 3.
+/// Without a network the length of a step is Gaussian with mean 0 and standard deviation 3.
 #[derive(Debug)]
 pub struct LineDist {
     env: Line,
@@ -52,7 +52,7 @@ pub struct LineDist {
 }
 
 impl LineDist {
-    /// Builds the distribution that a network's outputs `[states, 3 K]` stand for.
+    /// Builds the distribution from the outputs of a network, `[states, 3 K]`.
     ///
     /// # Errors
     /// [`Error::Shape`] for states or outputs of another shape, [`Error::Config`] for invalid settings.
@@ -78,7 +78,7 @@ impl LineDist {
         }
     }
 
-    /// Builds Gaussian steps that are equal in all states.
+    /// Builds the distribution without a network: steps are N(0, 3^2) in all states.
     #[must_use]
     pub fn uniform(env: Line, direction: Direction, states: Reals) -> Self {
         Self { env, direction, states, heads: None }
@@ -88,7 +88,7 @@ impl LineDist {
         self.direction == Direction::Backward && self.env.is_forced_back(state)
     }
 
-    /// Draws the length of a step from one state.
+    /// Draws the length of a step from the mixture of one state.
     fn draw(
         mixtures: &NormalMixtures,
         values: &[f64],
@@ -98,7 +98,7 @@ impl LineDist {
     ) -> Result<f64> {
         let (k, temperature) = (mixtures.components, exploration.temperature());
         let component = component(row, &values[..k], temperature, rng)?;
-        // A Gaussian density to the power 1 / T is a Gaussian with T times the variance.
+        // A Gaussian density to the power 1 / T is, normalised, a Gaussian with T times the variance.
         let std = mixtures.std(finite(row, values[2 * k + component])?) * temperature.sqrt();
         let std = std.hypot(exploration.noise());
         Ok(finite(row, values[k + component])? + std * rng.normal())
@@ -108,9 +108,9 @@ impl LineDist {
 impl Distribution for LineDist {
     type Actions = Reals;
 
-    /// Draws a step of the wide Gaussian, N(0, 3^2), with probability epsilon. The temperature divides logits
-    /// and multiplies variances, and the noise is added to every deviation in quadrature. An exit bias is
-    /// refused, because there is no exit.
+    /// Draws a step from the wide Gaussian, N(0, 3^2), with probability epsilon. The temperature divides
+    /// logits and multiplies variances, and the noise is added to every standard deviation in quadrature. An
+    /// exit bias is refused, because there is no exit.
     fn sample(&self, rows: &[usize], exploration: &Exploration, rng: &mut Rng) -> Result<Reals> {
         check_width(&self.states, 2)?;
         check_rows(self.states.len(), rows, None)?;

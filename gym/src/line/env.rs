@@ -7,12 +7,12 @@ use tch::{Device, Kind, Tensor};
 use super::{LineDist, LineUniform};
 use crate::continuous::{check_widths, read_actions};
 
-/// The real line, crossed in a fixed number of steps of any length, from 0 (torchgfn's `Line`).
+/// The real line, crossed from 0 in a fixed number of steps of any length (torchgfn's `Line`).
 ///
 /// A state is a position and the number of steps made, `[x, t]`. An action is one number: the position that
 /// the step leads to (forwards) or came from (backwards). There is no exit: the last step ends the
-/// trajectory. The backward step from step 1 leads to 0, with probability 1. (torchgfn leaves the number of
-/// steps to the policy; here the environment keeps it.)
+/// trajectory. The backward step from time 1 leads to 0, with probability 1. (torchgfn's policy ends a
+/// trajectory after a number of steps; here the environment does so.)
 ///
 /// ```
 /// use gfn::env::{Direction, Env, Reals};
@@ -49,7 +49,7 @@ impl Line {
         self.n_steps
     }
 
-    /// Returns `true` if the backward step from a state undoes the first step: it leads to 0, at time 0.
+    /// Returns `true` if the backward step from a state undoes the first step, so that it must lead to 0.
     pub(super) fn is_forced_back(&self, state: &[f64]) -> bool {
         state[1] == 1.0
     }
@@ -57,7 +57,7 @@ impl Line {
     /// Checks that each action can be taken in its state.
     ///
     /// # Errors
-    /// [`Error::Shape`] for states or actions of another width; [`Error::IllegalStep`] for the first step
+    /// [`Error::Shape`] for states or actions of another width; [`Error::IllegalStep`] for the first action
     /// that isn't permitted.
     pub fn check(&self, direction: Direction, states: &Reals, actions: &Reals) -> Result<()> {
         check_widths(states, actions, [2, 1])?;
@@ -133,7 +133,7 @@ impl ReplayEnv for Line {
         self.check(Direction::Forward, states, actions)
     }
 
-    /// Returns the previous position on a path to 0 in equal steps.
+    /// Returns the previous position of a trajectory that leads from 0 to each state in equal steps.
     fn way_back(&self, states: &Reals) -> Result<Reals> {
         let mut back = self.no_actions();
         for (row, state) in states.rows().enumerate() {

@@ -9,7 +9,7 @@ use tch::{Device, Kind, Tensor};
 use super::{Line, LineDist, NormalMixtures};
 use crate::continuous::{MixturePolicyConfig, Perceptrons, check_no_conditions, check_width};
 
-/// Gaussian steps in both directions, without parameters: see [`LineDist::uniform`].
+/// A policy of Gaussian steps in both directions, without parameters: see [`LineDist::uniform`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LineUniform;
 
@@ -30,8 +30,8 @@ impl Policy<Line> for LineUniform {
 pub type LinePolicyConfig = MixturePolicyConfig<NormalMixtures>;
 
 impl Default for LinePolicyConfig {
-    /// Returns three hidden layers of 64 with ELU, P_F and P_B on one torso, mixtures of two normal
-    /// components with standard deviations from 0.1 to 2, no flow head, and a log Z that starts at 0.
+    /// Returns three hidden layers of 64 with ELU, P_F and P_B on one torso, mixtures of two Gaussians with
+    /// standard deviations from 0.1 to 2, no state-flow head, and log Z from 0.
     fn default() -> Self {
         Self {
             mlp: MlpConfig { hidden: vec![64; 3], activation: Activation::Elu, ..MlpConfig::default() },
@@ -42,7 +42,7 @@ impl Default for LinePolicyConfig {
     }
 }
 
-/// A perceptron on position and time as the policy of the [line](Line).
+/// A policy of the [line](Line): a perceptron on position and time.
 ///
 /// ```
 /// use gfn::{Rng, objective::TrajectoryBalance, train::{Trainer, TrainerConfig}};
@@ -71,7 +71,8 @@ impl LinePolicy {
         Ok(Self { mixtures: config.mixtures, networks })
     }
 
-    /// Returns the network's input: position, and the share of the steps made, `[states, 2]`.
+    /// Returns the network's inputs, `[states, 2]`: the position, and the number of steps made divided by the
+    /// number of all steps.
     fn inputs(&self, env: &Line, states: &Reals) -> Tensor {
         let scale = 1.0 / env.n_steps() as f64;
         let values: Vec<f64> = states.rows().flat_map(|state| [state[0], state[1] * scale]).collect();

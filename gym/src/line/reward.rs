@@ -4,8 +4,8 @@ use gfn::env::{Reals, Reward};
 use gfn::tensor::log_sum_exp;
 use gfn::{Error, Result};
 
-/// A sum of Gaussian densities, each of weight 1: R(x) = sum_i N(x; mean_i, std_i), so Z is the number of
-/// modes.
+/// A sum of Gaussian densities, each of weight 1: R(x) = sum_i N(x; mean_i, std_i). Z is therefore the number
+/// of modes.
 ///
 /// ```
 /// use gfn_gym::line::LineReward;
@@ -17,11 +17,11 @@ pub struct LineReward {
 }
 
 impl LineReward {
-    /// Builds a reward from means and standard deviations.
+    /// Builds a reward from the mean and the standard deviation of each mode.
     ///
     /// # Errors
-    /// [`Error::Config`] for no mode, for a mean that isn't finite, and for a deviation that isn't positive
-    /// and finite.
+    /// [`Error::Config`] for no mode, for a mean that isn't finite, and for a standard deviation that isn't
+    /// positive and finite.
     pub fn new(modes: impl IntoIterator<Item = (f64, f64)>) -> Result<Self> {
         let modes: Vec<_> = modes.into_iter().collect();
         let wrong = modes.iter().find(|(mean, std)| !(mean.is_finite() && std.is_finite() && *std > 0.0));
@@ -49,7 +49,7 @@ impl LineReward {
 }
 
 impl Default for LineReward {
-    /// Returns torchgfn's example: modes at 2 and 5, with deviations of 0.5.
+    /// Returns torchgfn's example: modes at 2 and 5, with standard deviations of 0.5.
     fn default() -> Self {
         Self { modes: vec![(2.0, 0.5), (5.0, 0.5)] }
     }

@@ -4,19 +4,19 @@ use gfn::{Error, Result};
 /// Forests of rooted binary trees over `n` species: an action joins two trees under a new root, until one
 /// tree is left.
 ///
-/// A tree is identified by its smallest species, and an inner node by the larger of its two children's
-/// smallest species, which no other inner node of the forest has. Two forests are equal if and only if their
-/// states are.
+/// A tree is identified by its smallest species. An inner node is named after the larger of its two
+/// children's smallest species; no other inner node of the forest has this name. Two forests are equal if and
+/// only if their states are.
 ///
-/// *States.* `2 n - 1` entries, `n` values (`KHot::new(env.entries(), env.n())`): the parent of each of the
-/// species `0..n`, then of each of the inner nodes `1..n`, by the parent's name; 0 for a root, and for an
-/// inner node that doesn't exist.
-/// *Forward slots.* `b (b - 1) / 2 + a` joins the trees of the smallest species `a < b`. *Backward slots.*
-/// `0..n` split the root of the tree of that smallest species.
+/// *States.* `2 n - 1` entries of `n` values (`KHot::new(env.entries(), env.n())`): the name of the parent of
+/// each of the species `0..n`, then of the parent of each of the inner nodes `1..n`. An entry is 0 for a
+/// root, and for an inner node that doesn't exist.
+/// *Forward slots.* `b (b - 1) / 2 + a` joins the trees whose smallest species are `a < b`. *Backward slots.*
+/// `0..n`: slot `a` splits the root of the tree whose smallest species is `a`.
 /// *End.* No exit action: the last join ends the trajectory.
 ///
-/// gfnx keeps the order of joins in its states' node numbers; here all orders that lead to one forest lead to
-/// one state.
+/// gfnx keeps the order of joins in its states' node numbers. Here all orders of joins that lead to one
+/// forest lead to one state.
 ///
 /// ```
 /// use gfn::env::{Direction, Env, Slots};
@@ -67,7 +67,7 @@ impl PhyloTree {
     /// if it passes `u64`.
     #[must_use]
     pub fn n_states(&self) -> Option<u64> {
-        // y(m) = (2 m - 1) y(m - 1) + y(m - 2).
+        // The number of states for m + 1 species is y(m) = (2 m - 1) y(m - 1) + y(m - 2).
         let (mut before, mut now) = (1u64, 1u64);
         for m in 1..self.n as u64 {
             (before, now) = (now, now.checked_mul(2 * m - 1)?.checked_add(before)?);
@@ -81,21 +81,21 @@ impl PhyloTree {
         (2..self.n as u64).try_fold(1u64, |product, k| product.checked_mul(2 * k - 1))
     }
 
-    /// Returns the forward slot that joins the trees of these two smallest species.
+    /// Returns the forward slot that joins the trees whose smallest species are `a` and `b`.
     #[must_use]
     pub fn join_slot(a: u32, b: u32) -> u32 {
         let (low, high) = (a.min(b), a.max(b));
         high * high.saturating_sub(1) / 2 + low
     }
 
-    /// Lists all trees, by attaching each species in turn to every edge of the trees of the species before;
+    /// Lists all trees, by attaching each species in turn to every edge of the trees of the earlier species;
     /// `None` beyond 8 species.
     #[must_use]
     pub fn all_trees(&self) -> Option<VectorStates> {
         if self.n > Self::MAX_LISTED {
             return None;
         }
-        // The tree of species 0.
+        // The only tree so far is that of species 0.
         let mut trees = vec![vec![0u16; self.entries()]];
         for species in 1..self.n {
             let mut grown = Vec::new();
@@ -134,20 +134,20 @@ impl PhyloTree {
         }
     }
 
-    /// Returns the entry of the inner node with this name.
+    /// Returns the index of the entry of the inner node with this name.
     fn inner(&self, name: usize) -> usize {
         self.n - 1 + name
     }
 
-    /// Returns the name of the inner node of this entry; `None` for a species.
+    /// Returns the name of the inner node with this entry; `None` for a species.
     pub(super) fn name(&self, node: usize) -> Option<usize> {
         (node >= self.n).then(|| node + 1 - self.n)
     }
 
-    /// Returns the entry of the root above a species.
+    /// Returns the index of the entry of the root above a species.
     pub(super) fn root(&self, row: &[u16], species: usize) -> usize {
         let mut node = species;
-        // No forest is higher than `n`; a row from outside that is no forest may contain a cycle.
+        // No path in a forest is longer than `n`. A row from outside that is no forest may contain a cycle.
         for _ in 0..self.n {
             match row[node] {
                 0 => break,
@@ -157,14 +157,14 @@ impl PhyloTree {
         node
     }
 
-    /// Returns the children's entries of each inner node, by name, the child with the smaller species first.
-    /// Returns `None` for a row that is no forest of binary trees with inner nodes named as joins name them,
-    /// by the second tree's smallest species.
+    /// Returns the entries of the two children of each inner node, indexed by its name; the child with the
+    /// smaller species comes first. Returns `None` for a row that is no forest of binary trees whose inner
+    /// nodes are named by the larger of their children's smallest species.
     pub(super) fn children(&self, row: &[u16]) -> Option<Vec<Vec<usize>>> {
         let mut children: Vec<Vec<usize>> = vec![Vec::new(); self.n];
         let mut first = vec![0; self.n];
-        // Climbing from each species in turn, up to the first node that an earlier climb reached, meets the
-        // smaller child first.
+        // Each species climbs in turn, up to the first node that an earlier species reached. Therefore a node
+        // meets the child with the smaller species first.
         for species in 0..self.n {
             let mut node = species;
             loop {
@@ -263,7 +263,7 @@ impl VectorRules for PhyloTree {
 }
 
 impl PhyloTree {
-    /// Returns the smallest species `a < b` of a forward slot.
+    /// Returns the smallest species `a < b` of the trees that a forward slot joins.
     fn pair(&self, slot: usize) -> Option<(usize, usize)> {
         let b = (1..self.n).find(|b| slot < b * (b + 1) / 2)?;
         Some((slot - b * (b - 1) / 2, b))

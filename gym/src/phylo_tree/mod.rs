@@ -1,5 +1,5 @@
-//! Phylogenetic trees by parsimony (Zhou et al., *PhyloGFN*, ICLR 2024): rooted trees over species, joined
-//! from the leaves up.
+//! Phylogenetic trees by parsimony (Zhou et al., *PhyloGFN*, ICLR 2024): rooted trees over species, built by
+//! joining trees from the leaves up.
 
 mod env;
 mod newick;

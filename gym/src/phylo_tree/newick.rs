@@ -4,7 +4,7 @@ use gfn::{Error, Result};
 
 use super::PhyloTree;
 
-/// A token of a Newick text.
+/// A token of a Newick text: a bracket, a comma, a semicolon, or a word.
 enum Token<'a> {
     Open,
     Close,
@@ -13,7 +13,7 @@ enum Token<'a> {
     Word(&'a str),
 }
 
-/// Splits a text into tokens, without blanks.
+/// Splits a text into tokens; blanks around them are dropped.
 fn tokens(text: &str) -> Vec<Token<'_>> {
     let (mut out, mut rest) = (Vec::new(), text.trim());
     while let Some(first) = rest.chars().next() {
@@ -31,7 +31,7 @@ fn tokens(text: &str) -> Vec<Token<'_>> {
 }
 
 impl PhyloTree {
-    /// Reads the state of one whole tree from Newick text with species as numbers. Lengths of branches and
+    /// Reads the state of one whole tree from Newick text in which species are numbers. Branch lengths and
     /// names of inner nodes are skipped.
     ///
     /// ```
@@ -50,7 +50,7 @@ impl PhyloTree {
             Error::config("a tree", problem, "one rooted binary tree of all species, such as `((0,2),(1,3));` of four")
         };
         let mut row = vec![0; self.entries()];
-        // The trees so far of each open parenthesis: the smallest species and the root's entry.
+        // The trees read so far in each open parenthesis, each as its smallest species and its root's entry.
         let (mut open, mut seen) = (vec![Vec::new()], vec![false; self.n()]);
         let (mut follows_tree, mut has_ended) = (false, false);
         for token in tokens(text) {
@@ -68,7 +68,7 @@ impl PhyloTree {
                     open.last_mut().into_iter().for_each(|outer| outer.push((low, self.n() - 1 + name)));
                 }
                 Token::End => has_ended = true,
-                // The word is a length or a name after a tree.
+                // A word after a tree is a branch length or the name of an inner node.
                 Token::Word(_) if follows_tree => {}
                 Token::Word(word) => {
                     let number = word.split(':').next().unwrap_or_default().trim();

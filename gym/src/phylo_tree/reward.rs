@@ -6,11 +6,11 @@ use gfn::{Error, Result};
 use super::PhyloTree;
 use crate::rewards;
 
-/// `log R = (offset - parsimony) / temperature`, the parsimony being the fewest mutations by which a tree
-/// explains its species' sequences (Fitch, *Toward Defining the Course of Evolution*, 1971).
+/// A reward `log R = (offset - parsimony) / temperature`. The parsimony is the smallest number of mutations
+/// by which a tree explains its species' sequences (Fitch, *Toward Defining the Course of Evolution*, 1971).
 ///
-/// A forest's parsimony is the sum over its trees, so that partial states have a reward, too
-/// ([`partial_log_reward`](Reward::partial_log_reward)): each join adds the mutations at its root.
+/// A forest's parsimony is the sum over its trees, so that unfinished states have a partial reward, too
+/// ([`partial_log_reward`](Reward::partial_log_reward)). Each join adds the mutations at its root.
 ///
 /// ```
 /// use gfn::env::Reward;
@@ -24,7 +24,8 @@ use crate::rewards;
 #[derive(Clone, PartialEq, Debug)]
 pub struct ParsimonyReward {
     env: PhyloTree,
-    /// The states that each species may have at each site, a bit per state, `[n, sites]`.
+    /// The nucleotides (or other characters) that each species may have at each site, a bit per character,
+    /// `[n, sites]`.
     sets: Vec<u8>,
     sites: usize,
     offset: f64,
@@ -32,13 +33,13 @@ pub struct ParsimonyReward {
 }
 
 impl ParsimonyReward {
-    /// Builds the reward from sequences of sites, one sequence per species, of equal length. A site is the
-    /// set of the states that it may be in, a bit per state.
+    /// Builds the reward from sequences of equal length, one per species. A site of a sequence is the set of
+    /// the characters that it may have, a bit per character.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there is one sequence per species, all of one length, which is at least 1;
-    /// [`Error::Config`] for a site without a state, and unless `offset` is finite and `temperature` is
-    /// positive and finite.
+    /// [`Error::Shape`] unless there is one sequence per species, all of the same length, which is at least
+    /// 1; [`Error::Config`] for a site without a possible character, and unless `offset` is finite and
+    /// `temperature` is positive and finite.
     pub fn new<S: AsRef<[u8]>>(env: &PhyloTree, sequences: &[S], offset: f64, temperature: f64) -> Result<Self> {
         let sites = sequences.first().map_or(0, |sequence| sequence.as_ref().len());
         let other = sequences.iter().map(|sequence| sequence.as_ref().len()).find(|&len| len != sites);
@@ -64,8 +65,8 @@ impl ParsimonyReward {
         Ok(Self { env: *env, sets, sites, offset, temperature: rewards::positive("temperature", temperature)? })
     }
 
-    /// Builds the reward from sequences of DNA or RNA in the letters of IUPAC: an ambiguous letter is the set
-    /// of its bases; a gap (`-`), `?` and `N` are all bases.
+    /// Builds the reward from sequences of DNA or RNA in the letters of IUPAC. An ambiguous letter stands for
+    /// the set of its bases; a gap (`-`), `?` and `N` stand for all bases.
     ///
     /// # Errors
     /// [`Error::Config`] for another letter, and the errors of [`new`](Self::new).
@@ -75,7 +76,8 @@ impl ParsimonyReward {
         Self::new(env, &sets, offset, temperature)
     }
 
-    /// The smallest number of mutations that explains each state: the sum over the trees of a forest.
+    /// Returns the smallest number of mutations that explains each state: the sum over the trees of its
+    /// forest.
     ///
     /// # Errors
     /// [`Error::Shape`] for states of another number of species; [`Error::Contract`] for a row that is no
@@ -98,7 +100,8 @@ impl ParsimonyReward {
         })
     }
 
-    /// Returns the states of a node that need the fewest mutations below it, and adds that number to `total`.
+    /// Returns the set of characters of a node at each site that need the fewest mutations below it, and adds
+    /// the number of these mutations to `total`.
     fn fitch(&self, children: &[Vec<usize>], node: usize, total: &mut u64) -> Vec<u8> {
         let Some(name) = self.env.name(node) else {
             return self.sets[node * self.sites..(node + 1) * self.sites].to_vec();
@@ -121,7 +124,7 @@ impl ParsimonyReward {
         (self.offset - parsimony as f64) / self.temperature
     }
 
-    /// The true log Z, by enumeration of the trees; `None` beyond 8 species.
+    /// The true log Z, by enumeration of all trees; `None` beyond 8 species.
     #[must_use]
     pub fn log_z(&self) -> Option<f64> {
         let parsimony = self.parsimony(&self.env.all_trees()?).ok()?;
@@ -129,7 +132,7 @@ impl ParsimonyReward {
     }
 }
 
-/// Returns the bases that a letter stands for: A, C, G and T are the bits 0 to 3.
+/// Returns the bases that a letter stands for, as bits: A, C, G and T are the bits 0 to 3.
 fn nucleotides(letter: char) -> Result<u8> {
     Ok(match letter.to_ascii_uppercase() {
         'A' => 0b0001,

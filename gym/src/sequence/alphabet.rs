@@ -1,6 +1,6 @@
 use gfn::{Error, Result};
 
-/// The characters that tokens are written as: token `t` is the `t`-th character.
+/// The characters that tokens are written as: token `t` is the `t`-th character, counted from 0.
 ///
 /// ```
 /// use gfn_gym::sequence::Alphabet;
@@ -13,11 +13,11 @@ use gfn::{Error, Result};
 pub struct Alphabet(Vec<char>);
 
 impl Alphabet {
-    /// Builds an alphabet of these characters.
+    /// Builds an alphabet of these characters, in this order.
     ///
     /// # Errors
-    /// [`Error::Config`] for no character or more than 65,535, for a repeated character, and for a character
-    /// that a table can't hold: a comma, a quotation mark, white space.
+    /// [`Error::Config`] for no character or more than 65,535, for a repeated character, and for a comma, a
+    /// quotation mark or white space, which a table can't hold.
     pub fn new(characters: &str) -> Result<Self> {
         let tokens: Vec<char> = characters.chars().collect();
         let repeated = tokens.iter().enumerate().any(|(i, c)| tokens[..i].contains(c));
@@ -58,7 +58,7 @@ impl Alphabet {
         text.chars().map(token).collect()
     }
 
-    /// Returns the text of tokens.
+    /// Returns these tokens as text.
     ///
     /// # Errors
     /// [`Error::Config`] for a token that the alphabet lacks.

@@ -1,18 +1,18 @@
 use gfn::env::{Direction, VectorEnv, VectorRules, VectorStates};
 use gfn::{Error, Result};
 
-/// Sequences of tokens, written from left to right; a tree, so that P_B is 1.
+/// Sequences of tokens, written from left to right. The states form a tree, so that P_B is 1.
 ///
 /// *States.* Entry `i` is 0 while position `i` is empty, and the token plus 1 afterwards: `max_len` entries,
 /// `n_tokens + 1` values (`KHot::new(env.entries(), env.values())`).
-/// *Forward slots.* `0..n_tokens` append that token; with a variable length, `n_tokens` exits, once there are
-/// `min_len` tokens.
+/// *Forward slots.* `0..n_tokens` append that token. With a variable length, slot `n_tokens` exits, once
+/// there are `min_len` tokens.
 /// *Backward slots.* 0 removes the last token.
 /// *End.* A fixed length has no exit action: the last token ends the trajectory. A variable length has an
 /// exit, which is the only action at `max_len`.
 ///
-/// torchgfn's sequences end by a forced exit. Without it there is one state less to evaluate, and no state
-/// flow to learn that is known to equal the reward.
+/// torchgfn's sequences end by a forced exit. Without it there is one state fewer to evaluate per trajectory,
+/// and no state flow to learn whose value is known to be the reward.
 ///
 /// ```
 /// use gfn::env::{Direction, DiscreteEnv, Env, Slots};
@@ -28,13 +28,13 @@ use gfn::{Error, Result};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TokenSequence {
     n_tokens: usize,
-    /// The smallest length; `None` if the length is fixed.
+    /// The smallest length of a finished sequence; `None` if the length is fixed.
     min_len: Option<usize>,
     max_len: usize,
 }
 
 impl TokenSequence {
-    /// Builds sequences of exactly `len` tokens out of `n_tokens`.
+    /// Builds the rules of sequences of exactly `len` tokens out of `n_tokens`.
     ///
     /// # Errors
     /// [`Error::Config`] unless there are 1 to 65,535 tokens and a length of at least 1.
@@ -42,8 +42,8 @@ impl TokenSequence {
         Self::checked(n_tokens, None, len)
     }
 
-    /// Builds sequences of `min_len` to `max_len` tokens out of `n_tokens`; a `min_len` of 0 allows the empty
-    /// sequence.
+    /// Builds the rules of sequences of `min_len` to `max_len` tokens out of `n_tokens`. A `min_len` of 0
+    /// allows the empty sequence.
     ///
     /// # Errors
     /// [`Error::Config`] unless there are 1 to 65,535 tokens and `min_len <= max_len`, `max_len` at least 1.
@@ -51,7 +51,7 @@ impl TokenSequence {
         Self::checked(n_tokens, Some(min_len), max_len)
     }
 
-    /// Builds the 65,536 DNA sequences of length 8 of TFBind8.
+    /// Builds the rules of TFBind8: DNA sequences of length 8, of which there are 65,536.
     #[must_use]
     pub fn tf_bind_8() -> Self {
         Self { n_tokens: 4, min_len: None, max_len: 8 }
@@ -77,7 +77,7 @@ impl TokenSequence {
         self.n_tokens
     }
 
-    /// The lengths of finished sequences.
+    /// The range of the lengths of finished sequences.
     #[must_use]
     pub fn lengths(&self) -> std::ops::RangeInclusive<usize> {
         self.min_len.unwrap_or(self.max_len)..=self.max_len
@@ -89,7 +89,7 @@ impl TokenSequence {
         self.max_len
     }
 
-    /// The number of values of an entry: the tokens, and "empty".
+    /// The number of values of an entry: one per token, and 0 for an empty entry.
     #[must_use]
     pub fn values(&self) -> usize {
         self.n_tokens + 1

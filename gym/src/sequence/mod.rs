@@ -1,9 +1,9 @@
-//! Sequences of tokens, written from left to right: fixed and variable length, with a table of rewards from a
-//! file.
+//! Sequences of tokens of fixed or variable length, written from left to right, with a table of rewards from
+//! a file.
 //!
-//! TFBind8 (the DNA sequences of length 8 of Trabucco et al., *Design-Bench*, 2022, as GFlowNets use them:
-//! Jain et al. 2022) is [`TokenSequence::tf_bind_8`] with [`Alphabet::dna`] and the data set's table, which
-//! isn't shipped here.
+//! TFBind8 is [`TokenSequence::tf_bind_8`] with [`Alphabet::dna`] and the data set's table, which isn't part
+//! of this package. Its DNA sequences of length 8 come from Trabucco et al., *Design-Bench*, 2022; Jain et
+//! al. 2022 use them for GFlowNets.
 
 mod alphabet;
 mod env;

@@ -10,8 +10,8 @@ use crate::rewards;
 
 /// A reward for each sequence, from a table.
 ///
-/// The table is text with a line per sequence, `sequence,reward`, below that header; empty lines are skipped.
-/// Rewards are above 0 and finite.
+/// The table is text with the header `sequence,reward`, and below it a line `SEQUENCE,REWARD` per sequence.
+/// Empty lines are skipped. Rewards are above 0 and finite.
 ///
 /// ```
 /// use gfn::env::Reward;
@@ -27,13 +27,13 @@ use crate::rewards;
 #[derive(Clone, PartialEq, Debug)]
 pub struct TableReward {
     env: TokenSequence,
-    /// log R of each listed sequence, by the state's entries.
+    /// log R of each listed sequence; the keys are the entries of its state.
     log_rewards: HashMap<Vec<u16>, f64>,
-    /// log R of a sequence that isn't listed.
+    /// log R of every sequence that isn't listed; `None` if all are listed.
     log_floor: Option<f64>,
 }
 
-/// The first line of a table.
+/// The first line of a table of rewards.
 const HEADER: &str = "sequence,reward";
 
 impl TableReward {
@@ -55,10 +55,10 @@ impl TableReward {
     /// Reads a table from a text; `floor` is the reward of sequences that it doesn't list.
     ///
     /// # Errors
-    /// [`Error::Parse`] with the line number for a line in another format, a sequence that the environment
-    /// doesn't end in or that is repeated, and a reward that isn't above 0 and finite. [`Error::Config`] for
-    /// an alphabet of another size, an invalid floor, and a table without a floor that doesn't list all
-    /// sequences.
+    /// [`Error::Parse`] with the line number for a line in another format, for a sequence that is repeated or
+    /// that no trajectory of the environment ends in, and for a reward that isn't above 0 and finite.
+    /// [`Error::Config`] for an alphabet of another size than the environment's, for an invalid floor, and
+    /// for a table without a floor that doesn't list all sequences.
     pub fn parse(env: &TokenSequence, alphabet: &Alphabet, text: &str, floor: Option<f64>) -> Result<Self> {
         if alphabet.n_tokens() != env.n_tokens() {
             return Err(Error::config(
@@ -107,7 +107,7 @@ impl TableReward {
         Ok(Self { env: *env, log_rewards, log_floor: log_floor.map(f64::ln) })
     }
 
-    /// Raises R to a power (a reward exponent, an inverse temperature), including the floor.
+    /// Raises R to a power, which is a reward exponent (an inverse temperature). The floor is raised, too.
     ///
     /// # Errors
     /// [`Error::Config`] unless the exponent is above 0 and finite.
@@ -127,7 +127,8 @@ impl TableReward {
     #[must_use]
     pub fn log_z(&self) -> f64 {
         let n_tokens = self.env.n_tokens() as f64;
-        // The count is in f64 for spaces of more than 2^64 sequences, and in logarithms if f64 overflows.
+        // The number of all sequences is in f64, because it may be above 2^64, and in logarithms if f64
+        // overflows.
         let n_all: f64 = self.env.lengths().map(|len| n_tokens.powi(len as i32)).sum();
         let log_others = if n_all.is_finite() {
             (n_all - self.log_rewards.len() as f64).max(0.0).ln()
@@ -137,8 +138,8 @@ impl TableReward {
             log_sum_exp(self.env.lengths().map(|len| len as f64 * n_tokens.ln()))
         };
         let others = self.log_floor.map_or(f64::NEG_INFINITY, |floor| floor + log_others);
-        // Rewards are sorted: the order of a hash map differs from run to run, and would change the last
-        // digit.
+        // Rewards are sorted before they are summed. The order of a hash map differs from run to run, and
+        // would change the last digit of the sum.
         let mut listed: Vec<f64> = self.log_rewards.values().copied().collect();
         listed.sort_by(f64::total_cmp);
         log_sum_exp(listed.into_iter().chain([others]))

@@ -1,4 +1,4 @@
-//! Checks for the contract tests of all environments.
+//! Functions that the contract tests of all environments share.
 
 use gfn::Result;
 use gfn::env::StateGraph;
@@ -6,7 +6,7 @@ use gfn::env::{EnumerableEnv, Reward};
 use gfn::metrics::{Distances, ExactPolicy};
 use gfn::policy::UniformPolicy;
 
-/// Returns the number of states, the number of moves, and log Z by enumeration; checks that a policy from
+/// Returns the number of states, the number of moves, and log Z by enumeration. Checks that a policy from
 /// exact flows samples the target.
 pub(crate) fn enumerate<E: EnumerableEnv>(env: &E, reward: &impl Reward<E::States>) -> Result<(usize, usize, f64)> {
     let graph = StateGraph::build(env, 1 << 17)?;

@@ -41,7 +41,7 @@ fn tokens(text: &str) -> Vec<(usize, &str)> {
     out
 }
 
-/// Reads tokens one after another.
+/// A reader that consumes tokens one after another.
 struct BifReader<'a> {
     tokens: &'a [(usize, &'a str)],
     line: usize,
@@ -93,7 +93,7 @@ impl<'a> BifReader<'a> {
         words.iter().map(number).collect()
     }
 
-    /// Skips a statement that isn't needed: up to its semicolon, or past its block.
+    /// Skips a statement that isn't needed: up to its semicolon, or to the end of its block.
     fn skip(&mut self) -> Result<()> {
         let mut depth = 0;
         loop {
@@ -112,14 +112,14 @@ impl<'a> BifReader<'a> {
     }
 }
 
-/// The variables read so far.
+/// The variables and tables of a network that were read so far.
 #[derive(Default)]
 struct BifVariables {
     names: Vec<String>,
     labels: Vec<Vec<String>>,
-    /// The parents of each variable and its table; `None` before its table is read.
+    /// The parents and the table of each variable; `None` before its table is read.
     families: Vec<Option<(Vec<usize>, Vec<f64>)>>,
-    /// The number of entries of all tables so far.
+    /// The number of entries of all tables that were read so far.
     entries: usize,
 }
 
@@ -170,8 +170,8 @@ impl BifVariables {
         Ok(())
     }
 
-    /// Reads a table. Its parents may come in any order; they are stored in ascending order, the value of the
-    /// last parent changing fastest.
+    /// Reads a table, whose parents may come in any order. It is stored with its parents in ascending order,
+    /// the value of the last parent changing fastest.
     fn read_table(&mut self, reader: &mut BifReader<'_>) -> Result<()> {
         reader.expect("(")?;
         let name = reader.next()?;
@@ -199,7 +199,7 @@ impl BifVariables {
             match reader.next()? {
                 "}" => break,
                 "table" => {
-                    // The node's own value changes slowest in a `table` statement.
+                    // The value of the node itself changes slowest in a `table` statement.
                     let (numbers, rows) = (reader.probabilities(entries, name)?, entries / values);
                     if table.iter().any(|p| !p.is_nan()) {
                         return twice(reader, "some rows");
@@ -256,8 +256,8 @@ impl BifVariables {
 }
 
 impl DiscreteNetwork {
-    /// Reads a network of discrete variables from BIF text. Tables may be given by row, as a whole, or with a
-    /// default row. A leading byte-order mark is skipped.
+    /// Reads a network of discrete variables from BIF text. Tables may be given row by row, as a whole, or
+    /// with a default row. A leading byte-order mark is skipped.
     ///
     /// ```
     /// use gfn_dags::DiscreteNetwork;

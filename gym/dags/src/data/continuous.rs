@@ -2,7 +2,7 @@ use gfn::{Error, Result};
 
 use super::{DiscreteData, Observations, check_table, constant_column, numbered};
 
-/// Observations of continuous variables: `[rows, variables]`, finite, in f64.
+/// A table of observations of continuous variables, `[rows, variables]`: finite numbers in f64.
 ///
 /// ```
 /// use gfn_dags::ContinuousData;
@@ -16,7 +16,7 @@ use super::{DiscreteData, Observations, check_table, constant_column, numbered};
 pub type ContinuousData = Observations<f64, ()>;
 
 impl ContinuousData {
-    /// Creates a table of observations from values row by row.
+    /// Creates a table of observations from the names of the variables and the values, row by row.
     ///
     /// # Errors
     /// [`Error::Config`] for no variable, for more than 200, and for a name that comes twice;
@@ -31,7 +31,7 @@ impl ContinuousData {
         Ok(Self { names, cells: values, labels: (), interventions: None })
     }
 
-    /// Creates observations of variables named `x0`, `x1`, ...
+    /// Creates observations of variables that are named `x0`, `x1`, ...
     ///
     /// # Errors
     /// Errors of [`new`](Self::new).
@@ -39,8 +39,8 @@ impl ContinuousData {
         Self::new(numbered(N), rows.iter().flatten().copied().collect())
     }
 
-    /// Returns an error if a variable has the same value in all of these rows. Values are compared directly:
-    /// in a sum of squares, rounding would hide a constant.
+    /// Returns an error if a variable has the same value in all of these rows. Values are compared directly,
+    /// because rounding in a sum of squares would hide a constant.
     pub(crate) fn check_varying(&self, rows: &[usize]) -> Result<()> {
         let is_constant = |i: &usize| rows.iter().all(|&row| self.row(row)[*i] == self.row(rows[0])[*i]);
         match (0..self.n_variables()).find(is_constant) {
@@ -86,8 +86,9 @@ impl ContinuousData {
     /// Cuts each variable into `levels` levels with about equal numbers of observations, for scores of
     /// discrete data. Equal values get the same level.
     ///
-    /// A variable with at most `levels` different values, such as a class code, keeps them: each value is a
-    /// level and its label. Empty levels (many equal values can fill several) are dropped.
+    /// A variable with at most `levels` different values, such as a class code, keeps its values: each value
+    /// is a level, and the level's label. Empty levels are dropped (many equal values can fill several
+    /// levels).
     ///
     /// # Errors
     /// [`Error::Config`] for fewer than two levels, for more levels than observations, and for a variable
@@ -106,7 +107,7 @@ impl ContinuousData {
             sorted.sort_by(f64::total_cmp);
             let mut distinct = sorted.clone();
             distinct.dedup();
-            // The level of a value, from its first place among the sorted values.
+            // Returns the level of a value, from its first place among the sorted values.
             let level = |x: &f64| sorted.partition_point(|other| other < x) * levels / rows;
             let coded = distinct.len() <= levels;
             if !coded {
@@ -132,7 +133,7 @@ impl ContinuousData {
 }
 
 /// Returns the largest power of two that isn't above `most`. Values divided by it are below 2 in size, so
-/// sums of their squares don't overflow, and no digit changes.
+/// that sums of their squares don't overflow; the division changes no digit.
 fn power_of_two(most: f64) -> f64 {
     f64::from_bits(most.to_bits() & f64::INFINITY.to_bits()).max(f64::MIN_POSITIVE)
 }

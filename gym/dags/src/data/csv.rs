@@ -8,15 +8,16 @@ use gfn::{Error, Result};
 
 use super::{ContinuousData, DiscreteData, NodeSet, Observations, check_size, constant_column};
 
-/// Words for a missing number, in lower case.
+/// The words that stand for a missing number, in lower case.
 const MISSING_NUMBER: [&str; 8] = ["", "na", "n/a", "nan", "null", "none", "?", "."];
-/// Words for a missing label: fewer, as the other words may be labels themselves.
+/// The words that stand for a missing label. They are fewer than for numbers, because the other words may be
+/// labels.
 const MISSING_WORD: [&str; 3] = ["", "na", "?"];
 
 const EXPECTED: &str =
     "a header with a name for each variable, then lines with one value for each of them, none of them missing";
 
-/// A table of text cells.
+/// A table whose cells are text.
 #[derive(Debug)]
 pub struct TextTable {
     names: Vec<String>,
@@ -25,7 +26,7 @@ pub struct TextTable {
 }
 
 impl TextTable {
-    /// Splits a text into cells; rows may have any length.
+    /// Splits a CSV text into cells. Rows may have any number of cells.
     fn split(mut input: impl Read, expected: &'static str) -> Result<Self> {
         let error = |line: usize, problem: String| Error::parse(line, problem, expected);
         let broken = |broken: csv::Error| error(broken.position().map_or(1, |p| p.line() as usize), broken.to_string());
@@ -45,7 +46,8 @@ impl TextTable {
         }
     }
 
-    /// Describes the problem of a first line that isn't a comma-separated header, if it is of a known kind.
+    /// Describes the problem of a first line that isn't a comma-separated header; `None` if no known problem
+    /// is found.
     fn foreign_header(&self) -> Option<String> {
         let first = self.names.first()?;
         let row = self.rows.first().map_or(&[][..], |(_, cells)| cells.as_slice());
@@ -65,7 +67,7 @@ impl TextTable {
         Some(format!("one name, `{first}`: the separator is `{separator}`, and must be a comma"))
     }
 
-    /// Reads a table. Only cells of the column `interventions` may be empty.
+    /// Reads a table without missing values. Only cells of the column `interventions` may be empty.
     fn read(input: impl Read, missing: &[&str], interventions: Option<&str>) -> Result<Self> {
         let Self { names, rows } = Self::split(input, EXPECTED)?;
         if names.is_empty() {
@@ -103,7 +105,7 @@ impl TextTable {
         }
     }
 
-    /// Removes the column of interventions; returns the set of intervened variables of each row.
+    /// Removes the column of interventions, and returns the set of intervened variables of each row.
     fn take_interventions(&mut self, column: &str) -> Result<Vec<NodeSet>> {
         let place = self.names.iter().position(|name| name == column).unwrap_or(0);
         self.names.remove(place);
@@ -119,7 +121,8 @@ impl TextTable {
         self.rows.iter_mut().map(set_in_row).collect()
     }
 
-    /// Returns the different labels of a column in ascending order: as numbers if all of them are numbers.
+    /// Returns the distinct labels of a column, ascending by value if all of them are numbers, otherwise
+    /// alphabetically.
     fn labels(&self, column: usize) -> Vec<String> {
         let mut labels: Vec<String> = self.rows.iter().map(|(_, cells)| cells[column].clone()).collect();
         labels.sort_unstable();
@@ -131,8 +134,8 @@ impl TextTable {
     }
 }
 
-/// Returns the line on which a record begins. The position given by the `csv` crate is that of the blank
-/// lines before the record.
+/// Returns the line on which a record begins. The `csv` crate gives the position of the blank lines before
+/// it, if there are any.
 fn line_of(text: &[u8], position: &csv::Position) -> usize {
     let before = text.iter().skip(position.byte() as usize).take_while(|byte| matches!(byte, b'\n' | b'\r'));
     position.line() as usize + before.filter(|byte| **byte == b'\n').count()
@@ -148,10 +151,10 @@ fn open(path: &Path) -> Result<std::fs::File> {
 
 /// Observations that can be read from a table of text.
 pub trait FromTable: Sized {
-    /// Words for a missing value, in lower case.
+    /// The words that stand for a missing value, in lower case.
     const MISSING: &'static [&'static str];
 
-    /// Converts a table without missing values.
+    /// Converts a table, in which no value is missing.
     ///
     /// # Errors
     /// [`Error::Parse`] for a cell that can't be read; [`Error::Config`] for a variable that has the same
@@ -163,9 +166,9 @@ impl<T: Copy, L: Clone> Observations<T, L>
 where
     Self: FromTable,
 {
-    /// Reads a CSV table with a header: numbers, or labels for discrete data. The values of a discrete
-    /// variable are numbered in the order of its labels (by number if all labels are numbers, else
-    /// alphabetically).
+    /// Reads a CSV table with a header. Cells are numbers, or labels for discrete data. The values of a
+    /// discrete variable are numbered in the order of its labels (by number if all labels are numbers,
+    /// otherwise alphabetically).
     ///
     /// # Errors
     /// [`Error::Parse`] with the line of the first problem: no header, a header alone, a single observation,
@@ -177,7 +180,7 @@ where
     }
 
     /// Reads a CSV table with a header, in which one column lists the variables that an experiment set in
-    /// each row: their names with `;` between them, or nothing.
+    /// each row. A cell of this column holds their names with `;` between them, or nothing.
     ///
     /// ```
     /// use gfn_dags::{ContinuousData, NodeSet};
@@ -268,9 +271,8 @@ impl FromTable for DiscreteData {
 /// # Ok::<(), gfn::Error>(())
 /// ```
 ///
-/// # Errors
-/// [`Error::Parse`] with the line of an unknown name or of a row that isn't a pair; also if both words of the
-/// header are names, as the header is then missing.
+/// [`Error::Parse`] with the line of an unknown name or of a row that isn't a pair. If both words of the
+/// header are names of variables, the header is missing, which is an error, too.
 pub fn named_edges(input: impl Read, names: &[String]) -> Result<Vec<(u32, u32)>> {
     const EXPECTED: &str = "a header, then lines with the names of two variables of the data: cause, effect";
     let error = |line: usize, problem: String| Error::parse(line, problem, EXPECTED);

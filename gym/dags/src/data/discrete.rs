@@ -2,7 +2,8 @@ use gfn::{Error, Result};
 
 use super::{Observations, check_table, numbered};
 
-/// Observations of discrete variables: values `[rows, variables]`, numbered from 0 for each variable.
+/// A table of observations of discrete variables, `[rows, variables]`. The values of each variable are
+/// numbered from 0.
 ///
 /// ```
 /// use gfn_dags::DiscreteData;
@@ -20,8 +21,8 @@ pub struct Labels {
 }
 
 impl DiscreteData {
-    /// Creates a table of observations from values row by row; `n_values` is the number of values of each
-    /// variable.
+    /// Creates a table of observations from the names of the variables and the values, row by row. `n_values`
+    /// holds the number of values of each variable.
     ///
     /// # Errors
     /// [`Error::Config`] for no variable, for more than 200, for a name that comes twice, and for a variable
@@ -56,8 +57,8 @@ impl DiscreteData {
         }
     }
 
-    /// Creates observations of variables named `x0`, `x1`, ..., each with as many values as its largest value
-    /// requires.
+    /// Creates observations of variables that are named `x0`, `x1`, ..., each with the values from 0 to the
+    /// largest that occurs.
     ///
     /// # Errors
     /// Errors of [`new`](Self::new).
@@ -72,7 +73,7 @@ impl DiscreteData {
         &self.labels.n_values
     }
 
-    /// Returns the label of a value; its number if no labels were given.
+    /// Returns the label of a value, which is its number if no labels were given.
     ///
     /// # Panics
     /// If there is no such variable or value.

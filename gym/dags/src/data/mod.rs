@@ -1,4 +1,4 @@
-//! Observations of variables: read from files, or simulated.
+//! Observations of variables, which are read from files or simulated.
 
 mod bif;
 mod continuous;
@@ -21,8 +21,8 @@ pub use sem::{Mechanism, Sem, SemConfig};
 use crate::env::check_size;
 use crate::{Ancestry, NodeSet};
 
-/// Checks the numbers of names and cells: one cell per name in each row, and no name twice. Returns the
-/// number of rows.
+/// Checks the numbers of names and cells: each row has one cell per name, and no name occurs twice. Returns
+/// the number of rows.
 fn check_table(names: &[String], cells: usize) -> Result<usize> {
     let n = check_size(names.len())?;
     if cells == 0 || !cells.is_multiple_of(n) {
@@ -48,8 +48,8 @@ fn numbered(n: usize) -> Vec<String> {
     (0..n).map(|i| format!("x{i}")).collect()
 }
 
-/// Samples rows of variables, parents before their children; nodes in `set` get the given values. `draw` gets
-/// the node and the row so far.
+/// Samples rows of variables, parents before their children. Nodes in `set` get the given values. `draw`
+/// samples the value of a node from the node and the row so far.
 fn ancestral_rows<T: Copy + Default>(
     ancestry: &Ancestry,
     rows: usize,
@@ -61,7 +61,8 @@ fn ancestral_rows<T: Copy + Default>(
     let mut cells = vec![T::default(); rows * n];
     for row in cells.chunks_exact_mut(n) {
         for &node in &order {
-            // Nodes in `set` are sampled, too, so that the random numbers of all other nodes stay the same.
+            // Nodes in `set` are sampled as well, so that the random numbers of all other nodes stay the
+            // same.
             let value = draw(node, row);
             row[node] = set.iter().find(|(target, _)| *target == node).map_or(value, |(_, value)| *value);
         }

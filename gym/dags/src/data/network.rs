@@ -28,12 +28,12 @@ pub struct DiscreteNetwork {
     tables: Vec<Vec<f64>>,
 }
 
-/// The largest number of entries of all tables together: 128 MB.
+/// The largest number of entries of all tables of a network together, which take 128 MB.
 pub(super) const MAX_ENTRIES: usize = 1 << 24;
 
 impl DiscreteNetwork {
-    /// Creates a network from an acyclic graph, the variables' names, the labels of their values, and their
-    /// tables.
+    /// Creates a network from an acyclic graph, the names of the variables, the labels of their values, and
+    /// their probability tables.
     ///
     /// # Errors
     /// [`Error::Shape`] unless there are a name, labels and a table of the right size for each node;
@@ -84,7 +84,7 @@ impl DiscreteNetwork {
         for n_rows in n_configurations(&Ancestry::of(&dag)?, &labels)? {
             let mut table = Vec::new();
             for _ in 0..n_rows {
-                // Exponential samples divided by their sum are a sample of the flat Dirichlet distribution.
+                // Exponential samples divided by their sum follow the flat Dirichlet distribution.
                 let draws: Vec<f64> = (0..values).map(|_| -(1.0 - rng.uniform()).ln()).collect();
                 let sum: f64 = draws.iter().sum();
                 table.extend(draws.iter().map(|x| x / sum));
@@ -94,7 +94,7 @@ impl DiscreteNetwork {
         Self::new(numbered(n), labels, dag, tables)
     }
 
-    /// The graph.
+    /// The graph of the network.
     #[must_use]
     pub fn dag(&self) -> &GraphState {
         &self.dag
@@ -163,8 +163,8 @@ impl DiscreteNetwork {
     }
 }
 
-/// Returns the number of configurations of each node's parents; an error if all tables together would be too
-/// large.
+/// Returns the number of configurations of each node's parents. Returns an error if all tables together would
+/// be too large.
 fn n_configurations(ancestry: &Ancestry, labels: &[Vec<String>]) -> Result<Vec<usize>> {
     let mut left = MAX_ENTRIES;
     let mut out = Vec::with_capacity(labels.len());

@@ -8,15 +8,15 @@ use crate::NodeSet;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Observations<T, L> {
     pub(super) names: Vec<String>,
-    /// Values, row by row.
+    /// The values of all observations, row by row.
     pub(super) cells: Vec<T>,
     pub(super) labels: L,
     pub(super) interventions: Option<Vec<NodeSet>>,
 }
 
 impl<T: Copy, L: Clone> Observations<T, L> {
-    /// Returns the data with interventions: for each row, the set of variables that an experiment set. Scores
-    /// ignore these cells, whatever the values are and however they were set.
+    /// Returns the data with interventions, which are for each row the set of variables that an experiment
+    /// set. Scores of a variable ignore the rows in which it was set.
     ///
     /// # Errors
     /// [`Error::Shape`] for a wrong number of rows; [`Error::OutOfRange`] for a variable that doesn't exist.
@@ -33,7 +33,7 @@ impl<T: Copy, L: Clone> Observations<T, L> {
         Ok(self)
     }
 
-    /// Returns the set of variables that were set in each row; `None` without interventions.
+    /// Returns the set of variables that an experiment set in each row; `None` without interventions.
     #[must_use]
     pub fn interventions(&self) -> Option<&[NodeSet]> {
         self.interventions.as_deref()

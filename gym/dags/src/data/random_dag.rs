@@ -6,7 +6,7 @@ use crate::env::{acyclic, check_size};
 /// A distribution of random acyclic graphs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum GraphLaw {
-    /// Erdos-Renyi graphs: each pair of nodes is joined with the same probability, directed along a random
+    /// Erdos-Renyi graphs. Each pair of nodes has an edge with the same probability, directed along a random
     /// order of the nodes.
     ErdosRenyi {
         /// The expected number of edges, at most `n (n - 1) / 2`.
@@ -15,7 +15,8 @@ pub enum GraphLaw {
     /// Preferential attachment (Barabasi and Albert 1999): each node, in a random order, gets edges from
     /// earlier nodes, sampled in proportion to their degree plus one. A few nodes end up with many children.
     ScaleFree {
-        /// The number of edges into each node, or the number of earlier nodes if that is smaller.
+        /// The number of edges into each node. A node with fewer earlier nodes gets an edge from each of
+        /// them.
         edges_per_node: usize,
     },
 }

@@ -4,7 +4,7 @@ use gfn::{Error, Result, Rng};
 use super::{ContinuousData, ancestral_rows, numbered, targets};
 use crate::Ancestry;
 
-/// A variable's mean as a function of its parents; noise is added to it.
+/// A mechanism, which gives a variable's mean as a function of its parents. The model adds noise to it.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Mechanism {
     /// A weighted sum of the parents, in ascending order.
@@ -14,11 +14,11 @@ pub enum Mechanism {
     },
     /// A network with one hidden layer of tanh units: `out . tanh(W x + b)`.
     Mlp {
-        /// W: a row for each hidden unit, with a weight for each parent.
+        /// The weights W: a row for each hidden unit, with a weight for each parent.
         hidden: Vec<Vec<f64>>,
-        /// b: the bias of each hidden unit.
+        /// The biases b, one for each hidden unit.
         biases: Vec<f64>,
-        /// A weight of the output for each hidden unit.
+        /// The output weights, one for each hidden unit.
         out: Vec<f64>,
     },
 }
@@ -38,7 +38,7 @@ impl Mechanism {
     fn n_parents(&self) -> Option<usize> {
         match self {
             Self::Linear { weights } => Some(weights.len()),
-            // Rows are empty if there is no parent; then `first` is 0.
+            // The rows of W are empty if there is no parent; `first` is then 0.
             Self::Mlp { hidden, biases, out } if hidden.len() == biases.len() && biases.len() == out.len() => {
                 let first = hidden.first().map_or(0, Vec::len);
                 hidden.iter().all(|row| row.len() == first).then_some(first)
@@ -51,18 +51,18 @@ impl Mechanism {
 /// The distribution that the mechanisms of a [`Sem`] are sampled from.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum SemConfig {
-    /// Weights from N(0, 1), no intercept, as in torchgfn and jax-dag-gflownet.
+    /// Linear mechanisms with weights from N(0, 1) and no intercept, as in torchgfn and jax-dag-gflownet.
     Linear,
-    /// Weights whose size is uniform between these two bounds, with a random sign: every edge has a visible
-    /// effect.
+    /// Linear mechanisms whose weights have a size that is uniform between two bounds, and a random sign.
+    /// Every edge then has a visible effect.
     LinearAwayFromZero {
         /// The smallest size of a weight.
         low: f64,
         /// The largest size of a weight.
         high: f64,
     },
-    /// Random networks with one hidden layer of tanh units: weights and biases from N(0, 1), the output
-    /// divided by the root of the number of units.
+    /// Random networks with one hidden layer of tanh units. Weights and biases are from N(0, 1), and the
+    /// output is divided by the root of the number of units.
     Mlp {
         /// The number of hidden units.
         hidden: usize,
@@ -146,7 +146,7 @@ impl Sem {
         Self::new(dag, mechanisms, noise_std)
     }
 
-    /// The graph.
+    /// The graph of the model.
     #[must_use]
     pub fn dag(&self) -> &GraphState {
         &self.dag

@@ -5,11 +5,11 @@ use petgraph::algo::has_path_connecting;
 use petgraph::graph::NodeIndex;
 use smallvec::SmallVec;
 
-/// Adds an edge without class or attributes that closes no directed cycle. The backward action, too, names a
-/// pair of nodes, not an edge.
+/// An action type that adds an edge without class or attributes, if it closes no directed cycle. The backward
+/// action also names a pair of nodes, not the index of an edge.
 ///
-/// All graphs of `n` nodes therefore have the same slots in both directions, `source * n + target`, and
-/// networks on vectors, such as [`MlpPolicy`](gfn::policy::MlpPolicy), can have a logit for each.
+/// Therefore all graphs of `n` nodes have the same slots in both directions, `source * n + target`, and
+/// networks on vectors, such as [`MlpPolicy`](gfn::policy::MlpPolicy), can have a logit for each slot.
 ///
 /// ```
 /// use gfn::env::{Direction, DiscreteEnv, Env, Slots};
@@ -53,7 +53,7 @@ impl GraphActionType for AddArc {
             match graph.as_directed().filter(|_| nodes) {
                 None => return Err(Error::contract("an arc joins two nodes of a directed graph", names())),
                 Some(joined) => {
-                    // A search is only needed if the target has children, which most targets don't have.
+                    // A search is only needed if the target has children, which most targets don't.
                     let goes_on = from == to || graph.adjacency().count(from.index()) > 0;
                     if goes_on && has_path_connecting(joined, from, to, None) {
                         return Err(Error::contract("an arc closes no cycle", names()));
@@ -69,13 +69,14 @@ impl GraphActionType for AddArc {
     }
 }
 
-/// Marks the pairs without an edge whose edge would close no cycle. Masks take a noticeable part of the
-/// training time, so sets are handled as 64-bit words.
+/// Marks the pairs of nodes without an edge whose edge would close no cycle. Masks take a noticeable part of
+/// the training time, so sets of nodes are handled as 64-bit words.
 fn mark_open(graph: &GraphState, mask: &mut [bool]) {
     let (n, adjacency) = (graph.n_nodes(), graph.adjacency());
     let stride = n.div_ceil(64);
-    // A row of bits for each node: its descendants and itself. It begins with the children; Warshall's
-    // algorithm adds the rest. Small graphs use the stack; a larger array would slow down every call.
+    // A row of bits for each node holds the node and its descendants. It begins with the children, and
+    // Warshall's algorithm adds the other descendants. Small graphs use the stack; a larger array would slow
+    // down every call.
     let mut below: SmallVec<[u64; 64]> = SmallVec::from_elem(0, n * stride);
     for (a, row) in below.chunks_exact_mut(stride.max(1)).enumerate() {
         match adjacency.bits(a) {

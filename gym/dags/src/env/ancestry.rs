@@ -1,4 +1,4 @@
-//! Parents and ancestors of the nodes of an acyclic graph.
+//! The parents and the ancestors of the nodes of an acyclic graph.
 
 use gfn::graph::{Edge, GraphKind, GraphState};
 use gfn::{Error, Result};
@@ -9,7 +9,7 @@ use super::{NodeSet, check_size};
 /// The largest number of nodes of a graph.
 pub const MAX_NODES: usize = 200;
 
-/// A set for each node, on the stack for at most 8 nodes.
+/// A set of nodes for each node, on the stack for graphs of at most 8 nodes.
 type Sets = SmallVec<[NodeSet; 8]>;
 
 /// Builds a graph of `n` nodes from edges `(source, target)`.
@@ -49,7 +49,7 @@ pub(crate) fn parent_sets(graph: &GraphState) -> Sets {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ancestry {
     parents: Sets,
-    /// The ancestors of each node, itself among them.
+    /// The ancestors of each node, including the node itself.
     ancestors: Sets,
 }
 
@@ -66,14 +66,14 @@ impl Ancestry {
         found.ok_or_else(|| Error::contract(law, format!("graph {graph}")))
     }
 
-    /// Computes the ancestry from each node's parents; `None` if they form a cycle.
+    /// Computes the ancestry from the parents of each node; `None` if edges form a cycle.
     fn above(parents: Sets) -> Option<Self> {
         let mut out = Self { ancestors: SmallVec::from_elem(NodeSet::EMPTY, parents.len()), parents };
         (0..out.parents.len()).all(|node| out.visit(node, NodeSet::EMPTY)).then_some(out)
     }
 
-    /// Computes the ancestors of a node, after those of its parents; `false` for a cycle. `below` are the
-    /// nodes whose visit led here.
+    /// Computes the ancestors of a node, after those of its parents; returns `false` for a cycle. `below`
+    /// holds the nodes whose visits led to this visit.
     fn visit(&mut self, node: usize, below: NodeSet) -> bool {
         if below.contains(node) || !self.ancestors[node].is_empty() {
             return !below.contains(node);
@@ -127,7 +127,8 @@ impl Ancestry {
     #[must_use]
     pub fn topological_order(&self) -> Vec<usize> {
         let mut nodes: Vec<usize> = (0..self.n_nodes()).collect();
-        // A node has more ancestors than any of its ancestors has, so their number sorts the nodes.
+        // A node has more ancestors than each of its ancestors, so that the number of ancestors sorts the
+        // nodes.
         nodes.sort_by_key(|&node| self.ancestors[node].len());
         nodes
     }

@@ -1,4 +1,4 @@
-//! Expert knowledge of a network's structure: limits, required and forbidden edges.
+//! Expert knowledge of the structure of a network: a limit of parents, required and forbidden edges.
 
 use gfn::graph::GraphState;
 use gfn::{Error, Result};

@@ -1,4 +1,5 @@
-//! Acyclic graphs on labelled nodes, built edge by edge: rules, expert knowledge, ancestry.
+//! Acyclic graphs on labelled nodes that are built edge by edge: action type, environment, expert knowledge
+//! and ancestry.
 
 mod add_arc;
 mod ancestry;

@@ -52,7 +52,7 @@ impl BayesianStructure {
         Ok(Self { env: env.with_backward(BackwardRule::ByType), config })
     }
 
-    /// Returns the environment that trainers and samplers take.
+    /// Returns a reference to the environment, for trainers and samplers.
     #[must_use]
     pub fn env(&self) -> &GraphEnv {
         &self.env

@@ -1,4 +1,4 @@
-//! The network of DAG-GFlowNet: linear attention between pairs of nodes.
+//! The network of DAG-GFlowNet, with linear attention between pairs of nodes.
 
 use gfn::env::{Direction, DiscreteEnv, Env};
 use gfn::graph::{GraphBatch, GraphEnv, GraphKind, GraphState, Node};
@@ -11,30 +11,32 @@ use gfn::{Error, Result, Rng};
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
-/// The size of an [`EdgeTransformer`].
+/// The settings of an [`EdgeTransformer`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct EdgeTransformerConfig {
-    /// The width of a pair's embedding: even, and a multiple of `heads`.
+    /// The width of a pair's embedding, which is even and a multiple of `heads`.
     pub embedding: i64,
-    /// The number of attention heads, which share the embedding.
+    /// The number of attention heads, which divide the embedding among them.
     pub heads: i64,
-    /// The number of layers shared by all outputs.
+    /// The number of attention blocks that all outputs share.
     pub layers: usize,
-    /// The number of further layers for the edges, and again for the exit (and the flow).
+    /// The number of further attention blocks for the logits of edges, and the same number for the exit (and
+    /// the flow).
     pub head_layers: usize,
-    /// The state-flow head and log Z. Conditions aren't supported.
+    /// The settings of the state-flow head and of log Z. Conditions aren't supported.
     pub estimators: EstimatorsConfig,
 }
 
 impl Default for EdgeTransformerConfig {
-    /// Small enough for a CPU: width 64, four heads, one shared layer, one further layer for each output.
+    /// Returns a size that is small enough for a CPU: width 64, four heads, one shared block, one further
+    /// block for each output.
     fn default() -> Self {
         Self { embedding: 64, heads: 4, layers: 1, head_layers: 1, estimators: EstimatorsConfig::default() }
     }
 }
 
 impl EdgeTransformerConfig {
-    /// Returns the size of Deleu et al.: width 256, four heads of 64, three shared layers, two further layers
+    /// Returns the size of Deleu et al.: width 256, four heads of 64, three shared blocks, two further blocks
     /// for each output.
     #[must_use]
     pub fn published() -> Self {
@@ -47,9 +49,9 @@ impl EdgeTransformerConfig {
 ///
 /// Each ordered pair of nodes is a token: an embedding of both nodes and, in every block, a bit that is 1 if
 /// they have an edge. Attention is linear (Katharopoulos et al., *Transformers are RNNs*, 2020), so the cost
-/// of a graph of `d` nodes grows with its `d^2` tokens, not with their `d^4` pairs. P_F has two factors: the
-/// probability of the exit, the sigmoid of one output, and a softmax over legal edges otherwise. P_B is
-/// uniform.
+/// of a graph of `d` nodes grows with its `d^2` tokens, not with the `d^4` pairs of tokens. P_F has two
+/// factors: the probability of the exit, which is the sigmoid of one output, and a softmax over legal edges
+/// if the graph isn't finished. P_B is uniform.
 ///
 /// ```
 /// use gfn::{env::Env, policy::{GraphPolicy, Policy}, objective::Quantities};
@@ -64,12 +66,13 @@ impl EdgeTransformerConfig {
 #[derive(Debug)]
 pub struct EdgeTransformer {
     env: GraphEnv,
-    /// The embeddings of nodes as sources, `[n, embedding / 2]`; `target` has the same shape.
+    /// The embeddings of nodes as sources of edges, `[n, embedding / 2]`; `target` holds those of nodes as
+    /// targets, in the same shape.
     source: Tensor,
     target: Tensor,
     shared_blocks: Vec<AttentionBlock>,
     edges: OutputHead,
-    /// The head of the exit's logit and, if there is a flow, log F.
+    /// The head that gives the exit's logit and, if there is a state flow, log F.
     graph: OutputHead,
     flow: bool,
     estimators: Estimators,
@@ -117,8 +120,9 @@ impl EdgeTransformer {
         Ok(Self { env: env.clone(), source, target, shared_blocks: shared, edges, graph, flow, estimators, parameters })
     }
 
-    /// Returns the pairs that are edges, and the pairs that may be added, `[B, d^2]` each. The mask is
-    /// computed here because the softmax over edges needs it before the policy applies its own.
+    /// Returns two masks of pairs, `[B, d^2]` each: the edges of the graphs, and the edges that may be added.
+    /// The second mask is computed here because the softmax over edges needs it before the policy applies its
+    /// mask.
     fn pairs(&self, batch: &GraphBatch<'_>) -> Result<[Tensor; 2]> {
         let (b, n) = (batch.len(), self.env.schema().max_nodes);
         if let Some(other) = batch.arrays.sizes().find(|&size| size != n) {
@@ -137,7 +141,7 @@ impl EdgeTransformer {
         Ok([tensor(&present), legal])
     }
 
-    /// Maps edge bits `[B, d^2]` to logits of edges `[B, d^2]` and outputs of graphs `[B, 1 or 2]`.
+    /// Maps edge bits `[B, d^2]` to logits of edges `[B, d^2]` and outputs per graph `[B, 1 or 2]`.
     fn layers(&self, present: &Tensor) -> (Tensor, Tensor) {
         let (b, d) = (present.size()[0], self.env.schema().max_nodes as i64);
         let (bits, shape) = (present.to_kind(self.parameters.kind()).unsqueeze(2), [d, d, -1]);
@@ -165,7 +169,7 @@ impl GraphNetwork for EdgeTransformer {
             return Ok(NetworkOutput::default());
         }
         let (edges, graph) = self.layers(&present);
-        // The exit's output is its log-odds, as the probabilities of the edges sum to 1.
+        // The exit's output is its log-odds, because the probabilities of the edges sum to 1.
         let edges = edges.masked_fill(&legal.logical_not(), IMPOSSIBLE).log_softmax(1, None);
         let pf = Some(vec![edges.view([-1, 1]), graph.narrow(1, 0, 1)]);
         let values = log_flow.then(|| (Quantity::LogFlow, graph.select(1, 1))).into_iter().collect();
@@ -181,10 +185,10 @@ impl GraphNetwork for EdgeTransformer {
     }
 }
 
-/// The logit of an illegal edge: small enough for a probability of 0, and finite for the gradient.
+/// The logit of an illegal edge. It is small enough for a probability of 0, and finite for the gradient.
 const IMPOSSIBLE: f64 = -1e5;
 
-/// An output head: blocks of its own, then an MLP.
+/// An output head, which consists of attention blocks and an MLP.
 #[derive(Debug)]
 struct OutputHead {
     blocks: Vec<AttentionBlock>,
@@ -208,8 +212,8 @@ fn blocks(scope: &mut Scope<'_>, count: usize, config: &EdgeTransformerConfig) -
     (0..count).map(|k| AttentionBlock::new(&mut scope.sub(&format!("layer{k}")), config)).collect()
 }
 
-/// A block of linear attention and a feed-forward layer, each with a residual connection and behind a layer
-/// norm that gets the adjacency bit again.
+/// A block of linear attention and a feed-forward layer. Each has a residual connection and, before it, a
+/// layer norm whose input includes the adjacency bit.
 #[derive(Debug)]
 struct AttentionBlock {
     heads: i64,
@@ -243,9 +247,9 @@ impl AttentionBlock {
         let size = tokens.size();
         let (b, p, width) = (size[0], size[1], size[2]);
         let each = self.query_key_value.forward(&self.attention.forward(tokens, bits));
-        // [3, B, heads, P, width / heads]
+        // The shape is [3, B, heads, P, width / heads].
         let each = each.view([b, p, 3, self.heads, width / self.heads]).permute([2, 0, 3, 1, 4]);
-        // Attention weights are products of positive features: elu + 1.
+        // Attention weights are products of positive features, which are elu + 1 of query and key.
         let (query, key, value) = (each.get(0).elu() + 1.0, each.get(1).elu() + 1.0, each.get(2));
         let summary = key.transpose(2, 3).matmul(&value);
         let total = key.sum_dim_intlist([2i64].as_slice(), true, None);
@@ -257,7 +261,7 @@ impl AttentionBlock {
     }
 }
 
-/// The input of a layer: tokens and their embedded adjacency bit, concatenated and normalised.
+/// The input of a layer: the embedded adjacency bit and the token of each pair, concatenated and normalised.
 #[derive(Debug)]
 struct PairInput {
     bit: Linear,

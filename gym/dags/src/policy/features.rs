@@ -2,7 +2,8 @@ use gfn::env::Rows;
 use gfn::graph::GraphStates;
 use gfn::policy::{Features, StateFeatures};
 
-/// The flattened adjacency matrix as features for networks on vectors: `n * n` numbers, 1 for an edge.
+/// The flattened adjacency matrix as features for networks on vectors: `n * n` numbers, which are 1 for an
+/// edge and 0 otherwise.
 ///
 /// ```
 /// use gfn::policy::{Features, StateFeatures};
@@ -31,7 +32,7 @@ impl StateFeatures<GraphStates> for AdjacencyFeatures {
 
     fn encode(&self, states: &GraphStates) -> Features {
         let mut values = Vec::with_capacity(states.len() * self.width());
-        // Graphs of another size give a wrong number of values, which the network refuses.
+        // Graphs with another number of nodes give a wrong number of values, which the network refuses.
         for graph in states.graphs() {
             let (first, n) = (values.len(), graph.n_nodes());
             values.resize(first + n * n, 0.0);

@@ -9,7 +9,7 @@ use super::PairMatrix;
 use super::pairs::edge_set;
 use crate::{Ancestry, LocalScore};
 
-/// Marginals of a distribution over graphs, for each pair of nodes.
+/// Marginals of a distribution over graphs: probabilities of relations between the nodes of each pair.
 ///
 /// ```
 /// use gfn_dags::{Marginals, acyclic};
@@ -34,7 +34,7 @@ pub struct Marginals {
 }
 
 impl Marginals {
-    /// Computes the marginals of weighted graphs, or of samples with equal weights.
+    /// Computes the marginals of weighted graphs, or of graphs with equal weights, such as samples.
     ///
     /// # Errors
     /// [`Error::Shape`] unless there is one weight for each graph, and all graphs have the same nodes;
@@ -67,8 +67,8 @@ fn same_nodes(graph: &GraphState, n: usize) -> Result<&GraphState> {
     (graph.n_nodes() == n).then_some(graph).ok_or_else(other)
 }
 
-/// Returns weights divided by their sum, or equal weights if none are given. Checks that there is one weight
-/// for each graph and that none is negative.
+/// Returns weights divided by their sum; equal weights if `weights` is `None`. Checks that there is one
+/// weight for each graph and that no weight is negative.
 fn shares(states: &GraphStates, weights: Option<&[f64]>) -> Result<Vec<f64>> {
     let n = states.len();
     let weights = weights.map_or_else(|| vec![1.0; n], <[f64]>::to_vec);
@@ -84,8 +84,8 @@ fn shares(states: &GraphStates, weights: Option<&[f64]>) -> Result<Vec<f64>> {
     Ok(weights.into_iter().map(|weight| weight / sum).collect())
 }
 
-/// Returns the `k` most probable graphs, the most probable first: a row of each and its probability. Equal
-/// graphs count as one.
+/// Returns the `k` most probable graphs, the most probable first, each as the index of a row that holds it
+/// and its probability. Equal graphs count as one.
 ///
 /// ```
 /// use gfn_dags::{acyclic, most_probable};
@@ -105,14 +105,15 @@ pub fn most_probable(states: &GraphStates, weights: Option<&[f64]>, k: usize) ->
     let mut probs = vec![0.0; grouping.first.len()];
     grouping.of.iter().zip(shares).for_each(|(&group, share)| probs[group] += share);
     let mut out: Vec<(usize, f64)> = grouping.first.into_iter().zip(probs).collect();
-    // Ties are sorted by row, so that the result is deterministic.
+    // Graphs of equal probability are sorted by row, so that the result is deterministic.
     out.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     out.truncate(k);
     Ok(out)
 }
 
-/// Computes the expected structural Hamming distance to known edges: the number of pairs of nodes whose edge
-/// is missing, superfluous or reversed; each pair counts once (as in jax-dag-gflownet and torchgfn).
+/// Computes the expected structural Hamming distance of weighted graphs from known edges. The distance is the
+/// number of pairs of nodes whose edge is missing, superfluous or reversed; each pair counts once (as in
+/// jax-dag-gflownet and torchgfn).
 ///
 /// ```
 /// use gfn_dags::{acyclic, expected_shd};
@@ -137,8 +138,8 @@ pub fn expected_shd(states: &GraphStates, weights: Option<&[f64]>, truth: &[(u32
     states.graphs().iter().zip(shares).map(|(graph, share)| Ok(share * distance(graph)?)).sum()
 }
 
-/// Computes log p(held-out data | training data, graph) of each graph: the score of all data minus the score
-/// of the training data.
+/// Computes log p(held-out data | training data, graph) for each graph, which is the score of all data minus
+/// the score of the training data.
 ///
 /// Use it with a Bayesian score such as [`Bge`](crate::Bge) or [`Bde`](crate::Bde), whose differences are
 /// predictive probabilities. Both scores must have the same prior, with settings that don't depend on the
@@ -154,12 +155,12 @@ pub fn held_out_log_likelihoods(
     states.graphs().iter().map(|graph| Ok(of_all.graph_score(graph)? - of_training.graph_score(graph)?)).collect()
 }
 
-/// Computes the model average of held-out data: the logarithm of the weighted mean of likelihoods, `log sum_G
-/// w(G) exp(l(G))`, with weights divided by their sum.
+/// Computes the log-likelihood of held-out data under the model average, the logarithm of the weighted mean
+/// of likelihoods: `log sum_G w(G) exp(l(G))`, with weights divided by their sum.
 ///
 /// # Errors
 /// Errors of [`most_probable`]; [`Error::Shape`] unless there is a log-likelihood for each graph;
-/// [`Error::NonFinite`] for one that is NaN.
+/// [`Error::NonFinite`] for a log-likelihood that is NaN.
 pub fn log_model_average(states: &GraphStates, weights: Option<&[f64]>, log_likelihoods: &[f64]) -> Result<f64> {
     let shares = shares(states, weights)?;
     let (n, got) = (shares.len(), log_likelihoods.len());

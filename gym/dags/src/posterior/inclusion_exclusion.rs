@@ -5,15 +5,15 @@ use super::sinks::ParentPosteriors;
 use super::wide::Wide;
 use crate::{BayesianStructure, DagReward, LocalScore, NodeSet, StructureConfig};
 
-/// The largest number of nodes for which marginals are summed; 3^14 is 4.8 million.
+/// The largest number of nodes for which marginals are summed. Time grows as 3^n, and 3^14 is 4.8 million.
 pub const MAX_SUMMED_NODES: usize = 14;
 
 /// The largest absolute value of a term. Beyond it, neighbouring doubles differ by more than a tenth, which
 /// makes exponentials meaningless.
 const MAX_TERM: f64 = 1e15;
 
-/// Exact edge marginals and log Z of up to 14 nodes without enumeration, by inclusion-exclusion over sinks
-/// (Tian and He 2009).
+/// Exact edge marginals and log Z of graphs of up to 14 nodes without enumeration, by inclusion-exclusion
+/// over sinks (Tian and He 2009).
 ///
 /// Let a_j(P) be the exponential of the score and prior of node j with parents P, and A_j(U) their sum over
 /// the parent sets P within U. The sum H(S) over the graphs on the nodes S is
@@ -22,15 +22,16 @@ const MAX_TERM: f64 = 1e15;
 /// H(S) = sum over nonempty T within S of (-1)^(|T| + 1) H(S - T) prod over j in T of A_j(S - T)
 /// ```
 ///
-/// T ranges over sets of sinks, of which each graph has at least one. In H(all), a_j(P) is a factor of each
-/// graph in which P are the parents of j, so the derivative of H(all) by a_j(P) gives the posterior of P: the
-/// recurrence is differentiated backwards. Time is 3^n in both passes (the limit of Tian and He's O(n 3^n)),
-/// memory n 2^n. Summing over orders of the nodes instead would weigh each graph by its number of orders.
+/// T ranges over nonempty sets of sinks, of which each graph has at least one. In H(all), a_j(P) is a factor
+/// of each graph in which P are the parents of j, so the derivative of H(all) by a_j(P) gives the posterior
+/// of P. Therefore the recurrence is differentiated backwards. Both passes take time 3^n (the limit of Tian
+/// and He's O(n 3^n)), and memory is n 2^n. A sum over orders of the nodes instead would weigh each graph by
+/// its number of orders.
 ///
-/// *Cancellation.* No term is larger than H(S), as it is a sum over some of the graphs, but there are 2^|S|
-/// terms of both signs. Errors can grow like the number of ordered partitions, 2 * 10^14 for 14 nodes, too
-/// much for doubles. Sums therefore use numbers of 31 digits and any exponent, and the posterior of each
-/// node's parent sets is checked to be a distribution.
+/// *Cancellation.* No term is larger than H(S), because it is a sum over some of the graphs, but there are
+/// 2^|S| terms of both signs. Errors can grow like the number of ordered partitions, 2 * 10^14 for 14 nodes,
+/// which is too much for doubles. Sums therefore use numbers of 31 digits and any exponent, and the posterior
+/// of each node's parent sets is checked to be a distribution.
 ///
 /// ```
 /// use gfn_dags::*;
@@ -48,8 +49,8 @@ pub struct EdgeMarginals {
     pub edge: PairMatrix,
     /// log Z, defined as in [`ExactPosterior::log_z`](super::ExactPosterior::log_z).
     pub log_z: f64,
-    /// The largest deviation of a node's parent-set posterior from a distribution: the remaining error of
-    /// cancellation and rounding.
+    /// The largest deviation of the posterior of a node's parent sets from a distribution. It measures the
+    /// error that cancellation and rounding leave.
     pub deviation: f64,
 }
 
@@ -81,7 +82,7 @@ impl EdgeMarginals {
     }
 }
 
-/// Returns a_j(P) by node and the bits of P; 0 if the environment doesn't allow the parents.
+/// Returns a_j(P) by node j and the bits of P; 0 if the environment doesn't allow P as the parents of j.
 fn families<S: LocalScore>(env: &BayesianStructure, reward: &DagReward<S>) -> Result<Vec<Wide>> {
     let (n, config) = (env.n_nodes(), env.config());
     let mut out = vec![Wide::ZERO; n << n];

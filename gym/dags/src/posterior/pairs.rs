@@ -23,14 +23,15 @@ pub struct PairMatrix {
     values: Vec<f64>,
 }
 
-/// Areas under curves that measure how well numbers of pairs separate the edges of a known graph from other
-/// pairs.
+/// Areas under curves that measure how well the numbers of pairs separate the edges of a known graph from
+/// other pairs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Detection {
     /// The area under the receiver operating characteristic: the probability that an edge ranks above a pair
     /// that isn't an edge (ties count half).
     pub auroc: f64,
-    /// The area under the precision-recall curve (average precision); tied pairs are taken together.
+    /// The area under the precision-recall curve (average precision). Pairs with equal numbers are taken
+    /// together.
     pub auprc: f64,
 }
 
@@ -104,7 +105,7 @@ impl PairMatrix {
         Ok((squares / mine.len().max(1) as f64).sqrt())
     }
 
-    /// Computes Pearson's correlation over pairs of different nodes; `None` if one of both matrices is
+    /// Computes Pearson's correlation over pairs of different nodes; `None` if one of the matrices is
     /// constant there.
     ///
     /// # Errors
@@ -176,7 +177,7 @@ impl PairMatrix {
     }
 }
 
-/// Returns for each ordered pair, row by row, `true` if it is one of the edges.
+/// Returns for each ordered pair of nodes, row by row, `true` if it is one of the edges.
 pub(super) fn edge_set(n: usize, edges: &[(u32, u32)]) -> Result<Vec<bool>> {
     let mut out = vec![false; n * n];
     for &(a, b) in edges {

@@ -4,12 +4,12 @@ use gfn::{Error, Result};
 
 use super::wide::Wide;
 
-/// Largest accepted deviation of the sum of a node's parent-set probabilities from 1.
+/// The largest accepted deviation of the sum of a node's parent-set probabilities from 1.
 const TOLERANCE: f64 = 1e-8;
 
-/// The posterior of each node's sets of parents.
+/// The posterior of the parent set of each node.
 pub(super) struct ParentPosteriors {
-    /// Probabilities by node and the bits of the parents.
+    /// The probability of each parent set, by node and the bits of the parents.
     pub(super) probs: Vec<f64>,
     /// The logarithm of the sum over all graphs.
     pub(super) log_total: f64,
@@ -44,7 +44,7 @@ impl ParentPosteriors {
     }
 }
 
-/// Computes A_j(U): sums over subsets, one element at a time.
+/// Computes A_j(U) from a_j(P) by sums over subsets, one element of U at a time.
 fn sums_within(n: usize, families: &[Wide]) -> Vec<Wide> {
     let mut out = families.to_vec();
     for of_node in out.chunks_exact_mut(1 << n) {
@@ -57,12 +57,14 @@ fn sums_within(n: usize, families: &[Wide]) -> Vec<Wide> {
     out
 }
 
-/// Iterates over the subsets of a set of bits in ascending order, so that each comes after its own subsets.
+/// Iterates over the subsets of a set of bits in ascending order, so that each subset comes after its own
+/// subsets.
 fn subsets(of: usize) -> impl Iterator<Item = usize> {
     std::iter::successors(Some(0usize), move |set| Some(set.wrapping_sub(of) & of).filter(|next| *next != 0))
 }
 
-/// Computes the product of A_j(U) over j in T for each set T outside of U; `products[T]` receives it.
+/// Computes the product of A_j(U) over j in T for each set T of nodes outside of U, and writes it to
+/// `products[T]`.
 fn fill_products(n: usize, within: &[Wide], used: usize, products: &mut [Wide]) {
     products[0] = Wide::ONE;
     for sinks in subsets(((1 << n) - 1) & !used).skip(1) {
@@ -92,8 +94,8 @@ fn totals(n: usize, within: &[Wide]) -> Vec<Wide> {
     totals
 }
 
-/// Computes the derivative of H(all) by each a_j(P): backwards through [`totals`], then through
-/// [`sums_within`].
+/// Computes the derivative of H(all) by each a_j(P): first backwards through [`totals`], then backwards
+/// through [`sums_within`].
 fn derivatives(n: usize, within: &[Wide], totals: &[Wide]) -> Vec<Wide> {
     let all = (1usize << n) - 1;
     let mut of_totals = vec![Wide::ZERO; 1 << n];
@@ -109,7 +111,7 @@ fn derivatives(n: usize, within: &[Wide], totals: &[Wide]) -> Vec<Wide> {
             of_totals[used] = of_totals[used] + outer * product[sinks];
             of_product[sinks] = outer * totals[used];
         }
-        // The largest sets come first, as their complements ascend.
+        // The largest sets come first, because their complements ascend.
         for sinks in subsets(rest).map(|left| rest & !left).filter(|sinks| *sinks != 0) {
             let (node, others) = (sinks.trailing_zeros() as usize, sinks & (sinks - 1));
             let cell = node << n | used;

@@ -3,9 +3,10 @@
 
 use std::ops::{Add, Mul, Neg};
 
-/// Exponents are multiples of this power of two.
+/// The exponent of the power of two that one step of a number stands for.
 const STEP: i32 = 256;
-/// The range of the leading part; numbers outside are rescaled.
+/// The upper bound 2^200 of the leading part of a number; `LOW` is its lower bound 2^-200. Numbers outside
+/// are rescaled.
 const HIGH: f64 = 1.606_938_044_258_990_3e60;
 const LOW: f64 = 6.223_015_277_861_142e-61;
 
@@ -23,7 +24,7 @@ fn two_sum(a: f64, b: f64) -> (f64, f64) {
     (sum, (a - (sum - part)) + (b - part))
 }
 
-/// Returns the rounded sum and its rounding error, if |a| >= |b|.
+/// Returns the rounded sum and its rounding error, which is exact if |a| >= |b|.
 fn quick_two_sum(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
     (sum, b - (sum - a))
@@ -33,7 +34,7 @@ impl Wide {
     pub(super) const ZERO: Self = Self { high: 0.0, low: 0.0, steps: 0 };
     pub(super) const ONE: Self = Self { high: 1.0, low: 0.0, steps: 0 };
 
-    /// Computes e^x; 0 for minus infinity.
+    /// Computes e^x; returns 0 for minus infinity.
     pub(super) fn exp(x: f64) -> Self {
         if x == f64::NEG_INFINITY {
             return Self::ZERO;
@@ -107,8 +108,8 @@ impl Add for Wide {
         let small = match large.steps - small.steps {
             0 => small,
             1 => small.scaled(-STEP),
-            // The smaller number is below the last digit of the larger one, which is at least 2^-200 in these
-            // steps.
+            // The smaller number is below the last digit of the larger number, whose leading part is at least
+            // 2^-200.
             _ => return large,
         };
         let (sum, error) = two_sum(large.high, small.high);

@@ -6,17 +6,17 @@ use libm::lgamma;
 use super::{LocalScore, NodeSet, check_observations, check_positive, rows_of_nodes};
 use crate::data::DiscreteData;
 
-/// The largest number of parent configurations that are counted in an array; larger tables use a map of the
-/// configurations that occur.
+/// The largest number of parent configurations that are counted in an array. Larger tables are counted in a
+/// map of the configurations that occur.
 const MAX_TABLE: usize = 1 << 12;
 
-/// The distribution of the equivalent sample of a [`Bde`] score over the cells of a family's table.
+/// The distribution of the equivalent sample of a [`Bde`] score over the cells of a node's table.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub enum CellPrior {
-    /// Every cell gets the same share: BDeu.
+    /// Every cell gets the same share of the sample: BDeu.
     #[default]
     Uniform,
-    /// Cells get the shares of a network without edges, whose variables have these probabilities: BDe.
+    /// Cells get their shares from a network without edges, whose variables have these probabilities: BDe.
     Marginals(Vec<Vec<f64>>),
 }
 
@@ -25,15 +25,15 @@ pub enum CellPrior {
 pub struct BdeConfig {
     /// The number of observations that the prior is worth, above 0; 1 by default.
     pub equivalent_sample_size: f64,
-    /// The distribution of these observations over the cells.
+    /// The distribution of these observations over the cells of a table.
     pub cells: CellPrior,
-    /// `true` to allow fewer observations than variables (for each node, rows with interventions on it don't
-    /// count); `false` by default.
+    /// `true` to allow fewer observations than variables; `false` by default. Rows with interventions on a
+    /// node don't count as observations of this node.
     pub allow_few_observations: bool,
 }
 
 impl Default for BdeConfig {
-    /// Returns the prior of one observation, spread evenly.
+    /// Returns the prior of one observation, spread evenly over the cells.
     fn default() -> Self {
         Self { equivalent_sample_size: 1.0, cells: CellPrior::Uniform, allow_few_observations: false }
     }
@@ -49,8 +49,9 @@ impl Default for BdeConfig {
 /// score(j | P) = sum_c [ log Gamma(a_c) - log Gamma(a_c + N_c) + sum_k log Gamma(a_ck + N_ck) - log Gamma(a_ck) ]
 /// ```
 ///
-/// BDeu has `a_ck = s / (q r)` for an equivalent sample of s, r values of the node and q configurations of
-/// its parents. Rows with interventions on a node don't count for its own score (Cooper and Yoo 1999).
+/// BDeu has `a_ck = s / (q r)` for an equivalent sample of size s, r values of the node and q configurations
+/// of its parents. Rows with interventions on a node don't count for the score of this node (Cooper and Yoo
+/// 1999).
 ///
 /// ```
 /// use gfn_dags::{Bde, BdeConfig, DiscreteData, LocalScore, NodeSet};
@@ -100,8 +101,8 @@ impl Bde {
         Ok(Self { data, sample_size, cells: config.cells, sets, set_of })
     }
 
-    /// Counts the values of a node under each configuration of its parents that occurs; each comes with a row
-    /// that has the configuration.
+    /// Counts the values of a node under each configuration of its parents that occurs. Each configuration
+    /// comes with the index of a row that has it.
     fn counts(&self, node: usize, parents: &[usize]) -> Vec<(usize, Vec<f64>)> {
         let values = self.data.n_values();
         let n_configurations = parents.iter().try_fold(1usize, |q, &parent| q.checked_mul(values[parent]));
@@ -139,7 +140,7 @@ impl LocalScore for Bde {
         let parents: Vec<usize> = parents.iter().collect();
         let values = self.data.n_values();
         let r = values[node];
-        // Configurations that don't occur contribute 0.
+        // Configurations that don't occur would contribute 0, so they are left out.
         let of_configuration = |(row, counts): &(usize, Vec<f64>)| {
             let cells = self.data.row(*row);
             let share: f64 = parents

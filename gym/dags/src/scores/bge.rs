@@ -8,19 +8,23 @@ use crate::data::ContinuousData;
 /// The normal-Wishart prior of a [`Bge`] score.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BgeConfig {
-    /// alpha_mu: the number of observations that the prior mean is worth, above 0; 1 by default.
+    /// The parameter alpha_mu: the number of observations that the prior mean is worth, above 0; 1 by
+    /// default.
     pub alpha_mu: f64,
-    /// alpha_w: the degrees of freedom of the Wishart prior, above `n + 1`; `None` (the default) for `n + 2`.
+    /// The parameter alpha_w: the degrees of freedom of the Wishart prior, above `n + 1`; `None` (the
+    /// default) for `n + 2`.
     pub alpha_w: Option<f64>,
-    /// nu: the prior mean of each variable, in the units of the data; `None` (the default) for zeros.
+    /// The parameter nu: the prior mean of each variable, in the units of the data; `None` (the default) for
+    /// zeros.
     pub nu: Option<Vec<f64>>,
-    /// `true` to allow fewer observations than variables (for each node, rows with interventions on it don't
-    /// count); `false` by default. The prior is proper, but then dominates the score.
+    /// `true` to allow fewer observations than variables; `false` by default. Rows with interventions on a
+    /// node don't count as observations of this node. The prior is proper, but dominates the score if there
+    /// are few observations.
     pub allow_few_observations: bool,
 }
 
 impl Default for BgeConfig {
-    /// The usual prior: alpha_mu = 1, alpha_w = n + 2, nu = 0.
+    /// Returns the usual prior: alpha_mu = 1, alpha_w = n + 2, nu = 0.
     fn default() -> Self {
         Self { alpha_mu: 1.0, alpha_w: None, nu: None, allow_few_observations: false }
     }
@@ -39,13 +43,13 @@ impl Default for BgeConfig {
 ///     + (N + alpha_w - n + l)/2 log |R[P]| - (N + alpha_w - n + l + 1)/2 log |R[P + j]|
 /// ```
 ///
-/// The default prior has mean 0 and the same scale for all variables, so the score depends on the data's
-/// units and origin: pass [`standardised`](ContinuousData::standardised) data, or a prior mean in the data's
-/// units.
+/// The default prior has mean 0 and the same scale for all variables, so that the score depends on the units
+/// and the origin of the data. Therefore pass [`standardised`](ContinuousData::standardised) data, or a prior
+/// mean in the units of the data.
 ///
-/// Rows with interventions on a node don't show its dependence on its parents. They don't count for its own
-/// score (Cooper and Yoo 1999), so each node has its own R and N. torchgfn and jax-dag-gflownet give scores
-/// relative to the empty graph; see [`DagReward::relative_to`](crate::DagReward::relative_to).
+/// Rows with interventions on a node don't show its dependence on its parents. They don't count for the score
+/// of this node (Cooper and Yoo 1999), so each node has its own R and N. torchgfn and jax-dag-gflownet give
+/// scores relative to the empty graph; see [`DagReward::relative_to`](crate::DagReward::relative_to).
 ///
 /// ```
 /// use gfn_dags::{Bge, BgeConfig, ContinuousData, LocalScore, NodeSet};
@@ -61,13 +65,13 @@ pub struct Bge {
     group_of: Vec<usize>,
 }
 
-/// Statistics of the rows that count for a group of nodes.
+/// Statistics of the rows that count for the scores of a group of nodes.
 #[derive(Clone, Debug)]
 struct RowStatistics {
     r: Scatter,
-    /// N + alpha_w - n.
+    /// The number N + alpha_w - n.
     degrees: f64,
-    /// The terms without determinants, by number of parents.
+    /// The terms of the score without determinants, by number of parents.
     terms: Vec<f64>,
 }
 
@@ -119,7 +123,7 @@ impl Bge {
         Ok(Self { n, groups: groups.collect::<Result<_>>()?, group_of })
     }
 
-    /// Returns the matrix R of a node's score, row by row.
+    /// Returns the matrix R in the score of a node, row by row.
     ///
     /// # Panics
     /// If there is no such node.
@@ -140,7 +144,7 @@ impl LocalScore for Bge {
         let l = family.len() - 1;
         let (log_det, schur) = group.r.log_det_and_schur(&family);
         let degrees = group.degrees + l as f64;
-        // |R[P + j]| is |R[P]| times the Schur complement.
+        // The determinant |R[P + j]| is |R[P]| times the Schur complement.
         group.terms[l] - 0.5 * log_det - 0.5 * (degrees + 1.0) * schur.ln()
     }
 }

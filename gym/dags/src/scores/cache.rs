@@ -6,15 +6,16 @@ use rayon::prelude::*;
 
 use super::{LocalScore, NodeSet};
 
-/// The largest number of nodes whose scores are kept in a table: 16 * 2^16 numbers, 8 MiB.
+/// The largest number of nodes whose scores are kept in a table. It has 16 * 2^16 numbers, which take 8 MiB.
 const MAX_TABLE_NODES: usize = 16;
-/// The largest number of scores that are precomputed or cached: a few hundred megabytes.
+/// The largest number of scores that are precomputed or cached, which take a few hundred megabytes.
 const MAX_SCORES: usize = 1 << 22;
 
-/// A cache of scores, shared by all threads: each node and parent set is computed once.
+/// A cache of scores, shared by all threads. The score of each node and parent set is computed once, with
+/// rare exceptions.
 ///
-/// Up to 16 nodes, [`ahead`](Self::ahead) computes all scores in parallel into a table; other scores are kept
-/// in maps, up to 4 million in all.
+/// All scores of up to 16 nodes can be computed in parallel into a table by [`ahead`](Self::ahead). Other
+/// scores are kept in maps, up to 4 million in all.
 ///
 /// ```
 /// use gfn_dags::{Bge, BgeConfig, CachedScores, ContinuousData, LocalScore, NodeSet};
@@ -28,9 +29,9 @@ const MAX_SCORES: usize = 1 << 22;
 #[derive(Debug)]
 pub struct CachedScores<S> {
     score: S,
-    /// Scores by node and the bits of the parents; NaN if not computed ahead.
+    /// The scores computed ahead, by node and the bits of its parents; NaN for other scores.
     table: Vec<f64>,
-    /// The scores of each node by its parents.
+    /// The other cached scores of each node, by its parents.
     maps: Vec<RwLock<HashMap<NodeSet, f64>>>,
 }
 
@@ -111,7 +112,7 @@ impl<S: LocalScore> LocalScore for CachedScores<S> {
         }
         let known = self.maps[node].read().unwrap_or_else(PoisonError::into_inner).get(parents).copied();
         known.unwrap_or_else(|| {
-            // Two threads may compute the same score at once, which is cheaper than waiting.
+            // Two threads may compute the same score at the same time, which is cheaper than waiting.
             let value = self.score.local_score(node, parents);
             self.insert(node, *parents, value);
             value

@@ -4,16 +4,16 @@ use super::scatter::{Scatter, family};
 use super::{LocalScore, NodeSet, rows_of_nodes};
 use crate::data::ContinuousData;
 
-/// A variable counts as a linear function of others if its residual variance is below this share of its
-/// variance.
+/// The share of a variable's variance below which its residual variance shows that it is a linear function of
+/// other variables.
 const COLLINEAR: f64 = 1e-12;
 
-/// The Bayesian information criterion of linear Gaussian networks: the maximal log-likelihood of each node's
-/// regression on its parents, minus half of log N for each of its `l + 2` parameters (l coefficients,
-/// intercept, variance).
+/// The Bayesian information criterion of linear Gaussian networks. The score of a node is the maximal
+/// log-likelihood of its regression on its l parents, minus half of log N for each of its `l + 2` parameters
+/// (l coefficients, intercept, variance), with N observations.
 ///
-/// `score(j | P) = -N/2 (log(2 pi RSS / N) + 1) - (l + 2)/2 log N`, with the residual sum of squares RSS.
-/// Rows with interventions on a node don't count for its own score.
+/// The formula is `score(j | P) = -N/2 (log(2 pi RSS / N) + 1) - (l + 2)/2 log N`, with the residual sum of
+/// squares RSS. Rows with interventions on a node don't count for the score of this node.
 ///
 /// ```
 /// use gfn_dags::{ContinuousData, LinearGaussianBic, LocalScore, NodeSet};
@@ -34,8 +34,8 @@ impl LinearGaussianBic {
     ///
     /// # Errors
     /// [`Error::Config`] unless every node has more observations than there are variables; for variables that
-    /// are constant or a linear function of others, as their likelihood is unbounded; and for values whose
-    /// squares overflow.
+    /// are constant or a linear function of others, because their likelihood is unbounded; and for values
+    /// whose squares overflow.
     pub fn new(data: &ContinuousData) -> Result<Self> {
         let n = data.n_variables();
         let (sets, group_of) = rows_of_nodes(n, data.n_rows(), data.interventions());
@@ -52,8 +52,8 @@ impl LinearGaussianBic {
             data.check_varying(rows)?;
             groups.push((Scatter::of_rows(n, rows.iter().map(|&row| data.row(row)))?.0, rows.len() as f64));
         }
-        // Every group of rows is checked: a parent may be constant in the rows without interventions on its
-        // child.
+        // Every group of rows is checked, because a parent may be constant in the rows without interventions
+        // on its child.
         for (scatter, _) in &groups {
             let collinear = |node: &usize| {
                 let (_, rest) = scatter.log_det_and_schur(&(0..=*node).collect::<Vec<_>>());

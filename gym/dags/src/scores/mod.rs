@@ -1,4 +1,5 @@
-//! Scores of graphs: sums over nodes, whose terms measure how well a node's parents explain its data.
+//! Scores of graphs, which are sums over nodes of terms that measure how well a node's parents explain its
+//! data.
 //!
 //! | score | data | interventions | equal for Markov-equivalent graphs |
 //! |---|---|---|---|
@@ -26,10 +27,10 @@ use crate::NodeSet;
 use crate::env::parent_sets;
 use crate::reward::check_nodes;
 
-/// A score of a node given its parents: the logarithm of how well they explain the data. A graph's score is
-/// the sum over its nodes.
+/// A score of graphs that is a sum over nodes. The score of a node given its parents is the logarithm of how
+/// well they explain its data.
 ///
-/// Implement it for a custom score; [`CachedScores`] caches its results.
+/// Implement this trait for a custom score. [`CachedScores`] caches its results.
 pub trait LocalScore: Send + Sync {
     /// The number of nodes.
     fn n_nodes(&self) -> usize;
@@ -48,7 +49,7 @@ pub trait LocalScore: Send + Sync {
     }
 }
 
-/// Implements the trait for references, boxes and shared pointers to a score.
+/// Implements the score for references, boxes and shared pointers to a score.
 impl<P: std::ops::Deref<Target: LocalScore> + Send + Sync> LocalScore for P {
     fn n_nodes(&self) -> usize {
         (**self).n_nodes()
@@ -58,7 +59,8 @@ impl<P: std::ops::Deref<Target: LocalScore> + Send + Sync> LocalScore for P {
     }
 }
 
-/// Returns the distinct sets of rows without interventions on a node, and for each node the index of its set.
+/// Returns the distinct sets of rows that have no intervention on some node, and for each node the index of
+/// its set.
 fn rows_of_nodes(n_nodes: usize, n_rows: usize, targets: Option<&[NodeSet]>) -> (Vec<Vec<usize>>, Vec<usize>) {
     let Some(targets) = targets else {
         return (vec![(0..n_rows).collect()], vec![0; n_nodes]);

@@ -3,28 +3,29 @@ use libm::lgamma;
 
 use super::check_positive;
 
-/// A prior over structures by the number of parents of each node. It isn't normalised over acyclic graphs,
-/// which isn't needed.
+/// A prior over structures that depends on the number of parents of each node. It isn't normalised over
+/// acyclic graphs, which isn't necessary for sampling.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum StructurePrior {
-    /// The uniform prior: 0 for all acyclic graphs.
+    /// The uniform prior, whose terms are 0 for all acyclic graphs.
     #[default]
     Uniform,
-    /// Independent edges: `l log p + (n - 1 - l) log(1 - p)` for a node of `l` parents, with the edge
-    /// probability `p = edges_per_node n / (n (n - 1) / 2)`.
+    /// A prior of independent edges: `l log p + (n - 1 - l) log(1 - p)` for a node with `l` parents, with the
+    /// edge probability `p = edges_per_node n / (n (n - 1) / 2)`.
     ///
-    /// torchgfn and jax-dag-gflownet use the same p; p = 1, at which torchgfn fails, is refused here.
+    /// torchgfn and jax-dag-gflownet use the same p. A p of 1, at which torchgfn fails, is refused here.
     ErdosRenyi {
         /// The expected number of edges per node; 1 is common in the literature.
         edges_per_node: f64,
     },
-    /// A penalty for edges: `l log beta`. If beta is below 1, each edge lowers the prior.
+    /// A penalty for edges: `l log beta` for a node with l parents. If beta is below 1, each edge lowers the
+    /// prior.
     EdgePenalty {
-        /// beta, above 0.
+        /// The factor beta of the prior for each edge, above 0.
         beta: f64,
     },
-    /// The fair prior: `-log C(n, l)`. All parent sets of one size together have about the same weight,
-    /// whatever the size.
+    /// The fair prior: `-log C(n, l)` for a node with l parents. The parent sets of each size together have
+    /// about the same weight.
     ///
     /// n is the number of nodes, as in torchgfn and jax-dag-gflownet. A node has only n - 1 candidates, so
     /// the weights of its sets of l parents sum to (n - l) / n, not to 1.
@@ -32,7 +33,7 @@ pub enum StructurePrior {
 }
 
 impl StructurePrior {
-    /// Returns the terms of a node by its number of parents, for graphs of `n` nodes.
+    /// Returns the term of a node by its number of parents, for graphs of `n` nodes.
     ///
     /// ```
     /// use gfn_dags::StructurePrior;

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 
 use super::NodeSet;
 
-/// The largest submatrix that is factorised on the stack.
+/// The largest size of a submatrix that is factorised on the stack.
 const SMALL: usize = 12;
 
 /// A symmetric positive definite matrix, row by row.
@@ -16,7 +16,8 @@ pub(super) struct Scatter {
 }
 
 impl Scatter {
-    /// Computes the scatter matrix of rows (the sum of products of deviations from the mean), and the mean.
+    /// Computes the scatter matrix of rows (the sum of products of deviations from the mean), and the mean of
+    /// the rows.
     ///
     /// # Errors
     /// [`Error::Config`] if a sum overflows.
@@ -56,8 +57,8 @@ impl Scatter {
         }
     }
 
-    /// Returns log |M[P, P]|, with P all of `part` but its last element, and the Schur complement of the last
-    /// element: |M[part, part]| / |M[P, P]|.
+    /// Returns log |M[P, P]|, with M this matrix and P all of `part` except its last element, and the Schur
+    /// complement of the last element: |M[part, part]| / |M[P, P]|.
     ///
     /// The method is Cholesky's. If the matrix isn't positive definite, results are NaN or the complement
     /// isn't positive.

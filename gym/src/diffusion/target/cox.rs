@@ -7,17 +7,17 @@ use tch::{Device, Kind, Tensor};
 use super::Target;
 use crate::diffusion::kernel::Normals;
 
-/// A log-Gaussian Cox process on a grid (Moller et al. 1998): the posterior of log-intensities given counts,
-/// `log p = log N(x; mu, K) + sum over cells (y x - exp(x) / d)`, with `K = 1.91 exp(-33 distance / side)`,
-/// distances counted in cells, and `mu = log 126 - 1.91 / 2`.
+/// A log-Gaussian Cox process on a grid (Moller et al. 1998). The density is the posterior of the
+/// log-intensities x given the counts y: `log p = log N(x; mu, K) + sum over cells (y x - exp(x) / d)`, with
+/// d cells, `K = 1.91 exp(-33 distance / side)`, distances measured in cells, and `mu = log 126 - 1.91 / 2`.
 ///
 /// The literature counts Finnish pines on a 40 x 40 grid. Here the intensities are drawn from the prior, and
-/// the points from the intensities, by a seed. log Z is unknown.
+/// the counts from the intensities. log Z is unknown.
 #[derive(Debug)]
 pub struct CoxProcess {
     side: usize,
     counts: Vec<f64>,
-    /// K^-1 and the log of the prior's normaliser.
+    /// The matrix K^-1, the precision of the prior.
     precision: Mutex<Tensor>,
     log_normaliser: f64,
 }
@@ -67,7 +67,7 @@ impl CoxProcess {
         &self.counts
     }
 
-    /// Returns `K^-1 (x - mu)` of each point, `[n, d]`.
+    /// Returns `K^-1 (x - mu)` for each point x, `[n, d]`.
     fn pulled(&self, points: &Reals) -> Result<Reals> {
         let away = points.to_tensor(Kind::Double, Device::Cpu) - mean();
         let precision = self.precision.lock().unwrap_or_else(PoisonError::into_inner);
@@ -75,7 +75,8 @@ impl CoxProcess {
     }
 }
 
-/// Draws a Poisson number: the number of exponential waiting times that fit into one unit.
+/// Draws a Poisson number, which is the number of exponential waiting times that fit into an interval of
+/// length `mean`.
 fn poisson(mean: f64, rng: &mut Rng) -> f64 {
     let (mut time, mut n) = (0.0, 0.0);
     loop {

@@ -4,10 +4,10 @@ use gfn::{Error, Result, Rng};
 use super::Target;
 use crate::diffusion::kernel::Normals;
 
-/// Neal's funnel: `x_0 ~ N(0, sd^2)`, and given x_0 all other coordinates are `N(0, exp(x_0))`. Normalised,
-/// so log Z = 0.
+/// Neal's funnel: `x_0 ~ N(0, sd^2)`, and given x_0 all other coordinates follow `N(0, exp(x_0))`. The
+/// density is normalised, so log Z is 0.
 ///
-/// Common settings are d = 10 with sd = 1 (Sendera et al. 2024) or 3 (Neal).
+/// Common settings are 10 coordinates with sd = 1 (Sendera et al. 2024) or sd = 3 (Neal).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Funnel {
     dim: usize,
@@ -15,7 +15,7 @@ pub struct Funnel {
 }
 
 impl Funnel {
-    /// Builds a funnel of `dim` coordinates, the first of standard deviation `sd`.
+    /// Builds a funnel of `dim` coordinates, of which the first has standard deviation `sd`.
     ///
     /// # Errors
     /// [`Error::Config`] for fewer than two coordinates and for a standard deviation that isn't positive.

@@ -4,11 +4,11 @@ use gfn::{Error, Result, Rng};
 use super::Target;
 use crate::diffusion::kernel::Normals;
 
-/// A product of d / 2 independent double wells (Noe et al. 2019; Midgley et al. 2023):
-/// `log p = sum over pairs (-a^4 + 6 a^2 + a / 2 - b^2 / 2)`, with 2^(d/2) modes.
+/// A product of d / 2 independent double wells (Noe et al. 2019; Midgley et al. 2023). Each pair (a, b) of
+/// coordinates adds `-a^4 + 6 a^2 + a / 2 - b^2 / 2` to log p. There are 2^(d/2) modes.
 ///
-/// log Z is `d / 2 * log(c sqrt(2 pi))`, with c the integral of `exp(-a^4 + 6 a^2 + a / 2)`, by quadrature
-/// 11784.50927 (published rounded). Exact samples invert the distribution function of a.
+/// log Z is `d / 2 * log(c sqrt(2 pi))`, with c the integral of `exp(-a^4 + 6 a^2 + a / 2)`. Quadrature gives
+/// c = 11784.50927 (published rounded). Exact samples invert the distribution function of a.
 ///
 /// ```
 /// use gfn_gym::diffusion::{ManyWell, Target};
@@ -19,13 +19,13 @@ use crate::diffusion::kernel::Normals;
 pub struct ManyWell {
     dim: usize,
     log_z: f64,
-    /// The distribution function of a, scaled to end at 1, at the points of the quadrature.
+    /// The distribution function of a at the points of the quadrature, scaled to end at 1.
     cumulative: Vec<f64>,
 }
 
-/// The bound of |a|, beyond which the density is below exp(-500).
+/// The bound of |a| in the quadrature; the density beyond it is below exp(-500).
 const REACH: f64 = 6.0;
-/// The number of intervals of the quadrature. The integrand vanishes with all derivatives at both ends, so
+/// The number of intervals of the quadrature. The integrand and all its derivatives vanish at both ends, so
 /// the trapezoid rule is exact to rounding.
 const INTERVALS: usize = 12_000;
 
@@ -39,7 +39,7 @@ fn place(k: usize) -> f64 {
 }
 
 impl ManyWell {
-    /// Builds the wells in `dim` coordinates.
+    /// Builds the target in `dim` coordinates, which are `dim / 2` pairs.
     ///
     /// # Errors
     /// [`Error::Config`] if `dim` is odd or 0.
@@ -92,8 +92,8 @@ impl Target for ManyWell {
             let u = rng.uniform();
             let k = self.cumulative.partition_point(|&sum| sum <= u).clamp(1, INTERVALS);
             let (low, high) = (self.cumulative[k - 1], self.cumulative[k]);
-            // The distribution function is interpolated linearly between points, which are a thousandth
-            // apart.
+            // The distribution function is interpolated linearly between the points of the quadrature, which
+            // are a thousandth apart.
             let part = if high > low { (u - low) / (high - low) } else { 0.5 };
             x[0] = place(k - 1) + part * (place(k) - place(k - 1));
             x[1] = normals.next(rng);
@@ -101,7 +101,8 @@ impl Target for ManyWell {
         Some(out)
     }
 
-    /// Returns the two wells by Newton's method on the derivative; `None` unless there are two dimensions.
+    /// Returns the bottoms of the two wells, found by Newton's method on the derivative; `None` unless there
+    /// are two dimensions.
     fn modes(&self) -> Option<(Reals, f64)> {
         if self.dim != 2 {
             return None;

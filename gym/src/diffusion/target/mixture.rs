@@ -20,18 +20,18 @@ pub struct Mixture {
     weights: Vec<f64>,
     means: Reals,
     sds: Reals,
-    /// The log of each component's weight divided by the component's normaliser.
+    /// The log of each component's weight times the normaliser of its density.
     log_heights: Vec<f64>,
 }
 
 impl Mixture {
-    /// Builds a mixture from each component's weight, and mean and standard deviation of each coordinate;
-    /// weights are divided by their sum.
+    /// Builds a mixture from the weight of each component, and from the mean and the standard deviation of
+    /// each of its coordinates. Weights are divided by their sum.
     ///
     /// # Errors
-    /// [`Error::Config`] for no component, for weights and standard deviations that aren't positive, and for
-    /// means that aren't finite; [`Error::Shape`] unless each component has a weight, a mean and a standard
-    /// deviation.
+    /// [`Error::Config`] for no component, for weights and standard deviations that aren't positive and
+    /// finite, and for means that aren't finite. [`Error::Shape`] unless each component has a weight, a mean
+    /// and a row of standard deviations.
     pub fn new(weights: &[f64], means: Reals, sds: Reals) -> Result<Self> {
         if means.len() != weights.len() || sds.len() != weights.len() || means.width() != sds.width() {
             return Err(Error::shape(
@@ -56,7 +56,7 @@ impl Mixture {
         Ok(Self::normalised(weights, means, sds))
     }
 
-    /// Builds components of equal standard deviation.
+    /// Builds a mixture whose components all have the standard deviation `sd` in each coordinate.
     ///
     /// # Errors
     /// The errors of [`new`](Self::new).
@@ -79,7 +79,8 @@ impl Mixture {
         Self::from_valid(&[0.35, 0.65], Reals::from_rows([[-4.0, -4.0], [4.0, 4.0]]), 1.0)
     }
 
-    /// Builds 25 equal Gaussians of variance 0.3 on the grid {-10, -5, 0, 5, 10}^2: 25GMM.
+    /// Builds 25GMM: 25 Gaussians of equal weight and variance 0.3, with means on the grid {-10, -5, 0, 5,
+    /// 10}^2.
     #[must_use]
     pub fn twenty_five_modes() -> Self {
         let grid = [-10.0, -5.0, 0.0, 5.0, 10.0];
@@ -87,7 +88,7 @@ impl Mixture {
         Self::from_valid(&[1.0; 25], Reals::from_rows(means), 0.3f64.sqrt())
     }
 
-    /// Builds nine of these 25, with the weights of torchgfn's posterior.
+    /// Builds nine of the 25 components of 25GMM, with the weights of torchgfn's posterior.
     #[must_use]
     pub fn nine_modes() -> Self {
         let means = [
@@ -105,9 +106,9 @@ impl Mixture {
         Self::from_valid(&weights, Reals::from_rows(means), 0.3f64.sqrt())
     }
 
-    /// Builds 40 equal Gaussians in the plane with means uniform on `[-40, 40]^2` and standard deviation
-    /// log(1 + e) = 1.31 (Midgley et al., *Flow Annealed Importance Sampling Bootstrap*, 2023; their means
-    /// come from another generator and differ from these).
+    /// Builds 40 Gaussians of equal weight in the plane, with means uniform on `[-40, 40]^2` and standard
+    /// deviation log(1 + e) = 1.31 (Midgley et al., *Flow Annealed Importance Sampling Bootstrap*, 2023).
+    /// Their means come from another generator and differ from these.
     #[must_use]
     pub fn forty_modes(seed: u64) -> Self {
         let mut rng = Rng::seeded(seed);
@@ -116,7 +117,7 @@ impl Mixture {
         Self::from_valid(&[1.0; 40], Reals::from_rows(means), 1f64.exp().ln_1p())
     }
 
-    /// Builds components of equal standard deviation from settings that need no check.
+    /// Builds components of equal standard deviation without checks, from settings that are valid.
     fn from_valid(weights: &[f64], means: Reals, sd: f64) -> Self {
         let sds = Reals::filled(means.width(), means.len(), sd);
         Self::normalised(weights, means, sds)
@@ -133,8 +134,8 @@ impl Mixture {
         Self { weights, means, sds, log_heights }
     }
 
-    /// Writes the log-density of each component at a point, weights included, and returns the log of their
-    /// sum.
+    /// Writes the log of each component's weight times its density at a point, and returns the log of the sum
+    /// of these terms.
     fn components(&self, point: &[f64], out: &mut Vec<f64>) -> f64 {
         out.clear();
         for (k, height) in self.log_heights.iter().enumerate() {
@@ -191,18 +192,18 @@ impl Target for Mixture {
         Some(out)
     }
 
-    /// The radius is two standard deviations of the widest component.
+    /// Returns the components' means, and two standard deviations of the widest component as radius.
     fn modes(&self) -> Option<(Reals, f64)> {
         let widest = self.sds.values().iter().copied().fold(0.0, f64::max);
         Some((self.means.clone(), 2.0 * widest))
     }
 }
 
-/// A likelihood ratio: the density of a posterior over that of a prior, with which relative trajectory
-/// balance fine-tunes the prior to the posterior.
+/// A likelihood ratio: the density of a posterior divided by that of a prior. With this reward, relative
+/// trajectory balance fine-tunes the prior to the posterior.
 ///
-/// Its integral over the plane does not exist, so it has no log Z (torchgfn gives 0, which is the log Z of
-/// prior times ratio).
+/// Its integral over the space doesn't exist in general, so it has no log Z. (torchgfn gives 0, which is the
+/// log Z of the prior times the ratio.)
 ///
 /// ```
 /// use gfn_gym::diffusion::{Posterior, Target};
@@ -218,7 +219,7 @@ impl Posterior {
     /// Builds the ratio of two mixtures.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless both have one dimension.
+    /// [`Error::Shape`] unless both mixtures have the same dimension.
     pub fn new(posterior: Mixture, prior: Mixture) -> Result<Self> {
         if posterior.dim() == prior.dim() {
             return Ok(Self { posterior, prior });
@@ -231,13 +232,13 @@ impl Posterior {
         ))
     }
 
-    /// Builds the ratio of nine weighted modes of the 25 to the 25.
+    /// Builds the ratio of the mixture of nine modes to the mixture of 25 modes.
     #[must_use]
     pub fn nine_of_twenty_five() -> Self {
         Self { posterior: Mixture::nine_modes(), prior: Mixture::twenty_five_modes() }
     }
 
-    /// The posterior: the prior times the ratio.
+    /// The posterior, which is the prior times the ratio.
     #[must_use]
     pub fn posterior(&self) -> &Mixture {
         &self.posterior

@@ -19,10 +19,10 @@ pub use self::mixture::{Mixture, Posterior};
 pub use self::tensors::FromTensors;
 use super::{DiffusionSampling, DiffusionStates};
 
-/// A density on R^d to be sampled, up to a constant.
+/// A density on R^d to be sampled, known up to a constant factor.
 ///
-/// Log-densities and gradients are computed on the host in f64; the results of a network or a script are
-/// moved there once.
+/// Log-densities and gradients are computed on the host in f64. Results that a network or a script computes
+/// elsewhere are moved there once per call.
 pub trait Target: Send + Sync {
     /// The number of coordinates.
     fn dim(&self) -> usize;
@@ -30,7 +30,7 @@ pub trait Target: Send + Sync {
     /// The log of the unnormalised density at each point.
     ///
     /// # Errors
-    /// Any error that keeps it from giving a number for each point.
+    /// Any error of an implementation that can't give a number for each point.
     fn log_density(&self, points: &Reals) -> Result<Vec<f64>>;
 
     /// The gradient of the log-density at each point.
@@ -44,23 +44,23 @@ pub trait Target: Send + Sync {
         None
     }
 
-    /// Exact samples; `None` if they can't be drawn.
+    /// Draws `n` exact samples; `None` if they can't be drawn.
     fn sample(&self, _n: usize, _rng: &mut Rng) -> Option<Reals> {
         None
     }
 
-    /// Centres of the modes and a radius: a sample within the radius of a centre has found the mode. `None`
-    /// if modes aren't known as points.
+    /// The centres of the modes, and a radius: a sample within the radius of a centre has found this mode.
+    /// `None` if modes aren't known as points.
     fn modes(&self) -> Option<(Reals, f64)> {
         None
     }
 }
 
-/// The reward of a target: log R = log density, under the environment's dimension.
+/// The reward of a target: log R is the target's log-density.
 ///
-/// The reward of unfinished states, for forward-looking objectives, is
-/// `t log density + (1 - t) log N(x; 0, v_t)` with the process's variance v_t, as in Sendera et al. (2024);
-/// it needs the process ([`along`](Self::along)). The origin has a partial log-reward of 0.
+/// Unfinished states have a partial log-reward for forward-looking objectives, if the process is known
+/// ([`along`](Self::along)): `t log density + (1 - t) log N(x; 0, v_t)` with the process's variance v_t, as
+/// in Sendera et al. (2024). The origin has a partial log-reward of 0.
 ///
 /// ```
 /// use gfn::env::{Reals, Reward};
@@ -85,19 +85,19 @@ impl std::fmt::Debug for Energy {
 }
 
 impl Energy {
-    /// Makes a target the reward of finished objects.
+    /// Builds the reward of finished objects from a target.
     #[must_use]
     pub fn new(target: Arc<dyn Target>) -> Self {
         Self { target, process: None }
     }
 
-    /// Adds partial rewards along a process.
+    /// Adds partial log-rewards of unfinished states, for the variances of this process.
     #[must_use]
     pub fn along(self, process: &super::Process) -> Self {
         Self { process: Some(process.clone()), ..self }
     }
 
-    /// The target.
+    /// The target whose density is the reward.
     #[must_use]
     pub fn target(&self) -> &Arc<dyn Target> {
         &self.target
@@ -126,7 +126,7 @@ impl Reward<DiffusionStates> for Energy {
     }
 }
 
-/// Refuses a target whose points have another dimension than the environment's.
+/// Refuses a target whose dimension isn't the environment's.
 pub(super) fn check_dim(env: &DiffusionSampling, target: &dyn Target) -> Result<()> {
     if env.dim() == target.dim() {
         Ok(())
@@ -160,7 +160,7 @@ pub(super) fn checked_log_density(target: &dyn Target, points: &Reals) -> Result
     }
 }
 
-/// Returns the log-density at each point; some may not be finite.
+/// Returns the log-density at each point, without a check that values are finite.
 pub(super) fn log_density(target: &dyn Target, points: &Reals) -> Result<Vec<f64>> {
     check_width(target, points)?;
     let values = target.log_density(points)?;
@@ -176,7 +176,7 @@ pub(super) fn log_density(target: &dyn Target, points: &Reals) -> Result<Vec<f64
     }
 }
 
-/// Returns the gradient at each point; some coordinates may not be finite.
+/// Returns the gradient at each point, without a check that coordinates are finite.
 pub(super) fn gradient(target: &dyn Target, points: &Reals) -> Result<Reals> {
     check_width(target, points)?;
     let gradient = target.gradient(points)?;
@@ -205,7 +205,7 @@ pub(super) fn checked_gradient(target: &dyn Target, points: &Reals) -> Result<Re
 }
 
 fn not_finite(check: &'static str, value: f64, points: &Reals, row: usize) -> Error {
-    /// The number of coordinates that are printed: more would fill the screen.
+    /// The number of coordinates that are printed at most: more coordinates would fill the screen.
     const SHOWN: usize = 8;
     let point = points.row(row);
     let (shown, more) = (&point[..point.len().min(SHOWN)], if point.len() > SHOWN { ", ..." } else { "" });

@@ -10,8 +10,8 @@ use super::Target;
 
 type Density = Box<dyn Fn(&Tensor) -> Result<Tensor> + Send>;
 
-/// A target given by tensor operations, as a closure or a TorchScript file: points `[n, d]` to log-densities
-/// `[n]`. The gradient comes from autograd.
+/// A target given by tensor operations, as a closure or a TorchScript file that maps points `[n, d]` to
+/// log-densities `[n]`. The gradient comes from autograd.
 ///
 /// ```
 /// use gfn::env::Reals;
@@ -26,7 +26,7 @@ pub struct FromTensors {
     dim: usize,
     kind: Kind,
     device: Device,
-    /// A lock, because the closure may hold tensors, which are used from one thread at a time.
+    /// The closure in a lock, because it may hold tensors, which must be used from one thread at a time.
     density: Mutex<Density>,
     log_z: Option<f64>,
 }
@@ -38,8 +38,8 @@ impl std::fmt::Debug for FromTensors {
 }
 
 impl FromTensors {
-    /// Builds a target from a closure on points of `dim` coordinates, of a kind and on a device. The closure
-    /// is tried once.
+    /// Builds a target from a closure on points of `dim` coordinates, which it gets with the dtype `kind` and
+    /// on `device`. The closure is called once as a test.
     ///
     /// # Errors
     /// [`Error::Shape`] unless the closure returns `[n]` for `[n, dim]`, and the closure's errors.
@@ -58,12 +58,13 @@ impl FromTensors {
         Ok(target)
     }
 
-    /// Loads a TorchScript file whose forward method is the log-density, in evaluation mode; `kind` is that
-    /// of its parameters.
+    /// Loads a TorchScript file whose forward method returns the log-density; the script runs in evaluation
+    /// mode. `kind` is the dtype of its parameters.
     ///
     /// # Errors
     /// [`Error::File`] if the file doesn't exist or isn't TorchScript, [`Error::Torch`] for a script that
-    /// can't take points of `dim` coordinates, and [`Error::Shape`] unless it returns `[n]` for `[n, dim]`.
+    /// can't take points of `dim` coordinates, and [`Error::Shape`] unless the script returns `[n]` for `[n,
+    /// dim]`.
     pub fn load(path: &Path, dim: usize, kind: Kind, device: Device) -> Result<Self> {
         let script = load_torch_script(path, device)?;
         Self::new(dim, kind, device, move |points| Ok(script.forward_ts(&[points])?))

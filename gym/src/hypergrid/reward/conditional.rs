@@ -5,11 +5,12 @@ use tch::{Kind, Tensor};
 use super::{OriginalReward, check_points};
 use crate::hypergrid::HyperGrid;
 
-/// A reward between a flat one and that of Bengio et al. (2021), by a condition `c` in `[0, 1]` of each
+/// A mixture of a flat reward and that of Bengio et al. (2021), under a condition `c` in `[0, 1]` of each
 /// trajectory.
 ///
-/// `R(x | c) = (1 - c) (r0 + r1 + r2) + c R_original(x)`: at 0 every point is worth as much as a mode, at 1
-/// the reward is the [`OriginalReward`]. Conditions are a tensor `[n, 1]` beside the `n` points.
+/// The reward is `R(x | c) = (1 - c) (r0 + r1 + r2) + c R_original(x)`. At c = 0 every point earns as much as
+/// a mode; at c = 1 the reward is the [`OriginalReward`]. Conditions are a tensor `[n, 1]`, a row for each of
+/// `n` points.
 ///
 /// ```
 /// use gfn::env::{Reward, VectorStates};
@@ -29,10 +30,10 @@ pub struct ConditionalReward {
 }
 
 impl ConditionalReward {
-    /// The width of a condition.
+    /// The number of columns of a tensor of conditions.
     pub const CONDITION_DIM: i64 = 1;
 
-    /// Builds the reward between a flat one and this one.
+    /// Builds the mixture of a flat reward and this one.
     #[must_use]
     pub fn new(original: OriginalReward) -> Self {
         Self { original }

@@ -3,7 +3,8 @@ use gfn::{Error, Result, Rng};
 use super::point_hash::PointHash;
 use super::{GridReward, PointReward, RewardKind, random_point};
 
-/// The number of random points from which a share is estimated if no closed form gives it.
+/// The number of random points from which the share of points in a tier is estimated if it has no closed
+/// form.
 const SAMPLES: usize = 1 << 16;
 
 #[derive(Debug)]
@@ -13,17 +14,18 @@ struct Corrupted {
     tiers: Vec<Corruption>,
 }
 
-/// The change to the points of one tier.
+/// The corruption of one tier: hashes that decide which points are moved out of it and into it.
 #[derive(Clone, Copy, Debug)]
 struct Corruption {
     demotes: PointHash,
     promotes: PointHash,
-    /// The share of points outside the tier that are promoted.
+    /// The share of the points outside the tier that are moved into it.
     promoted: f64,
 }
 
 impl Corrupted {
-    /// Returns the tiers that count for a point that meets the conditions of `tiers`.
+    /// Returns the set of tiers that count, after corruption, for a point that meets the conditions of
+    /// `tiers`.
     fn corrupt(&self, point: &[u16], tiers: u32) -> u32 {
         let mut out = tiers;
         for (t, tier) in self.tiers.iter().enumerate() {
@@ -35,7 +37,7 @@ impl Corrupted {
     }
 }
 
-/// Returns the share of points in each tier.
+/// Returns the share of points in each tier of the base reward.
 fn shares(base: &GridReward, sample: &mut Rng) -> Vec<f64> {
     let (grid, n) = (base.grid(), base.grid().n_states() as f64);
     let mut sampled = |is_in: &dyn Fn(&[u16]) -> bool| {
@@ -81,20 +83,20 @@ impl PointReward for Corrupted {
 }
 
 impl GridReward {
-    /// Returns a reward with part of this reward's structure moved to random points.
+    /// Returns a reward with part of this reward's modes moved to random points.
     ///
-    /// For each tier of this reward, the base, a share `rate` of the points that meet its conditions is
-    /// demoted, by a hash: they no longer count as meeting them. On average an equal number of the other
-    /// points is promoted: a share `rate s / (1 - s)`, with `s` the share of all points that meet the
-    /// conditions. Then `R = r0 + sum_t w_t [tiers 0..=t count]`, and a mode is a point for which the tiers
-    /// of a mode of the base reward count. A base reward without tiers is treated as having a single tier,
-    /// being a mode: demoted points get its `r0`, promoted points its mode threshold, and the others keep
-    /// their reward.
+    /// A hash changes the points of each tier of this reward, which is the base reward. A share `rate` of the
+    /// points that meet the tier's conditions is demoted: they no longer count as meeting them. On average an
+    /// equal number of the other points is promoted: a share `rate s / (1 - s)`, with `s` the share of all
+    /// points that meet the conditions. Then `R = r0 + sum_t w_t [tiers 0..=t count]`, and a mode is a point
+    /// for which the tiers count that a mode of the base reward needs. A base reward without tiers is treated
+    /// as if its modes were a single tier: demoted points get its `r0`, promoted points its mode threshold,
+    /// and the others keep their reward.
     ///
-    /// Shares come from closed forms, and from a fixed random sample if there is none. (torchgfn always
-    /// samples. Without tiers it uses the share within the current batch, so that a point's reward depends on
-    /// the other points of the batch, and for some rewards a wrong mode threshold.) log Z and the number of
-    /// modes aren't known in closed form, except at a rate of 0.
+    /// Shares come from closed forms, or from a fixed random sample if there is none. (torchgfn always
+    /// samples. For rewards without tiers it uses the share within the current batch, so that a point's
+    /// reward depends on the other points of the batch; its mode threshold is wrong for some rewards.) log Z
+    /// and the number of modes aren't known in closed form, except at a rate of 0.
     ///
     /// # Errors
     /// [`Error::Config`] for a rate outside `[0, 1)`.

@@ -76,17 +76,17 @@ impl FromStr for RewardKind {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Preset {
-    /// Many modes, or small differences.
+    /// A level with many modes, or small differences between rewards.
     Easy,
-    /// The default of each reward, or close to it.
+    /// The default parameters of each reward, or similar ones.
     Medium,
-    /// Fewer modes, or larger differences.
+    /// A level with fewer modes than medium, or larger differences between rewards.
     Hard,
-    /// Even fewer modes.
+    /// A level with fewer modes than hard.
     Challenging,
-    /// Almost no modes, and no reward in between.
+    /// A level with almost no modes, and with little or no reward elsewhere.
     Impossible,
-    /// A single rule, to compare with 16 and 64.
+    /// A single rule, to compare with presets of 16 and 64 rules.
     K1,
     /// 16 rules.
     K16,

@@ -1,8 +1,8 @@
 /// Linear equations over GF(2) in at most 128 unknowns, kept in reduced echelon form.
 #[derive(Clone, Debug)]
 pub(super) struct LinearSystem {
-    /// The unknowns of each equation and the parity of their sum; the lowest unknown of each row occurs in no
-    /// other row.
+    /// The unknowns of each equation, and `true` if their sum is odd. The lowest unknown of each row occurs
+    /// in no other row.
     rows: Vec<(u128, bool)>,
     consistent: bool,
 }
@@ -36,7 +36,7 @@ impl LinearSystem {
         true
     }
 
-    /// Returns the system with more equations.
+    /// Returns this system with further equations.
     pub(super) fn with(&self, equations: impl IntoIterator<Item = (u128, bool)>) -> Self {
         let mut system = self.clone();
         for (mask, odd) in equations {
@@ -45,7 +45,7 @@ impl LinearSystem {
         system
     }
 
-    /// Returns the system with the equations of all these systems.
+    /// Returns a system with the equations of all these systems.
     pub(super) fn from_all<'a>(systems: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut out = Self::new();
         for system in systems {
@@ -70,8 +70,8 @@ impl LinearSystem {
         self.consistent && self.rows.iter().all(|&(mask, odd)| parity(mask & bits) == odd)
     }
 
-    /// Returns the solution whose open unknowns, which the equations don't determine, come from `free`;
-    /// `None` if there is no solution.
+    /// Returns a solution in which the unknowns that the equations don't determine come from `free`; `None`
+    /// if there is no solution.
     pub(super) fn solution(&self, free: u128) -> Option<u128> {
         let solve = |bits: u128, &(mask, odd): &(u128, bool)| {
             // The row's lowest unknown occurs in no other row, so flipping it changes no other equation.

@@ -29,13 +29,14 @@ use crate::rewards::check_width;
 /// The smallest reward of any point. A smaller `r0` is replaced by it, because `log 0` can't be balanced.
 pub const REWARD_FLOOR: f64 = 1e-12;
 
-/// The number of points that [`GridReward::check_modes`] visits without a closed form.
+/// The number of points that [`GridReward::check_modes`] visits at most if the number of modes has no closed
+/// form.
 const SEARCH: u64 = 1 << 20;
 
 /// The number of points in a batch of an enumeration.
 const CHUNK: u64 = 1 << 14;
 
-/// The reward of single points, and the totals that are known without visiting all points.
+/// A reward of single points, with the totals that are known without visiting all points.
 trait PointReward: Debug + Send + Sync {
     /// Returns R of a point of the grid.
     fn value(&self, point: &[u16]) -> f64;
@@ -61,9 +62,9 @@ trait PointReward: Debug + Send + Sync {
 
 /// A reward on the points of a [`HyperGrid`], with the totals that are known exactly.
 ///
-/// [`RewardKind::preset`] and the constructors here build it. Every point can be the end of a trajectory, so
-/// that [`Reward::partial_log_reward`] of any point is its log-reward. A clone shares the tables of the
-/// reward.
+/// [`RewardKind::preset`] and the constructors of this type build it. Every point can be the end of a
+/// trajectory, so that [`Reward::partial_log_reward`] of any point is its log-reward. Clones share the tables
+/// of the reward.
 ///
 /// ```
 /// use gfn::env::VectorStates;
@@ -87,7 +88,7 @@ pub struct GridReward {
 }
 
 impl GridReward {
-    /// Builds a reward from its kind, base reward, mode threshold and points.
+    /// Builds a reward from its name, its base reward, its mode threshold and its values at points.
     fn new(
         kind: RewardKind,
         grid: &HyperGrid,
@@ -171,7 +172,7 @@ impl GridReward {
         states.rows().map(|point| self.grid.contains(point) && self.is_mode_at(point)).collect()
     }
 
-    /// Sums over all points. The result has log Z and the number of modes of any reward.
+    /// Sums over all points, which gives log Z and the number of modes of any reward.
     ///
     /// # Errors
     /// [`Error::TooManyStates`] for a grid of more than `limit` points.
@@ -191,8 +192,9 @@ impl GridReward {
 
     /// Checks that the reward has a mode.
     ///
-    /// Uses the closed form, if there is one. Otherwise visits all points of a grid of at most 2^20 points,
-    /// and 2^20 random points (always the same) of a larger grid: a rarer mode is reported as missing.
+    /// Uses the closed form, if there is one. Otherwise it visits all points of a grid of at most 2^20
+    /// points, and 2^20 random points (always the same) of a larger grid. Modes that these points miss are
+    /// reported as missing.
     ///
     /// # Errors
     /// [`Error::Config`] if there is no mode.
@@ -250,7 +252,7 @@ fn check_points(grid: &HyperGrid, states: &VectorStates) -> Result<()> {
     }
 }
 
-/// Raises a base reward to the floor, so that its logarithm is finite.
+/// Raises a base reward to the smallest reward, so that its logarithm is finite.
 fn floored(r0: f64) -> Result<f64> {
     if r0.is_finite() && r0 >= 0.0 {
         return Ok(r0.max(REWARD_FLOOR));
@@ -263,7 +265,8 @@ fn random_point(grid: &HyperGrid, rng: &mut Rng) -> Vec<u16> {
     (0..grid.ndim()).map(|_| rng.below(grid.height()) as u16).collect()
 }
 
-/// Returns `base^exponent`, a number of points. It can't overflow, because a grid has fewer than 2^64 points.
+/// Returns the number of points `base^exponent`, which can't overflow, because a grid has fewer than 2^64
+/// points.
 fn power(base: u64, exponent: usize) -> u64 {
     base.pow(exponent as u32)
 }

@@ -1,7 +1,7 @@
 use gfn::Rng;
 
-/// A pseudo-random number in `[0, 1)` for each point's key, reproducible by seed: two rounds of the mixing
-/// function of SplitMix64, with keys drawn from a generator.
+/// A hash that gives a pseudo-random number in `[0, 1)` for each point's key, reproducible by seed. It
+/// consists of two rounds of the mixing function of SplitMix64, with keys drawn from a generator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct PointHash {
     keys: [u64; 2],

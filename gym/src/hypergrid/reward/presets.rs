@@ -8,18 +8,18 @@ use super::{
 };
 use crate::hypergrid::HyperGrid;
 
-/// The seed of coefficients that don't belong to a rule, of the hash of random modes, and of the first
-/// preset's checks.
+/// The seed of coefficients that belong to a preset without several rules, of the hash of random modes, and
+/// (plus the level of the preset) of parity checks.
 const SEED: u64 = 42;
-/// The seed of rules: the first rules are equal for any number of rules.
+/// The seed of the rules of `k` presets. The first rules are equal for any number of rules.
 const RULE_SEED: u64 = 2025;
-/// The seed of corruption.
+/// The seed of the corruption of rewards.
 const CORRUPTION_SEED: u64 = 137;
 
 impl RewardKind {
-    /// Returns the reward with its usual parameters. The families of tiers document theirs at their
-    /// `standard` functions, [`corrupted`](GridReward::with_corruption) has a rate of 0.2 on the standard
-    /// `conditional_multiscale`, and the other rewards have the parameters of [`Preset::Medium`].
+    /// Returns the reward with its usual parameters. The families of tiers document their parameters at their
+    /// `standard` functions. [`corrupted`](GridReward::with_corruption) has a rate of 0.2 on the standard
+    /// `conditional_multiscale`. The other rewards have the parameters of [`Preset::Medium`].
     ///
     /// # Errors
     /// [`Error::Config`] if the reward doesn't exist on this grid: `conditional_multiscale` and `corrupted`
@@ -51,16 +51,17 @@ impl RewardKind {
     /// | `uniform_random` | share of modes | .1 | .01 | .001 | 1e-4 | 1e-5 |
     /// | `corrupted` | rate, on `conditional_multiscale` medium | .1 | .3 | .5 | .7 | .9 |
     ///
-    /// Grids with fewer dimensions constrain all of them; tiers for which the height has no digits are left
-    /// out. Only the three families with rules have the `k` presets: `bitwise_xor` on at least 10 dimensions
-    /// (matched: also a height of at least 8), `multiplicative_coprime` on at least 6 (no `k64`; matched:
-    /// 10), `conditional_multiscale` on any (matched: at least 24).
+    /// Grids with fewer dimensions than a preset constrains constrain all of them, and tiers for which the
+    /// height has no digits are left out. Only the three families with rules have the `k` presets:
+    /// `bitwise_xor` on at least 10 dimensions (matched presets also need a height of at least 8),
+    /// `multiplicative_coprime` on at least 6 (there is no `k64`; matched presets need 10),
+    /// `conditional_multiscale` on any number (matched presets need at least 24).
     ///
     /// Not every preset has a mode on every grid: see [`check_modes`](GridReward::check_modes).
     ///
     /// # Errors
-    /// [`Error::Config`] for a preset that the reward doesn't have, or doesn't have on this small a grid, and
-    /// the errors of [`standard`](Self::standard).
+    /// [`Error::Config`] for a preset that the reward doesn't have, for a grid that is too small for the
+    /// preset, and the errors of [`standard`](Self::standard).
     pub fn preset(self, grid: &HyperGrid, preset: Preset) -> Result<GridReward> {
         let level = || level(self, preset);
         match self {
@@ -98,7 +99,8 @@ impl BitwiseXor {
     /// Returns the parameters of a [preset](RewardKind::preset).
     ///
     /// # Errors
-    /// [`Error::Config`] for a `k` preset on fewer than 10 dimensions, or a matched one below a height of 8.
+    /// [`Error::Config`] for a `k` preset on fewer than 10 dimensions, or a matched preset at a height of 4
+    /// or below.
     pub fn preset(grid: &HyperGrid, preset: Preset) -> Result<Self> {
         let kind = RewardKind::BitwiseXor;
         if let Some((n_rules, matched)) = rules_of(preset) {
@@ -116,9 +118,9 @@ impl BitwiseXor {
 }
 
 impl MultiplicativeCoprime {
-    /// Returns the parameters of a [preset](RewardKind::preset): neighbouring dimensions must be coprime from
-    /// the third tier on, and the last tier needs the full least common multiple (easy: any; `k`: that of the
-    /// rule). Matched presets sort points by rules that all have an equal target.
+    /// Returns the parameters of a [preset](RewardKind::preset). Neighbouring dimensions must be coprime from
+    /// the third tier on. The last tier needs the full least common multiple (easy: any; `k` presets: that of
+    /// the rule). Matched presets sort points by rules that all need the same full least common multiple.
     ///
     /// # Errors
     /// [`Error::Config`] for `k64` without matching, or a `k` preset on fewer than 6 dimensions (matched:
@@ -148,9 +150,9 @@ impl MultiplicativeCoprime {
 }
 
 impl ConditionalMultiscale {
-    /// Returns the parameters of a [preset](RewardKind::preset), in base 4: a filter of width 2 (matched: 3).
-    /// From hard on, the digits of the finer tiers must add up to multiples of 2 (matched: the digits of all
-    /// tiers, to multiples of 3).
+    /// Returns the parameters of a [preset](RewardKind::preset), in base 4 with a filter of width 2 (matched:
+    /// 3). From hard on, the digits of the finer tiers must add up to multiples of 2. In matched presets the
+    /// digits of each tier must add up to a multiple of 3.
     ///
     /// # Errors
     /// [`Error::Config`] for a matched preset on fewer than 24 dimensions. On 24 and more dimensions only a
@@ -180,7 +182,7 @@ impl ConditionalMultiscale {
     }
 }
 
-/// Returns the number of rules of a preset with rules, and `true` for a matched one.
+/// Returns the number of rules of a `k` preset, and `true` for a matched preset; `None` for other presets.
 fn rules_of(preset: Preset) -> Option<(usize, bool)> {
     match preset {
         Preset::K1 => Some((1, false)),
@@ -193,7 +195,7 @@ fn rules_of(preset: Preset) -> Option<(usize, bool)> {
     }
 }
 
-/// Returns the index of a preset among the presets that every reward has.
+/// Returns the index of a preset among the five levels from easy to impossible.
 fn level(kind: RewardKind, preset: Preset) -> Result<usize> {
     Preset::LEVELS.iter().position(|level| *level == preset).map_or_else(|| refuse(kind, preset), Ok)
 }

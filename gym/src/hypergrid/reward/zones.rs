@@ -1,4 +1,4 @@
-//! The rewards with zones: the plateau and the band of the original reward, and the deceptive one.
+//! Rewards with zones: the original reward with its plateau and band, and the deceptive reward.
 
 use gfn::env::{Reward, VectorStates};
 use gfn::{Error, Result};
@@ -6,33 +6,33 @@ use gfn::{Error, Result};
 use super::{GridReward, PointReward, RewardKind, floored, power};
 use crate::hypergrid::HyperGrid;
 
-/// The zone of a coordinate, by `a = |x / (height - 1) - 1/2|`.
+/// The zone of a coordinate `x`, which depends on `a = |x / (height - 1) - 1/2|`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Zone {
     Inner,
-    /// Beyond a threshold of the reward, which is below 0.3.
+    /// The coordinates with an `a` above the threshold of the reward, which is below 0.3.
     Outer,
-    /// Inside the outer zone: 0.3 < a < 0.4.
+    /// The part of the outer zone with 0.3 < a < 0.4.
     Band,
 }
 
-/// A reward by zone. A point lies in the lowest zone of its coordinates.
+/// A reward that depends on the zone of a point, which is the lowest zone of its coordinates.
 ///
 /// Thresholds are compared in integers: in floating point `0.3 < a` depends on rounding, and a grid of height
 /// 16 would have 9 modes instead of 4.
 #[derive(Debug)]
 struct ZoneReward {
     ndim: usize,
-    /// The zone of each coordinate.
+    /// The zone of each value of a coordinate.
     zones: Vec<Zone>,
-    /// R by zone, lowest first.
+    /// R of each zone, the lowest zone first.
     values: [f64; 3],
 }
 
 impl ZoneReward {
     /// Builds the reward whose outer zone is `a > twentieths / 20`.
     fn new(grid: &HyperGrid, twentieths: u64, values: [f64; 3]) -> Self {
-        // |2 x - top| is 2 top a, so that a > n/20 reads 10 |2 x - top| > n top.
+        // |2 x - top| is 2 top a, so that a > n/20 is equivalent to 10 |2 x - top| > n top.
         let top = grid.height() as u64 - 1;
         let zone = |x: u64| {
             let distance = 10 * (2 * x).abs_diff(top);
@@ -78,7 +78,7 @@ impl PointReward for ZoneReward {
     }
 }
 
-/// Returns the base reward, raised to the floor, after a check of all three numbers.
+/// Checks the three rewards and returns `r0`, raised to the floor.
 fn checked(r0: f64, r1: f64, r2: f64) -> Result<f64> {
     if !(r0 >= 0.0 && r1 >= 0.0 && r2 >= 0.0 && (r0 + r1 + r2).is_finite()) {
         return Err(Error::config("r0, r1, r2", format!("{r0}, {r1}, {r2}"), "finite numbers of at least 0"));
@@ -88,7 +88,7 @@ fn checked(r0: f64, r1: f64, r2: f64) -> Result<f64> {
 
 impl GridReward {
     /// Builds the deceptive reward of Kim et al. (*Adaptive Teachers for Amortized Samplers*, 2025): `r1`
-    /// attracts towards the middle, away from the bands.
+    /// attracts samplers towards the middle, away from the bands with the modes.
     ///
     /// With `a_d = |x_d / (height - 1) - 1/2|`,
     /// `R = r0 + r1 - r1 [all a_d > 0.1] + r2 [all 0.3 < a_d < 0.4]`, as in the authors' program (the paper's
@@ -97,7 +97,7 @@ impl GridReward {
     /// compared in integers. An `r0` below [`REWARD_FLOOR`](super::REWARD_FLOOR) is replaced by that floor.
     ///
     /// # Errors
-    /// [`Error::Config`] unless all three are finite and not negative.
+    /// [`Error::Config`] unless `r0`, `r1` and `r2` are finite and not negative.
     ///
     /// ```
     /// use gfn::env::VectorStates;
@@ -115,14 +115,14 @@ impl GridReward {
     }
 }
 
-/// The reward of Bengio et al. (2021): a flat `r0`, a plateau `r1` in the corners, a band `r2` inside each
-/// corner.
+/// The reward of Bengio et al. (2021): `r0` everywhere, `r1` more on a plateau in each corner, and `r2` more
+/// in a band inside each plateau.
 ///
 /// With `a_d = |x_d / (height - 1) - 1/2|`, `R = r0 + r1 [all a_d > 0.25] + r2 [all 0.3 < a_d < 0.4]`. The
 /// thresholds are compared in integers: in floating point `0.3 < a` depends on rounding, and a grid of height
 /// 16 would have 9 modes instead of 4.
 ///
-/// A *mode* is a point with all three terms.
+/// A *mode* is a point that earns all three terms.
 ///
 /// ```
 /// use gfn::env::{Reward, VectorStates};
@@ -146,7 +146,7 @@ impl OriginalReward {
     /// replaced by that floor.
     ///
     /// # Errors
-    /// [`Error::Config`] unless all three are finite and not negative.
+    /// [`Error::Config`] unless `r0`, `r1` and `r2` are finite and not negative.
     pub fn new(grid: &HyperGrid, r0: f64, r1: f64, r2: f64) -> Result<Self> {
         let r0 = checked(r0, r1, r2)?;
         let zones = ZoneReward::new(grid, 5, [r0, r0 + r1, r0 + r1 + r2]);
@@ -163,15 +163,15 @@ impl OriginalReward {
         Self::new(grid, 0.1, 0.5, 2.0)
     }
 
-    /// Returns log Z, for a grid of any size: `log(r0 h^D + r1 p^D + r2 b^D)` with `p` and `b` the numbers of
-    /// coordinates of one dimension in the plateau and in the band.
+    /// Returns log Z, for a grid of any size: `log(r0 h^D + r1 p^D + r2 b^D)`, with `h` the height and `p`
+    /// and `b` the numbers of values of a coordinate that lie in the plateau and in the band.
     #[must_use]
     pub fn log_z(&self) -> f64 {
         self.log_z
     }
 
-    /// Returns the number of modes, `b^D`. It is 0 if no coordinate lies in the band (heights of 6 and below,
-    /// and 11).
+    /// Returns the number of modes, `b^D` with `b` the number of values of a coordinate in the band. It is 0
+    /// at heights of 6 and below and at height 11, at which no coordinate lies in the band.
     #[must_use]
     pub fn n_modes(&self) -> u64 {
         self.n_modes
@@ -183,13 +183,13 @@ impl OriginalReward {
         self.reward.is_mode(states)
     }
 
-    /// Returns R of each point, and 0 for a point that isn't of the grid.
+    /// Returns R of each point, and 0 for a point outside the grid.
     #[must_use]
     pub fn reward(&self, states: &VectorStates) -> Vec<f64> {
         self.reward.reward(states)
     }
 
-    /// Returns the reward as a [`GridReward`], which [`RewardKind`] names.
+    /// Returns the reward as a [`GridReward`], the type that [`RewardKind`] builds.
     #[must_use]
     pub fn grid_reward(&self) -> &GridReward {
         &self.reward

@@ -1,35 +1,36 @@
-//! Conditions on coordinates, which are judged and counted dimension by dimension.
+//! Conditions on coordinates, whose points are checked and counted dimension by dimension.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::{self, Debug, Formatter};
 
 use super::{Conditions, MAX_STEPS};
 
-/// The bits that a coordinate covers under a tier and a rule: all bits if the tier needs none, `None` if the
-/// coordinate isn't allowed. The arguments are the tier, the rule and the coordinate.
+/// A function that returns the bits that a coordinate covers under a tier and a rule: all bits if the tier
+/// needs no coverage, `None` if the coordinate isn't allowed. Its arguments are the tier, the rule and the
+/// coordinate.
 pub(super) type Cover = Box<dyn Fn(usize, usize, usize) -> Option<u64> + Send + Sync>;
 
-/// Conditions on coordinates in the form of tables: a point meets a tier if all its constrained coordinates
-/// are allowed, together cover all 64 bits, and add up to a multiple of the tier's modulus, and if the
-/// coordinates of each coprime pair share no factor.
+/// Conditions on coordinates as tables. A point meets the condition of a tier if all its constrained
+/// coordinates are allowed, together cover all 64 bits, and add up to a multiple of the tier's modulus, and
+/// if the coordinates of each coprime pair have no common factor.
 ///
-/// Counting goes dimension by dimension, and points in the same state are counted together. A state has, for
-/// each tier, the covered bits; for each tier, the sum; the sum of the selector; and for each dimension, the
-/// factors of the coordinate if it has a partner in a later dimension.
+/// Counting goes dimension by dimension, and partial points with equal state are counted together. A state
+/// holds for each tier the covered bits, then for each tier the sum, then the sum of the selector, then for
+/// each dimension the factors of its coordinate if it has a partner in a later dimension.
 pub(super) struct CoordinateConditions {
     pub(super) dims: Vec<usize>,
     pub(super) height: usize,
     pub(super) cover: Cover,
-    /// The number that each coordinate adds to the sum, and the modulus, by tier.
+    /// The number that each coordinate adds to the sum, with the modulus of the sum, by tier.
     pub(super) sums: Vec<(Vec<u64>, u64)>,
-    /// The prime factors of each coordinate, as bits.
+    /// The allowed primes that divide each coordinate's value, as bits.
     pub(super) factors: Vec<u64>,
     /// Pairs of indices into `dims` whose coordinates must share no factor, from the tier `pairs_from` on.
     pub(super) pairs: Vec<(usize, usize)>,
     pub(super) pairs_from: usize,
     pub(super) n_rules: usize,
-    /// The numbers of the coordinates that select the rule: the sum of each number times the dimension's
-    /// entry in `places`, modulo `n_rules`.
+    /// The number of each coordinate in the sum that selects the rule. Each number is multiplied by the
+    /// dimension's entry in `places`, and the sum is taken modulo `n_rules`.
     pub(super) selector: Vec<u64>,
     pub(super) places: Vec<u64>,
 }
@@ -41,8 +42,8 @@ impl Debug for CoordinateConditions {
 }
 
 impl CoordinateConditions {
-    /// Returns the state after the coordinate `x` alone, in the `d`-th constrained dimension; `None` if it
-    /// isn't allowed.
+    /// Returns the state of the coordinate `x` alone, in the `d`-th constrained dimension; `None` if a tier
+    /// doesn't allow it.
     fn state_of(&self, tiers: &[usize], rule: usize, d: usize, x: usize) -> Option<Vec<u64>> {
         let mut state = tiers.iter().map(|&t| (self.cover)(t, rule, x)).collect::<Option<Vec<u64>>>()?;
         state.extend(tiers.iter().map(|&t| self.sums[t].0[x] % self.sums[t].1));
@@ -52,8 +53,8 @@ impl CoordinateConditions {
         Some(state)
     }
 
-    /// Returns the state after dimension `d` from the states of the earlier dimensions and of this one;
-    /// `None` if a coprime pair shares a factor.
+    /// Combines the state of the dimensions before `d` with the state of the coordinate in dimension `d`;
+    /// `None` if the coordinates of a coprime pair have a common factor.
     fn join(&self, tiers: &[usize], d: usize, before: &[u64], here: &[u64]) -> Option<Vec<u64>> {
         let n = tiers.len();
         let mut state: Vec<u64> = before.iter().zip(here).map(|(a, b)| a | b).collect();
@@ -79,8 +80,9 @@ impl CoordinateConditions {
         covered.iter().all(|bits| *bits == u64::MAX) && rest[..tiers.len()].iter().all(|sum| *sum == 0)
     }
 
-    /// Counts the points that meet the tiers, by the rule that the selector gives, from the number of
-    /// coordinates with each state in each dimension.
+    /// Counts the points that meet the conditions of the tiers, by the rule that the selector gives.
+    /// `dimensions` holds for each dimension the number of coordinates with each state. Returns `None` if
+    /// that takes too many steps.
     fn count(&self, tiers: &[usize], dimensions: &[BTreeMap<Vec<u64>, u64>]) -> Option<Vec<u64>> {
         let mut out = vec![0; self.n_rules];
         for t in 0..tiers.len() {

@@ -17,10 +17,10 @@ use crate::hypergrid::reward::{GridReward, RewardKind};
 /// If there are several [`rules`](Self::rules), the last tier also needs the least common multiple of the
 /// point's rule. The rule is the sum of the constrained `v` modulo the number of rules.
 ///
-/// Primes above the height are left out, and caps are cut to the largest exponent that all remaining primes
+/// Primes above the height are left out. Each cap is cut to the largest exponent that all remaining primes
 /// reach within the height. log Z and the number of modes are counted exactly by dynamic programming over the
-/// dimensions, unless there are many primes and targets, or pairs of dimensions far apart: that takes too
-/// many steps.
+/// dimensions. They stay unknown if that takes too many steps: with many primes and targets, or with pairs of
+/// dimensions far apart.
 ///
 /// ```
 /// use gfn_gym::hypergrid::{HyperGrid, MultiplicativeCoprime, Preset};
@@ -33,18 +33,18 @@ use crate::hypergrid::reward::{GridReward, RewardKind};
 pub struct MultiplicativeCoprime {
     /// The base reward.
     pub r0: f64,
-    /// The constrained dimensions.
+    /// The indices of the constrained dimensions.
     pub dims: Vec<usize>,
     /// The allowed primes.
     pub primes: Vec<u32>,
-    /// The tiers.
+    /// The tiers, each with a reward and its conditions.
     pub tiers: Vec<CoprimeTier>,
     /// The pairs of constrained dimensions that must be coprime, by their indices into [`dims`](Self::dims).
     pub pairs: Vec<(usize, usize)>,
-    /// The first tier that needs coprime pairs.
+    /// The index of the first tier that needs coprime pairs.
     pub pairs_from: usize,
-    /// The least common multiple that the last tier needs for each rule, if any; an empty list is equal to
-    /// one rule without a target.
+    /// The least common multiple that the last tier needs for each rule; `None` for a rule without a target.
+    /// An empty list means one rule without a target.
     pub rules: Vec<Option<u64>>,
 }
 
@@ -53,9 +53,9 @@ pub struct MultiplicativeCoprime {
 pub struct CoprimeTier {
     /// The reward that the tier adds.
     pub weight: f64,
-    /// The largest exponent of a prime.
+    /// The largest permitted exponent of each prime.
     pub cap: u32,
-    /// The least common multiple of the constrained coordinates.
+    /// The least common multiple that the constrained coordinates must have.
     pub lcm: LcmTarget,
 }
 
@@ -71,15 +71,16 @@ pub enum LcmTarget {
 }
 
 impl MultiplicativeCoprime {
-    /// Returns all dimensions, the primes 2, 3 and 5, three tiers of weights 1, 10 and 100, all of cap 2 and
-    /// without further conditions.
+    /// Returns conditions on all dimensions with the primes 2, 3 and 5: three tiers of weights 1, 10 and 100,
+    /// all of cap 2 and without further conditions.
     #[must_use]
     pub fn standard(grid: &HyperGrid) -> Self {
         Self { pairs: Vec::new(), pairs_from: 0, ..Self::chain(grid, grid.ndim(), 3, &[2; 3], LcmTarget::Any) }
     }
 
-    /// Returns the first `n_dims` dimensions and `n_primes` primes, a tier of weight `10^t` for each cap,
-    /// neighbouring dimensions coprime from the third tier on, and a target of the last tier.
+    /// Returns conditions on the first `n_dims` dimensions with the first `n_primes` primes. Each cap gives a
+    /// tier, of weight `10^t`; neighbouring dimensions must be coprime from the third tier on, and the last
+    /// tier has the target `last`.
     pub(in crate::hypergrid::reward) fn chain(
         grid: &HyperGrid,
         n_dims: usize,
@@ -101,8 +102,8 @@ impl MultiplicativeCoprime {
         }
     }
 
-    /// Adds rules: `n_rules` different targets, drawn from the products of all allowed primes with exponents
-    /// from 1 to the last tier's cap.
+    /// Adds `n_rules` rules with different targets. Targets are drawn from the products of all allowed primes
+    /// with exponents from 1 to the last tier's cap.
     ///
     /// # Errors
     /// [`Error::Config`] if there are fewer such products than rules, for more than 1,024 rules, and for
@@ -135,8 +136,8 @@ impl MultiplicativeCoprime {
     ///
     /// # Errors
     /// [`Error::Config`] for dimensions that the grid lacks, for pairs beyond the constrained dimensions, for
-    /// a prime that is not prime or repeated, if none or more than 32 primes are left, for a target with
-    /// other prime factors than the allowed ones, unless there are 1 to 32 tiers with finite and positive
+    /// a number among the primes that is not prime or repeated, unless 1 to 32 primes are within the height,
+    /// for a target that isn't a product of them, unless there are 1 to 32 tiers with finite and positive
     /// weights, and for an `r0` that is negative or not finite.
     pub fn build(&self, grid: &HyperGrid) -> Result<GridReward> {
         check_dims(grid, &self.dims)?;
@@ -196,7 +197,8 @@ impl MultiplicativeCoprime {
         build_table(kind, grid, self.r0, n, weights, mode_tiers, conditions)
     }
 
-    /// Returns the allowed primes that have a multiple among the values of a coordinate of this grid.
+    /// Returns the allowed primes that are no greater than the grid's height, the largest value of a
+    /// coordinate plus one.
     fn primes_within(&self, grid: &HyperGrid) -> Result<Vec<u32>> {
         let within: Vec<u32> = self.primes.iter().copied().filter(|&p| p as usize <= grid.height()).collect();
         let is_prime = |&p: &u32| p >= 2 && (2..).take_while(|d| d * d <= p).all(|d| p % d != 0);
@@ -212,7 +214,7 @@ impl MultiplicativeCoprime {
     }
 }
 
-/// Cuts a cap to the exponent that each of the primes reaches within the height.
+/// Cuts a cap to the largest exponent that every prime reaches within the height.
 fn cut(cap: u32, primes: &[u32], grid: &HyperGrid) -> u32 {
     primes.iter().map(|&p| grid.height().ilog(p as usize)).fold(cap, u32::min)
 }
@@ -230,8 +232,8 @@ fn exponents(number: u64, primes: &[u32]) -> Option<Vec<u32>> {
     (rest == 1).then_some(out)
 }
 
-/// Returns all bits except those of primes whose exponent in the number is below the target's; `None` if the
-/// number doesn't divide the target.
+/// Returns all bits except those of primes whose exponent in the number is below their exponent in the
+/// target; all bits if there is no target. Returns `None` if the number doesn't divide the target.
 fn covered_primes(number: &[u32], target: Option<&Vec<u32>>) -> Option<u64> {
     let mut missing = 0;
     for (p, (exponent, most)) in number.iter().zip(target.into_iter().flatten()).enumerate() {

@@ -1,5 +1,5 @@
-//! Rewards that grow with the tiers of conditions that a point passes: a table of tiers, and the three families of
-//! conditions that fill it.
+//! Rewards that grow with the tiers of conditions that a point passes: a table of tiers, and the three
+//! families of conditions that fill it.
 
 mod coordinates;
 mod coprime;
@@ -17,16 +17,18 @@ use gfn::{Error, Result};
 use super::{GridReward, PointReward, RewardKind, floored, power};
 use crate::hypergrid::HyperGrid;
 
-/// The largest number of steps of counting points by dynamic programming: a few seconds.
+/// The largest number of steps of dynamic programming that count points, which take a few seconds.
 const MAX_STEPS: usize = 1 << 24;
 
-/// The number of attempts to draw checks that don't follow from the tiers.
+/// The largest number of attempts to draw sets of coordinates whose checks don't follow from the earlier
+/// tiers and the selector.
 const TRIES: usize = 64;
 
 /// The conditions of a table of tiers, and the counts of points that meet them.
 ///
-/// Tiers are numbered from 0 and sets of them are bits, tier `t` the bit `1 << t`. A family with several
-/// *rules* sorts the points by a selector, and some tiers have another condition for each rule.
+/// Tiers are numbered from 0. A set of tiers is a number whose bit `1 << t` stands for tier `t`. A family
+/// with several *rules* assigns each point a rule by a selector, and some of its tiers have another condition
+/// for each rule.
 trait Conditions: Debug + Send + Sync {
     /// Returns the number of rules.
     fn n_rules(&self) -> usize;
@@ -37,8 +39,8 @@ trait Conditions: Debug + Send + Sync {
     /// Returns `true` if a point with this rule meets the condition of a tier.
     fn is_met(&self, tier: usize, rule: usize, point: &[u16]) -> bool;
 
-    /// Returns the number of points that meet all these tiers, by rule, with all unconstrained dimensions at
-    /// 0; `None` if points could only be counted by visiting all of them.
+    /// Returns the number of points of each rule that meet the conditions of all these tiers, all
+    /// unconstrained dimensions being 0; `None` if they could only be counted by visiting all points.
     fn counts(&self, tiers: &[usize]) -> Option<Vec<u64>>;
 }
 
@@ -63,9 +65,9 @@ trait Conditions: Debug + Send + Sync {
 pub struct TieredReward {
     grid: HyperGrid,
     n_free: usize,
-    /// The amount that each tier adds.
+    /// The amount that each tier adds to the reward.
     pub weights: Vec<f64>,
-    /// R by the number of tiers passed.
+    /// R of a point by the number of tiers that it passes.
     values: Vec<f64>,
     /// The number of tiers, from the first on, that a mode passes.
     pub mode_tiers: usize,
@@ -88,7 +90,7 @@ impl TieredReward {
         self.conditions.rule(point)
     }
 
-    /// Returns the set of tiers whose conditions a point of the grid meets, independently of the other tiers.
+    /// Returns the set of tiers whose conditions a point of the grid meets, each tier judged by itself.
     ///
     /// # Panics
     /// May panic if the point lies outside the grid.
@@ -99,12 +101,12 @@ impl TieredReward {
         (0..self.weights.len()).filter(is_met).fold(0, |set, t| set | 1 << t)
     }
 
-    /// Returns R of a point that meets the conditions of these tiers.
+    /// Returns R of a point that meets the conditions of exactly these tiers.
     pub(super) fn value_of(&self, tiers: u32) -> f64 {
         self.values[self.leading(tiers)]
     }
 
-    /// Returns `true` if a point that meets the conditions of these tiers is a mode.
+    /// Returns `true` if a point that meets the conditions of exactly these tiers is a mode.
     pub(super) fn is_mode_of(&self, tiers: u32) -> bool {
         self.leading(tiers) >= self.mode_tiers
     }
@@ -156,7 +158,7 @@ impl PointReward for TieredReward {
     }
 }
 
-/// Builds the reward of a table whose conditions constrain some dimensions of the grid.
+/// Builds the reward of a table whose conditions constrain `n_constrained` dimensions of the grid.
 ///
 /// # Errors
 /// [`Error::Config`] unless there are 1 to 32 tiers with finite and positive weights, a mode needs at least

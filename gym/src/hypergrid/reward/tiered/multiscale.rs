@@ -7,19 +7,20 @@ use super::{Conditions, build_table, check_dims};
 use crate::hypergrid::HyperGrid;
 use crate::hypergrid::reward::{GridReward, RewardKind};
 
-/// Tiers of digits, from coarse to fine; the condition on a digit depends on the coarser digits.
+/// Tiers of conditions on digits, from coarse to fine. The condition on a digit depends on the coarser
+/// digits.
 ///
-/// Coordinates are written in base `b` with `L` digits, `H = b^L`; `d_t` is the `(t+1)`-th most significant
-/// digit. Tier `t` needs for every constrained coordinate `(d_t + s_t + sum_{k<t} a_tk d_k) mod b < f`, with
-/// a shift `s_t`, a filter width `f` and coefficients `a`. If it has a `cross_mod` m, the `d_t` of all
-/// constrained coordinates must also add up to 0 modulo m.
+/// Coordinates are written in base `b` with `L` digits, so that `H = b^L`; `d_t` is the `(t+1)`-th most
+/// significant digit. A point passes tier `t` if `(d_t + s_t + sum_{k<t} a_tk d_k) mod b < f` for every
+/// constrained coordinate, with a shift `s_t`, a filter width `f` and coefficients `a`. If the tier has a
+/// `cross_mod` m, the `d_t` of all constrained coordinates must also add up to 0 modulo m.
 ///
-/// There may be several rules, each with its coefficients. The rule is `sum_i u_i f^i` modulo the number of
-/// rules, with `u_i` the number `(d_0 + s_0) mod b mod f` of the `i`-th constrained coordinate.
+/// There may be several rules, each with its own coefficients. The rule of a point is `sum_i u_i f^i` modulo
+/// the number of rules, with `u_i` the number `(d_0 + s_0) mod b mod f` of the `i`-th constrained coordinate.
 ///
-/// A *mode* passes enough tiers that `(f / b)^(tiers x dims)` is below a tenth, or all of them. log Z and the
-/// number of modes are counted exactly by dynamic programming over the dimensions. (torchgfn's closed form is
-/// wrong if a `cross_mod` doesn't divide the base.)
+/// A *mode* passes the first tiers: as many that `(f / b)^(tiers x dims)` is below a tenth, or all of them.
+/// log Z and the number of modes are counted exactly by dynamic programming over the dimensions. (torchgfn's
+/// closed form is wrong if a `cross_mod` doesn't divide the base.)
 ///
 /// ```
 /// use gfn_gym::hypergrid::{ConditionalMultiscale, HyperGrid, Preset};
@@ -33,7 +34,7 @@ use crate::hypergrid::reward::{GridReward, RewardKind};
 pub struct ConditionalMultiscale {
     /// The base reward.
     pub r0: f64,
-    /// The constrained dimensions.
+    /// The indices of the constrained dimensions.
     pub dims: Vec<usize>,
     /// The base b; the height is a power of it.
     pub base: u32,
@@ -41,7 +42,7 @@ pub struct ConditionalMultiscale {
     pub filter_width: u32,
     /// The tiers, at most one per digit.
     pub tiers: Vec<MultiscaleTier>,
-    /// The coefficients a of each rule, by tier: tier `t` has `t` coefficients.
+    /// The coefficients a of each rule, tier by tier: tier `t` has `t` coefficients.
     pub coefficients: Vec<Vec<Vec<u32>>>,
 }
 
@@ -50,10 +51,10 @@ pub struct ConditionalMultiscale {
 pub struct MultiscaleTier {
     /// The reward that the tier adds.
     pub weight: f64,
-    /// The shift of its filter.
+    /// The shift s of the tier's filter.
     pub shift: u32,
-    /// The modulus that divides the sum of the tier's digits over the dimensions; `None` for no such
-    /// condition.
+    /// The modulus m that must divide the sum of the tier's digits over the constrained dimensions; `None`
+    /// for no such condition.
     pub cross_mod: Option<u32>,
 }
 
@@ -66,15 +67,15 @@ impl MultiscaleTier {
 }
 
 impl ConditionalMultiscale {
-    /// Returns all dimensions in base 4 with a filter of width 2, weights 1, 10 and 100 (fewer, if the height
-    /// has fewer digits), and coefficients from seed 42.
+    /// Returns conditions on all dimensions in base 4, with a filter of width 2, weights 1, 10 and 100 and
+    /// coefficients from seed 42. A height of fewer than three digits has only the first of these tiers.
     #[must_use]
     pub fn standard(grid: &HyperGrid) -> Self {
         Self::random(grid, grid.ndim(), 2, &[1.0, 10.0, 100.0].map(MultiscaleTier::new), 1, 42)
     }
 
-    /// Returns the first `n_dims` dimensions in base 4, the first of these tiers that the height has digits
-    /// for, and random coefficients. The first rules of a seed are equal for any number of rules.
+    /// Returns conditions on the first `n_dims` dimensions in base 4, with random coefficients and as many of
+    /// these tiers as the height has digits. The first rules of a seed are equal for any number of rules.
     #[must_use]
     pub fn random(
         grid: &HyperGrid,
@@ -111,7 +112,7 @@ impl ConditionalMultiscale {
         check_dims(grid, &self.dims)?;
         let n_digits = self.check(grid)?;
         let conditions = self.conditions(grid, n_digits);
-        // A single rule without points is reported by `check_modes`.
+        // A single rule without points isn't refused here: `check_modes` reports it.
         let first_tier = if self.coefficients.len() > 1 { conditions.counts(&[0]) } else { None };
         if let Some(missing) = first_tier.and_then(|counts| counts.iter().position(|&n| n == 0)) {
             let n_rules = self.coefficients.len();

@@ -33,13 +33,14 @@ use crate::hypergrid::reward::{GridReward, RewardKind};
 pub struct BitwiseXor {
     /// The base reward.
     pub r0: f64,
-    /// The constrained dimensions.
+    /// The indices of the constrained dimensions.
     pub dims: Vec<usize>,
-    /// The tiers.
+    /// The tiers, each with a reward and its parity checks.
     pub tiers: Vec<ParityTier>,
-    /// The sets of bits whose parities, lowest first, are the binary digits of a number; modulo the number of
-    /// rules it is the rule. Bit `b` of the `i`-th constrained coordinate has index `i * B + b`, with `B` the
-    /// number of bits that the height needs (4 at height 16).
+    /// The sets of bits whose parities choose a point's rule. The parities, lowest first, are the binary
+    /// digits of a number; the rule is this number modulo the number of rules. Bit `b` of the `i`-th
+    /// constrained coordinate has index `i * B + b`, with `B` the number of bits that the height needs (4 at
+    /// height 16).
     pub selector: Vec<u128>,
 }
 
@@ -50,7 +51,7 @@ pub struct ParityTier {
     pub weight: f64,
     /// The lowest and the highest bit-plane checked; clipped to the bits that the height needs.
     pub bits: (u32, u32),
-    /// The checks on these planes for each rule, or one list for all rules. All points pass an empty list.
+    /// The checks on these planes for each rule, or one list for all rules. Every point passes an empty list.
     pub checks: Vec<Vec<ParityCheck>>,
 }
 
@@ -59,12 +60,14 @@ pub struct ParityTier {
 pub struct ParityCheck {
     /// The coordinates that the check lists: bit `i` stands for the `i`-th of [`BitwiseXor::dims`].
     pub of: u64,
-    /// The planes on which their bits must add up to an odd number: bit `b` stands for plane `b`.
+    /// The planes on which the bits of the listed coordinates must add up to an odd number: bit `b` stands
+    /// for plane `b`. On all other planes of the tier they must add up to an even number.
     pub odd: u32,
 }
 
 impl BitwiseXor {
-    /// Returns even parity of all dimensions, on the bits 0 to 5, to 7 and to 9, with weights 1, 10 and 100.
+    /// Returns three tiers that check even parity of all dimensions: the bits 0 to 5 with weight 1, 0 to 7
+    /// with weight 10, and 0 to 9 with weight 100.
     #[must_use]
     pub fn standard(grid: &HyperGrid) -> Self {
         let even = ParityCheck { of: lowest_bits(grid.ndim()), odd: 0 };
@@ -73,12 +76,12 @@ impl BitwiseXor {
         Self { r0: 0.0, dims: (0..grid.ndim()).collect(), tiers, selector: Vec::new() }
     }
 
-    /// Returns the first `n_dims` dimensions, with random checks on all bit-planes: `n_checks[t]` for tier
-    /// `t` of weight `10^t`.
+    /// Returns random checks of the first `n_dims` dimensions on all bit-planes. Tier `t` has `n_checks[t]`
+    /// checks and weight `10^t`.
     ///
     /// Checks are drawn independent of each other, tier after tier, as long as one dimension stays free;
-    /// later tiers then get fewer or none. So there always are modes. (torchgfn draws each tier separately,
-    /// and its tiers may contradict each other.)
+    /// later tiers then get fewer checks than requested, or none. Therefore some points always pass all
+    /// tiers. (torchgfn draws each tier separately, and its tiers may contradict each other.)
     ///
     /// # Errors
     /// [`Error::Config`] for no dimension, or more than the grid has.
@@ -102,11 +105,12 @@ impl BitwiseXor {
 
     /// Adds random rules and a tier of this weight with different checks for each rule.
     ///
-    /// The selector is drawn independent of the tiers so far, so that each selected number has an equal share
-    /// of the points that pass them. All rules check the same `n_checks` sets of coordinates on the planes
-    /// `bits`. Their right-hand sides are those of a random point that passes the tiers and has this rule, so
-    /// that every rule can be met (at heights that are a power of 2). If the tiers leave room, the checks
-    /// follow neither from them nor from the rule's number.
+    /// The selector is drawn independent of the tiers added before, so that every number that it can select
+    /// has the same number of points that pass these tiers. All rules check the same `n_checks` sets of
+    /// coordinates on the planes `bits`. The required parities of a rule are those of a random point that
+    /// passes the earlier tiers and has this rule, so that every rule has modes (at heights that are a power
+    /// of 2). If the earlier tiers leave enough free bits, the new checks are independent of these tiers and
+    /// of the selector.
     ///
     /// # Errors
     /// [`Error::Config`] for no rule or more than 65,536, for planes that the height lacks, for no check or
@@ -200,7 +204,7 @@ impl BitwiseXor {
         build_table(kind, grid, self.r0, self.dims.len(), weights, mode_tiers, conditions)
     }
 
-    /// Returns the equations of each tier, by rule.
+    /// Returns the equations of each tier, one system for each of its lists of checks.
     fn systems(&self, grid: &HyperGrid) -> Result<Vec<Vec<LinearSystem>>> {
         let (n_dims, n_bits) = (self.dims.len(), n_bits(grid));
         let checks = self.tiers.iter().flat_map(|tier| tier.checks.iter().flatten());
@@ -233,8 +237,8 @@ fn lowest_bits(n: usize) -> u64 {
     u64::MAX.checked_shr(64 - n as u32).unwrap_or(0)
 }
 
-/// Returns the bits of a set of coordinates on one bit-plane, among the joint bits (coordinate by
-/// coordinate).
+/// Returns the mask of the bits of a set of coordinates on one bit-plane. The bits of a point are numbered
+/// coordinate by coordinate.
 fn on_plane(of: u128, n_bits: u32, plane: u32) -> u128 {
     (0..64).filter(|d| of >> d & 1 == 1).fold(0, |mask, d| mask | 1 << (d * n_bits + plane))
 }
@@ -244,11 +248,12 @@ fn random_bits(width: usize, rng: &mut Rng) -> u128 {
 }
 
 /// Draws `n` masks of `width` bits that are independent of the system's rows and of each other, and adds them
-/// to the system (with right-hand sides of 0). Needs a `width` of at least the system's rank plus `n`.
+/// to the system (with right-hand sides of 0). The `width` must be at least the system's rank plus `n`.
 fn independent_rows(system: &mut LinearSystem, n: usize, width: usize, rng: &mut Rng) -> Vec<u128> {
     let mut rows = Vec::new();
     while rows.len() < n {
-        // Half or more of all masks are independent of a system whose rank is below the width.
+        // A random mask is independent of a system whose rank is below the width with probability one half or
+        // more.
         let mask = random_bits(width, rng);
         if system.add(mask, false) {
             rows.push(mask);
@@ -269,15 +274,15 @@ struct ParityConditions {
     n_bits: u32,
     /// `true` if every combination of bits is a coordinate, that is, if the height is a power of 2.
     fills_bits: bool,
-    /// The equations of each tier, by rule or one system for all rules.
+    /// The equations of each tier: one system for each rule, or one system for all rules.
     systems: Vec<Vec<LinearSystem>>,
     selector: Vec<u128>,
     n_rules: usize,
 }
 
 impl ParityConditions {
-    /// Returns the bits of the constrained coordinates, one coordinate after another: fewer than 128, because
-    /// `height^ndim` is below 2^64.
+    /// Returns the bits of the constrained coordinates of a point, one coordinate after another. They are
+    /// fewer than 128, because `height^ndim` is below 2^64.
     fn bits(&self, point: &[u16]) -> u128 {
         let shift = |d: usize| d as u32 * self.n_bits;
         self.dims.iter().enumerate().fold(0, |bits, (d, &dim)| bits | u128::from(point[dim]) << shift(d))

@@ -11,9 +11,9 @@ use super::codec::Rules;
 use crate::molecule::{MarkNode, ranks};
 use crate::{Molecule, StereoElement, StereoMark};
 
-/// The largest number of nodes of a mark.
+/// The largest number of nodes that represent a mark.
 const MOST: usize = 12;
-/// The number of classes of these nodes, and the number of edge classes with class 0, which bonds have.
+/// The number of node classes for the nodes of marks.
 const CLASSES: usize = 2;
 /// The number of edge classes: class 0 for bonds, classes 1 to 4 for edges of marks.
 const EDGE_CLASSES: usize = 5;

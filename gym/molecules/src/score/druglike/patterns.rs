@@ -248,7 +248,7 @@ fn folded(query: &QueryMolecule) -> QueryMolecule {
     out
 }
 
-/// Folds hydrogens inside the recursive patterns of an atom's query, as [`folded`] does.
+/// Folds hydrogens inside the recursive patterns of an atom's query, as `folded` does.
 fn folded_within(query: &AtomQuery) -> AtomQuery {
     let within = |query: &AtomQuery| Box::new(folded_within(query));
     match query {

@@ -69,8 +69,8 @@ struct Weights {
     arrays: Vec<Tensor>,
     /// The matrix of each bond type, shape `[W, W]`, which is applied to the states of neighbours.
     kinds: Vec<Tensor>,
-    /// The weights `[W, (1 + 3) W]` applied to the state: the atom's own part of a message, and the GRU's
-    /// three gates.
+    /// The weights applied to an atom's state, shape `[W, (1 + 3) W]`: the first `W` columns give the part of
+    /// a message that comes from the atom itself, the others the GRU's three gates.
     state: Tensor,
     /// The weights of the GRU's three gates that are applied to the message, shape `[W, 3 W]`.
     message: Tensor,
@@ -103,7 +103,7 @@ pub struct SehProxy {
 }
 
 impl SehProxy {
-    /// The divisor of the output in the reward, and the reward's bounds.
+    /// The number by which the network's output is divided to give the reward.
     const SCALE: f64 = 8.0;
     /// The smallest and the largest reward.
     const BOUNDS: [f64; 2] = [1e-4, 100.0];

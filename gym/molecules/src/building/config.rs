@@ -26,7 +26,7 @@ pub struct MoleculeConfig {
     pub elements: Vec<Element>,
     /// The valences that atoms can have, by element and charge; RDKit's valences by default.
     pub table: ValenceTable,
-    /// Charges that atoms can be set to, each listed once; N+ and O- by default.
+    /// The charges that atoms can be set to, each listed once; N+ and O- by default.
     pub charges: Vec<(Element, i8)>,
     /// The number of steps by which an atom's valence may be raised above the smallest valence that fits its
     /// bonds; hydrogens fill the raised valence. For example, 1 allows `C[PH2]=O`, whose phosphorus has

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::directions::side_bonds;
 use crate::molecule::{Bond, BondOrder, Molecule, MoleculeError, StereoElement, StereoMark, is_odd};
 
-/// The placeholder of a centre's neighbour behind an open ring number.
+/// The placeholder for the neighbour at the other end of a ring that isn't closed yet.
 const OPEN: usize = usize::MAX;
 /// The placeholder for a hydrogen that is written as an atom.
 const HYDROGEN: usize = usize::MAX - 1;

@@ -42,10 +42,10 @@ unsafe extern "C" {
     fn gfn_dist_all_gather(group: *mut c_void, mine: *mut C_tensor, all: *mut C_tensor, error: Message) -> bool;
 }
 
-/// Result of a c10d call; the error is c10d's message.
+/// The result of a c10d call; the error is the message of c10d.
 pub(crate) type Reply<T> = Result<T, String>;
 
-/// Calls a function of the shim and turns the message that it leaves, if any, into an error.
+/// Calls a function of the shim. If the function leaves an error message, returns it as an error.
 fn call<T>(function: impl FnOnce(Message) -> T) -> Reply<T> {
     let mut message: *mut c_char = std::ptr::null_mut();
     let returned = function(&raw mut message);
@@ -65,7 +65,7 @@ fn take_string(string: *mut c_char) -> String {
     }
 }
 
-/// Returns `true` if this process was asked to end, so that operations should not wait long.
+/// Returns `true` if this process was asked to end; operations then don't wait long for other processes.
 extern "C" fn interrupted() -> bool {
     gfn::run::interrupted()
 }
@@ -135,7 +135,7 @@ impl Drop for StoreHandle {
     }
 }
 
-/// A group of c10d over gloo.
+/// A group of c10d that communicates over gloo.
 #[derive(Debug)]
 pub(crate) struct GroupHandle(NonNull<c_void>);
 
@@ -154,12 +154,14 @@ impl GroupHandle {
     }
 
     pub(crate) fn all_reduce(&self, tensor: &mut Tensor) -> Reply<()> {
-        // SAFETY: both are alive, and the call returns only after the operation stopped using the tensor.
+        // SAFETY: group and tensor are alive, and the call returns only after the operation stopped using the
+        // tensor.
         call(|error| unsafe { gfn_dist_all_reduce(self.0.as_ptr(), tensor.as_mut_ptr(), error) }).map(drop)
     }
 
     pub(crate) fn all_gather(&self, mine: &mut Tensor, all: &mut Tensor) -> Reply<()> {
-        // SAFETY: as for `all_reduce`.
+        // SAFETY: the group and both tensors are alive, and the call returns only after the operation stopped
+        // using them.
         call(|error| unsafe { gfn_dist_all_gather(self.0.as_ptr(), mine.as_mut_ptr(), all.as_mut_ptr(), error) })
             .map(drop)
     }

@@ -115,7 +115,7 @@ pub enum Limit {
         /// object, averaged over the policy's samples. Estimates are missing from 2 nats on.
         nats: f64,
     },
-    /// Some probes have a [`bias`](LogProb::bias) above 0.1, so flow consistency leaves them out.
+    /// Several probes have a [`bias`](LogProb::bias) above 0.1, so flow consistency leaves them out.
     UncertainProbes {
         /// The number of probes that are left out.
         objects: usize,

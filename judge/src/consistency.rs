@@ -19,7 +19,7 @@ pub struct FlowConsistency {
     pub fcs: Interval,
     /// The flow consistency that an exact policy would have if its probabilities were equally noisy.
     pub floor: f64,
-    /// The number of subsets.
+    /// The number of subsets that the mean is taken over.
     pub subsets: usize,
 }
 

@@ -42,8 +42,9 @@ pub struct Judgement {
     pub missing_mass: f64,
     /// The objects with the largest target probability that were never sampled, at most 20.
     pub missing: Vec<Missing>,
-    /// `true` if the samples could be those of a perfect sampler: total variation within its range, no
-    /// missing object that it would hardly miss, no object of probability 0.
+    /// `true` if the samples could be those of a perfect sampler: the total variation is within the range of
+    /// a perfect sampler, no object is missing that a perfect sampler would almost surely find, and no object
+    /// has target probability 0.
     pub like_perfect: bool,
 }
 
@@ -60,7 +61,7 @@ pub struct Missing {
 
 /// The number of rounds in which a perfect sampler is simulated.
 const PERFECT_ROUNDS: usize = 200;
-/// The most missing objects that are listed.
+/// The largest number of missing objects that are listed.
 const MAX_LISTED: usize = 20;
 /// The number of subsets for flow consistency.
 const N_SUBSETS: usize = 256;

@@ -10,8 +10,9 @@ use torch_sys::C_tensor;
 
 type Message = *mut *mut c_char;
 
-/// Maximum time that a process that was asked to end waits for others; a tenth of the timeout if that is
-/// less. Slurm and Kubernetes kill after 30 seconds, and writing a checkpoint takes some of them.
+/// The longest time that a process which was asked to end waits for other processes; a tenth of the timeout
+/// if that is less. Slurm and Kubernetes kill a process 30 seconds after the signal, and writing a checkpoint
+/// takes a part of this time.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 unsafe extern "C" {

@@ -160,8 +160,9 @@ fn squared(x: &[f64], y: &[f64]) -> f64 {
     x.iter().zip(y).map(|(a, b)| (a - b) * (a - b)).sum()
 }
 
-/// Scales two sets of finite points by about their largest coordinate, so that squares neither overflow nor
-/// underflow. Returns the unit too. It is a power of two, so that nothing is rounded.
+/// Divides the coordinates of two sets of points by a unit of about their largest coordinate, so that squares
+/// neither overflow nor underflow. Also returns the unit. It is a power of two, so that the division doesn't
+/// round. Returns an error for a coordinate that isn't finite.
 fn in_units(a: &Reals, b: &Reals) -> Result<(Reals, Reals, f64)> {
     check_finite(a)?;
     check_finite(b)?;

@@ -74,8 +74,8 @@ fn local(n: usize, program: &[String]) -> Result<ExitCode, String> {
         let mut command = Command::new(name);
         command.args(arguments).envs([("RANK", rank.to_string()), ("WORLD_SIZE", n.to_string())]);
         command.env("GFN_RUN_ID", &run);
-        // A process group of its own, so that Ctrl-C reaches only this launcher, which passes it on: a second
-        // signal would end a process before it has saved.
+        // Each process gets a separate process group. Ctrl-C then reaches only this launcher, which passes
+        // the signal on once. A second signal would end a process before it has saved.
         command.process_group(0);
         command.envs([("MASTER_ADDR", Ipv4Addr::LOCALHOST.to_string()), ("MASTER_PORT", port.to_string())]);
         if std::io::stdin().is_terminal() {

@@ -38,8 +38,8 @@ pub struct Thompson {
     /// The probability with which each head learns from each trajectory.
     share: f64,
     n_heads: usize,
-    /// The random stream of the last batch's shares, split from the trainer's stream, so that a resumed run
-    /// draws the same shares.
+    /// The random stream that draws the last batch's shares. It is split from the trainer's stream, so that a
+    /// resumed run draws the same shares.
     shares_rng: Option<Rng>,
 }
 

@@ -24,8 +24,8 @@ pub fn pareto_front(objectives: &Reals) -> Result<Vec<usize>> {
 
 /// Returns the indices of the rows that no other row dominates, in ascending order.
 pub(in crate::pareto) fn front_of(rows: &[&[f64]]) -> Vec<usize> {
-    // In descending order dominating rows come first, so that one pass is enough, and only rows of the front
-    // need be compared with.
+    // In descending order, dominating rows come before dominated rows. One pass is therefore enough, and each
+    // row needs to be compared only with rows of the front.
     let mut order: Vec<usize> = (0..rows.len()).collect();
     order.sort_by(|&i, &j| compare(rows[j], rows[i]));
     let mut front: Vec<usize> = Vec::new();

@@ -91,7 +91,7 @@ fn shuffled(molecule: &Molecule, rng: &mut Rng) -> Molecule {
     Molecule::new(&ValenceTable::default(), &atoms, &bonds).unwrap()
 }
 
-/// Returns a sheet of six-membered rings with these numbers of rows and columns of atoms.
+/// Returns a sheet of six-membered rings, whose atoms form this number of rows and columns.
 fn honeycomb(rows: usize, columns: usize) -> Molecule {
     // The sheet is built as a brick wall: each row is a chain, and every second atom is joined to the row
     // below.

@@ -111,7 +111,7 @@ fn honeycomb(rows: usize, columns: usize) -> Molecule {
     Molecule::new(&ValenceTable::default(), &vec![AtomSpec::of(Element::C); rows * columns], &bonds).unwrap()
 }
 
-/// A time limit far above the usual time, and far below that of a quadratic algorithm.
+/// The time limit of a test. It is far above the usual time, and far below the time of a quadratic algorithm.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 #[test]

@@ -10,7 +10,7 @@ fn main() {
     if std::env::var_os("CARGO_FEATURE_DOC_ONLY").is_some() {
         return;
     }
-    // Set by torch-sys (`links = "tch"`); cargo passes it to direct dependents only.
+    // This variable is set by torch-sys (`links = "tch"`). cargo passes it to direct dependents only.
     let Ok(lib) = std::env::var("DEP_TCH_LIBTORCH_LIB") else {
         println!("cargo::error=torch-sys did not set DEP_TCH_LIBTORCH_LIB, so that libtorch's headers can't be found");
         return;

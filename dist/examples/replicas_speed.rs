@@ -45,8 +45,8 @@ fn main() -> gfn::Result<()> {
 }
 
 fn trainer(args: &Args) -> gfn::Result<Trainer<GraphEnv>> {
-    // Directed graphs on four labelled nodes, built edge by edge; the reward grows with the number of nodes
-    // of degree 2.
+    // The objects are directed graphs on four labelled nodes, built edge by edge. The reward grows with the
+    // number of nodes of degree 2.
     let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
     let env = GraphEnv::free(actions, GraphState::directed(4))?;
     let net = GraphNet::new(&env, GraphNetConfig::default(), tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0))?;

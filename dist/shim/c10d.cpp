@@ -38,7 +38,7 @@ struct Group {
   c10::intrusive_ptr<c10d::Backend> backend;
   bool (*interrupted)();
   Milliseconds patience;
-  // True if an operation that was given up still runs.
+  // `true` if an operation that was given up still runs.
   bool stuck = false;
 
   // Waits for an operation; after this process was asked to end, at most for `patience`.
@@ -55,8 +55,8 @@ struct Group {
       try {
         return work->wait(Milliseconds(100));
       } catch (const std::exception&) {
-        // Either the 100 ms are over or the operation failed; the loop condition and the last `wait` tell
-        // which.
+        // The wait ends with an exception if 100 ms are over or if the operation failed. The loop condition
+        // and the last `wait` distinguish these cases.
       }
     }
     return work->wait();
@@ -97,7 +97,7 @@ void gfn_dist_store_set(Store* store, const char* key, const char* value, char**
   });
 }
 
-// Returns the value that another process sets for a key, after waiting for it; the caller frees it.
+// Returns the value of a key, after waiting until some process has set it. The caller frees the value.
 char* gfn_dist_store_get(Store* store, const char* key, char** error) {
   return guarded(error, [&] { return strdup(store->store->get_to_str(std::string(key)).c_str()); });
 }
@@ -131,7 +131,7 @@ bool gfn_dist_all_reduce(Group* group, at::Tensor* tensor, char** error) {
   });
 }
 
-// `all` has one row per rank, as long as `mine`.
+// `all` is a tensor with one row per rank; each row has the shape of `mine`.
 bool gfn_dist_all_gather(Group* group, at::Tensor* mine, at::Tensor* all, char** error) {
   return guarded(error, [&] {
     std::vector<std::vector<at::Tensor>> rows{all->unbind(0)};

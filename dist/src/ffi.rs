@@ -10,8 +10,9 @@ use torch_sys::C_tensor;
 
 type Message = *mut *mut c_char;
 
-/// Maximum time that a process that was asked to end waits for others; a tenth of the timeout if that is
-/// less. Slurm and Kubernetes kill after 30 seconds, and writing a checkpoint takes some of them.
+/// The longest time that a process which was asked to end waits for other processes; a tenth of the timeout
+/// if that is less. Slurm and Kubernetes kill a process 30 seconds after the signal, and writing a checkpoint
+/// takes a part of this time.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 unsafe extern "C" {
@@ -42,10 +43,10 @@ unsafe extern "C" {
     fn gfn_dist_all_gather(group: *mut c_void, mine: *mut C_tensor, all: *mut C_tensor, error: Message) -> bool;
 }
 
-/// Result of a c10d call; the error is c10d's message.
+/// The result of a c10d call; the error is the message of c10d.
 pub(crate) type Reply<T> = Result<T, String>;
 
-/// Calls a function of the shim and turns the message that it leaves, if any, into an error.
+/// Calls a function of the shim. If the function leaves an error message, returns it as an error.
 fn call<T>(function: impl FnOnce(Message) -> T) -> Reply<T> {
     let mut message: *mut c_char = std::ptr::null_mut();
     let returned = function(&raw mut message);
@@ -65,7 +66,7 @@ fn take_string(string: *mut c_char) -> String {
     }
 }
 
-/// Returns `true` if this process was asked to end, so that operations should not wait long.
+/// Returns `true` if this process was asked to end; operations then don't wait long for other processes.
 extern "C" fn interrupted() -> bool {
     gfn::run::interrupted()
 }
@@ -135,7 +136,7 @@ impl Drop for StoreHandle {
     }
 }
 
-/// A group of c10d over gloo.
+/// A group of c10d that communicates over gloo.
 #[derive(Debug)]
 pub(crate) struct GroupHandle(NonNull<c_void>);
 
@@ -154,12 +155,14 @@ impl GroupHandle {
     }
 
     pub(crate) fn all_reduce(&self, tensor: &mut Tensor) -> Reply<()> {
-        // SAFETY: both are alive, and the call returns only after the operation stopped using the tensor.
+        // SAFETY: group and tensor are alive, and the call returns only after the operation stopped using the
+        // tensor.
         call(|error| unsafe { gfn_dist_all_reduce(self.0.as_ptr(), tensor.as_mut_ptr(), error) }).map(drop)
     }
 
     pub(crate) fn all_gather(&self, mine: &mut Tensor, all: &mut Tensor) -> Reply<()> {
-        // SAFETY: as for `all_reduce`.
+        // SAFETY: the group and both tensors are alive, and the call returns only after the operation stopped
+        // using them.
         call(|error| unsafe { gfn_dist_all_gather(self.0.as_ptr(), mine.as_mut_ptr(), all.as_mut_ptr(), error) })
             .map(drop)
     }

@@ -16,8 +16,8 @@ use crate::header::{HEADER, JOIN, KINDS, SUM, read_header};
 pub struct Store(StoreHandle);
 
 impl Store {
-    /// Serves a store at an address, which the other processes connect to. A loopback address can only be
-    /// reached from this machine.
+    /// Serves a store at an address to which the other processes connect. A loopback address can be reached
+    /// from this machine only.
     ///
     /// # Errors
     /// [`Error::Peer`] if this process can't listen at the address.
@@ -27,7 +27,8 @@ impl Store {
         };
         let listener = TcpListener::bind(address).map_err(|error| refuse(error.to_string()))?;
         let port = listener.local_addr().map_or(address.port(), |bound| bound.port());
-        // An unspecified address can't be connected to, so this process connects to the loopback address.
+        // An unspecified address can't be connected to. This process therefore connects to the loopback
+        // address.
         let ip = match address.ip() {
             IpAddr::V4(all) if all.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
             IpAddr::V6(all) if all.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
@@ -59,8 +60,8 @@ impl Store {
         StoreHandle::file(name, to_i32(size)?).map(Self).map_err(|error| refuse(first_line(&error)))
     }
 
-    /// Checks that the process that serves the store belongs to this run: the serving process stores the
-    /// run's id, and the others compare theirs.
+    /// Checks that the process that serves the store belongs to this run. The serving process stores the id
+    /// of its run, and all other processes compare their ids with it.
     pub(crate) fn check_run(&self, serves: bool, run: &str) -> Result<()> {
         const KEY: &str = "gfn-run";
         let lost = |error: String| {
@@ -99,9 +100,9 @@ impl Store {
 /// GPU are copied through the host.
 ///
 /// A group can't be used any more after one of its processes has ended or stopped answering: all operations
-/// fail. They fail at once if a process has ended, and after the timeout if it is stopped. If this process
-/// was asked to end ([`interrupted`](gfn::run::interrupted)), they fail after a tenth of the timeout, at most
-/// 15 seconds.
+/// fail. They fail at once if a process has ended, and after the timeout if a process doesn't answer. If this
+/// process was asked to end ([`interrupted`](gfn::run::interrupted)), they fail after a tenth of the timeout,
+/// at most 15 seconds.
 ///
 /// ```
 /// use gfn::group::Group;
@@ -122,14 +123,15 @@ pub struct ProcessGroup {
     size: usize,
     /// The number of gather operations so far.
     n_operations: Cell<u64>,
-    /// Payload bytes of the first message of a gather, equal on all ranks. Tensors that fit need only one
-    /// message.
+    /// The number of payload bytes in the first message of a gather, which is equal on all ranks. Tensors
+    /// that fit in it need only one message.
     payload: Cell<usize>,
 }
 
-/// Prefix of an address that is the name of a network interface.
+/// The prefix of an address that is the name of a network interface.
 pub(crate) const INTERFACE: &str = "interface:";
-/// The largest payload of a first message. Longer tensors take a second message, after their sizes are known.
+/// The largest payload of a first message, in bytes. Longer tensors need a second message, which is sent
+/// after all sizes are known.
 const MAX_FIRST_PAYLOAD: usize = 1 << 16;
 
 impl ProcessGroup {
@@ -137,7 +139,8 @@ impl ProcessGroup {
     /// which others reach this machine, or `interface:` and the name of the network interface that has it.
     ///
     /// # Errors
-    /// [`Error::Config`] for a rank that isn't below the size; [`Error::Peer`] if not all come within the timeout.
+    /// [`Error::Config`] for a rank that isn't below the size; [`Error::Peer`] if not all members join within
+    /// the timeout.
     pub fn new(store: &Store, rank: usize, size: usize, timeout: Duration, address: &str) -> Result<Self> {
         if rank >= size {
             return Err(Error::config(
@@ -159,8 +162,8 @@ impl ProcessGroup {
         Error::peer(format!("a group of {} replicas", self.size), first_line(message), remedy)
     }
 
-    /// Checks that all ranks give tensors of one kind and shape. gloo would crash on a difference, or wait
-    /// forever.
+    /// Checks that the tensors of all ranks have the same dtype and shape. If they differed, gloo would crash
+    /// or wait forever.
     fn check_same_shape(&self, operation: u64, tensor: &Tensor) -> Result<()> {
         let form: Vec<i64> = [tensor.kind() as i64].into_iter().chain(tensor.size()).collect();
         let all = self.gather(operation, &Tensor::from_slice(&form))?;
@@ -174,8 +177,8 @@ impl ProcessGroup {
         }
     }
 
-    /// Gathers the tensors of all ranks. One message is enough if all tensors fit in it, which is usual:
-    /// messages are slow compared with their bytes.
+    /// Gathers the tensors of all ranks. If all tensors fit in the first message, one message is enough. This
+    /// is the usual case, and it saves time because a message takes long whatever its size.
     fn gather(&self, operation: u64, mine: &Tensor) -> Result<Vec<Tensor>> {
         if !KINDS.contains(&mine.kind()) {
             let expected = "a tensor of floating-point numbers, integers or truth values";
@@ -213,7 +216,7 @@ impl ProcessGroup {
         rows.iter().zip(headers).map(tensor).collect()
     }
 
-    /// Gathers the first `length` bytes of each rank's message.
+    /// Gathers the first `length` bytes of each rank's message. Shorter messages are filled with zeros.
     fn gather_rows(&self, sent: &[u8], length: usize) -> Result<Vec<Vec<u8>>> {
         no_grad(|| {
             let mut row = sent[..sent.len().min(length)].to_vec();
@@ -226,7 +229,8 @@ impl ProcessGroup {
         })
     }
 
-    /// Runs an operation on a contiguous copy on the host, and copies the result back.
+    /// Runs an operation on a contiguous copy of a tensor on the host, and copies the result back to the
+    /// tensor.
     fn on_host(
         &self,
         tensor: &mut Tensor,
@@ -234,8 +238,8 @@ impl ProcessGroup {
     ) -> Result<()> {
         no_grad(|| {
             let mut host = tensor.detach().to_device(Device::Cpu).contiguous();
-            // Copied also if it is on the host already: a failed operation would leave half of the result in
-            // the caller's tensor.
+            // A tensor that is already on the host is copied, too. Otherwise a failed operation would leave a
+            // part of the result in the caller's tensor.
             if host.data_ptr() == tensor.data_ptr() {
                 host = host.copy();
             }
@@ -269,7 +273,7 @@ fn to_i32(number: usize) -> Result<i32> {
     i32::try_from(number).map_err(|_| Error::config("the number of replicas", number, "less than 2^31"))
 }
 
-/// Keeps the first line of a c10d message; the rest is a stack trace.
+/// Returns the first line of a c10d message, without the stack trace that follows.
 fn first_line(message: &str) -> String {
     message.lines().next().unwrap_or_default().trim_end_matches("Exception raised from").trim().to_owned()
 }

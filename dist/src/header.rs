@@ -1,11 +1,11 @@
-//! The header of each message of a group.
+//! The header of each message that members of a group exchange.
 
 use gfn::{Error, Result};
 use tch::Kind;
 
-/// The most elements of a tensor that replicas exchange.
+/// The largest number of elements in a tensor that replicas exchange.
 pub(crate) const MAX_ELEMENTS: usize = 1 << 34;
-/// The kinds of tensors that replicas exchange.
+/// The dtypes of tensors that replicas can exchange.
 pub(crate) const KINDS: [Kind; 10] = [
     Kind::Float,
     Kind::Double,
@@ -18,16 +18,18 @@ pub(crate) const KINDS: [Kind; 10] = [
     Kind::Uint8,
     Kind::Bool,
 ];
-/// Bytes of the header: operation, number of operations before it, kind, number of elements.
+/// The number of bytes in the header: operation, number of operations before it, dtype, number of elements.
 pub(crate) const HEADER: usize = 32;
 
-/// Names of the operations; their indices stand in the header.
+/// The names of the operations. A header holds the index of its operation.
 const OPERATIONS: [&str; 2] = ["join", "sum"];
+/// The index of the operation that gathers tensors.
 pub(crate) const JOIN: u64 = 0;
+/// The index of the operation that sums tensors.
 pub(crate) const SUM: u64 = 1;
 
-/// Reads the kind and the number of elements that another member sends for the same operation; `None` if the
-/// message isn't a tensor.
+/// Reads the dtype and the number of elements from the header of another member's message. Returns `None` if
+/// the message isn't a tensor.
 ///
 /// # Errors
 /// [`Error::Contract`] for a message of another operation.

@@ -6,7 +6,7 @@ use gfn::{Error, Result};
 use crate::group::INTERFACE;
 use crate::{ProcessGroup, Store};
 
-/// The place of this process among those of a run, as given by a launcher's environment variables.
+/// The rank of this process and the addresses of a run, as given by a launcher's environment variables.
 ///
 /// | launcher | rank, count | address of the first process |
 /// |---|---|---|
@@ -25,31 +25,31 @@ use crate::{ProcessGroup, Store};
 /// (`MASTER_PORT`) is an error.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Launch {
-    /// Rank of this process, from 0.
+    /// The rank of this process, from 0.
     pub rank: usize,
-    /// The number of processes.
+    /// The number of processes in the run.
     pub size: usize,
-    /// Host name or address of the first process.
+    /// The host name or the address of the first process.
     pub host: String,
-    /// Port of the store on that host.
+    /// The port of the store on the host of the first process.
     pub port: u16,
-    /// Address at which other processes reach this one, or `interface:NAME` for the address of a network
+    /// The address at which other processes reach this one, or `interface:NAME` for the address of a network
     /// interface (`GLOO_SOCKET_IFNAME`).
     pub address: String,
     /// `true` if the launcher itself serves the store, as torchrun does.
     pub launcher_serves: bool,
-    /// Id of the run, which distinguishes it from other runs at the same store: `GFN_RUN_ID` and the
-    /// launcher's ids of job, step and attempt, as far as they are set.
+    /// The id of the run, which distinguishes it from other runs at the same store. It consists of
+    /// `GFN_RUN_ID` and the launcher's ids of job, step and attempt, as far as they are set.
     pub run: String,
 }
 
-/// Variables that together identify a run, for any launcher: ids, jobs and attempts. All that are set are
-/// used.
+/// The names of variables that identify a run, whatever the launcher: ids, jobs and attempts. The id of a run
+/// joins all that are set.
 const RUN_IDS: [&str; 5] =
     ["GFN_RUN_ID", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "SLURM_JOB_ID", "SLURM_RESTART_COUNT"];
 
-/// Variables for rank and count of each launcher, and those for its own jobs or steps. The first launcher
-/// whose rank is set is used.
+/// The names of each launcher's variables: the rank, the number of processes, and ids of jobs or steps. The
+/// first launcher whose rank is set is used.
 const LAUNCHERS: [(&str, &str, &[&str]); 4] = [
     ("RANK", "WORLD_SIZE", &[]),
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", &["PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"]),
@@ -88,7 +88,7 @@ impl Launch {
     /// ```
     ///
     /// # Errors
-    /// As for [`from_env`](Self::from_env).
+    /// Errors of [`from_env`](Self::from_env).
     pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Self>> {
         // Slurm also sets SLURM_PROCID for a batch script, which isn't one of several tasks.
         let alone = |rank: &str, size: &Option<String>| rank.starts_with("SLURM") && size.is_none();
@@ -144,7 +144,7 @@ impl Launch {
         if is_loopback(&self.host) {
             return Store::serve(self.first_address()?, timeout);
         }
-        // IPv4 alone if the machine has no IPv6.
+        // A machine without IPv6 listens at its IPv4 addresses only.
         let at = |all: IpAddr| Store::serve(SocketAddr::new(all, self.port), timeout);
         at(Ipv6Addr::UNSPECIFIED.into()).or_else(|_| at(Ipv4Addr::UNSPECIFIED.into()))
     }
@@ -179,7 +179,7 @@ fn local_address(variable: &impl Fn(&str) -> Option<String>, host: &str, port: u
         if is_loopback(host) {
             return Ok(Ipv4Addr::LOCALHOST.to_string());
         }
-        // Sends nothing: connecting a UDP socket only looks up the local address.
+        // Nothing is sent: connecting a UDP socket only looks up the local address.
         let route = |any: &str| {
             let socket = UdpSocket::bind((any, 0)).and_then(|socket| socket.connect((host, port)).map(|()| socket));
             socket.and_then(|socket| socket.local_addr()).ok()

@@ -1,4 +1,4 @@
-//! Faults outside of a group: a store that is gone, a full disk.
+//! Tests of faults outside of a group: a store that is gone, a full disk.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
@@ -16,7 +16,7 @@ use tch::Tensor;
 
 use super::{TIMEOUT, trainer};
 
-/// Prints a line that the test reads, to know how far this process is.
+/// Prints a line that the test reads, so that the test knows how far this process is.
 fn print_message(word: &str) {
     println!("SAYS {word}");
     std::io::stdout().flush().unwrap();
@@ -48,7 +48,7 @@ fn part_without_store() {
     }
 }
 
-/// Starts a part in two processes, with the variables that launchers set.
+/// Starts a part (an ignored test of this program) in two processes, with the variables that launchers set.
 fn start(part: &str, port: u16) -> [Child; 2] {
     [0, 1].map(|rank: usize| {
         let mut command = Command::new(std::env::current_exe().unwrap());
@@ -58,7 +58,7 @@ fn start(part: &str, port: u16) -> [Child; 2] {
     })
 }
 
-/// Returns the next line that a process says.
+/// Returns the next text that a process printed after `SAYS `.
 fn read_message(output: &mut impl BufRead) -> String {
     let mut lines = output.lines().map(|line| line.unwrap());
     lines.find_map(|line| Some(line.split_once("SAYS ")?.1.to_owned())).expect("a process that hasn't ended")
@@ -91,7 +91,8 @@ fn part_disk_full() {
     let mut trainer = trainer().unwrap().with_group(launch.connect(TIMEOUT).unwrap()).unwrap();
     let fit = |steps| Fit::new(steps).checkpoint(&folder, Some(5)).unwrap();
     assert_eq!(fit(5).run(&mut trainer).unwrap(), FitOutcome::Done);
-    // Limits files to a kilobyte from here on: writing fails as on a full disk, because the signal is caught.
+    // From here on, the size of files is limited to a kilobyte. Writing fails as on a full disk, because the
+    // signal is caught.
     signal_hook::flag::register(libc::SIGXFSZ, Arc::default()).unwrap();
     let most = getrlimit(Resource::Fsize).maximum;
     setrlimit(Resource::Fsize, Rlimit { current: Some(1024), maximum: most }).unwrap();
@@ -114,7 +115,7 @@ fn a_full_disk_ends_all_processes_and_leaves_the_last_checkpoint() {
     command.args(["local", "-n", "2", "--"]).arg(std::env::current_exe().unwrap());
     command.args(["--exact", "faults::part_disk_full", "--ignored", "--nocapture"]);
     let output = command.env("GFN_TEST_FILE", &checkpoint).output().unwrap();
-    // Output of the first process is in stdout, that of the others in stderr.
+    // The first process writes its output to stdout, and the output of all others goes to stderr.
     let text = [output.stdout, output.stderr].concat();
     let text = String::from_utf8_lossy(&text);
     assert!(output.status.success(), "{text}");

@@ -1,4 +1,4 @@
-//! Several processes compute the same gradient as one process on the joined batch.
+//! Tests that several processes compute the same gradient as one process does on the joined batch.
 
 use std::sync::{Arc, Mutex};
 
@@ -26,7 +26,7 @@ const OBJECTIVES: [fn() -> Box<dyn Objective>; 4] = [
 ];
 const BATCH: usize = 11;
 
-/// A source that returns fixed trajectories, from index `start` on.
+/// A source that returns fixed trajectories; the first one has the index `start`.
 struct FixedTrajectories {
     all: Trajectories<VectorEnv>,
     start: usize,
@@ -49,8 +49,8 @@ impl Source<VectorEnv> for FixedTrajectories {
     }
 }
 
-/// A group that several trainers use one after the other. This process's part of each sum is multiplied by
-/// `weight`.
+/// A group that several trainers use one after the other. The contribution of this process to each sum is
+/// multiplied by `weight`.
 #[derive(Debug)]
 struct SharedGroup {
     group: Arc<Mutex<ProcessGroup>>,
@@ -107,7 +107,8 @@ fn part_gradients() {
     let norm = |numbers: &mut dyn Iterator<Item = f64>| numbers.map(|x| x * x).sum::<f64>().sqrt();
     for make in OBJECTIVES {
         let whole = gradient(make(), None);
-        // In the second round the part of one process is multiplied by 1.00001, which the test must notice.
+        // In the second round, the contribution of one process is multiplied by 1.00001. The test must notice
+        // this error.
         for weight in [1.0, if rank == 1 { 1.0 + 1e-5 } else { 1.0 }] {
             let joined = gradient(make(), Some(SharedGroup { group: Arc::clone(&group), weight }));
             let off = norm(&mut whole.iter().zip(&joined).map(|(a, b)| a - b)) / norm(&mut whole.iter().copied());

@@ -10,7 +10,7 @@ use header::{HEADER, KINDS, MAX_ELEMENTS, SUM, read_header};
 #[path = "../src/header.rs"]
 mod header;
 
-/// Random bytes are an error, unless only the kind or the length differs from a valid header.
+/// Tests that random bytes are an error, unless only the dtype or the length differs from a valid header.
 #[test]
 fn random_headers_are_refused() {
     let (rng, place) = (&mut Rng::seeded(0), [SUM, 3]);
@@ -27,6 +27,6 @@ fn random_headers_are_refused() {
             assert!(row.len() < HEADER || row[..16] == right[..16]);
         }
     }
-    // A header with another valid kind or length is accepted.
+    // A header is accepted if only its dtype or length differs from the expected one and is valid.
     assert!(0 < n_accepted && n_accepted < n / 2, "{n_accepted}");
 }

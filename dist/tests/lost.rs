@@ -1,4 +1,4 @@
-//! Effects of a killed or stopped process on the others.
+//! Tests of the effects that a killed or stopped process has on the others.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command};
@@ -32,8 +32,8 @@ fn part_waits() {
     println!("SAYS {}", started.elapsed().as_millis());
 }
 
-/// Sends a signal to the last of three processes after all have met. Returns how many milliseconds each other
-/// process's last sum took until it failed.
+/// Sends a signal to the last of three processes after all have joined the group. Returns for each other
+/// process the number of milliseconds that its last sum took until it failed.
 fn wait_after_signal(signal: &str) -> Vec<u128> {
     let (mut children, file) = start("lost::part_waits", 3);
     let mut outputs: Vec<_> = children.iter_mut().map(|child| BufReader::new(child.stdout.take().unwrap())).collect();
@@ -73,7 +73,8 @@ fn a_stopped_process_is_an_error_of_the_others_at_the_timeout() {
 #[ignore = "a part of another test"]
 fn part_left_alone() {
     tch::set_num_threads(1);
-    // Long enough that the test would fail if it waited for all of it; it waits for a tenth.
+    // The timeout is so long that the test would fail if the process waited for all of it. The process waits
+    // for a tenth.
     let Some(group) = group(Duration::from_secs(40)) else { return };
     let mut trainer = trainer().unwrap().with_group(group).unwrap();
     trainer.step().unwrap();
@@ -82,7 +83,8 @@ fn part_left_alone() {
     println!("SAYS {}", fit.run(&mut trainer).unwrap_err());
 }
 
-/// Schedulers kill half a minute after their signal, even if a process doesn't answer.
+/// Tests that a signal ends a process although another one is stopped. Schedulers kill a process half a
+/// minute after their signal, even if it waits for another process.
 #[test]
 fn a_signal_ends_a_process_though_another_is_stopped() {
     let (mut children, file) = start("lost::part_left_alone", 2);
@@ -90,7 +92,7 @@ fn a_signal_ends_a_process_though_another_is_stopped() {
     for output in &mut outputs {
         assert!(output.by_ref().lines().any(|line| line.unwrap().contains("READY")));
     }
-    // Signal handlers are set when the loop begins.
+    // The wait is needed because signal handlers are set only when the training loop begins.
     std::thread::sleep(Duration::from_millis(500));
     let send = |signal: &str, child: &Child| {
         assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());

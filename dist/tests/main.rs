@@ -37,7 +37,8 @@ use tch::{Device, Kind, Tensor};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Returns rank, size and store file if this process is part of a test.
+/// Returns the rank, the number of processes and the path of the store's file if this process is part of a
+/// test.
 fn test_process() -> Option<(usize, usize, PathBuf)> {
     let number = |name| std::env::var(name).ok()?.parse().ok();
     Some((number("GFN_TEST_RANK")?, number("GFN_TEST_SIZE")?, std::env::var_os("GFN_TEST_FILE")?.into()))
@@ -49,7 +50,7 @@ fn group(timeout: Duration) -> Option<ProcessGroup> {
     Some(ProcessGroup::new(&store, rank, size, timeout, "127.0.0.1").unwrap())
 }
 
-/// Starts a part, an ignored test of this program, in `size` processes.
+/// Starts a part (an ignored test of this program) in `size` processes.
 fn start(part: &str, size: usize) -> (Vec<Child>, PathBuf) {
     let file = std::env::temp_dir().join(format!("gfn-dist-{part}-{}", std::process::id()));
     let _ = std::fs::remove_file(&file);
@@ -63,7 +64,7 @@ fn start(part: &str, size: usize) -> (Vec<Child>, PathBuf) {
     ((0..size).map(start).collect(), file)
 }
 
-/// Waits for the processes and returns the lines of each that begin with `SAYS `.
+/// Waits for the processes to end. Returns for each process the texts that it printed after `SAYS `.
 fn collect_output(children: Vec<Child>) -> Vec<Vec<String>> {
     let collect = |child: Child| {
         let output = child.wait_with_output().unwrap();
@@ -94,7 +95,8 @@ fn part_operations() {
     let all: Vec<Vec<f64>> = group.join(&mine).unwrap().iter().map(|t| Vec::try_from(t).unwrap()).collect();
     let expected = |rank: usize| (0..rank + 1).map(|k| (10 * rank + k) as f64).collect::<Vec<_>>();
     assert_eq!(all, (0..size).map(expected).collect::<Vec<_>>());
-    // Longer than the first message, longer than the largest first message, and short again.
+    // The tensors are longer than the payload of the first message, then longer than the largest first
+    // payload, then short again.
     let lengths: [fn(i64) -> i64; 3] = [|_| 100, |rank| 20_000 * (rank + 1), |_| 3];
     for kind in [Kind::Int, Kind::Half, Kind::Bool] {
         for length in lengths {
@@ -163,7 +165,7 @@ fn processes_train_to_the_bits_of_threads() {
         Fit::new(200).run(&mut trainer)?;
         Ok(bits(&trainer).into_iter().fold(0u64, |hash, bits| Rng::mix64(hash ^ u64::from(bits))))
     });
-    // A sum of two numbers doesn't depend on their order.
+    // The sum of two numbers doesn't depend on their order, so the bits are equal.
     assert_eq!(outputs[0], [threads.unwrap().to_string()]);
 }
 
@@ -180,8 +182,8 @@ fn part_interrupted() {
     assert_eq!(fit.run(&mut trainer).unwrap(), FitOutcome::Interrupted);
 }
 
-/// Ctrl-C and schedulers' signals reach the launcher, which passes them on. The run ends after a step, with a
-/// checkpoint, and the launcher exits with the code that shells expect after a signal.
+/// Tests that the launcher passes the signals of Ctrl-C and of schedulers on. The run ends after a step, with
+/// a checkpoint, and the launcher exits with the code that shells expect after a signal.
 #[test]
 fn a_signal_ends_all_processes_after_their_step() {
     check_interrupt("-TERM", 143);
@@ -196,7 +198,7 @@ fn check_interrupt(signal: &str, code: i32) {
     let mut launcher = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut output = BufReader::new(launcher.stdout.take().unwrap());
     assert!(output.by_ref().lines().any(|line| line.unwrap().contains("READY")));
-    // Signal handlers are set when the loop begins.
+    // The wait is needed because signal handlers are set only when the training loop begins.
     std::thread::sleep(Duration::from_millis(500));
     assert!(Command::new("kill").args([signal, &launcher.id().to_string()]).status().unwrap().success());
     let rest: Vec<String> = output.lines().map(|line| line.unwrap()).collect();
@@ -291,7 +293,7 @@ fn launcher_variables_are_read_and_checked() {
     says(&[("RANK", "x"), ("WORLD_SIZE", "2")], "RANK is `x`");
     says(&[("RANK", "2"), ("WORLD_SIZE", "2")], "RANK is 2 of 2");
     says(&[("RANK", "0"), ("WORLD_SIZE", "2"), ("MASTER_PORT", "99999")], "MASTER_PORT is `99999`");
-    // Two such runs on one machine could not be distinguished.
+    // Two such runs on one machine couldn't be distinguished.
     says(&[("OMPI_COMM_WORLD_RANK", "0"), ("OMPI_COMM_WORLD_SIZE", "2")], "GFN_RUN_ID is not set");
 }
 
@@ -301,11 +303,11 @@ fn a_process_finds_the_address_by_which_others_reach_it() {
     let with = |name, value| launch(&[&far[..], &[(name, value)]].concat());
     match launch(&far) {
         Ok(found) => assert!(!found.unwrap().address.parse::<std::net::IpAddr>().unwrap().is_loopback()),
-        // Fails on a machine without a network.
+        // This machine may have no network; then the address is unknown, which is an error.
         Err(error) => assert!(error.to_string().contains("GFN_ADDRESS is not set"), "{error}"),
     }
     assert_eq!(with("GFN_ADDRESS", "10.0.0.7").unwrap().unwrap().address, "10.0.0.7");
-    // As `hostname -i` prints on many systems: a loopback address, which others can't reach.
+    // `hostname -i` prints a loopback address on many systems, which other machines can't reach.
     let error = with("GFN_ADDRESS", "127.0.1.1").unwrap_err().to_string();
     assert!(error.contains("GFN_ADDRESS is 127.0.1.1"), "{error}");
     let by_interface = with("GLOO_SOCKET_IFNAME", "lo,eth0").unwrap().unwrap().address;
@@ -318,7 +320,7 @@ fn launch(variables: &[(&str, &str)]) -> Result<Option<Launch>> {
     Launch::read(|name| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned()))
 }
 
-/// Two runs that use one port don't exchange members.
+/// Tests that two runs which use the same port don't exchange members.
 #[test]
 fn a_process_of_another_run_is_no_member() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
@@ -339,7 +341,7 @@ fn a_process_of_another_run_is_no_member() {
     });
 }
 
-/// Data that one member sends for an operation isn't taken as data of another operation.
+/// Tests that data which one member sends for an operation isn't taken as data of another operation.
 #[test]
 fn different_operations_are_an_error_for_all_members() {
     type Operation = fn(&ProcessGroup) -> Result<()>;
@@ -350,7 +352,7 @@ fn different_operations_are_an_error_for_all_members() {
         let _ = std::fs::remove_file(&file);
         let member = |rank: usize, work: Operation| {
             let group = ProcessGroup::new(&Store::file(&file, 2).unwrap(), rank, 2, TIMEOUT, "127.0.0.1").unwrap();
-            // Both members call the same operation first.
+            // Both members begin with the same operation.
             gathers(&group).unwrap();
             work(&group).unwrap_err()
         };

@@ -3,12 +3,12 @@
 use gfn::env::{Reals, Rows};
 use gfn::{Error, Result};
 
-/// The 2-Wasserstein distance between two sets of equally many points: `sqrt(min over pairings of the mean squared
-/// distance)`.
+/// Computes the 2-Wasserstein distance between two sets of equally many points: the square root of the mean
+/// squared distance of paired points, in the pairing that minimises this mean.
 ///
-/// Exact, by the Hungarian method with potentials: about `n^3` steps and `8 n^2` bytes; 1,000 points take
-/// about a second. Two perfect samples of one distribution are not at distance 0, so print that distance
-/// beside it.
+/// The result is exact, by the Hungarian method with potentials. It takes about `n^3` steps and `8 n^2`
+/// bytes; 1,000 points take about a second. The distance between two samples of the same distribution isn't
+/// 0, so print such a distance for comparison.
 ///
 /// ```
 /// use gfn::env::Reals;
@@ -25,11 +25,11 @@ pub fn wasserstein2(a: &Reals, b: &Reals) -> Result<f64> {
     wasserstein2_watched(a, b, &mut || Ok(()))
 }
 
-/// Computes [`wasserstein2`] and calls `watch` for every point; an error of `watch` ends the search, for
-/// example to let a user cancel it.
+/// Computes [`wasserstein2`], and calls `watch` for every point. An error of `watch` ends the computation; a
+/// user can cancel it in this way, for example.
 ///
 /// # Errors
-/// Those of [`wasserstein2`] and of `watch`.
+/// Errors of [`wasserstein2`] and of `watch`.
 pub fn wasserstein2_watched(a: &Reals, b: &Reals, watch: &mut dyn FnMut() -> Result<()>) -> Result<f64> {
     let n = a.len();
     if n == 0 || (n, a.width()) != (b.len(), b.width()) {
@@ -47,9 +47,10 @@ pub fn wasserstein2_watched(a: &Reals, b: &Reals, watch: &mut dyn FnMut() -> Res
     Ok((total / n as f64).sqrt() * unit)
 }
 
-/// Returns the column of each row in the cheapest perfect matching of `n` rows with `n` columns, from the
-/// costs of all pairs, row by row (shortest augmenting paths; Jonker and Volgenant 1987). It takes about
-/// `n^3` steps. `watch` is called for every row; its error ends the search.
+/// Returns the column that each row is matched with in the cheapest perfect matching of `n` rows with `n`
+/// columns. `costs` has the cost of every pair, row by row. The method (shortest augmenting paths; Jonker and
+/// Volgenant 1987) takes about `n^3` steps. `watch` is called for every row; an error of `watch` ends the
+/// search.
 ///
 /// ```
 /// let costs = [1.0, 2.0, 0.0, 5.0];
@@ -58,13 +59,13 @@ pub fn wasserstein2_watched(a: &Reals, b: &Reals, watch: &mut dyn FnMut() -> Res
 /// ```
 ///
 /// # Errors
-/// [`Error::Shape`] unless there are `n * n` costs; those of `watch`.
+/// [`Error::Shape`] unless there are `n * n` costs; errors of `watch`.
 pub fn cheapest_matching(costs: &[f64], n: usize, watch: &mut dyn FnMut() -> Result<()>) -> Result<Vec<usize>> {
     if costs.len() != n * n {
         let remedy = "give a cost for each pair of a row and a column";
         return Err(Error::shape("costs of a matching", [(n * n) as i64], [costs.len() as i64], remedy));
     }
-    // Column n is a dummy column from which the search for each new row starts.
+    // Column `n` is a dummy column: the search for each new row starts there.
     let none = n;
     let mut row_potential = vec![0.0; n];
     let mut column_potential = vec![0.0; n + 1];
@@ -116,15 +117,16 @@ pub fn cheapest_matching(costs: &[f64], n: usize, watch: &mut dyn FnMut() -> Res
     Ok(column_of)
 }
 
-/// The squared maximum mean discrepancy between two sets of points under a Gaussian kernel. The estimate is unbiased
-/// (Gretton et al. 2012, eq. 3): for samples of one distribution it is 0 on average, and so sometimes negative.
+/// Computes the squared maximum mean discrepancy between two sets of points under a Gaussian kernel. The
+/// estimate is unbiased (Gretton et al. 2012, eq. 3). For two samples of the same distribution its mean is 0,
+/// so it is sometimes negative.
 ///
-/// The kernel is `exp(-|x - y|^2 / (2 h^2))`, with h the median distance between points of the second set, the
-/// target's.
+/// The kernel is `exp(-|x - y|^2 / (2 h^2))`. Its width h is the median distance between points of the second
+/// set, which should be the target's.
 ///
 /// # Errors
-/// [`Error::Shape`] for fewer than two points on either side or different dimensions; [`Error::NonFinite`] for a
-/// coordinate that isn't finite.
+/// [`Error::Shape`] for a set of fewer than two points, and for sets of different dimensions;
+/// [`Error::NonFinite`] for a coordinate that isn't finite.
 pub fn maximum_mean_discrepancy(a: &Reals, b: &Reals) -> Result<f64> {
     if a.len() < 2 || b.len() < 2 || a.width() != b.width() {
         return Err(Error::shape(
@@ -134,14 +136,14 @@ pub fn maximum_mean_discrepancy(a: &Reals, b: &Reals) -> Result<f64> {
             "give two sets of one dimension, of at least two points each",
         ));
     }
-    // The kernel doesn't depend on the unit.
+    // The unit has no influence, because the kernel's width is proportional to the distances.
     let (a, b, _) = in_units(a, b)?;
     let (a, b) = (&a, &b);
     let pairs = (0..b.len()).flat_map(|i| (0..i).map(move |j| squared(b.row(i), b.row(j))));
     let mut distances: Vec<f64> = pairs.collect();
     let middle = distances.len() / 2;
     let (_, median, _) = distances.select_nth_unstable_by(middle, f64::total_cmp);
-    // If half of the points coincide, any width will do.
+    // If the median distance is 0, because many points coincide, the kernel's width is set to 1.
     let scale = if *median > 0.0 { -0.5 / *median } else { -0.5 };
     let kernel = |x: &[f64], y: &[f64]| (scale * squared(x, y)).exp();
     let within = |points: &Reals| {
@@ -158,13 +160,14 @@ fn squared(x: &[f64], y: &[f64]) -> f64 {
     x.iter().zip(y).map(|(a, b)| (a - b) * (a - b)).sum()
 }
 
-/// Scales two sets of finite points by about their largest coordinate, so that squares neither overflow nor
-/// underflow. Returns the unit too. It is a power of two, so that nothing is rounded.
+/// Divides the coordinates of two sets of points by a unit of about their largest coordinate, so that squares
+/// neither overflow nor underflow. Also returns the unit. It is a power of two, so that the division doesn't
+/// round. Returns an error for a coordinate that isn't finite.
 fn in_units(a: &Reals, b: &Reals) -> Result<(Reals, Reals, f64)> {
     check_finite(a)?;
     check_finite(b)?;
     let largest = a.values().iter().chain(b.values()).fold(0.0, |largest: f64, x| largest.max(x.abs()));
-    // If all points are at the origin, the logarithm needs a positive number.
+    // The logarithm needs a positive number, also if all points are at the origin.
     let exponent = largest.max(f64::MIN_POSITIVE).log2().floor() as i32;
     let unit = 2f64.powi(exponent.clamp(-1000, 1000));
     let scaled = |points: &Reals| Reals::from_flat(points.width(), points.values().iter().map(|x| x / unit).collect());

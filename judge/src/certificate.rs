@@ -9,60 +9,62 @@ use crate::{FlowConsistency, Interval, LogProb};
 /// Bounds on log Z, and estimates of it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LogZBounds {
-    /// The log of the sum of the rewards of all distinct objects that were found. log Z is never less.
+    /// The log of the sum of the rewards of all distinct objects that were found. The true log Z is never
+    /// smaller.
     pub from_found_objects: f64,
-    /// A lower bound, false with a probability of at most 1 % for any policy: the larger one of
-    /// `from_found_objects` and of the bounds on `E[w] <= Z` from trajectories of the policy and from uniform
-    /// random trajectories.
+    /// A lower bound on log Z, false with a probability of at most 1 % for any policy. It is the largest of
+    /// three bounds: `from_found_objects`, and the bounds on `E[w] <= Z` from trajectories of the policy and
+    /// from uniform random trajectories. The importance weight w is R(x) P_B / P_F of a trajectory.
     pub at_least: f64,
-    /// An upper bound, false with a probability of at most 1 % for any policy, from `E[1 / w] <= 1 / Z` over
-    /// backward trajectories from objects drawn independently from the target. It includes the mass that n
-    /// objects can't exclude, about 5 / n, and is never below `at_least`. `None` without such objects: the
-    /// policy's own samples give no upper bound.
+    /// An upper bound on log Z, false with a probability of at most 1 % for any policy. It follows from
+    /// `E[1 / w] <= 1 / Z` over backward trajectories from objects drawn independently from the target. It
+    /// allows for the mass that n objects can't exclude, about 5 / n, and is never below `at_least`. `None`
+    /// without such objects, because the policy's own samples give no upper bound.
     pub at_most: Option<f64>,
-    /// An estimate, not a bound: the mean of log w over the policy's trajectories (ELBO), with a normal
-    /// interval. Its expectation is at most log Z.
+    /// An estimate of log Z, not a bound: the mean of log w over the policy's trajectories (ELBO), with a
+    /// normal interval. Its expectation is at most log Z.
     pub elbo: Interval,
-    /// An estimate, not a bound: the log of the mean of w over the policy's trajectories (importance
-    /// sampling). The interval holds only if the policy's trajectories miss nothing, which they can't show.
-    /// `None` if a [`Limit`] speaks against it.
+    /// An estimate of log Z, not a bound: the log of the mean of w over the policy's trajectories (importance
+    /// sampling). The interval holds only if the policy's trajectories miss nothing, which these trajectories
+    /// can't show. `None` if a [`Limit`] makes the estimate unreliable.
     pub estimate: Option<Interval>,
 }
 
 /// Bounds on the total variation between the policy and the target.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TvBounds {
-    /// A lower bound, false with a probability of at most 5 % for any policy and any Z. It compares how often
-    /// the policy samples objects of two sets with the rewards of the sets.
+    /// A lower bound on the total variation, false with a probability of at most 5 % for any policy and any
+    /// Z. It compares how often the policy samples objects of two sets with the rewards of these sets.
     pub at_least: f64,
-    /// An upper bound, false with a probability of at most 5 % for any policy: `E[max(0, 1 - w / Z)]` at
-    /// `log_z.at_most`. It is 1 without objects of the target.
+    /// An upper bound on the total variation, false with a probability of at most 5 % for any policy:
+    /// `E[max(0, 1 - w / Z)]` at `log_z.at_most`. It is 1 if no objects of the target were given.
     pub at_most: f64,
-    /// The upper bound under the condition that log Z is at most `if_log_z_at_most`, which the policy's own
-    /// samples can't show. `None` if log Z has no estimate.
+    /// The upper bound on the total variation if log Z is at most `if_log_z_at_most`. The policy's own
+    /// samples can't show that this condition holds. `None` if log Z has no estimate.
     pub at_most_by_importance: Option<f64>,
-    /// The upper end of `log_z.estimate`: the condition of `at_most_by_importance`.
+    /// The upper end of the interval of `log_z.estimate`, which is the condition of `at_most_by_importance`.
     pub if_log_z_at_most: Option<f64>,
 }
 
-/// The origin of an object.
+/// The source that an object comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProbeSource {
-    /// Sampled by the policy.
+    /// The object was sampled by the policy.
     Policy,
-    /// The end of a uniform random trajectory.
+    /// The object is the end of a uniform random trajectory.
     Uniform,
-    /// The end of a local search for large rewards that started from a uniform random trajectory.
+    /// The object is the end of a local search for large rewards that started from a uniform random
+    /// trajectory.
     Search,
 }
 
 /// An object with an estimate of its probability under the policy.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Probe {
-    /// Log-probability of the object under the policy.
+    /// The log-probability of the object under the policy.
     pub log_prob: LogProb,
-    /// Log-reward of the object.
+    /// The log-reward of the object.
     pub log_reward: f64,
     /// The first source that found the object.
     pub source: ProbeSource,
@@ -74,80 +76,83 @@ pub struct Probe {
 pub enum Finding {
     /// The policy isn't exact: the bound [`TvBounds::at_least`] is 0.01 or more.
     TotalVariation {
-        /// The lower bound.
+        /// The lower bound on the total variation.
         at_least: f64,
     },
     /// The policy samples some objects less than a tenth as often as it should, relative to the other objects
-    /// that were found. False with a probability of at most 1 %.
+    /// that were found. This finding is false with a probability of at most 1 %.
     Neglected {
         /// The number of neglected objects.
         objects: usize,
-        /// Their share of the rewards of all objects that were found.
+        /// The rewards of the neglected objects, as a share of the rewards of all objects that were
+        /// considered.
         mass: f64,
     },
 }
 
-/// A reason why a figure is missing from a certificate. It says nothing against the policy.
+/// A reason why an estimate is missing from a certificate. It isn't evidence against the policy.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
-    /// The policy's samples carry as much information as this number of equally weighted samples. An estimate
-    /// of log Z needs 400.
+    /// The policy's samples carry only as much information as this number of equally weighted samples, which
+    /// is below the 400 that an estimate of log Z needs.
     FewEffectiveSamples {
         /// The effective number of samples.
         effective: f64,
     },
-    /// The estimate of log Z by importance is outside the bounds on log Z, so it isn't given. The policy's
-    /// trajectories miss objects, or paths to them; even an exact policy may miss paths.
+    /// The estimate of log Z by importance sampling is outside the bounds on log Z, so the certificate has no
+    /// estimate. The policy's trajectories miss objects, or paths to them; even an exact policy may miss
+    /// paths.
     LogZContradicted {
-        /// The estimate.
+        /// The estimate of log Z that was discarded.
         estimated: f64,
     },
-    /// P_F builds objects in other orders than P_B takes them apart, as even an exact policy may do. Samples
-    /// of one then tell little about the other: there is no estimate of log Z and no flow consistency, and
-    /// log-probabilities of probes may be far too low.
+    /// P_F builds objects in other orders than P_B takes them apart. Even an exact policy may do so. Samples
+    /// of one are then not informative about the other. The certificate therefore has no estimate of log Z
+    /// and no flow consistency, and log-probabilities of probes may be far too low.
     PathsDisagree {
         /// The symmetric Kullback-Leibler divergence between the trajectories of P_F and of P_B to the same
-        /// object, averaged over the policy's samples. A value of 2 or more is too much.
+        /// object, averaged over the policy's samples. Estimates are missing from 2 nats on.
         nats: f64,
     },
-    /// Flow consistency leaves out probes whose [`bias`](LogProb::bias) is above 0.1.
+    /// Several probes have a [`bias`](LogProb::bias) above 0.1, so flow consistency leaves them out.
     UncertainProbes {
-        /// The number of probes left out.
+        /// The number of probes that are left out.
         objects: usize,
     },
 }
 
-/// A report on a policy from samples; see [`certify`](crate::certify()).
+/// A report on a policy, computed from samples; see [`certify`](crate::certify()).
 ///
-/// Fields named `at_least` and `at_most` are bounds; each states the probability that it is false. All other
-/// figures are estimates, not bounds: their intervals are meant to hold for 95 % of policies that miss
-/// nothing.
+/// Fields named `at_least` and `at_most` are bounds; the documentation of each gives the probability that it
+/// is false. All other numbers are estimates, not bounds. Their intervals are meant to hold for 95 % of the
+/// policies that miss nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Certificate {
-    /// The number of the policy's trajectories.
+    /// The number of trajectories that were sampled from the policy.
     pub samples: usize,
-    /// An estimate of the number of equally weighted trajectories that carry as much information.
+    /// An estimate of the number of equally weighted trajectories that carry as much information as the
+    /// samples.
     pub effective_samples: f64,
     /// Bounds on log Z, and estimates of it.
     pub log_z: LogZBounds,
-    /// Bounds on the total variation to the target.
+    /// Bounds on the total variation between the policy and the target.
     pub tv: TvBounds,
-    /// An estimate of flow consistency on subsets of the probes; `None` if paths disagree, or if most probes
-    /// are uncertain.
+    /// An estimate of flow consistency on subsets of the probes. `None` if the trajectories of P_F and P_B
+    /// differ too much, or if most probes are uncertain.
     pub consistency: Option<FlowConsistency>,
-    /// Reasons not to trust the policy. An empty list means that nothing was found, not that nothing is
-    /// wrong.
+    /// Reasons not to trust the policy. An empty list means that nothing was found against the policy, which
+    /// doesn't prove that the policy is right.
     pub findings: Vec<Finding>,
-    /// Reasons why figures are missing.
+    /// Reasons why estimates are missing, or leave out probes.
     pub limits: Vec<Limit>,
     /// The objects whose probability was estimated.
     pub probes: Vec<Probe>,
 }
 
 impl Certificate {
-    /// Returns `true` if nothing was found against the policy. Check `limits`, too: a missing figure can't
-    /// find anything.
+    /// Returns `true` if nothing was found against the policy. Check `limits`, too: an estimate that is
+    /// missing can't reveal an error.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty()
@@ -193,7 +198,7 @@ impl fmt::Display for Interval {
     }
 }
 
-/// A table of bounds, estimates, findings and limits.
+/// Formats the certificate as a table of bounds, estimates, findings and limits.
 impl fmt::Display for Certificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (z, tv) = (&self.log_z, &self.tv);

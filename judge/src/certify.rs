@@ -1,4 +1,4 @@
-//! Certificates from samples.
+//! Certification of policies by their samples.
 
 use gfn::env::{EnumerableEnv, Reward, Rows, log_rewards};
 use gfn::metrics::{importance_log_z, path_log_ratios, target_log_weights};
@@ -15,17 +15,18 @@ use crate::{
     subset_distance,
 };
 
-/// The numbers of samples for a certificate.
+/// The numbers of samples that a certificate is computed from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Budget {
-    /// The number of the policy's trajectories, and of uniform random trajectories.
+    /// The number of trajectories of the policy, and also the number of uniform random trajectories.
     pub samples: usize,
-    /// The number of subsets for flow consistency.
+    /// The number of subsets for the estimate of flow consistency.
     pub subsets: usize,
-    /// Objects per subset: a third each from the policy, from random trajectories and from a search.
+    /// The number of objects per subset. A third each comes from the policy, from random trajectories and
+    /// from a search.
     pub size: usize,
-    /// Backward trajectories per object of a subset.
+    /// The number of backward trajectories from each object of a subset.
     pub paths: usize,
 }
 
@@ -46,41 +47,41 @@ impl Budget {
     }
 }
 
-/// The effective samples that an estimate of log Z needs: intervals held for 88 to 91 % of policies with 100
-/// of them, for 91 to 95 % with 400.
+/// The number of effective samples that an estimate of log Z needs. In tests, its intervals held for 88 to 91
+/// % of policies with 100 effective samples, and for 91 to 95 % with 400.
 const MIN_EFFECTIVE_SAMPLES: f64 = 400.0;
-/// The divergence between trajectories of P_F and P_B from which on samples of one tell little about the
-/// other.
+/// The largest divergence, in nats, between the trajectories of P_F and of P_B at which samples of one are
+/// informative about the other.
 const MAX_NATS: f64 = 2.0;
-/// The bias of a probe's log-probability above which flow consistency leaves the probe out.
+/// The largest bias of a probe's log-probability at which flow consistency uses the probe.
 const MAX_BIAS: f64 = 0.1;
-/// Tolerance for differences of log Z from single precision.
+/// The tolerance for differences of log Z that single precision may cause.
 const TOLERANCE: f64 = 1e-4;
-/// The search for objects of large rewards.
+/// The settings of the local search for objects of large rewards.
 const SEARCH: LocalSearch = LocalSearch { rounds: 8, max_back: 4, acceptance: Acceptance::MetropolisHastings };
 
 /// The number of trajectories that are sampled and scored at once.
 const BATCH: usize = 1024;
 
-/// Terminal objects with the log-weights of their trajectories.
+/// Terminal objects with the log-weights of the trajectories that end in them.
 struct WeightedSamples<S> {
     objects: S,
     log_weights: Vec<f64>,
 }
 
-/// Certifies a policy by samples: bounds on log Z and on the total variation to R / Z, flow consistency, and
-/// findings against the policy.
+/// Certifies a policy by samples. Returns bounds on log Z and on the total variation to R / Z, an estimate of
+/// flow consistency, and findings against the policy.
 ///
-/// The policy's own samples can't show what it misses. So objects from uniform random trajectories, and from
-/// a local search that starts there, are used as well. `target` holds objects drawn independently from the
-/// target (by an exact method), if there are any: only they give upper bounds. Objects chosen in any other
-/// way, for example distinct ones, make these bounds false.
+/// The policy's own samples can't show what it misses. Therefore, objects from uniform random trajectories,
+/// and from a local search that starts at such objects, are used as well. `target` holds objects drawn
+/// independently from the target (by an exact method), if available. Upper bounds need such objects. If the
+/// objects are chosen in any other way, for example distinct ones, these bounds are false.
 ///
 /// With `w = R(x) P_B(tau | x) / P_F(tau)`: `E_F[w] <= Z`, `E_B[1 / w] <= 1 / Z` with x from the target, and
 /// `TV <= E_F[max(0, 1 - w / Z)]`, because distances between trajectories are at least those between objects.
 /// These means are bounded by betting, which holds for any tail and any number of samples. The lower bound on
-/// TV counts how often the policy samples objects of certain sets, so a policy isn't blamed for preferring
-/// some ways to build an object.
+/// TV counts how often the policy samples objects of certain sets. It doesn't depend on which trajectories
+/// the policy prefers for an object.
 ///
 /// ```
 /// use gfn::{policy::UniformPolicy, examples::{Chain, Positions}, Rng};
@@ -96,8 +97,8 @@ struct WeightedSamples<S> {
 /// ```
 ///
 /// # Errors
-/// [`Error::Config`] for a budget that is too small, and for several instances; those of sampling and
-/// scoring.
+/// [`Error::Config`] for a budget that is too small, and for an environment with several instances; errors of
+/// sampling and scoring.
 pub fn certify<E>(
     env: &E,
     policy: &dyn Policy<E>,
@@ -128,8 +129,8 @@ where
     let mean_at_least = |log_weights: &[f64]| log_mean_at_least(log_weights, RISK / 2.0);
     let at_least = found.log_reward().max(mean_at_least(&own.log_weights)).max(mean_at_least(&uniform.log_weights));
     let at_most = inverse.map(|logs| -log_mean_at_least(&logs, RISK)).filter(|bound| bound.is_finite());
-    // An upper bound below the lower one is false: by its risk, or because `target` wasn't drawn from the
-    // target.
+    // An upper bound below the lower bound is false: by the risk that is accepted, or because `target` wasn't
+    // drawn from the target. The lower bound replaces it.
     let at_most = at_most.map(|bound| bound.max(at_least));
     let mut log_z = LogZBounds {
         from_found_objects: found.log_reward(),
@@ -169,7 +170,7 @@ where
     Ok(Certificate { samples, effective_samples, log_z, tv, consistency, findings, limits, probes: probes.probes })
 }
 
-/// Lists the reasons why figures are missing.
+/// Lists the reasons why estimates are missing from a certificate.
 fn limits(log_z: &LogZBounds, effective: f64, nats: f64, uncertain: usize) -> Vec<Limit> {
     let mut out = Vec::new();
     if effective < MIN_EFFECTIVE_SAMPLES {
@@ -208,16 +209,17 @@ fn draw_samples<E: EnumerableEnv>(
     Ok(out)
 }
 
-/// Objects with estimates of their probability under the policy.
+/// Objects with estimates of their probability under the policy. Each distinct object is a probe.
 struct ProbeSet {
     probes: Vec<Probe>,
     estimates: SplitEstimates,
-    /// The probe of each row.
+    /// The index of the probe for each row of the objects.
     probe_of_row: Vec<usize>,
 }
 
 impl ProbeSet {
-    /// Estimates the log-probability of each distinct object; a third of the rows is from each source.
+    /// Estimates the log-probability of each distinct object. Each of the three sources contributes a third
+    /// of the rows.
     fn new<E>(
         env: &E,
         policy: &dyn Policy<E>,
@@ -243,26 +245,27 @@ impl ProbeSet {
         Ok(Self { probes: probes.collect(), estimates, probe_of_row: grouping.of })
     }
 
-    /// Counts the probes whose log-probability is too uncertain.
+    /// Counts the probes whose log-probability has too large a bias.
     fn uncertain(&self) -> usize {
         self.probes.iter().filter(|probe| probe.log_prob.bias > MAX_BIAS).count()
     }
 
-    /// Returns the symmetric Kullback-Leibler divergence between P_F's and P_B's trajectories to the object,
-    /// averaged over the policy's samples: `log P_F / P_B` on a trajectory of P_F, minus its mean over
-    /// trajectories of P_B.
+    /// Returns the symmetric Kullback-Leibler divergence between the trajectories of P_F and of P_B to the
+    /// same object, averaged over the policy's samples. It is `log P_F / P_B` on a trajectory of P_F, minus
+    /// the mean of this ratio over trajectories of P_B.
     fn divergence(&self, log_weights: &[f64], per_source: usize) -> f64 {
         let of_row = |row: usize| {
             let probe = self.probe_of_row[row];
             self.probes[probe].log_reward - log_weights[row % log_weights.len()] - self.estimates.mean_log_ratios[probe]
         };
-        // Infinity and NaN count as a very large number.
+        // Infinity and NaN are replaced by the largest finite number.
         ((0..per_source).map(of_row).sum::<f64>() / per_source as f64).min(f64::MAX)
     }
 
-    /// Estimates flow consistency. A subset has equally many objects of each source; equal objects count
-    /// once, uncertain ones not at all. Subsets share objects, so that errors of their estimates don't
-    /// cancel; the jackknife over parts of the paths gives this error.
+    /// Estimates flow consistency. A subset has equally many objects of each source. Equal objects count
+    /// once, and uncertain probes don't count. Different subsets may contain the same objects, so the errors
+    /// of the objects' estimates don't average out over subsets. The jackknife over parts of the paths
+    /// estimates this common error.
     fn consistency(&self, per_source: usize, budget: Budget) -> Result<FlowConsistency> {
         let share = per_source / budget.subsets;
         let (mut distances, mut noise, mut without) = (Vec::new(), 0.0, [0.0; PARTS]);
@@ -279,7 +282,8 @@ impl ProbeSet {
             for (part, sum) in without.iter_mut().enumerate() {
                 *sum += subset_distance(&by(&|kept| kept != part), &log_rewards)? / budget.subsets as f64;
             }
-            // The two halves differ by twice the error of the whole.
+            // Estimates from the two halves of the paths differ by twice the error of the estimate from all
+            // paths.
             let half = PARTS / 2;
             noise += subset_distance(&by(&|part| part < half), &by(&|part| part >= half))? / 2.0;
         }

@@ -1,4 +1,4 @@
-//! Flow consistency: learned and target mass compared within small subsets of objects.
+//! Flow consistency: comparison of learned and target probabilities within small subsets of objects.
 
 use gfn::metrics::Estimate;
 use gfn::tensor::log_sum_exp;
@@ -10,22 +10,23 @@ use crate::Interval;
 /// Flow consistency on subsets (FCS; Silva et al., *When do GFlowNets learn the right distribution?*, ICLR 2025): the mean over random
 /// subsets of the total variation between learned and target probabilities, each normalised within the subset.
 ///
-/// Flow consistency is 0 for an exact policy, and 1 for a policy whose mass is on other objects. It needs
-/// neither Z nor all objects.
+/// Flow consistency is 0 for an exact policy, and 1 for a policy whose whole mass is on objects without
+/// reward. Its computation needs neither Z nor a list of all objects.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlowConsistency {
-    /// The mean over the subsets. The lower end of its interval is reduced by `floor`, because noise may have
-    /// raised the mean.
+    /// The mean over the subsets. The lower end of its interval is reduced by `floor`, because noise in the
+    /// probabilities may have raised the mean.
     pub fcs: Interval,
-    /// The value that an exact policy would have with equally noisy probabilities.
+    /// The flow consistency that an exact policy would have if its probabilities were equally noisy.
     pub floor: f64,
-    /// The number of subsets.
+    /// The number of subsets that the mean is taken over.
     pub subsets: usize,
 }
 
 impl FlowConsistency {
-    /// Averages the distances of independent subsets. `floor` is the mean distance from noise alone, and
-    /// `error` the standard error from probabilities that subsets share (0 if they are exact).
+    /// Averages the distances of independent subsets. `floor` is the mean distance that noise alone causes.
+    /// `error` is the standard error from probabilities that several subsets share (0 if the probabilities
+    /// are exact).
     ///
     /// # Errors
     /// [`Error::Config`] for fewer than two subsets.
@@ -41,8 +42,9 @@ impl FlowConsistency {
     }
 }
 
-/// Returns the total variation between two distributions over a subset of objects, from logs that needn't be
-/// normalised: 1 if one of them has no mass there, 0 if neither has.
+/// Returns the total variation between two distributions over a subset of objects. Both are given by logs
+/// that needn't be normalised. The distance is 1 if only one of them has mass in the subset, and 0 if neither
+/// has.
 ///
 /// ```
 /// use gfn_judge::subset_distance;

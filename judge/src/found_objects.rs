@@ -1,4 +1,4 @@
-//! Comparison of how often the policy samples objects with their rewards.
+//! Comparison of the frequencies with which the policy samples objects with the rewards of these objects.
 
 use gfn::Result;
 use gfn::env::{EnumerableEnv, Reward, Rows, log_rewards};
@@ -6,39 +6,41 @@ use gfn::tensor::log_sum_exp;
 
 use crate::{Finding, probability_at_least};
 
-/// The probability that a bound on log Z is false. A bound on the probability of a set of objects has half of
-/// this risk.
+/// The probability that a bound on log Z is false. A bound on the probability of a set of objects is false
+/// with half of this probability.
 pub(crate) const RISK: f64 = 0.01;
-/// Total variation and mass below which nothing is reported.
+/// The smallest total variation, and the smallest mass of neglected objects, that is reported.
 const MIN_REPORTED: f64 = 0.01;
-/// An object is neglected if the policy samples it with less than this share of its target probability.
+/// The share of its target probability below which an object's sampling probability makes it neglected.
 const NEGLECTED_SHARE: f64 = 0.1;
 
-/// Distinct objects found by the policy, by random trajectories and by the search.
+/// The distinct objects found by the policy, by random trajectories and by the search.
 pub(crate) struct FoundObjects {
     /// The log-reward of each object.
     log_rewards: Vec<f64>,
-    /// Counts of each object in the first and in the second half of the policy's samples.
+    /// The numbers of occurrences of each object in the first and in the second half of the policy's samples.
     counts: Vec<[usize; 2]>,
-    /// True for objects found other than by the second half of the samples. Sets of candidates that are
-    /// chosen without the second half are independent of it.
+    /// `true` for objects that were found in the first half of the policy's samples, by random trajectories
+    /// or by the search. Sets of such candidates are chosen without the second half of the samples, so they
+    /// are independent of it.
     is_candidate: Vec<bool>,
-    /// The number of samples of each half.
+    /// The numbers of samples in the first and in the second half.
     halves: [usize; 2],
 }
 
-/// A set of candidates.
+/// A set of candidate objects.
 #[derive(Default)]
 struct Group {
     objects: usize,
-    /// The sum of rewards in the set, in units of `exp(log_scale)`.
+    /// The sum of the rewards in the set, in units of `exp(log_scale)`.
     reward: f64,
-    /// The number of samples of the second half that are in the set.
+    /// The number of samples in the second half whose objects are in the set.
     count: usize,
 }
 
 impl FoundObjects {
-    /// Collects the distinct objects among the policy's samples, random objects and objects of the search.
+    /// Collects the distinct objects of three batches: the policy's samples, random objects and objects of
+    /// the search.
     pub(crate) fn new<E: EnumerableEnv>(
         env: &E,
         reward: &dyn Reward<E::States>,
@@ -61,20 +63,21 @@ impl FoundObjects {
         Ok(Self { log_rewards: log_rewards(reward, &all.select(&grouping.first), None)?, counts, is_candidate, halves })
     }
 
-    /// The log of the sum of the rewards of all objects.
+    /// Returns the log of the sum of the rewards of all objects.
     pub(crate) fn log_reward(&self) -> f64 {
         log_sum_exp(self.log_rewards.iter().copied())
     }
 
-    /// Returns a lower bound on the total variation to the target, the smallest over all Z between the bounds
-    /// on Z, and findings about the policy. `log_weights` belong to the policy's samples.
+    /// Returns a lower bound on the total variation to the target, and findings about the policy. The bound
+    /// is the smallest one over all Z between the bounds on Z. `log_weights` are the log-weights of the
+    /// policy's samples.
     ///
     /// The first half of the samples chooses a set A of objects that seem to be sampled too rarely, and a set
     /// B of other objects. The second half counts samples in A and B. If p(A) is at most a, and p(B) at least
-    /// b, total variation is at least `R(A) / Z - a` and `b - R(B) / Z`. The first falls with Z and the
-    /// second rises, so the larger of the two has a minimum over Z. Two such pairs of sets are tried, and the
-    /// larger bound is used. It is false with a probability of at most 4 RISK: RISK / 2 for each of two a and
-    /// two b, and the bounds on Z.
+    /// b, total variation is at least `R(A) / Z - a` and at least `b - R(B) / Z`. As Z grows, the first
+    /// expression falls and the second one rises, so the larger of the two has a minimum over Z. Two such
+    /// pairs of sets are tried, and the larger bound is used. It is false with a probability of at most 4
+    /// RISK: RISK / 2 for each of the two a and the two b, and RISK for each of the two bounds on Z.
     pub(crate) fn tv_at_least(&self, log_weights: &[f64], log_z: (f64, Option<f64>)) -> (f64, Vec<Finding>) {
         let candidates = self.log_rewards.iter().zip(&self.is_candidate).filter(|(_, is_candidate)| **is_candidate);
         let found = log_sum_exp(candidates.map(|(log_reward, _)| *log_reward));
@@ -106,8 +109,8 @@ impl FoundObjects {
         (tv, findings)
     }
 
-    /// Collects the candidates that `chosen` selects by their share of the first half and by the share in
-    /// proportion to their reward.
+    /// Collects the candidates that `chosen` selects. Its arguments are the object's share of the first half
+    /// of the samples, and the share that is proportional to the object's reward.
     fn group(&self, log_scale: f64, chosen: fn(f64, f64) -> bool) -> Group {
         let mut out = Group::default();
         for (object, counts) in self.counts.iter().enumerate().filter(|(object, _)| self.is_candidate[*object]) {
@@ -122,13 +125,13 @@ impl FoundObjects {
         out
     }
 
-    /// A lower bound on the probability that the policy samples an object of the group.
+    /// Returns a lower bound on the probability that the policy samples an object of the group.
     fn at_least(&self, group: &Group) -> f64 {
         let n = self.halves[1];
         probability_at_least(group.count as f64 / n as f64, n, RISK / 2.0)
     }
 
-    /// An upper bound on the same probability.
+    /// Returns an upper bound on the probability that the policy samples an object of the group.
     fn at_most(&self, group: &Group) -> f64 {
         let n = self.halves[1];
         1.0 - probability_at_least((n - group.count) as f64 / n as f64, n, RISK / 2.0)

@@ -1,4 +1,4 @@
-//! Judgements of samples from any library against a known target.
+//! Judgements of samples, drawn by any program, against a known target.
 
 use gfn::metrics::{Cumulative, Distances};
 use gfn::{Error, Result, Rng};
@@ -8,38 +8,43 @@ use crate::{FlowConsistency, Interval, probability_at_least, subset_distance};
 
 /// The quality of a sampler, judged by its samples against a target that is known exactly.
 ///
-/// Distances are between the samples' shares and the target. They are never 0 for finitely many samples:
-/// `tv_floor` and `jsd_floor` give the distances of equally many samples of a perfect sampler. The intervals
-/// are for the sampler's own distances, and hold for any sampler with a probability of at least 95 %.
+/// The distances are between the samples' shares and the target. They are never 0 for finitely many samples,
+/// so `tv_floor` and `jsd_floor` give the distances that equally many samples of a perfect sampler have. The
+/// intervals are for the distances of the sampler's own distribution, and hold for any sampler with a
+/// probability of at least 95 %.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judgement {
-    /// The number of samples.
+    /// The number of samples that were judged.
     pub samples: usize,
     /// The number of distinct objects among the samples.
     pub distinct: usize,
     /// The number of objects with positive target probability.
     pub objects: usize,
-    /// The total variation.
+    /// The total variation between the samples and the target.
     pub tv: Interval,
-    /// The total variation of a perfect sampler: its mean, and the range that holds 95 % of values.
+    /// The total variation of equally many samples of a perfect sampler: its mean, and the range that holds
+    /// 95 % of values.
     pub tv_floor: Interval,
-    /// The Jensen-Shannon divergence, in nats.
+    /// The Jensen-Shannon divergence between the samples and the target, in nats.
     pub jsd: Interval,
-    /// The Jensen-Shannon divergence of a perfect sampler, like `tv_floor`.
+    /// The Jensen-Shannon divergence of equally many samples of a perfect sampler, in the same form as
+    /// `tv_floor`.
     pub jsd_floor: Interval,
-    /// Flow consistency on subsets, half of which are drawn from the target and half from the samples.
+    /// The flow consistency on subsets, half of whose objects are drawn from the target and half from the
+    /// samples.
     pub consistency: FlowConsistency,
-    /// The number of modes, the objects of the largest probability, that are sampled at least a tenth as
-    /// often as they should be.
+    /// The number of modes that are sampled at least a tenth as often as they should be. Modes are the
+    /// objects of the largest target probability.
     pub modes_found: usize,
-    /// The number of modes.
+    /// The number of modes of the target.
     pub modes: usize,
-    /// The target's mass on objects that were never sampled.
+    /// The total target probability of the objects that were never sampled.
     pub missing_mass: f64,
-    /// The heaviest objects that were never sampled.
+    /// The objects with the largest target probability that were never sampled, at most 20.
     pub missing: Vec<Missing>,
-    /// `true` if the samples could be those of a perfect sampler: total variation within its range, no
-    /// missing object that it would hardly miss, no object of probability 0.
+    /// `true` if the samples could be those of a perfect sampler: the total variation is within the range of
+    /// a perfect sampler, no object is missing that a perfect sampler would almost surely find, and no object
+    /// has target probability 0.
     pub like_perfect: bool,
 }
 
@@ -54,21 +59,21 @@ pub struct Missing {
     pub by_chance: f64,
 }
 
-/// Rounds of simulating a perfect sampler.
+/// The number of rounds in which a perfect sampler is simulated.
 const PERFECT_ROUNDS: usize = 200;
-/// The most missing objects that are listed.
+/// The largest number of missing objects that are listed.
 const MAX_LISTED: usize = 20;
 /// The number of subsets for flow consistency.
 const N_SUBSETS: usize = 256;
-/// Draws per subset.
+/// The number of objects drawn for each subset.
 const SUBSET_SIZE: usize = 16;
-/// The probability that an interval is wrong, on each side.
+/// The probability that an interval is wrong on one side; it is the same for both sides.
 const RISK: f64 = 0.025;
-/// A mode counts as found above this share of its probability.
+/// The smallest share of its target probability with which a mode must be sampled to count as found.
 const MODE_SHARE: f64 = 0.1;
 
 impl Judgement {
-    /// Judges samples, given as indices into the target.
+    /// Judges samples, which are given as indices of objects in the target.
     ///
     /// ```
     /// use gfn::Rng;
@@ -113,8 +118,8 @@ impl Judgement {
             })
             .collect();
         missing.sort_by(|a, b| b.probability.total_cmp(&a.probability));
-        // A bound on the probability that a perfect sampler misses an object as heavy as the heaviest missing
-        // one.
+        // An upper bound on the probability that a perfect sampler misses any object that is at least as
+        // probable as the most probable missing object.
         let chance = missing.first().map_or(1.0, |first| {
             let as_heavy = target.iter().filter(|p| **p >= first.probability).count();
             as_heavy as f64 * first.by_chance
@@ -153,21 +158,22 @@ fn compute_shares(samples: &[usize], objects: usize) -> Vec<f64> {
     counts
 }
 
-/// Computes both distances with intervals that hold for any sampler.
+/// Computes total variation and Jensen-Shannon divergence (JSD), with intervals that hold for any sampler.
 ///
-/// Upper ends: the distance is convex in the shares, so its mean is at least the sampler's own, and one
-/// sample moves it by at most 1 / n (total variation) or ln(2 n) / n (JSD), which gives McDiarmid's
-/// inequality. JSD is at most ln 2 times total variation. Lower ends: the difference of mass on any set of
-/// objects is at most the total variation. One half of the samples chooses the set, the other half counts its
-/// samples.
+/// Upper ends: the distance is convex in the shares, so the mean of the measured distance is at least the
+/// sampler's own distance. One sample changes the measured distance by at most 1 / n (total variation) or
+/// ln(2 n) / n (JSD). McDiarmid's inequality then gives the bound. In addition, JSD is at most ln 2 times
+/// total variation. Lower ends: for any set of objects, the difference of its probabilities is at most the
+/// total variation. One half of the samples chooses the set, and the other half estimates the set's
+/// probability.
 fn intervals(target: &[f64], shares: &[f64], order: &[usize]) -> Result<(Interval, Interval)> {
     let Distances { tv, jsd, .. } = Distances::between(shares, target)?;
     let n = order.len() as f64;
     let above = (-RISK.ln() / (2.0 * n)).sqrt();
     let (chosen, counted) = order.split_at(order.len() / 2);
     let first = compute_shares(chosen, target.len());
-    // Objects that occur more often than expected by `least` standard deviations; `least` is chosen for the
-    // largest bound.
+    // Selects objects that occur more often than expected, by more than `least` standard deviations. Several
+    // values of `least` are tried, and the value that promises the largest bound is used.
     let over = |object: usize, least: f64| {
         let (p, share) = (target[object], first[object]);
         share > p + least * (p * (1.0 - p) / chosen.len() as f64).sqrt()
@@ -177,7 +183,7 @@ fn intervals(target: &[f64], shares: &[f64], order: &[usize]) -> Result<(Interva
     };
     let promised = |least: f64| probability_at_least(mass(&first, least), counted.len(), RISK) - mass(target, least);
     let least = (0..=4).map(f64::from).max_by(|&a, &b| promised(a).total_cmp(&promised(b))).unwrap_or_default();
-    // Rounding must not make it more than 1.
+    // Rounding errors could make the sum larger than 1.
     let expected = mass(target, least).min(1.0);
     let share = counted.iter().filter(|&&object| over(object, least)).count() as f64 / counted.len() as f64;
     let learned = probability_at_least(share, counted.len(), RISK).max(expected);
@@ -187,15 +193,15 @@ fn intervals(target: &[f64], shares: &[f64], order: &[usize]) -> Result<(Interva
     Ok((tv, Interval { estimate: jsd, low: of_two.clamp(0.0, jsd.max(0.0)), high }))
 }
 
-/// Returns the mean, and the range that holds 95 % of the values.
+/// Returns the mean of the values, and the range that holds 95 % of them.
 fn mean_and_range(mut values: Vec<f64>) -> Interval {
     values.sort_by(f64::total_cmp);
     let at = |share: f64| values[((values.len() - 1) as f64 * share).round() as usize];
     Interval { estimate: values.iter().sum::<f64>() / values.len() as f64, low: at(RISK), high: at(1.0 - RISK) }
 }
 
-/// Estimates flow consistency of the samples' shares. The floor is the same for equally many perfect samples,
-/// on the same subsets.
+/// Estimates the flow consistency of the samples' shares. The floor is the flow consistency of equally many
+/// perfect samples on the same subsets.
 fn consistency(
     target: &[f64],
     shares: &[f64],

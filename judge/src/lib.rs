@@ -1,5 +1,5 @@
-//! Judges policies of [`gfn`] and sets of samples, by bounds that always hold and by estimates that state
-//! their assumptions.
+//! Judges policies of [`gfn`], and sets of samples from any program. Some results are bounds that always
+//! hold; others are estimates, whose documentation states their assumptions.
 //!
 //! | question | answer | needs |
 //! |---|---|---|
@@ -10,9 +10,10 @@
 //! | what is a lower bound on a mean with a heavy tail? | [`log_mean_at_least`] | independent draws of 0 or more |
 //! | what is a lower bound on an event's probability? | [`probability_at_least`] | independent draws |
 //!
-//! [`certify`] samples a policy, draws backward trajectories from objects of several sources, and returns
-//! bounds on log Z and on the total variation to the target, with an estimate of flow consistency. The task
-//! `certificates` of `reproduce` compares each figure with the truth on spaces whose states are listed.
+//! [`certify`] samples a policy, and draws backward trajectories from objects of several sources. It returns
+//! bounds on log Z and on the total variation to the target, and an estimate of flow consistency. The task
+//! `certificates` of `reproduce` compares each of these numbers with the truth on spaces whose states are
+//! listed.
 
 mod certificate;
 mod certify;

@@ -1,4 +1,4 @@
-//! Log-probabilities of objects with intervals.
+//! Log-probabilities of objects under a policy, with intervals.
 
 use gfn::env::Env;
 use gfn::metrics::{Estimate, path_log_ratios};
@@ -12,9 +12,9 @@ use crate::Interval;
 /// The log-probability that a policy ends in an object, estimated from backward trajectories (paths) from the
 /// object.
 ///
-/// The mean of `P_F / P_B` over paths is unbiased; its log is too low by about `bias`. Both figures are
-/// estimates from the drawn paths: if the policy prefers paths unlike these, the estimate is far too low, and
-/// nothing in it shows that.
+/// The mean of `P_F / P_B` over paths is unbiased; its log is too low by about `bias`. Both the log and the
+/// bias are estimates from the drawn paths. If the policy prefers paths that were hardly ever drawn, the
+/// estimate is far too low, and nothing in it shows that.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LogProb {
     /// log p(x), with the interval of the studentised bootstrap over paths. The interval isn't a bound, and
@@ -30,20 +30,20 @@ impl LogProb {
     fn from_log_ratios(log_ratios: &[f64], rng: &mut Rng) -> Self {
         let log_p = log_sum_exp(log_ratios.iter().copied()) - (log_ratios.len() as f64).ln();
         if log_p == f64::NEG_INFINITY {
-            // The policy takes none of the paths: if P_B reaches every path, p is 0.
+            // The policy takes none of the drawn paths. If P_B reaches every path, p is 0.
             return Self { log_p: Interval { estimate: log_p, low: log_p, high: log_p }, bias: 0.0 };
         }
         let relative: Vec<f64> = log_ratios.iter().map(|ratio| (ratio - log_p).exp()).collect();
         let error = if relative.len() > 1 { Estimate::from_values(&relative).standard_error } else { f64::INFINITY };
         let mut log_p = Interval::from_log_draws(log_ratios, rng);
-        // A probability is at most 1.
+        // The upper end is limited because a probability is at most 1.
         log_p.high = log_p.high.min(0.0).max(log_p.estimate);
         Self { log_p, bias: error * error / 2.0 }
     }
 }
 
-/// Estimates the log-probability of each of these terminal objects, from `paths` paths to each (to its
-/// states, if it has several).
+/// Estimates the log-probability of each of these terminal objects, from `paths` backward trajectories
+/// (paths) for each. If an object has several states, its paths start from these states.
 ///
 /// ```
 /// use gfn::{policy::UniformPolicy, examples::{Chain, Positions}, Rng};
@@ -54,7 +54,7 @@ impl LogProb {
 /// ```
 ///
 /// # Errors
-/// Those of [`path_log_ratios`].
+/// Errors of [`path_log_ratios`].
 pub fn log_probs<E: Env>(
     env: &E,
     policy: &dyn Policy<E>,
@@ -69,10 +69,10 @@ pub fn log_probs<E: Env>(
 /// The number of parts into which the paths of each object are divided.
 pub(crate) const PARTS: usize = 8;
 
-/// Estimates of log p(x) from all paths, and from some parts of them.
+/// Estimates of log p(x) for several objects, from all paths and from any of `PARTS` parts of them.
 pub(crate) struct SplitEstimates {
     pub(crate) log_probs: Vec<LogProb>,
-    /// The mean of the log ratios of each object.
+    /// The mean of log P_F / P_B over the paths of each object.
     pub(crate) mean_log_ratios: Vec<f64>,
     /// For each object, whose paths are divided into `PARTS` parts: the log of the sum of P_F / P_B over the
     /// paths of each part, and the number of these paths.
@@ -80,7 +80,7 @@ pub(crate) struct SplitEstimates {
 }
 
 impl SplitEstimates {
-    /// Divides the log ratios of each object's paths into parts.
+    /// Divides the log ratios of each object's paths into `PARTS` parts, and computes all estimates.
     pub(crate) fn new(log_ratios: &[Vec<f64>], rng: &mut Rng) -> Self {
         let part = |ratios: &[f64], k: usize| {
             let own = || ratios.iter().skip(k).step_by(PARTS).copied();
@@ -93,7 +93,7 @@ impl SplitEstimates {
         Self { log_probs, mean_log_ratios, parts }
     }
 
-    /// Returns log p of an object estimated from the parts that `keep` selects.
+    /// Returns the estimate of log p(x) of an object from the paths in the parts that `keep` selects.
     pub(crate) fn log_p_from_parts(&self, object: usize, keep: impl Fn(usize) -> bool) -> f64 {
         let kept = || self.parts[object].iter().enumerate().filter(|(k, _)| keep(*k)).map(|(_, part)| part);
         let n: usize = kept().map(|(_, n)| n).sum();

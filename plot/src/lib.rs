@@ -1,9 +1,9 @@
 //! Pictures and tables: figures ([`Figure`]), drawings of graphs ([`GraphDrawing`]), sheets of pictures
 //! ([`PictureSheet`]), and text tables of results ([`Table`]).
 //!
-//! Pictures are written as SVG, which needs neither fonts nor a display, or with the feature `png` as PNG,
-//! chosen by the path's extension. The colours, by Okabe and Ito, can be told apart with a colour vision
-//! deficiency.
+//! Pictures are written as SVG, which needs neither fonts nor a display, or as PNG, which needs the feature
+//! `png`. The extension of the path selects the format. Readers with a colour vision deficiency can
+//! distinguish the colours, which are those of Okabe and Ito.
 
 mod canvas;
 mod chart;

@@ -6,11 +6,11 @@ use std::fmt;
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Cell {
-    /// A text, aligned to the left if its column has no numbers.
+    /// A text. It is aligned to the left, unless its column has numbers.
     Text(String),
-    /// A number in digits, aligned to the right.
+    /// A number, formatted as text and aligned to the right.
     Number(String),
-    /// No value, shown as a dash.
+    /// A missing value, shown as a dash.
     Missing,
 }
 
@@ -59,8 +59,8 @@ impl<T: Into<Self>> From<Option<T>> for Cell {
     }
 }
 
-/// A table of results, printed with aligned columns: columns with numbers to the right, columns of texts to
-/// the left.
+/// A table of results, printed with aligned columns. Columns with numbers are aligned to the right, and
+/// columns of texts to the left.
 ///
 /// ```
 /// use gfn_plot::Table;
@@ -82,21 +82,21 @@ pub struct Table {
 }
 
 impl Table {
-    /// Builds a table with these column headings and no rows.
+    /// Creates a table with these column headings and without rows.
     #[must_use]
     pub fn new<S: Into<String>>(header: impl IntoIterator<Item = S>) -> Self {
         Self { header: header.into_iter().map(Into::into).collect(), rows: Vec::new() }
     }
 
-    /// Adds a row and returns the table. A short row is filled with empty cells, a long one adds columns
-    /// without headings.
+    /// Adds a row and returns the table. A row may have fewer cells than the table has columns. A row with
+    /// more cells adds columns without headings.
     #[must_use]
     pub fn row(mut self, cells: impl IntoIterator<Item = Cell>) -> Self {
         self.push(cells);
         self
     }
 
-    /// Adds a row (see [`row`](Self::row)).
+    /// Adds a row; [`row`](Self::row) describes rows of other lengths.
     pub fn push(&mut self, cells: impl IntoIterator<Item = Cell>) {
         self.rows.push(cells.into_iter().collect());
     }
@@ -130,7 +130,8 @@ impl fmt::Display for Table {
     }
 }
 
-/// Formats a number with four significant digits, in scientific notation below 0.0001 and from 10 million on.
+/// Formats a number with four significant digits. Numbers below 0.0001 and from 10 million on are in
+/// scientific notation.
 ///
 /// ```
 /// use gfn_plot::number;
@@ -143,7 +144,7 @@ pub fn number(value: f64) -> String {
         // Adding zero turns -0 into 0.
         return format!("{}", value + 0.0);
     }
-    // Rounded first, because 0.99996 rounds to 1.
+    // The number is rounded before its exponent is determined, because 0.99996 rounds to 1.
     let rounded = format!("{value:.3e}");
     let exponent = rounded.split_once('e').map(|(_, exponent)| exponent.parse());
     match exponent {

@@ -1,4 +1,4 @@
-//! Tests of written files: SVG always, PNG with its feature.
+//! Tests of written files: SVG in every build, PNG if the feature `png` is on.
 
 use gfn_plot::{Canvas, Colour, TextAnchor};
 
@@ -70,9 +70,9 @@ fn a_png_has_two_pixels_per_unit_and_letters() {
     canvas_with_text().write(folder.join("a.PNG")).unwrap();
     let png = std::fs::read(folder.join("a.PNG")).unwrap();
     assert!(png.starts_with(b"\x89PNG\r\n\x1a\n"));
-    // Width and height in the header chunk.
+    // These bytes of the header chunk are the width and the height in pixels.
     assert_eq!(png[16..24], [0, 0, 0, 40, 0, 0, 0, 20]);
-    // Without letters the file would be as small as that of a white sheet.
+    // Without letters, the file would be about as small as the file of a white picture.
     Canvas::new(20.0, 10.0).write(folder.join("white.png")).unwrap();
     assert!(png.len() > std::fs::read(folder.join("white.png")).unwrap().len() + 100);
     let mut large = Canvas::new(16_000.0, 16_000.0);

@@ -36,7 +36,7 @@ enum Launcher {
     },
 }
 
-/// Time that processes have to write a checkpoint and end before they are killed.
+/// The time that processes have to write a checkpoint and end before they are killed.
 const GRACE: Duration = Duration::from_secs(60);
 
 fn main() -> ExitCode {
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The started processes, and the threads that print their output.
+/// The started processes, and the threads that print the output of all but the first.
 struct Processes {
     children: Vec<Child>,
     printers: Vec<JoinHandle<()>>,
@@ -74,12 +74,12 @@ fn local(n: usize, program: &[String]) -> Result<ExitCode, String> {
         let mut command = Command::new(name);
         command.args(arguments).envs([("RANK", rank.to_string()), ("WORLD_SIZE", n.to_string())]);
         command.env("GFN_RUN_ID", &run);
-        // A process group of its own, so that Ctrl-C reaches only this launcher, which passes it on: a second
-        // signal would end a process before it has saved.
+        // Each process gets a separate process group. Ctrl-C then reaches only this launcher, which passes
+        // the signal on once. A second signal would end a process before it has saved.
         command.process_group(0);
         command.envs([("MASTER_ADDR", Ipv4Addr::LOCALHOST.to_string()), ("MASTER_PORT", port.to_string())]);
         if std::io::stdin().is_terminal() {
-            // The system stops a background process that reads from the terminal.
+            // The system would stop a background process that reads from the terminal, so its input is empty.
             command.stdin(Stdio::null());
         }
         if rank > 0 {
@@ -98,7 +98,7 @@ fn local(n: usize, program: &[String]) -> Result<ExitCode, String> {
         }
     }
     let code = processes.wait(&stop_signal);
-    // Wait for the last lines of output.
+    // Threads that print output are joined, so that the last lines are printed.
     processes.printers.into_iter().for_each(|printer| drop(printer.join()));
     Ok(code)
 }
@@ -114,12 +114,12 @@ fn print_lines(rank: usize, output: impl Read + Send + 'static) -> JoinHandle<()
     })
 }
 
-/// Returns the exit code that shells give for a process that a signal has ended.
+/// Returns the exit code that shells give for a process that was ended by this signal.
 fn signal_exit_code(signal: usize) -> ExitCode {
     ExitCode::from(u8::try_from(128 + signal).unwrap_or(1))
 }
 
-/// Returns the exit code of a process as a shell would.
+/// Returns the exit code that shells give for a process with this status.
 fn status_exit_code(status: ExitStatus) -> ExitCode {
     match (status.code(), status.signal()) {
         (Some(code), _) => ExitCode::from(u8::try_from(code).unwrap_or(1)),

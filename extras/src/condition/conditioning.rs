@@ -7,46 +7,48 @@ use tch::{Device, Tensor};
 use super::encoding::Codec;
 use super::{Directions, Encoding, Temperature};
 
-/// Relative tolerance for condition vectors in single precision.
+/// The relative tolerance for condition vectors that were stored in single precision.
 const ROUNDING_TOLERANCE: f64 = 1e-4;
 
-/// A condition in plain numbers, as opposed to its vector for the network.
+/// A condition as plain numbers, before it is encoded as a vector for the network.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Condition {
     /// The reward exponent.
     pub beta: f64,
-    /// The weight of each reward; they sum to 1.
+    /// The weight of each reward; the weights sum to 1.
     pub preferences: Vec<f64>,
-    /// The wanted direction in the space of objectives, of length 1; `None` for a conditioning without a focus.
+    /// The wanted direction in the space of objectives, a vector of length 1; `None` for a conditioning
+    /// without a focus.
     pub focus: Option<Vec<f64>>,
 }
 
-/// A cone of wanted objectives; objects outside get a fixed low log-reward (Roy et al., *Goal-conditioned GFlowNets for
-/// Controllable Multi-Objective Molecular Design*, 2023).
+/// A cone of wanted objectives. Objects outside of the cone get a fixed low log-reward (Roy et al.,
+/// *Goal-conditioned GFlowNets for Controllable Multi-Objective Molecular Design*, 2023).
 ///
-/// Let c be the cosine between an object's objectives and the wanted direction. Inside the cone, where c is at least
-/// `cosine`, the reward is multiplied by `c^g`, with g such that the factor is `limit` on the cone's surface. Outside,
-/// the log-reward is `outside`.
+/// Let c be the cosine of the angle between an object's objectives and the wanted direction. Inside of the
+/// cone, where c is at least `cosine`, the reward is multiplied by `c^g`. The exponent g is such that the
+/// factor is `limit` on the cone's surface. Outside of the cone, the log-reward is `outside`.
 ///
-/// `beta * (ln R + ln limit)` on the surface must be above `outside` for all R, or objects outside are worth more than
-/// objects inside. With [`new`](Self::new) and R below 1 that needs a beta below 32. All objects outside have the same
-/// log-reward, so that nothing is learned while no sample is inside. A wider cone that has the same power g, with cosine
-/// `cosine^k` and limit `limit^k`, leads into the narrow one.
+/// On the cone's surface, `beta * (ln R + ln limit)` must be above `outside` for all R; otherwise objects
+/// outside can have a larger reward than objects inside. With the settings of [`new`](Self::new) and R below
+/// 1, beta must therefore be below 32. All objects outside have the same log-reward, so that nothing is
+/// learned while no sample is inside. In this case, begin with a wider cone that has the same exponent g: the
+/// cosine `cosine^k` and the limit `limit^k`, with k above 1.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Focus {
     /// The distribution of wanted directions.
     pub directions: Directions,
     /// The cosine of the cone's half angle, above 0 and below 1.
     pub cosine: f64,
-    /// The factor on the cone's surface, above 0 and at most 1.
+    /// The factor of the reward on the cone's surface, above 0 and at most 1.
     pub limit: f64,
-    /// The log-reward outside of the cone.
+    /// The log-reward of objects outside of the cone.
     pub outside: f64,
 }
 
 impl Focus {
-    /// A cone of cosine 0.98, a factor of 0.1 on its surface, and a log-reward of -75 outside, as in
-    /// recursionpharma/gflownet.
+    /// Creates a cone of cosine 0.98, with a factor of 0.1 on its surface and a log-reward of -75 outside, as
+    /// in recursionpharma/gflownet.
     #[must_use]
     pub fn new(directions: Directions) -> Self {
         Self { directions, cosine: 0.98, limit: 0.1, outside: -75.0 }
@@ -71,18 +73,19 @@ impl Focus {
         }
     }
 
-    /// Returns the log of the factor that multiplies an object's reward, from the cosine between its
-    /// objectives and the wanted direction; `None` outside of the cone.
+    /// Returns the log of the factor that multiplies an object's reward. `cosine` is the cosine of the angle
+    /// between the object's objectives and the wanted direction. Returns `None` outside of the cone.
     #[must_use]
     pub fn log_factor(&self, cosine: f64) -> Option<f64> {
         (cosine >= self.cosine).then(|| cosine.min(1.0).ln() * self.limit.ln() / self.cosine.ln())
     }
 }
 
-/// The distribution of each trajectory's condition, and its encoding for a network: beta, then preferences, then a
-/// direction of focus. Constant parts take no entries of the vector.
+/// The distribution of the conditions of trajectories, and the encoding of a condition as a vector for a
+/// network. The vector has beta, then the preferences, then the direction of focus. Parts that are constant
+/// take no entries of the vector.
 ///
-/// By default beta is 1 and the preferences are equal. There is an example in the [module](super).
+/// By default, beta is 1 and the preferences are equal. The [module](super) has an example.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Conditioning {
     n_rewards: usize,
@@ -92,10 +95,10 @@ pub struct Conditioning {
 }
 
 impl Conditioning {
-    /// A conditioning for `n_rewards` rewards in which everything is constant.
+    /// Creates a conditioning for `n_rewards` rewards in which beta and preferences are constant.
     ///
     /// # Errors
-    /// [`Error::Config`] for no rewards.
+    /// [`Error::Config`] if `n_rewards` is 0.
     pub fn new(n_rewards: usize) -> Result<Self> {
         if n_rewards == 0 {
             return Err(Error::config("rewards to be conditioned", "0", "at least 1"));
@@ -109,7 +112,7 @@ impl Conditioning {
         })
     }
 
-    /// Draws beta from this distribution. A thermometer covers its range.
+    /// Sets the distribution that beta is drawn from. A thermometer encoding covers the distribution's range.
     ///
     /// # Errors
     /// [`Error::Config`] for an invalid distribution or thermometer.
@@ -120,7 +123,8 @@ impl Conditioning {
         Ok(self)
     }
 
-    /// Draws preferences from this distribution and divides them by their sum. A thermometer covers 0 to 1.
+    /// Sets the distribution that preferences are drawn from; drawn vectors are divided by their sum. A
+    /// thermometer encoding covers the range from 0 to 1.
     ///
     /// # Errors
     /// [`Error::Config`] for an invalid distribution or thermometer.
@@ -130,7 +134,8 @@ impl Conditioning {
         Ok(self)
     }
 
-    /// Adds a focus, whose directions are divided by their length. A thermometer covers 0 to 1.
+    /// Adds a focus, whose drawn directions are divided by their length. A thermometer encoding covers the
+    /// range from 0 to 1.
     ///
     /// # Errors
     /// [`Error::Config`] for an invalid focus or thermometer.
@@ -140,24 +145,24 @@ impl Conditioning {
         Ok(self)
     }
 
-    /// The number of rewards.
+    /// Returns the number of rewards.
     #[must_use]
     pub fn n_rewards(&self) -> usize {
         self.n_rewards
     }
 
-    /// Entries of a condition vector; set a network's `n_conditions` to it.
+    /// Returns the number of entries in a condition vector. Set a network's `n_conditions` to this number.
     #[must_use]
     pub fn width(&self) -> usize {
         self.widths().iter().sum()
     }
 
-    /// The cone, if there is a focus.
+    /// Returns the cone of the focus, if there is one.
     pub(super) fn cone(&self) -> Option<&Focus> {
         self.focus.as_ref().map(|(focus, _)| focus)
     }
 
-    /// Entries for beta, preferences and focus.
+    /// Returns the numbers of entries for beta, for the preferences and for the focus.
     fn widths(&self) -> [usize; 3] {
         let width_of = |(distribution, codec): (&Directions, &Codec)| {
             if distribution.varies() { self.n_rewards * codec.width() } else { 0 }
@@ -171,7 +176,7 @@ impl Conditioning {
         ]
     }
 
-    /// Draws `n` conditions.
+    /// Draws `n` conditions from the distributions.
     #[must_use]
     pub fn conditions(&self, n: usize, rng: &mut Rng) -> Vec<Condition> {
         let one = |_| Condition {
@@ -182,12 +187,13 @@ impl Conditioning {
         (0..n).map(one).collect()
     }
 
-    /// Encodes conditions as vectors, `[n, width]` of doubles on the CPU. Constant parts are ignored.
+    /// Encodes conditions as vectors: a tensor of doubles on the CPU, shape `[n, width]`. Constant parts of a
+    /// condition are ignored.
     ///
     /// # Errors
-    /// [`Error::Config`] for a beta outside of its range; for preferences or a direction that aren't one
-    /// number of 0 or more for each reward, not all 0; and for a condition without the focus that the
-    /// conditioning has.
+    /// [`Error::Config`] for a beta outside of its distribution's range; for preferences or a direction that
+    /// don't have one number of 0 or more for each reward, or are all 0; and for a condition without a focus
+    /// if the conditioning has one.
     pub fn encode(&self, conditions: &[Condition]) -> Result<Tensor> {
         let mut values = Vec::with_capacity(conditions.len() * self.width());
         let (least, most) = self.temperature.0.range()?;
@@ -214,10 +220,11 @@ impl Conditioning {
         Ok(from_host(&values, tch::Kind::Double, Device::Cpu).view(size))
     }
 
-    /// Decodes condition vectors `[n, width]`: the inverse of [`encode`](Self::encode), up to rounding.
+    /// Decodes condition vectors, shape `[n, width]`. This is the inverse of [`encode`](Self::encode), up to
+    /// rounding.
     ///
     /// # Errors
-    /// [`Error::Shape`] for a tensor that isn't `[n, width]`.
+    /// [`Error::Shape`] for a tensor of another shape than `[n, width]`.
     pub fn decode(&self, conditions: &Tensor) -> Result<Vec<Condition>> {
         let (size, width) = (conditions.size(), self.width());
         let n = match size[..] {
@@ -236,7 +243,7 @@ impl Conditioning {
         let [of_beta, of_preferences, of_focus] = self.widths();
         let vector = |row: &[f64], (distribution, codec): (&Directions, &Codec)| match distribution {
             Directions::Constant(one) => one.clone(),
-            // Rounding in single precision must not give negative numbers.
+            // The maximum removes small negative numbers that rounding in single precision may cause.
             _ => row.chunks_exact(codec.width()).map(|entry| codec.read(entry).max(0.0)).collect(),
         };
         let one = |k: usize| {
@@ -245,7 +252,8 @@ impl Conditioning {
             Condition {
                 beta: match self.temperature.0 {
                     Temperature::Constant(beta) => beta,
-                    // Rounding must not leave the range: encoding the value again would fail.
+                    // The clamp undoes rounding beyond the range, because a value outside of the range
+                    // couldn't be encoded again.
                     _ => self.temperature.1.read(beta).clamp(least, most),
                 },
                 preferences: divide_by_sum(&vector(preferences, (&self.preferences.0, &self.preferences.1))),
@@ -264,7 +272,7 @@ impl ConditionSource for Conditioning {
         self.encode(&self.conditions(n, rng))
     }
 
-    /// Refuses vectors that no condition encodes to, up to rounding in single precision.
+    /// Refuses vectors that aren't the encoding of any condition, up to rounding in single precision.
     fn check(&self, conditions: &Tensor) -> Result<()> {
         let again = self.encode(&self.decode(conditions)?)?;
         let off = |(got, meant): (f64, f64)| (got - meant).abs() > ROUNDING_TOLERANCE * meant.abs().max(1.0);
@@ -282,7 +290,7 @@ fn divide_by_sum(vector: &[f64]) -> Vec<f64> {
     vector.iter().map(|x| x / sum).collect()
 }
 
-/// Divides a vector by its length.
+/// Divides a vector by its Euclidean length.
 pub(super) fn normalize(vector: &[f64]) -> Vec<f64> {
     let length = vector.iter().map(|x| x * x).sum::<f64>().sqrt();
     vector.iter().map(|x| x / length).collect()

@@ -1,7 +1,7 @@
-/// The cosine of the angle between two vectors; `None` if one of them is 0.
+/// Computes the cosine of the angle between two vectors; `None` if one of them is the zero vector.
 #[must_use]
 pub fn cosine_of(a: &[f64], b: &[f64]) -> Option<f64> {
-    // Scaled by the largest entry, so that squares neither overflow nor underflow.
+    // Each vector is divided by its largest entry, so that squares neither overflow nor underflow.
     let unit = |v: &[f64]| -> Option<Vec<f64>> {
         let largest = v.iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
         let scaled: Vec<f64> = v.iter().map(|x| x / largest).collect();

@@ -5,38 +5,38 @@ use serde::{Deserialize, Serialize};
 /// The distribution of a trajectory's reward exponent beta (an inverse temperature).
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Temperature {
-    /// Always this value. It isn't encoded for the network.
+    /// A constant beta. It isn't encoded for the network.
     Constant(f64),
-    /// Uniform between two numbers.
+    /// A uniform distribution between two numbers.
     Uniform {
-        /// The smaller.
+        /// The lower end of the range.
         least: f64,
-        /// The larger.
+        /// The upper end of the range.
         most: f64,
     },
-    /// Log-uniform between two numbers.
+    /// A log-uniform distribution between two numbers.
     LogUniform {
-        /// The smaller, above 0.
+        /// The lower end of the range, above 0.
         least: f64,
-        /// The larger.
+        /// The upper end of the range.
         most: f64,
     },
-    /// Gamma distribution, clamped to `most`, both for the reward and for the network.
+    /// A gamma distribution. Draws are clamped to `most`, both for the reward and for the network.
     Gamma {
         /// The shape parameter.
         shape: f64,
-        /// The scale parameter: the mean is shape times scale.
+        /// The scale parameter. The mean of the distribution is shape times scale.
         scale: f64,
-        /// The largest beta; larger draws count as this one.
+        /// The largest beta; larger draws are replaced by this number.
         most: f64,
     },
 }
 
 impl Temperature {
-    /// The smallest and the largest beta.
+    /// Returns the smallest and the largest beta.
     ///
     /// # Errors
-    /// [`Error::Config`] for parameters that don't give a distribution over betas of 0 or more.
+    /// [`Error::Config`] for parameters that don't define a distribution over numbers of 0 or more.
     pub fn range(self) -> Result<(f64, f64)> {
         let (least, most, valid) = match self {
             Self::Constant(beta) => (beta, beta, true),
@@ -62,10 +62,10 @@ impl Temperature {
             Self::Constant(beta) => beta,
             Self::Uniform { least, most } => least + (most - least) * rng.uniform(),
             Self::LogUniform { least, most } => {
-                // Rounding must not leave the range.
+                // The clamp undoes rounding beyond the range.
                 (least.ln() + (most / least).ln() * rng.uniform()).exp().clamp(least, most)
             }
-            // Parameters that `range` refuses give the largest beta.
+            // Parameters that `range` refuses give the largest beta here.
             Self::Gamma { shape, scale, most } => {
                 Gamma::new(shape, scale).map_or(most, |gamma| gamma.sample(rng)).min(most)
             }
@@ -73,17 +73,18 @@ impl Temperature {
     }
 }
 
-/// The distribution of a vector with one entry of 0 or more for each reward. Only its direction counts.
+/// The distribution of a vector that has one entry of 0 or more for each reward. Only the direction of the
+/// vector matters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Directions {
-    /// Always this vector. It isn't encoded for the network.
+    /// A constant vector. It isn't encoded for the network.
     Constant(Vec<f64>),
-    /// Uniform over these vectors.
+    /// A uniform distribution over these vectors.
     OneOf(Vec<Vec<f64>>),
-    /// Symmetric Dirichlet: 1 is uniform on the simplex, a smaller parameter favours its corners, a larger one its
-    /// middle.
+    /// A symmetric Dirichlet distribution. The parameter 1 is uniform on the simplex. A smaller parameter
+    /// favours the corners of the simplex, and a larger one its middle.
     Dirichlet {
-        /// The parameter of every entry.
+        /// The parameter of the distribution, which is the same for every entry.
         concentration: f64,
     },
 }
@@ -113,18 +114,18 @@ impl Directions {
         !matches!(self, Self::Constant(_))
     }
 
-    /// Draws a vector of `n` entries, not normalised.
+    /// Draws a vector of `n` entries. It isn't normalised.
     ///
     /// # Panics
-    /// For [`OneOf`](Self::OneOf) of no vectors.
+    /// Panics for [`OneOf`](Self::OneOf) without vectors.
     #[must_use]
     pub fn draw(&self, n: usize, rng: &mut Rng) -> Vec<f64> {
         match self {
             Self::Constant(one) => one.clone(),
             Self::OneOf(several) => several[rng.below(several.len())].clone(),
             Self::Dirichlet { concentration } => {
-                // Gamma(a) is distributed as Gamma(a + 1) U^(1 / a). In logs, because for a small concentration all
-                // entries would underflow.
+                // Gamma(a) is distributed as Gamma(a + 1) U^(1 / a). The computation uses logarithms, because
+                // all entries would underflow for a small concentration.
                 let Ok(gamma) = Gamma::new(concentration + 1.0, 1.0) else { return vec![1.0; n] };
                 let one = |_| -> f64 { gamma.sample(rng).ln() + (1.0 - rng.uniform()).ln() / concentration };
                 let logs: Vec<f64> = (0..n).map(one).collect();

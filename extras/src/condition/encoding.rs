@@ -1,11 +1,12 @@
 use gfn::{Error, Result};
 use serde::Serialize;
 
-/// A number in a range encoded as a row of numbers from 0 to 1, like recursionpharma/gflownet's
-/// `thermometer`. Marks are evenly spaced over the range. The entry of a mark is the fraction of its
-/// interval, up to the next mark, that lies below the number.
+/// An encoding of a number from a range as a row of numbers from 0 to 1, like recursionpharma/gflownet's
+/// `thermometer`. The range is divided by evenly spaced marks, and the row has an entry for each mark. The
+/// entry is the fraction of the interval from this mark to the next one that lies below the encoded number.
 ///
-/// No interval starts at the last mark, so its entry stays 0. The number can be read back: [`decode`](Self::decode).
+/// No interval starts at the last mark, so its entry is always 0. [`decode`](Self::decode) returns the
+/// encoded number.
 ///
 /// ```
 /// use gfn_extras::condition::Thermometer;
@@ -23,10 +24,10 @@ pub struct Thermometer {
 }
 
 impl Thermometer {
-    /// A thermometer of `bins` marks.
+    /// Creates a thermometer with `bins` marks over the range from `least` to `most`.
     ///
     /// # Errors
-    /// [`Error::Config`] for fewer than 2 marks, and unless `least < most`, both finite.
+    /// [`Error::Config`] for fewer than 2 marks, and unless `least` is below `most` and both are finite.
     pub fn new(bins: usize, least: f64, most: f64) -> Result<Self> {
         if bins < 2 {
             return Err(Error::config("a thermometer's marks", bins, "at least 2"));
@@ -42,7 +43,7 @@ impl Thermometer {
         }
     }
 
-    /// The number of marks.
+    /// Returns the number of marks, which is the length of a row.
     #[must_use]
     pub fn bins(&self) -> usize {
         self.bins
@@ -52,7 +53,7 @@ impl Thermometer {
         (self.most - self.least) / (self.bins - 1) as f64
     }
 
-    /// Encodes a number as a row; a number outside of the range is clamped to it.
+    /// Encodes a number as a row. A number outside of the range is clamped to the range.
     #[must_use]
     pub fn encode(&self, value: f64) -> Vec<f64> {
         let filled = (value.clamp(self.least, self.most) - self.least) / self.gap();
@@ -69,16 +70,16 @@ impl Thermometer {
 /// The encoding of a number for a network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub enum Encoding {
-    /// The number itself.
+    /// The number itself, without change.
     Number,
     /// The row of a [`Thermometer`] over the range of the number's distribution.
     Thermometer {
-        /// The number of marks.
+        /// The number of marks of the thermometer.
         bins: usize,
     },
 }
 
-/// An encoding together with its range.
+/// An encoding together with the range of the numbers that it encodes.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub(super) struct Codec(Option<Thermometer>);
 

@@ -13,13 +13,13 @@ type SharedReward<S> = Arc<dyn Reward<S> + Send + Sync>;
 
 /// A combination of rewards under a condition: `log R(x | c) = beta * (log sum_i w_i R_i(x) + log f(x))`.
 ///
-/// beta, the preferences w and the focus f are decoded from the condition vector by the [`Conditioning`]. f
-/// is 1 without a focus. Outside of the focus's cone the log-reward is
-/// [`Focus::outside`](super::Focus::outside). recursionpharma/gflownet has the same order, but applies beta
-/// to the log-reward outside of a focus, too. If several states are one object, the rewards are those of the
-/// object: the environment's measure over states isn't raised to the power beta.
+/// The [`Conditioning`] decodes beta, the preferences w and the focus f from the condition vector. Without a
+/// focus, f is 1. Outside of the focus's cone, the log-reward is [`Focus::outside`](super::Focus::outside).
+/// recursionpharma/gflownet combines rewards in the same order, but applies beta to the log-reward outside of
+/// a focus, too. If several states represent one object, R_i are the rewards of the object: the environment's
+/// measure over states isn't raised to the power beta.
 ///
-/// There is an example in the [module](super).
+/// The [module](super) has an example.
 pub struct ConditionedReward<S> {
     conditioning: Conditioning,
     rewards: Vec<SharedReward<S>>,
@@ -41,7 +41,7 @@ impl<S: Rows> ConditionedReward<S> {
     /// Combines rewards that don't get conditions themselves.
     ///
     /// # Errors
-    /// [`Error::Config`] unless the number of rewards is that of the conditioning.
+    /// [`Error::Config`] unless there are as many rewards as the conditioning has.
     pub fn new(conditioning: Conditioning, rewards: Vec<SharedReward<S>>) -> Result<Self> {
         if rewards.len() != conditioning.n_rewards() {
             return Err(Error::config(
@@ -53,22 +53,22 @@ impl<S: Rows> ConditionedReward<S> {
         Ok(Self { conditioning, rewards })
     }
 
-    /// The distribution and encoding of conditions.
+    /// Returns the distribution and encoding of conditions.
     #[must_use]
     pub fn conditioning(&self) -> &Conditioning {
         &self.conditioning
     }
 
-    /// Returns R_i of each state, `[n, rewards]`, for multi-objective metrics.
+    /// Returns the reward R_i of each state for each i, shape `[n, rewards]`, for multi-objective metrics.
     ///
     /// # Errors
-    /// Those of the rewards.
+    /// Errors of the rewards.
     pub fn objectives(&self, states: &S) -> Result<Reals> {
         let logs = self.logs(states, |reward| reward.log_reward(states, None))?;
         Reals::from_flat(self.rewards.len(), logs.into_iter().flatten().map(f64::exp).collect())
     }
 
-    /// Returns log R_i of each state, one row per state.
+    /// Returns the log-rewards log R_i of each state, one row per state.
     fn logs(&self, states: &S, ask: impl Fn(&SharedReward<S>) -> Result<Vec<f64>>) -> Result<Vec<Vec<f64>>> {
         let mut out = vec![Vec::with_capacity(self.rewards.len()); states.len()];
         for reward in &self.rewards {
@@ -100,22 +100,23 @@ impl<S: Rows> ConditionedReward<S> {
     }
 
     fn combine_one(&self, logs: &[f64], condition: &Condition) -> f64 {
-        // An invalid reward is returned unchanged, so that the later check of rewards finds it even outside
-        // of a cone or at beta = 0.
+        // An invalid log-reward is returned unchanged. The later check of rewards then finds it, even outside
+        // of a cone or if beta is 0.
         if let Some(&bad) = logs.iter().find(|log| log.is_nan() || **log == f64::INFINITY) {
             return bad;
         }
         let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let mut log = log_weighted_sum(logs, &condition.preferences);
         if let (Some(focus), Some(direction)) = (self.conditioning.cone(), &condition.focus) {
-            // The cosine doesn't depend on the vector's length. It is undefined if all rewards are 0.
+            // The cosine doesn't depend on the length of the vector, so the objectives are divided by the
+            // largest one. The cosine is undefined if all rewards are 0.
             let objectives: Vec<f64> = logs.iter().map(|log| (log - largest).exp()).collect();
             match cosine_of(&objectives, direction).and_then(|cosine| focus.log_factor(cosine)) {
                 Some(factor) => log += factor,
                 None => return focus.outside,
             }
         }
-        // R^0 is 1, also for R = 0.
+        // Any reward to the power 0 is 1, also a reward of 0.
         if condition.beta == 0.0 { 0.0 } else { condition.beta * log }
     }
 }
@@ -137,10 +138,11 @@ impl<S: Rows> Reward<S> for ConditionedReward<S> {
     }
 }
 
-/// `log sum_i w_i exp(log_i)`; minus infinity if every reward with a positive weight is 0.
+/// Computes `log sum_i w_i exp(log_i)`. The result is minus infinity if every reward with a positive weight
+/// is 0.
 fn log_weighted_sum(logs: &[f64], weights: &[f64]) -> f64 {
     let terms = logs.iter().zip(weights).filter(|(_, weight)| **weight > 0.0).map(|(log, weight)| log + weight.ln());
-    // NaN stays NaN, for the later check of rewards.
+    // A log-reward of NaN makes the result NaN, which the later check of rewards finds.
     log_sum_exp(terms)
 }
 

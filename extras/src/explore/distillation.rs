@@ -1,4 +1,4 @@
-//! Random network distillation: novelty as a network's prediction error.
+//! Random network distillation: novelty measured by a network's prediction error.
 
 use gfn::env::Rows;
 use gfn::nn::{Activation, Mlp, MlpConfig, Parameter, Parameters};
@@ -12,31 +12,34 @@ use tch::{Device, Kind, Tensor, no_grad};
 
 use super::Novelty;
 
-/// The sizes of [`RandomDistillation`]'s networks, and the optimiser.
+/// The settings of [`RandomDistillation`]: the sizes of its networks, and its optimiser.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DistillationConfig {
     /// The hidden layers of both networks.
     pub mlp: MlpConfig,
-    /// Number of outputs of both networks.
+    /// The number of outputs of both networks.
     pub outputs: i64,
     /// The optimiser of the predictor.
     pub adam: AdamConfig,
 }
 
 impl Default for DistillationConfig {
-    /// The settings of torchgfn: two hidden layers of 256 with leaky ReLU, 128 outputs, learning rate 1e-3.
+    /// Returns the settings of torchgfn: two hidden layers of 256 units with leaky ReLU, 128 outputs,
+    /// learning rate 1e-3.
     fn default() -> Self {
         let mlp = MlpConfig { activation: Activation::LeakyRelu, ..MlpConfig::default() };
         Self { mlp, outputs: 128, adam: AdamConfig::default() }
     }
 }
 
-/// Random network distillation (Burda et al., *Exploration by Random Network Distillation*, 2019): a network learns to
-/// predict the outputs of a random one on visited states. The novelty of a state is the prediction error.
+/// Random network distillation (Burda et al., *Exploration by Random Network Distillation*, 2019). One
+/// network learns to predict the outputs of another network, whose weights are random and fixed, on visited
+/// states. The novelty of a state is the prediction error.
 ///
-/// `r(s) = |predictor(s) - target(s)|_2`. After each batch the predictor takes one gradient step on the mean of `r^2`
-/// over the visited states. So r shrinks at visited states and, more slowly, at similar ones.
+/// The novelty is `r(s) = |predictor(s) - target(s)|_2`. After each batch, the predictor takes one gradient
+/// step on the mean of `r^2` over the visited states. Therefore, r shrinks at visited states and, more
+/// slowly, at similar states.
 ///
 /// ```
 /// use gfn::policy::{ByNumber, Enumeration};
@@ -64,10 +67,10 @@ pub struct RandomDistillation<F> {
 }
 
 impl<F> RandomDistillation<F> {
-    /// Two networks with weights drawn from `rng`.
+    /// Creates both networks, with weights drawn from `rng`.
     ///
     /// # Errors
-    /// [`Error::Config`] for sizes below 1 and for invalid settings of the optimiser.
+    /// [`Error::Config`] for sizes below 1, and for invalid settings of the optimiser.
     pub fn new<S>(features: F, config: DistillationConfig, device: Device, kind: Kind, rng: &mut Rng) -> Result<Self>
     where
         F: StateFeatures<S>,
@@ -79,14 +82,14 @@ impl<F> RandomDistillation<F> {
         let (target, predictor) = (network("target"), network("predictor"));
         parameters.check()?;
         for fixed in parameters.iter().filter(|p| p.name.starts_with("target.")) {
-            // Set on the leaf tensor; clones share the flag.
+            // The flag is set on the leaf tensor, and its clones share the flag.
             let _ = fixed.tensor.set_requires_grad(false);
         }
         let adam = Adam::new(&parameters, config.adam)?;
         Ok(Self { features, target, predictor, parameters, adam })
     }
 
-    /// Returns the squared prediction error, `[states]`, with gradient.
+    /// Returns the squared prediction error of each state, shape `[states]`, with gradient.
     fn squared<S: Rows>(&self, states: &S) -> Result<Tensor>
     where
         F: StateFeatures<S>,
@@ -99,7 +102,7 @@ impl<F> RandomDistillation<F> {
 }
 
 impl<F> RandomDistillation<F> {
-    /// Returns the feature vectors of states, `[states, width]`.
+    /// Returns the feature vectors of states, shape `[states, width]`.
     fn encode<S: Rows>(&self, states: &S) -> Result<Tensor>
     where
         F: StateFeatures<S>,
@@ -163,14 +166,15 @@ impl<S: Rows, F: StateFeatures<S>> Novelty<S> for RandomDistillation<F> {
     }
 }
 
-/// Returns the parameters of an auxiliary network and its optimiser's state, for a checkpoint.
+/// Returns the parameters of an auxiliary network and the state of its optimiser, for a checkpoint.
 pub(super) fn network_state(parameters: &Parameters, adam: &Adam) -> Result<Vec<(String, Tensor)>> {
     let values = parameters.iter().map(|p| (format!("network/{}", p.name), p.tensor.detach().copy()));
     let moments = adam.state()?.into_iter().map(|(name, tensor)| (format!("adam/{name}"), tensor));
     Ok(values.chain(moments).collect())
 }
 
-/// Loads the tensors that [`network_state`] returned; nothing is changed on an error.
+/// Loads the tensors that [`network_state`] returned. Nothing is changed if one of them is missing or doesn't
+/// fit.
 pub(super) fn load_network_state(parameters: &Parameters, adam: &mut Adam, state: &[(String, Tensor)]) -> Result<()> {
     let mut found = Vec::new();
     for Parameter { name, tensor, .. } in parameters {

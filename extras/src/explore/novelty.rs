@@ -1,4 +1,4 @@
-//! Intrinsic rewards: additional rewards for new states.
+//! Intrinsic rewards: additional rewards for states that are new.
 
 use gfn::env::{Env, Rows};
 use gfn::objective::{Quantity, Values};
@@ -9,18 +9,19 @@ use gfn::{Error, Result};
 use serde::{Deserialize, Serialize};
 use tch::Tensor;
 
-/// Measures the novelty of states: one number per state, larger for states that were visited less often. A
-/// closure `Fn(&States) -> Result<Vec<f64>>` is a measure that never changes.
+/// A measure of the novelty of states: one number per state, which is larger for states that were visited
+/// less often. A closure `Fn(&States) -> Result<Vec<f64>>` is a measure that never changes.
 ///
-/// [`RandomDistillation`](super::RandomDistillation) learns, so that the reward of a state shrinks with visits.
+/// [`RandomDistillation`](super::RandomDistillation) is a measure that learns, so that the reward of a state
+/// shrinks with visits.
 pub trait Novelty<S>: Send {
-    /// Returns the novelty r of each state, `[states]`, not negative.
+    /// Returns the novelty r of each state, shape `[states]`. The numbers must be 0 or more.
     ///
     /// # Errors
     /// Any error that must end the step.
     fn rewards(&self, states: &S) -> Result<Vec<f64>>;
 
-    /// Learns from visited states; a state that was visited twice occurs twice.
+    /// Learns from visited states. A state that was visited twice is in the list twice.
     ///
     /// # Errors
     /// Any error that must end the step.
@@ -28,10 +29,10 @@ pub trait Novelty<S>: Send {
         Ok(())
     }
 
-    /// Returns its state for a checkpoint.
+    /// Returns the state of this measure for a checkpoint.
     ///
     /// # Errors
-    /// [`Error::Torch`] if a device can't give up its data.
+    /// [`Error::Torch`] if tensors can't be copied from their device.
     fn state(&self) -> Result<Vec<(String, Tensor)>> {
         Ok(Vec::new())
     }
@@ -39,7 +40,8 @@ pub trait Novelty<S>: Send {
     /// Restores a state that [`state`](Self::state) returned.
     ///
     /// # Errors
-    /// [`Error::Config`] or [`Error::Shape`] for a state that doesn't fit; nothing is changed then.
+    /// [`Error::Config`] or [`Error::Shape`] for a state that doesn't fit this measure; nothing is changed in
+    /// this case.
     fn load_state(&mut self, _state: &[(String, Tensor)]) -> Result<()> {
         Ok(())
     }
@@ -69,34 +71,34 @@ impl<S> Novelty<S> for Box<dyn Novelty<S>> {
     }
 }
 
-/// The factor of novelty at each step of training.
+/// The coefficients that novelty is multiplied by at each step of training.
 ///
-/// Pan et al. (2023) call them edge-based, state-based and joint intrinsic rewards. The reward of an edge is
-/// that of the state it leads to, as in their code. Intrinsic rewards change the target while their
-/// coefficient isn't 0; a schedule that ends at 0 ends with the original target.
+/// Pan et al. (2023) call the rewards edge-based, state-based and joint intrinsic rewards. The reward of an
+/// edge is that of the state it leads to, as in their code. Intrinsic rewards change the target while their
+/// coefficient isn't 0. With a schedule that ends at 0, training ends with the original target.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IntrinsicConfig {
-    /// Coefficient of novelty on edges, except exits.
+    /// The coefficient of novelty on edges, except exits.
     pub edges: Schedule,
-    /// Coefficient of novelty on terminal states.
+    /// The coefficient of novelty on terminal states.
     pub terminal: Schedule,
 }
 
 impl IntrinsicConfig {
-    /// Rewards on edges alone.
+    /// Creates the settings for rewards on edges only.
     #[must_use]
     pub fn edge_based(coefficient: Schedule) -> Self {
         Self { edges: coefficient, terminal: Schedule::Constant(0.0) }
     }
 
-    /// Rewards on terminal states alone.
+    /// Creates the settings for rewards on terminal states only.
     #[must_use]
     pub fn state_based(coefficient: Schedule) -> Self {
         Self { edges: Schedule::Constant(0.0), terminal: coefficient }
     }
 
-    /// The same coefficient on edges and on terminal states.
+    /// Creates the settings for the same coefficient on edges and on terminal states.
     #[must_use]
     pub fn joint(coefficient: Schedule) -> Self {
         Self { edges: coefficient.clone(), terminal: coefficient }
@@ -150,7 +152,7 @@ pub struct Intrinsic<N> {
 }
 
 impl<N> Intrinsic<N> {
-    /// Rewards novelty by these coefficients.
+    /// Creates intrinsic rewards: novelty, multiplied by these coefficients.
     ///
     /// # Errors
     /// [`Error::Config`] for a coefficient that is ever negative.
@@ -159,13 +161,14 @@ impl<N> Intrinsic<N> {
         Ok(Self { novelty, config })
     }
 
-    /// The novelty that is rewarded.
+    /// Returns the measure of novelty.
     pub fn novelty(&self) -> &N {
         &self.novelty
     }
 }
 
-/// Returns the visited states, repeated for each visit, and the row of each trajectory's terminal state.
+/// Returns the visited states, repeated for each visit, and the row of each trajectory's terminal state among
+/// them.
 fn visits<E: Env>(trajectories: &Trajectories<E>) -> (E::States, Vec<usize>) {
     let mut states = trajectories.states().clone();
     let mut terminal: Vec<usize> = trajectories.offsets()[1..].iter().map(|end| end - 1).collect();
@@ -177,7 +180,8 @@ fn visits<E: Env>(trajectories: &Trajectories<E>) -> (E::States, Vec<usize>) {
 }
 
 impl<N> Intrinsic<N> {
-    /// Returns the rewards of a batch at a step: on edges and on terminal states.
+    /// Returns the intrinsic rewards of a batch at a training step: those on edges, and those on terminal
+    /// states.
     fn rewards<E: Env>(&self, trajectories: &Trajectories<E>, step: usize) -> Result<[Tensor; 2]>
     where
         N: Novelty<E::States>,
@@ -192,7 +196,7 @@ impl<N> Intrinsic<N> {
         Ok([Tensor::from_slice(&edges), Tensor::from_slice(&terminal)])
     }
 
-    /// Rates the novelty of each state; equal states are evaluated once.
+    /// Returns the novelty of each state. Equal states are evaluated once.
     fn rate<S: Rows>(&self, states: &S) -> Result<Vec<f64>>
     where
         N: Novelty<S>,

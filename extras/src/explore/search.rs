@@ -1,4 +1,4 @@
-//! A search among objects, whose results enter the replay buffer.
+//! A search among objects whose results are added to the replay buffer.
 
 use gfn::env::{Env, Reward, Rows};
 use gfn::replay::ReplayBuffer;
@@ -9,19 +9,19 @@ use gfn::{Error, Result, Rng};
 /// The results of a search.
 #[derive(Clone, Debug)]
 pub struct SearchResults<S> {
-    /// Finished objects, any number of them.
+    /// The objects that were found; any number of finished objects.
     pub objects: S,
-    /// Log-rewards of the objects.
+    /// The log-reward of each of these objects.
     pub log_rewards: Vec<f64>,
     /// The number of objects for which the search evaluated the reward.
     pub reward_calls: usize,
 }
 
-/// A search that starts from terminal objects and may use more than the values of a reward, such as Langevin
-/// steps along a gradient, or a chemist's moves. It has no state, so that a resumed run continues with the
-/// same search.
+/// A search that starts from terminal objects. It may use more than the values of a reward, for example
+/// Langevin steps along a gradient, or a chemist's moves. A search has no state, so that a resumed run
+/// continues with the same search.
 ///
-/// [`LocalSearch`](gfn::rollout::LocalSearch) searches on trajectories instead.
+/// [`LocalSearch`](gfn::rollout::LocalSearch) searches on trajectories instead of objects.
 pub trait ObjectSearch<E: Env>: Send {
     /// Searches from these objects.
     ///
@@ -48,12 +48,12 @@ impl<E: Env> ObjectSearch<E> for Box<dyn ObjectSearch<E>> {
     }
 }
 
-/// Refills the replay buffer by a search every few steps, from objects drawn from the buffer (Sendera et al.,
-/// *Improved Off-Policy Training of Diffusion Samplers*, 2024). Add it with
-/// [`Trainer::with_refill`](gfn::train::Trainer::with_refill).
+/// Refills the replay buffer by a search every few training steps. The search starts from objects drawn from
+/// the buffer (Sendera et al., *Improved Off-Policy Training of Diffusion Samplers*, 2024). Add it to a
+/// trainer with [`Trainer::with_refill`](gfn::train::Trainer::with_refill).
 ///
-/// It runs before a step draws trajectories. A buffer that keeps paths gets paths from the environment's
-/// uniform backward policy. The search counts as the step's sampling time.
+/// The search runs before a step draws trajectories. If the buffer keeps paths, the paths are drawn from the
+/// environment's uniform backward policy. The time of the search is counted as sampling time of the step.
 #[derive(Debug)]
 pub struct Search<S> {
     search: S,
@@ -62,10 +62,10 @@ pub struct Search<S> {
 }
 
 impl<S> Search<S> {
-    /// Searches every `every` steps from `objects` objects.
+    /// Creates a refill that searches from `objects` objects every `every` steps.
     ///
     /// # Errors
-    /// [`Error::Config`] for an interval or a number of objects of 0.
+    /// [`Error::Config`] if `every` or `objects` is 0.
     pub fn new(search: S, every: usize, objects: usize) -> Result<Self> {
         for (setting, value) in [("the steps between searches", every), ("objects to search from", objects)] {
             if value == 0 {

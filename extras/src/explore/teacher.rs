@@ -1,4 +1,4 @@
-//! The adaptive teacher: a second policy that samples where the first one has large errors.
+//! The adaptive teacher: a second policy that samples objects on which the trained policy has large errors.
 
 use std::ops::Range;
 
@@ -25,14 +25,14 @@ pub struct TeacherConfig {
     pub under_sampled: f64,
     /// The exponent alpha of the student's reward in the teacher's reward.
     pub alpha: f64,
-    /// Added to the squared imbalance, so that its logarithm is finite.
+    /// The number added to the squared imbalance, so that its logarithm is finite.
     pub epsilon: f64,
-    /// The teacher's optimizer.
+    /// The settings of the teacher's optimizer.
     pub adam: AdamConfig,
 }
 
 impl Default for TeacherConfig {
-    /// C = 19, alpha = 0.5, epsilon = 1e-3.
+    /// Returns the settings C = 19, alpha = 0.5, epsilon = 1e-3.
     fn default() -> Self {
         Self { under_sampled: 19.0, alpha: 0.5, epsilon: 1e-3, adam: AdamConfig::default() }
     }
@@ -52,10 +52,10 @@ impl TeacherConfig {
     }
 }
 
-/// Returns the teacher's log-reward of each trajectory's object:
-/// `log(epsilon + (1 + C [delta > 0]) delta^2) + alpha log R` with
-/// `delta = log R + sum log P_B - log Z - sum log P_F` of the student. The student samples an object too rarely if
-/// `delta > 0`.
+/// Returns the teacher's log-reward for the object of each trajectory:
+/// `log(epsilon + (1 + C [delta > 0]) delta^2) + alpha log R`. The imbalance of the student is
+/// `delta = log R + sum log P_B - log Z - sum log P_F`. If `delta > 0`, the student samples the object too
+/// rarely.
 ///
 /// ```
 /// use gfn::objective::{Quantity, Scores};
@@ -82,14 +82,15 @@ pub fn teacher_log_rewards(student: &Scores, config: &TeacherConfig) -> Vec<f64>
 }
 
 /// An adaptive teacher (Kim et al., *Adaptive Teachers for Amortized Samplers*, 2025): a second policy that
-/// supplies a share of each batch. It learns by trajectory balance to sample where the student, the trainer's
-/// own policy, has large errors. It changes the behaviour, not the target.
+/// supplies a share of each batch. It learns by trajectory balance to sample objects on which the student,
+/// the trainer's own policy, has large errors. A teacher changes which trajectories the student learns from,
+/// but not the student's target.
 ///
-/// Its reward is [`teacher_log_rewards`] of each trajectory that the student is trained on, and changes as
-/// the student learns. As in the authors' code `delta` belongs to one trajectory, not to a mean over the
-/// paths to its object, so that the teacher samples in proportion to the geometric mean of its reward over
-/// the paths; the paper trains with a fixed, uniform P_B in both. Unlike in their code, student, teacher and
-/// buffer share each batch instead of taking turns.
+/// The teacher's reward is [`teacher_log_rewards`] of each trajectory that the student is trained on, and
+/// changes as the student learns. As in the authors' code, `delta` belongs to one trajectory and isn't a mean
+/// over the paths to its object. The teacher therefore samples in proportion to the geometric mean of its
+/// reward over the paths. The paper trains both policies with a fixed, uniform P_B. In the authors' code,
+/// student, teacher and buffer supply batches in turn; here they share each batch.
 ///
 /// ```
 /// use gfn::{env::{Rows, VectorStates}, objective::TrajectoryBalance, examples::word_env, Rng};
@@ -110,12 +111,12 @@ pub struct Teacher<T> {
     policy: T,
     adam: Adam,
     config: TeacherConfig,
-    /// `true` once the policy was checked. A policy that needs conditions is checked when it first draws.
+    /// `true` once the policy was checked. A policy that needs conditions is checked when it first samples.
     is_checked: bool,
 }
 
 impl<T> Teacher<T> {
-    /// Builds a teacher from a policy, which must have parameters.
+    /// Creates a teacher from a policy, which must have parameters.
     ///
     /// # Errors
     /// [`Error::Config`] for invalid settings; [`Error::Missing`] for a policy without parameters;
@@ -134,17 +135,18 @@ impl<T> Teacher<T> {
         Ok(Self { policy, adam, config, is_checked })
     }
 
-    /// The teacher's policy.
+    /// Returns the teacher's policy.
     pub fn policy(&self) -> &T {
         &self.policy
     }
 
-    /// Adds the gradients of the teacher's loss on a batch, a mean over trajectories.
+    /// Computes the gradients of the teacher's loss on a batch, a mean over trajectories, and adds them to
+    /// the parameters' gradients.
     fn differentiate<E: TrainEnv>(&self, batch: &Trajectories<E>, student: &Scores, context: &Context<E>) -> Result<()>
     where
         T: Policy<E>,
     {
-        // Scoring takes recorded log-rewards as the reward.
+        // The scoring function uses the log-rewards recorded in the batch as the reward.
         let batch = batch.clone().with_log_rewards(teacher_log_rewards(student, &self.config))?;
         let limit = context.config.chunk.unwrap_or(usize::MAX);
         let offsets = batch.offsets();
@@ -216,7 +218,7 @@ impl<E: TrainEnv, T: Policy<E> + Send + 'static> Source<E> for Teacher<T> {
         Ok(Some(drawn))
     }
 
-    /// Learns from the whole batch, not only from the teacher's own trajectories.
+    /// Trains the teacher on the whole batch, not only on the trajectories that the teacher sampled.
     fn learn(
         &mut self,
         batch: &Trajectories<E>,
@@ -226,7 +228,7 @@ impl<E: TrainEnv, T: Policy<E> + Send + 'static> Source<E> for Teacher<T> {
     ) -> Result<()> {
         let differentiated = self.differentiate(batch, student, context);
         if let (Err(_), Some(parameters)) = (&differentiated, self.policy.parameters()) {
-            // Discards gradients of a part of the batch: they must not enter the next step.
+            // Gradients of a part of the batch are discarded, because they must not enter the next step.
             parameters.clear_gradients();
         }
         differentiated?;
@@ -239,8 +241,8 @@ mod tests {
     use super::*;
     use gfn::objective::Quantity;
 
-    /// An object that the student samples too rarely is worth more to the teacher than an equal one that it
-    /// samples too often.
+    /// Tests that an object which the student samples too rarely has a larger reward for the teacher than an
+    /// object of equal reward which the student samples too often.
     #[test]
     fn a_teacher_is_after_what_the_student_samples_too_rarely() {
         let same = || Tensor::from_slice(&[0f64, 0.0]);

@@ -10,11 +10,12 @@ use gfn::train::{
 use gfn::{Error, Result, Rng};
 
 /// Explores by Thompson sampling (Rector-Brooks et al., *Thompson Sampling for Improved Exploration in
-/// GFlowNets*, 2023): each trajectory follows one head of P_F, so that disagreement between heads explores.
-/// It changes the behaviour, not the target. The trainer's policy must have several heads.
+/// GFlowNets*, 2023). Each trajectory follows one head of P_F, so that disagreement between the heads causes
+/// exploration. Thompson sampling changes which trajectories the policy learns from, but not the target. The
+/// trainer's policy must have several heads.
 ///
-/// As the source of fresh trajectories ([`Trainer::with_fresh`]) it draws a head for each trajectory. Make
-/// training steps with [`thompson_step`].
+/// `Thompson` is a source of fresh trajectories ([`Trainer::with_fresh`]), which draws a head for each
+/// trajectory. Make training steps with [`thompson_step`].
 ///
 /// ```
 /// use gfn::{env::{Rows, VectorStates}, objective::TrajectoryBalance, run::Fit, examples::word_env, Rng};
@@ -34,17 +35,17 @@ use gfn::{Error, Result, Rng};
 /// ```
 #[derive(Debug)]
 pub struct Thompson {
-    /// The probability that a head learns from a trajectory.
+    /// The probability with which each head learns from each trajectory.
     share: f64,
     n_heads: usize,
-    /// The random stream of the last batch's shares, split from the trainer's stream, so that a resumed run
-    /// draws the same shares.
+    /// The random stream that draws the last batch's shares. It is split from the trainer's stream, so that a
+    /// resumed run draws the same shares.
     shares_rng: Option<Rng>,
 }
 
 impl Thompson {
-    /// Sets up sampling for the heads of a policy. Each head learns from each trajectory with probability
-    /// `share`.
+    /// Creates the source for the heads of a policy. Each head learns from each trajectory with the
+    /// probability `share`.
     ///
     /// # Errors
     /// [`Error::Config`] for a policy with one head, and unless `0 < share <= 1`.
@@ -60,13 +61,14 @@ impl Thompson {
         Ok(Self { share, n_heads, shares_rng: None })
     }
 
-    /// Draws the trajectories of a batch that each head learns from. A head with fewer than `min`
-    /// trajectories learns from all.
+    /// Draws for each head the trajectories of a batch that it learns from. A head with fewer than `min`
+    /// trajectories learns from the whole batch.
     fn draw_shares<E: Env>(&self, batch: &Trajectories<E>, min: usize) -> Result<Vec<Trajectories<E>>> {
         let missing =
             || Error::missing("a step of Thompson sampling", "a batch drawn by heads", "draw it by `Trainer::draw`");
         let mut rng = self.shares_rng.clone().ok_or_else(missing)?;
-        // Drawn per trajectory, so that the result doesn't depend on the order in which heads are evaluated.
+        // The numbers are drawn trajectory by trajectory, so that the result doesn't depend on the order in
+        // which heads are evaluated.
         let mut rows = vec![Vec::new(); self.n_heads];
         for row in 0..batch.len() {
             for rows in &mut rows {
@@ -83,7 +85,8 @@ impl Thompson {
     }
 }
 
-/// Calls `work` with each of these heads in use, then restores the previous head.
+/// Calls `work` once for each of these heads while the policy uses this head, then restores the previous
+/// head.
 fn with_heads<E: Env, T>(
     policy: &dyn Policy<E>,
     heads: impl Iterator<Item = usize>,
@@ -136,12 +139,12 @@ impl<E: TrainEnv> Source<E> for Thompson {
 }
 
 /// Makes one training step of a trainer whose fresh trajectories come from [`Thompson`]. Each head learns
-/// from its random share of the batch (bootstrapping); the loss is the mean over heads, which share torso,
+/// from a random share of the batch (bootstrapping). The loss is the mean over the heads, which share torso,
 /// P_B, log F and log Z. Afterwards the policy uses the same head as before the step; evaluation uses that
-/// head.
+/// head, too.
 ///
 /// # Errors
-/// Those of [`thompson_scores`] and of [`Trainer::step`].
+/// Errors of [`thompson_scores`] and of [`Trainer::step`].
 pub fn thompson_step<E: TrainEnv>(trainer: &mut Trainer<E>) -> Result<StepStats> {
     check_settings(trainer)?;
     let batch = trainer.draw()?;
@@ -151,11 +154,12 @@ pub fn thompson_step<E: TrainEnv>(trainer: &mut Trainer<E>) -> Result<StepStats>
     trainer.advance(batch, &scores)
 }
 
-/// Scores a batch, for a custom loop: each head scores its own share of the trajectories. The batch must be
-/// the last one that [`Trainer::draw`] returned.
+/// Scores a batch for a custom training loop: each head scores its share of the trajectories. The batch must
+/// be the last one that [`Trainer::draw`] returned.
 ///
 /// # Errors
-/// [`Error::Missing`] for a trainer without [`Thompson`], and with chunks or single transitions; those of [`Trainer::score`].
+/// [`Error::Missing`] for a trainer without [`Thompson`], and for a trainer that uses chunks or single
+/// transitions; errors of [`Trainer::score`].
 pub fn thompson_scores<E: TrainEnv>(trainer: &mut Trainer<E>, batch: &Batch<E>) -> Result<BatchScores> {
     check_settings(trainer)?;
     let min = trainer.context().objective.smallest_batch().max(1);
@@ -180,7 +184,7 @@ fn find_thompson<E: TrainEnv>(trainer: &Trainer<E>) -> Result<&Thompson> {
     trainer.source::<Thompson>().ok_or(Error::missing("Thompson sampling", "a trainer that samples by heads", remedy))
 }
 
-/// Refuses settings under which heads can't be scored separately.
+/// Refuses settings of a trainer under which heads can't be scored separately.
 fn check_settings<E: TrainEnv>(trainer: &Trainer<E>) -> Result<()> {
     find_thompson(trainer)?;
     let config = &trainer.context().config;

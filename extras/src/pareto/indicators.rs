@@ -4,8 +4,9 @@ use gfn::{Error, Result};
 use super::{check_finite, check_not_empty, check_vector, wrong_width};
 use crate::condition::cosine_of;
 
-/// The mean distance from each point of a reference front to the nearest of these objective vectors (IGD; Coello and
-/// Reyes Sierra 2004). It is 0 if the whole front was found.
+/// Computes the inverted generational distance (IGD; Coello and Reyes Sierra 2004): the mean distance from
+/// each point of a reference front to the nearest of the objective vectors. The distance is 0 if the whole
+/// front was found.
 ///
 /// ```
 /// use gfn::env::Reals;
@@ -17,7 +18,8 @@ use crate::condition::cosine_of;
 /// ```
 ///
 /// # Errors
-/// [`Error::Config`] if one of the sets is empty; [`Error::Shape`] for sets of different widths; [`Error::NonFinite`].
+/// [`Error::Config`] if one of the sets is empty; [`Error::Shape`] for sets of different widths;
+/// [`Error::NonFinite`] for a number that isn't finite.
 pub fn inverted_generational_distance(objectives: &Reals, front: &Reals) -> Result<f64> {
     check_sets("the reference front", objectives, front)?;
     let distance = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| (x - y) * (x - y)).sum::<f64>().sqrt();
@@ -25,9 +27,10 @@ pub fn inverted_generational_distance(objectives: &Reals, front: &Reals) -> Resu
     Ok(front.rows().map(nearest).sum::<f64>() / front.len() as f64)
 }
 
-/// The R2 indicator: the mean over weight vectors w of the least weighted distance `max_k w_k |u_k - y_k|` of an
-/// objective vector y from a utopian point u (Brockhoff, Wagner and Trautmann, *On the properties of the R2 indicator*,
-/// 2012). Smaller is better.
+/// Computes the R2 indicator (Brockhoff, Wagner and Trautmann, *On the properties of the R2 indicator*,
+/// 2012). For each weight vector w, it takes the smallest weighted distance `max_k w_k |u_k - y_k|` of any
+/// objective vector y from a utopian point u. The indicator is the mean over the weight vectors; smaller
+/// values are better.
 ///
 /// [`simplex_grid`] gives evenly spread weights. recursionpharma/gflownet divides the sum by the Frobenius norm of all
 /// weight vectors instead of their number. That isn't the published definition, and depends on the number of vectors.
@@ -42,8 +45,8 @@ pub fn inverted_generational_distance(objectives: &Reals, front: &Reals) -> Resu
 /// ```
 ///
 /// # Errors
-/// [`Error::Config`] if one of the sets is empty or a weight is negative; [`Error::Shape`] for different widths;
-/// [`Error::NonFinite`].
+/// [`Error::Config`] if one of the sets is empty or a weight is negative; [`Error::Shape`] for different
+/// widths; [`Error::NonFinite`] for a number that isn't finite.
 pub fn r2_indicator(objectives: &Reals, weights: &Reals, utopia: &[f64]) -> Result<f64> {
     check_sets("the weight vectors", objectives, weights)?;
     check_vector("the utopian point", objectives, utopia)?;
@@ -56,8 +59,8 @@ pub fn r2_indicator(objectives: &Reals, weights: &Reals, utopia: &[f64]) -> Resu
     Ok(weights.rows().map(least).sum::<f64>() / weights.len() as f64)
 }
 
-/// All weight vectors of `n` objectives whose entries are multiples of `1 / steps` and sum to 1 (Das and Dennis 1998),
-/// in lexicographic order.
+/// Returns all weight vectors for `n` objectives whose entries are multiples of `1 / steps` and sum to 1 (Das
+/// and Dennis 1998), in lexicographic order.
 ///
 /// # Errors
 /// [`Error::Config`] for 0 objectives or 0 steps, and for more than a million vectors or ten million numbers.
@@ -80,8 +83,8 @@ pub fn simplex_grid(n: usize, steps: usize) -> Result<Reals> {
     let mut values = Vec::with_capacity(count * n);
     for _ in 0..count {
         values.extend(row.iter().map(|&part| part as f64 / steps as f64));
-        // Next in lexicographic order: one unit moves from the last non-zero position (other than the first) to the one
-        // before it, and the rest of it to the end.
+        // The next row in lexicographic order: one unit moves from the last nonzero entry (other than the
+        // first entry) to the entry before it. The remainder of that entry moves to the end.
         let Some(from) = (1..n).rev().find(|&k| row[k] > 0) else { break };
         let left = std::mem::take(&mut row[from]);
         row[from - 1] += 1;
@@ -90,7 +93,8 @@ pub fn simplex_grid(n: usize, steps: usize) -> Result<Reals> {
     Reals::from_flat(n, values)
 }
 
-/// The share of objective vectors within a cone around a direction, that is, with a cosine to it of at least `cosine`.
+/// Computes the share of objective vectors within a cone around a direction: the cosine of the angle between
+/// vector and direction is at least `cosine`.
 ///
 /// The zero vector has no direction, and is outside of every cone.
 ///

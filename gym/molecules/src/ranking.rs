@@ -1,4 +1,4 @@
-//! Rankings of the best molecules of a run, as a table, an SD file and a sheet of pictures.
+//! Rankings of the best molecules of a run, written as a table, an SD file and a sheet of pictures.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -16,16 +16,16 @@ const SIDE: f64 = 200.0;
 /// A molecule of a [`Ranking`].
 #[derive(Clone, PartialEq, Debug)]
 pub struct Ranked {
-    /// The molecule.
+    /// The ranked molecule.
     pub molecule: Molecule,
-    /// The natural logarithm of its score.
+    /// The natural logarithm of the molecule's score.
     pub log_score: f64,
-    /// Further numbers, one for each column of the ranking.
+    /// Further numbers of the molecule, one for each further column of the ranking.
     pub values: Vec<f64>,
 }
 
 impl Ranked {
-    /// Iterates over its log-score and its further numbers.
+    /// Iterates over the log-score and the further numbers of the molecule.
     fn numbers(&self) -> impl Iterator<Item = f64> {
         std::iter::once(self.log_score).chain(self.values.iter().copied())
     }
@@ -55,11 +55,12 @@ pub struct Ranking {
 }
 
 impl Ranking {
-    /// Ranks the distinct molecules by their log-scores. The first of equal molecules is kept; of equal
-    /// scores the earlier molecule ranks higher.
+    /// Ranks the distinct molecules by their log-scores, the highest first. If a molecule occurs several
+    /// times, its first log-score is kept. If two scores are equal, the molecule that was given first ranks
+    /// higher.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there is a score for each molecule; [`Error::NonFinite`] for a score that is
+    /// [`Error::Shape`] unless there is one score for each molecule; [`Error::NonFinite`] for a score that is
     /// NaN.
     pub fn new(molecules: &[Molecule], log_scores: &[f64]) -> Result<Self> {
         let (n, given) = (molecules.len() as i64, log_scores.len() as i64);
@@ -100,13 +101,13 @@ impl Ranking {
         Ok(self)
     }
 
-    /// The molecules, the best first.
+    /// Returns the molecules with their scores, the best first.
     #[must_use]
     pub fn entries(&self) -> &[Ranked] {
         &self.entries
     }
 
-    /// The names of the further columns.
+    /// Returns the names of the further columns.
     #[must_use]
     pub fn columns(&self) -> &[String] {
         &self.columns
@@ -118,8 +119,8 @@ impl Ranking {
         self.keeping(0..k.min(self.entries.len()))
     }
 
-    /// Returns the best `k` molecules whose similarity to all better molecules taken is below `similarity`;
-    /// see [`diverse_top_k`].
+    /// Returns the best `k` molecules such that the similarity of each to all better ones of them is below
+    /// `similarity`; see [`diverse_top_k`].
     ///
     /// # Errors
     /// [`Error::Config`] unless the similarity is above 0 and at most 1.
@@ -130,7 +131,7 @@ impl Ranking {
     }
 
     /// Returns the best `per_scaffold` molecules of each [scaffold](Molecule::scaffold). Molecules without
-    /// rings have no scaffold, and form one group.
+    /// rings have no scaffold. All of them together form one group.
     #[must_use]
     pub fn of_scaffolds(&self, per_scaffold: usize) -> Self {
         let mut taken: BTreeMap<Option<CanonicalKey>, usize> = BTreeMap::new();
@@ -147,7 +148,7 @@ impl Ranking {
         Self { columns: self.columns.clone(), entries }
     }
 
-    /// Returns the table as CSV: SMILES (which contain no commas), log-scores and the further columns.
+    /// Returns the ranking as CSV: SMILES (which contain no commas), log-scores and the further columns.
     #[must_use]
     pub fn csv(&self) -> String {
         let columns = self.columns.iter().map(String::as_str);
@@ -159,12 +160,12 @@ impl Ranking {
         out
     }
 
-    /// Returns the SD file, with SMILES, log-scores and further columns as data items. The title of a
-    /// molecule is its rank, from 1.
+    /// Returns the ranking as an SD file, with SMILES, log-scores and further columns as data items. The
+    /// title of a molecule is its rank, from 1.
     ///
     /// # Errors
-    /// [`MoleculeError::Molfile`] for the first molecule that doesn't fit: it has more than 999 atoms, or the
-    /// name of a column isn't letters, digits and underscores.
+    /// [`MoleculeError::Molfile`] for the first molecule that can't be written: it has more than 999 atoms,
+    /// or the name of a column contains characters other than letters, digits and underscores.
     pub fn sdf(&self) -> std::result::Result<String, MoleculeError> {
         self.entries.iter().enumerate().map(|(k, entry)| self.record(entry, k + 1)).collect()
     }
@@ -188,8 +189,8 @@ impl Ranking {
         })
     }
 
-    /// Returns the table as HTML for notebooks: pictures, SMILES, scores and further columns of the first
-    /// `shown` molecules.
+    /// Returns the ranking as an HTML table for notebooks: pictures, SMILES, scores and further columns of
+    /// the first `shown` molecules.
     ///
     /// # Errors
     /// [`Error::Draw`] for a picture that can't be drawn.
@@ -210,9 +211,9 @@ impl Ranking {
         Ok(out)
     }
 
-    /// Writes `molecules.csv`, `molecules.sdf` (molecules that fit) and `molecules.svg` (the first `shown`
-    /// molecules) to a folder. Returns the number of molecules that aren't in the SD file, with the reason
-    /// for the first; `None` if all are.
+    /// Writes three files to a folder: `molecules.csv`, `molecules.sdf` (without molecules that a molfile
+    /// can't hold) and `molecules.svg` (the first `shown` molecules). Returns the number of molecules that
+    /// the SD file lacks, with the reason for the first of them; `None` if it has all molecules.
     ///
     /// # Errors
     /// [`Error::Io`] and [`Error::Draw`] for files that can't be written.

@@ -70,7 +70,7 @@ fn substructures_are_those_of_rdkit() {
     }
 }
 
-/// All Kekule forms and spellings of a molecule have the same descriptors.
+/// Tests that all Kekule forms and spellings of a molecule have the same descriptors.
 #[test]
 fn all_kekule_forms_have_the_same_numbers() {
     let forms = ["CC1=CC=CC=C1O", "CC1=C(O)C=CC=C1", "Oc1ccccc1C"].map(|text| Molecule::from_smiles(text).unwrap());
@@ -187,8 +187,8 @@ const PIECES: [&str; 48] = [
     ".", "/", "\\", "[13C]", "[C@@H]", "->", "{2-}", "Cl", ":3]",
 ];
 
-/// Random texts are accepted or refused, and accepted patterns are searched for, without panic and in a short
-/// time. The number of texts can be set by `GFN_FUZZ`.
+/// Tests that random texts are accepted or refused, and that accepted patterns are searched for, without
+/// panic and in a short time. The variable `GFN_FUZZ` sets the number of texts.
 #[test]
 fn random_texts_are_read_or_refused() {
     let n = std::env::var("GFN_FUZZ").ok().map_or(20_000, |n| n.parse().unwrap());

@@ -58,7 +58,7 @@ fn a_molecule_that_crashes_the_program_is_named_and_the_others_are_kept() {
     assert_eq!(failing.scores(&["C", "CCCC"].map(str::to_owned)).unwrap(), [1.0, 4.0]);
 }
 
-/// The path of a temporary file, which is deleted with its owner.
+/// The path of a temporary file, which is deleted when this value is dropped.
 struct Scratch(PathBuf);
 
 impl Scratch {

@@ -90,9 +90,9 @@ fn pieces_are_counted_with_all_places_where_they_were_cut() {
     assert!(Vocabulary::read(&path).is_err());
 }
 
-/// The exact log-likelihood per object before and after learning from data, the entropy of the data, the
-/// total variation to the data, and the total variation of the tuned and of the untuned prior to prior times
-/// reward.
+/// The results of learning from data: the exact log-likelihood per object before and after, the entropy of
+/// the data, and the total variation to the data. After tuning, they are the total variation of the tuned and
+/// of the untuned prior to the product of prior and reward.
 struct Learned {
     before: f64,
     after: f64,
@@ -102,8 +102,8 @@ struct Learned {
     tv_untuned: f64,
 }
 
-/// Trains by maximum likelihood on these states, then by relative trajectory balance with the learned policy
-/// as the prior.
+/// Trains a policy by maximum likelihood on these states. Then tunes it by relative trajectory balance, with
+/// the learned policy as the prior.
 fn learned<R: Reward<GraphStates> + 'static>(
     make: impl Fn() -> GraphEnv,
     reward: impl Fn() -> R,
@@ -186,7 +186,8 @@ fn learned<R: Reward<GraphStates> + 'static>(
 }
 
 impl Learned {
-    /// Checks that the policy learned the data and was then tuned, both on the exact distribution.
+    /// Checks that the policy learned the data, and was then tuned. Both checks use the policy's exact
+    /// distribution.
     fn check(&self) {
         let Self { before, after, entropy, tv_to_data, tv, tv_untuned } = self;
         println!(
@@ -198,7 +199,7 @@ impl Learned {
     }
 }
 
-/// Tests fragments: each molecule is represented by all of its trees, with equal shares.
+/// Tests learning with fragments: each molecule is represented by all of its trees, with equal shares.
 #[test]
 fn fragments_learn_from_molecules_and_are_tuned_to_a_reward() {
     let library = FragmentLibrary::parse("c1ccccc1 0,1,2,3,4,5\nN 0,0\nC 0,0\nCC 0,1\nO 0,0").unwrap();
@@ -217,7 +218,8 @@ fn fragments_learn_from_molecules_and_are_tuned_to_a_reward() {
     learned(make, reward, data).check();
 }
 
-/// Tests molecules built atom by atom: each is represented by a Kekule form.
+/// Tests learning with molecules that are built atom by atom: each molecule is represented by one Kekule
+/// form.
 #[test]
 fn atoms_learn_from_molecules_and_are_tuned_to_a_reward() {
     let elements = vec![Element::C, Element::N, Element::O];

@@ -4,8 +4,9 @@ use gfn::env::Direction;
 use gfn::graph::{Attributes, Edge, GraphKind, GraphState, Move, Node, canonical_key};
 use gfn_molecules::fragments::{FragmentLibrary, Fragments};
 
-/// The number of ports of the library (the stems of benzene, then methane's), and the port of methane.
+/// The number of ports in the library: the six stems of benzene, and the stem of methane.
 const PORTS: u32 = 7;
+/// The index of methane's port.
 const METHYL: u32 = 6;
 
 /// Creates the environment of trees of benzene and methane.

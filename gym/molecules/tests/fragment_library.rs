@@ -95,7 +95,8 @@ fn libraries_that_make_no_sense_are_refused_with_the_line() {
     assert!(library("C 0").molecule(&foreign).unwrap_err().to_string().contains("a tree of fragments"));
 }
 
-/// The twelve stems aren't bonded to each other; their distances reduce 12! permutations to 24.
+/// Tests a fragment whose twelve stems aren't bonded to each other. Their distances reduce 12! permutations
+/// to 24.
 #[test]
 fn symmetries_of_a_large_ring_are_found_in_time() {
     let ring = |stems: &[usize]| Fragment::new(&format!("C1(C){}C1C", "C(C)".repeat(10)), stems).unwrap();
@@ -126,8 +127,8 @@ fn fragments_that_make_no_sense_are_errors_of_the_library() {
     assert!(message(Fragment::new("C(", &[0]).unwrap_err()).contains("the molecule is not valid ("));
 }
 
-/// Builds a graph of fragments from their classes and bonds. A bond has its two nodes, then the stem of each,
-/// from 1 (0 for unset).
+/// Builds a graph of fragments from the classes of its nodes and its bonds. A bond has its two nodes, then
+/// the stem on each node, counted from 1 (0 for unset).
 fn graph(classes: &[u16], bonds: &[(u32, u32, u8, u8)]) -> GraphState {
     let arc = |stems: [u8; 2]| Edge { class: 0, attributes: Attributes::new(&stems).unwrap() };
     let arcs = bonds.iter().flat_map(|&(a, b, s, t)| [(a, b, arc([s, t])), (b, a, arc([t, s]))]);

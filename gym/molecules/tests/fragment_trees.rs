@@ -36,7 +36,8 @@ const SMALL: [(&str, usize); 6] = [
     ("c1cc[nH+]cc1 0,1,2\n[O-]C=O 1\nC[NH3+] 0,1\nc1ccncc1 0,1,2,4,5", 3),
 ];
 
-/// Decomposing a molecule gives exactly the states of the environment that are this molecule.
+/// Tests that decomposing a molecule gives exactly the states of the environment that represent this
+/// molecule.
 #[test]
 fn a_molecule_is_all_the_trees_that_lead_to_it() {
     for (text, max_fragments) in SMALL {
@@ -110,7 +111,8 @@ fn trees_of_roll_outs_are_among_those_of_their_molecules() {
     }
 }
 
-/// Most of these drugs aren't made of these fragments, which is detected fast, too.
+/// Tests drugs of which most aren't made of these fragments. The test also limits the time in which this is
+/// detected.
 #[test]
 fn molecules_that_are_no_trees_are_known_in_time() {
     let drugs = [
@@ -141,7 +143,8 @@ fn molecules_that_are_no_trees_are_known_in_time() {
     println!("{made} of {}", drugs.len());
 }
 
-/// Small trees are found among many large ones: 20 carbons in fragments of at most four are five fours.
+/// Tests that small trees are found among many large ones: 20 carbons in fragments of at most four carbons
+/// are five fragments of four.
 #[test]
 fn small_trees_are_found_among_many() {
     let library = library("C 0,0,0,0\nCC 0,1\nCCC 0,2\nCCCC 0,3");
@@ -157,9 +160,9 @@ fn small_trees_are_found_among_many() {
     assert_eq!([21, 20, 19].map(found), [0, 1, 3]);
 }
 
-/// Equal branches add no work. The ways to cut the dendrimer into one and two carbons are the 3.8 million
-/// matchings of its bonds. Up to symmetry there are 84 if the central atom stays alone, and 4 times 28
-/// otherwise.
+/// Tests that equal branches cause no additional work. The ways to cut the dendrimer into pieces of one and
+/// two carbons are the 3.8 million matchings of its bonds. Up to symmetry there are 84 ways if the central
+/// atom is a piece by itself, and 4 times 28 otherwise.
 #[test]
 fn branches_that_are_alike_are_no_more_work() {
     let library = library("C 0,0,0,0\nCC 0,0,0,1,1,1");

@@ -1,5 +1,5 @@
-//! Tests of junction trees of fragments: the contract, and all numbers against trees enumerated and compared
-//! atom by atom.
+//! Tests of junction trees of fragments: the contract of environments, and a comparison of all numbers with
+//! trees that are enumerated naively and compared atom by atom.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -20,8 +20,9 @@ use gfn_molecules::{Element, Molecule};
 use petgraph::algo::is_isomorphic_matching;
 use petgraph::graph::UnGraph;
 
-/// A library with a ring that turns, a stem with room for three, two equivalent ends, two different ends, and
-/// a symmetry of atoms that doesn't involve stems (fluorines).
+/// A library with a symmetric ring, a stem with room for three attachments, a fragment with two equivalent
+/// stems, one with two different stems, and one with a symmetry of atoms that doesn't involve stems
+/// (fluorines).
 const SMALL: &str = "c1ccccc1 0,1,2,3,4,5\nN 0,0,0\nCC 0,1\nO=CN 1,2\nC(F)(F)F 0\n";
 
 fn library(text: &str) -> FragmentLibrary {
@@ -46,21 +47,22 @@ fn environments_keep_their_contract() {
     for (library, max_fragments) in libraries() {
         for corrects in [true, false] {
             let env = Fragments::new(&library, max_fragments).unwrap().into_env().with_symmetry_correction(corrects);
-            // The large library has thousands of moves per state, each of which is made and undone.
+            // The large library has thousands of moves per state, and the check does and undoes each of them.
             let walks = if library.max_stems() * library.fragments().len() > 100 { 1 } else { 6 };
             check_graph_env(&env, Budget::thorough().with_walks(walks), &mut Rng::seeded(1)).unwrap();
         }
     }
 }
 
-/// The properties of an atom that any two equal atoms share: fragment, element, charge, hydrogens of the
-/// fragment, and the number of times that it is a stem.
+/// The properties that distinguish atoms: fragment, element, charge, hydrogens of the fragment, and the
+/// number of times that the atom is a stem.
 type Mark = (usize, Element, i8, u8, u8);
 
-/// A fragment attached to an earlier one: the fragment, the earlier piece, the stem there, and its own stem.
+/// A fragment attached to an earlier one: the index of the fragment, the index of the earlier piece, the stem
+/// on the earlier piece, and the stem of the fragment itself.
 type Piece = (usize, usize, usize, usize);
 
-/// Returns the atoms and bonds of a tree; bonds between fragments are a kind of their own.
+/// Returns the atoms and bonds of a tree as a graph. Bonds between fragments have a separate edge weight.
 fn atoms(library: &FragmentLibrary, pieces: &[Piece]) -> UnGraph<Mark, u8> {
     let mut graph = UnGraph::default();
     let mut first = Vec::new();
@@ -117,12 +119,13 @@ fn pieces(state: &GraphState) -> Vec<Piece> {
 struct Listed {
     pieces: Vec<Piece>,
     atoms: UnGraph<Mark, u8>,
-    /// The probabilities that uniform moves pass through this tree (`passed`) and end in it (`ended`).
+    /// The probability that a trajectory of uniform moves passes through this tree.
     passed: f64,
+    /// The probability that a trajectory of uniform moves ends in this tree.
     ended: f64,
 }
 
-/// Lists all trees, level by level: each stem with room takes each stem of each fragment; trees that are
+/// Lists all trees, level by level: each stem with room takes each stem of each fragment. Trees that are
 /// equal atom by atom count as one tree.
 fn listed(library: &FragmentLibrary, max_fragments: usize) -> Vec<Vec<Listed>> {
     let fragments = library.fragments();
@@ -174,7 +177,7 @@ fn listed(library: &FragmentLibrary, max_fragments: usize) -> Vec<Vec<Listed>> {
     levels
 }
 
-/// Computes ln of |Aut| of a tree's atoms by the canonical search on graphs.
+/// Computes the natural logarithm of |Aut| of a tree's atoms by the canonical search on graphs.
 fn log_automorphisms_of_atoms(library: &FragmentLibrary, pieces: &[Piece]) -> f64 {
     let graph = atoms(library, pieces);
     let nodes: Vec<Node> = graph
@@ -230,7 +233,8 @@ fn trees_are_those_that_differ_atom_by_atom() {
     }
 }
 
-/// The methyl derivatives of benzene number 1, 1, 3, 3, 3, 1, 1 (Polya), whatever the order of attachments.
+/// Tests that benzene has 1, 1, 3, 3, 3, 1, 1 methyl derivatives with 0 to 6 methyl groups (Polya), whatever
+/// the order of attachments.
 #[test]
 fn benzene_has_thirteen_methyl_derivatives() {
     let library = library("c1ccccc1 0,1,2,3,4,5\nC 0");
@@ -279,7 +283,7 @@ fn exact_flows_sample_the_target_and_without_the_correction_what_symmetry_predic
         let reward = reward(&library);
         let env = Fragments::new(&library, max_fragments).unwrap().into_env();
         let (_, _, log_z) = enumerate(&env, &reward).unwrap();
-        // The sum Z is that over trees from the naive enumeration.
+        // The sum Z is taken over the trees of the naive enumeration.
         let molecules = listed(&library, max_fragments).into_iter().flatten().map(|tree| {
             let graph = tree.atoms;
             let heavy = graph.node_count() as f64;
@@ -334,7 +338,7 @@ fn a_trained_policy_samples_trees_in_proportion_to_the_reward() {
     assert!(tv < 0.05 && to_biased > 0.1);
 }
 
-/// The negative control, without the correction.
+/// Tests the negative control: training without the correction.
 #[test]
 fn without_the_correction_it_samples_what_symmetry_predicts() {
     let (tv, to_biased, apart) = trained(false);
@@ -362,7 +366,7 @@ fn every_roll_out_gives_a_molecule() {
     }
 }
 
-/// Backward trajectories, replayed forward in the order of insertion, lead to the same trees.
+/// Tests that backward trajectories, replayed forward in the order of insertion, lead to the same trees.
 #[test]
 fn backward_walks_are_replayed() {
     for (library, max_fragments) in libraries() {
@@ -381,7 +385,7 @@ fn backward_walks_are_replayed() {
 
 #[test]
 fn a_molecule_can_be_several_trees() {
-    // Ethane is one tree by itself, and another of two methyl groups.
+    // Ethane is one tree by itself, and another tree of two methyl groups.
     let library = library("CC 0,1\nC 0");
     let env = Fragments::new(&library, 2).unwrap().into_env();
     let graph = StateGraph::build(&env, 100).unwrap();

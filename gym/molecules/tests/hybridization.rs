@@ -2,7 +2,7 @@
 
 use gfn_molecules::{Hybridization, Molecule};
 
-/// Compares with RDKit's `GetHybridization`, atom by atom.
+/// Tests that the hybridisation of each atom equals RDKit's `GetHybridization`.
 #[test]
 fn atoms_are_hybridised_as_in_rdkit() {
     use Hybridization::{Other, Sp, Sp2, Sp3};

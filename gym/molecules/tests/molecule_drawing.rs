@@ -25,14 +25,14 @@ fn distance(places: &Places, a: usize, b: usize) -> f64 {
     (places[a].0 - places[b].0).hypot(places[a].1 - places[b].1)
 }
 
-/// Returns the angle at `b`, in degrees.
+/// Returns the angle at atom `b` between the directions to `a` and `c`, in degrees.
 fn angle(places: &Places, a: usize, b: usize, c: usize) -> f64 {
     let (p, q) = (distance(places, a, b), distance(places, b, c));
     let cos = (p * p + q * q - distance(places, a, c).powi(2)) / (2.0 * p * q);
     cos.clamp(-1.0, 1.0).acos().to_degrees()
 }
 
-/// Returns `true` if all bonds have the length 1.
+/// Returns `true` if all bonds of a molecule's drawing have the length 1.
 fn is_even(molecule: &Molecule) -> bool {
     let places = molecule.coordinates();
     molecule.bonds().iter().all(|bond| (distance(&places, bond.a, bond.b) - 1.0).abs() < 1e-6)
@@ -45,7 +45,7 @@ fn roll_outs(n: usize, config: MoleculeConfig) -> Vec<Molecule> {
     sampled.terminal_states().graphs().iter().map(|graph| molecules.codec().molecule(graph).unwrap()).collect()
 }
 
-/// Checks that a molecule is drawn with a place for each atom and bond, and no two atoms at one place.
+/// Checks that a molecule's drawing has each atom and bond, and that no two atoms have the same position.
 fn check_drawing(molecule: &Molecule) {
     let smiles = molecule.smiles();
     let places = molecule.coordinates();
@@ -291,8 +291,8 @@ fn drawings_stay_on_their_canvas() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// The marks drawn in a molfile are those of the molecule, judged by volumes in space: a wedge lifts its end
-/// off the paper.
+/// Tests that the marks drawn in a molfile are those of the molecule, judged by volumes in space: a wedge
+/// lifts its end off the paper.
 #[test]
 fn wedges_and_places_say_which_isomer_it_is() {
     let (mut seen, mut wrong_if_flat) = ([0, 0], 0);

@@ -94,8 +94,8 @@ fn product<T: Copy>(values: &[T], n: usize) -> Vec<Vec<T>> {
     })
 }
 
-/// Every molecule is reached: for three atoms all graphs are tried, for four the list is RDKit's
-/// (`scripts/molecules/enumerate_molecules.py`).
+/// Tests that every small molecule is reached. For three atoms, all graphs are tried; for four atoms, the
+/// list is RDKit's (`scripts/molecules/enumerate_molecules.py`).
 #[test]
 fn all_small_molecules_are_reached_and_no_others() {
     let mut tried = BTreeSet::new();
@@ -160,7 +160,7 @@ fn largest_ring(molecule: &Molecule) -> usize {
     candidates.sort_unstable();
     let (mut basis, mut largest): (Vec<u32>, usize) = (Vec::new(), 0);
     for (size, ring) in candidates {
-        // The smaller value is the one without the leading bond of the row.
+        // The smaller number is the one in which the leading bit of the row is 0.
         let rest = basis.iter().fold(ring, |rest, row| rest.min(rest ^ row));
         if rest != 0 {
             basis.push(rest);
@@ -172,8 +172,8 @@ fn largest_ring(molecule: &Molecule) -> usize {
     largest
 }
 
-/// A ring size limit allows fused rings but no larger ring: the reached molecules are those that a filter
-/// keeps.
+/// Tests that a limit on ring sizes allows fused rings but no larger rings: the reached molecules are those
+/// that a filter keeps.
 #[test]
 fn ring_limits_are_those_of_a_filter() {
     let carbons = |max_atoms, max_rings, max_ring_size| {
@@ -209,8 +209,8 @@ fn ring_limits_are_those_of_a_filter() {
     assert!((3..6).all(|size| sizes.contains(&size)) && sizes.iter().filter(|size| **size == 6).count() == 1);
 }
 
-/// Exact flows of the corrected reward sample each molecule in proportion to its score: Z is the sum over
-/// molecules.
+/// Tests that exact flows of the corrected reward sample each molecule in proportion to its score. Z is the
+/// sum over molecules.
 #[test]
 fn the_target_is_over_molecules() {
     let molecules = MoleculeEnv::new(carbon_nitrogen_oxygen(3)).unwrap();
@@ -260,7 +260,7 @@ fn the_target_is_over_molecules() {
     }
 }
 
-/// A temperature acts on the reward of the molecule, not on the share of a Kekule form.
+/// Tests that a temperature acts on the reward of the molecule, not on the share of a Kekule form.
 #[test]
 fn forms_share_the_reward_at_any_temperature() {
     let molecules = MoleculeEnv::new(MoleculeConfig::new(12)).unwrap();

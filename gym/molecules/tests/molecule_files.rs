@@ -65,7 +65,8 @@ fn isotopes_become_elements_and_nothing_else_changes() {
     assert_eq!(only.read("[2H]C").unwrap().molecule.key(), read("C").key());
 }
 
-/// The expected molecules are those of RDKit's `Uncharger` (`scripts/molecules/uncharged.py`).
+/// Tests neutralisation. The expected molecules are those of RDKit's `Uncharger`
+/// (`scripts/molecules/uncharged.py`).
 #[test]
 fn charges_are_taken_away_as_rdkit_does() {
     let golden: Value = serde_json::from_str(include_str!("golden/uncharged.json")).unwrap();
@@ -103,7 +104,7 @@ fn sd_files_are_read_as_they_were_written() {
     assert_eq!(all(file.as_bytes(), MoleculeFormat::Sd, Cleanup::default()).1.without_stereo, 1);
 }
 
-/// Writes a record; each line of `atoms` has an atom's symbol and the columns behind it.
+/// Writes a record of an SD file. Each entry of `atoms` has an atom's symbol and the columns that follow it.
 pub(super) fn record(atoms: &[&str], bonds: &[&str], properties: &[&str]) -> String {
     let mut out = format!("\n\n\n{:3}{:3}  0  0  0  0  0  0  0  0999 V2000\n", atoms.len(), bonds.len());
     atoms.iter().for_each(|atom| out += &format!("    0.0000    0.0000    0.0000 {atom}\n"));
@@ -192,7 +193,7 @@ fn peak() -> u64 {
     line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 
-/// Thousands of mutated texts neither panic nor hang nor need more than 64 MB. For a long run, use
+/// Tests that thousands of mutated texts neither panic nor hang, and need at most 64 MB. For a long run, use
 /// `GFN_FUZZ=1000000 cargo test molecule_files::texts`.
 #[test]
 fn texts_that_are_damaged_are_read_or_refused() {

@@ -9,7 +9,7 @@ use gfn_molecules::{AtomSpec, Bond, BondOrder, Element, Molecule, ValenceTable};
 /// The SMILES of buckminsterfullerene.
 const BALL: &str = "c12c3c4c5c1c1c6c7c2c2c8c3c3c9c4c4c%10c5c5c1c1c6c6c%11c7c2c2c7c8c3c3c8c9c4c4c9c%10c5c5c1c1c6c6c%11c2c2c7c3c3c8c4c4c9c5c1c1c6c2c3c41";
 
-/// Returns the text of a random branch of rings and chains.
+/// Returns a SMILES of a random branch of rings and chains.
 fn grown(rng: &mut Rng, depth: usize) -> String {
     const ENDS: [&str; 6] = ["C", "O", "F", "c9ccccc9", "C9CC9", "[N+](=O)[O-]"];
     const LINKS: [&str; 8] =
@@ -52,7 +52,7 @@ fn molecules() -> Vec<Molecule> {
     texts.iter().filter_map(|text| Molecule::from_smiles(text).ok()).collect()
 }
 
-/// The key doesn't depend on the order of the atoms.
+/// Tests that the key of a molecule doesn't depend on the order of the atoms.
 #[test]
 fn keys_do_not_depend_on_the_order_of_atoms() {
     let molecules = molecules();
@@ -77,8 +77,8 @@ fn keys_do_not_depend_on_the_order_of_atoms() {
     assert!(keys.len() > 300, "{}", keys.len());
 }
 
-/// The ball of 60 carbons has 12,500 placements, of which 158 are different (Vukicevic, Kroto and Randic
-/// 2005).
+/// Tests that the ball of 60 carbons has 12,500 placements of double bonds, of which 158 aren't equivalent
+/// (Vukicevic, Kroto and Randic 2005).
 #[test]
 #[ignore = "half a minute or more: `scripts/check_all` runs it"]
 fn forms_of_the_ball_are_those_of_the_literature() {

@@ -86,9 +86,9 @@ fn exact_distance(env: &MoleculeEnv, graph: &StateGraph<GraphEnv>) -> f64 {
     shares.values().map(|off| off.abs()).sum::<f64>() / 2.0
 }
 
-/// The stereoisomers among the states are those of the molecules without stereochemistry. Uniform P_B divides
-/// the reward of each among its trajectories, so the policy of the exact flows is the target, with
-/// stereochemistry and without.
+/// Tests that the stereoisomers among the states are those of the molecules without stereochemistry. Uniform
+/// P_B divides the reward of each object among its trajectories, so the policy of the exact flows samples
+/// from the target, with stereochemistry and without.
 #[test]
 fn the_target_is_over_stereoisomers() {
     use Element::{C, F, N, O};

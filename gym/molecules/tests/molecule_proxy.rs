@@ -12,7 +12,7 @@ use gfn_molecules::{
 };
 use tch::{Device, Kind, Tensor};
 
-/// A traced module in a temporary file, which is deleted with its owner.
+/// A traced module in a temporary file. The file is deleted when this value is dropped.
 struct Script(PathBuf);
 
 impl Script {
@@ -107,11 +107,11 @@ fn a_proxy_is_the_closure_that_it_computes() {
     assert_eq!(proxy.log_scores(&[]).unwrap(), [0.0; 0]);
     let rewards = MoleculeReward::new(env.codec(), proxy).log_reward(&states, None).unwrap();
     assert!(close(&rewards, &MoleculeReward::new(env.codec(), closure).log_reward(&states, None).unwrap()));
-    // The same output is now read as logarithms.
+    // The same output is now interpreted as logarithms of scores.
     let logs = script.load(ProxyOutput::LogScore).unwrap().log_scores(&molecules).unwrap();
     assert!(close(&logs, &expected.iter().map(|log| log.exp()).collect::<Vec<_>>()));
     assert!(molecules.iter().any(|m| m.charge() == 0 && m.atoms().iter().any(|atom| atom.charge != 0)));
-    // The texts are both Kekule forms of o-xylene.
+    // These two texts are the Kekule forms of o-xylene.
     let forms = ["CC1=CC=CC=C1C", "CC1=C(C)C=CC=C1"].map(|text| Molecule::from_smiles(text).unwrap());
     let logs = script.load(ProxyOutput::Score).unwrap().log_scores(&forms).unwrap();
     assert_eq!(logs[0], logs[1]);

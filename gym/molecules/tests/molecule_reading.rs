@@ -91,7 +91,7 @@ fn shuffled(molecule: &Molecule, rng: &mut Rng) -> Molecule {
     Molecule::new(&ValenceTable::default(), &atoms, &bonds).unwrap()
 }
 
-/// Returns a sheet of six-membered rings with these numbers of rows and columns of atoms.
+/// Returns a sheet of six-membered rings, whose atoms form this number of rows and columns.
 fn honeycomb(rows: usize, columns: usize) -> Molecule {
     // The sheet is built as a brick wall: each row is a chain, and every second atom is joined to the row
     // below.
@@ -111,7 +111,7 @@ fn honeycomb(rows: usize, columns: usize) -> Molecule {
     Molecule::new(&ValenceTable::default(), &vec![AtomSpec::of(Element::C); rows * columns], &bonds).unwrap()
 }
 
-/// A time limit far above the usual time, and far below that of a quadratic algorithm.
+/// The time limit of a test. It is far above the usual time, and far below the time of a quadratic algorithm.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 #[test]

@@ -103,8 +103,8 @@ fn what_grows_keeps_the_scaffold_and_hangs_on_its_stems() {
     }
 }
 
-/// Returns a naive key of a decorated scaffold. Its atoms have a mark each, or one mark for all; its aromatic
-/// bonds count as one kind.
+/// Returns a naive key of a decorated scaffold. The scaffold's atoms are all distinguished, or not at all;
+/// its aromatic bonds count as equal.
 fn key(env: &MoleculeEnv, graph: &GraphState) -> String {
     let scaffold = env.config().scaffold.as_ref().unwrap();
     let own = scaffold.molecule();
@@ -195,8 +195,8 @@ fn decorations_are_those_that_differ_by_other_means() {
     }
 }
 
-/// A six-membered ring attached to a scaffold has two Kekule forms if it has a neighbouring substituent; both
-/// states are one object.
+/// Tests that both Kekule forms of a six-membered ring attached to a scaffold are one object. The ring has
+/// two forms if it has a substituent next to its bond to the scaffold.
 #[test]
 fn kekule_forms_of_what_hangs_on_a_scaffold_are_one_object() {
     for treatment in [Scaffold::Alike, Scaffold::ToldApart] {

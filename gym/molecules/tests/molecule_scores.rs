@@ -7,7 +7,7 @@ fn molecules(texts: &[&str]) -> Vec<Molecule> {
     texts.iter().map(|text| Molecule::from_smiles(text).unwrap()).collect()
 }
 
-/// A window written out: 1 inside, and `exp(-distance / width)` outside.
+/// A window computed from its definition: 1 inside, and `exp(-distance / width)` outside.
 struct Window {
     property: fn(&Molecule) -> f64,
     least: f64,
@@ -47,8 +47,8 @@ fn shapes_and_powers_by_hand() {
     assert_eq!(ScoreConfig::default().build().unwrap().log_scores(&given).unwrap(), [0.0; 3]);
 }
 
-/// A factor that can be 0 refuses a negative power when the score is built, and no logarithm is plus infinity
-/// or NaN.
+/// Tests that building a score refuses a negative power of a factor that can be 0, and that no logarithm is
+/// plus infinity or NaN.
 #[test]
 fn a_factor_of_zero_has_no_negative_power() {
     let limit = |otherwise| Shape::Limit { least: None, most: Some(-1.0), otherwise };
@@ -76,7 +76,7 @@ fn a_factor_of_zero_has_no_negative_power() {
     }
 }
 
-/// Predefined scores equal their definitions to the last bit.
+/// Tests that predefined scores equal their definitions to the last bit.
 #[test]
 fn scores_by_name() {
     let given = molecules(&["C", "CCO", "O", "c1ccc2ccccc2c1", "CC(=O)Nc1ccc(O)cc1", "OCC1OC(O)C(O)C(O)C1O"]);

@@ -101,7 +101,7 @@ fn invalid_molecules_are_refused_with_the_reason() {
     }
 }
 
-/// Returns the golden molecules of the similarity file, and the file.
+/// Returns the molecules in the golden file of similarities, and the parsed file.
 fn similarity() -> (Vec<Molecule>, Value) {
     let golden: Value = serde_json::from_str(include_str!("golden/molecule_similarity.json")).unwrap();
     let cases = golden["cases"].as_array().unwrap();

@@ -32,8 +32,8 @@ fn hydrogens_that_are_written_as_atoms_are_counted_on_their_neighbours() {
     assert!(wrong.is_empty(), "{} of {texts}: {:?}", wrong.len(), wrong.first());
 }
 
-/// Isotopes are refused without cleanup. With cleanup, deuterium is a hydrogen, whichever and however many
-/// hydrogens are deuterium.
+/// Tests that isotopes are refused without cleanup. With cleanup, deuterium is a hydrogen, whatever the
+/// number and the position of deuterium atoms.
 #[test]
 fn deuterium_is_a_hydrogen_under_cleanup() {
     let golden: Value = serde_json::from_str(include_str!("golden/explicit_hydrogens.json")).unwrap();
@@ -131,7 +131,8 @@ fn a_hydrogen_without_one_heavy_neighbour_is_refused_by_name() {
     assert_eq!(Molecule::from_smiles(&larger).unwrap_err(), MoleculeError::TooLarge);
 }
 
-/// Spellings of nitro groups, N-oxides, azides, diazo compounds, nitrones, nitrile oxides and nitric acid.
+/// Pairs of spellings of nitro groups, N-oxides, azides, diazo compounds, nitrones, nitrile oxides and nitric
+/// acid.
 const NITROGEN: [(&str, &str); 31] = [
     ("CN(=O)=O", "C[N+](=O)[O-]"),
     ("N(=O)(=O)C", "C[N+](=O)[O-]"),

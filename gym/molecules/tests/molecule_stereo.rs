@@ -57,8 +57,8 @@ fn shuffled(molecule: &Molecule, rng: &mut Rng) -> Molecule {
     Molecule::new(&ValenceTable::default(), &atoms, &parts).unwrap().with_marks(&marks).unwrap()
 }
 
-/// Texts of one isomer are one molecule, and texts of different isomers are different molecules; without
-/// marks all are one.
+/// Tests that all texts of one isomer are one molecule, and that texts of different isomers are different
+/// molecules. Without marks, all of them are one molecule.
 #[test]
 fn isomers_are_those_of_rdkit() {
     let mut rng = Rng::seeded(1);
@@ -95,8 +95,8 @@ fn isomers_are_those_of_rdkit() {
     assert!(isomers > 200 && told > 200, "{isomers} isomers, {told} with marks");
 }
 
-/// A molecule with an inverted mark is another isomer, unless a permutation shows that it is the same; all
-/// permutations are tried.
+/// Tests that a molecule with an inverted mark is another isomer, unless a permutation of its atoms maps it
+/// to the original one. The test tries all permutations.
 #[test]
 fn keys_are_those_of_all_permutations() {
     let mut compared = [0, 0];
@@ -168,7 +168,7 @@ fn symmetries(molecule: &Molecule) -> Vec<Vec<usize>> {
     out
 }
 
-/// Returns the marks after each atom has moved to its place.
+/// Returns the marks of a molecule after a permutation has moved each atom to its new index.
 fn moved(molecule: &Molecule, marks: &[StereoMark], place: &[usize]) -> Vec<StereoMark> {
     let sorted = |a: usize, but: usize| -> Vec<usize> {
         let mut out: Vec<usize> = molecule.neighbours(a).map(|(b, _)| b).filter(|b| *b != but).collect();

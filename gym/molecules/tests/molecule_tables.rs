@@ -26,7 +26,7 @@ fn canonical(texts: &[&str]) -> Vec<String> {
 const ZINC: &str = "smiles,logP,qed,SAS\n\"CC(C)(C)c1ccc2occ(CC(=O)Nc3ccccc3F)c2c1\n\",5.05,0.7,2.08\n\
                     \"C[C@@H]1CC(Nc2cncc(-c3nncn3C)c2)C[C@@H](C)C1\n\",3.11,0.93,3.43\n";
 
-/// Tables: the text, the name of the column, and the molecules.
+/// Tables as they occur in files: the text, the name of the selected column, and the expected molecules.
 const TABLES: [(&str, Option<&str>, &[&str]); 35] = [
     // Lines begin with a SMILES.
     ("CCO\nCCN\n", None, &["CCO", "CCN"]),

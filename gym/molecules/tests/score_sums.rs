@@ -3,7 +3,7 @@
 use gfn::{Error, Result};
 use gfn_molecules::{Molecule, MoleculeScore, Product};
 
-/// A score that returns one value, whatever the number of molecules.
+/// A score that returns a single value, whatever the number of molecules.
 struct Short;
 
 impl MoleculeScore for Short {

@@ -43,7 +43,7 @@ fn weights() -> Vec<Tensor> {
     SHAPES.iter().map(of).collect()
 }
 
-/// A temporary file, which is deleted with its owner.
+/// A temporary file, which is deleted when this value is dropped.
 struct Saved(PathBuf);
 
 impl Saved {
@@ -65,8 +65,8 @@ fn read(smiles: &str) -> Molecule {
     Molecule::from_smiles(smiles).unwrap()
 }
 
-/// RDKit's features of the atoms of acetamide, by hand: atomic number, column of the element, aromatic, sp,
-/// sp2, sp3, hydrogens.
+/// RDKit's features of the atoms of acetamide, written by hand: atomic number, column of the element,
+/// aromatic, sp, sp2, sp3, hydrogens.
 const ACETAMIDE: [[f64; 7]; 4] = [
     [6.0, 1.0, 0.0, 0.0, 0.0, 1.0, 3.0],
     [6.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0],
@@ -76,7 +76,8 @@ const ACETAMIDE: [[f64; 7]; 4] = [
 ];
 const BONDS: [(usize, usize, i64); 3] = [(0, 1, 0), (1, 2, 1), (1, 3, 0)];
 
-/// Computes the network by its formulas, one molecule and one arrow at a time, in double precision.
+/// Computes the output of the network by its formulas, one molecule and one directed bond at a time, in
+/// double precision.
 fn by_hand(weights: &[Tensor], atoms: &[[f64; 7]], bonds: &[(usize, usize, i64)]) -> f64 {
     let w = |k: usize| weights[k].to_kind(Kind::Double);
     let linear = |x: &Tensor, k: usize| w(k).matmul(x) + w(k + 1);

@@ -1,6 +1,6 @@
-//! Widths of texts, without a font.
+//! Widths of texts, computed without a font.
 
-/// Widths of the characters from space to `~` in DejaVu Sans, in hundredths of an em.
+/// The widths of the characters from space to `~` in DejaVu Sans, in hundredths of an em.
 const WIDTHS: [u8; 95] = [
     32, 40, 46, 84, 64, 95, 78, 27, 39, 39, 50, 84, 32, 36, 32, 34, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 34, 34, 84,
     84, 84, 53, 100, 68, 69, 70, 77, 63, 58, 77, 75, 29, 29, 66, 56, 86, 75, 79, 60, 79, 69, 63, 61, 73, 68, 99, 69,
@@ -8,7 +8,8 @@ const WIDTHS: [u8; 95] = [
     59, 82, 59, 59, 52, 64, 34, 64, 84,
 ];
 
-/// Returns the width of a text; characters beyond ASCII are taken to be as wide as `o`, except the ellipsis.
+/// Returns the width of a text. Characters beyond ASCII, except the ellipsis, are assumed to be as wide as
+/// `o`.
 pub(crate) fn text_width(text: &str, size: f64) -> f64 {
     let width = |c: char| match c {
         ' '..='~' => WIDTHS[c as usize - 32],
@@ -18,7 +19,7 @@ pub(crate) fn text_width(text: &str, size: f64) -> f64 {
     size * text.chars().map(|c| f64::from(width(c))).sum::<f64>() / 100.0
 }
 
-/// Cuts a text with an ellipsis if it is wider than `width`.
+/// Cuts a text that is wider than `width`, and adds an ellipsis to it.
 pub(crate) fn cut_to_width(text: &str, size: f64, width: f64) -> String {
     if text_width(text, size) <= width {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! A picture as a list of shapes.
+//! Pictures as lists of shapes.
 
 mod legend;
 mod lettering;
@@ -11,31 +11,31 @@ pub(crate) use lettering::{cut_to_width, text_width};
 pub use sheet::PictureSheet;
 pub(crate) use sheet::{CELL, TEXT, draw_title};
 
-/// A point of a canvas: units to the right of and down from the top left corner.
+/// A point of a canvas: x units to the right of its top left corner, and y units below it.
 pub(crate) type Point = (f64, f64);
 
-/// A colour without transparency: red, green and blue.
+/// A colour without transparency: the red, green and blue components.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Colour(pub u8, pub u8, pub u8);
 
 impl Colour {
-    /// Background.
+    /// The colour of the background.
     pub const WHITE: Self = Self(255, 255, 255);
-    /// Colour of lines and texts.
+    /// The colour of lines and texts.
     pub const INK: Self = Self(34, 34, 34);
-    /// Colour of grids and frames.
+    /// The colour of grids and frames.
     pub const FAINT: Self = Self(224, 224, 224);
-    /// Colour of secondary texts.
+    /// The colour of secondary texts.
     pub const GREY: Self = Self(110, 110, 110);
 
-    /// Returns black or white, whichever is easier to read on this colour.
+    /// Returns the text colour, dark or white, that is easier to read on this colour.
     pub(crate) fn text_on(self) -> Self {
         let luminance = 0.299 * f64::from(self.0) + 0.587 * f64::from(self.1) + 0.114 * f64::from(self.2);
         if luminance > 140.0 { Self::INK } else { Self::WHITE }
     }
 }
 
-/// The position of a text's anchor point along the text.
+/// The part of a text that is at the given position.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TextAnchor {
     /// The start of the text.
@@ -49,20 +49,21 @@ pub enum TextAnchor {
 /// A shape on a canvas.
 #[derive(Clone, Debug)]
 pub(crate) enum Shape {
-    /// A line through points, dashed if `dash` gives the length of a dash.
+    /// A line through points. It is dashed if `dash` has the length of a dash.
     Line { points: Vec<Point>, colour: Colour, width: f64, dash: Option<f64> },
-    /// A filled area.
+    /// A filled polygon.
     Area { points: Vec<Point>, colour: Colour },
     /// A filled circle.
     Disc { centre: Point, radius: f64, colour: Colour },
-    /// A text with its middle line through `at`; if `turned`, it is read from bottom to top.
+    /// A text whose middle line goes through `at`. If `turned`, the text runs from bottom to top.
     Text { at: Point, text: String, size: f64, colour: Colour, anchor: TextAnchor, turned: bool },
 }
 
-/// A picture on a white background: lines, areas, discs and texts, written as SVG or PNG. Later shapes cover earlier
-/// ones.
+/// A picture on a white background. It consists of lines, areas, discs and texts, and is written as SVG or
+/// PNG. Later shapes cover earlier ones.
 ///
-/// Points are units to the right of and down from the top left corner. A unit is a pixel at ordinary resolution.
+/// The coordinates of points are units to the right of and below the top left corner. A unit is a pixel at
+/// ordinary resolution.
 ///
 /// ```
 /// use gfn_plot::{TextAnchor, Canvas, Colour};
@@ -83,13 +84,14 @@ pub struct Canvas {
 }
 
 impl Canvas {
-    /// An empty picture.
+    /// Creates an empty picture of this size.
     #[must_use]
     pub fn new(width: f64, height: f64) -> Self {
         Self { width, height, shapes: Vec::new() }
     }
 
-    /// The width of a text in DejaVu Sans, about that of Verdana; `size` is the height of an em.
+    /// Returns the width of a text in DejaVu Sans, in units; Verdana is about as wide. `size` is the height
+    /// of an em.
     #[must_use]
     pub fn text_width(text: &str, size: f64) -> f64 {
         text_width(text, size)
@@ -119,7 +121,7 @@ impl Canvas {
         self.shapes.push(Shape::Text { at, text: text.to_owned(), size, colour, anchor, turned: false });
     }
 
-    /// Adds a text that is read from bottom to top.
+    /// Adds a text that runs from bottom to top.
     pub(crate) fn turned_text(&mut self, at: Point, text: &str, size: f64, anchor: TextAnchor) {
         self.shapes.push(Shape::Text { at, text: text.to_owned(), size, colour: Colour::INK, anchor, turned: true });
     }

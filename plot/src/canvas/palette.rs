@@ -1,8 +1,8 @@
-//! Colours that readers with a colour vision deficiency can tell apart (Okabe and Ito, 2008).
+//! Palettes of colours that readers with a colour vision deficiency can distinguish (Okabe and Ito, 2008).
 
 use crate::Colour;
 
-/// Colours dark enough for a thin line on white, so without yellow.
+/// The colours of lines. Yellow is left out, because a thin yellow line is hard to see on white.
 const LINES: [Colour; 8] = [
     Colour(0, 114, 178),
     Colour(213, 94, 0),
@@ -14,6 +14,7 @@ const LINES: [Colour; 8] = [
     Colour(120, 120, 120),
 ];
 
+/// The fill colours of nodes.
 const NODES: [Colour; 8] = [
     Colour(200, 220, 238),
     Colour(230, 159, 0),
@@ -25,19 +26,19 @@ const NODES: [Colour; 8] = [
     Colour(120, 120, 120),
 ];
 
-/// Returns colour and dashes of curve `k`. Colours repeat after eight curves with other dashes; up to 32
-/// curves differ.
+/// Returns the colour and the dashes of curve `k`. Colours repeat after eight curves, with other dashes. Up
+/// to 32 curves can be told apart.
 pub(crate) fn curve(k: usize) -> (Colour, Option<f64>) {
     (LINES[k % 8], [None, Some(3.0), Some(8.0), Some(1.5)][k / 8 % 4])
 }
 
-/// Returns the fill of a node of class `k`; colours repeat after eight classes.
+/// Returns the fill colour of a node of class `k`. Colours repeat after eight classes.
 pub(crate) fn node(k: usize) -> Colour {
     NODES[k % 8]
 }
 
-/// Returns colour and dashes of an edge of class `k`: black for class 0, then the colours of curves; in turn
-/// solid, long dashes, short dashes.
+/// Returns the colour and the dashes of an edge of class `k`. Class 0 is black, and further classes have the
+/// colours of curves. In turn, lines are solid, have long dashes, and have short dashes.
 pub(crate) fn edge(k: usize) -> (Colour, Option<f64>) {
     let colour = if k == 0 { Colour::INK } else { LINES[(k - 1) % 6] };
     (colour, [None, Some(6.0), Some(2.5)][k % 3])

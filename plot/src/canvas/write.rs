@@ -1,4 +1,4 @@
-//! Output of a canvas as SVG or PNG.
+//! Output of canvases as SVG or PNG.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -8,20 +8,20 @@ use gfn::{Error, Result};
 use super::{Point, Shape};
 use crate::{Canvas, Colour, TextAnchor};
 
-/// The largest width and height of a canvas, in units.
+/// The largest width, and the largest height, of a canvas in units.
 const MAX_SIDE: f64 = 16_000.0;
-/// The height of DejaVu Sans capitals and digits in em, for vertical centring of texts.
+/// The height of capitals and digits in DejaVu Sans, in em; it is used to centre texts vertically.
 const CAPITAL_HEIGHT: f64 = 0.729;
 /// The gap between dashes, relative to a dash's length.
 const DASH_GAP: f64 = 2.0 / 3.0;
 
 impl Canvas {
-    /// Writes the picture as SVG, or with the feature `png` as PNG (two pixels per unit), by the path's extension,
-    /// replacing the file in one step.
+    /// Writes the picture to a file and replaces an existing file in one step. The extension of the path
+    /// selects the format: SVG or, with the feature `png`, PNG with two pixels per unit.
     ///
     /// # Errors
-    /// [`Error::Draw`] for another extension, a picture that is too large, or a size or a shape with a number that
-    /// isn't finite; [`Error::Io`] if the file can't be written.
+    /// [`Error::Draw`] for another extension, for a picture that is too large, and for a size or a shape with
+    /// a number that isn't finite; [`Error::Io`] if the file can't be written.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         let fail = |problem: String| Error::draw(path, problem);
@@ -32,21 +32,23 @@ impl Canvas {
             Some("png") => self.png().map_err(fail)?,
             _ => return Err(fail("unknown extension: expected a path that ends in .svg or .png".to_owned())),
         };
-        // Readers of the path see the old picture or the new one, never a part.
+        // The temporary file makes the replacement atomic: readers of the path see the old picture or the new
+        // one, never a part of one.
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let temporary = path.with_file_name(format!(".{}.{name}", std::process::id()));
         let written = std::fs::write(&temporary, bytes).and_then(|()| std::fs::rename(&temporary, path));
         written.map_err(|source| {
-            // The temporary file may not exist; the first error is the one to report.
+            // Removing the temporary file may fail because it doesn't exist. The first error is the one to
+            // report.
             let _ = std::fs::remove_file(&temporary);
             Error::io(path, source)
         })
     }
 
-    /// The picture as the text of an SVG file.
+    /// Returns the picture as the text of an SVG file.
     ///
     /// # Errors
-    /// [`Error::Draw`] for a picture that is too large, or has a number that isn't finite.
+    /// [`Error::Draw`] for a picture that is too large, or that has a number that isn't finite.
     pub fn to_svg(&self) -> Result<String> {
         self.check().map_err(|problem| Error::draw("a picture", problem))?;
         Ok(self.svg())
@@ -70,7 +72,7 @@ impl Canvas {
     fn svg(&self) -> String {
         let [width, height] = [self.width, self.height].map(|side| side.max(1.0).ceil());
         let shapes: String = self.shapes.iter().map(Shape::svg).collect();
-        // Text widths were computed for DejaVu Sans; Verdana is about as wide.
+        // Text widths are computed for DejaVu Sans. Verdana, the fallback, is about as wide.
         format!(
             "<svg width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
              font-family=\"DejaVu Sans, Verdana, sans-serif\" xmlns=\"http://www.w3.org/2000/svg\">\n\
@@ -86,7 +88,7 @@ impl Canvas {
     #[cfg(feature = "png")]
     fn png(&self) -> std::result::Result<Vec<u8>, String> {
         use resvg::{tiny_skia, usvg};
-        /// The largest area, in square units. A square unit takes 32 bytes of memory.
+        /// The largest area of a PNG, in square units of the canvas. A square unit takes 32 bytes of memory.
         const MAX_AREA: f64 = 1.2e7;
         if self.width * self.height > MAX_AREA {
             let size = format!("{} x {} units", self.width, self.height);
@@ -102,7 +104,7 @@ impl Canvas {
     }
 }
 
-/// Rounds a coordinate to two decimals, to keep files short.
+/// Rounds a coordinate to two decimals, which keeps files short.
 fn round2(x: f64) -> f64 {
     (x * 100.0).round() / 100.0
 }

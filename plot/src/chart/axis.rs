@@ -1,21 +1,21 @@
-//! The axis of a chart: positions of values, and ticks.
+//! The axis of a chart: positions of values, and ticks with labels.
 
 /// The scale of an axis.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Scale {
-    /// Equal differences have equal distances.
+    /// A linear scale: equal differences have equal distances.
     #[default]
     Linear,
-    /// Equal ratios have equal distances; values that aren't positive aren't drawn.
+    /// A logarithmic scale: equal ratios have equal distances. Values that aren't positive aren't drawn.
     Log,
 }
 
 impl Scale {
-    /// Returns the position of a value on this scale; `None` if it can't be shown.
+    /// Returns the coordinate of a value on this scale; `None` if the value can't be shown.
     pub(crate) fn coordinate(self, value: f64) -> Option<f64> {
         match self {
             Self::Linear => value.is_finite().then(|| value.clamp(-f64::MAX / 4.0, f64::MAX / 4.0)),
-            // Below 1e-300 powers of ten are rounded to 0.
+            // Values below 1e-300 are left out, because powers of ten that small are rounded to 0.
             Self::Log => (value.is_finite() && value >= 1e-300).then(|| value.log10()),
         }
     }
@@ -25,14 +25,15 @@ impl Scale {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Axis {
     scale: Scale,
-    /// The range, in the coordinates of the scale.
+    /// The low end of the range, as a coordinate of the scale.
     low: f64,
+    /// The high end of the range, as a coordinate of the scale.
     high: f64,
-    /// `true` if all values are whole numbers, such as counts; then ticks are whole numbers, too.
+    /// `true` if all values are whole numbers, such as counts. Ticks are then at whole numbers, too.
     is_whole: bool,
 }
 
-/// A labelled tick, at a place from 0 (low end of the axis) to 1 (high end).
+/// A labelled tick. Its place is from 0 (the low end of the axis) to 1 (the high end).
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Tick {
     pub(crate) place: f64,
@@ -40,7 +41,7 @@ pub(crate) struct Tick {
 }
 
 impl Axis {
-    /// Builds an axis that includes all values that can be shown, with a margin if `padded`.
+    /// Creates an axis that includes all values that can be shown. The range gets a margin if `padded`.
     pub(crate) fn over(scale: Scale, values: impl Iterator<Item = f64>, padded: bool) -> Self {
         let (mut low, mut high, mut is_whole) = (f64::INFINITY, f64::NEG_INFINITY, true);
         for c in values.filter_map(|value| scale.coordinate(value)) {
@@ -52,7 +53,8 @@ impl Axis {
         // If all values are 0 or 1, they may be shares and not counts. An axis therefore has ticks at whole
         // numbers only if its range is at least 2.
         is_whole &= high - low >= 2.0;
-        // A single value gets a range of its own size, and so does a range too narrow for f64.
+        // If there is a single value, or the range is too narrow for f64, the range becomes proportional to
+        // the size of the value.
         let size = low.abs().max(high.abs());
         if high - low <= 1e-9 * size.max(1e-290) {
             let half = if scale == Scale::Log { 0.5 } else { 0.05 * size.max(1e-290) };
@@ -62,18 +64,18 @@ impl Axis {
         Self { scale, low: low - room, high: high + room, is_whole }
     }
 
-    /// Returns the position of a value, from 0 at the low end to 1 at the high end; `None` if it can't be
-    /// shown.
+    /// Returns the position of a value, from 0 at the low end to 1 at the high end; `None` if the value can't
+    /// be shown.
     pub(crate) fn place(&self, value: f64) -> Option<f64> {
         Some((self.scale.coordinate(value)? - self.low) / self.length())
     }
 
-    /// The length of the range, in the coordinates of the scale.
+    /// Returns the length of the range, in coordinates of the scale.
     pub(crate) fn length(&self) -> f64 {
         self.high - self.low
     }
 
-    /// Returns about six ticks at round values within the range.
+    /// Returns about six labelled ticks at round values within the range.
     pub(crate) fn ticks(&self) -> Vec<Tick> {
         let values: Vec<(f64, String)> = match self.scale {
             Scale::Linear => self.multiples(self.low, self.high),
@@ -90,15 +92,16 @@ impl Axis {
         ticks.filter(|tick| (-1e-9..=1.0 + 1e-9).contains(&tick.place)).collect()
     }
 
-    /// Returns multiples of a round number within a range, with their labels.
+    /// Returns the multiples of a round number within a range, with their labels.
     fn multiples(&self, low: f64, high: f64) -> Vec<(f64, String)> {
-        // The largest of 1, 2 and 5 times a power of ten that divides the range into four to nine pieces.
+        // The step is the largest of 1, 2 and 5 times a power of ten that divides the range into at least
+        // four pieces.
         let rough = (high - low) / 4.0;
         let power = 10f64.powf(rough.log10().floor());
         let factor = [5.0, 2.0].into_iter().find(|factor| factor * power <= rough).unwrap_or(1.0);
         let step = (factor * power).max(if self.is_whole { 1.0 } else { 0.0 });
         let first = (low / step - 1e-9).ceil();
-        // At most ten by the choice of the step; the clamp is for ranges at the limits of f64.
+        // The choice of the step gives at most ten multiples. The clamp is for ranges at the limits of f64.
         let n = ((high / step + 1e-9).floor() - first).clamp(0.0, 20.0) as u32;
         // Adding zero turns -0 into 0.
         let values = (0..=n).map(|i| (first + f64::from(i)) * step + 0.0);
@@ -106,7 +109,7 @@ impl Axis {
     }
 }
 
-/// Formats a value with enough digits to distinguish it from its neighbours, `step` away.
+/// Formats a value with enough digits to distinguish it from the neighbouring ticks, which are `step` away.
 fn label(value: f64, step: f64, largest: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();

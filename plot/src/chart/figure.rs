@@ -1,4 +1,4 @@
-//! Figures: panels of training curves, or of learned against target probabilities.
+//! Figures: panels of curves, dots or heat maps.
 
 use std::path::Path;
 
@@ -12,20 +12,20 @@ use crate::canvas::draw_title;
 /// A named series of points `(x, y)`, such as the loss at each step.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Curve {
-    /// The name in the legend.
+    /// The name of the curve in the legend.
     pub name: String,
-    /// The points, joined in this order. Points that aren't finite leave a gap.
+    /// The points of the curve, which are joined in this order. Points that aren't finite leave a gap.
     pub points: Vec<(f64, f64)>,
 }
 
 impl Curve {
-    /// Builds a curve through these points, possibly none.
+    /// Creates a curve through these points; the list may be empty.
     pub fn new(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         Self { name: name.into(), points: points.into_iter().collect() }
     }
 }
 
-/// Panels side by side, in rows of at most three.
+/// A figure of panels side by side, in rows of at most three.
 ///
 /// ```
 /// use gfn_plot::{Curve, Figure, Panel, Scale};
@@ -47,19 +47,20 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// A figure without panels; an empty title takes no space.
+    /// Creates a figure without panels. An empty title takes no space.
     pub fn new(title: impl Into<String>) -> Self {
         Self { title: title.into(), panels: Vec::new() }
     }
 
-    /// Adds a panel to the right of the last one. Rows have at most three panels; four panels make two rows of two.
+    /// Adds a panel to the right of the last one. Rows have at most three panels; four panels are in two rows
+    /// of two.
     #[must_use]
     pub fn panel(mut self, panel: Panel) -> Self {
         self.panels.push(panel);
         self
     }
 
-    /// Writes the figure as SVG or PNG, by the path's extension (see [`Canvas::write`]).
+    /// Writes the figure as SVG or PNG; the extension of the path selects the format (see [`Canvas::write`]).
     ///
     /// # Errors
     /// [`Error::Draw`](gfn::Error::Draw) for another extension or too many panels; [`Error::Io`](gfn::Error::Io) if the
@@ -68,7 +69,7 @@ impl Figure {
         self.canvas().write(path)
     }
 
-    /// The figure as the text of an SVG file.
+    /// Returns the figure as the text of an SVG file.
     ///
     /// # Errors
     /// [`Error::Draw`](gfn::Error::Draw) for too many panels.

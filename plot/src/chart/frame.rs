@@ -1,4 +1,4 @@
-//! The data area of a panel: its axes, and the conversion of points to lines.
+//! The data area of a panel: its axes, and the conversion of data points to lines.
 
 use super::axis::{Axis, Tick};
 use crate::canvas::{Point, text_width};
@@ -6,10 +6,11 @@ use crate::{Canvas, Colour, TextAnchor};
 
 /// The font size of axes and legends.
 pub(crate) const FONT: f64 = 12.0;
-/// Number of pieces into which a line with many more points is thinned; it looks the same.
+/// The number of pieces into which a line with many points is divided for thinning. The thinned line looks
+/// the same.
 const MAX_PIECES: usize = 1000;
 
-/// The data area of a panel.
+/// The data area of a panel, with its edges on the canvas and its axes.
 pub(crate) struct Frame {
     pub(crate) left: f64,
     pub(crate) right: f64,
@@ -30,7 +31,8 @@ impl Frame {
         self.bottom + y * (self.top - self.bottom)
     }
 
-    /// Shrinks the longer side around its middle, so that both axes have the same scale.
+    /// Shrinks the data area in one direction, around its middle, so that a unit has the same length on both
+    /// axes.
     pub(crate) fn with_equal_scales(self) -> Self {
         let (width, height) = (self.right - self.left, self.bottom - self.top);
         let scale = (width / self.x.length()).min(height / self.y.length());
@@ -62,8 +64,9 @@ impl Frame {
     }
 }
 
-/// Selects the ticks that show their labels (`true`): every one, or every second one, and so on, so that
-/// labels don't touch on an axis of this length. `room` gives the length of a label.
+/// Returns the ticks, each with `true` if its label is shown. The labels of every tick are shown, or of every
+/// second tick and so on, so that labels don't touch on an axis of this length. `room` returns the length
+/// that a label takes.
 pub(crate) fn label_ticks(ticks: Vec<Tick>, length: f64, room: impl Fn(&str) -> f64) -> Vec<(Tick, bool)> {
     let touch = |a: &Tick, b: &Tick| (b.place - a.place) * length < (room(&a.label) + room(&b.label)) / 2.0;
     let fits = |&every: &usize| {
@@ -74,14 +77,15 @@ pub(crate) fn label_ticks(ticks: Vec<Tick>, length: f64, room: impl Fn(&str) -> 
     ticks.into_iter().enumerate().map(|(k, tick)| (tick, k % every == 0)).collect()
 }
 
-/// Splits points into runs without a gap.
+/// Splits a list of points at its gaps (`None`) into runs of points.
 pub(crate) fn split_at_gaps(points: impl Iterator<Item = Option<Point>>) -> Vec<Vec<Point>> {
     let points: Vec<Option<Point>> = points.collect();
     let runs = points.split(Option::is_none).filter(|run| !run.is_empty());
     runs.map(|run| run.iter().flatten().copied().collect()).collect()
 }
 
-/// Thins a line of many points to the lowest and the highest point of each of many pieces, and both ends.
+/// Thins a line of many points. It keeps both ends, and the lowest and the highest point of each of many
+/// pieces.
 pub(crate) fn thin(points: Vec<Point>) -> Vec<Point> {
     let n = points.len();
     if n <= 2 * MAX_PIECES {

@@ -1,4 +1,4 @@
-//! Heat maps: tables of numbers as coloured cells.
+//! Heat maps: tables of numbers, drawn as coloured cells.
 
 use super::axis::{Axis, Scale};
 use super::frame::{FONT, label_ticks};
@@ -6,33 +6,34 @@ use super::panel::{HEIGHT, WIDTH};
 use crate::canvas::{Point, cut_to_width, text_width};
 use crate::{Canvas, Colour, TextAnchor};
 
-/// Colours from low to high, perceptually uniform and readable with a colour vision deficiency (after
-/// matplotlib's viridis).
+/// The colours of the scale, from low to high (after matplotlib's viridis). They are perceptually uniform,
+/// and readable with a colour vision deficiency.
 const COLOURS: [Colour; 5] =
     [Colour(68, 1, 84), Colour(59, 82, 139), Colour(33, 145, 140), Colour(94, 201, 98), Colour(253, 231, 37)];
-/// Number of steps of the colour bar.
+/// The number of steps in the colour bar.
 const BAR_STEPS: usize = 48;
-/// The largest space for row names.
+/// The largest width of the space for row names, in units of the canvas.
 const MAX_BESIDE: f64 = 90.0;
-/// The largest space for column names.
+/// The largest height of the space for column names, in units of the canvas.
 const MAX_BELOW: f64 = 80.0;
-/// The smallest readable font size.
+/// The smallest readable font size, in units of the canvas.
 const MIN_FONT: f64 = 6.0;
 
-/// The cells of a table, row by row from the bottom, coloured from 0 to `max`.
+/// A table of numbers, listed row by row from the bottom, whose cells are coloured from 0 to `max`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HeatMap {
     pub(crate) columns: usize,
     pub(crate) values: Vec<f64>,
     pub(crate) max: f64,
-    /// Names of the rows, from the bottom, and of the columns.
+    /// The names of the rows, from the bottom.
     pub(crate) row_names: Vec<String>,
+    /// The names of the columns, from the left.
     pub(crate) column_names: Vec<String>,
-    /// Label of the colour bar; may be empty.
+    /// The label of the colour bar; may be empty.
     pub(crate) unit: String,
 }
 
-/// Returns the colour for a share of the scale, clamped to 0 and 1.
+/// Returns the colour for a share of the scale's maximum, clamped to the range from 0 to 1.
 fn colour(share: f64) -> Colour {
     let place = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 } * (COLOURS.len() - 1) as f64;
     let k = (place as usize).min(COLOURS.len() - 2);
@@ -41,14 +42,15 @@ fn colour(share: f64) -> Colour {
     Colour(mix(a.0, b.0), mix(a.1, b.1), mix(a.2, b.2))
 }
 
-/// Draws a cell half a unit larger than its size, so that there is no gap between neighbours.
+/// Draws a cell. It is half a unit larger than its size, so that no gap is visible between neighbours.
 fn draw_cell(canvas: &mut Canvas, at: Point, width: f64, height: f64, colour: Colour) {
     let (right, bottom) = (at.0 + width + 0.5, at.1 + height + 0.5);
     canvas.area(vec![at, (right, at.1), (right, bottom), (at.0, bottom)], colour);
 }
 
 impl HeatMap {
-    /// Draws the cells as squares in the middle of a panel, with names around them and the colour bar to the right.
+    /// Draws the cells as squares in the middle of a panel, with names around them and the colour bar to
+    /// their right.
     pub(crate) fn draw(&self, canvas: &mut Canvas, x_label: &str, y_label: &str) {
         let columns = self.columns.max(1);
         let rows = self.values.len().div_ceil(columns).max(1);
@@ -152,7 +154,8 @@ mod tests {
                 TextAnchor::Middle => 0.5,
                 TextAnchor::Right => 1.0,
             };
-            // Turned texts are read upwards.
+            // A turned text extends upwards from its start, so its position along the text is the y
+            // coordinate.
             let (along, limit, start) = if *turned {
                 (at.1, HEIGHT, at.1 - (1.0 - before) * length)
             } else {
@@ -161,7 +164,8 @@ mod tests {
             assert!(start >= 0.0 && start + length <= limit, "{text} at {along}");
             texts += 1;
         }
-        // Rows, columns, two axis labels, the unit, and six ticks of the colour bar.
+        // The texts are the names of rows and columns, two axis labels, the colour bar's label, and six of
+        // its ticks.
         assert_eq!(texts, 11 + 11 + 2 + 1 + 6);
     }
 

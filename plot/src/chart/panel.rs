@@ -1,4 +1,4 @@
-//! Panels of a figure: curves or dots over a pair of axes.
+//! Panels of a figure: curves, dots or a heat map over a pair of axes.
 
 use super::axis::Axis;
 use super::frame::{FONT, Frame, split_at_gaps, thin};
@@ -7,14 +7,17 @@ use super::{Curve, Scale};
 use crate::canvas::{LegendEntry, cut_to_width, draw_legend, palette, text_width};
 use crate::{Canvas, Colour, TextAnchor};
 
-/// The size of a panel, in units.
+/// The width of a panel, in units of the canvas.
 pub(crate) const WIDTH: f64 = 440.0;
+/// The height of a panel, in units of the canvas.
 pub(crate) const HEIGHT: f64 = 310.0;
+/// The font size of a panel's title.
 const TITLE: f64 = 15.0;
+/// The height of the legend's row.
 const LEGEND_ROW: f64 = 17.0;
-/// Above this number dots are drawn small, so that they don't hide each other.
+/// The number of dots above which dots are drawn small, so that they don't hide each other.
 const MANY_DOTS: usize = 400;
-/// Dashes of reference lines.
+/// The length of the dashes in reference lines.
 const GUIDE: Option<f64> = Some(6.0);
 
 /// A panel of a [`Figure`](super::Figure): curves, dots or a heat map.
@@ -25,36 +28,37 @@ pub struct Panel {
     y_label: String,
     x_scale: Scale,
     y_scale: Scale,
-    /// `true` to draw points instead of lines.
+    /// `true` to draw a dot at each point instead of lines.
     dots: bool,
     curves: Vec<Curve>,
-    /// A horizontal line and its name in the legend.
+    /// The height of a horizontal line, and its name in the legend.
     reference: Option<(f64, String)>,
     diagonal: bool,
-    /// `true` if both axes have the same scale.
+    /// `true` if a unit has the same length on both axes.
     equal_aspect: bool,
-    /// Thin lines under the data.
+    /// Thin lines that are drawn under the data.
     outlines: Vec<Vec<(f64, f64)>>,
-    /// A heat map instead of axes and curves.
+    /// The heat map that is drawn instead of axes and curves.
     heat_map: Option<HeatMap>,
 }
 
 impl Panel {
-    /// A panel of curves with linear axes; it has no curves yet.
+    /// Creates a panel with linear axes and without curves.
     pub fn new(title: impl Into<String>) -> Self {
         Self { title: title.into(), x_label: "step".to_owned(), ..Self::default() }
     }
 
-    /// Builds a heat map panel from a table of numbers: `columns` to a row, the first row at the bottom,
-    /// coloured from 0 to `max`. Use the same `max` for panels that are to be compared. Rows and columns are
-    /// described by [`labels`](Self::labels) and [`names`](Self::names).
+    /// Creates a heat map from a table of numbers. `values` are listed row by row, with `columns` numbers in
+    /// each row, beginning with the bottom row. They are coloured from 0 to `max`; use the same `max` for
+    /// panels that are to be compared. [`labels`](Self::labels) sets the labels of the axes, and
+    /// [`names`](Self::names) the names of rows and columns.
     pub fn heat_map(title: impl Into<String>, columns: usize, values: impl IntoIterator<Item = f64>, max: f64) -> Self {
         let heat_map = HeatMap { columns, values: values.into_iter().collect(), max, ..HeatMap::default() };
         Self { title: title.into(), heat_map: Some(heat_map), ..Self::default() }
     }
 
-    /// Sets the names of a heat map's rows, from the bottom, and of its columns. They are left out if cells are too
-    /// small for text.
+    /// Sets the names of a heat map's rows, from the bottom, and of its columns. Names aren't drawn if the
+    /// cells are too small for text.
     #[must_use]
     pub fn names(mut self, rows: impl IntoIterator<Item = String>, columns: impl IntoIterator<Item = String>) -> Self {
         if let Some(heat_map) = &mut self.heat_map {
@@ -64,7 +68,7 @@ impl Panel {
         self
     }
 
-    /// Labels a heat map's colour bar, for example with `probability`.
+    /// Sets the label of a heat map's colour bar, for example `probability`.
     #[must_use]
     pub fn colour_label(mut self, text: impl Into<String>) -> Self {
         if let Some(heat_map) = &mut self.heat_map {
@@ -73,7 +77,7 @@ impl Panel {
         self
     }
 
-    /// A panel with one dot per point.
+    /// Creates a panel with one dot for each point.
     pub fn scatter(title: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         Self { title: title.into(), dots: true, ..Self::default() }.curve(Curve::new("points", points))
     }
@@ -85,16 +89,16 @@ impl Panel {
         self
     }
 
-    /// Gives both axes the same scale, so that circles in a plane look like circles.
+    /// Gives a unit the same length on both axes, so that circles in a plane look like circles.
     #[must_use]
     pub fn equal_aspect(mut self) -> Self {
         self.equal_aspect = true;
         self
     }
 
-    /// Builds a panel with one dot per object: the target probability on x, the learned one on y, both on log
-    /// axes, in a square with the line of equality. Objects of probability 0 can't be shown; the title gives
-    /// their number.
+    /// Creates a panel with one dot per object. The x axis is the target probability and the y axis the
+    /// learned one. Both axes are logarithmic and form a square with the line of equality. Objects with a
+    /// probability of 0 can't be shown; their number is added to the title.
     pub fn learned_against_target(
         title: impl Into<String>,
         target_and_learned: impl IntoIterator<Item = (f64, f64)>,
@@ -110,7 +114,7 @@ impl Panel {
         Self { diagonal: true, x_scale: Scale::Log, y_scale: Scale::Log, equal_aspect: true, ..panel }
     }
 
-    /// Sets the labels of the axes (default: `step` and nothing).
+    /// Sets the labels of the axes. The default is `step` for the x axis and no label for the y axis.
     #[must_use]
     pub fn labels(mut self, x: impl Into<String>, y: impl Into<String>) -> Self {
         self.x_label = x.into();
@@ -125,7 +129,8 @@ impl Panel {
         self
     }
 
-    /// Adds a curve. Colours repeat after eight, then dashed: up to 32 curves differ.
+    /// Adds a curve. Colours repeat after eight curves, with other dashes, so that up to 32 curves can be
+    /// told apart.
     #[must_use]
     pub fn curve(mut self, curve: Curve) -> Self {
         self.curves.push(curve);
@@ -158,10 +163,10 @@ impl Panel {
         canvas
     }
 
-    /// Computes the data area, which starts `top` units below the panel's upper edge.
+    /// Computes the data area of the panel. It starts `top` units below the panel's upper edge.
     fn frame(&self, top: f64) -> Frame {
         let points = self.curves.iter().flat_map(|curve| &curve.points).chain(self.outlines.iter().flatten());
-        // A point that one axis can't show must not extend the other axis.
+        // A point that one axis can't show must not extend the range of the other axis.
         let shown: Vec<_> = points.filter(|p| shows(self.x_scale, p.0) && shows(self.y_scale, p.1)).collect();
         let (xs, ys) = (shown.iter().map(|p| p.0), shown.iter().map(|p| p.1));
         let (x, y) = if self.diagonal {
@@ -195,20 +200,20 @@ impl Panel {
             }
             for piece in split_at_gaps(points) {
                 match piece[..] {
-                    // A line through a single point would be invisible.
+                    // A line through a single point would be invisible, so a dot is drawn.
                     [at] => canvas.disc(at, 1.5, colour),
                     _ => canvas.dashed_line(thin(piece), colour, 1.5, dash),
                 }
             }
         }
-        // Drawn last, because curves are compared with it.
+        // The reference line is drawn last, so that no curve hides it.
         if let Some(y) = self.reference.as_ref().and_then(|(value, _)| frame.y.place(*value)) {
             let height = frame.height(y);
             canvas.dashed_line(vec![(frame.left, height), (frame.right, height)], Colour::INK, 1.5, GUIDE);
         }
     }
 
-    /// Returns the entries of the legend; none if there is only one series.
+    /// Returns the entries of the legend. There are none if the panel has only one curve, or dots.
     fn legend(&self) -> Vec<LegendEntry<'_>> {
         let mut entries = Vec::new();
         if !self.dots && (self.curves.len() > 1 || self.reference.is_some()) {
@@ -228,7 +233,7 @@ fn shows(scale: Scale, value: f64) -> bool {
     scale.coordinate(value).is_some()
 }
 
-/// Returns the width of an axis's widest label.
+/// Returns the width of the widest tick label of an axis.
 fn widest(axis: &Axis) -> f64 {
     axis.ticks().iter().map(|tick| text_width(&tick.label, FONT)).fold(0.0, f64::max)
 }
@@ -238,7 +243,7 @@ mod tests {
     use super::*;
     use crate::canvas::Shape;
 
-    /// Returns the dashes of each curve that a panel draws in this colour.
+    /// Returns the dashes of all curves that a panel draws in this colour.
     fn dashes(canvas: &Canvas, colour: Colour) -> Vec<Option<f64>> {
         let lines = canvas.shapes.iter().filter_map(|shape| match shape {
             Shape::Line { colour: of, dash, width, .. } if *of == colour && *width == 1.5 => Some(*dash),
@@ -255,7 +260,7 @@ mod tests {
         assert_eq!(dashes(&canvas, palette::curve(7).0), [None, Some(3.0)]);
     }
 
-    /// The line of equality is at 45 degrees.
+    /// Tests that the line of equality is at 45 degrees.
     #[test]
     fn the_diagonal_is_one_of_a_square() {
         let canvas = Panel::learned_against_target("rings", [(1e-6, 2e-3), (0.3, 0.1)]).canvas();

@@ -7,22 +7,23 @@ use super::layout::{Layout, places};
 use crate::canvas::{CELL, Point, TEXT, palette, text_width};
 use crate::{Canvas, Colour, TextAnchor};
 
-/// The margin between the layout's square and the edge of the picture, for nodes and their names.
+/// The margin between the square of the layout and the edge of the picture. It has room for nodes and their
+/// names.
 const MARGIN: f64 = 30.0;
-/// Font size of names below nodes.
+/// The font size of names below nodes.
 const NAME_SIZE: f64 = 10.0;
 
 /// The labels of a drawn graph's nodes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum NodeLabels {
-    /// No labels, for nodes without identity.
+    /// No labels, for graphs whose nodes aren't distinguished.
     None,
-    /// The number of the node.
+    /// The index of each node.
     #[default]
     Index,
-    /// A name for each node, such as the variables of a Bayesian network; its number if the list is too
-    /// short.
+    /// A name for each node, such as the variables of a Bayesian network. Nodes behind the end of the list
+    /// get their index.
     Names(Vec<String>),
 }
 
@@ -37,11 +38,11 @@ impl NodeLabels {
     }
 }
 
-/// The settings of a drawn graph; [`draw`](Self::draw) makes the picture.
+/// The settings of a graph's drawing; [`draw`](Self::draw) makes the picture.
 ///
-/// Nodes are coloured by class. Directed edges have arrow heads, and two edges between the same nodes lie side by side.
-/// Edges of class 0 are black; other classes differ in colour and, in turn, are dashed, dotted and solid. Colours
-/// repeat after eight node classes and six edge classes.
+/// Nodes are coloured by class. Directed edges have arrow heads, and two opposite edges between the same
+/// nodes lie side by side. Edges of class 0 are black. Edges of other classes have other colours, and their
+/// lines are in turn dashed, dotted and solid. Colours repeat after eight node classes and six edge classes.
 ///
 /// ```
 /// use gfn::graph::GraphFormat;
@@ -60,9 +61,10 @@ impl NodeLabels {
 pub struct GraphDrawing {
     /// The layout of nodes (default: [`Layout::Force`]).
     pub layout: Layout,
-    /// The labels of nodes (default: their numbers).
+    /// The labels of nodes (default: their indices).
     pub labels: NodeLabels,
-    /// The width and height of the picture in units (default: 190). Large graphs with names need more space.
+    /// The width and height of the picture in units of the canvas (default: 190). Large graphs with names
+    /// need more space.
     pub side: f64,
 }
 
@@ -85,7 +87,7 @@ impl GraphDrawing {
         let places = places(self.layout, graph).into_iter().map(|p| (on_canvas(p.0), on_canvas(p.1)));
         let places: Vec<Point> = places.collect();
         let gaps = places.iter().enumerate().flat_map(|(i, p)| places[..i].iter().map(|q| distance(*p, *q)));
-        // Proportional to the distance between the two nearest nodes.
+        // The radius of nodes is proportional to the distance between the two nearest nodes.
         let radius = (0.28 * gaps.fold(f64::INFINITY, f64::min)).clamp(3.5, 12.0);
         let width = match graph.n_edges() {
             0..=24 => 1.4,

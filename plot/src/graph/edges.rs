@@ -1,4 +1,4 @@
-//! Lines of a graph's edges.
+//! Lines that draw a graph's edges.
 
 use crate::Canvas;
 use crate::canvas::{Point, palette};
@@ -11,21 +11,21 @@ pub(crate) fn distance(p: Point, q: Point) -> f64 {
 pub(crate) struct EdgeLine {
     pub(crate) from: Point,
     pub(crate) to: Point,
-    /// Distance of the line to the left of the nodes' centres, as seen from `from`, to keep clear of the
-    /// opposite edge.
+    /// The distance of the line to the left of the straight line between the nodes' centres, as seen from
+    /// `from`. It keeps the line clear of the opposite edge.
     pub(crate) shift: f64,
 }
 
 impl EdgeLine {
-    /// Returns the point at a distance from the start.
+    /// Returns the point of the line at the distance `way` from its start.
     fn at(&self, way: f64) -> Point {
         let length = distance(self.from, self.to).max(1e-9);
         let along = ((self.to.0 - self.from.0) / length, (self.to.1 - self.from.1) / length);
         (self.from.0 + way * along.0 + self.shift * along.1, self.from.1 + way * along.1 - self.shift * along.0)
     }
 
-    /// Draws the edge between nodes of this radius, with an arrow head if `directed`. Nodes are drawn later,
-    /// over its ends.
+    /// Draws the edge between nodes of this radius, with an arrow head if `directed`. The nodes are drawn
+    /// later and cover the ends of the line.
     pub(crate) fn draw(&self, canvas: &mut Canvas, radius: f64, class: usize, width: f64, directed: bool) {
         let (colour, dash) = palette::edge(class);
         let length = distance(self.from, self.to);
@@ -34,7 +34,7 @@ impl EdgeLine {
             canvas.dashed_line(vec![self.at(0.0), self.at(length)], colour, width, dash);
             return;
         }
-        // An arrow head takes at most half of the visible edge.
+        // The length of an arrow head is at most half of the visible part of the edge.
         let head = (0.75 * radius).clamp(4.5, 8.0).min(0.5 * (length - 2.0 * rim)).max(2.0);
         let tip = length - (rim * rim - self.shift * self.shift).max(0.0).sqrt();
         let wide = 0.42 * head;

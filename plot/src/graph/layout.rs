@@ -1,4 +1,4 @@
-//! Layouts: positions of a graph's nodes.
+//! Layouts of graphs: positions of the nodes in a drawing.
 
 use gfn::Rng;
 use gfn::graph::GraphState;
@@ -6,25 +6,26 @@ use gfn::graph::GraphState;
 use super::edges::distance;
 use crate::canvas::Point;
 
-/// The layout of a drawn graph.
+/// The method that places the nodes of a drawn graph.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Layout {
-    /// Nodes on a circle, clockwise from the top in the order of their numbers, so that a node is at the same
-    /// place in every cell.
+    /// Nodes are on a circle, clockwise from the top in the order of their indices. A node is therefore at
+    /// the same position in every picture of a sheet.
     Circle,
     /// Distances in the picture approximate distances in the graph (stress majorisation; Gansner, Koren and
-    /// North 2004), the best of several starts. Meant for small graphs (up to about 30 nodes); deterministic.
+    /// North 2004). The best result of several starts is used, and is the same in every run. This layout is
+    /// meant for small graphs (up to about 30 nodes).
     #[default]
     Force,
 }
 
-/// Returns positions of the nodes within the square from -1 to 1, around the origin.
+/// Returns the positions of the nodes within the square from -1 to 1 in both coordinates.
 pub(crate) fn places(layout: Layout, graph: &GraphState) -> Vec<Point> {
     let n = graph.n_nodes();
     match layout {
         _ if n == 1 => vec![(0.0, 0.0)],
         Layout::Circle => circle(n),
-        // Two nodes are placed side by side, not at opposite ends.
+        // Two nodes are placed side by side, at half the distance that they would have on the circle.
         Layout::Force if n < 3 => circle(n).into_iter().map(|p| (0.5 * p.1, 0.5 * p.0)).collect(),
         Layout::Force => force(graph),
     }
@@ -45,7 +46,7 @@ fn force(graph: &GraphState) -> Vec<Point> {
             (1..n).rev().for_each(|i| places.swap(i, rng.below(i + 1)));
         }
         for place in &mut places {
-            // Avoids the symmetric position, which can be a stationary point.
+            // A random shift avoids the symmetric position, which can be a stationary point.
             *place = (place.0 + 0.05 * rng.normal(), place.1 + 0.05 * rng.normal());
         }
         (0..150).for_each(|_| majorise(&mut places, &distances));
@@ -55,9 +56,9 @@ fn force(graph: &GraphState) -> Vec<Point> {
     centre_and_scale(best.map(|(_, places)| places).unwrap_or_default())
 }
 
-/// Returns the number of edges between each two nodes, in either direction. Unconnected nodes get a distance
-/// a little above the width of a small component, so that components are separate without making each other
-/// small.
+/// Returns the number of edges on the shortest path between every two nodes, in either direction. Unconnected
+/// nodes get a distance a little above the width of a small component. Components are therefore drawn apart,
+/// but not so far apart that each becomes small.
 fn distances(graph: &GraphState) -> Vec<Vec<f64>> {
     let n = graph.n_nodes();
     let mut out = vec![vec![f64::INFINITY; n]; n];
@@ -77,8 +78,8 @@ fn distances(graph: &GraphState) -> Vec<Vec<f64>> {
     out
 }
 
-/// Makes one round of stress majorisation (Gansner, Koren and North 2004) with weights 1 / distance^2: each
-/// node moves to the mean of the positions that the other nodes imply.
+/// Does one round of stress majorisation (Gansner, Koren and North 2004) with weights 1 / distance^2. Each
+/// node moves to the weighted mean of the positions that its distances to the other nodes imply.
 fn majorise(places: &mut [Point], distances: &[Vec<f64>]) {
     for i in 0..places.len() {
         let (x, y) = places[i];
@@ -98,7 +99,8 @@ fn majorise(places: &mut [Point], distances: &[Vec<f64>]) {
     }
 }
 
-/// Returns the stress: how far distances in the picture are from those in the graph.
+/// Returns the stress: the sum of squared relative differences between distances in the picture and in the
+/// graph.
 fn stress(places: &[Point], distances: &[Vec<f64>]) -> f64 {
     let mut stress = 0.0;
     for (i, &p) in places.iter().enumerate() {
@@ -109,7 +111,7 @@ fn stress(places: &[Point], distances: &[Vec<f64>]) -> f64 {
     stress
 }
 
-/// Moves and scales positions, by the same factor in both directions, to fill the square from -1 to 1.
+/// Moves and scales positions to fill the square from -1 to 1. The scale is the same in both directions.
 fn centre_and_scale(places: Vec<Point>) -> Vec<Point> {
     let range = |coordinate: fn(&Point) -> f64| {
         places.iter().map(coordinate).fold((f64::INFINITY, f64::NEG_INFINITY), |r, x| (r.0.min(x), r.1.max(x)))

@@ -10,11 +10,10 @@ use crate::{AtomSpec, Bond, BondOrder, Element, Molecule};
 
 /// Translates between graphs of a [`MoleculeEnv`](super::MoleculeEnv) and molecules; cheap to clone.
 ///
-/// - Nodes: the class is the index of the element in the configuration. The attributes are, if the
-///   configuration has any, the charge (its index among [`charges`](MoleculeCodec::charges)) and the number
-///   of valences above the smallest, in this order.
-/// - Edges: one attribute, 0 for a single, 1 for a double and 2 for a triple bond.
-/// - Scaffold: its atoms come first and have classes of their own
+/// - Nodes: the class is the index of the element in the configuration. The attributes, if the configuration
+/// allows any, are the charge (its index among [`charges`](MoleculeCodec::charges)) and the number of steps
+/// from the smallest valence that fits to the atom's valence, in this order.
+/// - Scaffold: its atoms come first and have separate classes
 ///   ([`class_names`](MoleculeCodec::class_names)); its aromatic bonds have the attribute 3.
 /// - [Stereochemistry](MoleculeConfig::stereo): a mark is 3 nodes (12 at a centre with four heavy neighbours,
 ///   2 at a double bond) of the next two classes, with edges of classes 1 to 4.
@@ -25,7 +24,7 @@ pub struct MoleculeCodec(Arc<Rules>);
 #[derive(Debug)]
 pub(super) struct Rules {
     pub(super) config: MoleculeConfig,
-    /// Distinct charges, 0 first.
+    /// The distinct charges of the configuration, 0 first.
     charges: Vec<i8>,
     pub(super) scaffold: Option<Fixed>,
 }
@@ -55,20 +54,21 @@ impl MoleculeCodec {
         &self.0
     }
 
-    /// The configuration that the codec was created from.
+    /// Returns the configuration that the codec was created from.
     #[must_use]
     pub fn config(&self) -> &MoleculeConfig {
         &self.0.config
     }
 
-    /// The charges that an atom can have, by the value of its attribute; 0 is first.
+    /// Returns the charges that an atom can have, in the order of the attribute's values; 0 is first.
     #[must_use]
     pub fn charges(&self) -> &[i8] {
         &self.0.charges
     }
 
-    /// Returns the names of the node classes: the elements, then each kind of scaffold atoms, or the two
-    /// kinds of nodes for marks of stereochemistry.
+    /// Returns the names of the node classes: the elements, then the kinds of scaffold atoms, then the two
+    /// kinds of nodes for marks of stereochemistry. The last two groups are absent if the configuration
+    /// doesn't use them.
     #[must_use]
     pub fn class_names(&self) -> Vec<String> {
         let elements = self.0.config.elements.iter().map(|element| element.symbol().to_owned());
@@ -93,8 +93,8 @@ impl MoleculeCodec {
         Ok(Molecule::new(&rules.config.table, &rules.specs(graph)?, &bonds)?)
     }
 
-    /// Converts this Kekule form of a molecule into a state. Its nodes are in the order of the atoms,
-    /// followed by the nodes of marks.
+    /// Converts this Kekule form of a molecule into a state. The nodes of the state are in the order of the
+    /// molecule's atoms, followed by the nodes of marks.
     ///
     /// # Errors
     /// [`Error::Config`] for a molecule outside of the environment's settings, and for marks of
@@ -145,20 +145,20 @@ impl MoleculeCodec {
     }
 }
 
-/// Returns the edge of a bond with this attribute (0 for a single bond).
+/// Returns the edge for a bond with this attribute (0 for a single bond).
 pub(super) fn bond_edge(attribute: u8) -> Edge {
     let mut edge = Edge::default();
     edge.attributes.set(0, attribute);
     edge
 }
 
-/// Returns the attribute of the bond between two atoms.
+/// Returns the attribute of the bond between two atoms (0 for a single bond).
 pub(super) fn bond_attribute(graph: &GraphState, a: u32, b: u32) -> u8 {
     graph.edge(a, b).unwrap_or_default().attributes.get(0)
 }
 
 impl Rules {
-    /// Returns the element and the charge of an atom.
+    /// Returns the element and the charge of an atom in this state.
     pub(super) fn element(&self, state: AtomState) -> (Element, i8) {
         match self.scaffold.as_ref().and_then(|scaffold| scaffold.atom(state)) {
             Some(atom) => (atom.element, atom.charge),
@@ -172,7 +172,8 @@ impl Rules {
         fixed.unwrap_or_else(|| BondOrder::from_attribute(bond_attribute(graph, a, b)))
     }
 
-    /// Returns the atoms of a graph without marks; an error if it isn't a molecule.
+    /// Returns the specifications of the atoms of a graph without marks; an error if the graph isn't a
+    /// molecule.
     pub(super) fn specs(&self, graph: &GraphState) -> Result<Vec<AtomSpec>> {
         let spec = |(node, state): (Node, AtomState)| {
             let Some(valence) = self.valence(state) else {
@@ -234,8 +235,8 @@ impl Rules {
         (self.charges.len() > 1).then_some(0)
     }
 
-    /// Returns the index of the node attribute that holds the valence above the smallest; `None` if there is
-    /// none.
+    /// Returns the index of the node attribute that raises the valence above the smallest one; `None` if
+    /// atoms don't have this attribute.
     pub(super) fn step_place(&self) -> Option<usize> {
         (self.config.extra_valences > 0).then_some(usize::from(self.charges.len() > 1))
     }
@@ -247,7 +248,7 @@ impl Rules {
         charges.into_iter().chain(steps).collect()
     }
 
-    /// Returns the state of each atom, in one pass over the bonds.
+    /// Returns the state of each atom, computed in one pass over the bonds.
     pub(super) fn atoms(&self, graph: &GraphState) -> Vec<AtomState> {
         let mut atoms: Vec<AtomState> = graph
             .nodes()
@@ -269,7 +270,7 @@ impl Rules {
         atoms
     }
 
-    /// Returns the valence that an atom is filled up to with hydrogens; `None` if its bonds exceed its
+    /// Returns the valence up to which hydrogens fill an atom; `None` if the atom's bonds exceed its
     /// valences.
     pub(super) fn valence(&self, atom: AtomState) -> Option<u8> {
         if let Some(valence) = self.scaffold.as_ref().and_then(|scaffold| scaffold.valence(atom)) {
@@ -280,17 +281,17 @@ impl Rules {
         valences.get(smallest + atom.step).copied()
     }
 
-    /// Returns `true` if an atom has room for `more` bond orders.
+    /// Returns `true` if the sum of an atom's bond orders can grow by `more`.
     pub(super) fn has_room(&self, atom: AtomState, more: u8) -> bool {
         self.valence(AtomState { bonds: atom.bonds + more, ..atom }).is_some()
     }
 
-    /// Returns `true` if an atom of this class, without attributes, can have a bond.
+    /// Returns `true` if an atom of this class, before its attributes are set, can have a bond.
     pub(super) fn attaches(&self, class: usize) -> bool {
         self.valence(AtomState { class, charge: 0, step: 0, bonds: 1 }).is_some()
     }
 
-    /// Returns `true` if an attribute of an atom could be set to this value.
+    /// Returns `true` if the node attribute `place` of an atom can have this value.
     pub(super) fn permits(&self, atom: AtomState, place: usize, value: usize) -> bool {
         if atom.class >= self.config.elements.len() {
             return false;
@@ -303,7 +304,7 @@ impl Rules {
         self.valence(changed).is_some()
     }
 
-    /// Returns `true` if the number and sizes of rings are within the limits.
+    /// Returns `true` if the number and the sizes of the rings are within the configuration's limits.
     pub(super) fn rings_within(&self, graph: &GraphState) -> bool {
         let rings = (graph.n_edges() + usize::from(graph.n_nodes() > 0)).saturating_sub(graph.n_nodes());
         let few = self.config.max_rings.is_none_or(|most| rings <= most);

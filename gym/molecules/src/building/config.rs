@@ -22,42 +22,43 @@ use crate::{BondOrder, Element, ValenceTable};
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MoleculeConfig {
-    /// Elements of new atoms, in the order of their node classes; C, N, O, F, P, S, Cl and Br by default.
+    /// The elements of new atoms, in the order of their node classes; C, N, O, F, P, S, Cl and Br by default.
     pub elements: Vec<Element>,
-    /// Valences by element and charge; RDKit's by default.
+    /// The valences that atoms can have, by element and charge; RDKit's valences by default.
     pub table: ValenceTable,
-    /// Charges that atoms can be set to, each listed once; N+ and O- by default.
+    /// The charges that atoms can be set to, each listed once; N+ and O- by default.
     pub charges: Vec<(Element, i8)>,
-    /// The number of valences above the smallest possible valence that an atom may be set to, filled with
-    /// hydrogens: 1 allows, for example, both hydrogens of `C[PH2]=O`. With 0, the default, atoms are filled
-    /// up to the smallest valence only.
+    /// The number of steps by which an atom's valence may be raised above the smallest valence that fits its
+    /// bonds; hydrogens fill the raised valence. For example, 1 allows `C[PH2]=O`, whose phosphorus has
+    /// valence 5 instead of 3. With 0, the default, atoms have the smallest valence that fits.
     pub extra_valences: u8,
-    /// The highest bond order; triple by default.
+    /// The highest bond order; triple bonds are allowed by default.
     pub max_order: BondOrder,
-    /// The largest number of heavy atoms.
+    /// The largest number of heavy atoms, including the atoms of a scaffold.
     pub max_atoms: usize,
-    /// The largest number of independent rings; `None` (the default) for no limit.
+    /// The largest number of independent rings; `None` (the default) means no limit.
     pub max_rings: Option<usize>,
-    /// The largest number of atoms of a ring in a smallest set of rings; `None` (the default) for no limit.
+    /// The largest number of atoms of each ring in a smallest set of rings; `None` (the default) means no
+    /// limit.
     pub max_ring_size: Option<usize>,
     /// `true` if states have marks of stereochemistry, so that each finished state is one stereoisomer. With
     /// `false`, the default, a molecule stands for all of its stereoisomers.
     pub stereo: bool,
-    /// `true` (the default) if training corrects for symmetry.
+    /// `true` (the default) if training corrects for the symmetry of graphs.
     pub corrects_symmetry: bool,
-    /// The molecule that growth starts from, and the atoms that something may be attached to (each atom as
-    /// often as it is a stem); `None` (the default) to start from the empty graph. Its atoms and bonds stay,
-    /// and no ring is closed over them.
+    /// The molecule that growth starts from, and the atoms that can be attached to (an atom is listed as a
+    /// stem once for each attachment). With `None` (the default), growth starts from the empty graph. The
+    /// scaffold's atoms and bonds stay, and no ring is closed through them.
     pub scaffold: Option<Fragment>,
-    /// The identity of the scaffold's atoms: equal if a symmetry of the scaffold exchanges them (the
-    /// default), or all distinguishable.
+    /// The identity of the scaffold's atoms. By default, atoms are equal if a symmetry of the scaffold
+    /// exchanges them; the alternative is that all atoms are distinguishable.
     pub scaffold_atoms: Scaffold,
 }
 
 impl MoleculeConfig {
-    /// Creates the default settings for at most `max_atoms` heavy atoms: C, N, O, F, P, S, Cl and Br with
-    /// their usual valences, N+ and O-, bonds up to triple bonds, any rings, no stereochemistry; training
-    /// corrects for symmetry.
+    /// Creates the default settings for at most `max_atoms` heavy atoms. They allow C, N, O, F, P, S, Cl and
+    /// Br with their usual valences, N+ and O-, single to triple bonds, and any rings. States have no
+    /// stereochemistry, and training corrects for symmetry.
     #[must_use]
     pub fn new(max_atoms: usize) -> Self {
         use Element::{Br, C, Cl, F, N, O, P, S};

@@ -17,7 +17,8 @@ use crate::{BondOrder, Molecule};
 /// *Actions.* Add the first atom; attach an atom to another by a single bond; close a ring by a single bond;
 /// set the charge (or, if allowed, a higher valence) of an atom; make a bond double or triple. Each attribute
 /// is set once. Every state but the empty one can be finished.
-/// *Limits.* Atoms, rings, and ring sizes: the rings of a smallest set have at most `max_ring_size` atoms.
+/// *Limits.* The numbers of atoms and rings, and the sizes of rings: in a smallest set of rings each ring has
+/// at most `max_ring_size` atoms.
 ///
 /// The masks are exact in both directions: every finished state is a valid molecule, and every molecule
 /// within the limits can be built in any order of its atoms. (recursionpharma/gflownet can remove a ring bond
@@ -58,14 +59,14 @@ pub struct MoleculeEnv {
     codec: MoleculeCodec,
 }
 
-/// The environment's rules: valences, rings and signs.
+/// The rules of molecules for the graph environment: valences, rings and signs of stereo elements.
 struct Chemistry {
     codec: MoleculeCodec,
-    /// The role of each action type, in their order.
+    /// The role of each action type, in the order of the environment's action types.
     roles: Vec<Role>,
 }
 
-/// The role of an action type.
+/// The chemical meaning of an action type.
 #[derive(Clone, Copy)]
 enum Role {
     First,
@@ -77,7 +78,7 @@ enum Role {
 }
 
 impl MoleculeEnv {
-    /// Creates the environment of a configuration.
+    /// Creates the environment that a configuration describes.
     ///
     /// # Errors
     /// [`Error::Config`](gfn::Error::Config) for invalid settings: no atom, no element, an element or a
@@ -138,7 +139,7 @@ impl MoleculeEnv {
         &self.env
     }
 
-    /// Returns the environment by value.
+    /// Returns the graph environment by value.
     #[must_use]
     pub fn into_env(self) -> GraphEnv {
         self.env
@@ -158,7 +159,7 @@ impl MoleculeEnv {
 }
 
 impl Chemistry {
-    /// Returns a molecule whose Kekule forms are the states that are one object.
+    /// Returns the molecule of a state. Its Kekule forms are the states that represent the same object.
     fn with_forms(&self, graph: &GraphState) -> Result<Molecule> {
         let rules = self.codec.rules();
         match &rules.scaffold {
@@ -172,8 +173,9 @@ impl Chemistry {
         self.codec.rules().scaffold.as_ref().is_some_and(|scaffold| scaffold.has(atom))
     }
 
-    /// Returns the role of moves that have further limits in a state. Moves that set signs have none beyond
-    /// those of their type. All other moves are forbidden here if the state has signs.
+    /// Returns the role of the moves in a mask, if their action type alone doesn't determine which are legal.
+    /// Returns `None` for moves that set signs, which have no further limits. In a state with signs, all
+    /// other moves are forbidden, and `None` is returned, too.
     fn role(&self, graph: &GraphState, moves: &mut MoveMask<'_>) -> Option<Role> {
         let role = self.roles.get(moves.kind().0).copied().filter(|role| !matches!(role, Role::Sign))?;
         if self.codec.rules().is_marked(graph) {
@@ -189,7 +191,8 @@ impl Chemistry {
         rules.atoms(graph).into_iter().map(|atom| rules.has_room(atom, 1)).collect()
     }
 
-    /// Forbids bonds that an atom has no room for, and bonds that close too many rings or too large a ring.
+    /// Forbids ring closures at atoms without room for another bond, and closures that make too many rings or
+    /// too large a ring.
     fn restrict_closing(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
         let (rules, n) = (self.codec.rules(), graph.n_nodes());
         if let Some(scaffold) = rules.scaffold.as_ref().filter(|_| moves.any()) {
@@ -204,7 +207,8 @@ impl Chemistry {
             return;
         }
         let room = self.room(graph);
-        // The atoms near the first atom of a move, computed once for all moves of that atom.
+        // The atoms that are near enough to the first atom of a move, computed once for all moves of that
+        // atom.
         let mut near: Option<(u32, Vec<bool>)> = None;
         moves.retain(|action| {
             let (a, b) = (action.a as usize, action.b as usize);
@@ -281,16 +285,16 @@ impl GraphRules for Chemistry {
         let rules = self.codec.rules();
         let Some(role) = self.role(graph, moves) else { return };
         if rules.scaffold.is_some() && moves.any() {
-            // Backward moves can't remove parts of the scaffold. (Moves of one atom have the same atom
-            // twice.)
+            // Backward moves can't remove parts of the scaffold. (A move that concerns a single atom has this
+            // atom as both `a` and `b`.)
             moves.retain(|action| !(self.is_fixed(action.a) && self.is_fixed(action.b)));
         }
         match (role, rules.config.max_ring_size) {
-            // The remaining rings must be small without the bond, too.
+            // Without the removed bond, the remaining rings must still be within the size limit.
             (Role::Close, Some(size)) => {
                 moves.retain(|action| small_rings_span(graph, size, Some((action.a, action.b))));
             }
-            // The atom must have room for its bonds without the charge, too.
+            // Without the charge, the atom must still have room for its bonds.
             (Role::NodeAttribute, _) if moves.any() => {
                 let atoms = rules.atoms(graph);
                 moves.retain(|action| rules.permits(atoms[action.a as usize], action.class as usize, 0));

@@ -8,29 +8,33 @@ use super::codec::{AtomState, Rules, bond_attribute, bond_edge};
 use crate::fragments::Fragment;
 use crate::{Atom, Bond, BondOrder, Molecule};
 
-/// The attribute of an aromatic bond of a scaffold, after those of single, double and triple bonds. Its order
-/// isn't fixed, so that the scaffold has all of its symmetries.
+/// The edge attribute of a scaffold's aromatic bonds, after the attributes of single, double and triple
+/// bonds. All aromatic bonds have the same attribute, whatever their order in one Kekule form, so that the
+/// graph has all symmetries of the scaffold.
 const AROMATIC: u8 = 3;
-/// The first charge that marks atoms of a scaffold; rings of atoms with such charges aren't aromatic.
+/// The first charge that distinguishes scaffold atoms. Rings of atoms with such large charges aren't
+/// aromatic.
 const FIRST_MARK: usize = 8;
-/// The number of charges used for marks; further marks use hydrogen counts, too.
+/// The number of charges that distinguish scaffold atoms. If these aren't enough, hydrogen counts are used as
+/// well.
 const CHARGES: usize = 100;
 
-/// A kind of scaffold atoms, which is a node class.
+/// A class of scaffold atoms with equal properties. Each is a node class of the environment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Kind {
     atom: Atom,
     orders: u8,
-    /// The bond orders that it has room for.
+    /// The sum of bond orders that can be attached to the atom.
     room: u8,
 }
 
-/// A scaffold as part of states: its atoms come first, in classes of their own after those of the elements.
+/// A scaffold as part of states. Its atoms come first, and their node classes come after the classes of the
+/// elements.
 #[derive(Debug)]
 pub(super) struct Fixed {
     molecule: Molecule,
     kinds: Vec<Kind>,
-    /// The kind of each atom.
+    /// The index of each atom's kind.
     of: Vec<usize>,
     n_elements: usize,
     treatment: Scaffold,
@@ -52,7 +56,7 @@ impl Fixed {
         Self { kinds, of, molecule, n_elements: config.elements.len(), treatment: config.scaffold_atoms }
     }
 
-    /// Returns a name for each kind of its atoms.
+    /// Returns a name for each kind of scaffold atoms.
     pub(super) fn class_names(&self) -> impl Iterator<Item = String> {
         self.kinds.iter().map(|Kind { atom, room, .. }| {
             let charge = if atom.charge == 0 { String::new() } else { format!("{:+}", atom.charge) };
@@ -61,7 +65,7 @@ impl Fixed {
         })
     }
 
-    /// Returns the number of its atoms.
+    /// Returns the number of atoms in the scaffold.
     pub(super) fn n_atoms(&self) -> usize {
         self.of.len()
     }
@@ -71,7 +75,7 @@ impl Fixed {
         (atom as usize) < self.of.len()
     }
 
-    /// Returns the graph that growth starts from.
+    /// Returns the graph of the scaffold, from which growth starts.
     pub(super) fn graph(&self) -> Result<GraphState> {
         let class = |kind: &usize| Node::of_class((self.n_elements + kind) as u16);
         let nodes: Vec<Node> = self.of.iter().map(class).collect();
@@ -83,9 +87,9 @@ impl Fixed {
         GraphState::from_parts(GraphKind::Undirected, &nodes, &edges)
     }
 
-    /// Returns for each atom its branch, a connected part of the graph without the scaffold, named by its
-    /// first atom; `None` for atoms of the scaffold. A ring closed between two branches would contain an atom
-    /// of the scaffold.
+    /// Returns for each atom the branch that it belongs to; `None` for atoms of the scaffold. A branch is a
+    /// connected part of the graph without the scaffold, identified by its first atom. Rings are closed only
+    /// within a branch, because a ring through two branches would contain an atom of the scaffold.
     pub(super) fn branches(&self, graph: &GraphState) -> Vec<Option<usize>> {
         let mut branch = vec![None; graph.n_nodes()];
         for first in self.n_atoms()..graph.n_nodes() {
@@ -102,26 +106,27 @@ impl Fixed {
         self.kinds.get(state.class.checked_sub(self.n_elements)?)
     }
 
-    /// Returns the scaffold atom of a class; `None` for other classes.
+    /// Returns the scaffold atom that the class of `state` stands for; `None` for classes of other atoms.
     pub(super) fn atom(&self, state: AtomState) -> Option<Atom> {
         self.kind(state).map(|kind| kind.atom)
     }
 
-    /// Returns the hydrogens of a scaffold atom while nothing is attached; the inner `None` if more is
-    /// attached than it has room for, the outer `None` for other atoms. The bonds of `state` are those to
-    /// grown atoms.
+    /// Returns the valence of a scaffold atom, counted as its own hydrogens while nothing is attached to it.
+    /// The inner value is `None` if more is attached than the atom has room for, the outer one for atoms that
+    /// aren't in the scaffold. The bonds of `state` are only the bonds to grown atoms.
     pub(super) fn valence(&self, state: AtomState) -> Option<Option<u8>> {
         self.kind(state).map(|kind| (state.bonds <= kind.room).then_some(kind.atom.hydrogens))
     }
 
-    /// Returns the order of a bond between two of its atoms, in one Kekule form.
+    /// Returns the order of a bond between two scaffold atoms, in one Kekule form; `None` for other bonds.
     pub(super) fn order(&self, a: u32, b: u32) -> Option<BondOrder> {
         let mut beside = self.has(a).then(|| self.molecule.neighbours(a as usize))?;
         beside.find(|(other, _)| *other == b as usize).map(|(_, bond)| bond.order)
     }
 
-    /// Returns a molecule whose Kekule forms are the states that are one object. The scaffold's atoms are
-    /// marked by charges that no other atom has, and its bonds have orders that don't change.
+    /// Returns a molecule whose Kekule forms are the states that represent the same object. The scaffold's
+    /// atoms have charges that no other atom has, and its bonds have orders that don't change between Kekule
+    /// forms.
     pub(super) fn molecule_with_marks(&self, rules: &Rules, graph: &GraphState) -> Result<Molecule> {
         let mut table = rules.config.table.clone();
         let mut atoms = rules.specs(graph)?;
@@ -141,7 +146,7 @@ impl Fixed {
         Ok(Molecule::new(&table, &atoms, &bonds)?)
     }
 
-    /// Returns the state with the bonds of a Kekule form of
+    /// Returns the state whose grown bonds have the orders of a Kekule form of
     /// [`molecule_with_marks`](Self::molecule_with_marks).
     pub(super) fn with_form(&self, graph: &GraphState, form: &Molecule) -> Result<GraphState> {
         let mut out = graph.clone();
@@ -158,7 +163,7 @@ impl Fixed {
 }
 
 impl MoleculeConfig {
-    /// Returns an error if a scaffold is beyond the limits.
+    /// Returns an error if a scaffold exceeds the limits on atoms or rings.
     pub(super) fn check_scaffold(&self, scaffold: &Fragment) -> Result<()> {
         let (molecule, smiles) = (scaffold.molecule(), scaffold.smiles());
         let refuse = |got: String, expected| Err(Error::config("scaffold", got, expected));

@@ -1,4 +1,4 @@
-//! Stereochemistry in states: nodes for marks, and the actions that set signs.
+//! Stereochemistry in states: nodes that represent marks, and the actions that set signs.
 
 use gfn::env::Direction;
 use gfn::graph::{
@@ -11,10 +11,11 @@ use super::codec::Rules;
 use crate::molecule::{MarkNode, ranks};
 use crate::{Molecule, StereoElement, StereoMark};
 
-/// The largest number of nodes of a mark.
+/// The largest number of nodes that represent a mark.
 const MOST: usize = 12;
-/// The number of classes of these nodes, and the number of edge classes with class 0, which bonds have.
+/// The number of node classes for the nodes of marks.
 const CLASSES: usize = 2;
+/// The number of edge classes: class 0 for bonds, classes 1 to 4 for edges of marks.
 const EDGE_CLASSES: usize = 5;
 
 impl Rules {
@@ -23,8 +24,8 @@ impl Rules {
         graph.nodes().any(|node| self.is_extra(node))
     }
 
-    /// Returns `true` for a node of a mark. If states have no marks, classes after those of the elements
-    /// belong to a scaffold.
+    /// Returns `true` for a node of a mark. Without stereochemistry there are none: node classes after those
+    /// of the elements then belong to a scaffold.
     fn is_extra(&self, node: Node) -> bool {
         self.config.stereo && usize::from(node.class) >= self.config.elements.len()
     }
@@ -34,8 +35,8 @@ impl Rules {
         (0u32..).zip(graph.nodes()).filter(|(_, node)| !self.is_extra(*node)).map(|(a, _)| a).collect()
     }
 
-    /// Returns the nodes of a mark, each with its edges: their other ends and classes. `names` are the nodes
-    /// of the atoms.
+    /// Returns the nodes of a mark: the class of each node, and its edges with their other ends and classes.
+    /// `names[a]` is the node of atom `a`.
     fn extra_nodes(&self, molecule: &Molecule, mark: StereoMark, names: &[u32]) -> Vec<MarkNode> {
         let first = self.config.elements.len() as u16;
         let named = |(class, edges): MarkNode| {
@@ -46,7 +47,7 @@ impl Rules {
         molecule.extra_nodes(mark).into_iter().map(named).collect()
     }
 
-    /// Adds the nodes of a mark; `names` are the nodes of the atoms.
+    /// Adds the nodes of a mark to a state. `names[a]` is the node of atom `a`.
     pub(super) fn add_mark(
         &self,
         graph: &mut GraphState,
@@ -68,14 +69,14 @@ impl Rules {
 pub(super) struct MarkedState {
     /// The molecule with the marks that are set.
     pub(super) molecule: Molecule,
-    /// The nodes that are its atoms.
+    /// The node of each of the molecule's atoms.
     pub(super) names: Vec<u32>,
     /// The nodes of each mark, in the order in which they would be added.
     nodes: Vec<Vec<u32>>,
 }
 
 impl MarkedState {
-    /// Returns the number of nodes of its atoms and marks.
+    /// Returns the number of nodes that represent the atoms and marks found in the state.
     pub(super) fn n_nodes(&self) -> usize {
         self.names.len() + self.nodes.iter().map(Vec::len).sum::<usize>()
     }
@@ -115,8 +116,8 @@ impl MoleculeCodec {
 
 /// Sets the sign of a centre or of a double bond; backward moves remove it.
 ///
-/// A sign is relative to the order of the neighbours in the state's canonical order. If a symmetry of the
-/// state makes that order ambiguous, both signs lead to the same state up to isomorphism.
+/// The sign that a move sets is relative to the order of the neighbours in the state's canonical order. If a
+/// symmetry of the state makes that order ambiguous, both signs lead to the same state up to isomorphism.
 #[derive(Clone, Debug)]
 pub(super) struct SetSign {
     pub(super) codec: MoleculeCodec,
@@ -124,7 +125,7 @@ pub(super) struct SetSign {
 }
 
 impl SetSign {
-    /// Returns the stereo element of a move.
+    /// Returns the stereo element that a move concerns.
     fn element(&self, state: &MarkedState, action: Move) -> Result<StereoElement> {
         let molecule = &state.molecule;
         let atom = |a: u32| state.names.iter().position(|name| *name == a);
@@ -141,7 +142,8 @@ impl SetSign {
         found.ok_or_else(refuse)
     }
 
-    /// Returns the sign that the first column of an element stands for.
+    /// Returns the sign that class 0 of a move stands for at this element; class 1 stands for the opposite
+    /// sign.
     fn first_sign(graph: &GraphState, molecule: &Molecule, names: &[u32], element: StereoElement) -> bool {
         let order = with_canonizer(|canonizer| canonizer.canonical(graph, 0)).order;
         let places = ranks(&order);
@@ -186,7 +188,7 @@ impl GraphActionType for SetSign {
         if graph.n_nodes() == 0 || (direction == Direction::Backward && !self.codec.rules().is_marked(&graph)) {
             return;
         }
-        // A graph that isn't a molecule has no signs to set.
+        // A graph that isn't a molecule has no legal moves here.
         let Ok(MarkedState { molecule, names, .. }) = self.codec.marked_state(&graph) else { return };
         let open = |element: &StereoElement| molecule.sign(*element).is_none() == (direction == Direction::Forward);
         let width = if direction == Direction::Forward { 2 } else { 1 };

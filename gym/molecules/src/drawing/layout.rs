@@ -7,15 +7,15 @@ use super::place::{Place, angle, distance, minus, plus, towards, turned};
 use crate::Molecule;
 use crate::molecule::{ranks, smallest_rings};
 
-/// The distance to which atoms without a bond between them are pushed apart.
+/// The smallest distance, in bond lengths, that atoms without a bond between them should have.
 const APART: f64 = 0.6;
-/// The tolerance of distances.
+/// The largest deviation from a wanted distance that isn't corrected, in bond lengths.
 const TOLERANCE: f64 = 0.02;
-/// The largest number of rounds in which atoms are pushed apart.
+/// The largest number of rounds in which distances are corrected.
 const ROUNDS: usize = 100;
 
 impl Molecule {
-    /// Returns the coordinates of the atoms in a drawing, to the right and up, in bond lengths.
+    /// Returns the coordinates of the atoms in a drawing, in bond lengths: x to the right, y up.
     ///
     /// Rings are regular polygons and chains are zigzags with angles of 120 degrees; bonds have length 1. In
     /// bridged rings, and if branches would overlap, atoms are pushed apart, which bends and stretches bonds.
@@ -57,7 +57,7 @@ impl Molecule {
         places
     }
 
-    /// Returns `true` if an atom's two bonds form a straight line: next to a triple bond, or between two
+    /// Returns `true` if an atom has two bonds that form a straight line: a single and a triple bond, or two
     /// double bonds.
     fn is_straight(&self, a: usize) -> bool {
         let orders = self.neighbours(a).filter(|(_, bond)| !bond.aromatic).map(|(_, bond)| bond.order.value() - 1);
@@ -65,13 +65,13 @@ impl Molecule {
     }
 }
 
-/// The atoms of a molecule in canonical order, with their places so far.
+/// The state of a layout: the atoms of a molecule in canonical order, with the positions found so far.
 struct Layout {
     neighbours: Vec<Vec<usize>>,
     straight: Vec<bool>,
     rings: Vec<Vec<usize>>,
     places: Vec<Option<Place>>,
-    /// The atoms that have a place, in the order in which they got it.
+    /// The atoms that have a position, in the order in which they got it.
     placed: Vec<usize>,
 }
 
@@ -95,7 +95,7 @@ impl Layout {
         self.placed.push(a);
     }
 
-    /// Places the rings and then the other neighbours of an atom that has a place.
+    /// Places the rings of an atom that has a position, and then its other neighbours.
     fn surround(&mut self, a: usize) {
         let Some(here) = self.places[a] else { return };
         let is_open =
@@ -118,13 +118,14 @@ impl Layout {
         }
     }
 
-    /// Returns the directions of an atom's bonds that are drawn; down, if it is the first atom.
+    /// Returns the directions of an atom's bonds to placed neighbours. If it has none, returns the single
+    /// direction down.
     fn bond_directions(&self, a: usize, here: Place) -> Vec<f64> {
         let taken: Vec<f64> = self.neighbours[a].iter().filter_map(|&b| Some(angle(here, self.places[b]?))).collect();
         if taken.is_empty() { vec![-FRAC_PI_2] } else { taken }
     }
 
-    /// Returns directions for `n` more bonds of an atom.
+    /// Returns directions for `n` further bonds of an atom.
     fn directions(&self, a: usize, here: Place, n: usize) -> Vec<f64> {
         let taken = self.bond_directions(a, here);
         let (start, width) = widest(&taken);
@@ -133,21 +134,21 @@ impl Layout {
         }
         let crowd = |direction: f64| self.crowd(&[plus(here, 1.0, towards(direction))]);
         let sides = [start + TAU / 3.0, start - TAU / 3.0];
-        // Differences below the tolerance are ties, so that rounding doesn't decide.
+        // Crowding that differs by less than 1e-6 counts as equal, so that rounding errors don't decide.
         vec![if crowd(sides[0]) <= crowd(sides[1]) + 1e-6 { sides[0] } else { sides[1] }]
     }
 
-    /// Returns a number that is larger the nearer points are to atoms that have a place.
+    /// Returns a measure of crowding: it is larger the nearer the points are to placed atoms.
     fn crowd(&self, points: &[Place]) -> f64 {
         let atoms = || self.places.iter().flatten();
         points.iter().flat_map(|&p| atoms().map(move |&q| distance(p, q).max(0.05).powi(-4))).sum()
     }
 
-    /// Completes a ring of which several atoms have places; returns `false` if there is none.
+    /// Completes a ring of which at least two atoms are placed; returns `false` if there is no such ring.
     fn close_ring(&mut self) -> bool {
         let n_placed = |ring: &Vec<usize>| ring.iter().filter(|&&a| self.places[a].is_some()).count();
         let open = self.rings.iter().filter(|ring| (2..ring.len()).contains(&n_placed(ring)));
-        // Rings that share one bond come first.
+        // Rings with few placed atoms come first: two placed atoms mean that the ring shares one bond.
         let Some(ring) = open.min_by_key(|ring| n_placed(ring)).cloned() else { return false };
         let size = ring.len();
         for start in 0..size {
@@ -163,15 +164,16 @@ impl Layout {
         true
     }
 
-    /// Returns `n` points between two others on an arc with bonds of length 1, on the emptier side.
+    /// Returns `n` points on an arc between two points, with bonds of length 1, on the side that is less
+    /// crowded.
     fn arc(&self, p: Place, q: Place, n: usize) -> Vec<Place> {
         let bonds = (n + 1) as f64;
         let chord = distance(p, q);
         if chord >= bonds - 1e-6 {
             return (1..=n).map(|k| plus(p, k as f64 / bonds, minus(q, p))).collect();
         }
-        // Bisects half the angle of a bond, as it is seen from the centre: the chord over all bonds falls
-        // from `bonds` to 0.
+        // Half the angle that a bond subtends at the arc's centre is found by bisection: as it grows, the
+        // chord over all bonds falls from `bonds` to 0.
         let (mut low, mut high) = (1e-9, PI / bonds);
         for _ in 0..60 {
             let half = f64::midpoint(low, high);
@@ -187,8 +189,8 @@ impl Layout {
         if left <= right + 1e-6 { one } else { other }
     }
 
-    /// Pushes overlapping atoms apart, and pulls bonded atoms to the bond length; `order` has the atom of
-    /// each rank.
+    /// Pushes overlapping atoms apart, and moves bonded atoms towards the bond length. `order[k]` is the atom
+    /// of rank `k`.
     fn push_apart(&self, order: &[usize], places: &mut [Place]) {
         for _ in 0..ROUNDS {
             let mut is_settled = true;
@@ -219,6 +221,6 @@ fn widest(directions: &[f64]) -> (f64, f64) {
     sorted.sort_by(f64::total_cmp);
     let n = sorted.len();
     let gaps = (0..n).map(|k| (sorted[k], (sorted[(k + 1) % n] - sorted[k] - 1e-9).rem_euclid(TAU) + 1e-9));
-    // Differences below 1e-6 are ties.
+    // Widths that differ by less than 1e-6 count as equal.
     gaps.max_by_key(|gap| (gap.1 * 1e6).round() as i64).unwrap_or((0.0, TAU))
 }

@@ -5,25 +5,26 @@ use std::fmt::Write;
 use super::wedges::Wedge;
 use crate::{Molecule, MoleculeError, ValenceTable};
 
-/// The largest number of atoms or bonds that a counts line can hold.
+/// The largest number of atoms, and of bonds, that the counts line of a molfile can hold.
 const MOST: usize = 999;
-/// The length of a bond in the units of the file: that of a carbon bond in angstrom.
+/// The length of a bond in the units of the file. It is about the length of a carbon-carbon bond in angstrom.
 const BOND: f64 = 1.5;
-/// The stereochemistry "either" of a double bond.
+/// The stereochemistry code of a double bond that is cis or trans ("either").
 const EITHER: u8 = 3;
-/// The stereochemistry of a bond towards the reader (`UP`) and of a bond behind the paper (`DOWN`); the
-/// centre is the bond's first atom.
+/// The stereochemistry code of a bond towards the reader; the centre is the bond's first atom.
 const UP: u8 = 1;
+/// The stereochemistry code of a bond that points behind the paper; the centre is the bond's first atom.
 const DOWN: u8 = 6;
 /// The line after each record of an SD file.
 const RECORD_END: &str = "$$$$";
 impl Molecule {
-    /// Returns the molecule as a molfile (V2000): atoms at their [`coordinates`](Self::coordinates) in units
-    /// of 1.5, bonds of this Kekule form, charges in `M  CHG` lines.
+    /// Returns the molecule as a molfile (V2000). Atoms are at their [`coordinates`](Self::coordinates),
+    /// scaled to a bond length of 1.5. Bonds have the orders of this Kekule form, and charges are in `M  CHG`
+    /// lines.
     ///
-    /// An atom has its valence written if readers couldn't infer its hydrogens. Marked centres have a wedge,
-    /// and marked double bonds are drawn as they are. Double bonds that could be cis or trans but have no
-    /// mark are written as "either", so that the drawing doesn't give them a mark.
+    /// The valence of an atom is written if readers couldn't infer the atom's hydrogens. Marked centres have
+    /// a wedge, and marked double bonds are drawn as cis or trans. Double bonds that could be cis or trans
+    /// but have no mark are written as "either", so that the drawing doesn't give them a mark.
     ///
     /// # Errors
     /// [`MoleculeError::Molfile`] for a molecule that can't be drawn flat (a trans double bond in a ring;
@@ -59,13 +60,13 @@ impl Molecule {
             return refuse(format!("the double bond {k}, which is in trans in its ring: write SMILES"));
         }
         let table = ValenceTable::default();
-        // The line holds initials, program, date (left out, so that the text is reproducible) and dimension,
-        // in fixed columns.
+        // The second line of a molfile has initials, program, date and dimension in fixed columns. The date
+        // is left out, so that equal molecules give equal texts.
         let mut out = format!("{title}\n  gfn-gym           2D\n\n{n:3}{m:3}  0  0  0  0  0  0  0  0999 V2000\n");
         for (a, (atom, &(x, y))) in self.atoms().iter().zip(&places).enumerate() {
             let valence = match self.valence(a) {
                 full if atom.charge == 0 && table.valences(atom.element, 0).first() == Some(&full) => 0,
-                // The format's code of valence 0.
+                // The format's code for a valence of 0 is 15.
                 0 => 15,
                 full => full,
             };
@@ -95,12 +96,13 @@ impl Molecule {
         Ok(out)
     }
 
-    /// Returns the molecule as a record of an SD file: its [`molfile`](Self::molfile), data by name, and
-    /// `$$$$`. An SD file is its records, concatenated.
+    /// Returns the molecule as a record of an SD file: its [`molfile`](Self::molfile), data items with their
+    /// names, and `$$$$`. The concatenation of such records is an SD file.
     ///
     /// # Errors
-    /// Errors of [`molfile`](Self::molfile); [`MoleculeError::Molfile`] for a name that isn't letters, digits
-    /// and underscores beginning with a letter, and for a value that isn't one line of text.
+    /// Errors of [`molfile`](Self::molfile); [`MoleculeError::Molfile`] for a name that doesn't consist of
+    /// letters, digits and underscores or doesn't begin with a letter, and for a value that isn't one line of
+    /// text.
     ///
     /// ```
     /// use gfn_molecules::Molecule;

@@ -1,4 +1,4 @@
-//! Points of the plane: coordinates to the right and up, in bond lengths.
+//! Points in the plane: coordinates are in bond lengths, x to the right and y up.
 
 /// A point, or the difference of two points.
 pub(super) type Place = (f64, f64);
@@ -7,7 +7,7 @@ pub(super) fn minus(p: Place, q: Place) -> Place {
     (p.0 - q.0, p.1 - q.1)
 }
 
-/// Returns `p` plus `by` times `direction`.
+/// Returns the point `p` moved by `by` times `direction`.
 pub(super) fn plus(p: Place, by: f64, direction: Place) -> Place {
     (p.0 + by * direction.0, p.1 + by * direction.1)
 }
@@ -16,7 +16,7 @@ pub(super) fn distance(p: Place, q: Place) -> f64 {
     (p.0 - q.0).hypot(p.1 - q.1)
 }
 
-/// Returns the unit vector of an angle.
+/// Returns the unit vector in the direction of an angle.
 pub(super) fn towards(angle: f64) -> Place {
     (angle.cos(), angle.sin())
 }
@@ -26,7 +26,7 @@ pub(super) fn angle(p: Place, q: Place) -> f64 {
     (q.1 - p.1).atan2(q.0 - p.0)
 }
 
-/// Rotates `p` about `about`, by an angle.
+/// Rotates `p` counterclockwise about the point `about`, by the angle `by` in radians.
 pub(super) fn turned(p: Place, about: Place, by: f64) -> Place {
     let (x, y) = minus(p, about);
     let (sin, cos) = by.sin_cos();
@@ -42,7 +42,8 @@ pub(super) fn mirrored(p: Place, a: Place, b: Place) -> Place {
     (2.0 * foot.0 - p.0, 2.0 * foot.1 - p.1)
 }
 
-/// Returns a positive number if `c` is to the left of the line from `a` to `b`.
+/// Returns a positive number if `c` is to the left of the line from `a` to `b`, and a negative number if it
+/// is to the right.
 pub(super) fn side(a: Place, b: Place, c: Place) -> f64 {
     (b.0 - a.0) * (c.1 - a.1) - (b.1 - a.1) * (c.0 - a.0)
 }

@@ -1,4 +1,4 @@
-//! Skeletal formulas.
+//! Drawings of molecules as skeletal formulas.
 
 use gfn_plot::{Canvas, Colour, TextAnchor};
 
@@ -6,23 +6,24 @@ use super::place::{Place, distance, minus, plus};
 use super::wedges::Wedge;
 use crate::{BondOrder, Element, Molecule};
 
-/// The length of a bond in canvas units, if there is enough room.
+/// The length of a bond in canvas units, unless the molecule must be drawn smaller to fit the canvas.
 const UNIT: f64 = 30.0;
 /// The margin around the drawing, in canvas units.
 const MARGIN: f64 = 8.0;
-/// The font size, in bond lengths.
+/// The font size of atom labels, in bond lengths.
 const LETTERS: f64 = 0.5;
-/// The distance between the lines of a bond, in bond lengths.
+/// The distance between neighbouring lines of a double or triple bond, in bond lengths.
 const SPREAD: f64 = 0.15;
-/// Half the width of a wedge, in bond lengths.
+/// Half the width of a wedge at its broad end, in bond lengths.
 const WEDGE: f64 = 0.12;
-/// The number of lines of a wedge that points behind the paper.
+/// The number of lines in a hatched wedge, which points behind the paper.
 const HATCHES: u8 = 6;
 
 impl Molecule {
-    /// Draws the skeletal formula, no larger than `width` by `height` units. Carbons are corners and ends of
-    /// lines; other atoms are written with their hydrogens and charges. Double bonds are those of this Kekule
-    /// form, and marked centres have wedges. (A trans double bond in a ring looks like a cis one.)
+    /// Draws the skeletal formula, no larger than `width` by `height` canvas units. Carbons are corners and
+    /// ends of lines; other atoms are written with their hydrogens and charges. Double bonds are those of
+    /// this Kekule form, and marked centres have wedges. (A trans double bond in a ring can't be told from a
+    /// cis double bond.)
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -72,7 +73,7 @@ impl Molecule {
             }
         }
         for Label { text, low, high } in labels.iter().flatten() {
-            // A white box hides the bonds below the letters.
+            // A white box hides the bonds behind the letters.
             let [(left, top), (right, bottom)] = [*low, *high].map(on_canvas);
             canvas.area(vec![(left, top), (right, top), (right, bottom), (left, bottom)], Colour::WHITE);
             canvas.text((left, f64::midpoint(top, bottom)), text, LETTERS * unit, Colour::INK, TextAnchor::Left);
@@ -81,7 +82,7 @@ impl Molecule {
     }
 }
 
-/// The text at an atom, and two corners of its box (to the right and down, in bond lengths).
+/// The text at an atom, and two opposite corners of its box (x to the right, y down, in bond lengths).
 struct Label {
     text: String,
     low: Place,
@@ -89,7 +90,7 @@ struct Label {
 }
 
 impl Label {
-    /// Returns the label of an atom; `None` for a carbon that is shown by its bonds.
+    /// Returns the label of an atom; `None` for a carbon that its bonds show.
     fn new(molecule: &Molecule, places: &[Place], a: usize) -> Option<Self> {
         let atom = molecule.atoms()[a];
         let is_corner = molecule.neighbours(a).len() > 0 && molecule.atoms().len() > 2;
@@ -108,7 +109,8 @@ impl Label {
             1 => sign.to_string(),
             n => format!("{n}{sign}"),
         };
-        // Hydrogens are written on the side with fewer bonds.
+        // Hydrogens are written to the left of the symbol if the bonds point to the right, otherwise to its
+        // right.
         let to_the_right: f64 = molecule.neighbours(a).map(|(b, _)| places[b].0 - places[a].0).sum();
         let (before, after) = if to_the_right > 1e-6 { (hydrogens.as_str(), "") } else { ("", hydrogens.as_str()) };
         let width = |text: &str| Canvas::text_width(text, 100.0) * LETTERS / 100.0;
@@ -120,7 +122,8 @@ impl Label {
     }
 }
 
-/// Draws a wedge from its tip: filled if it points towards the reader, hatched otherwise.
+/// Draws a wedge from its tip to its end. The wedge is filled if it points towards the reader, and hatched
+/// otherwise.
 fn draw_wedge(canvas: &mut Canvas, wedge: Wedge, [tip, end]: [Place; 2], unit: f64) {
     let along = minus(end, tip);
     let length = distance(tip, end).max(1e-9);

@@ -4,17 +4,18 @@ use super::place::{Place, angle, minus, mirrored, side};
 use crate::molecule::is_odd;
 use crate::{BondOrder, Molecule, StereoElement};
 
-/// A wedge at a centre.
+/// A bond drawn as a wedge, to show the sign of a centre.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Wedge {
-    /// The centre, at the tip of the wedge.
+    /// The atom at the tip of the wedge, which is the centre.
     pub(super) from: usize,
     /// `true` if the bond points towards the reader, `false` if it points behind the paper.
     pub(super) up: bool,
 }
 
 impl Molecule {
-    /// Reflects branches at marked double bonds outside of rings to the side that the mark requires.
+    /// Reflects branches at marked double bonds outside of rings, so that the drawing is cis or trans as the
+    /// mark requires.
     pub(super) fn set_sides(&self, places: &mut [Place]) {
         for k in 0..self.bonds().len() {
             if self.bonds()[k].in_ring || self.shows_sign(places, k) {
@@ -28,7 +29,7 @@ impl Molecule {
         }
     }
 
-    /// Returns `false` if a double bond is marked as cis and drawn as trans, or the reverse.
+    /// Returns `true` unless a double bond is marked as cis and drawn as trans, or the reverse.
     pub(super) fn shows_sign(&self, places: &[Place], k: usize) -> bool {
         let bond = self.bonds()[k];
         let first =
@@ -36,18 +37,18 @@ impl Molecule {
         self.double_bond_sign(k).is_none_or(|positive| positive == (first(bond.a) == first(bond.b)))
     }
 
-    /// Returns for each bond its wedge, if it is drawn as a wedge.
+    /// Returns for each bond the wedge that it is drawn as; `None` for plain bonds.
     ///
     /// # Errors
-    /// The atom of the first marked centre that has no bond to be drawn as a wedge.
+    /// Returns the atom of the first marked centre that has no bond which can be drawn as a wedge.
     pub(super) fn wedges(&self, places: &[Place]) -> Result<Vec<Option<Wedge>>, usize> {
         let mut out = vec![None; self.bonds().len()];
         for mark in self.marks() {
             let StereoElement::Centre(from) = mark.element else { continue };
             let single = |k: &&usize| self.bonds()[**k].order == BondOrder::Single && out[**k].is_none();
             let to = |k: usize| self.bonds()[k].other_end(from);
-            // The preferred bond spans a clear volume, isn't in a ring, leads to no other centre, and leads
-            // to an end of the molecule.
+            // The preferred bond leaves a clear angle between the two other bonds, isn't in a ring, leads to
+            // no other centre, and leads to an end of the molecule. Earlier criteria take precedence.
             let fitness = |&k: &usize| {
                 let is_centre = self.sign(StereoElement::Centre(to(k))).is_some();
                 let clear = self.volume(places, from, to(k)).abs() > 0.2;
@@ -61,8 +62,8 @@ impl Molecule {
         Ok(out)
     }
 
-    /// Returns the cross product of the bonds to the two other neighbours of a centre with three neighbours;
-    /// 1 for a centre with four.
+    /// Returns the cross product of the bonds to the two other neighbours, for a centre with three
+    /// neighbours. Returns 1 for a centre with four neighbours.
     fn volume(&self, places: &[Place], from: usize, to: usize) -> f64 {
         match self.heavy_neighbours(from).into_iter().filter(|&b| b != to).collect::<Vec<_>>()[..] {
             [b, c] => side(places[from], places[b], places[c]),
@@ -70,13 +71,13 @@ impl Molecule {
         }
     }
 
-    /// Returns the sign of a centre whose bond to `to` points towards the reader, the others being in the
-    /// plane.
+    /// Returns the sign that a centre has if the bond to `to` points towards the reader and the other bonds
+    /// are in the plane of the paper.
     fn turns_with_wedge(&self, places: &[Place], from: usize, to: usize) -> bool {
         let mut others: Vec<usize> = self.heavy_neighbours(from).into_iter().filter(|&b| b != to).collect();
         if others.len() == 2 {
-            // The view is from the hydrogen or lone pair, which is behind the paper and comes first in the
-            // order.
+            // The hydrogen or lone pair is behind the paper and comes first in the order of neighbours. The
+            // sign is defined by the view from this first neighbour.
             let turns = self.volume(places, from, to) > 0.0;
             return !(turns ^ is_odd(&[to, others[0], others[1]]));
         }
@@ -84,7 +85,7 @@ impl Molecule {
         let around =
             |b: usize| (angle((0.0, 0.0), minus(places[b], places[from])) - start).rem_euclid(std::f64::consts::TAU);
         others.sort_by(|&b, &c| around(b).total_cmp(&around(c)));
-        // The other neighbours turn counterclockwise, seen from above.
+        // The reader sees the other neighbours in counterclockwise order.
         others.insert(0, to);
         !is_odd(&others)
     }

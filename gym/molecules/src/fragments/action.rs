@@ -10,9 +10,9 @@ use super::tree::{Tree, arc};
 /// Attaches a new fragment, by one of its stems, to a stem of an existing fragment. The backward action
 /// removes a leaf with its bond.
 ///
-/// The columns of a node are `k * n + p`: stem `k` of the node's fragment, and port `p` of the library's `n`
-/// ports (stems of new fragments). The graph is in normal form before and after ([`normalise`]), so that
-/// equal trees have the same columns.
+/// The column `k * n + p` of a node attaches a new fragment to stem `k` of the node's fragment. The new
+/// fragment's stem is port `p` of the `n` ports in the library (a port is a stem of a fragment). The graph is
+/// in normal form before and after the action ([`normalise`]), so that equal trees have the same columns.
 #[derive(Debug)]
 pub(super) struct Attach {
     pub(super) library: FragmentLibrary,
@@ -95,12 +95,13 @@ impl GraphActionType for Attach {
         if direction == Direction::Forward {
             return Move { a: before.n_nodes() as u32, ..Move::default() };
         }
-        // A node that isn't a leaf has several links, and can't be removed.
+        // A node that isn't a leaf has several links, so it can't be removed.
         let links = Tree::of(before).links;
         let Some(&[link]) = links.get(action.a as usize).map(Vec::as_slice) else { return action };
         let (node, stem) = (link.to as u32, link.other_stem);
         let fragment = before.node(action.a).unwrap_or_default().class;
-        // The stem's number after the leaf is removed and the remaining tree is normalised.
+        // The stem may have another index after the leaf is removed and the remaining tree is brought into
+        // normal form.
         let left: Vec<u32> = (0..before.n_nodes() as u32).filter(|&a| a != action.a).collect();
         let mut parent = before.induced(&left);
         let turned = normalise(&self.library, &mut parent).ok().and_then(|turns| {
@@ -116,9 +117,9 @@ impl GraphActionType for Attach {
         if direction == Direction::Backward { vec![action.a] } else { Vec::new() }
     }
 
-    /// Renames an action from one normal form of a tree to another, in which equal branches may have
-    /// exchanged stems. The stem is renamed by a symmetry of the fragment that maps the stem of each
-    /// neighbour correctly.
+    /// Renames an action from one graph of a tree to another one in normal form, in which equal branches may
+    /// have exchanged their stems. The stem is renamed by a symmetry of the fragment that maps the stem of
+    /// each neighbour to its stem in the other graph.
     fn rename(&self, direction: Direction, action: Move, names: &[u32], from: &GraphState, to: &GraphState) -> Move {
         let a = names.get(action.a as usize).copied().unwrap_or(action.a);
         if direction == Direction::Backward {

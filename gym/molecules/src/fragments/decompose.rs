@@ -20,14 +20,16 @@ type Kind = (Element, i8, u8, bool);
 impl FragmentLibrary {
     /// Returns the trees of fragments that a molecule can be decomposed into, each once, in the normal form
     /// of [`Fragments::state`](super::Fragments::state): all trees, or `most` of them if there are more. The
-    /// list is empty if the molecule isn't made of these fragments.
+    /// list is empty if the molecule can't be built from the fragments of this library.
     ///
-    /// Every atom is in one fragment. Bonds between fragments are single bonds outside of rings, each between
-    /// stems with room, and replace a hydrogen of both atoms. [`molecule`](Self::molecule) is the inverse.
+    /// Every atom is in one fragment. Bonds between fragments are single bonds outside of rings. Each joins
+    /// two stems that are still free, and replaces a hydrogen of both atoms. [`molecule`](Self::molecule) is
+    /// the inverse.
     ///
-    /// The molecule is cut at all such bonds into units, which form a tree. From its leaves up, the branches
-    /// behind each bond are listed, each once: the fragments that cover the unit at the bond, combined with
-    /// the branches behind these. Only complete branches are combined, so the search has no dead ends.
+    /// The search cuts the molecule at all single bonds outside of rings. The resulting units form a tree.
+    /// From the leaves of this tree up, it lists the distinct branches behind each cut bond: each fragment
+    /// that covers the unit at the bond is combined with the branches behind the fragment. Only complete
+    /// branches are combined, so the search has no dead ends.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -75,13 +77,13 @@ pub(super) fn is_cuttable(bond: &Bond) -> bool {
     bond.order == BondOrder::Single && !bond.in_ring && !bond.aromatic
 }
 
-/// A unit: atoms that no cut can separate, and the units behind it.
+/// A unit: atoms that no cut can separate, and links to the units that hang on it.
 #[derive(Default)]
 struct Unit {
     atoms: Vec<usize>,
-    /// The atom that is bonded to the previous unit, on the path to the first unit.
+    /// The atom that is bonded to the previous unit, which is one step nearer to the first unit.
     hangs_by: usize,
-    /// The bonds to the next units: the atom here, and the unit.
+    /// The bonds to the next units: the atom of this unit, and the index of the next unit.
     next: Vec<(usize, usize)>,
 }
 
@@ -106,8 +108,8 @@ fn units(molecule: &Molecule) -> Vec<Unit> {
     out
 }
 
-/// Returns the kinds of a unit's atoms and twice its number of bonds: equal for isomorphic units, and for
-/// some others.
+/// Returns the sorted kinds of a unit's atoms, and twice the number of bonds in the unit. Isomorphic units
+/// have equal signatures; units that aren't isomorphic may have equal signatures, too.
 fn signature(molecule: &Molecule, unit: &Unit) -> (Vec<Kind>, usize) {
     let kind = |&a: &usize| {
         let Atom { element, charge, aromatic, .. } = molecule.atoms()[a];
@@ -119,14 +121,14 @@ fn signature(molecule: &Molecule, unit: &Unit) -> (Vec<Kind>, usize) {
     (kinds, ends.sum())
 }
 
-/// A rooted tree of fragments; the root hangs on a stem of another fragment, or is free.
+/// A rooted tree of fragments. Its root hangs on a stem of another fragment, or on nothing.
 struct Hanging {
     fragment: usize,
-    /// The root's stem that it hangs by; `None` for a free root.
+    /// The stem by which the root hangs on another fragment; `None` if it hangs on nothing.
     root_stem: Option<u8>,
-    /// The branches that hang on the root, with the root's stem.
+    /// The branches that hang on the root, each with the root's stem that it is attached to.
     branches: Vec<(u8, Rc<Hanging>)>,
-    /// The number of its fragments.
+    /// The number of fragments in the tree.
     size: usize,
     /// A code that is equal for equal trees.
     code: Vec<u16>,
@@ -159,9 +161,9 @@ struct Search<'a> {
     library: &'a FragmentLibrary,
     molecule: &'a Molecule,
     units: Vec<Unit>,
-    /// The kind of each unit.
+    /// The kind of each unit: an index into the distinct signatures of the fragments' units.
     kinds: Vec<usize>,
-    /// The number of units of each kind, per fragment.
+    /// The number of units of each kind in each fragment.
     made_of: Vec<BTreeMap<usize, usize>>,
     /// The marked graph of each fragment, built when it is first needed.
     marked_fragments: Vec<OnceCell<MarkedFragment>>,
@@ -169,23 +171,24 @@ struct Search<'a> {
     branches: Vec<Vec<Rc<Hanging>>>,
     /// The largest number of fragments of a tree or branch.
     max_fragments: usize,
-    /// The largest number of branches per unit: `most` trees times the number of units. A tree can be found
-    /// from each of its fragments, so this is enough for `most` distinct trees.
+    /// The largest number of branches that are listed per unit: the wanted number of trees times the number
+    /// of units. A tree can be found from each of its fragments, so this many branches are enough for the
+    /// wanted number of distinct trees.
     most: usize,
 }
 
-/// A connected part of the molecule that may be a fragment, while it grows.
+/// A connected set of units that may be covered by one fragment, while the set grows.
 #[derive(Clone, Default)]
 struct Part {
     units: Vec<usize>,
-    /// Adjacent units that it may still include, with the atom here that each hangs on.
+    /// Adjacent units that may still be added to the set, each with the atom of the set that it hangs on.
     open: Vec<(usize, usize)>,
-    /// Units next to it that are left to other fragments, with the atom here that each hangs on.
+    /// Adjacent units that are left to other fragments, each with the atom of the set that it hangs on.
     left: Vec<(usize, usize)>,
 }
 
 impl<'a> Search<'a> {
-    /// Prepares the search; `None` if the molecule has a unit that no fragment has.
+    /// Prepares the search. Returns `None` if a unit of the molecule occurs in no fragment.
     fn new(library: &'a FragmentLibrary, molecule: &'a Molecule, max_fragments: usize, most: usize) -> Option<Self> {
         let mut known = BTreeMap::new();
         let made_of = library.fragments().iter().map(|fragment| {
@@ -207,8 +210,8 @@ impl<'a> Search<'a> {
         Some(Self { library, molecule, kinds: kinds?, units, made_of, marked_fragments, branches, max_fragments, most })
     }
 
-    /// Returns all trees that cover this unit and the units behind it, each tree once. The root of a tree is
-    /// the fragment that covers this unit.
+    /// Returns the distinct trees that cover this unit and the units behind it. The root of each tree is the
+    /// fragment that covers this unit.
     fn at(&self, unit: usize) -> Vec<Rc<Hanging>> {
         let (mut met, mut out) = (HashSet::new(), Vec::new());
         let has = |fragment: &usize| self.made_of[*fragment].contains_key(&self.kinds[unit]);
@@ -235,7 +238,8 @@ impl<'a> Search<'a> {
                 part.left.push((atom, next));
                 open.push((part, fragments));
             }
-            // Large fragments come first, as they make few trees.
+            // The larger part is pushed last and therefore processed first, as large fragments make few
+            // trees.
             if !larger.is_empty() {
                 with.units.push(next);
                 with.open.extend(&self.units[next].next);
@@ -245,10 +249,10 @@ impl<'a> Search<'a> {
         out
     }
 
-    /// Adds the trees whose root is this fragment and covers this part.
+    /// Adds the trees whose root is this fragment, where the fragment covers this part.
     fn hang(&self, unit: usize, part: &Part, fragment: usize, met: &mut HashSet<Vec<u16>>, out: &mut Vec<Rc<Hanging>>) {
         let atoms: Vec<usize> = part.units.iter().flat_map(|&unit| self.units[unit].atoms.iter().copied()).collect();
-        // The places of the cut bonds' atoms in the part; the bond to the previous unit comes first.
+        // The positions in `atoms` of the atoms at cut bonds. The bond to the previous unit comes first.
         let place = |atom: usize| atoms.iter().position(|&a| a == atom).unwrap_or(0);
         let above = (unit > 0).then(|| place(self.units[unit].hangs_by));
         let cuts: Vec<usize> = above.into_iter().chain(part.left.iter().map(|(atom, _)| place(*atom))).collect();
@@ -270,7 +274,8 @@ impl<'a> Search<'a> {
                 fragment_of.stems().iter().position(|stem| stem.atom == atom).unwrap_or(0) as u8
             };
             let stems: Vec<u8> = cuts.iter().map(stem).collect();
-            // Only one of the choices that the fragment's symmetries make equal is used.
+            // Assignments of stems that a symmetry of the fragment maps to each other are equal; only the
+            // first is used.
             let turned =
                 |symmetry: &Vec<u8>| stems.iter().map(|&stem| symmetry[usize::from(stem)]).collect::<Vec<u8>>();
             if known.insert(fragment_of.symmetries().iter().map(turned).min()) {
@@ -279,8 +284,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Adds the trees of a fragment with branches on these stems. The first stem is the one that the fragment
-    /// hangs by, unless it is free.
+    /// Adds the trees that consist of a fragment and branches on these stems. If the part hangs on a previous
+    /// unit, the first stem is the one that the fragment hangs by.
     fn combine(
         &self,
         fragment: usize,
@@ -292,12 +297,14 @@ impl<'a> Search<'a> {
         let hangs = stems.len() - part.left.len();
         let (own, on) = (stems[..hangs].first().copied(), &stems[hangs..]);
         let lists: Vec<&[Rc<Hanging>]> = part.left.iter().map(|&(_, unit)| self.branches[unit].as_slice()).collect();
-        // Iterates over all choices; the last list changes fastest.
+        // `choice` is the index of the branch in each list. The loop iterates over all combinations; the last
+        // index changes fastest.
         let mut choice = vec![0; lists.len()];
         while out.len() < self.most {
             let chosen = lists.iter().zip(&choice).map(|(list, &k)| &list[k]);
-            // If a choice is too large, so is every choice with larger branches at or behind the last place
-            // that isn't minimal.
+            // If the tree is too large, it stays too large when the last nonzero index or an index behind it
+            // grows, because branches are sorted by size. The search therefore advances an index before the
+            // last nonzero one.
             let mut change = choice.iter().rposition(|&k| k > 0).unwrap_or(0);
             if chosen.clone().map(|branch| branch.size).sum::<usize>() < self.max_fragments {
                 change = lists.len();

@@ -9,15 +9,15 @@ use super::normal::{Normal, normalise};
 use super::tree::Tree;
 use crate::Molecule;
 
-/// The largest number of fragments; limited because trees are traversed by recursion.
+/// The largest number of fragments of a tree. It is limited because trees are traversed by recursion.
 const MAX_FRAGMENTS: usize = 1_000;
 
 /// An environment of junction trees: fragments of a library, joined by single bonds between their stems,
 /// added one at a time.
 ///
-/// The first fragment is any fragment of the library; each later fragment is attached, by one of its stems,
-/// to a stem with room. Every tree but the empty one can be finished, and every tree is a valid molecule
-/// ([`FragmentLibrary::molecule`]). A backward action removes a leaf with its bond.
+/// The first fragment is any fragment of the library. Each later fragment is attached, by one of its stems,
+/// to a stem that is still free. Every tree but the empty one can be finished, and every tree is a valid
+/// molecule ([`FragmentLibrary::molecule`]). A backward action removes a leaf with its bond.
 ///
 /// # Identity of trees
 /// Two trees are the same if they are isomorphic up to symmetries of each fragment. For example, two
@@ -27,16 +27,17 @@ const MAX_FRAGMENTS: usize = 1_000;
 /// the molecule can be cut into fragments in several ways.
 ///
 /// # Symmetry
-/// All stems are listed, equivalent or not. Sampling would therefore be in proportion to R(G) prod |Aut(F)| /
-/// |Aut(G)|, with the automorphisms of the fragments F and of the tree G. Training corrects for that with the
-/// factor |Aut(G)| / prod |Aut(F)| (Kim et al., *Symmetry-Aware GFlowNets*, 2025, theorem for fragments),
-/// unless [`GraphEnv::with_symmetry_correction`] disables it. |Aut(G)| counts permutations of the fragments
-/// together with their turns.
+/// Every stem has an action, even if a symmetry makes several stems equivalent. Without a correction, trees
+/// would therefore be sampled in proportion to R(G) prod |Aut(F)| / |Aut(G)|, with the automorphisms of the
+/// fragments F and of the tree G. Training corrects for that with the factor |Aut(G)| / prod |Aut(F)| (Kim et
+/// al., *Symmetry-Aware GFlowNets*, 2025, theorem for fragments), unless
+/// [`GraphEnv::with_symmetry_correction`] disables it. |Aut(G)| counts permutations of the fragments combined
+/// with symmetries of each fragment.
 ///
 /// # Graphs
 /// A node's class is the index of its fragment in the library. A bond is two opposite arcs, with the stems at
-/// source and target as attributes (from 1; 0 for unset). An undirected edge wouldn't do: its weight can't
-/// tell its ends apart.
+/// source and target as attributes (numbered from 1; 0 for unset). An undirected edge isn't enough, because
+/// its weight can't distinguish its two ends.
 ///
 /// ```
 /// use gfn::env::{Direction, DiscreteEnv, Env};
@@ -55,7 +56,7 @@ pub struct Fragments {
     trees: Trees,
 }
 
-/// The rules: trees of at most `max_fragments` fragments of a library.
+/// The rules of the graph environment: states are trees of at most `max_fragments` fragments of a library.
 #[derive(Clone, Debug)]
 struct Trees {
     library: FragmentLibrary,
@@ -93,7 +94,7 @@ impl Fragments {
         &self.env
     }
 
-    /// Returns the environment by value.
+    /// Returns the graph environment by value.
     #[must_use]
     pub fn into_env(self) -> GraphEnv {
         self.env
@@ -124,8 +125,9 @@ impl Fragments {
     }
 
     /// Returns the states of a molecule: its trees of at most `max_fragments` fragments, as
-    /// [`FragmentLibrary::trees`] returns them. `most` limits the search, too: if the molecule has far more
-    /// trees, trees of few fragments are searched first, and some may be missed.
+    /// [`FragmentLibrary::trees`] returns them. `most` is the largest number of trees that are returned. It
+    /// also limits the search: if the molecule has far more trees, the search prefers trees of few fragments
+    /// and may miss others.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -142,13 +144,13 @@ impl Fragments {
         self.trees.library.trees_within(molecule, self.trees.max_fragments, most)
     }
 
-    /// The library of fragments.
+    /// Returns the library of fragments.
     #[must_use]
     pub fn library(&self) -> &FragmentLibrary {
         &self.trees.library
     }
 
-    /// The largest number of fragments of a tree.
+    /// Returns the largest number of fragments of a tree.
     #[must_use]
     pub fn max_fragments(&self) -> usize {
         self.trees.max_fragments
@@ -181,11 +183,13 @@ impl GraphRules for Trees {
     fn can_exit(&self, graph: &GraphState) -> bool {
         graph.n_nodes() > 0
     }
-    /// Returns `true` for a state: a tree within the limit, in the normal form of [`Fragments::state`].
+    /// Returns `true` if the graph is a state: a tree within the limit, in the normal form of
+    /// [`Fragments::state`].
     fn is_reachable(&self, graph: &GraphState) -> bool {
         self.state(graph).is_ok_and(|state| state == *graph)
     }
-    /// Computes ln of |Aut(G)| / prod |Aut(F)|; [`Error::Config`] for a graph that isn't a tree of fragments.
+    /// Computes the natural logarithm of |Aut(G)| / prod |Aut(F)|. Returns [`Error::Config`] for a graph that
+    /// isn't a tree of fragments.
     fn log_automorphisms(&self, graph: &GraphState, _: usize) -> Result<f64> {
         if is_empty(graph) {
             return Ok(0.0);

@@ -1,9 +1,11 @@
 use super::symmetry::matchings;
 use crate::{LeftOut, Molecule, MoleculeError, ValenceTable};
 
-/// The largest number of symmetries of a fragment: each is tried for every fragment of every state.
+/// The largest number of symmetries of a fragment. It is limited because each symmetry is tried for every
+/// fragment of every state.
 const MAX_SYMMETRIES: usize = 1_000;
-/// The largest number of stems of a fragment: their indices from 1 are stored in a byte, with 0 for none.
+/// The largest number of stems of a fragment. A stem is stored as its index from 1 in a byte, with 0 for no
+/// stem.
 const MAX_STEMS: usize = u8::MAX as usize - 1;
 
 /// An atom of a fragment that other fragments can be attached to.
@@ -11,18 +13,18 @@ const MAX_STEMS: usize = u8::MAX as usize - 1;
 pub struct Stem {
     /// The index of the atom, from 0, in the order of the SMILES.
     pub atom: usize,
-    /// The number of attachments that it has room for; each replaces a hydrogen.
+    /// The number of attachments that the atom has room for. Each attachment replaces a hydrogen.
     pub room: u8,
 }
 
-/// An error that tells why a text or a molecule isn't a fragment.
+/// The reason why a text or a molecule isn't a fragment.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FragmentError {
     /// The text isn't a molecule.
     #[error(transparent)]
     Molecule(#[from] MoleculeError),
-    /// The fragment has no stem, so nothing could be attached.
+    /// The fragment has no stem, so no other fragment could be attached to it.
     #[error("{smiles} has no stem: name one or more atoms with a hydrogen")]
     NoStem {
         /// The SMILES of the fragment.
@@ -33,9 +35,9 @@ pub enum FragmentError {
     NoAtom {
         /// The SMILES of the fragment.
         smiles: String,
-        /// The index of the stem.
+        /// The index that was given as a stem.
         stem: usize,
-        /// The number of its heavy atoms.
+        /// The number of heavy atoms of the fragment.
         atoms: usize,
     },
     /// An atom is listed as a stem more often than it has hydrogens.
@@ -43,31 +45,31 @@ pub enum FragmentError {
     Hydrogens {
         /// The SMILES of the fragment.
         smiles: String,
-        /// The atom.
+        /// The index of the atom.
         stem: usize,
-        /// The number of times that it is listed.
+        /// The number of times that the atom is listed.
         listed: usize,
-        /// The number of its hydrogens.
+        /// The number of hydrogens of the atom.
         hydrogens: u8,
     },
-    /// A `*` doesn't mark an attachment: it isn't joined to one atom by a single bond.
+    /// A `*` can't stand for an attachment, because it isn't joined to exactly one atom by a single bond.
     #[error(
         "{smiles} has a `*` that isn't joined to one atom by a single bond: write [*:1] where something may be attached"
     )]
     Mark {
-        /// The SMILES with marks.
+        /// The SMILES with its `*` atoms.
         smiles: String,
     },
-    /// The fragment has more stems or symmetries than can be handled.
+    /// The fragment has more stems or symmetries than the library supports.
     #[error("{smiles} has {got} {what}, of which at most {most} are handled: list fewer stems")]
     TooMany {
         /// The SMILES of the fragment.
         smiles: String,
-        /// The things that are too many: stems or symmetries.
+        /// The name of what is too many: stems or symmetries.
         what: &'static str,
-        /// A lower bound of their number.
+        /// The number of stems, or a lower bound of the number of symmetries.
         got: usize,
-        /// The limit.
+        /// The largest number that the library supports.
         most: usize,
     },
 }
@@ -85,7 +87,8 @@ impl From<FragmentError> for gfn::Error {
     }
 }
 
-/// A part of molecules: a molecule, the atoms that other fragments can be attached to, and its symmetries.
+/// A building block of molecules: a molecule, the atoms that other fragments can be attached to, and its
+/// symmetries.
 ///
 /// ```
 /// use gfn_molecules::fragments::Fragment;
@@ -102,20 +105,21 @@ pub struct Fragment {
     molecule: Molecule,
     left_out: LeftOut,
     stems: Vec<Stem>,
-    /// Permutations of the stems; the identity is first.
+    /// The symmetries as permutations of the stems; the identity is first.
     symmetries: Vec<Vec<u8>>,
 }
 
 impl Fragment {
-    /// Creates a fragment from a SMILES and its stems: indices of atoms from 0, as written. Each atom is
-    /// listed once per attachment that it has room for, at most once per hydrogen.
+    /// Creates a fragment from a SMILES and its stems. Stems are indices of atoms, counted from 0 in the
+    /// order of the SMILES. An atom is listed once for each attachment that it has room for, at most once per
+    /// hydrogen.
     ///
     /// # Errors
     /// [`FragmentError`] for a text that isn't a molecule, for no stem, for a stem that isn't an atom or has
     /// too few hydrogens, and for too many stems or symmetries.
     pub fn new(smiles: &str, stems: &[usize]) -> Result<Self, FragmentError> {
         let (molecule, mut left_out) = Molecule::read_noting(&ValenceTable::default(), smiles)?;
-        // Attachments change the meaning of marks, so all marks are dropped.
+        // An attachment can change which marks of stereochemistry have a meaning, so all marks are removed.
         left_out.stereo += molecule.marks().len();
         let molecule = molecule.without_stereo();
         let smiles = smiles.to_owned();
@@ -146,53 +150,54 @@ impl Fragment {
         Ok(Self { smiles, molecule, left_out, stems: listed, symmetries })
     }
 
-    /// Its SMILES, as it was passed.
+    /// Returns the SMILES that the fragment was created from.
     #[must_use]
     pub fn smiles(&self) -> &str {
         &self.smiles
     }
 
-    /// The molecule of the fragment alone, with all of its hydrogens.
+    /// Returns the molecule of the fragment alone, without attachments and with all of its hydrogens.
     #[must_use]
     pub fn molecule(&self) -> &Molecule {
         &self.molecule
     }
 
-    /// The stereochemistry of its SMILES that was dropped: meaningless marks, and the marks of centres and
-    /// double bonds.
+    /// Returns what was removed from the SMILES: marks of stereochemistry (meaningless ones, and the marks of
+    /// centres and double bonds), and atom-map numbers.
     #[must_use]
     pub fn left_out(&self) -> LeftOut {
         self.left_out
     }
 
-    /// Returns the atoms that other fragments can be attached to, in the order of first listing.
+    /// Returns the atoms that other fragments can be attached to, in the order in which they were first
+    /// listed.
     #[must_use]
     pub fn stems(&self) -> &[Stem] {
         &self.stems
     }
 
-    /// The number of symmetries: permutations of the stems that extend to permutations of the atoms which
-    /// preserve elements, charges, hydrogens, bonds (aromatic bonds count as one kind), and the number of
-    /// times that each atom is a stem.
+    /// Returns the number of symmetries. A symmetry is a permutation of the stems that extends to a
+    /// permutation of the atoms which preserves elements, charges, hydrogens, bonds (all aromatic bonds count
+    /// as equal), and the number of times that each atom is a stem.
     #[must_use]
     pub fn n_symmetries(&self) -> usize {
         self.symmetries.len()
     }
 
-    /// Returns the permutations counted by [`n_symmetries`](Self::n_symmetries), the identity first: stem `k`
-    /// goes to `symmetry[k]`.
+    /// Returns the permutations counted by [`n_symmetries`](Self::n_symmetries), the identity first. A
+    /// permutation `symmetry` maps stem `k` to stem `symmetry[k]`.
     pub(super) fn symmetries(&self) -> &[Vec<u8>] {
         &self.symmetries
     }
 
-    /// Returns `true` if both fragments are isomorphic, with the same stems.
+    /// Returns `true` if both fragments are isomorphic and have the same stems.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         !matchings((&self.molecule, &self.stems), (&other.molecule, &other.stems), 0).is_empty()
     }
 }
 
-/// Writes the fragment as a line of a library's file.
+/// Writes the fragment as a line of a library file: its SMILES and its stems.
 impl std::fmt::Display for Fragment {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let stems = self.stems.iter().flat_map(|stem| std::iter::repeat_n(stem.atom.to_string(), stem.room.into()));

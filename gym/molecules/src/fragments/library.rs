@@ -5,21 +5,24 @@ use gfn::{Error, Result};
 
 use super::Fragment;
 
-/// A library of common rings and groups, one fragment per line: `SMILES stem,stem,...`.
+/// The text of the standard library: common rings and groups, one fragment per line as
+/// `SMILES stem,stem,...`.
 const STANDARD: &str = include_str!("standard.txt");
-/// The published libraries of Bengio et al., in the same format.
+/// The text of the library of Bengio et al., in the same format.
 const BENGIO: &str = include_str!("bengio2021.txt");
+/// The text of the reduced library of 18 of these fragments, in the same format.
 const BENGIO_REDUCED: &str = include_str!("bengio2021_18.txt");
-/// The largest number of lines named in an error.
+/// The largest number of bad lines that an error describes.
 const NAMED: usize = 10;
-/// The largest number of fragments, and of stems in all: both are columns of logits.
+/// The largest number of fragments, and the largest number of stems of all fragments together. Each fragment
+/// and each stem is a column of logits.
 const MAX_COLUMNS: usize = 4_096;
 
 fn refused(got: String, expected: &'static str) -> Error {
     Error::config("a library of fragments", got, expected)
 }
 
-/// A library of fragments that trees are made of; cheap to clone.
+/// A library of the fragments that trees are built from; cheap to clone.
 ///
 /// ```
 /// use gfn_molecules::fragments::FragmentLibrary;
@@ -35,12 +38,12 @@ pub struct FragmentLibrary(Arc<Contents>);
 #[derive(PartialEq, Eq, Debug)]
 struct Contents {
     fragments: Vec<Fragment>,
-    /// Every stem of every fragment, by which a new fragment can be attached.
+    /// The stems of all fragments. A new fragment can be attached by any of its stems.
     ports: Vec<Port>,
     max_stems: usize,
 }
 
-/// A stem of a fragment.
+/// A stem, as the indices of its fragment in the library and of the stem in the fragment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Port {
     pub(super) fragment: u16,
@@ -48,11 +51,11 @@ pub(super) struct Port {
 }
 
 impl FragmentLibrary {
-    /// Creates a library of these fragments.
+    /// Creates a library that consists of these fragments.
     ///
     /// # Errors
-    /// [`Error::Config`] for no fragment, for more than 4,096, for more than 4,096 stems in all, and for two
-    /// equal fragments, as equal trees would then be different states.
+    /// [`Error::Config`] for no fragment, for more than 4,096 fragments, for more than 4,096 stems of all
+    /// fragments together, and for two equal fragments, because equal trees would then be different states.
     pub fn new(fragments: Vec<Fragment>) -> Result<Self> {
         let library = Self::of(fragments)?;
         let fragments = library.fragments();
@@ -65,7 +68,7 @@ impl FragmentLibrary {
         Ok(library)
     }
 
-    /// Creates a library of fragments that are known to differ.
+    /// Creates a library of fragments that are known to be different from each other.
     fn of(fragments: Vec<Fragment>) -> Result<Self> {
         if !(1..=MAX_COLUMNS).contains(&fragments.len()) {
             return Err(refused(fragments.len().to_string(), "1 to 4,096 fragments"));
@@ -82,46 +85,48 @@ impl FragmentLibrary {
         Ok(Self(Arc::new(Contents { fragments, ports, max_stems })))
     }
 
-    /// Returns common rings and groups: benzene, pyridine and other aromatic rings, saturated rings, amide,
-    /// ether, amine, halogens, ...
+    /// Returns the standard library of common rings and groups: benzene, pyridine and other aromatic rings,
+    /// saturated rings, amide, ether, amine, halogens, ...
     ///
     /// # Errors
-    /// None in practice: the list is tested.
+    /// None in practice: a test checks that the standard library can be parsed.
     pub fn standard() -> Result<Self> {
         Self::parse(STANDARD)
     }
 
     /// Returns the 72 fragments of Bengio et al. (*Flow Network based Generative Models for Non-Iterative
     /// Diverse Candidate Generation*, NeurIPS 2021), with the attachment atoms that recursionpharma/gflownet
-    /// lists. The task `seh_frag` uses at most nine of them per molecule. Three fragments with phosphorus or
-    /// sulphur are written with the hydrogens that RDKit gives them after an attachment, plus one hydrogen
-    /// for the attachment.
+    /// lists. In the published task `seh_frag`, a molecule has at most nine fragments. Three fragments with
+    /// phosphorus or sulphur are written with the hydrogens that RDKit gives them after an attachment, plus
+    /// one hydrogen that the attachment replaces.
     ///
     /// # Errors
-    /// None in practice: the list is tested.
+    /// None in practice: a test checks that this library can be parsed.
     pub fn bengio2021() -> Result<Self> {
         Self::parse(BENGIO)
     }
 
-    /// Returns recursionpharma/gflownet's reduced list of 18 of these fragments, each with one or two stems.
+    /// Returns the reduced list of 18 of these fragments that recursionpharma/gflownet has, each with one or
+    /// two stems.
     ///
     /// # Errors
-    /// None in practice: the list is tested.
+    /// None in practice: a test checks that this library can be parsed.
     pub fn bengio2021_reduced() -> Result<Self> {
         Self::parse(BENGIO_REDUCED)
     }
 
-    /// Reads a library from text: on each line a SMILES, a blank, and the stems with commas between them, as
+    /// Parses a library from a text. Each line has a SMILES, a blank, and the stems separated by commas, as
     /// [`Fragment::new`] takes them. Empty lines and lines that begin with `#` are skipped.
     ///
-    /// Stems are indices of atoms from 0 in the order of the SMILES, each listed once per attachment that it
-    /// has room for. An attachment replaces a hydrogen, so `C 0,0,0` is a carbon with room for three
-    /// attachments and one hydrogen left.
+    /// Stems are indices of atoms, counted from 0 in the order of the SMILES. An atom is listed once for each
+    /// attachment that it has room for. An attachment replaces a hydrogen, so `C 0,0,0` is a carbon with room
+    /// for three attachments, and with one further hydrogen.
     ///
     /// # Errors
     /// [`Error::Parse`] with the bad lines (at most ten) and their problems: no molecule, no stems, a stem
-    /// that isn't an atom or is listed more often than the atom has hydrogens, a fragment that comes twice.
-    /// [`Error::Config`] for no fragment, for more than 4,096, and for more than 4,096 stems in all.
+    /// that isn't an atom or is listed more often than the atom has hydrogens, a fragment that occurs twice.
+    /// [`Error::Config`] for no fragment, for more than 4,096 fragments, and for more than 4,096 stems of all
+    /// fragments together.
     pub fn parse(text: &str) -> Result<Self> {
         let mut fragments: Vec<Fragment> = Vec::new();
         let (mut lines, mut wrong) = (Vec::new(), Vec::new());
@@ -163,18 +168,18 @@ impl FragmentLibrary {
         Self::parse(&text)
     }
 
-    /// The fragments; a node's class is the index of its fragment.
+    /// Returns the fragments of the library. The class of a node is the index of its fragment in this list.
     #[must_use]
     pub fn fragments(&self) -> &[Fragment] {
         &self.0.fragments
     }
 
-    /// The stems of all fragments.
+    /// Returns the stems of all fragments.
     pub(super) fn ports(&self) -> &[Port] {
         &self.0.ports
     }
 
-    /// The largest number of stems of a fragment.
+    /// Returns the number of stems of the fragment that has the most stems.
     #[must_use]
     pub fn max_stems(&self) -> usize {
         self.0.max_stems

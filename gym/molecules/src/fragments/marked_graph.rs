@@ -1,16 +1,16 @@
-//! Fragments from molecules, and from SMILES that mark attachments.
+//! Creation of fragments from molecules, and from SMILES in which `*` marks attachments.
 
 use super::{Fragment, FragmentError};
 use crate::molecule::ranks;
 use crate::{BondOrder, Element, Molecule};
 
-/// The stand-in for `*` while a text is read: an element that has one bond.
+/// The symbol that replaces `*` while a text is read. It must be an element that has one bond.
 const MARK: char = 'I';
 
 impl Fragment {
-    /// Creates a fragment from a molecule; stems are indices of its atoms, each listed once per attachment
-    /// that it has room for. The fragment's SMILES is the molecule's canonical SMILES, and its stems are in
-    /// the order of the atoms there.
+    /// Creates a fragment from a molecule. Stems are indices of the molecule's atoms; an atom is listed once
+    /// for each attachment that it has room for. The fragment's SMILES is the canonical SMILES of the
+    /// molecule, and its stems are in the order of the atoms in this SMILES.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -30,7 +30,8 @@ impl Fragment {
         if let Some(&stem) = stems.iter().find(|stem| **stem >= atoms) {
             return Err(FragmentError::NoAtom { smiles, stem, atoms });
         }
-        // The canonical order is the same for both molecules, so it translates the indices of atoms.
+        // The canonical order is the same for both molecules, so it maps the atoms of one to the atoms of the
+        // other.
         let written = Molecule::from_smiles(&smiles)?;
         let (rank, order) = (ranks(&molecule.canonical().order), written.canonical().order);
         let mut stems: Vec<usize> = stems.iter().map(|stem| order[rank[*stem]] as usize).collect();
@@ -39,8 +40,8 @@ impl Fragment {
     }
 
     /// Creates a fragment from a SMILES in which `*`, `[*]`, `[*:1]` or `[14*]` (a label of BRICS) marks each
-    /// attachment. A mark is joined to an atom by a single bond and makes that atom a stem. Numbers in marks
-    /// are ignored.
+    /// attachment. Each `*` must be joined to an atom by a single bond, and makes that atom a stem. Numbers
+    /// beside `*` are ignored.
     ///
     /// ```
     /// use gfn_molecules::fragments::Fragment;
@@ -71,7 +72,7 @@ impl Fragment {
     }
 }
 
-/// Replaces each mark in the text by an atom; returns the text and the indices of these atoms.
+/// Replaces each `*` in a SMILES by an atom; returns the new text and the indices of these atoms.
 fn without_marks(smiles: &str) -> (String, Vec<usize>) {
     let (mut out, mut marks, mut atom) = (String::new(), Vec::new(), 0);
     let mut rest = smiles;
@@ -88,7 +89,7 @@ fn without_marks(smiles: &str) -> (String, Vec<usize>) {
         let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
         let is_map = |text: &str| is_number(text.strip_prefix(':').unwrap_or(text));
         let is_mark = label.strip_prefix('*').is_some_and(is_map);
-        // A hydrogen isn't an atom of the molecule: its neighbour counts it.
+        // A hydrogen in brackets isn't an atom of the molecule, because it is counted on its neighbour.
         let is_hydrogen = inner.strip_prefix('H').is_some_and(|map| map.is_empty() || map.starts_with(':'));
         if is_mark {
             marks.push(atom);

@@ -33,10 +33,10 @@ pub use vocabulary::{CountedFragment, Vocabulary};
 
 use crate::MoleculeReward;
 
-/// A score of molecules as the reward of [`Fragments`]: the score of the molecule that a tree represents.
+/// The reward of [`Fragments`] from a score of molecules: the score of the molecule that a tree represents.
 ///
-/// The target is a distribution over trees: a molecule is sampled in proportion to its score times its number
-/// of trees.
+/// The target is a distribution over trees, so a molecule is sampled in proportion to its score times the
+/// number of its trees.
 ///
 /// ```
 /// use gfn::{env::Reward, policy::UniformPolicy, rollout::Sampler, Rng};

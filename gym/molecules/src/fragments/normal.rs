@@ -1,4 +1,4 @@
-//! Normal form and automorphisms of trees up to the symmetries of their fragments.
+//! Normal forms and automorphisms of trees, up to the symmetries of their fragments.
 
 use gfn::Result;
 use gfn::graph::GraphState;
@@ -8,32 +8,34 @@ use super::{Fragment, FragmentLibrary};
 
 /// The normal form of a tree, up to isomorphism and the symmetries of its fragments.
 pub(super) struct Normal {
-    /// The index of the symmetry that turns each node's fragment.
+    /// The index of the symmetry that is applied to each node's fragment.
     pub(super) turns: Vec<usize>,
-    /// ln of the number of automorphisms: permutations of the nodes together with turns of their fragments.
+    /// The natural logarithm of the number of automorphisms: permutations of the nodes combined with
+    /// symmetries of their fragments.
     log_automorphisms: f64,
 }
 
-/// A subtree that hangs on a stem of its root (or the whole tree); the root is turned so that the code is the
-/// least.
+/// A subtree that hangs on a stem of its root, or the whole tree. A symmetry is applied to the root's
+/// fragment so that the branch's code is the smallest.
 pub(super) struct Branch {
-    /// A code that is equal exactly for equal branches; no code is a proper prefix of another.
+    /// A code that is equal for two branches exactly if the branches are equal. No code is a proper prefix of
+    /// another.
     pub(super) code: Vec<u16>,
-    /// The index of the symmetry that turns the root.
+    /// The index of the symmetry that is applied to the root's fragment.
     turn: usize,
     log_automorphisms: f64,
 }
 
 impl Normal {
-    /// Finds the normal form of a tree that was [checked](Tree::check): turns each fragment so that the
-    /// tree's code, read from its centre, is the least.
+    /// Finds the normal form of a tree that was [checked](Tree::check): applies a symmetry to each fragment
+    /// so that the code of the tree, written from its centre, is the smallest.
     ///
     /// The method is the isomorphism test of rooted trees by Aho, Hopcroft and Ullman (1974). The code of a
-    /// branch is its fragment, the stem that it hangs on, and its own branches with their stems in order;
-    /// among the symmetries of the fragment, one that gives the least code is taken. The number of
-    /// automorphisms is the number of symmetries that give this code, times the permutations of equal
-    /// branches on the same stem. A tree with two centres is read from the bond between them, so that the
-    /// result doesn't depend on the order of the nodes.
+    /// branch consists of its fragment, the stem that it hangs on, and its own branches with their stems in
+    /// order. Among the symmetries of the fragment, one that gives the smallest code is chosen. The number of
+    /// automorphisms is the number of symmetries that give this code, times the number of permutations of
+    /// equal branches on the same stem. A tree with two centres is written from the bond between them, so
+    /// that the result doesn't depend on the order of the nodes.
     pub(super) fn of(library: &FragmentLibrary, tree: &Tree) -> Self {
         let mut turns = vec![0; tree.fragments.len()];
         let mut branch = |node, parent| turned(library, tree, node, parent, &mut turns);
@@ -49,15 +51,16 @@ impl Normal {
         Self { turns, log_automorphisms }
     }
 
-    /// Returns ln of |Aut| of the tree over the product of the fragments' |Aut|, which training corrects for.
+    /// Returns the natural logarithm of |Aut(tree)| / prod |Aut(fragment)|, the factor that training corrects
+    /// for.
     pub(super) fn log_symmetry(&self, library: &FragmentLibrary, tree: &Tree) -> f64 {
         let own = tree.fragments.iter().map(|&k| (library.fragments()[k].n_symmetries() as f64).ln());
         self.log_automorphisms - own.sum::<f64>()
     }
 }
 
-/// Turns the fragments of a graph into the normal form; returns the index of each fragment's symmetry. Fails
-/// if the graph isn't a tree of fragments.
+/// Applies symmetries to the fragments of a graph to bring it into the normal form. Returns the index of each
+/// fragment's symmetry. Fails if the graph isn't a tree of fragments.
 pub(super) fn normalise(library: &FragmentLibrary, graph: &mut GraphState) -> Result<Vec<usize>> {
     let tree = Tree::of(graph);
     tree.check(library, graph)?;
@@ -75,7 +78,7 @@ pub(super) fn normalise(library: &FragmentLibrary, graph: &mut GraphState) -> Re
     Ok(turns)
 }
 
-/// Returns the centre of a tree: the node, or both ends of the bond, that remain after leaves are removed
+/// Returns the centre of a tree: the node, or both ends of the bond, that remain after all leaves are removed
 /// repeatedly.
 fn centre(tree: &Tree) -> Vec<usize> {
     let mut degree: Vec<usize> = tree.links.iter().map(Vec::len).collect();
@@ -86,7 +89,7 @@ fn centre(tree: &Tree) -> Vec<usize> {
         let mut next = Vec::new();
         for &leaf in &leaves {
             for link in &tree.links[leaf] {
-                // Leaves that were removed before have no degree left.
+                // The degree of a leaf that was removed before is 0 and must not become negative.
                 degree[link.to] = degree[link.to].saturating_sub(1);
                 if degree[link.to] == 1 {
                     next.push(link.to);
@@ -121,8 +124,10 @@ fn turned(library: &FragmentLibrary, tree: &Tree, node: usize, parent: Option<us
 impl Branch {
     /// Creates a branch from its root and its subtrees.
     ///
-    /// The root is a fragment with its place in the library and the stem that it hangs on. The subtrees are
-    /// given by stem and code; `log_automorphisms` is ln of the product of their numbers of automorphisms.
+    /// `fragment` and `place` are the root's fragment and its index in the library, and `hangs_on` is the
+    /// stem by which the root hangs on another fragment. Each subtree is given by the root's stem and the
+    /// code of the subtree. `log_automorphisms` is the natural logarithm of the product of the subtrees'
+    /// numbers of automorphisms.
     pub(super) fn new(
         fragment: &Fragment,
         place: usize,
@@ -131,7 +136,8 @@ impl Branch {
         mut log_automorphisms: f64,
     ) -> Self {
         branches.sort_unstable();
-        // Codes are replaced by their ranks among the distinct codes, which are small numbers to compare.
+        // Codes are replaced by their ranks among the distinct codes, because small numbers are faster to
+        // compare.
         let mut codes: Vec<&Vec<u16>> = branches.iter().map(|(_, code)| code).collect();
         codes.sort_unstable();
         codes.dedup();

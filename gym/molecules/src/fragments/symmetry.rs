@@ -5,19 +5,19 @@ use std::collections::VecDeque;
 use super::fragment::Stem;
 use crate::{Atom, Molecule};
 
-/// The code of an aromatic bond, whose order isn't fixed.
+/// The code of an aromatic bond, which is the same for both orders that the bond can have.
 const AROMATIC: u8 = 4;
 
 /// The marked graph of a fragment, or of a part of a molecule that is compared with fragments: its atoms,
 /// bonds and distances, for the search of symmetries.
 pub(super) struct MarkedFragment {
-    /// The marks that distinguish atoms: the atom, the sum of its bond orders, and the number of times that
-    /// it is a stem.
+    /// The labels that distinguish atoms: the atom itself, the sum of its bond orders, and the number of
+    /// times that it is a stem.
     pub(super) atoms: Vec<(Atom, u8, u8)>,
-    /// The bond of every two atoms: 0 for none, its order, or [`AROMATIC`].
+    /// The code of the bond between every two atoms: 0 for no bond, the bond's order, or [`AROMATIC`].
     bonds: Vec<Vec<u8>>,
-    /// The number of bonds on the shortest path between every two atoms. It prunes the search for stems that
-    /// aren't bonded to each other.
+    /// The number of bonds on the shortest path between every two atoms. Comparing these numbers prunes the
+    /// search early, also for stems that aren't bonded to each other.
     distances: Vec<Vec<usize>>,
 }
 
@@ -28,7 +28,7 @@ impl MarkedFragment {
         Self::of_part(molecule, &all, |a| (molecule.atoms()[a], molecule.bond_orders(a), room(a)))
     }
 
-    /// Creates the marked graph of some atoms of a molecule, in this order, with the bonds among them.
+    /// Creates the marked graph of some atoms of a molecule, in the given order, with the bonds among them.
     pub(super) fn of_part(molecule: &Molecule, part: &[usize], mark: impl Fn(usize) -> (Atom, u8, u8)) -> Self {
         let n = part.len();
         let mut place = vec![usize::MAX; molecule.atoms().len()];
@@ -44,8 +44,8 @@ impl MarkedFragment {
         Self { atoms: part.iter().map(|&a| mark(a)).collect(), bonds, distances }
     }
 
-    /// Returns an order of all atoms: these atoms first, then the others, each behind one of its neighbours
-    /// (which leaves few possible images).
+    /// Returns an order of all atoms that begins with the given atoms. Each further atom comes after one of
+    /// its neighbours, which leaves few candidates for its image.
     fn order(&self, first: impl Iterator<Item = usize>) -> Vec<usize> {
         let mut order: Vec<usize> = first.collect();
         let mut next = 0;
@@ -58,15 +58,15 @@ impl MarkedFragment {
         order
     }
 
-    /// Returns the embeddings of some atoms into an isomorphic fragment with at least as much room at each
-    /// atom, each as the list of images. The search stops as soon as it has found more than `most`
-    /// embeddings.
+    /// Returns the embeddings into an isomorphic fragment in which each atom has at least as much room as the
+    /// atom that is mapped to it. An embedding is given by the images of `atoms`. The search stops as soon as
+    /// it has found more than `most` embeddings.
     pub(super) fn images(&self, atoms: &[usize], other: &Self, most: usize) -> Vec<Vec<usize>> {
         let n = self.atoms.len();
         if n != other.atoms.len() {
             return Vec::new();
         }
-        // The search can start at any atom if `atoms` is empty.
+        // If `atoms` is empty, the search can start at any atom.
         let order = self.order(if atoms.is_empty() { vec![0] } else { atoms.to_vec() }.into_iter());
         let mut search = SymmetrySearch {
             from: self,
@@ -83,7 +83,7 @@ impl MarkedFragment {
     }
 }
 
-/// Returns the number of bonds from an atom to each atom.
+/// Returns the number of bonds on the shortest path from an atom to each other atom.
 fn distances(beside: &[Vec<usize>], from: usize) -> Vec<usize> {
     let mut out = vec![usize::MAX; beside.len()];
     out[from] = 0;
@@ -99,9 +99,9 @@ fn distances(beside: &[Vec<usize>], from: usize) -> Vec<usize> {
     out
 }
 
-/// Returns the ways to map the stems of one fragment to the stems of an isomorphic fragment, in ascending
-/// order, each as the places of the images. The list is empty if the fragments aren't isomorphic; the search
-/// stops as soon as it has found more than `most` ways.
+/// Returns the maps from the stems of one fragment to the stems of an isomorphic fragment, in ascending
+/// order. Each map is the list of the images' indices. The list of maps is empty if the fragments aren't
+/// isomorphic. The search stops as soon as it has found more than `most` maps.
 pub(super) fn matchings(one: (&Molecule, &[Stem]), other: (&Molecule, &[Stem]), most: usize) -> Vec<Vec<u8>> {
     let rooms = |stems: &[Stem]| stems.iter().map(|stem| usize::from(stem.room)).sum::<usize>();
     if one.1.len() != other.1.len() || rooms(one.1) != rooms(other.1) || one.0.bonds().len() != other.0.bonds().len() {
@@ -121,17 +121,17 @@ struct SymmetrySearch<'a> {
     to: &'a MarkedFragment,
     order: Vec<usize>,
     n_stems: usize,
-    /// The image of each atom that is placed.
+    /// The image of each atom that has one so far.
     image: Vec<usize>,
     is_image: Vec<bool>,
     most: usize,
-    /// The images of the stems found so far.
+    /// The images of the stems in each embedding found so far.
     images: Vec<Vec<usize>>,
 }
 
 impl SymmetrySearch<'_> {
-    /// Places atom number `k` of the order and later atoms in all ways that differ at the stems; returns
-    /// `true` if there is one.
+    /// Chooses images for atom number `k` of the order and for all later atoms. Adds all embeddings that
+    /// differ in the images of the stems; returns `true` if there is one.
     fn place(&mut self, k: usize) -> bool {
         let Some(&a) = self.order.get(k) else {
             self.images.push(self.order[..self.n_stems].iter().map(|&stem| self.image[stem]).collect());
@@ -145,7 +145,7 @@ impl SymmetrySearch<'_> {
             (self.image[a], self.is_image[b]) = (b, true);
             any |= self.place(k + 1);
             self.is_image[b] = false;
-            // Atoms after the stems need only one placement.
+            // Different images of atoms after the stems give the same result, so one embedding is enough.
             if any && k >= self.n_stems || self.images.len() > self.most {
                 break;
             }
@@ -159,7 +159,8 @@ impl SymmetrySearch<'_> {
             self.from.bonds[a][c] == self.to.bonds[b][d] && self.from.distances[a][c] == self.to.distances[b][d]
         };
         let ((one, orders, room), (other, others, others_room)) = (self.from.atoms[a], self.to.atoms[b]);
-        // The sums of room are equal, so no atom has more room than its image in a complete map.
+        // Both fragments have the same total room. In a complete map, no atom can therefore have more room
+        // than its image.
         (one, orders) == (other, others) && room <= others_room && self.order[..k].iter().all(same_way)
     }
 }

@@ -16,20 +16,20 @@ use crate::{Bond, Cleanup, Molecule, MoleculeReader, ReadReport};
 /// A fragment and the number of its occurrences in a data set.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CountedFragment {
-    /// The fragment. Its stems are all atoms that were cut in any molecule, and their symmetric equivalents;
-    /// the room of each is the largest number of cuts at once.
+    /// The fragment. Its stems are all atoms that were cut in any molecule, and their symmetric equivalents.
+    /// The room of a stem is the largest number of bonds that were cut at this atom in one molecule.
     pub fragment: Fragment,
-    /// The number of its occurrences.
+    /// The number of times that the fragment occurs in the data set.
     pub count: usize,
 }
 
-/// The pieces that molecules are cut into by separating rings from the atoms between them: ring systems,
-/// linkers and side chains, the most frequent first.
+/// The pieces that the molecules of a data set are cut into, the most frequent first. Cuts separate rings
+/// from the atoms between them, so pieces are ring systems, linkers and side chains.
 ///
-/// Single bonds outside of rings are cut if at least one end is in a ring; an atom joined to a ring by a
-/// double bond stays with it (as in [`Molecule::scaffold`]). With a library of all pieces, each molecule that
-/// was cut is a tree of fragments ([`FragmentLibrary::trees`]). A piece that is never joined to another isn't
-/// a fragment, so a molecule without a ring has none.
+/// A single bond outside of rings is cut if at least one of its ends is in a ring. An atom joined to a ring
+/// by a double bond stays with the ring (as in [`Molecule::scaffold`]). With a library of all pieces, each
+/// molecule that was cut is a tree of fragments ([`FragmentLibrary::trees`]). A piece that is never joined to
+/// another piece isn't a fragment, so a molecule without a ring contributes none.
 ///
 /// ```
 /// use gfn_molecules::Molecule;
@@ -51,8 +51,8 @@ pub struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// Reads the vocabulary of a SMILES or SD file with [`Cleanup::ALL`]: salts and isotopes are removed,
-    /// charges are neutralised.
+    /// Collects the fragments of the molecules in a SMILES or SD file, after [`Cleanup::ALL`]: salts and
+    /// isotopes are removed, charges are neutralised.
     ///
     /// # Errors
     /// [`Error::Io`](gfn::Error::Io) for a file that can't be read; [`Error::File`](gfn::Error::File) for a
@@ -67,19 +67,20 @@ impl Vocabulary {
         Ok(Self { fragments: pieces.fragments(), report: reader.report().clone() })
     }
 
-    /// The fragments, the most frequent first; equally frequent fragments are sorted by size.
+    /// Returns the fragments, the most frequent first. Equally frequent fragments are sorted by size, the
+    /// smallest first.
     #[must_use]
     pub fn fragments(&self) -> &[CountedFragment] {
         &self.fragments
     }
 
-    /// The report on the lines of the file.
+    /// Returns the report on the lines of the file.
     #[must_use]
     pub fn report(&self) -> &ReadReport {
         &self.report
     }
 
-    /// Returns a library of the `n` most frequent fragments, or of all if there are fewer.
+    /// Returns a library of the `n` most frequent fragments, or of all fragments if there are fewer than `n`.
     ///
     /// # Errors
     /// Errors of [`FragmentLibrary::new`]: no fragment, or more than 4,096 fragments or stems.
@@ -101,7 +102,7 @@ impl<'a> FromIterator<&'a Molecule> for Vocabulary {
 }
 
 impl FragmentLibrary {
-    /// Reads a library of the `n` most frequent pieces of the molecules in a SMILES or SD file:
+    /// Creates a library of the `n` most frequent pieces of the molecules in a SMILES or SD file, by
     /// [`Vocabulary::read`] and [`Vocabulary::library`].
     ///
     /// # Errors
@@ -119,10 +120,10 @@ impl fmt::Display for FragmentLibrary {
     }
 }
 
-/// A piece found in the data.
+/// A piece found in the data set.
 struct Piece {
     molecule: Molecule,
-    /// The largest number of cuts at once of each atom, in canonical order.
+    /// The largest number of bonds that were cut at each atom in one molecule. Atoms are in canonical order.
     cuts: Vec<u8>,
     count: usize,
 }
@@ -146,7 +147,7 @@ impl Pieces {
 
     fn count(&mut self, molecule: &Molecule, atoms: &[usize], is_cut: impl Fn(&Bond) -> bool) {
         let cuts = |a: usize| molecule.neighbours(a).filter(|(_, bond)| is_cut(bond)).count() as u8;
-        // Hydrogens replace the cut single bonds, so a piece of a molecule is a molecule.
+        // Hydrogens replace the cut single bonds, so each piece of a molecule is a valid molecule.
         let Ok(piece) = molecule.part(atoms, |bond| !is_cut(bond)) else { return };
         let canonical = piece.canonical();
         let new = || Piece { cuts: vec![0; atoms.len()], molecule: piece, count: 0 };

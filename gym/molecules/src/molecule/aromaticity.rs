@@ -1,17 +1,17 @@
-//! Perception of rings and of aromaticity.
+//! Detection of rings and of aromaticity.
 //!
 //! The model is RDKit's: each ring atom gives 0, 1 or 2 electrons, according to its element, charge,
 //! neighbours and multiple bonds, and a ring of 4n + 2 electrons is aromatic. RDKit considers a smallest set
 //! of rings and unions of them. Here every simple ring of candidate atoms is considered, so that the result
 //! doesn't depend on the numbering, and the chords of an aromatic ring (the central bond of azulene) are
-//! aromatic, too. An atom's electrons don't depend on which of its ring bonds is double, so all Kekule forms
-//! of an aromatic system give the same result. Atoms with triple bonds aren't candidates (RDKit treats
-//! benzyne as aromatic). Oxygen and sulphur atoms that give two electrons are only in rings of up to 8 atoms
-//! (oxonin isn't aromatic, as in RDKit).
-//!
-//! Each connected system of candidate atoms is processed separately. Rings of up to 24 atoms are considered;
-//! if a system has more than 10,000 of these, rings of up to 12 or, if these are too many as well, of up to 8
-//! atoms. Within each limit all rings are considered, so that the order of the atoms has no influence.
+//! aromatic, too. The number of electrons of an atom doesn't depend on which of its ring bonds is double, so
+//! all Kekule forms of an aromatic system give the same result. Atoms with triple bonds aren't candidates
+//! (RDKit treats benzyne as aromatic). Oxygen and sulphur atoms contribute two electrons only to rings of up
+//! to 8 atoms, so oxonin isn't aromatic, as in RDKit.
+//! Each connected system of candidate atoms is processed separately. Rings of up to 24 atoms are considered.
+//! If a system has more than 10,000 such rings, only rings of up to 12 atoms are considered; if these are
+//! also more than 10,000, only rings of up to 8 atoms. Within each limit all rings are considered, so that
+//! the order of the atoms has no influence.
 
 use petgraph::algo::bridges::bridges;
 use petgraph::graph::{NodeIndex, UnGraph};
@@ -20,15 +20,16 @@ use smallvec::SmallVec;
 
 use super::{BondOrder, Element, Molecule, valence};
 
-/// The limits on the size of rings, each with the number of rings beyond which the next limit is used. A
-/// candidate has at most three neighbours, so the number of rings under the last limit is proportional to the
-/// number of atoms.
+/// The size limits of rings, from the first to the last that is tried, each with the largest number of rings.
+/// If a system has more rings, the next limit is used. The last limit has no largest number: a candidate has
+/// at most three neighbours, so the number of such small rings is proportional to the number of atoms.
 const RINGS: [(usize, usize); 3] = [(24, 10_000), (12, 10_000), (8, usize::MAX)];
 
 /// The size of the largest rings to which oxygen and sulphur give two electrons.
 const SMALL_RING: usize = 8;
 
-/// Returns for each bond of `n` atoms `true` if it is in a ring: if its ends stay connected without it.
+/// Returns for each bond among `n` atoms `true` if it is in a ring, that is, if its ends stay connected
+/// without it.
 pub(super) fn ring_bonds(n: usize, bonds: impl ExactSizeIterator<Item = (usize, usize)>) -> Vec<bool> {
     let mut in_ring = vec![true; bonds.len()];
     let mut graph = UnGraph::<(), ()>::with_capacity(n, bonds.len());
@@ -44,7 +45,8 @@ pub(super) fn ring_bonds(n: usize, bonds: impl ExactSizeIterator<Item = (usize, 
     in_ring
 }
 
-/// Returns the number of electrons that an atom gives to an aromatic ring; `None` if it can't be in one.
+/// Returns the number of electrons that an atom contributes to an aromatic ring; `None` if it can't be in an
+/// aromatic ring.
 fn electrons(molecule: &Molecule, a: usize) -> Option<u8> {
     let atom = molecule.atoms()[a];
     let usual = *valence::usual(atom.element, 0).first()?;
@@ -73,8 +75,8 @@ fn electrons(molecule: &Molecule, a: usize) -> Option<u8> {
     }
 }
 
-/// Returns `true` if an atom doesn't give its two electrons: oxygen and sulphur that are only in large rings,
-/// as in RDKit.
+/// Returns `true` for oxygen and sulphur atoms that are only in rings of more than 8 atoms: as in RDKit,
+/// these atoms don't contribute two electrons.
 fn holds_back(molecule: &Molecule, a: usize) -> bool {
     if !matches!(molecule.atoms()[a].element, Element::O | Element::S) {
         return false;
@@ -90,8 +92,8 @@ fn holds_back(molecule: &Molecule, a: usize) -> bool {
     !beside.any(|b| near.contains(&b))
 }
 
-/// Returns the bonds with both ends on an aromatic ring, by number, each with `true` if it is a chord of all
-/// such rings; RDKit doesn't treat such chords as aromatic.
+/// Returns the indices of the bonds with both ends on an aromatic ring. Each has `true` if it is a chord of
+/// every such ring, because RDKit doesn't treat these chords as aromatic.
 pub(super) fn aromatic_bonds(molecule: &Molecule) -> Vec<(usize, bool)> {
     let n = molecule.atoms().len();
     if molecule.n_rings() == 0 {
@@ -102,7 +104,7 @@ pub(super) fn aromatic_bonds(molecule: &Molecule) -> Vec<(usize, bool)> {
         (given < 2 || !holds_back(molecule, a)).then_some(given)
     };
     let mut gives: Vec<Option<u8>> = (0..n).map(given).collect();
-    // Atoms with fewer than two neighbouring candidates are in no ring of candidates.
+    // An atom with fewer than two neighbouring candidates can't be in a ring of candidates.
     let mut is_candidate: Vec<bool> = gives.iter().map(Option::is_some).collect();
     molecule.prune(&mut is_candidate, |bond| bond.in_ring);
     gives.iter_mut().zip(is_candidate).for_each(|(given, is_candidate)| *given = given.filter(|_| is_candidate));
@@ -140,11 +142,12 @@ struct RingSearch<'a> {
     molecule: &'a Molecule,
     gives: &'a [Option<u8>],
     path: Vec<usize>,
-    /// The number of bonds to the first atom of the path over candidates of no smaller number; `usize::MAX`
-    /// for atoms too far away.
+    /// The number of bonds from each atom to the first atom of the path, if only candidates with indices that
+    /// aren't smaller than the first atom's are crossed; `usize::MAX` for atoms too far away.
     distance: Vec<usize>,
-    /// The size of the longest rings searched for, and the largest number of rings.
+    /// The size of the largest rings that are searched for.
     longest: usize,
+    /// The largest number of rings; the search stops if there are more.
     most: usize,
     rings: Vec<Vec<usize>>,
 }
@@ -165,7 +168,8 @@ impl<'a> RingSearch<'a> {
         system
     }
 
-    /// Returns the rings of a system, under the first limit of [`RINGS`] that isn't exceeded.
+    /// Returns the rings of a system within the first limit of [`RINGS`] that the number of rings doesn't
+    /// exceed.
     fn rings_of(&mut self, system: &[usize]) -> Vec<Vec<usize>> {
         for (longest, most) in RINGS {
             (self.longest, self.most) = (longest, most);
@@ -177,7 +181,7 @@ impl<'a> RingSearch<'a> {
         std::mem::take(&mut self.rings)
     }
 
-    /// Collects the rings whose smallest atom is `start`; returns `false` if there are too many.
+    /// Collects the rings whose smallest atom index is `start`; returns `false` if there are too many rings.
     fn grow_from(&mut self, start: usize) -> bool {
         let near = self.measure(start);
         self.path.push(start);

@@ -1,4 +1,4 @@
-/// An element of heavy atoms (hydrogens are counts on the atoms that carry them).
+/// An element of heavy atoms. Hydrogens aren't atoms, but counts on the atoms that carry them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Element {
     /// Boron.
@@ -27,24 +27,25 @@ pub enum Element {
     I,
 }
 
-/// The atomic weight of hydrogen.
+/// The atomic weight of hydrogen in g/mol.
 pub(super) const HYDROGEN: f64 = 1.008;
 
-/// The symbols of all elements, and those of aromatic atoms that [`Element`] doesn't have.
+/// The symbols of all chemical elements, and of the aromatic atoms `as` and `te`, whose elements [`Element`]
+/// lacks.
 const SYMBOLS: &str = " H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti V Cr Mn Fe Co Ni Cu Zn Ga Ge As Se Br Kr Rb Sr Y \
     Zr Nb Mo Tc Ru Rh Pd Ag Cd In Sn Sb Te I Xe Cs Ba La Ce Pr Nd Pm Sm Eu Gd Tb Dy Ho Er Tm Yb Lu Hf Ta W Re Os Ir Pt Au Hg Tl \
     Pb Bi Po At Rn Fr Ra Ac Th Pa U Np Pu Am Cm Bk Cf Es Fm Md No Lr Rf Db Sg Bh Hs Mt Ds Rg Cn Nh Fl Mc Lv Ts Og as te ";
 
-/// Returns `true` if the text is the symbol of an element in SMILES, whether or not [`Element`] has it.
+/// Returns `true` if the text is an element symbol of SMILES, even if [`Element`] lacks this element.
 pub(super) fn is_symbol(text: &str) -> bool {
     SYMBOLS.split_whitespace().any(|symbol| symbol == text)
 }
 
-/// A row of properties: the symbol, the symbol of an aromatic atom, the atomic number, the atomic weight, and
-/// the number of outer electrons.
+/// The properties of an element: its symbol, its symbol as an aromatic atom, its atomic number, its atomic
+/// weight, and the number of its outer electrons.
 type ElementRow = (&'static str, Option<&'static str>, u8, f64, i8);
 
-/// The properties of [`Element::ALL`], in this order.
+/// The properties of the elements, in the order of [`Element::ALL`].
 const FACTS: [ElementRow; 12] = [
     ("B", Some("b"), 5, 10.812, 3),
     ("C", Some("c"), 6, 12.011, 4),
@@ -61,7 +62,7 @@ const FACTS: [ElementRow; 12] = [
 ];
 
 impl Element {
-    /// All elements, by atomic number.
+    /// All supported elements, in the order of their atomic numbers.
     pub const ALL: [Self; 12] = {
         use Element::{B, Br, C, Cl, F, I, N, O, P, S, Se, Si};
         [B, C, N, O, F, Si, P, S, Cl, Se, Br, I]
@@ -71,19 +72,19 @@ impl Element {
         FACTS[self as usize]
     }
 
-    /// Its symbol.
+    /// Returns the symbol of the element.
     #[must_use]
     pub fn symbol(self) -> &'static str {
         self.row().0
     }
 
-    /// Its symbol as an aromatic atom in SMILES; `None` if it can't be aromatic.
+    /// Returns the element's symbol as an aromatic atom in SMILES; `None` if it can't be aromatic.
     #[must_use]
     pub fn aromatic_symbol(self) -> Option<&'static str> {
         self.row().1
     }
 
-    /// Returns the element of a symbol, and `true` if the symbol is that of an aromatic atom.
+    /// Returns the element that a symbol stands for, and `true` if the symbol is that of an aromatic atom.
     ///
     /// ```
     /// use gfn_molecules::Element;
@@ -99,32 +100,32 @@ impl Element {
         })
     }
 
-    /// Its atomic number.
+    /// Returns the atomic number of the element.
     #[must_use]
     pub fn number(self) -> u8 {
         self.row().2
     }
 
-    /// Its standard atomic weight (natural isotopes), as in RDKit.
+    /// Returns the standard atomic weight of the element in g/mol (natural isotopes), as in RDKit.
     #[must_use]
     pub fn weight(self) -> f64 {
         self.row().3
     }
 
-    /// The number of electrons in its outer shell.
+    /// Returns the number of electrons in the element's outer shell.
     #[must_use]
     pub fn outer_electrons(self) -> i8 {
         self.row().4
     }
 
-    /// Returns `true` if SMILES can have it without brackets.
+    /// Returns `true` if SMILES can have this element without brackets.
     #[must_use]
     pub fn in_organic_subset(self) -> bool {
         !matches!(self, Self::Si | Self::Se)
     }
 
-    /// Returns `true` if it draws electrons from `other` in RDKit's model: it has more outer electrons, or
-    /// the same number and a smaller atomic number.
+    /// Returns `true` if this element draws electrons from `other` in RDKit's model: it has more outer
+    /// electrons, or the same number and a smaller atomic number.
     pub(super) fn draws_from(self, other: Self) -> bool {
         let (own, others) = (self.outer_electrons(), other.outer_electrons());
         own > others || own == others && self.number() < other.number()

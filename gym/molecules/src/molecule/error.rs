@@ -1,67 +1,68 @@
 use super::Element;
 
-/// An error that tells why a text isn't a molecule. Atoms are counted from 0, in the order in which they are
-/// written.
+/// The reason why a text or a list of atoms and bonds isn't a valid molecule, or why a molecule can't be
+/// written. Atoms are counted from 0, in the order in which they are written.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MoleculeError {
-    /// The text isn't a SMILES, or has something that the reader doesn't support.
+    /// The text isn't a SMILES, or uses a feature that the reader doesn't support.
     #[error("{smiles:?} at character {position}: {problem}")]
     Syntax {
-        /// The text.
+        /// The text that was given as a SMILES.
         smiles: String,
-        /// The character at which reading stopped, from 0.
+        /// The position at which reading stopped, in bytes from 0.
         position: usize,
         /// A description of the problem.
         problem: &'static str,
     },
-    /// The text has something that a [`Molecule`](super::Molecule) can't hold.
+    /// The text has a feature that a [`Molecule`](super::Molecule) can't hold.
     #[error("{smiles:?} at character {position} has {what}, which isn't read")]
     NotRead {
-        /// The text.
+        /// The text that was given as a SMILES.
         smiles: String,
-        /// Its place in the text, from 0.
+        /// The position of the feature in the text, in bytes from 0.
         position: usize,
-        /// The feature that can't be read.
+        /// The feature that a molecule can't hold.
         what: NotRead,
     },
     /// The molecule has more than [`MAX_ATOMS`](super::Molecule::MAX_ATOMS) atoms.
     #[error("a molecule of more than {} atoms: give smaller ones", super::Molecule::MAX_ATOMS)]
     TooLarge,
-    /// The bonds and hydrogens of an atom exceed its valences or, if brackets fix its hydrogens, match none.
+    /// The bonds and hydrogens of an atom exceed its valences. If brackets fix the hydrogens, the sum must be
+    /// exactly one of its valences.
     #[error("atom {atom} ({}, charge {charge}) has valence {valence}, which isn't one of {allowed:?} or filled up to one", element.symbol())]
     Valence {
-        /// The atom.
+        /// The index of the atom.
         atom: usize,
-        /// Its element.
+        /// The element of the atom.
         element: Element,
-        /// Its charge.
+        /// The charge of the atom.
         charge: i8,
-        /// The sum of its bond orders and hydrogens.
+        /// The sum of the atom's bond orders and hydrogens.
         valence: u8,
-        /// The valences that are accepted.
+        /// The valences that the table allows for this atom.
         allowed: Vec<u8>,
     },
-    /// The bonds of aromatic atoms can't be written as alternating single and double bonds.
+    /// The bonds of aromatic atoms can't be replaced by alternating single and double bonds.
     #[error(
         "the aromatic atoms {atoms:?} have no alternating single and double bonds: is a hydrogen missing, as in [nH]?"
     )]
     Kekulise {
-        /// The atoms left without a partner.
+        /// The indices of the aromatic atoms that no double bond can be given to.
         atoms: Vec<usize>,
     },
     /// An atom is written as aromatic, but isn't in a ring.
     #[error("atom {atom} is written as aromatic, but is in no ring")]
     NotInRing {
-        /// The atom.
+        /// The index of the atom.
         atom: usize,
     },
     /// A bond is written as aromatic (`:`), but isn't in a ring.
     #[error("the bond between atoms {a} and {b} is written as aromatic, but is in no ring")]
     AromaticBond {
-        /// Its first atom.
+        /// The index of the bond's first atom.
         a: usize,
-        /// Its second atom.
+        /// The index of the bond's second atom.
         b: usize,
     },
     /// A bond joins an atom with itself or with a missing atom, or is the second bond between two atoms.
@@ -69,27 +70,28 @@ pub enum MoleculeError {
         "the bond between atoms {a} and {b} is one of an atom with itself, a second one, or has an atom that there isn't"
     )]
     Bond {
-        /// Its first atom.
+        /// The index of the bond's first atom.
         a: usize,
-        /// Its second atom.
+        /// The index of the bond's second atom.
         b: usize,
     },
-    /// There is no atom, or there are atoms that no bonds connect to the first.
+    /// The molecule has no atom, or has atoms that no path of bonds connects to the first atom.
     #[error("a molecule is one or more atoms joined by bonds; atom {atom} is missing or joined to nothing before it")]
     Disconnected {
-        /// The first atom that isn't connected to atom 0.
+        /// The index of the first atom that isn't connected to atom 0.
         atom: usize,
     },
-    /// The marks of stereochemistry contradict each other, or belong to something that can't have any.
+    /// The marks of stereochemistry contradict each other, or belong to an atom or bond that can't have a
+    /// mark.
     #[error("a molecule can't have {problem}")]
     Stereo {
-        /// A description of the marks.
+        /// A description of the invalid marks.
         problem: String,
     },
-    /// The molecule has something that a molfile or an SD file can't hold.
+    /// The molecule, its title or its data can't be written to a molfile or an SD file.
     #[error("a molfile can't hold {problem}")]
     Molfile {
-        /// A description of what it can't hold, and what it can.
+        /// A description of what the file can't hold, and of what it can hold.
         problem: String,
     },
 }
@@ -104,10 +106,11 @@ pub enum NotRead {
     /// An element other than B C N O F Si P S Cl Se Br I, usually a metal.
     #[error("an element beyond B C N O F Si P S Cl Se Br I")]
     Element,
-    /// An isotope.
+    /// An isotope of an element, such as `[13C]`.
     #[error("an isotope")]
     Isotope,
-    /// A hydrogen that isn't joined to exactly one heavy atom, which could count it.
+    /// A hydrogen atom that isn't joined to exactly one heavy atom. A molecule stores hydrogens as counts on
+    /// heavy atoms.
     #[error("a hydrogen without exactly one heavy neighbour")]
     HydrogenAtom,
     /// An atom of unknown element (`*`), such as an attachment point (`[*:1]`, `[14*]`).
@@ -122,7 +125,7 @@ pub enum NotRead {
 }
 
 impl MoleculeError {
-    /// Returns what was expected instead.
+    /// Returns a description of what was expected instead.
     fn expected(&self) -> &'static str {
         match self {
             Self::TooLarge => "one of at most `Molecule::MAX_ATOMS` atoms",

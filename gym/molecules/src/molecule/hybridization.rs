@@ -3,24 +3,24 @@
 use super::valence::usual;
 use super::{BondOrder, Element, Molecule};
 
-/// The hybridisation of an atom's bonds and lone pairs, as far as it occurs for carbon.
+/// The hybridisation of an atom. Only the types that occur for carbon are distinguished.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Hybridization {
-    /// Linear: two bonded atoms and lone pairs in all.
+    /// Linear: bonded atoms and lone pairs are two in all.
     Sp,
-    /// Planar: three bonded atoms and lone pairs, or four with a conjugated bond.
+    /// Planar: bonded atoms and lone pairs are three in all, or four if the atom has a conjugated bond.
     Sp2,
-    /// Tetrahedral: four bonded atoms and lone pairs.
+    /// Tetrahedral: bonded atoms and lone pairs are four in all.
     Sp3,
     /// Any other number of bonded atoms and lone pairs.
     Other,
 }
 
 impl Molecule {
-    /// Returns the hybridisation of each atom by RDKit's rules: by the number of its neighbours, hydrogens
-    /// and lone pairs. Four of them are sp2 if the atom has a conjugated bond and at most three neighbours,
-    /// such as the nitrogen of an amide.
+    /// Returns the hybridisation of each atom by RDKit's rules: it depends on the number of the atom's
+    /// neighbours, hydrogens and lone pairs. An atom with four of these is sp2 instead of sp3 if it has a
+    /// conjugated bond and at most three neighbours and hydrogens, such as the nitrogen of an amide.
     ///
     /// ```
     /// use gfn_molecules::{Hybridization, Molecule};
@@ -45,8 +45,8 @@ impl Molecule {
         (0..self.atoms().len()).map(hybridization).collect()
     }
 
-    /// Returns for each atom `true` if it has a conjugated bond: an aromatic bond, or a bond next to a
-    /// multiple bond if both ends can conjugate.
+    /// Returns for each atom `true` if it has a conjugated bond: an aromatic bond, a multiple bond next to a
+    /// conjugating atom, or the bond to such an atom.
     fn conjugated_atoms(&self) -> Vec<bool> {
         let n = self.atoms().len();
         let can: Vec<bool> = (0..n).map(|a| self.can_conjugate(a)).collect();
@@ -64,12 +64,13 @@ impl Molecule {
         out
     }
 
-    /// Returns `true` if an atom has electrons for a conjugated system.
+    /// Returns `true` if an atom can be part of a conjugated system.
     fn can_conjugate(&self, a: usize) -> bool {
         let atom = self.atoms()[a];
         let (least, outer) = (usual(atom.element, 0)[0], atom.element.outer_electrons());
         let stretched = atom.charge == 0 && self.valence(a) > least;
-        // Phosphorus and sulphur aren't part of conjugated systems, except for the sulphur at the end of C=S.
+        // Phosphorus, sulphur and heavier elements below them aren't part of conjugated systems, except for a
+        // sulphur with one neighbour as in C=S.
         let row = atom.element.number() > Element::F.number() + 1;
         let heavy = row && (outer == 5 || outer == 6 && self.degree(a) > 1);
         if stretched || heavy || least <= 1 || self.degree(a) > 3 {

@@ -1,4 +1,4 @@
-//! Keys, symmetries and Kekule forms: the identity of molecules.
+//! Keys, symmetries and Kekule forms, which determine whether two molecules are the same.
 
 use std::collections::BTreeSet;
 
@@ -9,12 +9,12 @@ use super::aromaticity::has_ring_double;
 use super::placements::placements;
 use super::{Bond, BondOrder, Molecule};
 
-/// The edge class of an aromatic bond; other bonds have their order minus 1.
+/// The edge class of an aromatic bond. The class of any other bond is its order minus 1.
 const AROMATIC: u8 = 3;
 
 impl Molecule {
-    /// Returns an atom as a node of a graph: its element, charge, hydrogens, and whether it has a double bond
-    /// in an aromatic ring.
+    /// Returns the node that represents an atom in a graph. It holds the atom's element, charge and
+    /// hydrogens, and 1 if the atom has a double bond in an aromatic ring.
     fn node(&self, a: usize) -> Node {
         let atom = self.atoms()[a];
         let mut node = Node::of_class(atom.element as u16);
@@ -25,18 +25,18 @@ impl Molecule {
         node
     }
 
-    /// Returns the molecule as a graph; `class` gives the edge class of each bond.
+    /// Returns the molecule as a graph; `class` returns the edge class of each bond.
     pub(super) fn graph(&self, class: impl Fn(usize) -> u8) -> GraphState {
         let nodes: Vec<Node> = (0..self.atoms().len()).map(|a| self.node(a)).collect();
         let edge = |(k, bond): (usize, &Bond)| (bond.a as u32, bond.b as u32, Edge::of_class(class(k).into()));
         let edges: Vec<_> = self.bonds().iter().enumerate().map(edge).collect();
         let graph = GraphState::from_parts(GraphKind::Undirected, &nodes, &edges);
         debug_assert!(graph.is_ok());
-        // No error can occur: loops and parallel bonds were refused when the molecule was created.
+        // No error can occur, because loops and parallel bonds were refused when the molecule was created.
         graph.unwrap_or_else(|_| GraphState::undirected(nodes.len()))
     }
 
-    /// Returns the class of a bond: aromatic, or its order in a Kekule form minus 1.
+    /// Returns the edge class of a bond: the aromatic class, or the bond's order minus 1.
     pub(super) fn class(&self, bond: usize) -> u8 {
         if self.bonds()[bond].aromatic { AROMATIC } else { self.kekule_class(bond) }
     }
@@ -45,24 +45,25 @@ impl Molecule {
         self.bonds()[bond].order.value() - 1
     }
 
-    /// Computes the canonical form of the molecule, with aromatic bonds as one kind, so that it is the same
-    /// for all Kekule forms.
+    /// Computes the canonical form of the molecule. All aromatic bonds are treated as equal, so the canonical
+    /// form is the same for all Kekule forms.
     ///
-    /// Its key has a bit for each pair of atoms: 8 KB for 360 atoms, 62 KB for
-    /// [`MAX_ATOMS`](Self::MAX_ATOMS).
+    /// The key of the canonical form has a bit for each pair of atoms. It takes 8 KB for 360 atoms and 62 KB
+    /// for [`MAX_ATOMS`](Self::MAX_ATOMS).
     #[must_use]
     pub fn canonical(&self) -> Canonical {
         self.canonical_marked(self.graph(|k| self.class(k)))
     }
 
-    /// Computes the canonical form of this Kekule form.
+    /// Computes the canonical form of this Kekule form, in which single and double bonds of aromatic rings
+    /// are distinguished.
     pub(super) fn canonical_kekule(&self) -> Canonical {
         self.canonical_marked(self.graph(|k| self.kekule_class(k)))
     }
 
-    /// Returns a key that is equal exactly for equal molecules, whatever their Kekule forms and the order of
-    /// their atoms; stereoisomers have different keys. To compare SMILES of different programs, read them and
-    /// compare the keys.
+    /// Returns a key that is equal for two molecules exactly if the molecules are equal. The key depends
+    /// neither on the Kekule form nor on the order of the atoms; stereoisomers have different keys. To
+    /// compare SMILES of different programs, read them with this library and compare the keys.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -80,18 +81,18 @@ impl Molecule {
         self.canonical().key
     }
 
-    /// The number of automorphisms |Aut| of the heavy atoms: permutations that preserve elements, charges,
-    /// hydrogens, bond orders (aromatic bonds count as one kind) and marks of stereochemistry. `None` if it
-    /// exceeds `u64`.
+    /// Returns the number of automorphisms |Aut| of the heavy atoms: permutations that preserve elements,
+    /// charges, hydrogens, bond orders (all aromatic bonds count as equal) and marks of stereochemistry.
+    /// Returns `None` if the number exceeds `u64`.
     #[must_use]
     pub fn automorphisms(&self) -> Option<u64> {
         self.canonical().automorphisms
     }
 
-    /// Returns the number of Kekule forms that differ as graphs of single, double and triple bonds (benzene
-    /// 1, o-xylene 2).
+    /// Returns the number of Kekule forms that aren't isomorphic as graphs of single, double and triple
+    /// bonds: 1 for benzene, 2 for o-xylene.
     ///
-    /// `None` if [`kekule_forms`](Self::kekule_forms) returns `None`.
+    /// Returns `None` if [`kekule_forms`](Self::kekule_forms) does.
     #[must_use]
     pub fn n_kekule_forms(&self) -> Option<usize> {
         if !self.bonds().iter().any(|bond| bond.aromatic) {
@@ -100,8 +101,9 @@ impl Molecule {
         self.kekule_forms().map(|forms| forms.len())
     }
 
-    /// Returns its Kekule forms, one per class of isomorphic graphs. `None` if the double bonds of all its
-    /// rings can be placed in more than 65,536 ways, or if the search for placements takes too long.
+    /// Returns the Kekule forms of the molecule, one for each class of isomorphic graphs. Returns `None` if
+    /// the double bonds of all its rings can be placed in more than 65,536 ways, or if the search for
+    /// placements takes too long.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -121,14 +123,16 @@ impl Molecule {
         };
         let mut seen = BTreeSet::new();
         let mut different = Vec::new();
-        // The forms are processed in chunks, as there may be 65,536 of a thousand atoms each.
+        // The forms are processed in chunks to limit memory: there may be 65,536 forms of a thousand atoms
+        // each.
         for some in placements.chunks(1_024) {
             different.extend(forms(some).into_iter().filter_map(|(key, form)| seen.insert(key).then_some(form)));
         }
         Some(different)
     }
 
-    /// Returns the molecule with double bonds between each aromatic atom and its mate.
+    /// Returns the molecule with a double bond between each aromatic atom and its partner in `mates`. All
+    /// other aromatic bonds become single.
     fn with_doubles(&self, mates: &[u32]) -> Self {
         let mut out = self.clone();
         for bond in out.bonds_mut().iter_mut().filter(|bond| bond.aromatic) {

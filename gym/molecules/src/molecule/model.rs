@@ -1,7 +1,7 @@
 use super::element::HYDROGEN;
 use super::{Element, MoleculeError, StereoMark, ValenceTable, aromaticity};
 
-/// The number of electron pairs of a bond, in a Kekule form.
+/// The order of a bond in a Kekule form: the number of its electron pairs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum BondOrder {
     /// A single bond.
@@ -13,13 +13,14 @@ pub enum BondOrder {
 }
 
 impl BondOrder {
-    /// Returns 1, 2 or 3.
+    /// Returns 1, 2 or 3 for a single, double or triple bond.
     #[must_use]
     pub fn value(self) -> u8 {
         self as u8
     }
 
-    /// Returns the bond order of an edge attribute in a molecule's graph: 0 for a single bond.
+    /// Returns the bond order that an edge attribute of a molecule's graph stands for: 0 for a single bond, 1
+    /// for a double bond, 2 for a triple bond.
     pub(crate) fn from_attribute(attribute: u8) -> Self {
         match attribute {
             0 => Self::Single,
@@ -34,9 +35,10 @@ impl BondOrder {
 pub struct AtomSpec {
     /// The element of the atom.
     pub element: Element,
-    /// Its formal charge.
+    /// The formal charge of the atom.
     pub charge: i8,
-    /// The number of its hydrogens; `None` to fill it up to the smallest valence that its bonds allow.
+    /// The number of the atom's hydrogens. `None` fills the atom up to the smallest valence that its bonds
+    /// allow.
     pub hydrogens: Option<u8>,
 }
 
@@ -53,11 +55,11 @@ impl AtomSpec {
 pub struct Atom {
     /// The element of the atom.
     pub element: Element,
-    /// Its formal charge.
+    /// The formal charge of the atom.
     pub charge: i8,
-    /// The number of its hydrogens.
+    /// The number of hydrogens bonded to the atom.
     pub hydrogens: u8,
-    /// `true` if it is in an aromatic ring.
+    /// `true` if the atom is in an aromatic ring.
     pub aromatic: bool,
 }
 
@@ -70,20 +72,20 @@ impl From<&Atom> for AtomSpec {
 /// A bond of a molecule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bond {
-    /// The first atom.
+    /// The index of the bond's first atom.
     pub a: usize,
-    /// The second atom.
+    /// The index of the bond's second atom.
     pub b: usize,
-    /// Its order in this Kekule form.
+    /// The order of the bond in this Kekule form.
     pub order: BondOrder,
-    /// `true` if it is part of an aromatic ring.
+    /// `true` if the bond is part of an aromatic ring.
     pub aromatic: bool,
-    /// `true` if it is part of a ring.
+    /// `true` if the bond is part of a ring.
     pub in_ring: bool,
 }
 
 impl Bond {
-    /// Returns the atom at the other end.
+    /// Returns the atom at the other end of the bond; `atom` must be one of its two ends.
     #[must_use]
     pub fn other_end(&self, atom: usize) -> usize {
         self.a + self.b - atom
@@ -106,19 +108,21 @@ impl Bond {
 pub struct Molecule {
     atoms: Vec<Atom>,
     bonds: Vec<Bond>,
-    /// The bonds of each atom, by index.
+    /// The indices of each atom's bonds.
     at: Vec<Vec<usize>>,
-    /// The marks of stereochemistry, in the order of their elements.
+    /// The marks of stereochemistry, in the order of their stereo elements.
     pub(super) marks: Vec<StereoMark>,
 }
 
 impl Molecule {
-    /// Creates a molecule from atoms and bonds, without marks of stereochemistry. Rings and aromaticity are
-    /// perceived.
+    /// Creates a molecule from atoms and bonds, without marks of stereochemistry. The function finds rings
+    /// and aromatic bonds itself.
     ///
     /// # Errors
-    /// [`MoleculeError::Valence`] for the first atom that the table doesn't allow; [`MoleculeError::Bond`];
-    /// [`MoleculeError::Disconnected`]; [`MoleculeError::TooLarge`].
+    /// [`MoleculeError::Valence`] for the first atom whose valence isn't in the table;
+    /// [`MoleculeError::Bond`] for a bond with an invalid end, and for a second bond between two atoms;
+    /// [`MoleculeError::Disconnected`] if the atoms aren't connected or there are none;
+    /// [`MoleculeError::TooLarge`] for too many atoms.
     pub fn new(
         table: &ValenceTable,
         atoms: &[AtomSpec],
@@ -160,8 +164,8 @@ impl Molecule {
         Ok(molecule)
     }
 
-    /// Returns the molecule of these atoms and of the bonds among them that `keeps` accepts; hydrogens
-    /// replace all other bonds.
+    /// Returns the molecule that consists of these atoms and of the bonds among them that `keeps` accepts.
+    /// Hydrogens replace all other bonds of these atoms.
     pub(crate) fn part(&self, atoms: &[usize], keeps: impl Fn(&Bond) -> bool) -> Result<Self, MoleculeError> {
         let mut place = vec![None; self.atoms.len()];
         atoms.iter().enumerate().for_each(|(k, &a)| place[a] = Some(k));
@@ -169,7 +173,8 @@ impl Molecule {
         let (mut table, mut specs) = (ValenceTable::default(), Vec::with_capacity(atoms.len()));
         for &a in atoms {
             let Atom { element, charge, hydrogens, .. } = self.atoms[a];
-            // The molecule may have been read with a table of more valences than the default.
+            // The molecule may have been read with a table that has more valences than the default table, so
+            // the valence of each atom is added.
             let mut valences = table.valences(element, charge).to_vec();
             valences.push(self.valence(a));
             table = table.with(element, charge, &valences);
@@ -190,8 +195,8 @@ impl Molecule {
         Err(MoleculeError::Disconnected { atom })
     }
 
-    /// Returns the atoms within `steps` bonds of `start`, the nearest first; only bonds that `crosses`
-    /// accepts, by index, count.
+    /// Returns the atoms within `steps` bonds of `start`, the nearest first. Only bonds whose indices
+    /// `crosses` accepts are followed.
     pub(crate) fn reach(&self, start: usize, steps: usize, crosses: impl Fn(usize) -> bool) -> Vec<usize> {
         let mut seen = vec![false; self.atoms.len()];
         seen[start] = true;
@@ -216,8 +221,8 @@ impl Molecule {
         reached
     }
 
-    /// Removes atoms with fewer than two neighbours inside from a set, repeatedly, until none is left; only
-    /// bonds that `links` accepts count.
+    /// Removes atoms that have fewer than two neighbours in the set, repeatedly, until no such atom is left.
+    /// Only bonds that `links` accepts count.
     pub(crate) fn prune(&self, inside: &mut [bool], links: impl Fn(&Bond) -> bool) {
         let mut open: Vec<usize> = (0..inside.len()).collect();
         while let Some(a) = open.pop() {
@@ -230,13 +235,13 @@ impl Molecule {
         }
     }
 
-    /// Its heavy atoms.
+    /// Returns the heavy atoms of the molecule.
     #[must_use]
     pub fn atoms(&self) -> &[Atom] {
         &self.atoms
     }
 
-    /// Its bonds between heavy atoms.
+    /// Returns the bonds between heavy atoms of the molecule.
     #[must_use]
     pub fn bonds(&self) -> &[Bond] {
         &self.bonds
@@ -251,7 +256,7 @@ impl Molecule {
         self.at[atom].iter().map(move |&k| (self.bonds[k].other_end(atom), &self.bonds[k]))
     }
 
-    /// The bonds of an atom, by index.
+    /// Returns the indices of an atom's bonds.
     pub(crate) fn bonds_at(&self, atom: usize) -> &[usize] {
         &self.at[atom]
     }
@@ -277,8 +282,9 @@ impl Molecule {
         self.neighbours(atom).any(|(_, bond)| bond.in_ring)
     }
 
-    /// Returns the molecular formula in RDKit's format: carbon, hydrogen, other elements by symbol, then the
-    /// charge. (Hill's order differs if there is no carbon: hydrogen is then sorted among the others.)
+    /// Returns the molecular formula in RDKit's format: carbon, hydrogen, the other elements in alphabetical
+    /// order, then the charge. (Hill's order differs for molecules without carbon: there, hydrogen is sorted
+    /// among the other elements.)
     #[must_use]
     pub fn formula(&self) -> String {
         let count = |element| self.atoms.iter().filter(|atom| atom.element == element).count();
@@ -294,27 +300,28 @@ impl Molecule {
         text + &signed(self.charge())
     }
 
-    /// The number of its hydrogens.
+    /// Returns the number of hydrogens in the molecule.
     #[must_use]
     pub fn n_hydrogens(&self) -> usize {
         self.atoms.iter().map(|atom| usize::from(atom.hydrogens)).sum()
     }
 
-    /// Its total charge.
+    /// Returns the total charge of the molecule.
     #[must_use]
     pub fn charge(&self) -> i32 {
         self.atoms.iter().map(|atom| i32::from(atom.charge)).sum()
     }
 
-    /// Its molecular weight in g/mol, with natural isotopes.
+    /// Returns the molecular weight in g/mol, with natural abundances of isotopes.
     #[must_use]
     pub fn weight(&self) -> f64 {
         let heavy: f64 = self.atoms.iter().map(|atom| atom.element.weight()).sum();
         heavy + self.n_hydrogens() as f64 * HYDROGEN
     }
 
-    /// Returns the kinds of its bonds as in RDKit: orders of a Kekule form, or `None` for aromatic bonds.
-    /// Chords of aromatic rings (the central bond of azulene) don't count as aromatic.
+    /// Returns the type of each bond as RDKit defines it: the bond's order in this Kekule form, or `None` for
+    /// an aromatic bond. A bond that is only a chord of aromatic rings (the central bond of azulene) doesn't
+    /// count as aromatic.
     pub(crate) fn bond_kinds(&self) -> Vec<Option<BondOrder>> {
         let mut kinds: Vec<Option<BondOrder>> = self.bonds.iter().map(|bond| Some(bond.order)).collect();
         if self.bonds.iter().any(|bond| bond.aromatic) {
@@ -327,15 +334,17 @@ impl Molecule {
 
     /// Returns the number of independent rings: bonds minus atoms plus 1 (the cyclomatic number).
     ///
-    /// RDKit's `GetSSSR` has the same size. RDKit's `CalcNumRings` also counts further rings of the same size
-    /// in cages: 4 for adamantane, which has 3 independent rings, and 6 for cubane, which has 5.
+    /// RDKit's `GetSSSR` returns the same number of rings. RDKit's `CalcNumRings` also counts further rings
+    /// of the same size in cages: 4 for adamantane, which has 3 independent rings, and 6 for cubane, which
+    /// has 5.
     #[must_use]
     pub fn n_rings(&self) -> usize {
         self.bonds.len() + 1 - self.atoms.len()
     }
 }
 
-/// Returns a symbol with its count; a count of 1 isn't written.
+/// Returns a symbol followed by its count. The text is empty for a count of 0, and has no number for a count
+/// of 1.
 pub(crate) fn with_count(symbol: &str, count: usize) -> String {
     match count {
         0 => String::new(),
@@ -344,7 +353,8 @@ pub(crate) fn with_count(symbol: &str, count: usize) -> String {
     }
 }
 
-/// Returns a charge as formulas and SMILES write it: its sign, then its size unless that is 1.
+/// Returns a charge as formulas and SMILES write it: the sign, then the size unless it is 1. The text is
+/// empty for charge 0.
 pub(crate) fn signed(charge: i32) -> String {
     with_count(if charge > 0 { "+" } else { "-" }, charge.unsigned_abs() as usize)
 }
@@ -354,7 +364,7 @@ pub(crate) fn ring_edges(ring: &[usize]) -> impl Iterator<Item = (usize, usize)>
     ring.iter().copied().zip(ring.iter().copied().cycle().skip(1))
 }
 
-/// Returns the place of each atom in an order of all atoms.
+/// Returns the position of each atom in an order of all atoms.
 pub(crate) fn ranks(order: &[u32]) -> Vec<usize> {
     let mut rank = vec![0; order.len()];
     for (place, &atom) in order.iter().enumerate() {

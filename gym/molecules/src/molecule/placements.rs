@@ -1,19 +1,20 @@
-//! Placements of the double bonds of aromatic rings.
+//! Placements of the double bonds in aromatic rings.
 
 use super::Molecule;
 use super::aromaticity::has_ring_double;
 
 /// The largest number of placements that are listed.
 const MAX_PLACEMENTS: usize = 1 << 16;
-/// The largest number of partners in all placements together.
+/// The largest number of entries in the list of partners, for all placements together.
 const MAX_PARTNERS: usize = 1 << 24;
-/// The number of atoms examined before the search is given up: about half a second.
+/// The number of atoms examined after which the search is given up. Examining so many takes about half a
+/// second.
 const BUDGET: usize = 1 << 27;
-/// The partner of an atom that has no double bond in its rings.
+/// The entry for an atom that has no double bond in aromatic rings, and so no partner.
 const NONE: u32 = u32::MAX;
 
-/// Returns all placements of double bonds in aromatic rings, concatenated; each lists the partner of every
-/// atom. `None` if there are too many.
+/// Returns all placements of the double bonds in aromatic rings, one after the other in one list. Each
+/// placement has the partner of every atom. Returns `None` if there are too many placements.
 pub(super) fn placements(molecule: &Molecule) -> Option<Vec<u32>> {
     let has_double: Vec<bool> = (0..molecule.atoms().len()).map(|a| has_ring_double(molecule, a)).collect();
     let beside = |a: usize| -> Vec<u32> {
@@ -29,7 +30,7 @@ pub(super) fn placements(molecule: &Molecule) -> Option<Vec<u32>> {
     search.all()
 }
 
-/// A search for all perfect matchings.
+/// A search for all perfect matchings of the atoms that have a double bond in aromatic rings.
 struct MatchingSearch {
     beside: Vec<Vec<u32>>,
     mate: Vec<u32>,
@@ -39,12 +40,12 @@ struct MatchingSearch {
 }
 
 impl MatchingSearch {
-    /// Returns the partners of all atoms, one matching after the other. There is no recursion, as its depth
-    /// would be the number of double bonds.
+    /// Returns the partners of all atoms, one matching after the other. The function doesn't use recursion,
+    /// because the depth would be the number of double bonds.
     fn all(mut self) -> Option<Vec<u32>> {
         let n = self.mate.len();
         let mut out = Vec::new();
-        // Atoms that got a partner, and the number of their neighbours tried so far.
+        // Atoms that were given a partner, each with the number of its neighbours that were tried so far.
         let mut stack: Vec<(u32, usize)> = Vec::new();
         let mut next = self.fewest_choices()?;
         if next.is_none() {
@@ -76,8 +77,8 @@ impl MatchingSearch {
         }
     }
 
-    /// Returns the unmatched atom with the fewest unmatched neighbours, so that dead ends are found early;
-    /// the inner `None` if all are matched, the outer `None` if the search has taken too long.
+    /// Returns the unmatched atom with the fewest unmatched neighbours, so that dead ends are found early.
+    /// The inner value is `None` if all atoms are matched, the outer one if the search has taken too long.
     fn fewest_choices(&mut self) -> Option<Option<u32>> {
         self.work += self.open.len();
         let free = |&&a: &&u32| self.mate[a as usize] == NONE;

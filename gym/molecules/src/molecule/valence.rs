@@ -5,10 +5,10 @@ use super::{Element, MoleculeError};
 /// A table of the valences that an atom can have, by element and charge. A valence is the sum of bond orders,
 /// including hydrogens.
 ///
-/// The default is RDKit's: B 3, C 4, N 3, O 2, halogens 1 (I 1, 3, 5), Si 4, P 3 and 5, S and Se 2, 4 and 6.
-/// For charges from -2 to +2, a charged atom has the valences of the element with the same number of outer
-/// electrons (N+ those of C, O- those of F, O+ those of N, S+ 3 and 5). Atoms are filled with hydrogens up to
-/// the smallest valence that is large enough for their bonds.
+/// The default table is RDKit's: B 3, C 4, N 3, O 2, halogens 1 (I 1, 3, 5), Si 4, P 3 and 5, S and Se 2, 4
+/// and 6. Charges from -2 to +2 are allowed: a charged atom has the valences of the element with the same
+/// number of outer electrons (N+ has those of C, O- those of F, O+ those of N; S+ has 3 and 5). Atoms are
+/// filled with hydrogens up to the smallest valence that is large enough for their bonds.
 ///
 /// ```
 /// use gfn_molecules::{Element, Molecule, ValenceTable};
@@ -22,7 +22,7 @@ use super::{Element, MoleculeError};
 /// ```
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct ValenceTable(
-    /// The valences that differ from the usual ones.
+    /// The entries that were set explicitly. All other atoms have the usual valences.
     BTreeMap<(Element, i8), Vec<u8>>,
 );
 
@@ -30,11 +30,12 @@ pub struct ValenceTable(
 /// table lists it.
 const CHARGES: std::ops::RangeInclusive<i8> = -2..=2;
 
-/// Returns the usual valences of an element with a charge: those of a neutral atom in its row with the same
-/// number of outer electrons.
+/// Returns the usual valences of an element with a charge. They are the valences of a neutral atom that has
+/// the same number of outer electrons and is in the same row of the periodic table.
 pub(super) fn usual(element: Element, charge: i8) -> &'static [u8] {
     let electrons = element.outer_electrons() - charge;
-    // Elements beyond the second row can exceed an octet, but neutral chlorine and bromine form one bond.
+    // Elements beyond the second row can exceed an octet. Neutral chlorine and bromine are exceptions: they
+    // form one bond.
     let extends = element.number() > 10;
     let halogen = matches!(element, Element::Cl | Element::Br) && charge == 0;
     match (electrons, extends && !halogen) {
@@ -54,7 +55,8 @@ pub(super) fn usual(element: Element, charge: i8) -> &'static [u8] {
 }
 
 impl ValenceTable {
-    /// Returns the table with other valences for an element with a charge; an empty list forbids the atom.
+    /// Returns the table with these valences instead, for an element with a charge. An empty list forbids the
+    /// atom.
     #[must_use]
     pub fn with(mut self, element: Element, charge: i8, valences: &[u8]) -> Self {
         let mut valences = valences.to_vec();
@@ -64,7 +66,7 @@ impl ValenceTable {
         self
     }
 
-    /// Returns the valences in ascending order; empty if the atom isn't allowed.
+    /// Returns the valences of an element with a charge, in ascending order; empty if the atom isn't allowed.
     #[must_use]
     pub fn valences(&self, element: Element, charge: i8) -> &[u8] {
         match self.0.get(&(element, charge)) {
@@ -74,8 +76,9 @@ impl ValenceTable {
         }
     }
 
-    /// Returns the valence of an atom with these bonds and hydrogens after filling it up; with `exact`, no
-    /// hydrogen may be added.
+    /// Returns the valence of an atom after it is filled up with hydrogens. `valence` is the sum of its bond
+    /// orders and given hydrogens. With `exact`, no hydrogen may be added. Returns an error if the table has
+    /// no such valence.
     pub(super) fn fill(
         &self,
         atom: usize,
@@ -89,7 +92,8 @@ impl ValenceTable {
         full.ok_or_else(|| MoleculeError::Valence { atom, element, charge, valence, allowed: allowed() })
     }
 
-    /// Returns the smallest valence of at least `bonds`.
+    /// Returns the smallest valence of an element with a charge that is at least `bonds`; `None` if there is
+    /// none.
     pub(crate) fn filled(&self, element: Element, charge: i8, bonds: u8) -> Option<u8> {
         self.valences(element, charge).iter().copied().find(|&valence| valence >= bonds)
     }

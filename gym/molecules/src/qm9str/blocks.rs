@@ -6,7 +6,7 @@ use crate::{AtomSpec, BondOrder, Molecule, ValenceTable};
 /// A block: a small molecule with two attachment atoms, which may be the same atom.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Block {
-    /// Its SMILES.
+    /// The SMILES of the block.
     pub smiles: &'static str,
     /// The index of the atom that the block on its left is joined to.
     pub left: usize,
@@ -18,7 +18,7 @@ const fn block(smiles: &'static str, left: usize, right: usize) -> Block {
     Block { smiles, left, right }
 }
 
-/// The blocks (`data/qm9str_blocks.json`).
+/// The eleven blocks of the task (`data/qm9str_blocks.json`); a string refers to them by index.
 pub const BLOCKS: [Block; 11] = [
     block("C", 0, 0),
     block("O", 0, 0),
@@ -33,8 +33,8 @@ pub const BLOCKS: [Block; 11] = [
     block("CCC", 0, 0),
 ];
 
-/// Returns the molecule of a string of blocks: from left to right, each is joined to the previous block by a
-/// single bond.
+/// Returns the molecule that a string of blocks stands for. From left to right, each block is joined to the
+/// previous one by a single bond.
 ///
 /// ```
 /// use gfn_molecules::qm9str::molecule;
@@ -43,7 +43,7 @@ pub const BLOCKS: [Block; 11] = [
 /// ```
 ///
 /// # Errors
-/// [`Error::Config`] for no block, for more than five, and for an unknown block.
+/// [`Error::Config`] for no block, for more than five blocks, and for an unknown index of a block.
 pub fn molecule(blocks: &[u16]) -> Result<Molecule> {
     let known: Option<Vec<Block>> = blocks.iter().map(|&id| BLOCKS.get(usize::from(id)).copied()).collect();
     let known = known

@@ -11,22 +11,22 @@ const N: usize = BLOCKS.len();
 /// The rules of strings of up to five blocks that grow at both ends; `VectorEnv::new(Qm9Str)` is the
 /// environment.
 ///
-/// *States.* An entry is a block's number plus 1; entries behind the last block are 0. Features:
-/// `KHot::new(5, 12)`.
-/// *Forward slots.* `0..11` append that block, `11..22` prepend it. *Backward slots.* 0 removes the last
-/// block, 1 the first. For a string of one block, or of equal blocks only, both lead to the same parent, from
-/// which two forward slots lead back.
+/// *States.* A state has five entries. Each entry is a block's index plus 1, or 0 behind the last block.
+/// Features: `KHot::new(5, 12)`.
+/// *Forward slots.* Slot `k` from 0 to 10 appends block `k`, and slot `11 + k` prepends it. *Backward slots.*
+/// Slot 0 removes the last block, and slot 1 the first block. If a string has only one block, or only equal
+/// blocks, both backward slots lead to the same parent, from which two forward slots lead back.
 /// *End.* There is no exit action: the fifth block ends the trajectory.
 ///
-/// A string and its reverse are different objects, whatever their molecules: the target is a distribution
-/// over strings, as the scores are those of strings.
+/// A string and its reverse are different objects, even if their molecules are equal. The target is a
+/// distribution over strings, because the table has a score for each string.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Qm9Str;
 
 impl Qm9Str {
     /// The number of entries of a state.
     pub const ENTRIES: usize = LENGTH;
-    /// The number of values of an entry: the blocks, and "empty".
+    /// The number of values that an entry can have: the blocks, and "empty".
     pub const VALUES: usize = N + 1;
     /// The number of finished strings.
     pub const N_TERMINAL: usize = N.pow(LENGTH as u32);
@@ -34,7 +34,7 @@ impl Qm9Str {
     /// Converts strings of blocks into states.
     ///
     /// # Errors
-    /// [`Error::Config`] for more than five blocks, and for an unknown block.
+    /// [`Error::Config`] for more than five blocks, and for an unknown index of a block.
     pub fn states_of<B: AsRef<[u16]>>(&self, strings: &[B]) -> Result<VectorStates> {
         let mut entries = Vec::with_capacity(strings.len() * LENGTH);
         for (i, blocks) in strings.iter().map(AsRef::as_ref).enumerate() {
@@ -48,15 +48,16 @@ impl Qm9Str {
         VectorStates::from_flat(LENGTH, entries)
     }
 
-    /// Returns the blocks of a state.
+    /// Returns the indices of a state's blocks.
     #[must_use]
     pub fn blocks(row: &[u16]) -> Vec<u16> {
         row[..filled(row)].iter().map(|entry| entry - 1).collect()
     }
 }
 
-/// The backward slots.
+/// The backward slot that removes the last block.
 const REMOVE_LAST: usize = 0;
+/// The backward slot that removes the first block.
 const REMOVE_FIRST: usize = 1;
 
 impl VectorRules for Qm9Str {

@@ -1,8 +1,8 @@
 //! QM9str: molecules as strings of five blocks, joined by their attachment atoms (Shen et al. 2023).
 //!
-//! Each of the 161,051 finished strings of 5 out of 11 blocks of QM9 has a score in a table (a proxy of the
-//! HOMO-LUMO gap). Blocks are added at either end, so that 16 paths lead to each string. The distribution of
-//! a policy can be computed exactly.
+//! A finished string has 5 blocks, each one of 11 small molecules from QM9. A table has a score for each of
+//! the 161,051 finished strings (a proxy of the HOMO-LUMO gap). Blocks are added at either end, so that 16
+//! trajectories lead to each string. The distribution of a policy can be computed exactly.
 //!
 //! ```
 //! use gfn::env::{EnumerableEnv, Env, Reward};

@@ -7,12 +7,12 @@ use gfn_gym::rewards;
 
 use super::{BLOCKS, Qm9Str};
 
-/// The scores of all finished strings as 32-bit floats, the last block changing fastest:
-/// `data/qm9str_rewards.f32`.
+/// The scores of all finished strings as 32-bit floats (`data/qm9str_rewards.f32`). Strings are ordered by
+/// their blocks; the last block changes fastest.
 const SCORES: &[u8] = include_bytes!("../../data/qm9str_rewards.f32");
-/// The smallest score that is used; lower scores (some are negative) are raised to it.
+/// The smallest score that is used. Lower scores (some are negative) are raised to it.
 const LOWEST: f64 = 1e-3;
-/// The largest reward.
+/// The largest reward, to which all rewards are scaled.
 const LARGEST: f64 = 100.0;
 
 /// The reward R = max(score, 1e-3)^exponent, scaled so that the largest reward is 100.
@@ -28,8 +28,8 @@ impl Qm9StrReward {
         Self::of(5.0)
     }
 
-    /// Creates the reward with another exponent. The higher it is, the more the reward favours the best
-    /// strings.
+    /// Creates the reward with a given exponent. The higher the exponent, the more the reward favours the
+    /// best strings.
     ///
     /// # Errors
     /// [`Error::Config`](gfn::Error::Config) unless the exponent is above 0 and finite.
@@ -43,20 +43,21 @@ impl Qm9StrReward {
         Self { log_rewards: logs.iter().map(|log| exponent * (log - most) + LARGEST.ln()).collect() }
     }
 
-    /// log R of every finished string, the last block changing fastest.
+    /// Returns the log-reward of every finished string. Strings are ordered by their blocks; the last block
+    /// changes fastest.
     #[must_use]
     pub fn log_rewards(&self) -> &[f64] {
         &self.log_rewards
     }
 
-    /// Computes the true log Z.
+    /// Computes the exact log Z: the logarithm of the sum of all rewards.
     #[must_use]
     pub fn log_z(&self) -> f64 {
         log_sum_exp(self.log_rewards.iter().copied())
     }
 }
 
-/// Iterates over the scores of the table.
+/// Iterates over the scores of all finished strings.
 fn scores() -> impl Iterator<Item = f64> {
     SCORES.as_chunks::<4>().0.iter().map(|bytes| f64::from(f32::from_le_bytes(*bytes)))
 }

@@ -1,7 +1,7 @@
 use crate::{LeftOut, Molecule, MoleculeError, ValenceTable};
 
-/// The changes made to a SMILES of a data set before it is converted into a molecule. There are none by
-/// default: salts and isotopes are refused, as by [`Molecule::read`].
+/// The changes made to a SMILES of a data set before it is converted into a molecule. By default there are
+/// none, so salts and isotopes are refused as by [`Molecule::read`].
 ///
 /// ```
 /// use gfn_molecules::Cleanup;
@@ -13,28 +13,29 @@ use crate::{LeftOut, Molecule, MoleculeError, ValenceTable};
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Cleanup {
-    /// `true` if only the largest of several parts (`.`), such as those of a salt, is kept: the part with
-    /// most atoms including hydrogens; ties are broken by larger weight, then by the first canonical SMILES.
-    /// (RDKit's `LargestFragmentChooser` breaks the last tie by RDKit's canonical SMILES.)
+    /// `true` if only the largest of several parts (`.`), such as those of a salt, is kept. This is the part
+    /// with most atoms, including hydrogens. Ties are broken by larger weight, then by the alphabetical order
+    /// of the canonical SMILES. (RDKit's `LargestFragmentChooser` breaks the last tie by RDKit's canonical
+    /// SMILES.)
     pub largest_part: bool,
-    /// `true` if an isotope is read as its element. Deuterium becomes a hydrogen, which is counted on its
-    /// neighbour.
+    /// `true` if isotope labels are removed. Deuterium becomes a hydrogen, which is counted on its neighbour.
     pub without_isotopes: bool,
     /// `true` if charges that protons can neutralise are removed, as by RDKit's `Uncharger`: acids and other
-    /// anions gain a proton (nitrate and chlorate, too), and cations lose theirs. The number of anions that
-    /// stay is the number of cations without a proton, preferably anions of acids (if there are fewer anions,
-    /// all of them gain a proton). Charges next to opposite charges stay (nitro groups, N-oxides).
+    /// anions gain a proton (nitrate and chlorate, too), and cations lose protons. If some cations have no
+    /// proton to lose, the same number of anions keep their charge, preferably anions of acids. If there are
+    /// fewer anions than such cations, all anions gain a proton. Charges next to opposite charges stay (nitro
+    /// groups, N-oxides).
     pub neutral: bool,
 }
 
 /// A molecule, and the changes made to read it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cleaned {
-    /// The molecule.
+    /// The molecule after the changes.
     pub molecule: Molecule,
-    /// The parts of the SMILES that were ignored.
+    /// The numbers of stereochemical marks and atom-map numbers that were ignored.
     pub left_out: LeftOut,
-    /// The number of parts that were removed.
+    /// The number of parts of the SMILES that were removed.
     pub parts: usize,
     /// The number of isotopes that were read as their elements.
     pub isotopes: usize,
@@ -43,15 +44,15 @@ pub struct Cleaned {
 }
 
 impl Cleanup {
-    /// All of these changes.
+    /// All changes of this type.
     pub const ALL: Self = Self { largest_part: true, without_isotopes: true, neutral: true };
 
-    /// Reads a SMILES with these changes.
+    /// Reads a SMILES after applying these changes.
     ///
     /// # Errors
-    /// Errors of [`Molecule::read`]. The largest of several parts is kept only if all others can be read, are
-    /// single atoms (metal ions), or are hydrogen: an unreadable large part must not be replaced by a small
-    /// one.
+    /// Errors of [`Molecule::read`]. If the text has several parts, the largest one is kept only if every
+    /// other part can be read, is a single atom (a metal ion), or is a hydrogen molecule. Otherwise a small
+    /// part could replace a large one that can't be read.
     pub fn read(&self, smiles: &str) -> Result<Cleaned, MoleculeError> {
         let (without, isotopes) = if self.without_isotopes { without_isotopes(smiles) } else { (smiles.to_owned(), 0) };
         let table = ValenceTable::default();
@@ -65,7 +66,7 @@ impl Cleanup {
     }
 }
 
-/// Removes the numbers at the beginning of brackets; returns the text and their number.
+/// Removes the numbers at the beginning of brackets; returns the new text and the count of removed numbers.
 fn without_isotopes(smiles: &str) -> (String, usize) {
     let (mut out, mut count) = (String::with_capacity(smiles.len()), 0);
     let mut pieces = smiles.split('[');
@@ -81,7 +82,8 @@ fn without_isotopes(smiles: &str) -> (String, usize) {
 
 fn largest(table: &ValenceTable, smiles: &str) -> Result<(Molecule, LeftOut), MoleculeError> {
     let mut best: Option<(Molecule, LeftOut)> = None;
-    // The initial value is never returned, as a text has at least one part, whose error replaces it.
+    // This initial value is never returned: a text has at least one part, and if no part can be read, the
+    // error of a part replaces it.
     let mut refused = MoleculeError::Disconnected { atom: 0 };
     for part in smiles.split('.') {
         match Molecule::read_noting(table, part) {

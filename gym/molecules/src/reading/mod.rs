@@ -1,5 +1,5 @@
-//! Reading of molecules from files: streams of SMILES and SD files, with a report on changes and skipped
-//! lines.
+//! Reading of molecules from files: streams of SMILES and SD files, with a report on changed molecules and
+//! skipped lines.
 
 mod cleanup;
 mod neutral;

@@ -4,8 +4,8 @@ use crate::molecule::ranks;
 use crate::{Atom, AtomSpec, BondOrder, Element, Molecule, MoleculeError, ValenceTable};
 
 impl Molecule {
-    /// Removes the charges that protons can neutralise, as RDKit's `Uncharger` does; returns the number of
-    /// changed atoms.
+    /// Removes the charges that protons can neutralise, as RDKit's `Uncharger` does. Returns the number of
+    /// atoms that were changed.
     pub(super) fn neutralise(&mut self) -> Result<usize, MoleculeError> {
         let atoms = self.atoms();
         let beside = |a: usize, charges: std::ops::RangeInclusive<i8>| {
@@ -15,7 +15,8 @@ impl Molecule {
         let (with, without): (Vec<usize>, Vec<usize>) =
             (0..atoms.len()).filter(cation).partition(|&a| atoms[a].hydrogens > 0);
         let table = ValenceTable::default();
-        // Boron with four neighbours has no room for a proton.
+        // An anion of boron with four neighbours can't take a proton, because neutral boron has only three
+        // bonds.
         let takes_proton = |a: usize| table.valences(atoms[a].element, 0).contains(&(self.valence(a) + 1));
         let anion = |&a: &usize| atoms[a].charge == -1 && !beside(a, 1..=4) && takes_proton(a);
         let mut anions: Vec<usize> = (0..atoms.len()).filter(anion).collect();
@@ -25,8 +26,9 @@ impl Molecule {
         if with.is_empty() && anions.is_empty() {
             return Ok(0);
         }
-        // Anions that balance cations without protons stay, preferably anions of acids; if there are fewer
-        // anions than such cations, none stays, as in RDKit.
+        // If cations have no proton to lose, the same number of anions stay charged to balance them,
+        // preferably anions of acids. If there are fewer anions than such cations, no anion stays charged, as
+        // in RDKit.
         if (1..=anions.len()).contains(&without.len()) {
             let rank = ranks(&self.canonical().order);
             anions.sort_by_cached_key(|&a| (self.is_acid(a), rank[a]));
@@ -46,8 +48,8 @@ impl Molecule {
         Ok(anions.len() + with.len())
     }
 
-    /// Returns the atom that gains a proton in an anion of charge -1 such as nitrate or chlorate, whose
-    /// central atom is charged, too.
+    /// Returns the atom that gains a proton in an anion such as nitrate or chlorate. The anion has the total
+    /// charge -1, and its central atom has a positive charge.
     fn oxoacid(&self) -> Option<usize> {
         let atoms = self.atoms();
         let is_centre = |atom: &Atom| {
@@ -63,8 +65,8 @@ impl Molecule {
         oxo.into_iter().filter(|&a| atoms[a].charge == -1).min_by_key(|&a| atoms[a].element)
     }
 
-    /// Returns `true` for the anion of an oxygen acid of C, P or S (sulphur may replace oxygen), and of a
-    /// tetrazole.
+    /// Returns `true` for the charged atom of an acid's anion: of an oxygen acid of C, P or S (sulphur may
+    /// replace oxygen), or of a tetrazole.
     fn is_acid(&self, a: usize) -> bool {
         let element = |b: usize| self.atoms()[b].element;
         let is_oxo = |b: usize| matches!(element(b), Element::O | Element::S);
@@ -75,7 +77,7 @@ impl Molecule {
                 .neighbours(a)
                 .any(|(b, _)| matches!(element(b), Element::C | Element::P | Element::S) && has_double(b));
         }
-        // A tetrazole is an aromatic ring of five with four nitrogens.
+        // A tetrazole is an aromatic ring of five atoms, four of which are nitrogen.
         let is_tetrazole = |ring: &Vec<usize>| {
             let nitrogens = ring.iter().filter(|&&b| element(b) == Element::N).count();
             let bonds = (0..ring.len()).map(|k| (ring[k], ring[(k + 1) % ring.len()]));

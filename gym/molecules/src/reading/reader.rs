@@ -10,14 +10,14 @@ use super::table::{Table, TableRecord};
 use super::{Cleanup, ReadReport, SkipReason, SkippedLine};
 use crate::{Molecule, MoleculeError};
 
-/// The largest number of bytes of a line that are kept; a molecule of [`Molecule::MAX_ATOMS`] atoms needs
-/// fewer.
+/// The largest number of bytes of a line that are kept. The SMILES of a molecule of [`Molecule::MAX_ATOMS`]
+/// atoms is shorter.
 const MAX_LINE: usize = 1 << 16;
 
 /// The first bytes of a gzipped file.
 const GZIP: &[u8] = &[0x1f, 0x8b];
 
-/// The first bytes of files that aren't text, with descriptions for messages.
+/// The first bytes of files that aren't UTF-8 text, with descriptions for error messages.
 const NOT_TEXT: [(&[u8], &str); 8] = [
     (GZIP, "is compressed by gzip"),
     (b"PK\x03\x04", "is a zip archive, such as a workbook (.xlsx)"),
@@ -40,8 +40,8 @@ pub enum MoleculeFormat {
 }
 
 impl MoleculeFormat {
-    /// Returns the format of a file name: `.sdf`, `.sd` and `.mol` (also with `.gz`) are SD files, all others
-    /// SMILES.
+    /// Returns the format that a file name implies: `.sdf`, `.sd` and `.mol` (also with `.gz`) are SD files,
+    /// all other files are SMILES.
     #[must_use]
     pub fn of(path: &Path) -> Self {
         let name = path.to_string_lossy().to_ascii_lowercase();
@@ -51,14 +51,15 @@ impl MoleculeFormat {
     }
 }
 
-/// A stream of molecules from a file; one line or record is in memory at a time. Lines that can't be read are
-/// skipped and noted in the [`report`](Self::report). The stream ends with an error if no molecule could be
-/// read.
+/// A stream of molecules from a file; only one line or record is in memory at a time. Lines that can't be
+/// converted into molecules are skipped and noted in the [`report`](Self::report). The stream ends with an
+/// error if the file contains no valid molecule.
 ///
-/// A file of SMILES is read as a table if its first line has a column named `smiles` or, failing that, a
-/// column whose name ends in `smiles` (`canonical_smiles`), in upper or lower case, or the column of
-/// [`with_column`](Self::with_column). Fields are separated by tabs, `;`, `,`, `|` or blanks, and may be
-/// quoted. In any other file each line begins with a SMILES, which one of these separators ends.
+/// A file of SMILES is read as a table if its first line has a column of SMILES. This is the column of
+/// [`with_column`](Self::with_column) if set; otherwise a column named `smiles` or, failing that, a column
+/// whose name ends in `smiles` (`canonical_smiles`), in upper or lower case. Fields are separated by tabs,
+/// `;`, `,`, `|` or blanks, and may be quoted. In any other file each line begins with a SMILES, which ends
+/// at the first of these separators.
 ///
 /// ```
 /// use gfn_molecules::{Cleanup, Molecule, MoleculeFormat, MoleculeReader};
@@ -82,18 +83,18 @@ pub struct MoleculeReader<R> {
     column: Option<String>,
     /// The layout of the file; `None` before the first line.
     table: Option<Table>,
-    /// The number of lines taken so far.
+    /// The number of lines read so far.
     line: usize,
     report: ReadReport,
     is_at_end: bool,
 }
 
-/// A record: its SMILES (or the text that stands for it), the error if it has none, and the number of its
-/// wedges.
+/// A record of a file: its SMILES (or the text that replaces it in messages), the error if it has no SMILES,
+/// and the number of its wedge bonds.
 type Record = (String, Option<MoleculeError>, usize);
 
 impl MoleculeReader<Box<dyn BufRead + Send>> {
-    /// Opens a file, whose format is that of its name ([`MoleculeFormat::of`]). A gzipped file is
+    /// Opens a file, whose format follows from its name ([`MoleculeFormat::of`]). A gzipped file is
     /// decompressed while it is read.
     ///
     /// # Errors
@@ -116,25 +117,25 @@ impl<R: BufRead> MoleculeReader<R> {
         Self { input, path, format, cleanup, column: None, table: None, line: 0, report, is_at_end: false }
     }
 
-    /// Selects the column of SMILES in a table, by the exact name in the first line.
+    /// Selects the column of SMILES in a table, by its exact name in the first line.
     #[must_use]
     pub fn with_column(self, name: impl Into<String>) -> Self {
         Self { column: Some(name.into()), ..self }
     }
 
-    /// Sets the changes made to each SMILES; none by default.
+    /// Sets the cleanup of each SMILES (charges, salts and so on); no cleanup by default.
     #[must_use]
     pub fn with_cleanup(self, cleanup: Cleanup) -> Self {
         Self { cleanup, ..self }
     }
 
-    /// The report on the lines read so far.
+    /// Returns the report on the lines read so far.
     #[must_use]
     pub fn report(&self) -> &ReadReport {
         &self.report
     }
 
-    /// Reads the next molecule; `None` at the end.
+    /// Reads the next molecule; returns `None` at the end of the file.
     fn read_next(&mut self) -> Result<Option<Molecule>> {
         if self.line == 0 {
             self.check_start()?;
@@ -183,7 +184,7 @@ impl<R: BufRead> MoleculeReader<R> {
         Ok(Some((smiles, mistake, n_wedges)).filter(|_| !is_empty))
     }
 
-    /// Reads a line, or a record of a table; `None` for an empty line and for a header.
+    /// Reads a line of SMILES or a record of a table; returns `None` for an empty line and for a header.
     fn table_record(&mut self, first: &str) -> Result<Option<Record>> {
         if first.trim().is_empty() {
             return Ok(None);
@@ -206,7 +207,8 @@ impl<R: BufRead> MoleculeReader<R> {
         Ok(Some((smiles, mistake, 0)))
     }
 
-    /// Returns an error for a file that isn't text, and for a column name with an SD file.
+    /// Returns an error if the file isn't text, or if a column was selected in an SD file, which has no
+    /// columns.
     fn check_start(&mut self) -> Result<()> {
         let start = self.input.fill_buf().map_err(|source| Error::io(&self.path, source))?;
         if let Some((_, what)) = NOT_TEXT.iter().find(|(bytes, _)| start.starts_with(bytes)) {
@@ -221,7 +223,8 @@ impl<R: BufRead> MoleculeReader<R> {
         Ok(())
     }
 
-    /// Returns the layout of a line; `None` for a header, which isn't a record.
+    /// Returns the layout of the file, which its first line determines; `None` if this line is a header,
+    /// which isn't a record.
     fn table_of(&mut self, text: &str) -> Result<Option<Table>> {
         if self.table.is_some() || text.starts_with('#') {
             return Ok(self.table.or(Some(Table::LINES)));
@@ -236,7 +239,7 @@ impl<R: BufRead> MoleculeReader<R> {
         Ok(self.table.filter(|_| header.is_none()))
     }
 
-    /// Returns the error of a stream without a molecule.
+    /// Returns the error for a file that contains no valid molecule.
     fn nothing_read(&self) -> Error {
         let problem = self.report.first_skipped().map_or("it has no molecule".to_owned(), |first| {
             format!("none of its {} lines or records is read as a molecule; {first}", self.report.n_skipped())
@@ -246,7 +249,8 @@ impl<R: BufRead> MoleculeReader<R> {
         Error::file(&self.path, problem, remedy)
     }
 
-    /// Returns the next line without its end, cut off after [`MAX_LINE`] bytes; invalid UTF-8 is replaced.
+    /// Returns the next line without its line end, cut off after [`MAX_LINE`] bytes. Invalid UTF-8 is
+    /// replaced; the result is `None` at the end of the file.
     fn next_line(&mut self) -> Result<Option<String>> {
         let failed = |source| Error::io(&self.path, source);
         let mut kept = Vec::new();
@@ -259,7 +263,7 @@ impl<R: BufRead> MoleculeReader<R> {
         }
         self.line += 1;
         let text = String::from_utf8_lossy(&kept);
-        // Byte-order marks are removed.
+        // A byte-order mark at the start of the file is removed.
         let text = if self.line == 1 { text.trim_start_matches('\u{feff}') } else { &text };
         Ok(Some(text.trim_end_matches('\r').to_owned()))
     }
@@ -269,7 +273,7 @@ impl<R: BufRead> Iterator for MoleculeReader<R> {
     type Item = Result<Molecule>;
 
     /// Returns the next molecule. An error ends the stream: [`Error::Io`] if the input can't be read;
-    /// [`Error::File`] if it isn't text, has no such column, or has ended without a molecule.
+    /// [`Error::File`] if it isn't text, doesn't have the selected column, or ends without a valid molecule.
     fn next(&mut self) -> Option<Self::Item> {
         if self.is_at_end {
             return None;

@@ -4,30 +4,31 @@ use std::fmt;
 use super::Cleaned;
 use crate::{Molecule, MoleculeError, NotRead};
 
-/// The number of example lines that a report keeps per reason.
+/// The number of example lines that a report keeps for each reason.
 const EXAMPLES: usize = 3;
 
-/// The reason why a line of a file isn't read as a molecule.
+/// The reason why a line of a file was skipped.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SkipReason {
-    /// The line has something that a molecule can't hold: several parts of a salt, a metal, an isotope.
+    /// The line has a feature that a molecule can't hold: several parts of a salt, a metal, an isotope.
     #[error("{0}")]
     NotRead(NotRead),
-    /// An atom has fewer bonds and hydrogens than it needs: a radical.
+    /// The sum of an atom's bonds and hydrogens is smaller than one of its valences: the molecule is a
+    /// radical.
     #[error("a radical")]
     Radical,
-    /// An atom has more bonds and hydrogens than it can have.
+    /// The sum of an atom's bonds and hydrogens is larger than all of its valences.
     #[error("an atom with too many bonds")]
     Valence,
-    /// Its aromatic atoms have no alternating single and double bonds, or are in no ring.
+    /// The molecule's aromatic atoms have no alternating single and double bonds, or aren't in a ring.
     #[error("aromatic atoms or bonds that can't be")]
     Aromaticity,
-    /// The molecule has more than [`Molecule::MAX_ATOMS`] atoms, or the line is longer than such a molecule
-    /// needs.
+    /// The molecule has more than [`Molecule::MAX_ATOMS`] atoms, or the line is longer than the SMILES of
+    /// such a molecule.
     #[error("too many atoms")]
     TooLarge,
-    /// The text is no SMILES, such as the names of a table's columns.
+    /// The text isn't a SMILES; it may be, for example, a header with the names of a table's columns.
     #[error("no SMILES")]
     Syntax,
     /// The record of an SD file is damaged, or has the format V3000.
@@ -55,20 +56,22 @@ impl SkipReason {
 /// The lines of a file that were skipped for one reason.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Skipped {
-    /// The number of these lines.
+    /// The number of lines that were skipped for this reason.
     pub count: usize,
-    /// The first of these lines, at most three.
+    /// The first lines that were skipped for this reason, at most three.
     pub examples: Vec<SkippedLine>,
 }
 
-/// A line that was skipped.
+/// A line that was skipped, with the reason.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SkippedLine {
-    /// Its number, from 1; for a record of an SD file, the number of its first line.
+    /// The number of the line, from 1. For a record of an SD file, it is the number of the record's first
+    /// line.
     pub line: usize,
-    /// Its SMILES; for a record of an SD file, an equivalent SMILES or the line that couldn't be read.
+    /// The SMILES in the line. For a record of an SD file, it is an equivalent SMILES or the line that
+    /// couldn't be read.
     pub smiles: String,
-    /// The reason.
+    /// The error that explains why the line was skipped.
     pub error: MoleculeError,
 }
 
@@ -78,32 +81,32 @@ impl fmt::Display for SkippedLine {
     }
 }
 
-/// A report on the lines of a file or, for SD files, its records.
+/// A report on the lines of a file, or on the records of an SD file.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct ReadReport {
     /// The number of lines that were read as molecules.
     pub read: usize,
-    /// The number of molecules whose marks of stereochemistry were left out: meaningless marks and, in SD
+    /// The number of molecules from which marks of stereochemistry were removed: meaningless marks and, in SD
     /// files, wedges.
     pub without_stereo: usize,
-    /// The number of molecules read from lines of several parts, of which the largest was kept.
+    /// The number of molecules from lines with several parts (`.`), of which only the largest part was kept.
     pub without_parts: usize,
-    /// The number of molecules read with isotopes as their elements.
+    /// The number of molecules from which isotope labels were removed.
     pub without_isotopes: usize,
-    /// The number of molecules whose charges were changed.
+    /// The number of molecules whose charges were neutralised.
     pub neutralised: usize,
-    /// Skipped lines by reason.
+    /// The skipped lines, grouped by reason.
     pub skipped: BTreeMap<SkipReason, Skipped>,
 }
 
 impl ReadReport {
-    /// The number of lines that were skipped.
+    /// Returns the number of lines that were skipped.
     #[must_use]
     pub fn n_skipped(&self) -> usize {
         self.skipped.values().map(|skipped| skipped.count).sum()
     }
 
-    /// The first line that was skipped.
+    /// Returns the first line that was skipped.
     pub(crate) fn first_skipped(&self) -> Option<&SkippedLine> {
         self.skipped.values().flat_map(|skipped| &skipped.examples).min_by_key(|skipped| skipped.line)
     }

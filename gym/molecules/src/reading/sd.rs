@@ -3,19 +3,20 @@
 use crate::molecule::{TextTree, signed, with_count};
 use crate::{Element, ValenceTable};
 
-/// The bond type of an aromatic bond.
+/// The bond type that a molfile uses for an aromatic bond.
 const AROMATIC: u8 = 4;
 
 /// An atom of a molfile.
 #[derive(Clone, Default, Debug)]
 struct BlockAtom {
     symbol: String,
-    /// The difference to the usual mass or, from `M  ISO`, the mass itself; 0 for the natural mixture.
+    /// The isotope: from an atom line, the difference to the usual mass; from `M  ISO`, the mass itself; 0
+    /// for the natural mixture.
     isotope: i32,
     charge: i32,
-    /// The number of unpaired electrons.
+    /// The number of the atom's unpaired electrons.
     unpaired: u8,
-    /// Its valence, if the molfile has one.
+    /// The valence of the atom, if the molfile gives it.
     valence: Option<u8>,
 }
 
@@ -26,7 +27,7 @@ struct BlockBond {
     kind: u8,
 }
 
-/// A record while its lines are read.
+/// A record of an SD file, while its lines are read.
 #[derive(Default, Debug)]
 pub(super) struct SdRecord {
     line: usize,
@@ -36,16 +37,17 @@ pub(super) struct SdRecord {
     bonds: Vec<BlockBond>,
     /// The number of bonds drawn as wedges, whose stereochemistry isn't read.
     pub(super) n_wedges: usize,
-    /// `true` after the first line `M  CHG` or `M  RAD`, which replaces the charges of the atom lines.
+    /// `true` after the first line `M  CHG` or `M  RAD`: these lines replace the charges and radicals of all
+    /// atom lines.
     charged: bool,
-    /// `true` after `M  END`.
+    /// `true` after the line `M  END`; later lines are ignored.
     is_at_end: bool,
-    /// The first line that can't be read, and the problem.
+    /// The first line that can't be read, and a description of the problem.
     problem: Option<(String, &'static str)>,
 }
 
 impl SdRecord {
-    /// Takes a line; returns `false` for the last line, `$$$$`.
+    /// Reads the next line of the record; returns `false` for the last line, `$$$$`.
     pub(super) fn take(&mut self, text: &str) -> bool {
         if text.starts_with("$$$$") {
             return false;
@@ -85,14 +87,15 @@ impl SdRecord {
         if !known {
             return Err("an atom of no symbol, or one of a query");
         }
-        // The field is a charge code, in which 4 is a radical.
+        // The field is a charge code: 4 stands for a radical, any other code from 1 to 7 for the charge 4 -
+        // code.
         let (charge, unpaired) = match field(text, 36, 3).unwrap_or(0u8) {
             0 => (0, 0),
             4 => (0, 1),
             code @ 1..=7 => (4 - i32::from(code), 0),
             _ => return Err("an atom with a charge code beyond 7"),
         };
-        // The value 15 stands for a valence of 0.
+        // The value 15 stands for a valence of 0, and the value 0 for no given valence.
         let valence = field(text, 48, 3).filter(|&valence: &u8| valence > 0).map(|valence| valence % 15);
         let isotope = field(text, 34, 2).unwrap_or(0);
         self.atoms.push(BlockAtom { symbol, isotope, charge, unpaired, valence });
@@ -131,7 +134,8 @@ impl SdRecord {
                     let atom = atom.checked_sub(1).and_then(|a| self.atoms.get_mut(a)).ok_or(damaged)?;
                     match kind {
                         "M  CHG" => atom.charge = value,
-                        // The value 2 is a doublet; 1 and 3 have two unpaired electrons.
+                        // The value 2 is a doublet, which has one unpaired electron; 1 and 3 have two
+                        // unpaired electrons.
                         "M  RAD" => atom.unpaired = [0, 2, 1, 2][value.clamp(0, 3) as usize],
                         _ => atom.isotope = value,
                     }
@@ -142,8 +146,8 @@ impl SdRecord {
         Ok(())
     }
 
-    /// Returns an equivalent SMILES without stereochemistry; for a damaged record, the bad line and the
-    /// problem.
+    /// Returns an equivalent SMILES without stereochemistry. For a damaged record, returns the bad line and a
+    /// description of the problem.
     pub(super) fn smiles(self) -> (String, Option<&'static str>) {
         if let Some((line, problem)) = self.problem {
             return (line, Some(problem));
@@ -155,7 +159,7 @@ impl SdRecord {
     }
 }
 
-/// Returns `count` characters of a line from a place on, or fewer at its end.
+/// Returns the `count` characters of a line that begin at index `from`, or fewer at the end of the line.
 fn columns(text: &str, from: usize, count: usize) -> &str {
     let from = from.min(text.len());
     text.get(from..(from + count).min(text.len())).unwrap_or_default()
@@ -165,7 +169,8 @@ fn field<T: std::str::FromStr>(text: &str, from: usize, count: usize) -> Option<
     columns(text, from, count).trim().parse().ok()
 }
 
-/// A bond of an atom: its index, the atom at the other end, and its type.
+/// A bond, as seen from one of its atoms: the index of the bond, the atom at the other end, and the bond's
+/// type.
 type Beside = (usize, usize, u8);
 
 /// Writes atoms and bonds as SMILES.
@@ -175,7 +180,7 @@ fn write_smiles(atoms: &[BlockAtom], bonds: &[BlockBond]) -> String {
         beside[bond.a].push((k, bond.b, bond.kind));
         beside[bond.b].push((k, bond.a, bond.kind));
     }
-    // Hydrogens are the last choice as roots: nothing may branch off a hydrogen.
+    // Hydrogens come last as roots of the tree of atoms, because no branch may start at a hydrogen in SMILES.
     let mut roots: Vec<usize> = (0..atoms.len()).collect();
     roots.sort_by_key(|&a| ["H", "D", "T"].contains(&atoms[a].symbol.as_str()));
     let steps = |a: usize| beside[a].iter().map(|&(k, b, _)| (k, b)).collect();
@@ -184,7 +189,7 @@ fn write_smiles(atoms: &[BlockAtom], bonds: &[BlockBond]) -> String {
 }
 
 impl BlockAtom {
-    /// Returns the text of the atom in a SMILES, given its bonds.
+    /// Returns the SMILES of the atom alone, given its bonds.
     fn smiles(&self, beside: &[Beside]) -> String {
         let (symbol, isotope) = match self.symbol.as_str() {
             "D" => ("H", 2),
@@ -192,7 +197,7 @@ impl BlockAtom {
             symbol => (symbol, self.isotope),
         };
         let element = Element::from_symbol(symbol).filter(|(_, lower)| !lower).map(|(element, _)| element);
-        // An aromatic bond of an atom counts as double (at most one), unless the atom has no room for that.
+        // One aromatic bond of an atom counts as double, and all others as single.
         let orders = beside.iter().map(|&(.., kind)| if kind == AROMATIC { 1 } else { kind });
         let is_aromatic = beside.iter().any(|&(.., kind)| kind == AROMATIC);
         let bonds = orders.fold(u8::from(is_aromatic), u8::saturating_add);
@@ -209,7 +214,8 @@ impl BlockAtom {
         }
         let mass = match element {
             _ if isotope == 0 => String::new(),
-            // Atom lines hold a difference of masses, which is always small.
+            // Atom lines give the difference to the usual mass, which is always small. Larger values are
+            // masses.
             Some(element) if isotope < 5 => (element.weight().round() as i32 + isotope).abs().to_string(),
             _ => isotope.abs().to_string(),
         };

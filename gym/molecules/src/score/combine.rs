@@ -13,7 +13,7 @@ pub struct TransformedScore<S> {
 #[derive(Clone, Copy, Debug)]
 enum Transform {
     Power(f64),
-    /// The logarithms of the bounds.
+    /// Clamps a log-score between the logarithms of the bounds.
     Clamp(f64, f64),
 }
 
@@ -37,7 +37,7 @@ impl<S> TransformedScore<S> {
 impl<S: MoleculeScore> MoleculeScore for TransformedScore<S> {
     fn log_scores(&self, molecules: &[Molecule]) -> Result<Vec<f64>> {
         let change = |log: f64| match self.transform {
-            // The power 0 is 1 for every base, including 0.
+            // Any score to the power 0 is 1, also a score of 0.
             Transform::Power(exponent) => {
                 if exponent == 0.0 {
                     0.0
@@ -52,7 +52,7 @@ impl<S: MoleculeScore> MoleculeScore for TransformedScore<S> {
     }
 }
 
-/// A product of scores; without factors it is 1.
+/// A product of scores. Without factors the score is 1.
 ///
 /// ```
 /// use gfn_molecules::{Molecule, MoleculeScore, Product};

@@ -12,9 +12,9 @@ use crate::Molecule;
 #[derive(Serialize, Deserialize, Clone, PartialEq, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Factor {
-    /// The property.
+    /// The property of molecules that the factor depends on.
     pub property: Property,
-    /// The shape; by default the property itself.
+    /// The shape that maps the property to the factor; by default the factor is the property itself.
     #[serde(default)]
     pub shape: Shape,
     /// The exponent of the factor; 1 by default.
@@ -27,7 +27,7 @@ fn default_power() -> f64 {
 }
 
 impl Factor {
-    /// Creates a factor with the property's own value and the power 1.
+    /// Creates a factor that is the property itself, with the power 1.
     #[must_use]
     pub fn of(property: Property) -> Self {
         Self { property, shape: Shape::Value, power: default_power() }
@@ -79,12 +79,12 @@ impl Factor {
 #[derive(Serialize, Deserialize, Clone, PartialEq, Debug, Default)]
 #[serde(deny_unknown_fields)]
 pub struct ScoreConfig {
-    /// The factors.
+    /// The factors of the product.
     pub factors: Vec<Factor>,
 }
 
 impl ScoreConfig {
-    /// The names that [`from_name`](Self::from_name) knows.
+    /// The names of predefined scores, which [`from_name`](Self::from_name) accepts.
     pub const NAMES: [&'static str; 5] = ["constant", "heteroatoms", "rings", "hydrogen_bonds", "drug_like"];
 
     /// Returns a predefined score; `None` for an unknown name.
@@ -112,12 +112,12 @@ impl ScoreConfig {
         Some(Self { factors })
     }
 
-    /// Builds the score, and reads the files that it names.
+    /// Builds the score, and reads the files that the configuration names.
     ///
     /// # Errors
     /// [`Error::Config`] for an invalid shape or power, for a negative power of a factor that can be 0, for a
-    /// reference or a pattern that can't be read, and for a property that the library was built without;
-    /// [`Error::Io`] and [`Error::File`] for files.
+    /// reference molecule or a pattern that can't be parsed, and for a property that needs a disabled feature
+    /// of this library; [`Error::Io`] and [`Error::File`] for files that can't be read.
     pub fn build(&self) -> Result<FactoredScore> {
         let built = |factor: &Factor| {
             let Factor { property, shape, power } = factor;
@@ -145,12 +145,12 @@ impl std::fmt::Debug for FactoredScore {
     }
 }
 
-/// The smallest number of molecules per thread.
+/// The smallest number of molecules for which a further thread is started.
 const MIN_PER_THREAD: usize = 4;
 
 impl FactoredScore {
-    /// Returns the names of its properties, in the order of the factors. Repeated names are numbered:
-    /// `substructures_2`.
+    /// Returns the names of the factors' properties, in the order of the factors. The second and later
+    /// occurrences of a name are numbered: `substructures_2`.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
         let of = |k: usize| self.0[k].0.property.name();
@@ -161,7 +161,8 @@ impl FactoredScore {
         (0..self.0.len()).map(name).collect()
     }
 
-    /// Returns the properties of each molecule, by factor, before shapes and powers are applied.
+    /// Returns a row for each molecule, with the property of each factor before shapes and powers are
+    /// applied.
     ///
     /// # Errors
     /// `PatternError::GivenUp`, as [`Error::Config`], if the search for a substructure takes too long.
@@ -194,7 +195,7 @@ impl MoleculeScore for FactoredScore {
                     let remedy = "give the property another shape, such as a window: as it is, it must be 0 or more";
                     return Err(Error::non_finite(name, row, value, remedy));
                 }
-                // The power 0 is 1 for every base, including 0.
+                // Any factor to the power 0 is 1, also a factor of 0.
                 let log = if factor.power == 0.0 { 0.0 } else { factor.shape.log(value) * factor.power };
                 sum += log;
                 if log == f64::INFINITY || sum.is_nan() || sum == f64::INFINITY {

@@ -1,4 +1,5 @@
-//! Descriptors computed from the graph of a molecule: polar surface, hydrogen bonds, heteroatoms, rings.
+//! Descriptors computed from the graph of a molecule: polar surface, hydrogen bonds, heteroatoms, aromatic
+//! atoms.
 
 use crate::molecule::in_three_ring;
 use crate::{Atom, BondOrder, Element, Molecule};
@@ -14,7 +15,7 @@ impl Molecule {
     /// ```
     #[must_use]
     pub fn polar_surface(&self) -> f64 {
-        // Adding 0 turns the empty sum -0 into 0.
+        // Adding 0 turns -0, the sum of no numbers, into 0.
         (0..self.atoms().len()).map(|a| self.contribution(a)).sum::<f64>() + 0.0
     }
 
@@ -25,7 +26,8 @@ impl Molecule {
             Element::O => (28.5, 8.6),
             _ => return 0.0,
         };
-        // Hydrogens, charge, and the numbers of single, double, triple and aromatic bonds.
+        // The key of the table: hydrogens, charge, and the numbers of single, double, triple and aromatic
+        // bonds.
         let mut look = [atom.hydrogens as i8, atom.charge, 0, 0, 0, 0];
         for (_, bond) in self.neighbours(a) {
             look[if bond.aromatic { 5 } else { 1 + usize::from(bond.order.value()) }] += 1;
@@ -33,7 +35,7 @@ impl Molecule {
         let fits = |row: &&(Element, bool, [i8; 6], f64)| {
             row.0 == atom.element && row.2 == look && (!row.1 || in_three_ring(self, a))
         };
-        // Ertl's rule for atoms that aren't in the table.
+        // Ertl's formula for atoms that aren't in the table.
         let other = base - per_neighbour * self.neighbours(a).len() as f64 + 1.5 * f64::from(atom.hydrogens);
         POLAR_SURFACES.iter().find(fits).map_or(other.max(0.0), |row| row.3)
     }
@@ -68,7 +70,7 @@ impl Molecule {
             self.neighbours(a).filter(|(_, bond)| !bond.aromatic && bond.order == BondOrder::Single).map(|(b, _)| b);
         match (atom.element, atom.aromatic) {
             (Element::O | Element::S, false) if valence == 2 && atom.hydrogens == 0 || atom.charge == -1 => true,
-            // A hydroxyl group that isn't part of an acid.
+            // A hydroxyl group is an acceptor if it isn't part of an acid.
             (Element::O | Element::S, false) => {
                 valence == 2 && atom.hydrogens == 1 && single.any(|b| !self.has_polar_double(b, false))
             }
@@ -79,7 +81,7 @@ impl Molecule {
         }
     }
 
-    /// Returns `true` if atom `b` has a non-aromatic double bond to a non-aromatic N, O, P or S; with
+    /// Returns `true` if atom `b` has a non-aromatic double bond to a non-aromatic N, O, P or S atom. With
     /// `chain_only`, only bonds outside of rings count.
     fn has_polar_double(&self, b: usize, chain_only: bool) -> bool {
         self.neighbours(b).any(|(c, bond)| {
@@ -89,7 +91,7 @@ impl Molecule {
         })
     }
 
-    /// Returns the share of heavy atoms that aren't carbon.
+    /// Returns the number of heavy atoms other than carbon, divided by the number of heavy atoms.
     #[must_use]
     pub fn heteroatom_share(&self) -> f64 {
         let others = self.atoms().iter().filter(|atom| atom.element != Element::C).count();
@@ -103,8 +105,9 @@ impl Molecule {
     }
 }
 
-/// Ertl's table. A row has the element, `true` if it only applies to atoms in rings of three, the hydrogens,
-/// the charge, the numbers of single, double, triple and aromatic bonds, and the surface.
+/// Ertl's table of polar surfaces. A row has the element, `true` if it only applies to atoms in rings of
+/// three, then the hydrogens, the charge and the numbers of single, double, triple and aromatic bonds, and
+/// finally the surface in square angstrom.
 const POLAR_SURFACES: [(Element, bool, [i8; 6], f64); 32] = [
     (Element::N, false, [0, 0, 0, 0, 1, 0], 23.79),
     (Element::N, false, [1, 0, 0, 1, 0, 0], 23.85),

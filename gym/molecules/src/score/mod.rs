@@ -30,7 +30,8 @@ use gfn::{Error, Result};
 
 use super::Molecule;
 
-/// A score of molecules, as a natural logarithm. Rewards are made from products and powers of scores.
+/// A score of molecules, returned as a natural logarithm. A reward is a score, or a product of powers of
+/// scores.
 ///
 /// A closure `Fn(&Molecule) -> f64` is a score; it must return 0 or more. The logarithm of 0 is minus
 /// infinity.
@@ -43,15 +44,15 @@ use super::Molecule;
 /// # Ok::<(), gfn::Error>(())
 /// ```
 pub trait MoleculeScore: Send + Sync {
-    /// Returns the natural logarithm of the score of each molecule: a finite number, or minus infinity for a
-    /// score of 0; never plus infinity or NaN.
+    /// Returns the natural logarithm of the score of each molecule. It is a finite number, or minus infinity
+    /// for a score of 0; it is never plus infinity or NaN.
     ///
     /// # Errors
-    /// [`Error::NonFinite`] for a molecule whose logarithm would be plus infinity or NaN; further errors of
-    /// the implementation.
+    /// [`Error::NonFinite`] for a molecule whose logarithm would be plus infinity or NaN; other errors that
+    /// the implementation defines.
     fn log_scores(&self, molecules: &[Molecule]) -> Result<Vec<f64>>;
 
-    /// Raises the score to a power (a reward exponent, an inverse temperature): the logarithm is multiplied
+    /// Raises the score to a power (a reward exponent, an inverse temperature) by multiplying its logarithm
     /// by `exponent`.
     ///
     /// # Errors
@@ -63,7 +64,7 @@ pub trait MoleculeScore: Send + Sync {
         TransformedScore::power(self, exponent)
     }
 
-    /// Clamps the score to at least `least` and at most `most`.
+    /// Clamps the score to the range from `least` to `most`.
     ///
     /// # Errors
     /// [`Error::Config`] unless `0 <= least <= most` and `most` is finite and above 0.
@@ -88,8 +89,8 @@ impl MoleculeScore for Box<dyn MoleculeScore> {
     }
 }
 
-/// Implements the trait for shared scores, for example an [`ExternalScorer`] that is used by a reward and
-/// directly.
+/// Implements the trait for shared scores. An [`ExternalScorer`], for example, can then be used both by a
+/// reward and directly.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -107,7 +108,8 @@ impl<S: MoleculeScore + ?Sized> MoleculeScore for Arc<S> {
     }
 }
 
-/// Returns an error for the first number that isn't `sound`; `what` names the numbers in the error.
+/// Returns an error for the first number that `sound` doesn't accept; `what` is the name of the numbers in
+/// the error.
 pub(crate) fn check_all(
     what: &'static str,
     numbers: &[f64],
@@ -120,7 +122,7 @@ pub(crate) fn check_all(
     }
 }
 
-/// Returns an error if a logarithm is plus infinity or NaN; `what` names the score in the error.
+/// Returns an error if a logarithm is plus infinity or NaN; `what` is the name of the score in the error.
 fn check_logs(what: &'static str, logs: Vec<f64>) -> Result<Vec<f64>> {
     let remedy = "the logarithm of a score must be a finite number, or minus infinity for a score of 0: \
                   keep scores finite, and above 0 before a negative power";
@@ -128,7 +130,7 @@ fn check_logs(what: &'static str, logs: Vec<f64>) -> Result<Vec<f64>> {
     Ok(logs)
 }
 
-/// Computes the logarithms of a score, and checks that there is one for each molecule and that none is plus
+/// Computes the logarithms of a score. Checks that there is one for each molecule and that none is plus
 /// infinity or NaN.
 fn checked_logs(score: &impl MoleculeScore, molecules: &[Molecule]) -> Result<Vec<f64>> {
     let logs = score.log_scores(molecules)?;
@@ -139,7 +141,7 @@ fn checked_logs(score: &impl MoleculeScore, molecules: &[Molecule]) -> Result<Ve
     check_logs("the logarithm of a score", logs)
 }
 
-/// Returns the logarithms of scores, after checking that they are finite and 0 or more.
+/// Returns the natural logarithms of scores. Returns an error for a score that is negative, infinite or NaN.
 fn logs(scores: &[f64]) -> Result<Vec<f64>> {
     let remedy = "give a finite score of 0 or more: shift it, or take its exponential";
     check_all("the score of a molecule", scores, |score| score >= 0.0 && score.is_finite(), remedy)?;

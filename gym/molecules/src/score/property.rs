@@ -1,4 +1,4 @@
-//! Properties of molecules, selected by name.
+//! Properties of molecules, selected by name in configuration files.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use crate::{Fingerprint, Molecule};
 #[cfg(not(feature = "descriptors"))]
 type Translations = ();
 
-/// A molecule whose properties are computed.
+/// A molecule whose properties are computed, with cached conversions for the descriptors.
 pub(crate) struct Subject<'a> {
     pub(crate) molecule: &'a Molecule,
     #[cfg_attr(not(feature = "descriptors"), expect(dead_code, reason = "descriptors alone need translations"))]
@@ -28,10 +28,10 @@ impl<'a> Subject<'a> {
 
 type OfEach = Box<dyn Fn(&Subject<'_>) -> Result<f64> + Send + Sync>;
 
-/// The function that computes a property.
+/// The function that computes a property of molecules.
 pub(super) enum Measure {
     Each(OfEach),
-    /// A network, which evaluates all molecules at once.
+    /// A network, which computes the property of all molecules at once.
     All(SehProxy),
 }
 
@@ -62,7 +62,8 @@ pub enum Property {
         /// The SMILES of the reference.
         to: String,
     },
-    /// The output of the proxy of binding to sEH, about -1 to 10; higher is better: [`SehProxy`].
+    /// The output of the published proxy of binding to soluble epoxide hydrolase (sEH), usually from -1 to
+    /// 10; higher is better: [`SehProxy`].
     Seh {
         /// The file of the proxy's weights.
         weights: PathBuf,
@@ -95,7 +96,7 @@ pub enum Property {
 }
 
 impl Property {
-    /// Returns its name in configuration files.
+    /// Returns the property's name in configuration files.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {

@@ -11,34 +11,37 @@ use crate::Molecule;
 /// The meaning of a proxy's output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ProxyOutput {
-    /// Scores of 0 or more; the logarithm is taken.
+    /// The output is a score of 0 or more, whose logarithm is taken.
     Score,
-    /// Natural logarithms of scores, used unchanged; minus infinity is a score of 0.
+    /// The output is the natural logarithm of a score, which is used unchanged; minus infinity is a score of
+    /// 0.
     LogScore,
 }
 
-/// Returns the error of a proxy whose output isn't one score per molecule.
+/// Returns the error for a proxy whose output isn't one score per molecule.
 fn refused(detail: impl ToString) -> Error {
     Error::contract("a proxy gives each molecule one score", detail)
 }
 
-/// A network in a TorchScript file (`torch.jit.save`) as a score. Molecules are passed as one sparse batch,
-/// like the graphs of policies.
+/// A score that a network in a TorchScript file (`torch.jit.save`) computes. Molecules are passed to the
+/// network as one sparse batch, as graphs are passed to policies.
 ///
-/// For B molecules with N heavy atoms and E bonds in all, its `forward` gets four tensors of 64-bit integers,
-/// in this order, and returns floating-point numbers `[B]`. Each bond is listed in both directions:
+/// For B molecules with N heavy atoms and E bonds in all, the network's `forward` gets four tensors of 64-bit
+/// integers, in the order of this table. It returns floating-point numbers of shape `[B]`. Each bond is
+/// listed in both directions:
 ///
 /// | input | shape | is |
 /// |---|---|---|
 /// | `atoms` | `[N, 3]` | atomic number, formal charge, number of hydrogens |
-/// | `bond_index` | `[2, 2 E]` | the atoms that a bond goes from and to, counted through the batch; both directions one behind the other |
+/// | `bond_index` | `[2, 2 E]` | the source and the target atom of each bond, numbered through the batch; the
+/// two directions of a bond follow each other |
 /// | `bond_types` | `[2 E]` | 1 single, 2 double, 3 triple, 4 aromatic |
 /// | `batch` | `[N]` | the molecule of each atom, from 0 to B - 1, ascending; every molecule has atoms |
 ///
-/// Aromatic bonds have a type of their own, so all Kekule forms of a molecule give the same input, except for
-/// the order of atoms, on which the output must not depend. RDKit gives the same numbers (`GetAtomicNum`,
-/// `GetFormalCharge`, `GetTotalNumHs`; its type of aromatic bonds is 12, and its perception of aromaticity
-/// differs slightly from [ours](crate::Molecule)).
+/// Aromatic bonds have a separate type, so all Kekule forms of a molecule give the same input, except for the
+/// order of atoms. The output must not depend on this order. RDKit gives the same numbers (`GetAtomicNum`,
+/// `GetFormalCharge`, `GetTotalNumHs`), except that its type of aromatic bonds is 12. Its perception of
+/// aromaticity differs slightly from [this library's](crate::Molecule).
 ///
 /// ```no_run
 /// use gfn_molecules::{MoleculeConfig, MoleculeEnv, MoleculeReward, ProxyOutput, TorchScriptProxy};
@@ -55,16 +58,17 @@ pub struct TorchScriptProxy {
     device: Device,
 }
 
-/// The molecules that a proxy is tried on. Their numbers of atoms and of molecules differ, so that one output
-/// per atom is detected.
+/// The molecules on which a proxy is tested when it is loaded. They have other numbers of atoms than there
+/// are molecules, so that a proxy with one output per atom is detected.
 const TRIED: [&str; 2] = ["CCO", "c1ccccc1"];
 
 impl TorchScriptProxy {
-    /// Loads a file, switches it to evaluation mode (no dropout), and tries it on ethanol and benzene.
+    /// Loads a network from a file, switches it to evaluation mode (no dropout), and tests it on ethanol and
+    /// benzene.
     ///
     /// # Errors
-    /// [`Error::File`] for a file that is missing or isn't TorchScript; [`Error::Torch`] if it can't process
-    /// the inputs; [`Error::Contract`] if it doesn't return one number per molecule.
+    /// [`Error::File`] for a file that is missing or isn't TorchScript; [`Error::Torch`] if the network can't
+    /// process the inputs; [`Error::Contract`] if it doesn't return one number per molecule.
     pub fn load(path: &Path, output: ProxyOutput, device: Device) -> Result<Self> {
         let proxy = Self { script: Mutex::new(load_torch_script(path, device)?), output, device };
         let [ethanol, benzene] = TRIED.map(Molecule::from_smiles);
@@ -90,7 +94,7 @@ impl TorchScriptProxy {
     }
 }
 
-/// Encodes molecules as the four input tensors.
+/// Encodes molecules as the four input tensors of the network.
 fn encode(molecules: &[Molecule]) -> [Tensor; 4] {
     const AROMATIC: i64 = 4;
     let (mut atoms, mut batch, mut from, mut to, mut types) = (vec![], vec![], vec![], vec![], vec![]);

@@ -53,13 +53,13 @@ impl<S: MoleculeScore, C: GraphReader> MoleculeReward<S, C> {
         Self { codec: codec.clone(), score }
     }
 
-    /// The score.
+    /// Returns the score that the reward is computed from.
     pub fn score(&self) -> &S {
         &self.score
     }
 }
 
-/// The smallest number of molecules per thread.
+/// The smallest number of molecules for which a further thread is started.
 const MIN_PER_THREAD: usize = 32;
 
 impl<S: MoleculeScore, C: GraphReader> Reward<GraphStates> for MoleculeReward<S, C> {

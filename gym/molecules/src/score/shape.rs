@@ -1,9 +1,9 @@
-//! Maps from a property to a factor of a score.
+//! Maps from a property of molecules to a factor of a score.
 
 use gfn::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// The map from a property to a factor of a score, which is 0 or more.
+/// The map from a property of molecules to a factor of a score. The factor is 0 or more.
 #[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Debug, Default)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
@@ -15,30 +15,30 @@ pub enum Shape {
     Exponential,
     /// A window: 1 from `least` to `most`, and `exp(-distance / width)` outside.
     Window {
-        /// The lower end.
+        /// The lower end of the window.
         least: f64,
-        /// The upper end.
+        /// The upper end of the window.
         most: f64,
-        /// The distance outside over which the factor falls to 1 / e, above 0.
+        /// The distance from the window at which the factor is 1 / e; it must be above 0.
         width: f64,
     },
     /// A straight line through 0 at one value of the property and 1 at another, clamped to at least 0.
     Linear {
-        /// The value that gives 0.
+        /// The value of the property at which the factor is 0.
         zero: f64,
-        /// The value that gives 1.
+        /// The value of the property at which the factor is 1.
         one: f64,
     },
-    /// A filter: 1 from `least` to `most` (included), and `otherwise` outside. With `otherwise = 0`,
-    /// molecules outside have no reward.
+    /// A filter: the factor is 1 from `least` to `most` (included), and `otherwise` outside. With
+    /// `otherwise = 0`, molecules outside have no reward.
     Limit {
-        /// The lower end; none by default.
+        /// The smallest accepted value; there is no lower limit by default.
         #[serde(default)]
         least: Option<f64>,
-        /// The upper end; none by default.
+        /// The largest accepted value; there is no upper limit by default.
         #[serde(default)]
         most: Option<f64>,
-        /// The factor outside; 0 by default.
+        /// The factor outside of the limits; 0 by default.
         #[serde(default)]
         otherwise: f64,
     },
@@ -64,7 +64,7 @@ impl Shape {
         if is_sound { Ok(()) } else { Err(Error::config("the shape of a factor", format!("{self:?}"), expected)) }
     }
 
-    /// Returns `true` if the factor is 0 for a whole range of property values.
+    /// Returns `true` if the factor can be 0, which happens for whole ranges of property values.
     pub(super) fn has_zeros(self) -> bool {
         match self {
             Self::Linear { .. } => true,
@@ -73,12 +73,12 @@ impl Shape {
         }
     }
 
-    /// Returns the natural logarithm of the factor.
+    /// Returns the natural logarithm of the factor for a value of the property.
     pub(super) fn log(self, value: f64) -> f64 {
         match self {
             Self::Value => value.ln(),
             Self::Exponential => value,
-            // Subtracting from 0 avoids -0.
+            // The subtraction from 0 turns -0 into 0.
             Self::Window { least, most, width } => 0.0 - (value - value.clamp(least, most)).abs() / width,
             Self::Linear { zero, one } => ((value - zero) / (one - zero)).max(0.0).ln(),
             Self::Limit { least, most, otherwise } => {

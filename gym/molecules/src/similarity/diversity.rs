@@ -3,11 +3,11 @@ use gfn::{Error, Result};
 use super::Fingerprint;
 use crate::score::check_all;
 
-/// Computes the internal diversity of a set: 1 minus the mean Tanimoto similarity of its pairs. It is 0 for
-/// copies of one molecule and near 1 for molecules that have nothing in common.
+/// Computes the internal diversity of a set: 1 minus the mean Tanimoto similarity of its pairs. The diversity
+/// is 0 for copies of one molecule and near 1 for molecules that have nothing in common.
 ///
-/// Pairs of a molecule with itself don't count (MOSES counts them, which lowers the value by a share of 1 /
-/// n).
+/// Pairs of a molecule with itself don't count. (MOSES counts them, which lowers the diversity of n molecules
+/// by the share 1 / n.)
 ///
 /// ```
 /// use gfn_molecules::{Fingerprint, Molecule, internal_diversity};
@@ -30,13 +30,14 @@ pub fn internal_diversity(fingerprints: &[Fingerprint]) -> Result<f64> {
     Ok(1.0 - total / (n * (n - 1) / 2) as f64)
 }
 
-/// Returns an error for scores that are NaN, by which molecules can't be ranked.
+/// Returns an error if a score is NaN, because molecules can't be ranked by NaN.
 pub(crate) fn check_ranked(what: &'static str, scores: &[f64]) -> Result<()> {
     check_all(what, scores, |score| !score.is_nan(), "check the score: molecules can't be ranked by it")
 }
 
-/// Returns the indices of the best `k` molecules whose similarity to all better molecules taken is below
-/// `similarity`, the best first; fewer if there aren't enough. Of equal scores the earlier ranks higher.
+/// Returns the indices of the best `k` molecules such that the similarity of each to all better ones of them
+/// is below `similarity`. The best molecule is first. The list is shorter than `k` if not enough molecules
+/// qualify. If two scores are equal, the molecule with the smaller index ranks higher.
 ///
 /// ```
 /// use gfn_molecules::{Fingerprint, Molecule, diverse_top_k};
@@ -79,8 +80,9 @@ pub fn diverse_top_k(scores: &[f64], fingerprints: &[Fingerprint], k: usize, sim
     Ok(taken)
 }
 
-/// Returns the number of modes: among molecules with a score of at least `least`, the best first, those whose
-/// similarity to all modes counted before is below `similarity` (0.7 in Bengio et al. 2021).
+/// Returns the number of modes. Molecules with a score of at least `least` are visited from the best to the
+/// worst; a molecule is a mode if its similarity to all modes before it is below `similarity` (0.7 in Bengio
+/// et al. 2021).
 ///
 /// ```
 /// use gfn_molecules::{Fingerprint, Molecule, n_modes};
@@ -94,7 +96,8 @@ pub fn diverse_top_k(scores: &[f64], fingerprints: &[Fingerprint], k: usize, sim
 /// # Errors
 /// Errors of [`diverse_top_k`].
 pub fn n_modes(scores: &[f64], fingerprints: &[Fingerprint], least: f64, similarity: f64) -> Result<usize> {
-    // Molecules with lower scores come last, so they don't change which molecules were taken before.
+    // Molecules with scores below `least` are visited last, so they have no influence on which molecules were
+    // taken before.
     let taken = diverse_top_k(scores, fingerprints, scores.len(), similarity)?;
     Ok(taken.into_iter().filter(|&i| scores[i] >= least).count())
 }

@@ -2,18 +2,18 @@ use std::collections::BTreeSet;
 
 use crate::Molecule;
 
-/// The number of 64-bit words.
+/// The number of 64-bit words in a fingerprint.
 const WORDS: usize = 32;
 
 /// A circular fingerprint of 2,048 bits, with a bit for each environment of up to two bonds around an atom
 /// (Rogers and Hahn, *Extended-Connectivity Fingerprints*, 2010: ECFP4, or Morgan fingerprints of radius 2).
 ///
-/// Environments are those of [`Molecule::environments`]; the bit of an environment is its number modulo
-/// 2,048. The numbers are this library's hashes, so bits differ from RDKit's. Similarities equal those of
-/// RDKit's generator with `includeRedundantEnvironments`, except for environments that share a bit. By
-/// default, RDKit leaves out environments that cover the same bonds as another, chosen by its hashes.
-/// Similarities then differ, for small molecules by 0.1 and more (ethane and propane: 0.125 here, 0.2 in
-/// RDKit), so thresholds from the literature are only a guide.
+/// The environments are those of [`Molecule::environments`]; the bit of an environment is its number modulo
+/// 2,048. The numbers are this library's hashes, so the bits differ from RDKit's. Similarities equal those of
+/// RDKit's generator with `includeRedundantEnvironments`, unless different environments share a bit. By
+/// default, RDKit leaves out environments that cover the same bonds as another one, and its hashes decide
+/// which one stays. Similarities then differ from RDKit's, for small molecules by 0.1 and more (ethane and
+/// propane: 0.125 here, 0.2 in RDKit), so thresholds from the literature are only a guide.
 ///
 /// ```
 /// use gfn_molecules::{Fingerprint, Molecule};
@@ -27,16 +27,16 @@ const WORDS: usize = 32;
 pub struct Fingerprint([u64; WORDS]);
 
 impl Fingerprint {
-    /// The number of bits.
+    /// The number of bits in a fingerprint.
     pub const BITS: usize = 64 * WORDS;
 
-    /// Computes the fingerprint of environments of up to two bonds.
+    /// Computes the fingerprint of a molecule from environments of up to two bonds around each atom.
     #[must_use]
     pub fn of(molecule: &Molecule) -> Self {
         Self::with_radius(molecule, 2)
     }
 
-    /// Computes the fingerprint of environments of up to `radius` bonds.
+    /// Computes the fingerprint of a molecule from environments of up to `radius` bonds around each atom.
     #[must_use]
     pub fn with_radius(molecule: &Molecule, radius: usize) -> Self {
         let mut words = [0; WORDS];
@@ -47,32 +47,32 @@ impl Fingerprint {
         Self(words)
     }
 
-    /// The number of bits that are set.
+    /// Returns the number of bits that are set.
     #[must_use]
     pub fn count(&self) -> u32 {
         self.0.iter().map(|word| word.count_ones()).sum()
     }
 
-    /// Computes the Tanimoto (Jaccard) similarity, from 0 to 1: the number of bits set in both, divided by
-    /// the number of bits set in at least one.
+    /// Computes the Tanimoto (Jaccard) similarity of two fingerprints, from 0 to 1: the number of bits set in
+    /// both, divided by the number of bits set in at least one of them.
     #[must_use]
     pub fn tanimoto(&self, other: &Self) -> f64 {
         let both: u32 = self.0.iter().zip(&other.0).map(|(a, b)| (a & b).count_ones()).sum();
-        // The denominator is above 0: each atom is an environment, so at least one bit is set.
+        // The denominator is above 0, because each atom is an environment and so at least one bit is set.
         f64::from(both) / f64::from(self.count() + other.count() - both)
     }
 }
 
 impl Molecule {
-    /// Returns the numbers of the environments around its atoms, in ascending order: each atom alone, and its
-    /// surroundings within 1 to `radius` bonds.
+    /// Returns the numbers of the environments around the molecule's atoms, in ascending order and each once.
+    /// The environments of an atom are the atom alone, and its surroundings within 1 to `radius` bonds.
     ///
-    /// An atom alone is described by its element, charge, hydrogens, number of heavy neighbours, and whether
-    /// it is in a ring. Each further step combines the atom's previous number with the numbers of its
-    /// neighbours and the bonds to them; aromatic bonds are one kind. Equal environments have equal numbers
-    /// in all molecules and on all machines. The environments are those of RDKit's `GetMorganGenerator` with
-    /// `includeRedundantEnvironments`; by default RDKit leaves out an environment that covers the same bonds
-    /// as another.
+    /// An atom alone is described by its element, charge, hydrogens, number of heavy neighbours, and
+    /// membership in a ring. Each further step combines the atom's previous number with the numbers of its
+    /// neighbours and with the bonds to them; all aromatic bonds count as equal. Equal environments have
+    /// equal numbers in all molecules and on all machines. The environments are those of RDKit's
+    /// `GetMorganGenerator` with `includeRedundantEnvironments`. By default, RDKit leaves out an environment
+    /// that covers the same bonds as another one.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -89,7 +89,7 @@ impl Molecule {
         };
         let mut numbers: Vec<u64> = self.atoms().iter().enumerate().map(alone).collect();
         let mut found: BTreeSet<u64> = numbers.iter().copied().collect();
-        // A single atom has no surroundings.
+        // A molecule of a single atom has no surroundings.
         let layers = if self.bonds().is_empty() { 0 } else { radius as u64 };
         for layer in 1..=layers {
             let around = |a: usize| {
@@ -105,8 +105,8 @@ impl Molecule {
     }
 }
 
-/// Hashes numbers into one: each is mixed in as in `SplitMix64`, so that changing one bit changes half of the
-/// others.
+/// Hashes several numbers into one. Each number is mixed in as in `SplitMix64`: if one input bit changes,
+/// about half of the output bits change.
 fn mixed(numbers: impl IntoIterator<Item = u64>) -> u64 {
     numbers.into_iter().fold(0, |hash: u64, number| {
         gfn::Rng::mix64((hash.rotate_left(23) ^ number).wrapping_add(0x9e37_79b9_7f4a_7c15))

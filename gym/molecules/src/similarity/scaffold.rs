@@ -1,9 +1,9 @@
 use crate::{BondOrder, Molecule};
 
 impl Molecule {
-    /// Returns its Bemis-Murcko scaffold: rings, linkers, and atoms joined to these by a double bond (Bemis
-    /// and Murcko 1996, with RDKit's exocyclic double bonds). Hydrogens replace the rest. `None` without a
-    /// ring.
+    /// Returns the Bemis-Murcko scaffold of the molecule: rings, linkers, and atoms joined to these by a
+    /// double bond (Bemis and Murcko 1996, with RDKit's exocyclic double bonds). Hydrogens replace all other
+    /// atoms. Returns `None` for a molecule without a ring.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -16,12 +16,12 @@ impl Molecule {
     #[must_use]
     pub fn scaffold(&self) -> Option<Self> {
         let n = self.atoms().len();
-        // Ends of chains are removed until none is left.
+        // Ends of chains are removed repeatedly; rings and linkers remain.
         let mut core = vec![true; n];
         self.prune(&mut core, |_| true);
         let doubly = |a: usize| self.neighbours(a).any(|(b, bond)| core[b] && bond.order == BondOrder::Double);
         let kept: Vec<usize> = (0..n).filter(|&a| core[a] || doubly(a)).collect();
-        // Nothing is left of a molecule without rings, and an empty molecule is an error.
+        // If there is no ring, no atom remains, and a molecule without atoms is an error.
         self.part(&kept, |_| true).ok()
     }
 }

@@ -7,7 +7,7 @@ use gfn::{Error, Result};
 use crate::Molecule;
 use crate::reading::{MoleculeReader, ReadReport};
 
-/// Computes the share of distinct molecules.
+/// Computes the share of distinct molecules: their number divided by the number of all molecules.
 ///
 /// ```
 /// use gfn_molecules::{Molecule, uniqueness};
@@ -28,8 +28,8 @@ fn check_some(molecules: &[Molecule]) -> Result<()> {
     if molecules.is_empty() { Err(Error::config("molecules to be measured", "none", "at least one")) } else { Ok(()) }
 }
 
-/// A set of known molecules, such as a training set; molecules outside are novel. Stereoisomers count as one
-/// molecule.
+/// A set of known molecules, such as a training set. Molecules outside of the set are novel. Stereoisomers
+/// count as one molecule.
 ///
 /// ```
 /// use gfn_molecules::{KnownMolecules, Molecule};
@@ -91,13 +91,13 @@ impl KnownMolecules {
         Ok((Self(known), reader.report().clone()))
     }
 
-    /// The number of distinct molecules.
+    /// Returns the number of distinct molecules in the set.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Returns `true` if there are no molecules.
+    /// Returns `true` if the set has no molecules.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -109,7 +109,7 @@ impl KnownMolecules {
         self.0.contains(&flat_key(molecule))
     }
 
-    /// Computes the share of the distinct molecules that aren't in the set.
+    /// Computes the novelty of molecules: among the distinct ones, the share that isn't in the set.
     ///
     /// # Errors
     /// [`Error::Config`] if there are no molecules.

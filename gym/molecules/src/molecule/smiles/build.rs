@@ -6,7 +6,7 @@ use crate::molecule::{AtomSpec, BondOrder, Element, Molecule, MoleculeError, Val
 
 type Result<T> = std::result::Result<T, MoleculeError>;
 
-/// The mark of a bond in a SMILES.
+/// The symbol of a bond in a SMILES: an order, or `:` for an aromatic bond.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Mark {
     Order(BondOrder),
@@ -17,17 +17,17 @@ pub(super) enum Mark {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RawAtom {
     pub(super) element: Element,
-    /// `true` if its symbol is in lower case.
+    /// `true` if the symbol of the atom is in lower case.
     pub(super) aromatic: bool,
     pub(super) charge: i8,
-    /// The number of hydrogens in the brackets; `None` without brackets.
+    /// The number of hydrogens given in the atom's brackets; `None` for an atom without brackets.
     pub(super) hydrogens: Option<u8>,
-    /// The number of its hydrogens that are written as atoms.
+    /// The number of the atom's hydrogens that are written as separate atoms.
     pub(super) hydrogen_atoms: u8,
 }
 
 impl RawAtom {
-    /// The number of its hydrogens that the text gives explicitly.
+    /// Returns the number of hydrogens that the text gives for the atom, in brackets or as separate atoms.
     fn written_hydrogens(&self) -> u8 {
         self.hydrogens.unwrap_or(0).saturating_add(self.hydrogen_atoms)
     }
@@ -41,7 +41,7 @@ pub(super) struct RawBond {
 }
 
 impl RawBond {
-    /// Its written order; unmarked and aromatic bonds count as single.
+    /// Returns the written order of the bond. Bonds without a symbol and aromatic bonds count as single.
     fn order(&self) -> BondOrder {
         match self.mark {
             Some(Mark::Order(order)) => order,
@@ -50,14 +50,15 @@ impl RawBond {
     }
 }
 
-/// Gives neutral nitrogen with five bonds the charges that RDKit gives it, for nitro groups, N-oxides and
-/// azides of old files: an oxygen on a double bond, or a nitrogen on a triple bond, takes an electron pair.
-/// Nothing changes if the table has nitrogen of valence 5.
+/// Gives neutral nitrogen with five bonds the charges that RDKit gives it, as in nitro groups, N-oxides and
+/// azides of old files. A double bond to oxygen becomes single, or a triple bond to nitrogen becomes double;
+/// the nitrogen gets the charge +1 and the other atom -1. Nothing changes if the table has nitrogen of
+/// valence 5.
 pub(super) fn separate_charges(table: &ValenceTable, atoms: &mut [RawAtom], bonds: &mut [RawBond]) {
     if table.filled(Element::N, 0, 5).is_some() {
         return;
     }
-    // Valences are doubled, as an aromatic bond counts one and a half.
+    // The sums of bond orders are doubled, because an aromatic bond counts as one and a half.
     let mut halves: Vec<usize> = atoms.iter().map(|atom| 2 * usize::from(atom.written_hydrogens())).collect();
     for bond in bonds.iter() {
         let value = match bond.mark {
@@ -98,8 +99,8 @@ pub(super) fn build(table: &ValenceTable, atoms: &[RawAtom], raw: &[RawBond]) ->
     let mut molecule = Molecule::new(table, &specs, &bonds)?;
     let is_aromatic = |k: usize| molecule.bonds()[k].aromatic;
     if candidates.iter().any(|&k| mates[raw[k].a] == Some(raw[k].b) && !is_aromatic(k)) {
-        // Double bonds are placed in aromatic rings first. The set of aromatic rings doesn't depend on the
-        // placement.
+        // A double bond of the first placement isn't in an aromatic ring, so double bonds are placed again:
+        // in aromatic rings first, then elsewhere. The set of aromatic rings doesn't depend on the placement.
         let mut mates = partners(atoms.len(), raw, candidates.iter().copied().filter(|&k| is_aromatic(k)));
         let free = |&k: &usize| mates[raw[k].a].is_none() && mates[raw[k].b].is_none();
         let others = partners(atoms.len(), raw, candidates.iter().copied().filter(|k| !is_aromatic(*k) && free(k)));
@@ -113,7 +114,8 @@ pub(super) fn build(table: &ValenceTable, atoms: &[RawAtom], raw: &[RawBond]) ->
     Ok(molecule)
 }
 
-/// Returns each atom's partner in a double bond, for a maximum matching of these bonds.
+/// Returns for each atom its partner in a double bond, if double bonds are a maximum matching of the given
+/// bonds.
 fn partners(n: usize, raw: &[RawBond], bonds: impl Iterator<Item = usize>) -> Vec<Option<usize>> {
     let mut graph = UnGraph::<(), (), u32>::default();
     (0..n).for_each(|_| _ = graph.add_node(()));
@@ -126,8 +128,8 @@ fn order(bond: &RawBond, mates: &[Option<usize>]) -> BondOrder {
     if mates[bond.a] == Some(bond.b) { BondOrder::Double } else { bond.order() }
 }
 
-/// Returns for each bond `true` if it is written as aromatic: with `:`, or without a mark between lower-case
-/// atoms of a ring.
+/// Returns for each bond `true` if it is written as aromatic: by the symbol `:`, or without a symbol between
+/// lower-case atoms of a ring.
 fn aromatic_bonds(atoms: &[RawAtom], raw: &[RawBond]) -> Result<Vec<bool>> {
     let in_ring = ring_bonds(atoms.len(), raw.iter().map(|bond| (bond.a, bond.b)));
     let mut ringed = vec![false; atoms.len()];
@@ -145,8 +147,8 @@ fn aromatic_bonds(atoms: &[RawAtom], raw: &[RawBond]) -> Result<Vec<bool>> {
     raw.iter().zip(in_ring).map(one).collect()
 }
 
-/// Returns for each atom `true` if it needs a double bond among its aromatic bonds, and the specification to
-/// build it from.
+/// Returns for each atom `true` if one of its aromatic bonds must be a double bond, and the specification of
+/// the atom.
 fn needs_double(
     table: &ValenceTable,
     atoms: &[RawAtom],
@@ -154,7 +156,7 @@ fn needs_double(
     aromatic: &[bool],
 ) -> Result<Vec<(bool, AtomSpec)>> {
     let mut sigma = vec![0u8; atoms.len()];
-    // An upper-case atom with a bond `:` counts as aromatic.
+    // An upper-case atom with an aromatic bond (`:`) may get a double bond, too.
     let mut conjugated: Vec<bool> = atoms.iter().map(|atom| atom.aromatic).collect();
     for (bond, &aromatic) in raw.iter().zip(aromatic) {
         for a in [bond.a, bond.b] {
@@ -167,7 +169,7 @@ fn needs_double(
         let valence = sigma[i].saturating_add(atom.written_hydrogens());
         let full = table.fill(i, element, charge, valence, false)?;
         let needs = conjugated[i] && full > valence;
-        // Hydrogens in brackets are fixed; other atoms are filled up.
+        // Hydrogens of bracket atoms are as written. All other atoms are filled up with hydrogens.
         let filled = full - sigma[i] - u8::from(needs);
         let hydrogens = Some(atom.hydrogens.map_or(filled, |_| atom.written_hydrogens()));
         Ok((needs, AtomSpec { element, charge, hydrogens }))

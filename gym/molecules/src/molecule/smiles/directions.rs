@@ -1,18 +1,19 @@
-//! Directions of single bonds, which determine the signs of the double bonds next to them.
+//! Directions of single bonds (`/` and `\`), which determine the signs of the double bonds next to them.
 
 use crate::molecule::{Molecule, StereoElement};
 
-/// A bond next to a double bond, at one of its ends.
+/// A single bond at one end of a double bond.
 pub(super) struct SideBond {
     pub(super) bond: usize,
-    /// The atom at its other end.
+    /// The atom at the other end of this bond.
     pub(super) atom: usize,
-    /// `true` if, when this bond goes up from its first atom, the end's first neighbour (in ascending order)
-    /// is below the end.
+    /// `true` if an upward direction of this bond (from its first to its second atom) means that the first
+    /// neighbour of the double bond's end, in ascending order, is below the end.
     pub(super) turns: bool,
 }
 
-/// Returns the bonds from an end of a double bond to its other neighbours, in ascending order of these.
+/// Returns the bonds from an end of a double bond to its neighbours other than the double bond's other end,
+/// in ascending order of these neighbours.
 pub(super) fn side_bonds(molecule: &Molecule, end: usize, double: usize) -> Vec<SideBond> {
     let first = molecule.beside(end, double).first().copied();
     let side = |&bond: &usize| {
@@ -24,12 +25,13 @@ pub(super) fn side_bonds(molecule: &Molecule, end: usize, double: usize) -> Vec<
     out
 }
 
-/// Returns for each bond `true` if its second atom is above its first; `None` if no direction is written.
+/// Returns for each bond `true` if its second atom is above its first atom; `None` if no direction is
+/// written.
 ///
-/// `rank` holds the place of each atom in the order in which double bonds are visited.
+/// `rank` holds the position of each atom in the order in which double bonds are visited.
 pub(super) fn directions(molecule: &Molecule, rank: &[usize]) -> Vec<Option<bool>> {
     let n_bonds = molecule.bonds().len();
-    // Marked double bonds with their ends; the end of lower rank is first.
+    // The marked double bonds with their ends; the end of lower rank is first.
     let mut marked: Vec<(usize, [usize; 2])> = Vec::new();
     for mark in molecule.marks() {
         if let StereoElement::DoubleBond(k) = mark.element {
@@ -42,7 +44,8 @@ pub(super) fn directions(molecule: &Molecule, rank: &[usize]) -> Vec<Option<bool
     let mut up: Vec<Option<bool>> = vec![None; n_bonds];
     let mut done = vec![false; n_bonds];
     for &(start, _) in &marked {
-        // Double bonds are visited one after another, continuing from bonds that have a direction.
+        // Double bonds are visited one after another, so that each continues from side bonds which already
+        // have a direction.
         let mut open = vec![start];
         while let Some(k) = open.pop() {
             let Some(&(_, [mut near, mut far])) = marked.iter().find(|(other, _)| *other == k) else { continue };
@@ -77,12 +80,14 @@ pub(super) fn directions(molecule: &Molecule, rank: &[usize]) -> Vec<Option<bool
     up.into_iter().zip(written).map(|(up, written)| up.filter(|_| written)).collect()
 }
 
-/// Returns `true` if the first neighbour is above an end of a double bond; `None` if that isn't known.
+/// Returns `true` if the first neighbour of a double bond's end is above this end; `None` if no direction has
+/// determined it yet.
 fn first_is_up(molecule: &Molecule, up: &[Option<bool>], end: usize, double: usize) -> Option<bool> {
     side_bonds(molecule, end, double).into_iter().find_map(|side| Some(up[side.bond]? ^ side.turns))
 }
 
-/// Returns the sign for which the bond to the neighbour of lowest rank goes up from lower to higher rank.
+/// Returns `true` if the first neighbour of a double bond's end is above this end, provided that the bond to
+/// the neighbour of lowest rank goes up from the atom of lower rank to the atom of higher rank.
 fn first_sign(molecule: &Molecule, end: usize, double: usize, rank: &[usize]) -> bool {
     let beside = molecule.beside(end, double);
     let lowest = beside.iter().enumerate().min_by_key(|(_, b)| rank[**b]);

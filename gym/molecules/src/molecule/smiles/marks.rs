@@ -1,44 +1,47 @@
-//! Stereochemistry as written in a SMILES: turns in the order of the text, and directions of bonds.
+//! Stereochemistry as it is written in a SMILES: turns (`@`, `@@`) relative to the order of the text, and
+//! directions of bonds (`/`, `\`).
 
 use std::collections::BTreeMap;
 
 use super::directions::side_bonds;
 use crate::molecule::{Bond, BondOrder, Molecule, MoleculeError, StereoElement, StereoMark, is_odd};
 
-/// The placeholder of a centre's neighbour behind an open ring number.
+/// The placeholder for the neighbour at the other end of a ring that isn't closed yet.
 const OPEN: usize = usize::MAX;
-/// The placeholder of a hydrogen that is written as an atom.
+/// The placeholder for a hydrogen that is written as an atom.
 const HYDROGEN: usize = usize::MAX - 1;
 
-/// The order of an atom's neighbours in the text, and its mark.
+/// The neighbours of an atom in the order of the text, and its mark.
 #[derive(Default)]
 pub(super) struct RawCentre {
-    /// `true` for `@`, `false` for `@@`.
+    /// `true` for `@`, `false` for `@@`, `None` for an atom without a mark.
     pub(super) counterclockwise: Option<bool>,
-    /// Its neighbours in the order of the text.
+    /// The atom's neighbours in the order of the text.
     pub(super) around: Vec<usize>,
-    /// `true` if one of its neighbours comes before it.
+    /// `true` if one of the neighbours is written before the atom.
     pub(super) has_before: bool,
-    /// The number of its neighbours that are joined by ring numbers.
+    /// The number of neighbours that are joined to the atom by ring numbers.
     pub(super) closures: usize,
-    /// `true` if its hydrogen, written as an atom, is above it; `None` without a direction.
+    /// `true` if the atom's hydrogen, written as an atom, is above it; `None` if the bond to it has no
+    /// direction.
     pub(super) up_hydrogen: Option<bool>,
 }
 
 impl RawCentre {
-    /// Returns `true` if its neighbours in the order of the text, including counted hydrogens and lone pairs,
-    /// are an odd permutation of their ascending order.
+    /// Returns `true` if the order of the neighbours in the text is an odd permutation of their ascending
+    /// order. Counted hydrogens and lone pairs are included.
     pub(super) fn is_odd(&self, molecule: &Molecule, atom: usize) -> bool {
         let written = self.around.iter().filter(|b| **b == HYDROGEN).count();
         let is_single = |(_, bond): (usize, &Bond)| bond.order == BondOrder::Single;
-        // Counted hydrogens come right after the neighbour before the atom. A lone pair comes second, as in
-        // RDKit, or third if the atom has single bonds only and exactly one of them closes a ring.
+        // A counted hydrogen comes right after the neighbour that is written before the atom. A lone pair
+        // comes second, as in RDKit, or third if the atom has single bonds only and exactly one of them
+        // closes a ring.
         let place = match usize::from(molecule.atoms()[atom].hydrogens).saturating_sub(written) {
             0 if self.closures == 1 && molecule.neighbours(atom).all(is_single) => 2,
             0 => 1,
             _ => usize::from(self.has_before),
         };
-        // Hydrogens and lone pairs have the smallest numbers.
+        // Hydrogens and lone pairs have the smallest numbers in the ascending order.
         let number = |&b: &usize| if b == HYDROGEN { 0 } else { b + 4 };
         let mut order: Vec<usize> = self.around.iter().map(number).collect();
         order.splice(place..place, written..written + 4 - self.around.len());
@@ -50,51 +53,53 @@ impl RawCentre {
 #[derive(Default)]
 pub(super) struct RawMarks {
     atoms: Vec<RawCentre>,
-    /// Directions by bond: `true` if its second atom is above its first.
+    /// The directions of bonds, by index: `true` if the bond's second atom is above its first atom.
     up: BTreeMap<usize, bool>,
 }
 
 impl RawMarks {
-    /// Adds the next atom; `has_before` is `true` if an atom comes before it.
+    /// Adds the next atom of the text; `has_before` is `true` if one of its neighbours is written before it.
     pub(super) fn add(&mut self, counterclockwise: Option<bool>, has_before: bool) {
         self.atoms.push(RawCentre { counterclockwise, has_before, ..RawCentre::default() });
     }
 
-    /// Adds a bond from `a` to `b` to the neighbours of `a`.
+    /// Adds `b` to the neighbours of `a`, in the order of the text.
     pub(super) fn meet(&mut self, a: usize, b: usize) {
         self.atoms[a].around.push(b);
     }
 
-    /// Adds a hydrogen that is written as an atom; `up` is `true` if it is above the atom.
+    /// Adds a hydrogen that is written as an atom to the neighbours of `atom`. `up` is `true` if the hydrogen
+    /// is above the atom.
     pub(super) fn meet_hydrogen(&mut self, atom: usize, up: Option<bool>) {
         self.meet(atom, HYDROGEN);
         self.atoms[atom].up_hydrogen = up.or(self.atoms[atom].up_hydrogen);
     }
 
-    /// Reserves a place for the other end of a ring; returns the place.
+    /// Reserves a position among the neighbours of an atom for the other end of a ring; returns this
+    /// position.
     pub(super) fn reserve(&mut self, atom: usize) -> usize {
         self.meet_by_number(atom, OPEN);
         self.atoms[atom].around.len() - 1
     }
 
-    /// Adds a bond that closes a ring to the neighbours of `a`.
+    /// Adds `b`, the other end of a bond that closes a ring, to the neighbours of `a`.
     pub(super) fn meet_by_number(&mut self, a: usize, b: usize) {
         self.meet(a, b);
         self.atoms[a].closures += 1;
     }
 
-    /// Puts the other end of a ring in its reserved place.
+    /// Puts the other end of a ring in its reserved position.
     pub(super) fn close(&mut self, atom: usize, place: usize, other: usize) {
         self.atoms[atom].around[place] = other;
     }
 
-    /// Sets the direction of a bond, if it has one.
+    /// Sets the direction of a bond, if a direction is written.
     pub(super) fn direct(&mut self, bond: usize, up: Option<bool>) {
         self.up.extend(up.map(|up| (bond, up)));
     }
 
-    /// Returns the number of written marks; `counts` selects turns by atom, directions by bond, and
-    /// directions of hydrogens by atom.
+    /// Returns the number of written marks that `counts` selects: turns by atom, directions by bond, and
+    /// directions of bonds to hydrogens by atom.
     fn count(&self, counts: [&dyn Fn(usize) -> bool; 3]) -> usize {
         let [turns, bonds, hydrogens] = counts;
         let atoms = || self.atoms.iter().enumerate();
@@ -103,7 +108,7 @@ impl RawMarks {
         n_turns + n_hydrogens + self.up.keys().filter(|k| bonds(**k)).count()
     }
 
-    /// Returns the molecule with these marks, and the number of meaningless marks.
+    /// Returns the molecule with these marks, and the number of marks that were dropped as meaningless.
     pub(super) fn set(&self, molecule: Molecule) -> Result<(Molecule, usize), MoleculeError> {
         let written = self.count([&|_| true; 3]);
         if written == 0 {
@@ -135,13 +140,13 @@ impl RawMarks {
         Ok((marked, left_out))
     }
 
-    /// Returns `true` if the first other neighbour of an end of a double bond is above it; `None` if no
-    /// direction is written.
+    /// Returns `true` if the first neighbour of an end of a double bond, apart from the bond's other end, is
+    /// above this end. Returns `None` if no direction is written.
     fn first_is_up(&self, molecule: &Molecule, end: usize, bond: usize) -> Result<Option<bool>, MoleculeError> {
         if molecule.bonds()[bond].order != BondOrder::Double {
             return Ok(None);
         }
-        // The end's neighbour is on the opposite side of its hydrogen.
+        // The neighbour of the end is on the opposite side of the end's hydrogen.
         let mut found = self.atoms[end].up_hydrogen.map(|up| !up);
         for side in side_bonds(molecule, end, bond) {
             let Some(up) = self.up.get(&side.bond).map(|up| up ^ side.turns) else { continue };

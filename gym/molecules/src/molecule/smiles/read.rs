@@ -11,17 +11,17 @@ type Result<T> = std::result::Result<T, MoleculeError>;
 /// The parts of a SMILES that were ignored, because they are meaningless or a [`Molecule`] can't hold them.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct LeftOut {
-    /// The number of meaningless marks of stereochemistry: `@` or `@@` at atoms, or `/` and `\\` at bonds,
-    /// that belong to no stereo element (two methyls, a ring of six) or are incomplete (one end of a double
-    /// bond).
+    /// The number of meaningless marks of stereochemistry: `@` or `@@` at atoms, or `/` and `\\` at bonds. A
+    /// mark is meaningless if it belongs to no stereo element (an atom with two methyls, a double bond in a
+    /// ring of six) or is incomplete (a direction at only one end of a double bond).
     pub stereo: usize,
     /// The number of atom-map numbers, as in `[CH3:1]`.
     pub atom_maps: usize,
 }
 
 impl Molecule {
-    /// The largest number of heavy atoms. A molfile has room for 999, and a key has a bit for each pair of
-    /// atoms.
+    /// The largest number of heavy atoms of a molecule. A molfile has room for 999, and a key has a bit for
+    /// each pair of atoms, so larger molecules would need large keys.
     pub const MAX_ATOMS: usize = 1_000;
 
     /// Reads a SMILES with the default valences; see [`read`](Self::read).
@@ -48,9 +48,10 @@ impl Molecule {
     /// them. [`without_stereo`](Self::without_stereo) maps all stereoisomers to one molecule.
     ///
     /// *Aromatic atoms.* Double bonds are placed so that rings become aromatic: in biphenylene,
-    /// `c1ccc2c(c1)c1ccccc12`, no double bond joins the rings of six. Lower-case atoms of rings that aren't
-    /// aromatic (`c1ccccccc1`) get any placement that fits; if placements are different molecules, the text
-    /// is ambiguous.
+    /// *Aromatic atoms.* Double bonds are placed so that rings become aromatic: in biphenylene,
+    /// `c1ccc2c(c1)c1ccccc12`, no double bond joins the rings of six. If a ring of lower-case atoms isn't
+    /// aromatic (`c1ccccccc1`), its double bonds get any placement that fits. If several placements exist and
+    /// are different molecules, the text is ambiguous.
     ///
     /// The time is linear in the length of the text.
     ///
@@ -86,7 +87,8 @@ impl Molecule {
         Ok(Self::read_noting(table, smiles)?.0)
     }
 
-    /// Reads a SMILES as [`read`](Self::read) does; also returns what was ignored.
+    /// Reads a SMILES as [`read`](Self::read) does; also returns the number of marks and atom maps that were
+    /// ignored.
     ///
     /// ```
     /// use gfn_molecules::{Molecule, ValenceTable};
@@ -109,15 +111,16 @@ impl Molecule {
     }
 }
 
-/// Atoms that may be written without brackets; two-letter symbols come first, so that they are matched first.
+/// The symbols of atoms that may be written without brackets. Two-letter symbols come first, so that they are
+/// matched first.
 const ORGANIC: [&str; 16] = ["Cl", "Br", "B", "C", "N", "O", "P", "S", "F", "I", "b", "c", "n", "o", "p", "s"];
 
-/// A ring number whose other end hasn't come yet.
+/// A ring number that has occurred once: the ring is open until the number occurs again.
 struct OpenRing {
     atom: usize,
     mark: Option<Mark>,
     up: Option<bool>,
-    /// The place of the ring's other end among the neighbours of the atom.
+    /// The position of the ring's other end among the neighbours of the atom.
     place: usize,
 }
 
@@ -132,10 +135,10 @@ struct Reader<'a> {
     last: Option<usize>,
     /// `true` if a hydrogen stands before the first atom and will be joined to it.
     starts_with_hydrogen: bool,
-    /// The bond written before the next atom or ring number.
+    /// The bond symbol written before the next atom or ring number.
     mark: Option<Mark>,
     branches: Vec<usize>,
-    /// The direction of that bond; `true` for `/`.
+    /// The direction of the bond before the next atom or ring number; `true` for `/`.
     up: Option<bool>,
     rings: BTreeMap<u32, OpenRing>,
     marks: RawMarks,
@@ -251,7 +254,7 @@ impl Reader<'_> {
         if open.mark.is_some() && mark.is_some() && open.mark != mark {
             return self.fail("the ends of a ring have different bonds");
         }
-        // The direction is reversed, as seen from the other end.
+        // The direction is reversed, so that it is relative to the ring's other end.
         let seen = up.map(|up| !up);
         if open.up.is_some() && seen.is_some() && open.up != seen {
             return self.fail("the ends of a ring have bonds in opposite directions");
@@ -296,7 +299,7 @@ impl Reader<'_> {
         let has_before = self.last.is_some() || self.starts_with_hydrogen;
         self.marks.add(counterclockwise, has_before);
         if std::mem::take(&mut self.starts_with_hydrogen) {
-            // The hydrogen is below the atom if the bond goes up to the atom.
+            // If the bond goes up from the hydrogen to the atom, the hydrogen is below the atom.
             let up = self.up.take().map(|up| !up);
             self.add_hydrogen(new, up)?;
         }

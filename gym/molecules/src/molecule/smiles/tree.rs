@@ -1,5 +1,5 @@
-//! SMILES-like text of a graph: depth first, with branches in parentheses and a number for each bond that
-//! closes a ring.
+//! SMILES-like text of a graph: written depth first, with branches in parentheses and a number for each bond
+//! that closes a ring.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -7,19 +7,19 @@ use std::collections::{BinaryHeap, HashMap};
 /// A bond, and the atom that it leads to.
 pub(crate) type Step = (usize, usize);
 
-/// The spanning tree of a text: the steps from each atom, in the order of writing.
+/// The spanning tree that a text follows: the steps from each atom, in the order of writing.
 pub(crate) struct TextTree {
     roots: Vec<usize>,
-    /// Ring bonds written as numbers: at the atom that is visited first (`opens`) and at the other atom
-    /// (`closes`).
+    /// The ring bonds to atoms that are written later, by the atom where the ring number is opened.
     pub(super) opens: Vec<Vec<Step>>,
+    /// The ring bonds to atoms that were written before, by the atom where the ring number is closed.
     pub(super) closes: Vec<Vec<Step>>,
     pub(super) children: Vec<Vec<Step>>,
 }
 
 impl TextTree {
-    /// Traverses the graph depth first from each root that hasn't been visited; `steps` lists the steps from
-    /// an atom.
+    /// Traverses the graph depth first, from each root that hasn't been visited before. `steps` lists the
+    /// steps from an atom.
     pub(crate) fn new(n_atoms: usize, n_bonds: usize, roots: &[usize], steps: impl Fn(usize) -> Vec<Step>) -> Self {
         let empty = || vec![Vec::new(); n_atoms];
         let mut tree = Self { roots: Vec::new(), opens: empty(), closes: empty(), children: empty() };
@@ -41,8 +41,8 @@ impl TextTree {
                     continue;
                 }
                 if std::mem::replace(&mut seen[b], true) {
-                    // An edge that isn't in the tree leads back to an ancestor, as the traversal is depth
-                    // first.
+                    // A step to a visited atom closes a ring. As the traversal is depth first, this atom is
+                    // an ancestor.
                     tree.opens[b].push((k, a));
                     tree.closes[a].push((k, b));
                 } else {
@@ -54,14 +54,15 @@ impl TextTree {
         tree
     }
 
-    /// Writes the tree; `atom` gives the text of an atom, `bond` the text of a bond that leaves an atom.
+    /// Writes the tree as text. `atom` returns the text of an atom, and `bond` the text of a bond as seen
+    /// from the atom where it is written.
     pub(crate) fn write(&self, atom: impl Fn(usize) -> String, bond: impl Fn(usize, usize) -> &'static str) -> String {
         enum Piece {
             Atom(usize),
             Text(&'static str),
         }
         let mut out = String::new();
-        // The smallest free ring number is used next.
+        // The next ring to be opened gets the smallest number that isn't in use.
         let (mut free, mut used) = (BinaryHeap::new(), 0);
         let mut numbers = HashMap::new();
         let mut stack: Vec<Piece> = Vec::new();

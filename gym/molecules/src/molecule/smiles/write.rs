@@ -5,8 +5,8 @@ use crate::molecule::aromaticity::has_ring_double;
 use crate::molecule::{BondOrder, Molecule, StereoElement, ValenceTable, ranks, signed, with_count};
 
 impl Molecule {
-    /// Returns the canonical SMILES: the same text for the same molecule. Aromatic rings are in lower case;
-    /// marked centres and double bonds have `@` and `/`.
+    /// Returns the canonical SMILES, which is the same text for equal molecules. Atoms of aromatic rings are
+    /// in lower case; marked centres have `@`, and bonds beside marked double bonds have `/` or `\`.
     ///
     /// The text differs from the canonical SMILES of RDKit and other programs: the order of the atoms is
     /// specific to this library, and atoms with triple bonds are never aromatic (in RDKit, benzyne is). To
@@ -26,8 +26,8 @@ impl Molecule {
         Writer::new(self, &self.canonical().order, true).write()
     }
 
-    /// Returns the canonical SMILES of this Kekule form, with single, double and triple bonds only: the same
-    /// text for the same form.
+    /// Returns the canonical SMILES of this Kekule form, with single, double and triple bonds only. The text
+    /// is the same for isomorphic forms.
     #[must_use]
     pub fn kekule_smiles(&self) -> String {
         Writer::new(self, &self.canonical_kekule().order, false).write()
@@ -40,7 +40,8 @@ struct Writer<'a> {
     table: ValenceTable,
     /// The rank of each atom in the canonical order.
     rank: Vec<usize>,
-    /// Directions of bonds, by bond.
+    /// The direction of each bond: `true` if the second atom is above the first one; `None` if no direction
+    /// is written.
     up: Vec<Option<bool>>,
 }
 
@@ -52,7 +53,7 @@ impl<'a> Writer<'a> {
 
     fn write(&self) -> String {
         let molecule = self.molecule;
-        // Starting at an end of a chain, if there is one, needs fewer parentheses.
+        // The text starts at an end of a chain if there is one, because this needs fewer parentheses.
         let start = (0..self.rank.len()).min_by_key(|&a| (molecule.bonds_at(a).len() > 1, self.rank[a]));
         let steps = |a: usize| {
             let mut steps: Vec<(usize, usize)> =
@@ -64,7 +65,7 @@ impl<'a> Writer<'a> {
         tree.write(|a| self.atom(a, self.turn(a, &tree)), |k, a| self.bond(k, a))
     }
 
-    /// Returns the text of a bond that leaves `a`.
+    /// Returns the text of a bond that is written from `a` to its other end.
     fn bond(&self, k: usize, a: usize) -> &'static str {
         let bond = self.molecule.bonds()[k];
         let lower = |a: usize| self.aromatic && self.molecule.atoms()[a].aromatic;
@@ -79,7 +80,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Returns the turn of a centre, given the order in which its neighbours are written.
+    /// Returns the text `@` or `@@` of a marked centre, given the order in which its neighbours are written.
     fn turn(&self, a: usize, tree: &TextTree) -> &'static str {
         let Some(positive) = self.molecule.sign(StereoElement::Centre(a)) else { return "" };
         let steps = tree.closes[a].iter().chain(&tree.opens[a]).chain(&tree.children[a]);
@@ -106,8 +107,8 @@ impl<'a> Writer<'a> {
         format!("[{symbol}{turn}{hydrogens}{}]", signed(atom.charge.into()))
     }
 
-    /// Returns the number of hydrogens that a reader gives the atom without brackets; `None` if it would
-    /// place double bonds differently.
+    /// Returns the number of hydrogens that a reader gives to the atom if it is written without brackets.
+    /// Returns `None` if a reader would place double bonds differently.
     fn implied(&self, a: usize, lower: bool) -> Option<u8> {
         let element = self.molecule.atoms()[a].element;
         if !lower {

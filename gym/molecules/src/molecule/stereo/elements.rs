@@ -1,4 +1,4 @@
-//! Atoms and bonds that can be stereo elements, judged by their direct neighbours.
+//! Atoms and bonds that can be stereo elements, judged by their direct neighbours only.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::StereoElement;
 use crate::molecule::aromaticity::ring_bonds;
 use crate::molecule::{Atom, Bond, BondOrder, Element, Molecule, in_three_ring, ring_edges, smallest_rings};
 
-/// The size of the smallest rings whose double bonds can be trans.
+/// The size of the smallest rings in which a double bond can be trans.
 const TRANS_RING: usize = 8;
 
 impl Molecule {
@@ -17,14 +17,14 @@ impl Molecule {
         out
     }
 
-    /// Returns the neighbours of an end of a double bond without the other end, in ascending order.
+    /// Returns the heavy neighbours of one end of a double bond, without the other end, in ascending order.
     pub(crate) fn beside(&self, end: usize, bond: usize) -> Vec<usize> {
         let other = self.bonds()[bond].other_end(end);
         self.heavy_neighbours(end).into_iter().filter(|&b| b != other).collect()
     }
 
-    /// Returns the atoms and double bonds that can be stereo elements, as in RDKit, whether or not they have
-    /// equal neighbours.
+    /// Returns the atoms and double bonds that can be stereo elements, as in RDKit. Equal neighbours, which
+    /// make a mark meaningless, aren't excluded here.
     pub(super) fn candidates(&self) -> Vec<StereoElement> {
         let centres = (0..self.atoms().len()).filter(|&a| self.is_centre(a)).map(StereoElement::Centre);
         let open: Vec<bool> = (0..self.bonds().len()).map(|k| self.is_open(k)).collect();
@@ -44,16 +44,16 @@ impl Molecule {
         centres.chain(free.map(|((k, _), _)| StereoElement::DoubleBond(*k))).collect()
     }
 
-    /// Returns `true` if an atom has four neighbours at the corners of a tetrahedron, including a hydrogen or
-    /// lone pair.
+    /// Returns `true` if an atom is a tetrahedral centre: it has four neighbours, where one may be a hydrogen
+    /// or a lone pair.
     fn is_centre(&self, a: usize) -> bool {
         let atom = self.atoms()[a];
         let valence = self.valence(a);
-        // Nitrogen next to a multiple bond of a second-row element is flat.
+        // A nitrogen next to a second-row atom with a multiple bond is planar.
         let is_multiple = |bond: &Bond| bond.order != BondOrder::Single || bond.aromatic;
         let flattens =
             |b: usize| self.atoms()[b].element.number() < 10 && self.neighbours(b).any(|(_, bond)| is_multiple(bond));
-        // Atoms with triple bonds and aromatic atoms aren't tetrahedral either.
+        // Aromatic atoms and atoms with triple bonds aren't tetrahedral.
         if atom.aromatic || self.neighbours(a).any(|(_, bond)| bond.order == BondOrder::Triple) {
             return false;
         }
@@ -67,8 +67,8 @@ impl Molecule {
         }
     }
 
-    /// Returns `true` if an atom is in two rings of a smallest set that share two bonds, so that it can't
-    /// invert.
+    /// Returns `true` if an atom is in two rings that share at least two bonds, so that the atom can't
+    /// invert. The rings are those of a smallest set.
     fn is_bridgehead(&self, a: usize) -> bool {
         if self.neighbours(a).filter(|(_, bond)| bond.in_ring).count() < 3 {
             return false;
@@ -85,13 +85,14 @@ impl Molecule {
         (0..here.len()).any(|i| here[i + 1..].iter().any(|other| shares(&here[i], other)))
     }
 
-    /// Returns a smallest set of smallest rings, each as its atoms in order.
+    /// Returns a smallest set of smallest rings. Each ring is a list of its atoms, in order around the ring.
     pub(crate) fn rings(&self) -> Vec<Vec<usize>> {
         let bonds: Vec<_> = self.bonds().iter().filter(|bond| bond.in_ring).map(|bond| (bond.a, bond.b)).collect();
         smallest_rings(self.atoms().len(), &bonds)
     }
 
-    /// Returns `true` if a double bond has a neighbour at each end that can be on either side.
+    /// Returns `true` if a double bond can be cis or trans: each end has a neighbour that can be on either
+    /// side, and the bond isn't in a small ring.
     pub(crate) fn is_open(&self, k: usize) -> bool {
         let bond = self.bonds()[k];
         let end = |a: usize| {
@@ -108,8 +109,9 @@ impl Molecule {
             && !(bond.in_ring && self.reach(bond.a, TRANS_RING - 2, |other| other != k).contains(&bond.b))
     }
 
-    /// Returns the topological symmetry class of each atom, ignoring marks. Classes begin with element,
-    /// charge and hydrogens, and are refined by the bonds to neighbours and the neighbours' classes.
+    /// Returns the topological symmetry class of each atom; marks of stereochemistry are ignored. Initial
+    /// classes are determined by element, charge and hydrogens. They are refined by the bonds to neighbours
+    /// and the neighbours' classes until their number no longer grows.
     pub(super) fn classes(&self) -> Vec<usize> {
         let look = |atom: &Atom| {
             let charge = (i32::from(atom.charge) + 128) as usize;
@@ -132,7 +134,7 @@ impl Molecule {
         }
     }
 
-    /// Returns the ends of an element: the centre, or both ends of the double bond.
+    /// Returns the end atoms of an element: the centre itself, or both ends of the double bond.
     pub(super) fn ends(&self, element: StereoElement) -> Vec<usize> {
         match element {
             StereoElement::Centre(a) => vec![a],
@@ -140,8 +142,8 @@ impl Molecule {
         }
     }
 
-    /// Returns the sets of neighbours of an element, no two of which may be equal: all neighbours of a
-    /// centre, or the neighbours of each end of a double bond.
+    /// Returns the sets of neighbours whose exchange would invert an element: all neighbours of a centre, or
+    /// the neighbours at each end of a double bond.
     pub(super) fn ligands(&self, element: StereoElement) -> Vec<Vec<usize>> {
         match element {
             StereoElement::Centre(a) => vec![self.heavy_neighbours(a)],
@@ -150,7 +152,7 @@ impl Molecule {
     }
 }
 
-/// Numbers lists in ascending order, with equal numbers for equal lists; also returns the number of different
+/// Numbers lists in ascending order, with equal numbers for equal lists. Also returns the number of different
 /// lists.
 fn numbered(looks: Vec<Vec<usize>>) -> (Vec<usize>, usize) {
     let mut places: BTreeMap<&Vec<usize>, usize> = looks.iter().map(|look| (look, 0)).collect();

@@ -1,4 +1,4 @@
-//! Meaningful marks, and the stereoisomers of a molecule.
+//! Removal of meaningless marks, and the stereoisomers of a molecule.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,16 @@ use gfn::graph::CanonicalKey;
 use super::{StereoElement, StereoMark};
 use crate::molecule::{Molecule, ranks};
 
-/// The largest number of elements whose settings are enumerated.
+/// The largest number of unmarked elements for which all combinations of signs are enumerated.
 const MAX_SETTINGS: u32 = 16;
 
 impl Molecule {
     /// Returns the atoms and double bonds that make stereoisomers, in ascending order, marked or not. An
     /// element is a carbon with four neighbours (at most one hydrogen), quaternary nitrogen, sulphoxide,
-    /// phosphorus and so on, or a double bond (in rings: of eight and more atoms). Elements are left out if a
-    /// symmetry inverts them while it keeps all others as they are (two methyls that change places). If all
-    /// elements are marked, a molecule is one stereoisomer; two settings may be the same stereoisomer.
+    /// phosphorus and so on, or a double bond (in rings: only in rings of eight and more atoms). An element
+    /// is left out if a symmetry inverts it while it keeps all other elements as they are (an atom with two
+    /// methyls, which change places). If all elements are marked, the molecule is one stereoisomer. Different
+    /// combinations of marks may be the same stereoisomer.
     ///
     /// As in RDKit, nitrogen with three neighbours counts in rings of three and at bridgeheads unless it is
     /// conjugated; cumulenes and atropisomers don't count. Double bonds in a ring of alternating double and
@@ -36,8 +37,8 @@ impl Molecule {
     }
 
     /// Returns the stereo elements in two groups. No symmetry changes or exchanges the signs of the first
-    /// group, so each of its elements doubles the number of isomers. Elements whose marks are meaningless
-    /// because of a symmetry are left out.
+    /// group, so each element of the first group doubles the number of isomers. Elements whose marks are
+    /// meaningless because of a symmetry are in neither group.
     fn elements(&self) -> (Vec<StereoElement>, Vec<StereoElement>) {
         let classes = self.classes();
         let mut count = BTreeMap::new();
@@ -48,7 +49,7 @@ impl Molecule {
         let (sure, mut others): (Vec<_>, Vec<_>) = candidates.partition(|element| self.is_told(*element, &classes));
         let graph = self.graph(|k| self.class(k));
         while let Some(place) = (0..others.len()).find(|&place| {
-            // The atoms of all other elements are held fixed by distinct attributes.
+            // Distinct node attributes hold the atoms of all other elements fixed.
             let rest = sure.iter().chain(&others).filter(|other| **other != others[place]);
             let mut held = graph.clone();
             for (a, number) in rest.flat_map(|other| self.atoms_of(*other)).zip(1u16..) {
@@ -67,18 +68,20 @@ impl Molecule {
         (fixed, others)
     }
 
-    /// Returns an element's atoms and their neighbours.
+    /// Returns the atoms of an element (its centre, or the two ends of its double bond) and their neighbours.
     fn atoms_of(&self, element: StereoElement) -> Vec<usize> {
         self.ends(element).into_iter().chain(self.ligands(element).concat()).collect()
     }
 
-    /// Returns `true` if `alike` accepts any pair of neighbours that would change places.
+    /// Returns `true` if `alike` accepts any two neighbours of an element whose exchange would invert its
+    /// sign.
     fn any_pair(&self, element: StereoElement, alike: impl Fn(usize, usize) -> bool) -> bool {
         let any = |atoms: &Vec<usize>| (1..atoms.len()).any(|k| atoms[..k].iter().any(|&a| alike(a, atoms[k])));
         self.ligands(element).iter().any(any)
     }
 
-    /// Returns `true` if no symmetry exchanges neighbours of an element.
+    /// Returns `true` if all neighbours of an element are in different classes, so that no symmetry exchanges
+    /// them.
     fn is_told(&self, element: StereoElement, classes: &[usize]) -> bool {
         !self.any_pair(element, |a, b| classes[a] == classes[b])
     }
@@ -101,9 +104,9 @@ impl Molecule {
             let doubted =
                 self.marks().iter().map(|mark| mark.element).filter(|&element| !self.is_told(element, &classes));
             let turned: Vec<_> = doubted.filter(|&element| self.is_turned(element)).collect();
-            // Two marks that could each be inverted may carry information together (those of two methyls on
-            // one side of 1,2,3-trimethylcyclopropane). A mark is removed only if it could be inverted
-            // without the others, too.
+            // Two marks that could each be inverted by a symmetry may carry information together (the marks
+            // of two methyls on one side of 1,2,3-trimethylcyclopropane). A mark is therefore removed only if
+            // a symmetry also inverts it after the other such marks are taken away.
             let alone = |&element: &StereoElement| {
                 let gone = |mark: &StereoMark| mark.element == element || !turned.contains(&mark.element);
                 self.keeping(gone).is_turned(element)
@@ -142,8 +145,8 @@ impl Molecule {
         self.with_stereo_marks(marks)
     }
 
-    /// Returns a marked molecule with signs added to the elements that have none because their signs would be
-    /// meaningless.
+    /// Returns a marked molecule with a sign added to each unmarked element whose sign would be meaningless.
+    /// Molecules without marks stay as they are.
     pub(crate) fn completed(mut self) -> Self {
         if self.marks().is_empty() {
             return self;
@@ -165,8 +168,8 @@ impl Molecule {
         self.key() == self.with_stereo_marks(self.marks().iter().map(turn).collect()).key()
     }
 
-    /// Returns a double bond without a mark between two marked ones, if there is one: SMILES can't write it,
-    /// as the directions of the others would imply its sign.
+    /// Returns a double bond without a mark between two marked double bonds, if there is one. SMILES can't
+    /// express such a molecule, as the directions of the marked bonds would imply a sign.
     pub(super) fn unwritable(&self) -> Option<usize> {
         let shown = |end: usize, bond: usize| {
             let marked = |k: &usize| *k != bond && self.double_bond_sign(*k).is_some();
@@ -180,8 +183,8 @@ impl Molecule {
         .find(|&k| shown(self.bonds()[k].a, k) && shown(self.bonds()[k].b, k))
     }
 
-    /// Returns the number of its stereoisomers that agree with its marks. `None` if more than 16 elements
-    /// that symmetries exchange have no mark, or if the number exceeds `u64`.
+    /// Returns the number of the molecule's stereoisomers that agree with its marks. Returns `None` if the
+    /// number exceeds `u64`, or if more than 16 of the unmarked elements can be exchanged by symmetries.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -201,8 +204,8 @@ impl Molecule {
         u32::try_from(free).ok().and_then(|free| 2u64.checked_pow(free)).and_then(|many| many.checked_mul(others))
     }
 
-    /// Returns its stereoisomers that agree with its marks, each once and with all meaningful marks. `None`
-    /// if more than 16 elements have no mark (65,536 settings).
+    /// Returns the molecule's stereoisomers that agree with its marks, each once and with all meaningful
+    /// marks. Returns `None` if more than 16 elements are unmarked (more than 65,536 combinations of signs).
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -218,8 +221,8 @@ impl Molecule {
         Some(isomers.into_values().map(Self::normal).collect())
     }
 
-    /// Returns one molecule for each class of equivalent settings of the given elements that have no mark;
-    /// `None` if more than 16 of them have none.
+    /// Returns the distinct molecules that arise if the unmarked ones among the given elements get all
+    /// combinations of signs. Returns `None` if more than 16 of these elements are unmarked.
     fn settings(&self, elements: &[StereoElement]) -> Option<BTreeMap<CanonicalKey, Self>> {
         let open: Vec<_> = elements.iter().copied().filter(|element| self.sign(*element).is_none()).collect();
         let n = u32::try_from(open.len()).ok().filter(|n| *n <= MAX_SETTINGS)?;

@@ -1,13 +1,13 @@
 //! Stereochemistry: the signs of tetrahedral centres and of double bonds.
 //!
-//! A mark is a sign relative to the numbers of the atoms around it. A permutation of the atoms acts on marks:
-//! it moves them, and inverts them by the parity of its effect on these numbers. Two marked molecules are the
-//! same if a permutation that preserves atoms and bonds maps the marks of one to those of the other. A mark
-//! is meaningless, and dropped, if such a permutation maps the molecule to itself with that sign inverted (an
+//! A mark is a sign relative to the indices of the atoms around it. A permutation of the atoms acts on marks:
+//! it moves a mark, and inverts its sign if it is an odd permutation of these indices. Two marked molecules
+//! are the same if a permutation that preserves atoms and bonds maps the marks of one to the marks of the
+//! other. A mark is meaningless if such a permutation maps the molecule to itself with that sign inverted (an
 //! isopropyl group, a centre whose branches have become equal, one mark of 1,4-dimethylcyclohexane without
-//! the other), so that the result doesn't depend on the order of atoms.
+//! the other). Meaningless marks are dropped, and the result doesn't depend on the order of atoms.
 //!
-//! Permutations aren't enumerated: a marked molecule is written as a graph with a few additional nodes
+//! Permutations aren't enumerated. A marked molecule is represented by a graph with a few additional nodes
 //! ([`oriented`]), whose canonical form and symmetries are those of the marked molecule.
 
 mod elements;
@@ -21,22 +21,26 @@ use super::{Molecule, MoleculeError};
 /// A part of a molecule that can have two configurations.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum StereoElement {
-    /// An atom whose neighbours are at the corners of a tetrahedron, including its hydrogen or lone pair.
+    /// An atom, by its index. Its four neighbours, including a hydrogen or lone pair, are the corners of a
+    /// tetrahedron.
     Centre(usize),
-    /// A double bond, by its index among the bonds.
+    /// A double bond, by its index among the molecule's bonds.
     DoubleBond(usize),
 }
 
-/// The configuration of a stereo element.
+/// The configuration of a stereo element, as a sign.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct StereoMark {
-    /// The element.
+    /// The stereo element that the mark belongs to.
     pub element: StereoElement,
-    /// The sign.
+    /// The sign of the element.
     ///
-    /// - Centre: `true` if its neighbours in ascending order, seen from the first, turn counterclockwise; a
-    ///   hydrogen or lone pair comes first (`@` of SMILES, for atoms in the order of the text).
-    /// - Double bond: `true` if the first neighbours of both ends (the other end apart) are on the same side.
+    /// - Centre: `true` if the neighbours in ascending order turn counterclockwise, as seen from the first
+    /// one. A
+    /// hydrogen or lone pair comes first. (This is `@` of SMILES, for atoms in the order of the text.)
+    /// - Double bond: `true` if the first neighbours of both ends, apart from the ends themselves, are on the
+    /// same
+    /// side.
     pub positive: bool,
 }
 
@@ -65,11 +69,11 @@ impl Molecule {
         self.with_stereo_marks(Vec::new())
     }
 
-    /// Returns the molecule with these marks instead of its own; meaningless marks are dropped.
+    /// Returns the molecule with these marks instead of its previous marks; meaningless marks are dropped.
     ///
     /// # Errors
-    /// [`MoleculeError::Stereo`] for a mark of something that can't be a stereo element, for two marks of one
-    /// element, and for marks on both sides of a double bond that has none, which SMILES can't write.
+    /// [`MoleculeError::Stereo`] for a mark of an atom or bond that can't be a stereo element, for two marks
+    /// of one element, and for an unmarked double bond between two marked ones, which SMILES can't express.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -102,19 +106,19 @@ impl Molecule {
         }
     }
 
-    /// Returns the molecule with these marks, which must be in ascending order; none is dropped.
+    /// Returns the molecule with these marks, which must be in ascending order. Meaningless marks are kept.
     pub(crate) fn with_stereo_marks(&self, marks: Vec<StereoMark>) -> Self {
         let mut out = self.clone();
         out.marks = marks;
         out
     }
 
-    /// Returns the sign of a double bond, if it is marked.
+    /// Returns the sign of a double bond; `None` if it isn't marked.
     pub(crate) fn double_bond_sign(&self, bond: usize) -> Option<bool> {
         self.sign(StereoElement::DoubleBond(bond))
     }
 
-    /// Returns the sign of an element, if it is marked.
+    /// Returns the sign of an element; `None` if it isn't marked.
     pub(crate) fn sign(&self, element: StereoElement) -> Option<bool> {
         let place = self.marks.binary_search_by_key(&element, |mark| mark.element).ok()?;
         Some(self.marks[place].positive)

@@ -1,34 +1,39 @@
-//! Graphs of marked molecules, whose canonical form and symmetries are those of the molecule with its marks.
+//! Graphs of marked molecules. Their canonical form and symmetries are those of the molecule with its marks.
 
 use gfn::graph::{Canonical, Edge, GraphState, Node, labelled_key, with_canonizer};
 
 use super::{StereoElement, StereoMark, is_odd};
 use crate::molecule::{Molecule, ranks};
 
-/// The smallest class of additional nodes, and of their edges; classes of atoms and bonds are smaller.
+/// The smallest class of the additional nodes; the classes of atoms are smaller.
 const FIRST_CLASS: u16 = 1_000;
+/// The smallest class of the additional nodes' edges; the classes of bonds are smaller.
 const FIRST_EDGE_CLASS: u16 = 4;
-/// The kinds of nodes: a step from one neighbour of a centre to the next, and a side of a double bond.
+/// The kind of a node that is a step from one neighbour of a centre to the next.
 const TURN: u16 = 0;
+/// The kind of a node that is a side of a double bond.
 const SIDE: u16 = 1;
-/// The kinds of edges: to the atom that a step leaves (or that is on a side), to the atom that it arrives at,
-/// to the atom that it is seen from, and to the centre or the ends of the double bond.
+/// The kind of an edge to the atom that a step leaves, or to an atom on a side of a double bond.
 const LEAVES: u16 = 0;
+/// The kind of an edge to the atom that a step arrives at.
 const ARRIVES: u16 = 1;
+/// The kind of an edge to the atom from which a step is seen.
 const SEEN_FROM: u16 = 2;
+/// The kind of an edge to the centre, or to an end of the double bond.
 const OWN: u16 = 3;
 
-/// A node that a mark adds to the graph of a molecule: its kind, and the atoms that it is joined to, each
-/// with the kind of its edge.
+/// A node that a mark adds to the graph of a molecule: its kind, and the atoms that it is joined to. Each
+/// atom comes with the kind of the edge to it.
 pub(crate) type MarkNode = (u16, Vec<(usize, u16)>);
 
-/// Returns the steps around a centre as `(seen from, leaves, arrives)`, places among its neighbours in
-/// ascending order, with hydrogen and lone pair first. The steps are counterclockwise for a positive sign,
-/// seen from the first of these or, if all neighbours are heavy atoms, from each.
+/// Returns the steps around a centre as `(seen from, leaves, arrives)`. The numbers are positions among the
+/// centre's neighbours in ascending order, with hydrogen and lone pair first. For a positive sign, the steps
+/// are counterclockwise as seen from the first neighbour or, if all neighbours are heavy atoms, from each
+/// neighbour.
 ///
-/// Seen from any corner of a tetrahedron, the other three are in the same rotational order or, for every
-/// other corner, in the opposite one. Even permutations of the four corners preserve the set of all twelve
-/// steps; odd permutations don't.
+/// From any corner of a tetrahedron, the other three corners are seen in a rotational order. Even
+/// permutations of the four corners preserve the set of all twelve steps; odd permutations map it to the set
+/// of the opposite sign.
 fn turns(n_heavy: usize, positive: bool) -> Vec<(usize, usize, usize)> {
     let implicit = 4 - n_heavy;
     let from = if implicit > 0 { 0..1 } else { 0..4 };
@@ -45,8 +50,8 @@ fn turns(n_heavy: usize, positive: bool) -> Vec<(usize, usize, usize)> {
 }
 
 impl Molecule {
-    /// Returns the nodes that a mark adds to the graph of the molecule. Permutations of the atoms preserve
-    /// these nodes exactly if they preserve the mark.
+    /// Returns the nodes that a mark adds to the graph of the molecule. A permutation of the atoms preserves
+    /// these nodes exactly if it preserves the mark.
     pub(crate) fn extra_nodes(&self, mark: StereoMark) -> Vec<MarkNode> {
         match mark.element {
             StereoElement::Centre(a) => {
@@ -75,7 +80,7 @@ impl Molecule {
         }
     }
 
-    /// Adds the nodes of the marks to the graph of a molecule.
+    /// Adds the nodes that represent the marks to the graph of a molecule.
     fn orient(&self, graph: &mut GraphState, marks: &[StereoMark]) {
         for (class, edges) in marks.iter().flat_map(|mark| self.extra_nodes(*mark)) {
             let node = graph.add_node(Node::of_class(FIRST_CLASS + class));
@@ -87,7 +92,8 @@ impl Molecule {
         }
     }
 
-    /// Computes the canonical form of the molecule with its marks; `graph` is its graph without marks.
+    /// Computes the canonical form of the molecule with its marks. `graph` is the molecule's graph without
+    /// marks.
     pub(in crate::molecule) fn canonical_marked(&self, mut graph: GraphState) -> Canonical {
         if self.marks().is_empty() {
             return with_canonizer(|canonizer| canonizer.canonical(&graph, 0));
@@ -100,7 +106,7 @@ impl Molecule {
         let rank = ranks(&found.order);
         for mark in self.marks() {
             let value = 1 + u8::from(self.sign_among(*mark, &rank));
-            // No error can occur: nodes and edges are those of the molecule.
+            // No error can occur, because the node or edge exists in the molecule's graph.
             let set = match mark.element {
                 StereoElement::Centre(a) => {
                     let mut node = graph.node(a as u32).unwrap_or_default();
@@ -120,14 +126,15 @@ impl Molecule {
         found
     }
 
-    /// Returns the sign of a mark in another order of the atoms; `rank` is the place of each.
+    /// Returns the sign of a mark relative to another order of the atoms, in which `rank[a]` is the position
+    /// of atom `a`.
     pub(crate) fn sign_among(&self, mark: StereoMark, rank: &[usize]) -> bool {
         let turned = |atoms: Vec<usize>| is_odd(&atoms.into_iter().map(|a| rank[a]).collect::<Vec<_>>());
         self.ligands(mark.element).into_iter().fold(mark.positive, |sign, atoms| sign ^ turned(atoms))
     }
 
-    /// Returns `true` if both settings of an element are equivalent in a graph of the molecule, in which some
-    /// nodes may be distinguished.
+    /// Returns `true` if both signs of an element are equivalent, that is, if a symmetry of the given graph
+    /// exchanges them. Some nodes of the graph may be distinguished by attributes.
     pub(super) fn turns_in(&self, graph: &GraphState, element: StereoElement) -> bool {
         let [one, other] = [true, false].map(|positive| {
             let mut graph = graph.clone();

@@ -1,4 +1,4 @@
-//! Synthetic accessibility.
+//! Estimates of how easily a molecule can be synthesised.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,8 +10,8 @@ use super::{Subject, morgan};
 use crate::Molecule;
 use crate::score::pickle::{is_gzipped, unpickled};
 
-/// The frequencies of fragments in known molecules, from which synthetic accessibility is computed: RDKit's
-/// `Contrib/SA_Score/fpscores.pkl.gz`, or a text file.
+/// The contributions of fragments to synthetic accessibility, derived from their frequencies in known
+/// molecules. They are stored in RDKit's `Contrib/SA_Score/fpscores.pkl.gz`, or in a text file.
 ///
 /// ```no_run
 /// use gfn_molecules::{AccessibilityTable, Molecule};
@@ -23,17 +23,18 @@ use crate::score::pickle::{is_gzipped, unpickled};
 #[derive(Clone, PartialEq, Debug)]
 pub struct AccessibilityTable(BTreeMap<u32, f64>);
 
-/// The contribution of a fragment that isn't in the table.
+/// The contribution of a fragment that the table doesn't have.
 const UNKNOWN: f64 = -4.0;
-/// The sums that correspond to the scores 10 and 1.
+/// The smallest sum, which corresponds to the score 10 (hard).
 const LEAST: f64 = -4.0;
+/// The largest sum, which corresponds to the score 1 (easy).
 const MOST: f64 = 2.5;
-/// The largest size of rings that aren't macrocycles.
+/// The size of the largest rings that don't count as macrocycles.
 const MACROCYCLE: usize = 8;
 
 impl AccessibilityTable {
-    /// Reads a table: RDKit's gzipped pickle, or a text file. Each line of text has a contribution and the
-    /// numbers of the fragments with this contribution, separated by blanks.
+    /// Reads a table from RDKit's gzipped pickle or from a text file. Each line of a text file has a
+    /// contribution and the identifiers of the fragments with this contribution, separated by blanks.
     ///
     /// # Errors
     /// [`Error::Io`] for a file that can't be read; [`Error::File`] for a file of another format or without
@@ -46,24 +47,25 @@ impl AccessibilityTable {
         if table.is_empty() { Err(Error::file(path, "it has no fragments", EXPECTED)) } else { Ok(Self(table)) }
     }
 
-    /// The number of fragments.
+    /// Returns the number of fragments in the table.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Returns `true` if the table has no fragments, which [`read`](Self::read) refuses.
+    /// Returns `true` if the table has no fragments; [`read`](Self::read) refuses such files.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// The remedy in errors for files that aren't tables.
+/// The remedy that errors suggest for files that aren't tables.
 const EXPECTED: &str =
     "give `Contrib/SA_Score/fpscores.pkl.gz` of RDKit, or text, on each line a contribution and its fragments";
 
-/// Reads RDKit's pickle: lists of a contribution and its fragments.
+/// Reads RDKit's pickle: a list whose rows are a contribution followed by the fragments with this
+/// contribution.
 fn pickled(bytes: &[u8]) -> std::result::Result<BTreeMap<u32, f64>, String> {
     let Value::List(rows) = unpickled(bytes)? else { return Err("a pickle that is no list".to_owned()) };
     let mut table = BTreeMap::new();
@@ -116,8 +118,8 @@ impl Subject<'_> {
         penalty += log_of(chematic_chem::num_spiro_atoms(plain)) + log_of(chematic_chem::num_bridgehead_atoms(plain));
         let large = self.molecule.rings().iter().any(|ring| ring.len() > MACROCYCLE);
         penalty += log_of(usize::from(large));
-        // Symmetrical molecules are easier to make: they have few different environments for their number of
-        // atoms.
+        // Symmetrical molecules are easier to make. They have few different environments compared with their
+        // number of atoms.
         let different = counts.len() as f64;
         let symmetry = if n > different { (n / different).ln() / 2.0 } else { 0.0 };
         let raw = sum / total - penalty + symmetry;
@@ -129,11 +131,11 @@ impl Subject<'_> {
 
 impl Molecule {
     /// Computes the synthetic accessibility, from 1 (easy) to 10 (hard), by RDKit's formula: the mean
-    /// frequency contribution of its fragments minus penalties for size, stereocentres, spiro and bridgehead
-    /// atoms and macrocycles (Ertl and Schuffenhauer, J. Cheminform. 1, 2009). It needs the feature
-    /// `descriptors`.
+    /// contribution of the molecule's fragments, minus penalties for size, stereocentres, spiro and
+    /// bridgehead atoms and macrocycles (Ertl and Schuffenhauer, J. Cheminform. 1, 2009). This function needs
+    /// the feature `descriptors`.
     ///
-    /// Atoms that could be stereocentres count as stereocentres, as marks of stereochemistry are ignored.
+    /// Marks of stereochemistry are ignored: every atom that could be a stereocentre counts as one.
     #[must_use]
     pub fn synthetic_accessibility(&self, table: &AccessibilityTable) -> f64 {
         Subject::of(self).synthetic_accessibility(table)

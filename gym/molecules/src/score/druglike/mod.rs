@@ -1,4 +1,5 @@
-//! Descriptors of drug-likeness, and substructures, as in RDKit; most are computed by chematic.
+//! Descriptors of drug-likeness, and searches for substructures, with RDKit's results; chematic computes most
+//! of them.
 
 mod accessibility;
 mod morgan;
@@ -25,10 +26,9 @@ impl Subject<'_> {
     }
 }
 
-/// Descriptors that need the feature `descriptors`.
+/// Descriptors that are available with the feature `descriptors`.
 impl Molecule {
-    /// Computes the quantitative estimate of drug-likeness (QED), from 0 to 1, with the mean weights
-    /// (Bickerton et al., "Quantifying the chemical beauty of drugs", Nature Chemistry 4, 2012).
+    /// Computes the quantitative estimate of drug-likeness (QED), from 0 to 1, with the authors' mean weights
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -54,9 +54,9 @@ impl Molecule {
         chematic_chem::logp_crippen(Subject::of(self).plain())
     }
 
-    /// Returns the number of Lipinski's rules that the molecule breaks: a weight of at most 500, a log P of
-    /// at most 5, at most 5 hydrogen bond donors and at most 10 acceptors (Lipinski et al., Adv. Drug Deliv.
-    /// Rev. 23, 1997). Donors and acceptors are those of [`n_donors`](Self::n_donors) and
+    /// Returns how many of Lipinski's four rules the molecule breaks. The rules allow a weight of at most
+    /// 500, a log P of at most 5, at most 5 hydrogen bond donors and at most 10 acceptors (Lipinski et al.,
+    /// Adv. Drug Deliv. Rev. 23, 1997). Donors and acceptors are counted by [`n_donors`](Self::n_donors) and
     /// [`n_acceptors`](Self::n_acceptors).
     #[must_use]
     pub fn n_lipinski_violations(&self) -> usize {

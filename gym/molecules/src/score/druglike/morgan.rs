@@ -1,10 +1,10 @@
-//! RDKit's identifiers of circular environments, the keys of tables made with RDKit.
+//! RDKit's identifiers of circular environments, which are the keys of tables made with RDKit.
 
 use std::collections::BTreeMap;
 
 use super::Subject;
 
-/// Boost's 32-bit `hash_combine`.
+/// Combines a hash with a value as Boost's 32-bit `hash_combine` does.
 fn combined(hash: u32, value: u32) -> u32 {
     hash ^ value.wrapping_add(0x9e37_79b9).wrapping_add(hash << 6).wrapping_add(hash >> 2)
 }
@@ -13,8 +13,8 @@ fn hash(values: impl IntoIterator<Item = u32>) -> u32 {
     values.into_iter().fold(0, combined)
 }
 
-/// Counts the environments of up to `radius` bonds by the identifiers of RDKit's `GetMorganGenerator`. An
-/// environment that covers the same bonds as another is left out.
+/// Counts the circular environments of each atom, up to a radius of `radius` bonds, by the identifiers of
+/// RDKit's `GetMorganGenerator`. An environment that covers the same bonds as an earlier one is left out.
 pub(super) fn environments(subject: &Subject<'_>, radius: usize) -> BTreeMap<u32, u32> {
     let molecule = subject.molecule;
     let (n, words) = (molecule.atoms().len(), molecule.bonds().len().div_ceil(64));
@@ -24,11 +24,12 @@ pub(super) fn environments(subject: &Subject<'_>, radius: usize) -> BTreeMap<u32
         // The last value is the isotope's mass difference, which is always 0.
         hash([number, degree, hydrogens, atom.charge as u32, 0].into_iter().chain(molecule.in_ring(a).then_some(1)))
     };
-    // RDKit's numbers of bond types.
+    // The numbers that RDKit gives to bond types: 12 for aromatic bonds, else the bond order.
     let kind = |k: usize| if subject.is_aromatic(k) { 12 } else { u32::from(molecule.bonds()[k].order.value()) };
     let at = |a: usize| molecule.bonds_at(a).iter().map(move |&k| (k, molecule.bonds()[k].other_end(a)));
     let mut numbers: Vec<u32> = (0..n).map(alone).collect();
-    // The bonds of each environment as bits, the highest word first, so that sorting gives RDKit's order.
+    // The bonds of each environment as bits. The highest word comes first, so that sorting gives RDKit's
+    // order.
     let mut covered = vec![vec![0u64; words]; n];
     let mut seen: Vec<Vec<u64>> = Vec::new();
     let mut done: Vec<bool> = (0..n).map(|a| molecule.bonds_at(a).is_empty()).collect();

@@ -1,4 +1,4 @@
-//! Substructure search with SMARTS.
+//! Search for substructures that are given as SMARTS.
 
 use std::path::Path;
 
@@ -11,20 +11,21 @@ use gfn::{Error, Result};
 use super::Subject;
 use crate::Molecule;
 
-/// The limits of a SMARTS: its length, and the depth of nested brackets and of consecutive negations.
+/// The largest length of a SMARTS, in bytes.
 const MAX_LENGTH: usize = 2_000;
+/// The largest depth of nested brackets, and the largest number of consecutive negations, in a SMARTS.
 const MAX_DEPTH: usize = 40;
-/// The largest number of steps of a search for one pattern in one molecule: some seconds.
+/// The largest number of steps of a search for one pattern in one molecule. So many steps take some seconds.
 const MAX_STEPS: u64 = 5_000_000;
 
 /// An error in a SMARTS, or a search that was given up.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PatternError {
-    /// The text isn't a SMARTS, or has something that isn't supported.
+    /// The text isn't a SMARTS, or uses a feature that isn't supported.
     #[error("{smarts:?}: {problem}")]
     Syntax {
-        /// The text.
+        /// The text that was given as a SMARTS.
         smarts: String,
         /// A description of the problem.
         problem: String,
@@ -36,12 +37,12 @@ pub enum PatternError {
     TooLarge {
         /// The first characters of the text.
         start: String,
-        /// Its length, in bytes.
+        /// The length of the text in bytes.
         length: usize,
-        /// The depth of nested brackets, or the number of consecutive negations.
+        /// The depth of nested brackets or the number of consecutive negations, whichever is larger.
         depth: usize,
     },
-    /// The search took too long to tell whether the pattern is present.
+    /// The search reached a limit before it was clear whether the molecule contains the pattern.
     #[error("the search for {smarts:?} in {smiles} was given up ({why}): make the pattern more specific")]
     GivenUp {
         /// The SMARTS of the pattern.
@@ -83,7 +84,8 @@ struct Pattern {
     name: String,
     smarts: String,
     query: QueryMolecule,
-    /// `true` if the pattern has hydrogens as atoms.
+    /// `true` if the pattern names hydrogen atoms that can't be folded into their neighbours. Such a pattern
+    /// is searched in the molecule with explicit hydrogens.
     hydrogens: bool,
 }
 
@@ -99,9 +101,9 @@ impl Patterns {
         named.into_iter().map(read).collect::<std::result::Result<_, _>>().map(Self)
     }
 
-    /// Reads the patterns of a file: on each line a SMARTS and, after blanks, an optional name. Lines that
-    /// begin with `#` are comments. CSV lines with both in quotes, as in RDKit's `Data/Pains/wehi_pains.csv`,
-    /// are read, too.
+    /// Reads the patterns of a file. Each line is a SMARTS, optionally followed by blanks and a name. Lines
+    /// that begin with `#` are comments. CSV lines with SMARTS and name in quotes, as in RDKit's
+    /// `Data/Pains/wehi_pains.csv`, are accepted, too.
     ///
     /// # Errors
     /// [`Error::Io`] for a file that can't be read; [`Error::File`] for a line that isn't a pattern, and for
@@ -126,7 +128,7 @@ impl Patterns {
         if found.is_empty() { Err(Error::file(path, "it has no patterns", remedy)) } else { Ok(Self(found)) }
     }
 
-    /// The number of patterns.
+    /// Returns the number of patterns.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
@@ -201,8 +203,8 @@ impl Pattern {
     }
 }
 
-/// Returns the depth of nested brackets or the number of consecutive negations, whichever is larger; the
-/// parser recurses once for each.
+/// Returns the depth of nested brackets or the number of consecutive negations, whichever is larger. The
+/// parser recurses once for each of them, so both must be limited.
 fn depth(smarts: &str) -> usize {
     let (mut open, mut negations, mut most) = (0usize, 0usize, 0usize);
     for byte in smarts.bytes() {
@@ -217,8 +219,8 @@ fn depth(smarts: &str) -> usize {
     most
 }
 
-/// Returns the pattern without hydrogens at its ends: their neighbours require at least that number of
-/// hydrogens.
+/// Returns the pattern without the hydrogen atoms at its ends. Instead, the neighbour of removed hydrogens
+/// requires at least as many hydrogens.
 fn folded(query: &QueryMolecule) -> QueryMolecule {
     let end = |a: usize| match (&query.atoms[a], &query.adj[a][..]) {
         (atom, &[(bond, beside)]) if atom.atom_map.is_none() && is_hydrogen(&atom.query) => {
@@ -246,7 +248,7 @@ fn folded(query: &QueryMolecule) -> QueryMolecule {
     out
 }
 
-/// Folds hydrogens in the recursive patterns of an atom's query.
+/// Folds hydrogens inside the recursive patterns of an atom's query, as `folded` does.
 fn folded_within(query: &AtomQuery) -> AtomQuery {
     let within = |query: &AtomQuery| Box::new(folded_within(query));
     match query {
@@ -284,8 +286,8 @@ fn may_be_hydrogen(query: &AtomQuery) -> bool {
         AtomQuery::Primitive(AtomPrimitive::Recursive(inner)) => names_hydrogen(inner),
         AtomQuery::Primitive(_) => false,
         AtomQuery::And(a, b) | AtomQuery::Or(a, b) => may_be_hydrogen(a) || may_be_hydrogen(b),
-        // The negation of an atom query matches heavy atoms alike with and without hydrogen atoms. A
-        // recursive pattern inside may still need them.
+        // Without hydrogen atoms, a negated atom query has the same matches among heavy atoms, so it needs no
+        // hydrogen atoms. A recursive pattern inside the negation may still need them.
         AtomQuery::Not(inner) => match &**inner {
             AtomQuery::Primitive(AtomPrimitive::Recursive(inner)) => names_hydrogen(inner),
             AtomQuery::Primitive(_) => false,

@@ -1,4 +1,4 @@
-//! Translations of molecules into those of the crate chematic.
+//! Translations of molecules into molecules of the crate chematic.
 
 use std::cell::OnceCell;
 
@@ -8,7 +8,8 @@ use chematic_smarts::perceived::with_perceived_target;
 use crate::score::property::Subject;
 use crate::{BondOrder, Molecule};
 
-/// The translations of a molecule, each created when first needed; chematic caches its results in them.
+/// The translations of a molecule into chematic's type. Each is created when it is first needed, and kept
+/// because chematic caches results in it.
 #[derive(Default)]
 pub(crate) struct Translations {
     plain: OnceCell<Other>,
@@ -16,30 +17,30 @@ pub(crate) struct Translations {
 }
 
 impl Subject<'_> {
-    /// Returns the heavy atoms, with hydrogens as counts.
+    /// Returns the translation with heavy atoms only; hydrogens are counts on them.
     pub(crate) fn plain(&self) -> &Other {
         self.translations.plain.get_or_init(|| translated(self.molecule, false))
     }
 
-    /// Returns `true` if RDKit perceives the bond of this number as aromatic.
+    /// Returns `true` if the bond with this index is aromatic in RDKit's model.
     pub(super) fn is_aromatic(&self, bond: usize) -> bool {
         self.plain().bond(BondIdx(bond as u32)).order == Order::Aromatic
     }
 
-    /// Returns the molecule with each hydrogen as an atom.
+    /// Returns the translation with each hydrogen as an atom.
     pub(crate) fn with_hydrogens(&self) -> &Other {
         self.translations.with_hydrogens.get_or_init(|| translated(self.molecule, true))
     }
 }
 
-/// Translates a molecule, with atoms and bonds in the same order; hydrogens, if they are atoms, come last.
-/// chematic perceives aromaticity: a bond shared by two rings is aromatic as in RDKit, which differs from our
-/// model if neither ring is aromatic alone, as in azulene.
+/// Translates a molecule. Atoms and bonds keep their order; with `hydrogens`, hydrogen atoms come last.
+/// chematic computes aromaticity. A bond shared by two rings is aromatic as in RDKit, which differs from this
+/// library's model if neither ring is aromatic alone, as in azulene.
 fn translated(molecule: &Molecule, hydrogens: bool) -> Other {
     let mut out = MoleculeBuilder::with_capacity(molecule.atoms().len(), molecule.bonds().len());
     let index = |a: usize| AtomIdx(a as u32);
     for atom in molecule.atoms() {
-        // Every element of this library has a number in chematic.
+        // chematic knows every element of this library, so the fallback isn't used.
         let element = Element::from_atomic_number(atom.element.number()).unwrap_or(Element::C);
         let count = if hydrogens { 0 } else { atom.hydrogens };
         out.add_atom(Atom { charge: atom.charge, hydrogen_count: Some(count), ..Atom::new(element) });

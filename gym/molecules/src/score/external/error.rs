@@ -1,6 +1,6 @@
 use gfn::Error;
 
-/// An error of an external program.
+/// An error in the communication with an external program.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScorerError {
@@ -9,19 +9,19 @@ pub enum ScorerError {
     Start {
         /// The program and its arguments.
         command: Vec<String>,
-        /// The operating system's message.
+        /// The operating system's error message.
         reason: String,
     },
-    /// The program ended without an answer.
+    /// The program ended without answering.
     #[error("the program ended instead of scoring {smiles}: run it by hand on this molecule")]
     Crashed {
-        /// The SMILES of the molecule.
+        /// The SMILES of the first molecule without an answer.
         smiles: String,
     },
     /// The program gave no answer in time.
     #[error("the program gave no line for {smiles} within {seconds} s: does it flush each line? Or raise the timeout")]
     TimedOut {
-        /// The SMILES of the molecule.
+        /// The SMILES of the molecule that was to be scored.
         smiles: String,
         /// The timeout in seconds.
         seconds: f64,
@@ -31,7 +31,7 @@ pub enum ScorerError {
         "the program answered {line:?} for {smiles}, where a number was expected: nothing else may go to its standard output"
     )]
     NoNumber {
-        /// The SMILES of the molecule.
+        /// The SMILES of the molecule that was to be scored.
         smiles: String,
         /// The line that the program wrote.
         line: String,
@@ -39,26 +39,26 @@ pub enum ScorerError {
     /// The program wrote NaN or an infinity.
     #[error("the program answered {value} for {smiles}: give every molecule a finite score")]
     NonFinite {
-        /// The SMILES of the molecule.
+        /// The SMILES of the molecule that was to be scored.
         smiles: String,
         /// The number that the program wrote.
         value: f64,
     },
-    /// A text contains a line break or another control character, which would shift answers against texts.
-    /// Nothing was sent to the program.
+    /// A text contains a line break or another control character, which would shift the answers to all later
+    /// texts. Nothing was sent to the program.
     #[error(
         "text {row} ({text:?}) has the character {character:?}: a scorer is given one text per line, without control characters"
     )]
     Control {
         /// The index of the text among those passed, from 0.
         row: usize,
-        /// The text.
+        /// The text with the control character.
         text: String,
-        /// Its first such character.
+        /// The first control character of the text.
         character: char,
     },
-    /// The program wrote a line that no molecule asked for, so answers and molecules may have shifted against
-    /// each other.
+    /// The program wrote more lines than there were molecules, so its answers may belong to other molecules
+    /// than expected.
     #[error("the program wrote the line {line:?} that no molecule asked for: one line per molecule, no more")]
     Unasked {
         /// The superfluous line.

@@ -15,22 +15,24 @@ use process::Process;
 use super::{MoleculeScore, logs};
 use crate::Molecule;
 
-/// A score by an external program, which reads one SMILES per line and, in the same order, writes and flushes
-/// one number per line.
+/// A score that an external program computes. The program reads one SMILES per line. In the same order, it
+/// writes one number per line, and flushes each line.
 ///
 /// The program is started at the first request and keeps running. Molecules are identified by their canonical
 /// SMILES; each score is requested once and cached for the lifetime of the scorer.
 ///
 /// *Failures.* It is an error if the program ends, writes no line in time, writes anything but a finite
-/// number, or writes a line that no molecule asked for. Answers before the error stay cached, except after an
-/// unasked line: then answers may have shifted, and the cache is cleared. The next call restarts the program.
-/// An unasked line is detected before the next call if it has arrived by then.
+/// number, or writes a line that no molecule asked for. Answers before the error stay cached. An unasked line
+/// is an exception: answers may then belong to other molecules, so the cache is cleared. The next call
+/// restarts the program. An unasked line is detected at the latest before the next call, provided that it has
+/// arrived by then.
 ///
-/// *Processes.* The program may be a script that starts other programs: on Unix they form a process group,
-/// which is killed after an error and when the scorer is dropped. Ctrl-C in a terminal doesn't reach it; if
-/// this process is killed, the program's input ends.
+/// *Processes.* The program may be a script that starts other programs. On Unix, they form a process group,
+/// which is killed after an error and when the scorer is dropped. Ctrl-C in a terminal doesn't reach this
+/// group. If this process is killed, the program sees the end of its input.
 ///
-/// As a [`MoleculeScore`], it takes the logarithm of the program's numbers, which must be 0 or more.
+/// As a [`MoleculeScore`], the scorer returns the logarithms of the program's numbers, which must be 0 or
+/// more.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -53,7 +55,7 @@ struct State {
     cache: HashMap<String, f64>,
 }
 
-/// Returns an error for texts that a program could read as more than one line.
+/// Returns an error for a text that a program could read as more than one line.
 fn check_lines(texts: &[String]) -> std::result::Result<(), ScorerError> {
     let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
     for (row, text) in texts.iter().enumerate() {
@@ -65,8 +67,8 @@ fn check_lines(texts: &[String]) -> std::result::Result<(), ScorerError> {
 }
 
 impl ExternalScorer {
-    /// Creates a scorer that runs this program with these arguments; it isn't started yet. `timeout` is the
-    /// longest wait for the next line, including start-up.
+    /// Creates a scorer for this program and its arguments. The program isn't started yet. `timeout` is the
+    /// longest wait for the next line, including the time that the program needs to start.
     ///
     /// # Errors
     /// [`Error::Config`] for an empty command or a timeout of zero.
@@ -81,7 +83,7 @@ impl ExternalScorer {
         Ok(Self { command, timeout, state: Mutex::default() })
     }
 
-    /// The number of molecules with a cached score.
+    /// Returns the number of molecules with a cached score.
     #[must_use]
     pub fn n_cached(&self) -> usize {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).cache.len()
@@ -90,12 +92,13 @@ impl ExternalScorer {
     /// Returns the program's number for each SMILES, which should be canonical.
     ///
     /// # Errors
-    /// [`ScorerError`]; answers before the error stay cached. [`ScorerError::Control`] for a text with a line
-    /// break or another control character, before anything is sent to the program.
+    /// [`ScorerError`] if the program fails; answers before the error stay cached. [`ScorerError::Control`]
+    /// for a text with a line break or another control character; nothing is sent to the program in this
+    /// case.
     pub fn scores(&self, smiles: &[String]) -> std::result::Result<Vec<f64>, ScorerError> {
         check_lines(smiles)?;
-        // The state is consistent at every moment, so it can be used even if a thread that held the lock
-        // panicked.
+        // The state is consistent at every moment. It can therefore be used even if a thread panicked while
+        // it held the lock.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut seen = HashSet::new();
         let missing: Vec<&String> =
@@ -103,14 +106,14 @@ impl ExternalScorer {
         if !missing.is_empty()
             && let Err(error) = self.ask(&mut state, &missing)
         {
-            // Further answers may still arrive, so the next call starts a new process.
+            // Answers to this request may still arrive later, so the next call starts a new process.
             state.process = None;
             return Err(error);
         }
         Ok(smiles.iter().filter_map(|smiles| state.cache.get(smiles).copied()).collect())
     }
 
-    /// Starts the program if necessary, requests these scores, and caches them.
+    /// Starts the program if necessary, requests scores for these SMILES, and caches them.
     fn ask(&self, state: &mut State, missing: &[&String]) -> std::result::Result<(), ScorerError> {
         let State { process, cache } = state;
         let running = match process {
@@ -144,8 +147,8 @@ impl ExternalScorer {
     }
 }
 
-/// Returns an error if the program wrote a line that no molecule asked for. It is unknown which line was
-/// superfluous, so the cache is cleared.
+/// Returns an error if the program wrote a line that no molecule asked for. The cache is cleared, because it
+/// is unknown which line was superfluous.
 fn check_silent(process: &Process, cache: &mut HashMap<String, f64>) -> std::result::Result<(), ScorerError> {
     let Ok(line) = process.answers.try_recv() else { return Ok(()) };
     cache.clear();

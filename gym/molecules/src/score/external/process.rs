@@ -6,16 +6,16 @@ use std::thread;
 #[cfg(unix)]
 use rustix::process::{Pid, Signal};
 
-/// The largest number of bytes of an answer; longer lines are cut and aren't numbers anyway.
+/// The largest number of bytes of an answer. Longer lines are cut; they aren't valid numbers in any case.
 const LONGEST_LINE: u64 = 4096;
 
-/// A running program with a thread that writes to it and a thread that reads from it, so that neither a full
-/// pipe nor a hanging program blocks the caller. Both threads end with the program.
+/// A running program with two threads: one writes to the program, the other reads from it. A full pipe or a
+/// hanging program therefore doesn't block the caller. Both threads end when the program ends.
 #[derive(Debug)]
 pub(super) struct Process {
     child: Child,
     requests: Sender<String>,
-    /// The lines written by the program.
+    /// The lines that the program has written.
     pub(super) answers: Receiver<String>,
 }
 
@@ -24,7 +24,7 @@ impl Process {
         let missing = || std::io::Error::from(std::io::ErrorKind::InvalidInput);
         let (program, arguments) = command.split_first().ok_or_else(missing)?;
         let mut command = Command::new(program);
-        // Processes started by the program are in its group, and are killed with it.
+        // The program gets a process group, so that processes which it starts are killed with it.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
@@ -45,8 +45,8 @@ impl Process {
                 let mut line = Vec::new();
                 let length = reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line).unwrap_or(0);
                 if line.last() != Some(&b'\n') {
-                    // A line without an end is discarded: it may be the beginning of a number that a crash
-                    // cut off.
+                    // The last line is discarded if it has no line end, because it may be the beginning of a
+                    // number that a crash cut off.
                     if length < LONGEST_LINE as usize {
                         break;
                     }
@@ -60,7 +60,8 @@ impl Process {
         Ok(Self { child, requests, answers })
     }
 
-    /// Sends lines to the program. If it has ended, the missing answers show that.
+    /// Sends lines to the program. If the program has ended, no error is returned here, but its answers will
+    /// be missing.
     pub(super) fn send(&self, lines: String) {
         let _ = self.requests.send(lines);
     }
@@ -68,7 +69,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // The process hasn't been waited for yet, so its id still belongs to it.
+        // The process hasn't been waited for yet, so its id can't belong to another process.
         #[cfg(unix)]
         let _ = rustix::process::kill_process_group(Pid::from_child(&self.child), Signal::KILL);
         let _ = self.child.kill();

@@ -1,4 +1,4 @@
-//! The proxy of binding to soluble epoxide hydrolase published by Bengio et al. 2021.
+//! The published proxy of binding to soluble epoxide hydrolase (Bengio et al. 2021).
 
 mod weights;
 
@@ -14,26 +14,33 @@ use super::{MoleculeScore, check_all};
 use crate::Molecule;
 use crate::molecule::Hybridization;
 
-/// The number of features of an atom, the width of the network, and the numbers of rounds of message passing
-/// and of pooling.
+/// The number of features of an atom.
 const FEATURES: i64 = 71;
+/// The width of the network's layers.
 const WIDTH: i64 = 64;
+/// The number of rounds of message passing.
 const ROUNDS: usize = 12;
+/// The number of rounds of Set2Set pooling.
 const POOLING: usize = 3;
-/// The number of bond kinds: single, double, triple, aromatic, and the loop of a molecule with a single atom.
+/// The number of bond types: single, double, triple, aromatic, and the loop of a molecule with a single atom.
 const KINDS: usize = 5;
+/// The index of the aromatic bond type.
 const AROMATIC_BOND: usize = 3;
+/// The index of the loop's type.
 const LOOP: usize = 4;
-/// Columns of an atom's features: its element (H, C, N, O, F, others), then aromatic, sp, sp2, sp3, the
-/// number of hydrogens, and the atomic number from 1.
+/// The feature column of elements other than C, N, O and F; columns 1 to 4 are those four elements.
 const OTHER: usize = 5;
+/// The feature column that is 1 for aromatic atoms.
 const AROMATIC: usize = 9;
+/// The first of three feature columns for the hybridizations sp, sp2 and sp3.
 const SP: usize = 10;
+/// The feature column of the number of hydrogens.
 const HYDROGENS: usize = 13;
+/// The offset of the one-hot columns of the atomic number: the column of atomic number 1 comes next.
 const NUMBER: usize = 13;
 
-/// The published arrays that are used, by index, with their shapes; the others belong to heads for building
-/// molecules.
+/// The published arrays that the proxy uses: their indices and shapes. The other published arrays belong to
+/// output heads for building molecules.
 const SHAPES: [(usize, &[i64]); 18] = [
     (0, &[WIDTH, FEATURES]),
     (1, &[WIDTH]),
@@ -55,17 +62,17 @@ const SHAPES: [(usize, &[i64]); 18] = [
     (21, &[1]),
 ];
 
-/// The weights, rearranged for inference.
+/// The weights of the network, rearranged for inference.
 #[derive(Debug)]
 struct Weights {
-    /// The published arrays, by index.
+    /// The published arrays, in the published order.
     arrays: Vec<Tensor>,
-    /// The matrix `[W, W]` of each bond kind, which is applied to neighbours.
+    /// The matrix of each bond type, shape `[W, W]`, which is applied to the states of neighbours.
     kinds: Vec<Tensor>,
-    /// The weights `[W, (1 + 3) W]` applied to the state: the atom's own part of a message, and the GRU's
-    /// three gates.
+    /// The weights applied to an atom's state, shape `[W, (1 + 3) W]`: the first `W` columns give the part of
+    /// a message that comes from the atom itself, the others the GRU's three gates.
     state: Tensor,
-    /// The weights `[W, 3 W]` of the GRU's three gates, applied to the message.
+    /// The weights of the GRU's three gates that are applied to the message, shape `[W, 3 W]`.
     message: Tensor,
 }
 
@@ -77,10 +84,10 @@ struct Weights {
 /// The weights aren't part of this library. They are `mols/data/pretrained_proxy/best_params.pkl.gz` of
 /// `github.com/GFNOrg/gflownet` (MIT; MD5 `ed07c7524344c7abeb3b853530625b83`).
 ///
-/// As a [`MoleculeScore`], it is the reward of recursionpharma/gflownet's `seh_frag`: the output divided by
-/// 8, clamped to 1e-4 to 100. As in that library, the atom's own part of a message is multiplied by the
-/// transpose of the trained matrix (the layer's format had changed in the meantime), so that results can be
-/// compared.
+/// As a [`MoleculeScore`], it returns the reward of recursionpharma/gflownet's `seh_frag`: the network's
+/// output divided by 8, clamped to 1e-4 to 100. The part of a message that comes from the atom itself is
+/// multiplied by the transpose of the trained matrix. That library does so, too, because the format of the
+/// layer had changed after training. Results are therefore comparable with its results.
 ///
 /// ```no_run
 /// use gfn_molecules::{Molecule, SehProxy};
@@ -96,8 +103,9 @@ pub struct SehProxy {
 }
 
 impl SehProxy {
-    /// The divisor of the output in the reward, and the reward's bounds.
+    /// The number by which the network's output is divided to give the reward.
     const SCALE: f64 = 8.0;
+    /// The smallest and the largest reward.
     const BOUNDS: [f64; 2] = [1e-4, 100.0];
 
     /// Loads the published file, or its 22 arrays in an `.npz` file (`p00` to `p21`, in the published order).
@@ -124,7 +132,7 @@ impl SehProxy {
         Ok(Self { weights: Mutex::new(Weights::new(arrays)), device })
     }
 
-    /// Returns the network's output for each molecule: about -1 to 10; higher is better.
+    /// Returns the network's output for each molecule, usually from -1 to 10. Higher outputs are better.
     ///
     /// # Errors
     /// [`Error::NonFinite`] if an output isn't finite, which no molecule should cause.
@@ -149,20 +157,22 @@ impl MoleculeScore for SehProxy {
     }
 }
 
-/// Molecules as one graph. Arrows (directed bonds) are grouped by their target atom.
+/// A batch of molecules as one graph. Each bond is two arrows (directed bonds), which are grouped by their
+/// target atom.
 struct Batch {
-    /// The features of the atoms, `[N, 71]`.
+    /// The features of the atoms, shape `[N, 71]` for `N` atoms.
     features: Tensor,
-    /// The source atoms of each bond kind.
+    /// The source atoms whose messages are computed for each bond type.
     of_kind: Vec<Tensor>,
-    /// The row of each arrow's neighbour among the messages, which are grouped by kind of bond.
+    /// The index of each arrow's message. The messages of all bond types follow each other in one tensor.
     sources: Tensor,
     /// The index of the first arrow of each atom.
     arrows: Tensor,
-    /// The indices of all atoms, and the index of each molecule's first atom.
+    /// The indices of all atoms, 0 to `N - 1`.
     atoms: Tensor,
+    /// The index of each molecule's first atom.
     first: Tensor,
-    /// The molecule of each atom.
+    /// The index of the molecule that each atom belongs to.
     molecule: Tensor,
     n: i64,
 }
@@ -170,7 +180,7 @@ struct Batch {
 impl Batch {
     fn new(molecules: &[Molecule], device: Device) -> Self {
         let (mut features, mut arrows, mut of, mut firsts) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        // The bond kind and the source atom of each arrow.
+        // The bond type and the source atom of each arrow.
         let mut links: Vec<(usize, i64)> = Vec::new();
         for (nth, molecule) in molecules.iter().enumerate() {
             let (first, kinds) = (of.len(), molecule.bond_kinds());
@@ -207,7 +217,7 @@ impl Batch {
     }
 }
 
-/// Returns the features of an atom.
+/// Returns the features of an atom (one row of the feature tensor).
 fn row(molecule: &Molecule, a: usize, hybridization: Hybridization) -> [f32; FEATURES as usize] {
     let atom = molecule.atoms()[a];
     let number = usize::from(atom.element.number());
@@ -225,7 +235,7 @@ fn row(molecule: &Molecule, a: usize, hybridization: Hybridization) -> [f32; FEA
     row
 }
 
-/// The pooling mode of `embedding_bag`, with libtorch's numbers.
+/// The pooling mode of `embedding_bag`; the values are libtorch's numbers.
 #[derive(Clone, Copy)]
 enum Pool {
     Sum = 0,
@@ -233,20 +243,21 @@ enum Pool {
     Max = 2,
 }
 
-/// Pools rows over bags: bag `k` begins at `first[k]` of `members`, which are indices of `rows`.
+/// Pools groups of rows. Group `k` begins at index `first[k]` of `members`, whose entries are indices of
+/// `rows`.
 fn bags(rows: &Tensor, members: &Tensor, first: &Tensor, pool: Pool) -> Tensor {
     Tensor::embedding_bag(rows, members, first, false, pool as i64, false, None::<&Tensor>, false).0
 }
 
 fn leaky(x: &Tensor) -> Tensor {
-    // The slope is that of PyTorch's LeakyReLU.
+    // The slope 0.01 is the default of PyTorch's LeakyReLU.
     x.maximum(&(x * 0.01))
 }
 
 impl Weights {
     fn new(arrays: Vec<Tensor>) -> Self {
         let turned = |place: usize| arrays[place].transpose(0, 1);
-        // Each bond kind has a column; the loop has zeros.
+        // Each bond type has a column: its one-hot input. The loop's input is all zeros.
         let columns = Tensor::cat(&[&arrays[4], &arrays[5].zeros_like().unsqueeze(1)], 1);
         let kinds = leaky(&(columns.transpose(0, 1) + &arrays[5])).matmul(&turned(6)) + &arrays[7];
         let kinds = kinds.view([KINDS as i64, WIDTH, WIDTH]).unbind(0);
@@ -273,8 +284,8 @@ impl Weights {
         self.pooled(&state, batch).linear(&self.arrays[20], Some(&self.arrays[21])).squeeze_dim(1)
     }
 
-    /// Pools the atoms of each molecule by Set2Set (Vinyals et al. 2016): an LSTM makes queries, attention
-    /// answers them.
+    /// Pools the atoms of each molecule by Set2Set (Vinyals et al. 2016): in each round an LSTM computes a
+    /// query, and attention over the atoms computes the answer.
     fn pooled(&self, state: &Tensor, batch: &Batch) -> Tensor {
         let options = (Kind::Float, state.device());
         let none = || Tensor::zeros([batch.n, WIDTH], options);

@@ -8,8 +8,8 @@ use tch::Tensor;
 
 use crate::score::pickle::{is_gzipped, unpickled};
 
-/// Reads the arrays of an `.npz` file in the order of their names, or those of a gzipped pickled list in its
-/// order.
+/// Reads the arrays of an `.npz` file in the order of their names, or the arrays of a gzipped pickled list in
+/// the order of the list.
 pub(super) fn read_arrays(path: &Path) -> Result<Vec<Tensor>> {
     let bytes = std::fs::read(path).map_err(|source| Error::io(path, source))?;
     let wrong = |problem: String| Error::file(path, problem, "give an `.npz`, or a gzipped pickle, of 32-bit arrays");
@@ -27,7 +27,8 @@ pub(super) fn read_arrays(path: &Path) -> Result<Vec<Tensor>> {
     }
 }
 
-/// Converts numpy's state of an array: version, shape, type, order, bytes.
+/// Converts the pickled state of a numpy array: version, shape, type, order, bytes. Returns `None` if it
+/// isn't an array of 32-bit floats in C order.
 fn array(value: &Value) -> Option<Tensor> {
     let Value::Tuple(state) = value else { return None };
     let [_, Value::Tuple(shape), _, Value::Bool(false), Value::Bytes(bytes)] = state.as_slice() else { return None };

@@ -1,10 +1,11 @@
-//! Atoms in brackets, including hydrogens written as atoms.
+//! Atoms in brackets, including hydrogens that are written as atoms.
 
 use super::{BondOrder, Element, Mark, NotRead, RawAtom, Reader, Result};
 use crate::molecule::element::is_symbol;
 
 impl Reader<'_> {
-    /// Counts a hydrogen that is written as an atom; `up` is `true` if it is above the atom.
+    /// Counts a hydrogen that is written as an atom on its neighbour `atom`. `up` is `true` if the hydrogen
+    /// is above this neighbour.
     pub(super) fn add_hydrogen(&mut self, atom: usize, up: Option<bool>) -> Result<()> {
         if !matches!(self.mark.take(), None | Some(Mark::Order(BondOrder::Single))) {
             return self.refuse(NotRead::HydrogenAtom);
@@ -15,7 +16,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Reads a hydrogen atom, after its neighbour or before the first atom.
+    /// Reads a hydrogen atom, which follows its neighbour or precedes the first atom.
     fn hydrogen(&mut self) -> Result<()> {
         self.at += 1;
         self.atom_map();
@@ -32,7 +33,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Skips the atom-map number.
+    /// Skips the atom-map number of a bracket, if there is one, and counts it.
     fn atom_map(&mut self) {
         if self.take(b':') && self.digit().is_some() {
             self.left_out.atom_maps += 1;
@@ -65,7 +66,7 @@ impl Reader<'_> {
         )
     }
 
-    /// Reads the element in a bracket, and whether it is in lower case.
+    /// Reads the element in a bracket; also returns `true` if its symbol is in lower case.
     fn symbol(&mut self) -> Result<(Element, bool)> {
         let mut symbols = [2, 1].into_iter().filter_map(|len| self.smiles.get(self.at..self.at + len));
         let known = symbols.find(|text| *text == "*" || is_symbol(text) || Element::from_symbol(text).is_some());

@@ -31,11 +31,11 @@ struct Store {
 pub(super) struct Answers(Mutex<Store>);
 
 impl Answers {
-    /// Returns the answer to each question about a graph, from the store or from `ask`. `ask` gets each new
-    /// question once, with the index of its graph among the graphs that have new questions. If it returns
-    /// `None`, all is forbidden, and the question is asked again next time.
+    /// Returns the answer to each question about a graph, from the store or from `ask`. Each new question is
+    /// passed to `ask` once, with the index of its graph among the graphs that have new questions. If `ask`
+    /// returns `None`, all questions are answered by `false`, and new questions aren't stored.
     ///
-    /// Nothing is locked while Python runs, because rules may use the environment.
+    /// No lock is held while Python runs, because rules may use the environment.
     pub(super) fn to(
         &self,
         questions: &[(&GraphState, Question)],

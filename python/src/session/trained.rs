@@ -28,6 +28,8 @@ use crate::wording::in_python;
 
 /// The number of objects that are drawn at once.
 const MAX_OBJECTS: usize = 4096;
+/// The number of uniform random trajectories that are drawn at once. It equals the batch size in `prefill` of
+/// the library.
 const MAX_WALKS: usize = 8192;
 
 /// The record of one step: its index, loss, log Z, mean length of trajectories, gradient norm, seconds, and

@@ -37,8 +37,8 @@ pub(crate) struct Certificates {
 }
 
 /// The number of objects of the target that half of the certificates get.
-/// The number of backward paths from each of these objects.
 const IDEAL: usize = 300;
+/// The number of backward paths from each of these objects.
 const PATHS: usize = 64;
 /// The number of subsets over which the true flow consistency is averaged.
 const SUBSETS: usize = 4_000;

@@ -47,8 +47,8 @@ const NETWORKS: &[Choice<Network>] = &[
 ];
 
 /// The largest number of nodes for which all graphs are listed.
-/// The largest number of graphs that are listed.
 const MOST_LISTED: usize = 5;
+/// The largest number of graphs that are listed.
 const EXACT_LIMIT: usize = 30_000;
 
 impl Structures {

@@ -17,8 +17,7 @@ use gfn_gym::ring::{Ring, RingReward};
 const N: usize = 3; // the number of nodes of each graph
 const WIDTH: usize = 64; // the width of embeddings
 
-/// A torso: a perceptron on each node's features, then one on its result and the sum over all nodes of the
-/// graph.
+/// A torso: a perceptron on each node's features, then one on its result and the pooled results of the graph.
 #[derive(Debug)]
 struct MyTorso {
     features: Mlp,

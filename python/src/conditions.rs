@@ -73,7 +73,7 @@ impl Spec {
 /// A decoded condition: beta, preferences and direction of focus.
 type Plain = (f64, Vec<f64>, Option<Vec<f64>>);
 
-/// The class behind `gfn_rs.Conditions`: a distribution of conditions, and their encoding as vectors.
+/// The class behind `gfn_rs.Conditioning`: a distribution of conditions, and their encoding as vectors.
 #[pyclass(frozen, module = "gfn_rs._gfn")]
 pub(crate) struct Conditioner(Conditioning);
 

@@ -121,8 +121,8 @@ pub(crate) struct Lines {
 /// The number of steps of each trajectory.
 const STEPS: usize = 5;
 /// The interval of the line on which densities are drawn and compared.
-/// The number of cells that the interval is divided into.
 const RANGE: (f64, f64) = (-1.0, 8.0);
+/// The number of cells that the interval is divided into.
 const CELLS: usize = 90;
 /// The number of parts of a cell, over which the target's density is summed.
 const PARTS: usize = 20;

@@ -26,8 +26,8 @@ const NETWORKS: &[Choice<Option<SequenceKind>>] = &[
 ];
 
 /// The number of bits of a sequence.
-/// The number of modes.
 const N_BITS: usize = 8;
+/// The number of modes.
 const N_MODES: usize = 4;
 
 impl Task for BitSequences {

@@ -37,8 +37,8 @@ pub(crate) struct SehObjectives {
 /// number of directions is compared.
 const PREFERENCE_STEPS: usize = 2;
 /// The names of the objectives.
-/// The smallest value of each objective.
 const NAMES: [&str; 4] = ["seh", "qed", "sa", "weight"];
+/// The smallest value of each objective.
 const LEAST: f64 = 1e-4;
 /// The share of replayed molecules whose focus is set to the direction of their own objectives.
 const HINDSIGHT: f64 = 0.3;

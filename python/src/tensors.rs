@@ -1,6 +1,6 @@
 //! The exchange of tensors between tch and the Python package torch, with shared memory and gradients.
 //!
-//! This module has the only unsafe code of the package. Both sides are linked to one libtorch
+//! The module has the only unsafe code of the package. Both sides are linked to one libtorch
 //! (`gfn_rs/__init__.py` refuses any other), so a handle of one side is a handle of the other. The
 //! interpreter is attached at each call, as the `Python` token proves.
 #![allow(unsafe_code)]

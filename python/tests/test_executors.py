@@ -402,7 +402,8 @@ def test_actors_draw_with_the_parameters_of_the_trainer(threads):
     actors = gfn.Actors(sharp, threads, tasks=1, batch=64)
     it = learner(actors)
     with torch.no_grad():
-        # The last of the five actions, the exit, is the only action with any probability left.
+        # The biases of the five heads are set so that the exit is the only forward action with any
+        # probability left.
         for name, tensor in it.named_parameters():
             if tensor.numel() == 5:
                 tensor[:3] = torch.tensor([-50.0, -50.0, 50.0])
@@ -437,11 +438,11 @@ def test_what_is_too_old_is_dropped():
     late.answer()
     assert len(ask().objects) == 4
     late.answer()
-    # These objects were sampled with the parameters of step 2, and are used in step 3.
+    # Objects of this call were sampled with the parameters of step 2, and are used in step 3.
     assert len(ask().objects) == 4 and actors.stale == 0
     assert ask() is None and ask() is None
     late.answer()
-    # These objects were sampled with the parameters of step 3, and are too old in step 6.
+    # Objects of this call were sampled with the parameters of step 3, and are too old in step 6.
     assert ask() is None and actors.stale == 4
     assert (actors.received, actors.used, actors.lost) == (12, 8, 0)
 

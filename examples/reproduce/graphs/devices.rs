@@ -150,7 +150,7 @@ fn backward(objective: ObjectiveName) -> BackwardPolicy {
 /// the first trainer.
 fn gap<E: TrainEnv + DiscreteEnv>(one: &mut Trainer<E>, other: &mut Trainer<E>) -> Result<f64> {
     let (ours, theirs) = if one.context().objective.origin() == Origin::OnPolicy {
-        // Both trainers have equal seeds, so they draw equal batches.
+        // The trainers have equal seeds, so they draw equal batches.
         (one.draw()?, other.draw()?)
     } else {
         let walks = || Sampler::new(one.env(), &UniformPolicy).forward(16, &mut Rng::seeded(1));

@@ -126,7 +126,7 @@ def _prior(prior: Any, env: Environment, n_conditions: int) -> tuple[Policy, lis
         raise ValueError(f"prior has {prior._n_conditions} numbers of conditions: expected {n_conditions}, as the new trainer has")
     if isinstance(prior.policy, DiffusionNet) and prior.policy.langevin_clip is not None:
         raise ValueError("prior is led by the gradient of its target (langevin_clip): expected one that needs no target")
-    # Both trainers would train a shared module, so the prior gets a copy of it.
+    # Two trainers would train a shared module, so the prior gets a copy of it.
     module = copy.deepcopy(prior.policy._module())
     if module is not None and _tensors(module) & _tensors(prior.policy._module()):
         raise ValueError("prior has a module that can't be copied, and would be trained along: expected a torch.nn.Module")

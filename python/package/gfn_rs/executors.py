@@ -505,7 +505,7 @@ def _compute_chunk(function: Any, method: str, states: Any, conditions: Any, tim
         given = given.detach().cpu()
         given = (given.double() if given.is_floating_point() else given).numpy()
     array = np.asarray(given)
-    # Other types of elements are refused, because numpy would take the real part of a complex number, and
+    # Elements of other types are refused, because numpy would take the real part of a complex number, and
     # parse a text.
     if isinstance(given, np.ma.MaskedArray) or array.dtype.kind not in "biuf":
         what = f"a {type(given).__name__} with elements of type {array.dtype}"

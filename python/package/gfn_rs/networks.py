@@ -285,7 +285,7 @@ def _new_session(env: Environment, settings: Policy, build_settings: dict[str, A
     backward: Any = "maximum_entropy" if build_settings.get("paths") else None
     objective: Objective = DetailedBalance(backward=backward) if build_settings["flow"] else TrajectoryBalance(backward=backward)
     if isinstance(settings, Uniform):
-        # This objective needs no log Z, for policies that don't estimate it.
+        # The objective needs no log Z, for policies that don't estimate it.
         objective = LogPartitionVariance()
     session: dict[str, Any] = {
         "rewards": [(None, _no_reward, None)],

@@ -83,8 +83,8 @@ class _Graphs(Policy):
     """The base class of the settings of networks of graphs."""
 
     def _described(self) -> Any:
-        # These settings are left out of a description if they have these values, so that checkpoints from
-        # before the settings fit.
+        # The settings in this list are left out of a description if they have these values, so that
+        # checkpoints from before the settings fit.
         before = [("symmetry", variant("unseen")), ("degrees", False), ("norm", variant("layer")), ("jumping", variant("last")), ("unit", 1.0)]
         before.append(("closed_walks", None))
         return {name: value for name, value in self._values().items() if (name, value) not in before}

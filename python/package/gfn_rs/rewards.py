@@ -53,7 +53,8 @@ class TriangleReward(Reward):
 
 @dataclass(frozen=True)
 class ColoredGraphReward(Reward):
-    """One of the three rewards of the basic graph task of recursionpharma/gflownet, by its name."""
+    """A reward, by its name among the three rewards of the basic graph task of recursionpharma/gflownet, by
+    its name."""
 
     kind: Literal["count", "even", "clique"] = "count"
 

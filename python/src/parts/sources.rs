@@ -155,7 +155,7 @@ impl<E: PyEnv> Source<E> for FreshFunction<E::States> {
         };
         match tch::no_grad(|| call_python("the fresh source", ask))? {
             Some(FreshAnswer::Paths(paths)) => {
-                // This process built the trajectories from the initial state, so they need no check.
+                // The trajectories were built in this process from the initial state, so they need no check.
                 let mut paths = paths.get().lock()?;
                 let trajectories = &paths.of_env(&context.env)?.batch.trajectories;
                 check_conditions(context, trajectories.conditions())?;

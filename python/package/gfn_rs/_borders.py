@@ -17,7 +17,7 @@ from ._objects import rows
 ATTRIBUTES = 7
 # The largest number of nodes in all graphs of a batch together.
 _MOST_NODES = 2**24
-# The largest number of pairs of nodes in one graph. A bit for each pair takes 4 GiB.
+# The largest number of pairs of nodes, summed over the graphs of a batch. A bit for each pair takes 4 GiB.
 _MOST_PAIRS = 2**35
 
 

@@ -68,7 +68,7 @@ fn weighted(weighting: Weighting) -> Result<Box<dyn Objective>> {
 }
 
 /// The replay buffer that supplies half of each batch, and the way in which paths to its objects are drawn;
-/// `None` for on-policy trajectories only.
+/// `None` for a source without a buffer.
 type Replay = Option<(Eviction, Draw, ReplayPath)>;
 
 const BY_REWARD: Draw = Draw::RewardPrioritised { exponent: 1.0 };
